@@ -1,0 +1,1 @@
+//! Segno, the host.

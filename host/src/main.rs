@@ -1,0 +1,2 @@
+//! The command `segno`.
+fn main() {}
