@@ -1,1 +1,32 @@
-//! The rules of Segno.
+//! The rules of Segno, pure: what happens is decided here, whether it lasts is the host's job. No async, clock, SQL,
+//! wasm or I/O.
+//!
+//! The one door is `transition`: a view of the rows, a command and the time go in; a reply, the rows to write and
+//! hints come out. What to load for it, [`footprint()`] says.
+//!
+//! In the order a newcomer should read:
+//! - [`id`], [`time`], [`value`], [`address`], [`tags`]: the words;
+//! - [`promise`]: promises, tasks, leases, callbacks, the outbox;
+//! - [`invocation`]: the journal, its bytes, its replay;
+//! - [`command`], [`reply`], [`delta`], [`effect`], [`config`]: what goes in and out;
+//! - [`state`], [`footprint`](mod@footprint): the rows, and which of them a command needs;
+
+pub mod address;
+pub mod id;
+pub mod tags;
+pub mod time;
+pub mod value;
+
+pub mod invocation;
+pub mod promise;
+
+pub mod command;
+pub mod config;
+pub mod delta;
+pub mod effect;
+pub mod reply;
+
+pub mod footprint;
+pub mod state;
+
+pub use footprint::{footprint, widen};

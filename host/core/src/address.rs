@@ -1,0 +1,183 @@
+//! Where a value comes from: the target of a promise, or the address a listener is told at.
+//!
+//! ```text
+//! wasm://MODULE/FUNCTION          a function of a deployed module; MODULE is an alias or `sha256:` and 64 digits
+//! wasm:///FUNCTION, FUNCTION      a function of the caller's own module
+//! segno:http                      an activity built into the host
+//! poll://GROUP@…, http(s)://…     a worker outside, reached through the outbox
+//! ```
+
+use std::fmt;
+
+use crate::id::Digest;
+use crate::value::Text;
+
+/// A parsed target or listener address.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Address {
+    /// A function in a module that hosts of Segno run.
+    Wasm {
+        /// Which module.
+        module: ModuleRef,
+        /// Which of its functions.
+        function: Text,
+    },
+    /// An activity built into every host, by the name after `segno:`.
+    BuiltIn(Text),
+    /// A worker that polls for its work; the whole address.
+    Poll(Text),
+    /// A worker that is called over HTTP; the whole address.
+    Http(Text),
+}
+
+/// How an address names a module.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ModuleRef {
+    /// The module of the caller.
+    Own,
+    /// The module an alias stands for when the promise is made.
+    Alias(Text),
+    /// This very module.
+    Exact(Digest),
+}
+
+/// Text that is not an address.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "`{address}` is not an address: {why}; use wasm://MODULE/FUNCTION, segno:NAME, poll://GROUP, http://… or https://…"
+)]
+pub struct NotAnAddress {
+    /// The text.
+    pub address: String,
+    /// What is wrong with it.
+    pub why: &'static str,
+}
+
+const EXACT: &str = "sha256:";
+
+impl Address {
+    /// Reads an address.
+    ///
+    /// # Errors
+    /// [`NotAnAddress`] says what is wrong with the text.
+    pub fn parse(address: &str) -> Result<Self, NotAnAddress> {
+        let refuse = |why| NotAnAddress { address: address.to_owned(), why };
+        if let Some(rest) = address.strip_prefix("wasm://") {
+            let (module, function) =
+                rest.split_once('/').ok_or_else(|| refuse("the function is missing"))?;
+            let module = match (module, module.strip_prefix(EXACT)) {
+                ("", _) => ModuleRef::Own,
+                (_, Some(hex)) => {
+                    ModuleRef::Exact(hex.parse().map_err(|_| refuse("the digest is malformed"))?)
+                }
+                (alias, None) => ModuleRef::Alias(Text::from(alias)),
+            };
+            return match is_name(function) {
+                true => Ok(Self::Wasm { module, function: Text::from(function) }),
+                false => Err(refuse("the function's name is malformed")),
+            };
+        }
+        if let Some(name) = address.strip_prefix("segno:") {
+            return match is_name(name) {
+                true => Ok(Self::BuiltIn(Text::from(name))),
+                false => Err(refuse("the name of the built-in activity is malformed")),
+            };
+        }
+        if address.strip_prefix("poll://").is_some_and(|rest| !rest.is_empty()) {
+            return Ok(Self::Poll(Text::from(address)));
+        }
+        let http = address.strip_prefix("http://").or_else(|| address.strip_prefix("https://"));
+        if http.is_some_and(|rest| !rest.is_empty() && !rest.starts_with('/')) {
+            return Ok(Self::Http(Text::from(address)));
+        }
+        match is_name(address) {
+            true => Ok(Self::Wasm { module: ModuleRef::Own, function: Text::from(address) }),
+            false => Err(refuse("its scheme is unknown")),
+        }
+    }
+
+    /// Whether hosts of Segno execute tasks with this target themselves: the task row is then the owed work, and no
+    /// message is put in the outbox.
+    pub fn is_hosted(&self) -> bool {
+        match self {
+            Self::Wasm { .. } | Self::BuiltIn(_) => true,
+            Self::Poll(_) | Self::Http(_) => false,
+        }
+    }
+}
+
+/// Whether tasks with this target are executed by hosts of Segno; the quick form of [`Address::is_hosted`].
+pub fn is_hosted(target: &str) -> bool {
+    !is_outside(target)
+}
+
+/// Whether an execution of this target can be told that it should stop: only modules are.
+pub fn hears_cancel(target: &str) -> bool {
+    !is_outside(target) && !target.starts_with("segno:")
+}
+
+fn is_outside(target: &str) -> bool {
+    ["poll://", "http://", "https://"].iter().any(|scheme| target.starts_with(scheme))
+}
+
+fn is_name(name: &str) -> bool {
+    !name.is_empty() && !name.contains(['/', ':', ' ', '?', '#'])
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Wasm { module: ModuleRef::Own, function } => write!(f, "wasm:///{function}"),
+            Self::Wasm { module: ModuleRef::Alias(alias), function } => {
+                write!(f, "wasm://{alias}/{function}")
+            }
+            Self::Wasm { module: ModuleRef::Exact(digest), function } => {
+                write!(f, "wasm://{EXACT}{digest}/{function}")
+            }
+            Self::BuiltIn(name) => write!(f, "segno:{name}"),
+            Self::Poll(address) | Self::Http(address) => address.fmt(f),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_read_and_write() {
+        let exact = format!("wasm://sha256:{}/ship", "ab".repeat(32));
+        for (given, written, hosted) in [
+            ("wasm://shop/ship", "wasm://shop/ship", true),
+            ("wasm:///ship", "wasm:///ship", true),
+            ("ship", "wasm:///ship", true),
+            (&exact, &exact, true),
+            ("segno:http", "segno:http", true),
+            ("poll://workers@1", "poll://workers@1", false),
+            ("https://example.org/run", "https://example.org/run", false),
+        ] {
+            let address = Address::parse(given).expect(given);
+            assert_eq!(address.to_string(), written);
+            assert_eq!(address.is_hosted(), hosted, "{given}");
+            assert_eq!(is_hosted(given), hosted, "{given}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_address_is_refused_by_name() {
+        for wrong in [
+            "",
+            "wasm://shop",
+            "wasm://shop/",
+            "wasm://sha256:1/f",
+            "segno:",
+            "poll://",
+            "http:///x",
+            "a b",
+            "x://y",
+        ] {
+            let refused = Address::parse(wrong).expect_err(wrong);
+            assert!(refused.to_string().starts_with(&format!("`{wrong}` is not an address")));
+        }
+    }
+}

@@ -1,0 +1,310 @@
+//! Everything that can be asked of the engine. One command is one transaction; several may share one.
+
+use std::collections::BTreeSet;
+
+use crate::id::{Claim, CommandIndex, Digest, Holder, NodeName, PromiseId};
+use crate::invocation::{LogLine, Record};
+use crate::promise::{NewPromise, OutboxKey, ReleaseReason, Verdict};
+use crate::time::Millis;
+use crate::value::{Bytes, Text, Value};
+
+/// A command. Every one may be sent again by a caller who does not know what became of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Command {
+    /// Reads a promise.
+    PromiseGet {
+        /// Which.
+        id: PromiseId,
+    },
+    /// Makes a promise, and its task if it has a target; answers the existing one if the id is taken.
+    PromiseCreate(NewPromise),
+    /// Gives a promise its outcome; answers the stored one if it has one.
+    PromiseSettle {
+        /// Which.
+        id: PromiseId,
+        /// The outcome; not `TimedOut`.
+        verdict: Verdict,
+        /// Its value.
+        value: Value,
+    },
+    /// Resumes the task of `awaiter` when `awaited` settles.
+    RegisterCallback {
+        /// The promise waited for.
+        awaited: PromiseId,
+        /// The promise whose task waits.
+        awaiter: PromiseId,
+    },
+    /// Tells `address` when `awaited` settles.
+    RegisterListener {
+        /// The promise waited for.
+        awaited: PromiseId,
+        /// Whom to tell.
+        address: Text,
+    },
+    /// Reads a task and its promise.
+    TaskGet {
+        /// Which.
+        id: PromiseId,
+    },
+    /// Makes a promise and acquires its task at once.
+    TaskCreate {
+        /// The promise; it has a target.
+        new: NewPromise,
+        /// For whom.
+        hold: Hold,
+    },
+    /// Takes a pending task, offered at this version.
+    TaskAcquire {
+        /// The task and the version it was offered at.
+        claim: Claim,
+        /// For whom.
+        hold: Hold,
+        /// How long without progress; none: the host's default.
+        stall_limit: Option<Millis>,
+    },
+    /// Extends claims.
+    TaskHeartbeat {
+        /// Whose.
+        holder: Holder,
+        /// Which.
+        items: Vec<HeartbeatItem>,
+    },
+    /// Appends records and acts under a claim: one gate, one transaction.
+    TaskFence {
+        /// The claim.
+        claim: Claim,
+        /// What the journal gains.
+        records: Vec<Record>,
+        /// What the guest logged meanwhile.
+        logs: Vec<LogLine>,
+        /// What is done, in order.
+        actions: Vec<FenceAction>,
+    },
+    /// Gives the claim back until one of these promises settles.
+    TaskSuspend {
+        /// The claim.
+        claim: Claim,
+        /// What the journal gains.
+        records: Vec<Record>,
+        /// What the guest logged meanwhile.
+        logs: Vec<LogLine>,
+        /// The promises waited for; the invocation's own next signal is made if it is absent.
+        awaits: BTreeSet<PromiseId>,
+    },
+    /// Settles the promise under a claim.
+    TaskFulfill {
+        /// The claim.
+        claim: Claim,
+        /// What the journal gains.
+        records: Vec<Record>,
+        /// What the guest logged meanwhile.
+        logs: Vec<LogLine>,
+        /// The outcome; not `TimedOut`.
+        verdict: Verdict,
+        /// Its value.
+        value: Value,
+    },
+    /// Gives the claim back without an outcome.
+    TaskRelease {
+        /// The claim.
+        claim: Claim,
+        /// Why.
+        reason: ReleaseReason,
+    },
+    /// Stops a task until somebody continues it.
+    TaskHalt {
+        /// Which.
+        id: PromiseId,
+    },
+    /// Offers a halted task again.
+    TaskContinue {
+        /// Which.
+        id: PromiseId,
+    },
+    /// Asks an invocation to stop; one that cannot be told is settled.
+    Cancel {
+        /// Which.
+        invocation: PromiseId,
+    },
+    /// Settles an invocation as cancelled, whatever it is doing.
+    Kill {
+        /// Which.
+        invocation: PromiseId,
+    },
+    /// Sends an invocation a signal.
+    Signal {
+        /// To which.
+        invocation: PromiseId,
+        /// The signal's name.
+        name: Text,
+        /// Its payload.
+        payload: Value,
+        /// Makes repeating the command harmless.
+        key: Option<Text>,
+    },
+    /// Makes an alias stand for an uploaded module.
+    Deploy {
+        /// The alias.
+        alias: Text,
+        /// The module.
+        module: Digest,
+    },
+    /// The deadline of a promise may have come.
+    PromiseDue {
+        /// Which.
+        id: PromiseId,
+    },
+    /// The lease of a task may have run out.
+    LeaseDue {
+        /// Which.
+        id: PromiseId,
+    },
+    /// It may be time to offer a task again.
+    RetryDue {
+        /// Which.
+        id: PromiseId,
+    },
+    /// It may be time to hand a message over.
+    OutboxDue {
+        /// Which.
+        key: OutboxKey,
+    },
+    /// A message was delivered.
+    OutboxAck {
+        /// Which.
+        key: OutboxKey,
+    },
+    /// A host begins a new life.
+    HostStart {
+        /// Its name.
+        node: NodeName,
+    },
+    /// A task is held by an earlier life of a host.
+    HostRelease {
+        /// Which.
+        id: PromiseId,
+        /// The host.
+        node: NodeName,
+        /// Its present incarnation.
+        below: u64,
+    },
+    /// Looks for damage to one composite, and mends what follows from other facts.
+    Reconcile {
+        /// Which.
+        id: PromiseId,
+    },
+}
+
+/// For whom a task is claimed, and for how long at first.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hold {
+    /// The host.
+    pub holder: Holder,
+    /// Drawn for this attempt to claim, so that repeating it is recognised.
+    pub nonce: u64,
+    /// How long the lease is, and how far a heartbeat extends it.
+    pub ttl: Millis,
+}
+
+/// One claim in a heartbeat.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HeartbeatItem {
+    /// The claim.
+    pub claim: Claim,
+    /// A number that grows with every step, and what a successor should know.
+    pub progress: Option<(u64, Option<Bytes>)>,
+}
+
+/// Something done under a claim.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FenceAction {
+    /// The command of the journal it belongs to; callers without a journal number their actions.
+    pub index: CommandIndex,
+    /// What is done.
+    pub act: FenceAct,
+}
+
+/// What can be done under a claim.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FenceAct {
+    /// Makes a promise, owned by the claim.
+    Create {
+        /// The promise. A target without a module means the claim's own.
+        new: NewPromise,
+        /// If given, its task is born acquired.
+        hold: Option<Hold>,
+    },
+    /// Settles a promise; one that has its outcome keeps it.
+    Settle {
+        /// Which.
+        id: PromiseId,
+        /// The outcome; not `TimedOut`.
+        verdict: Verdict,
+        /// Its value.
+        value: Value,
+    },
+    /// Cancels a promise the claim's invocation made.
+    Cancel {
+        /// Which.
+        id: PromiseId,
+    },
+    /// Publishes an event, once for each command index.
+    Publish {
+        /// Where.
+        topic: Text,
+        /// What.
+        payload: Value,
+    },
+    /// Resumes the claim's task when this promise settles.
+    RegisterCallback {
+        /// The promise waited for.
+        awaited: PromiseId,
+    },
+}
+
+impl FenceAct {
+    /// The promise it is about, if it is about one.
+    pub fn promise(&self) -> Option<&PromiseId> {
+        match self {
+            Self::Create { new, .. } => Some(&new.id),
+            Self::Settle { id, .. } | Self::Cancel { id } => Some(id),
+            Self::RegisterCallback { awaited } => Some(awaited),
+            Self::Publish { .. } => None,
+        }
+    }
+}
+
+impl Command {
+    /// The command's name, for logs and metrics.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::PromiseGet { .. } => "promise-get",
+            Self::PromiseCreate(_) => "promise-create",
+            Self::PromiseSettle { .. } => "promise-settle",
+            Self::RegisterCallback { .. } => "register-callback",
+            Self::RegisterListener { .. } => "register-listener",
+            Self::TaskGet { .. } => "task-get",
+            Self::TaskCreate { .. } => "task-create",
+            Self::TaskAcquire { .. } => "task-acquire",
+            Self::TaskHeartbeat { .. } => "task-heartbeat",
+            Self::TaskFence { .. } => "task-fence",
+            Self::TaskSuspend { .. } => "task-suspend",
+            Self::TaskFulfill { .. } => "task-fulfill",
+            Self::TaskRelease { .. } => "task-release",
+            Self::TaskHalt { .. } => "task-halt",
+            Self::TaskContinue { .. } => "task-continue",
+            Self::Cancel { .. } => "cancel",
+            Self::Kill { .. } => "kill",
+            Self::Signal { .. } => "signal",
+            Self::Deploy { .. } => "deploy",
+            Self::PromiseDue { .. } => "promise-due",
+            Self::LeaseDue { .. } => "lease-due",
+            Self::RetryDue { .. } => "retry-due",
+            Self::OutboxDue { .. } => "outbox-due",
+            Self::OutboxAck { .. } => "outbox-ack",
+            Self::HostStart { .. } => "host-start",
+            Self::HostRelease { .. } => "host-release",
+            Self::Reconcile { .. } => "reconcile",
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! The numbers a decision depends on, beside the rows and the time.
+
+use crate::time::Millis;
+
+/// The engine's settings. All hosts of one store should agree on them; nothing unsafe follows when they do not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// When an unclaimed task is offered again; more than zero.
+    pub retry_interval: Millis,
+    /// How often due rows are looked for when no hint arrives.
+    pub scan_period: Millis,
+    /// A lease's length: at first, least and most.
+    pub ttl: (Millis, Millis, Millis),
+    /// How long a lease may be extended without progress, when the claim does not say.
+    pub stall_limit: Option<Millis>,
+    /// Base, factor and cap of the wait after a failed attempt.
+    pub backoff: (Millis, u32, Millis),
+    /// Failed attempts without a new record before giving up; none: no limit.
+    pub attempt_limit: Option<u32>,
+    /// What giving up means.
+    pub on_exhausted: Exhausted,
+    /// Claims lost in a row after which a task is halted.
+    pub lost_limit: u32,
+    /// Equal traps at one place after which a task is halted.
+    pub trap_limit: u32,
+    /// How long a waiting instance stays claimed before its task is suspended.
+    pub hot_wait: Millis,
+    /// When versions rise.
+    pub version_rule: VersionRule,
+}
+
+/// What happens to a task that failed too often.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exhausted {
+    /// It is halted for a person.
+    Halt,
+    /// Its promise is rejected with the last error.
+    Reject,
+}
+
+/// When a task's version rises.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum VersionRule {
+    /// When a claim is taken, lost or given back: a lost claim is stale from the moment it is lost.
+    EveryHandover,
+    /// Only when a claim is taken.
+    AcquireOnly,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            retry_interval: Millis::seconds(5),
+            scan_period: Millis(500),
+            ttl: (Millis::seconds(15), Millis::seconds(3), Millis::seconds(120)),
+            stall_limit: Some(Millis::seconds(300)),
+            backoff: (Millis(100), 2, Millis::seconds(60)),
+            attempt_limit: None,
+            on_exhausted: Exhausted::Halt,
+            lost_limit: 16,
+            trap_limit: 3,
+            hot_wait: Millis(200),
+            version_rule: VersionRule::EveryHandover,
+        }
+    }
+}

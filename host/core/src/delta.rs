@@ -1,0 +1,77 @@
+//! The rows a decision writes: whole rows, keyed, so that a later decision of the same transaction simply replaces
+//! them. Written whole or not at all.
+
+use std::collections::BTreeMap;
+
+use crate::id::{Digest, NodeName, PromiseId};
+use crate::invocation::{JournalHead, LogLine, Record};
+use crate::promise::{OutboxKey, OutboxRow, Promise, Task};
+use crate::value::Text;
+
+/// Rows to write. In maps to an option, none means that the row is deleted.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Delta {
+    /// Promises, new or settled.
+    pub promises: BTreeMap<PromiseId, Promise>,
+    /// Tasks.
+    pub tasks: BTreeMap<PromiseId, Task>,
+    /// Callbacks by (awaited, awaiter): whether they are consumed.
+    pub callbacks: BTreeMap<(PromiseId, PromiseId), Option<bool>>,
+    /// Listeners by (awaited, address): present or deleted.
+    pub listeners: BTreeMap<(PromiseId, Text), bool>,
+    /// Messages owed.
+    pub outbox: BTreeMap<OutboxKey, Option<OutboxRow>>,
+    /// Records to append, in order.
+    pub appends: Vec<Append>,
+    /// What guests logged, by invocation, in order.
+    pub logs: Vec<(PromiseId, LogLine)>,
+    /// Aliases and the modules they stand for now.
+    pub aliases: BTreeMap<Text, Digest>,
+    /// Hosts and their incarnations.
+    pub hosts: BTreeMap<NodeName, u64>,
+    /// Keys of signals by (invocation, key): which signal it was.
+    pub signal_keys: BTreeMap<(PromiseId, Text), u32>,
+}
+
+/// Records appended to one journal by one command.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Append {
+    /// The journal.
+    pub invocation: PromiseId,
+    /// Its head as it was; a store may use it as a second lock.
+    pub before: JournalHead,
+    /// Its head as it is then.
+    pub after: JournalHead,
+    /// The records between.
+    pub records: Vec<Record>,
+}
+
+impl Delta {
+    /// Whether nothing is written.
+    pub fn is_empty(&self) -> bool {
+        self.promises.is_empty()
+            && self.tasks.is_empty()
+            && self.callbacks.is_empty()
+            && self.listeners.is_empty()
+            && self.outbox.is_empty()
+            && self.appends.is_empty()
+            && self.logs.is_empty()
+            && self.aliases.is_empty()
+            && self.hosts.is_empty()
+            && self.signal_keys.is_empty()
+    }
+
+    /// Adds what a later decision of the same transaction writes: its rows replace those of the same key.
+    pub fn merge(&mut self, later: Self) {
+        self.promises.extend(later.promises);
+        self.tasks.extend(later.tasks);
+        self.callbacks.extend(later.callbacks);
+        self.listeners.extend(later.listeners);
+        self.outbox.extend(later.outbox);
+        self.appends.extend(later.appends);
+        self.logs.extend(later.logs);
+        self.aliases.extend(later.aliases);
+        self.hosts.extend(later.hosts);
+        self.signal_keys.extend(later.signal_keys);
+    }
+}

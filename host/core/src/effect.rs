@@ -1,0 +1,76 @@
+//! Hints to the host that decided: send this now, wake that loop, count this. Losing all of them loses no work, since
+//! everything owed is a row as well.
+
+use crate::id::{Claim, PromiseId, Version};
+use crate::promise::{OutboxKey, Verdict};
+use crate::time::{Millis, Timestamp};
+use crate::value::Text;
+
+/// A hint.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// A promise has its outcome: wake whoever waits for it in this process.
+    Settled {
+        /// Which.
+        id: PromiseId,
+    },
+    /// A task that hosts execute may be taken at this version.
+    Ready {
+        /// Which.
+        id: PromiseId,
+        /// The version it is offered at.
+        version: Version,
+        /// What it runs.
+        target: Text,
+    },
+    /// Something is due at this instant that was not before.
+    TimerChanged {
+        /// When.
+        earliest: Timestamp,
+    },
+    /// A claim has ended: drop the work and write nothing.
+    Interrupt(Claim),
+    /// A message is owed.
+    Outbox(OutboxKey),
+    /// A held invocation was asked to stop.
+    CancelRequested {
+        /// Which.
+        id: PromiseId,
+    },
+    /// Something to count.
+    Count(Metric),
+}
+
+/// What is counted. Produced here so that tests compare it exactly.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Metric {
+    /// A task was acquired, this long after it became pending.
+    LeaseAcquired(Millis),
+    /// A claim was extended.
+    HeartbeatExtended,
+    /// A heartbeat named a claim that had ended.
+    HeartbeatStale,
+    /// A heartbeat named a claim without progress.
+    HeartbeatStalled,
+    /// A lease ran out.
+    LeaseExpired,
+    /// A task went back to pending on the engine's own initiative, this long after its holder was last heard.
+    Requeued(RequeueCause, Millis),
+    /// A write under a stale claim was refused.
+    FencingRejected,
+    /// A promise settled, and woke this many others.
+    Settled(Verdict, u32),
+    /// A task was halted by the engine.
+    Quarantined,
+}
+
+/// Why a task went back to pending on the engine's own initiative.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum RequeueCause {
+    /// Its lease ran out.
+    Expiry,
+    /// Its host began a new life.
+    HostReset,
+    /// Its rows contradicted each other.
+    Reconcile,
+}

@@ -1,0 +1,247 @@
+//! Which rows a decision reads. A store loads exactly these before it asks for the decision.
+//!
+//! 1. Load [`footprint`] of the command.
+//! 2. Ask [`widen`] with what is loaded, load what it names and is not loaded yet, and repeat until it names nothing
+//!    new (three times at most: signals and cancelled children are known only then, and their awaiters after that).
+//!
+//! A store that puts several commands into one transaction may load the union for all of them first, but runs `widen`
+//! again for each command on the state the previous one left; mostly that loads nothing.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::address::{Address, ModuleRef};
+use crate::command::{Command, FenceAct};
+use crate::id::{Digest, NodeName, PromiseId};
+use crate::invocation::Record;
+use crate::promise::{Message, NewPromise, OutboxKey};
+use crate::state::State;
+use crate::tags;
+use crate::value::Text;
+
+/// Rows to load. Rows that do not exist are simply not put; a decision takes absent for not existing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Footprint {
+    /// Whole composites: the promise, its task, all callbacks on it and all callbacks by it, its listeners, its
+    /// `Execute` row, and the head of its journal.
+    pub composites: BTreeSet<PromiseId>,
+    /// Only the promise and its task.
+    pub rows: BTreeSet<PromiseId>,
+    /// Records of a journal from this place to its end ([`State::put_tail`]).
+    pub tails: BTreeMap<PromiseId, u32>,
+    /// Pending attached promises of an invocation ([`crate::promise::Promise::attached_to`]), by id: whole composites.
+    pub children: BTreeMap<PromiseId, ChildPage>,
+    /// Messages.
+    pub outbox: BTreeSet<OutboxKey>,
+    /// Aliases.
+    pub aliases: BTreeSet<Text>,
+    /// Modules: whether they were uploaded.
+    pub modules: BTreeSet<Digest>,
+    /// Hosts: their incarnation.
+    pub hosts: BTreeSet<NodeName>,
+    /// Hosts: the rows (promise and task) of every acquired task they hold.
+    pub held_by: BTreeSet<NodeName>,
+    /// Keys of signals.
+    pub signal_keys: BTreeSet<(PromiseId, Text)>,
+}
+
+/// A page of an invocation's pending children.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ChildPage {
+    /// Only ids after this one.
+    pub after: Option<PromiseId>,
+    /// So many, the lowest ids.
+    pub limit: u32,
+}
+
+/// How many children one command cancels.
+pub const CHILD_PAGE: u32 = 128;
+
+/// The rows a command names.
+pub fn footprint(command: &Command) -> Footprint {
+    let mut rows = Footprint::default();
+    match command {
+        Command::PromiseGet { id }
+        | Command::PromiseSettle { id, .. }
+        | Command::TaskGet { id }
+        | Command::TaskHalt { id }
+        | Command::TaskContinue { id }
+        | Command::Cancel { invocation: id }
+        | Command::Kill { invocation: id }
+        | Command::PromiseDue { id }
+        | Command::LeaseDue { id }
+        | Command::RetryDue { id }
+        | Command::HostRelease { id, .. } => rows.composite(id),
+        Command::PromiseCreate(new) | Command::TaskCreate { new, .. } => rows.create(new),
+        Command::RegisterCallback { awaited, awaiter } => {
+            rows.composite(awaited);
+            rows.composite(awaiter);
+        }
+        Command::RegisterListener { awaited, .. } => rows.composite(awaited),
+        Command::TaskAcquire { claim, .. } | Command::TaskRelease { claim, .. } => {
+            rows.composite(&claim.id)
+        }
+        Command::TaskHeartbeat { items, .. } => {
+            items.iter().for_each(|item| rows.composite(&item.claim.id))
+        }
+        Command::TaskFence { claim, actions, .. } => {
+            rows.composite(&claim.id);
+            for action in actions {
+                if let FenceAct::Create { new, .. } = &action.act {
+                    rows.create(new);
+                } else if let Some(id) = action.act.promise() {
+                    rows.composite(id);
+                }
+            }
+        }
+        Command::TaskSuspend { claim, awaits, .. } => {
+            rows.composite(&claim.id);
+            awaits.iter().for_each(|id| rows.composite(id));
+        }
+        Command::TaskFulfill { claim, .. } => rows.composite(&claim.id),
+        Command::Signal { invocation, key, .. } => {
+            rows.composite(invocation);
+            rows.signal_keys.extend(key.clone().map(|key| (invocation.clone(), key)));
+        }
+        Command::Deploy { alias, module } => {
+            rows.aliases.insert(alias.clone());
+            rows.modules.insert(*module);
+        }
+        Command::OutboxDue { key } => {
+            rows.composite(key.promise());
+            rows.outbox.insert(key.clone());
+        }
+        Command::OutboxAck { key } => {
+            rows.outbox.insert(key.clone());
+        }
+        Command::HostStart { node } => {
+            rows.hosts.insert(node.clone());
+            rows.held_by.insert(node.clone());
+        }
+        Command::Reconcile { id } => {
+            rows.composite(id);
+            rows.outbox.insert(OutboxKey::CancelChildren(id.clone()));
+            rows.children.insert(id.clone(), ChildPage { after: None, limit: 1 });
+        }
+    }
+    rows
+}
+
+/// The rows a command needs beside those it names, as far as the loaded ones tell.
+pub fn widen(view: &State, command: &Command) -> Footprint {
+    let mut wider = Footprint::default();
+    // A settlement reads the tasks of those who await it. Which promises settle depends on the time, so every named
+    // pending promise counts.
+    for id in &footprint(command).composites {
+        wider.awaiters(view, id);
+    }
+    match command {
+        Command::TaskFence { claim, records, .. }
+        | Command::TaskSuspend { claim, records, .. }
+        | Command::TaskFulfill { claim, records, .. } => wider.repeated(view, &claim.id, records),
+        Command::Signal { invocation, .. } => {
+            if let Some(task) = view.task(invocation) {
+                let signal = invocation.signal(task.signals);
+                wider.awaiters(view, &signal);
+                wider.composites.insert(signal);
+            }
+        }
+        Command::OutboxDue { key: key @ OutboxKey::CancelChildren(parent) } => {
+            if let Some(Message::CancelChildren { after }) =
+                view.outbox_row(key).map(|row| &row.message)
+            {
+                let page = ChildPage { after: after.clone(), limit: CHILD_PAGE };
+                for child in view.children(parent, after.as_ref()).take(CHILD_PAGE as usize) {
+                    wider.awaiters(view, child);
+                }
+                wider.children.insert(parent.clone(), page);
+            }
+        }
+        Command::Reconcile { id } => {
+            for awaited in view.awaited_by(id) {
+                wider.rows.insert(awaited.clone());
+            }
+        }
+        Command::PromiseGet { .. }
+        | Command::PromiseCreate(_)
+        | Command::PromiseSettle { .. }
+        | Command::RegisterCallback { .. }
+        | Command::RegisterListener { .. }
+        | Command::TaskGet { .. }
+        | Command::TaskCreate { .. }
+        | Command::TaskAcquire { .. }
+        | Command::TaskHeartbeat { .. }
+        | Command::TaskRelease { .. }
+        | Command::TaskHalt { .. }
+        | Command::TaskContinue { .. }
+        | Command::Cancel { .. }
+        | Command::Kill { .. }
+        | Command::Deploy { .. }
+        | Command::PromiseDue { .. }
+        | Command::LeaseDue { .. }
+        | Command::RetryDue { .. }
+        | Command::OutboxDue { .. }
+        | Command::OutboxAck { .. }
+        | Command::HostStart { .. }
+        | Command::HostRelease { .. } => {}
+    }
+    wider
+}
+
+impl Footprint {
+    /// Whether it names no row.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Adds the rows another command needs.
+    pub fn merge(&mut self, other: Self) {
+        self.composites.extend(other.composites);
+        self.rows.extend(other.rows);
+        for (id, from) in other.tails {
+            self.tails.entry(id).and_modify(|known| *known = from.min(*known)).or_insert(from);
+        }
+        for (id, page) in other.children {
+            let known = self.children.entry(id).or_insert_with(|| page.clone());
+            known.after = known.after.take().min(page.after);
+            known.limit = known.limit.max(page.limit);
+        }
+        self.outbox.extend(other.outbox);
+        self.aliases.extend(other.aliases);
+        self.modules.extend(other.modules);
+        self.hosts.extend(other.hosts);
+        self.held_by.extend(other.held_by);
+        self.signal_keys.extend(other.signal_keys);
+    }
+
+    fn composite(&mut self, id: &PromiseId) {
+        self.composites.insert(id.clone());
+    }
+
+    fn create(&mut self, new: &NewPromise) {
+        self.composite(&new.id);
+        let target = tags::target(&new.tags).map(Address::parse);
+        if let Some(Ok(Address::Wasm { module, .. })) = target {
+            match module {
+                ModuleRef::Own => {}
+                ModuleRef::Alias(alias) => {
+                    self.aliases.insert(alias);
+                }
+                ModuleRef::Exact(digest) => {
+                    self.modules.insert(digest);
+                }
+            }
+        }
+    }
+
+    fn awaiters(&mut self, view: &State, awaited: &PromiseId) {
+        self.rows.extend(view.callbacks_on(awaited).map(|(awaiter, _)| awaiter.clone()));
+    }
+
+    fn repeated(&mut self, view: &State, invocation: &PromiseId, records: &[Record]) {
+        if let Some(first) = records.first()
+            && first.seq < view.head(invocation).len
+        {
+            self.tails.insert(invocation.clone(), first.seq);
+        }
+    }
+}

@@ -1,0 +1,247 @@
+//! Names of things: promises, modules, hosts, claims. A client's id is opaque; only ids the engine mints have a form.
+//!
+//! ```text
+//! {inv}/{k}         the promise of command k of invocation inv
+//! {inv}/p/{name}    a named promise
+//! {inv}/s/{n}       its n-th signal
+//! ```
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+
+use crate::value::Text;
+
+/// The id of a promise, of its task and of its invocation: they share it.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct PromiseId(Text);
+
+/// A SHA-256 digest; it names a module.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Digest(pub [u8; 32]);
+
+/// A host machine, stable over restarts.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct NodeName(Text);
+
+/// One life of one host.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Holder {
+    /// The machine.
+    pub node: NodeName,
+    /// How many times it had started.
+    pub incarnation: u64,
+}
+
+/// The fencing token of a task: raised whenever its claim changes hands.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+#[serde(transparent)]
+pub struct Version(pub u64);
+
+/// One claim on a task: every write made for the task presents it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Claim {
+    /// The task.
+    pub id: PromiseId,
+    /// Its version under this claim.
+    pub version: Version,
+}
+
+/// The number of a command within its invocation, from 0.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+#[serde(transparent)]
+pub struct CommandIndex(pub u32);
+
+/// Text that is not a SHA-256 digest in hexadecimal.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is not a digest: it takes 64 hexadecimal digits")]
+pub struct NotADigest(String);
+
+impl PromiseId {
+    /// An id as a client chose it; every text is accepted.
+    pub fn new(id: impl Into<Arc<str>>) -> Self {
+        Self(Text::from(id.into()))
+    }
+
+    /// The id as text.
+    pub fn as_str(&self) -> &str {
+        self.0.as_str()
+    }
+
+    /// The promise of command `index` of this invocation.
+    pub fn command(&self, index: CommandIndex) -> Self {
+        Self::new(format!("{self}/{}", index.0))
+    }
+
+    /// The promise this invocation knows as `name`.
+    pub fn named(&self, name: &str) -> Self {
+        Self::new(format!("{self}/p/{name}"))
+    }
+
+    /// The promise of the `n`-th signal to this invocation.
+    pub fn signal(&self, n: u32) -> Self {
+        Self::new(format!("{self}/s/{n}"))
+    }
+
+    /// Whether this id lies under `owner`, where only `owner` may make promises.
+    pub fn is_minted_by(&self, owner: &Self) -> bool {
+        self.as_str()
+            .strip_prefix(owner.as_str())
+            .is_some_and(|rest| rest.starts_with('/') && rest.len() > 1)
+    }
+}
+
+impl Version {
+    /// The version after one more change of hands.
+    pub fn next(self) -> Self {
+        Self(self.0.saturating_add(1))
+    }
+}
+
+impl CommandIndex {
+    /// The command after this one.
+    pub fn next(self) -> Self {
+        Self(self.0.saturating_add(1))
+    }
+}
+
+impl Digest {
+    /// The digest of some bytes.
+    pub fn of(bytes: &[u8]) -> Self {
+        Self(Sha256::digest(bytes).into())
+    }
+
+    /// The digest of several parts, each told apart from its neighbours by its length.
+    pub fn of_parts(parts: &[&[u8]]) -> Self {
+        let mut hasher = Sha256::new();
+        for part in parts {
+            hasher.update((part.len() as u64).to_le_bytes());
+            hasher.update(part);
+        }
+        Self(hasher.finalize().into())
+    }
+}
+
+impl NodeName {
+    /// A node's name.
+    pub fn new(name: impl Into<Arc<str>>) -> Self {
+        Self(Text::from(name.into()))
+    }
+
+    /// The name as text.
+    pub fn as_str(&self) -> &str {
+        self.0.as_str()
+    }
+}
+
+impl From<&str> for PromiseId {
+    fn from(id: &str) -> Self {
+        Self::new(id)
+    }
+}
+
+impl From<&str> for NodeName {
+    fn from(name: &str) -> Self {
+        Self::new(name)
+    }
+}
+
+impl FromStr for Digest {
+    type Err = NotADigest;
+    fn from_str(hex: &str) -> Result<Self, NotADigest> {
+        let refuse = || NotADigest(hex.to_owned());
+        if hex.len() != 64 || !hex.is_ascii() {
+            return Err(refuse());
+        }
+        let mut bytes = [0; 32];
+        for (place, byte) in bytes.iter_mut().enumerate() {
+            *byte = u8::from_str_radix(&hex[2 * place..2 * place + 2], 16).map_err(|_| refuse())?;
+        }
+        Ok(Self(bytes))
+    }
+}
+
+impl fmt::Display for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+macro_rules! shown_as_text {
+    ($($name:ident),*) => {$(
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(self.as_str())
+            }
+        }
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                fmt::Debug::fmt(self.as_str(), f)
+            }
+        }
+    )*};
+}
+shown_as_text!(PromiseId, NodeName);
+
+impl fmt::Display for Version {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl fmt::Display for CommandIndex {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl fmt::Display for Holder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}#{}", self.node, self.incarnation)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn minted_ids_lie_under_their_owner() {
+        let owner = PromiseId::from("order/42");
+        assert_eq!(owner.command(CommandIndex(7)).as_str(), "order/42/7");
+        assert_eq!(owner.named("approval").as_str(), "order/42/p/approval");
+        assert_eq!(owner.signal(0).as_str(), "order/42/s/0");
+        assert!(owner.signal(0).is_minted_by(&owner));
+        for stranger in ["order/42", "order/42/", "order/421", "order/421/0", "x"] {
+            assert!(!PromiseId::from(stranger).is_minted_by(&owner), "{stranger}");
+        }
+    }
+
+    #[test]
+    fn a_digest_reads_what_it_writes() {
+        let digest = Digest::of(b"");
+        assert_eq!(
+            digest.to_string(),
+            "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+        );
+        assert_eq!(digest.to_string().parse(), Ok(digest));
+        for wrong in ["", "e3", &"g".repeat(64), &"é".repeat(32)] {
+            assert!(wrong.parse::<Digest>().is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! What must be known of a journal to append to it.
+
+use serde::{Deserialize, Serialize};
+
+use crate::id::CommandIndex;
+use crate::time::Timestamp;
+
+use super::{Record, RecordBody};
+
+/// The end of a journal, without its records.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JournalHead {
+    /// How many records it has.
+    pub len: u32,
+    /// How many of them are commands.
+    pub commands: u32,
+    /// How many of these the guest was told the outcome of.
+    pub notified: u32,
+    /// The logical time of the last record.
+    pub at: Timestamp,
+    /// Whether the last record is `Finished`.
+    pub finished: bool,
+}
+
+/// Why a record cannot follow a journal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum AppendRefused {
+    /// It does not say the next place.
+    #[error("the next record is number {expected}, not {given}")]
+    WrongPlace {
+        /// The place that comes next.
+        expected: u32,
+        /// The place given.
+        given: u32,
+    },
+    /// `Started` is first and only first.
+    #[error("record {0} must be `started` if and only if it is the first")]
+    StartedIsFirst(u32),
+    /// `Finished` was last.
+    #[error("record {0} comes after the end")]
+    AfterTheEnd(u32),
+    /// Commands are numbered without gap.
+    #[error("the next command is number {expected}, not {given}")]
+    WrongCommand {
+        /// The number that comes next.
+        expected: CommandIndex,
+        /// The number given.
+        given: CommandIndex,
+    },
+    /// A notification follows its command.
+    #[error(
+        "command {0} cannot be notified: it does not exist, or every command was notified already"
+    )]
+    NothingToNotify(CommandIndex),
+    /// Logical time never falls.
+    #[error("the time of record {seq} is {given}, before that of the record before it, {last}")]
+    TimeFell {
+        /// The record.
+        seq: u32,
+        /// Its time.
+        given: Timestamp,
+        /// The time before it.
+        last: Timestamp,
+    },
+}
+
+impl JournalHead {
+    /// Commands whose outcome the guest was not told.
+    pub fn open(&self) -> u32 {
+        self.commands.saturating_sub(self.notified)
+    }
+
+    /// The head after one more record.
+    ///
+    /// # Errors
+    /// [`AppendRefused`]: the record cannot follow; the journal stays as it is.
+    pub fn after(self, record: &Record) -> Result<Self, AppendRefused> {
+        let seq = record.seq;
+        if seq != self.len {
+            return Err(AppendRefused::WrongPlace { expected: self.len, given: seq });
+        }
+        if self.finished {
+            return Err(AppendRefused::AfterTheEnd(seq));
+        }
+        if (seq == 0) != matches!(record.body, RecordBody::Started { .. }) {
+            return Err(AppendRefused::StartedIsFirst(seq));
+        }
+        if record.at < self.at {
+            return Err(AppendRefused::TimeFell { seq, given: record.at, last: self.at });
+        }
+        let mut head = Self { len: self.len + 1, at: record.at, ..self };
+        match &record.body {
+            RecordBody::Started { .. } | RecordBody::Signal { .. } | RecordBody::Cancelled => {}
+            RecordBody::Command { index, .. } => {
+                let expected = CommandIndex(self.commands);
+                if *index != expected {
+                    return Err(AppendRefused::WrongCommand { expected, given: *index });
+                }
+                head.commands += 1;
+            }
+            RecordBody::Notified { index, .. } => {
+                if index.0 >= self.commands || self.notified >= self.commands {
+                    return Err(AppendRefused::NothingToNotify(*index));
+                }
+                head.notified += 1;
+            }
+            RecordBody::Finished { .. } => head.finished = true,
+        }
+        Ok(head)
+    }
+}

@@ -1,0 +1,16 @@
+//! One run of a function: its journal, how it is written, and how it is replayed. Nothing here knows of promises'
+//! rows or of tasks.
+
+mod codec;
+mod head;
+mod record;
+mod request;
+mod seed;
+
+pub use codec::{CodecError, FORMAT, decode_records, encode_records};
+pub use head::{AppendRefused, JournalHead};
+pub use record::{
+    CommandKind, EngineFacts, LogLevel, LogLine, Outcome, Record, RecordBody, StepResult,
+};
+pub use request::{Field, FieldValue, Request};
+pub use seed::Seed;

@@ -1,0 +1,120 @@
+//! What a command asks beside its kind and name: named fields in one canonical encoding, so that two requests are
+//! compared as bytes, and told apart by field when they differ.
+//!
+//! ```text
+//! request = field*
+//! field   = name: str, then 0 and the value, or 1, its length and its SHA-256 (values longer than 256 bytes)
+//! ```
+//! Numbers and lengths are postcard varints. Large values (the input of a call) are the parameter of the command's
+//! promise as well, so the journal keeps their digest only.
+
+use serde::{Deserialize, Serialize};
+
+use crate::id::Digest;
+use crate::value::{Bytes, Text};
+
+/// Values longer than this are kept as their digest. Never change it: it decides how stored journals compare.
+const INLINE_LIMIT: usize = 256;
+
+/// A command's request.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Request(Bytes);
+
+/// One field of a request.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Field {
+    /// Its name.
+    pub name: Text,
+    /// What was asked.
+    pub value: FieldValue,
+}
+
+/// The value of a field.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum FieldValue {
+    /// The value itself.
+    Inline(Bytes),
+    /// A value too large for the journal.
+    Digest {
+        /// Its length in bytes.
+        len: u64,
+        /// Its digest.
+        digest: Digest,
+    },
+}
+
+impl Request {
+    /// A request of these fields. Their order is part of the request: a command kind always gives the same.
+    pub fn of(fields: &[(&str, &[u8])]) -> Self {
+        let mut encoded = Vec::new();
+        for (name, value) in fields {
+            encoded.extend(varint(name.len() as u64));
+            encoded.extend_from_slice(name.as_bytes());
+            if value.len() <= INLINE_LIMIT {
+                encoded.push(0);
+                encoded.extend(varint(value.len() as u64));
+                encoded.extend_from_slice(value);
+            } else {
+                encoded.push(1);
+                encoded.extend(varint(value.len() as u64));
+                encoded.extend_from_slice(&Digest::of(value).0);
+            }
+        }
+        Self(Bytes::from(encoded))
+    }
+
+    /// The fields; none if the bytes are not a request.
+    pub fn fields(&self) -> Option<Vec<Field>> {
+        let mut rest = self.0.as_slice();
+        let mut fields = Vec::new();
+        while !rest.is_empty() {
+            let (field, after) = postcard::take_from_bytes::<Field>(rest).ok()?;
+            fields.push(field);
+            rest = after;
+        }
+        Some(fields)
+    }
+
+    /// The canonical bytes.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+fn varint(mut number: u64) -> impl Iterator<Item = u8> {
+    let mut more = true;
+    std::iter::from_fn(move || {
+        if !more {
+            return None;
+        }
+        let low = (number & 0x7f) as u8;
+        number >>= 7;
+        more = number != 0;
+        Some(if more { low | 0x80 } else { low })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_come_back_large_ones_as_digests() {
+        let large = vec![7; 300];
+        let request = Request::of(&[("input", b"{}"), ("blob", &large), ("empty", b"")]);
+        let fields = request.fields().expect("just encoded");
+        let names: Vec<&str> = fields.iter().map(|field| field.name.as_str()).collect();
+        assert_eq!(names, ["input", "blob", "empty"]);
+        assert_eq!(fields[0].value, FieldValue::Inline(Bytes::from(&b"{}"[..])));
+        assert_eq!(fields[1].value, FieldValue::Digest { len: 300, digest: Digest::of(&large) });
+        assert_eq!(fields[2].value, FieldValue::Inline(Bytes::default()));
+        assert!(request.as_bytes().len() < 100);
+    }
+
+    #[test]
+    fn bytes_that_are_no_request_have_no_fields() {
+        assert_eq!(Request(Bytes::from(&[5, 1][..])).fields(), None);
+        assert_eq!(Request::of(&[]).fields(), Some(Vec::new()));
+    }
+}

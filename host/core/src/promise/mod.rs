@@ -1,0 +1,18 @@
+//! Promises and what hangs on them: the task that produces the value, who waits for it, who is told of it, and the
+//! messages owed. Nothing here knows of journals.
+
+mod lease;
+mod outbox;
+#[expect(clippy::module_inception, reason = "a file is named after its noun")]
+mod promise;
+mod retry;
+mod task;
+
+pub use lease::Lease;
+pub use outbox::{Delivery, Message, OutboxKey, OutboxRow};
+pub use promise::{Birth, NewPromise, Promise, PromiseState, Settlement, Verdict};
+pub use retry::{RetryDecision, RetryPolicy, backoff};
+pub use task::{
+    CancelState, HaltReason, Note, Progress, ReleaseReason, Task, TaskState, TaskStatus, TrapKey,
+    Traps,
+};

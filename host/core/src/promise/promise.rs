@@ -1,0 +1,191 @@
+//! The durable record of a future value: pending, then settled for ever.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::id::PromiseId;
+use crate::tags;
+use crate::time::Timestamp;
+use crate::value::{Tags, Value, shared};
+
+/// A promise. Its birth never changes; its state changes once. Cloning shares both.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Promise {
+    /// What it was made with.
+    #[serde(with = "shared")]
+    pub birth: Arc<Birth>,
+    /// Where it stands.
+    pub state: PromiseState,
+}
+
+/// What a promise was made with.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Birth {
+    /// Its id.
+    pub id: PromiseId,
+    /// The input of whatever produces the value.
+    pub param: Value,
+    /// The engine's marks and free labels.
+    pub tags: Tags,
+    /// The invocation whose claim made it; none if a client did.
+    pub made_by: Option<PromiseId>,
+    /// The deadline; [`Timestamp::NEVER`] for none.
+    pub timeout_at: Timestamp,
+    /// When it was made.
+    pub created_at: Timestamp,
+}
+
+/// Where a promise stands.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum PromiseState {
+    /// Nobody knows its value yet.
+    Pending,
+    /// Its value is known, for ever.
+    Settled(#[serde(with = "shared")] Arc<Settlement>),
+}
+
+/// The outcome of a promise.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Settlement {
+    /// Which way it went.
+    pub verdict: Verdict,
+    /// The value; none after a deadline.
+    pub value: Option<Value>,
+    /// When.
+    pub settled_at: Timestamp,
+}
+
+/// Which way a promise went. The numbers are stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[repr(u8)]
+pub enum Verdict {
+    /// It has its value.
+    Resolved = 1,
+    /// Its value is a failure.
+    Rejected = 2,
+    /// It was cancelled or killed.
+    Canceled = 3,
+    /// Its deadline passed; written by the engine only.
+    TimedOut = 4,
+}
+
+/// A promise about to be made.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NewPromise {
+    /// Its id.
+    pub id: PromiseId,
+    /// The input of whatever produces the value.
+    pub param: Value,
+    /// The engine's marks and free labels.
+    pub tags: Tags,
+    /// The deadline; [`Timestamp::NEVER`] for none.
+    pub timeout_at: Timestamp,
+}
+
+impl Promise {
+    /// Its id.
+    pub fn id(&self) -> &PromiseId {
+        &self.birth.id
+    }
+
+    /// Whether nobody knows its value yet.
+    pub fn is_pending(&self) -> bool {
+        matches!(self.state, PromiseState::Pending)
+    }
+
+    /// Its outcome, once it has one.
+    pub fn settlement(&self) -> Option<&Settlement> {
+        match &self.state {
+            PromiseState::Pending => None,
+            PromiseState::Settled(settlement) => Some(settlement),
+        }
+    }
+
+    /// The address of the function that produces the value.
+    pub fn target(&self) -> Option<&str> {
+        tags::target(&self.birth.tags)
+    }
+
+    /// Whether it resolves by itself at its deadline.
+    pub fn is_timer(&self) -> bool {
+        tags::is_timer(&self.birth.tags)
+    }
+
+    /// Whether it is pending and its deadline has come.
+    pub fn is_overdue(&self, now: Timestamp) -> bool {
+        self.is_pending() && self.birth.timeout_at <= now
+    }
+
+    /// The invocation that is answerable for this promise: it made it, and the promise does not outlive it.
+    pub fn attached_to(&self) -> Option<&PromiseId> {
+        self.birth.made_by.as_ref().filter(|_| !tags::is_detached(&self.birth.tags))
+    }
+
+    /// The outcome a deadline gives: a timer resolves, anything else has timed out. Always stamped with the deadline.
+    pub fn deadline_settlement(&self) -> Settlement {
+        let verdict = if self.is_timer() { Verdict::Resolved } else { Verdict::TimedOut };
+        Settlement { verdict, value: None, settled_at: self.birth.timeout_at }
+    }
+
+    /// The same promise with its outcome.
+    pub fn settled(&self, settlement: Settlement) -> Self {
+        Self { birth: self.birth.clone(), state: PromiseState::Settled(Arc::new(settlement)) }
+    }
+}
+
+impl Verdict {
+    /// Whether a client may ask for it.
+    pub fn is_for_clients(self) -> bool {
+        match self {
+            Self::Resolved | Self::Rejected | Self::Canceled => true,
+            Self::TimedOut => false,
+        }
+    }
+
+    /// The stored number.
+    pub fn number(self) -> u8 {
+        self as u8
+    }
+
+    /// The verdict with this stored number.
+    pub fn from_number(number: u8) -> Option<Self> {
+        [Self::Resolved, Self::Rejected, Self::Canceled, Self::TimedOut]
+            .into_iter()
+            .find(|v| v.number() == number)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_deadline_resolves_timers_and_times_the_others_out() {
+        let made = |tags: Tags| Promise {
+            birth: Arc::new(Birth {
+                id: PromiseId::from("a"),
+                param: Value::default(),
+                tags,
+                made_by: None,
+                timeout_at: Timestamp(5),
+                created_at: Timestamp(1),
+            }),
+            state: PromiseState::Pending,
+        };
+        let timer = made(Tags::from([(tags::TIMER.to_owned(), "true".to_owned())]));
+        assert_eq!(timer.deadline_settlement().verdict, Verdict::Resolved);
+        let plain = made(Tags::new());
+        assert_eq!(plain.deadline_settlement().verdict, Verdict::TimedOut);
+        assert_eq!(plain.deadline_settlement().settled_at, Timestamp(5));
+        assert!(plain.is_overdue(Timestamp(5)) && !plain.is_overdue(Timestamp(4)));
+        assert!(!plain.settled(plain.deadline_settlement()).is_overdue(Timestamp(9)));
+    }
+
+    #[test]
+    fn stored_numbers_come_back() {
+        for number in 0..=u8::MAX {
+            assert_eq!(Verdict::from_number(number).is_some(), (1..=4).contains(&number));
+        }
+    }
+}

@@ -1,0 +1,283 @@
+//! The claim on producing one promise's value. A task has the promise's id and lives exactly as long as it.
+
+use serde::{Deserialize, Serialize};
+
+use crate::id::{Digest, PromiseId, Version};
+use crate::time::{Millis, Timestamp};
+use crate::value::{Bytes, Text};
+
+use super::Lease;
+
+/// A task.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Task {
+    /// The promise it produces.
+    pub id: PromiseId,
+    /// Raised whenever its claim changes hands; 0 at birth.
+    pub version: Version,
+    /// Where it stands.
+    pub state: TaskState,
+    /// Failed attempts since the last stored record.
+    pub attempt: u32,
+    /// Claims lost in a row: holders that died or stalled.
+    pub losses: u32,
+    /// The last trap, and how often it came at that place.
+    pub traps: Option<Traps>,
+    /// The module it runs, for a function of one; fixed when the promise was made.
+    pub module: Option<Digest>,
+    /// The last error, or why it is halted.
+    pub note: Option<Note>,
+    /// How far the present or last claim got.
+    pub progress: Progress,
+    /// How long its lease may be extended without progress.
+    pub stall_limit: Option<Millis>,
+    /// When its holder was last heard.
+    pub last_heartbeat: Option<Timestamp>,
+    /// The claim that settled it, when a claim did.
+    pub fulfilled_by: Option<Version>,
+    /// Whether it was asked to stop.
+    pub cancel: CancelState,
+    /// How many signals it was sent.
+    pub signals: u32,
+    /// Whether it made attached promises that are not commands of its journal.
+    pub children: bool,
+}
+
+/// Where a task stands; each state carries only what is true in it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum TaskState {
+    /// Waiting for a worker.
+    Pending {
+        /// Since when.
+        since: Timestamp,
+        /// When it is offered, or offered again.
+        retry_at: Timestamp,
+        /// Whether it may be taken now; otherwise it waits for `retry_at`.
+        offered: bool,
+    },
+    /// Held by one worker until the lease runs out.
+    Acquired {
+        /// The claim's deadline and holder.
+        lease: Lease,
+    },
+    /// Parked until an awaited promise settles.
+    Suspended,
+    /// Stopped for a person to look at.
+    Halted {
+        /// Why; the task's note says more.
+        reason: HaltReason,
+    },
+    /// Its promise settled; nothing moves it again.
+    Fulfilled,
+}
+
+/// A task's state by name. The numbers are stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[repr(u8)]
+pub enum TaskStatus {
+    /// Waiting for a worker.
+    Pending = 1,
+    /// Held by one worker.
+    Acquired = 2,
+    /// Parked.
+    Suspended = 3,
+    /// Stopped for a person.
+    Halted = 4,
+    /// Done.
+    Fulfilled = 5,
+}
+
+/// Why a task is halted. The numbers are stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[repr(u8)]
+pub enum HaltReason {
+    /// Somebody asked for it.
+    Requested = 1,
+    /// Its host says that running it makes no sense: it diverged from its journal, or waits for nothing.
+    Reported = 2,
+    /// It failed more often than the host's limit allows.
+    Exhausted = 3,
+    /// It lost too many claims in a row: it may be killing its hosts.
+    Lost = 4,
+    /// It trapped in the same way at the same place too often.
+    Trapped = 5,
+    /// Its rows contradict each other; damage from outside.
+    Damaged = 6,
+}
+
+/// What became of an attempt, for people and programs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Note {
+    /// A short stable word: `trap`, `divergence`, `failure`…
+    pub kind: Text,
+    /// One sentence.
+    pub message: Text,
+    /// A report for programs; the value of the promise, if giving up rejects it.
+    pub details: Bytes,
+}
+
+/// How far a claim got.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Progress {
+    /// Grows with every step the holder reports.
+    pub seq: u64,
+    /// When it last grew.
+    pub at: Timestamp,
+    /// What the holder wants its successor to know.
+    pub payload: Option<Bytes>,
+}
+
+/// Whether a task was asked to stop. The numbers are stored.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+#[repr(u8)]
+pub enum CancelState {
+    /// No.
+    #[default]
+    None = 0,
+    /// Yes, and it has not been told.
+    Requested = 1,
+    /// Yes, and its journal says so.
+    Delivered = 2,
+}
+
+/// What makes two traps equal.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TrapKey {
+    /// The journal's length when it trapped.
+    pub journal_len: u32,
+    /// The trap's message.
+    pub message: Text,
+}
+
+/// Equal traps in a row.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Traps {
+    /// Which trap.
+    pub key: TrapKey,
+    /// How often.
+    pub count: u32,
+}
+
+/// Why a holder gives its claim back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ReleaseReason {
+    /// Others should have a turn.
+    Yield,
+    /// The host stops.
+    Shutdown,
+    /// The attempt failed; another follows after the longer of `retry_after` and the host's own back-off.
+    Failed {
+        /// The wait the call's own policy asks for.
+        retry_after: Option<Millis>,
+        /// What went wrong.
+        error: Note,
+        /// Set when the guest trapped: equal traps are counted.
+        trap: Option<TrapKey>,
+    },
+    /// Another attempt makes no sense; a person should look.
+    Halt {
+        /// Why.
+        report: Note,
+    },
+}
+
+impl Task {
+    /// A task as it is born: never claimed.
+    pub fn born(id: PromiseId, state: TaskState, module: Option<Digest>) -> Self {
+        Self {
+            id,
+            version: Version(0),
+            state,
+            attempt: 0,
+            losses: 0,
+            traps: None,
+            module,
+            note: None,
+            progress: Progress::default(),
+            stall_limit: None,
+            last_heartbeat: None,
+            fulfilled_by: None,
+            cancel: CancelState::None,
+            signals: 0,
+            children: false,
+        }
+    }
+
+    /// Its state by name.
+    pub fn status(&self) -> TaskStatus {
+        match self.state {
+            TaskState::Pending { .. } => TaskStatus::Pending,
+            TaskState::Acquired { .. } => TaskStatus::Acquired,
+            TaskState::Suspended => TaskStatus::Suspended,
+            TaskState::Halted { .. } => TaskStatus::Halted,
+            TaskState::Fulfilled => TaskStatus::Fulfilled,
+        }
+    }
+
+    /// The lease, while somebody holds it.
+    pub fn lease(&self) -> Option<&Lease> {
+        match &self.state {
+            TaskState::Acquired { lease } => Some(lease),
+            TaskState::Pending { .. }
+            | TaskState::Suspended
+            | TaskState::Halted { .. }
+            | TaskState::Fulfilled => None,
+        }
+    }
+
+    /// The instant at which its timer fires: the next offer, or the end of the lease.
+    pub fn due_at(&self) -> Option<Timestamp> {
+        match &self.state {
+            TaskState::Pending { retry_at, .. } => Some(*retry_at),
+            TaskState::Acquired { lease } => Some(lease.until),
+            TaskState::Suspended | TaskState::Halted { .. } | TaskState::Fulfilled => None,
+        }
+    }
+}
+
+impl std::fmt::Display for TaskStatus {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Pending => "pending",
+            Self::Acquired => "acquired",
+            Self::Suspended => "suspended",
+            Self::Halted => "halted",
+            Self::Fulfilled => "fulfilled",
+        })
+    }
+}
+
+macro_rules! stored_numbers {
+    ($name:ident: $($variant:ident),*) => {
+        impl $name {
+            /// The stored number.
+            pub fn number(self) -> u8 {
+                self as u8
+            }
+
+            /// The variant with this stored number.
+            pub fn from_number(number: u8) -> Option<Self> {
+                [$(Self::$variant),*].into_iter().find(|variant| variant.number() == number)
+            }
+        }
+    };
+}
+stored_numbers!(TaskStatus: Pending, Acquired, Suspended, Halted, Fulfilled);
+stored_numbers!(HaltReason: Requested, Reported, Exhausted, Lost, Trapped, Damaged);
+stored_numbers!(CancelState: None, Requested, Delivered);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stored_numbers_come_back() {
+        for number in 0..=u8::MAX {
+            assert_eq!(TaskStatus::from_number(number).is_some(), (1..=5).contains(&number));
+            assert_eq!(HaltReason::from_number(number).is_some(), (1..=6).contains(&number));
+            assert_eq!(CancelState::from_number(number).is_some(), (0..=2).contains(&number));
+        }
+    }
+}

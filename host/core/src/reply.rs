@@ -1,0 +1,235 @@
+//! What a command is answered.
+
+use crate::id::{CommandIndex, PromiseId, Version};
+use crate::invocation::{AppendRefused, JournalHead};
+use crate::promise::{Delivery, Promise, Task, TaskStatus};
+use crate::time::Timestamp;
+
+/// The answer to a command.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Reply {
+    /// A promise as it is now.
+    Promise {
+        /// The promise.
+        promise: Promise,
+        /// Whether this command made or settled it.
+        changed: bool,
+    },
+    /// A task as it is now, with its promise and the end of its journal.
+    Task(Box<TaskReply>),
+    /// For each claim of a heartbeat, in its order.
+    Heartbeat(Vec<Beat>),
+    /// For each action of a fence, in its order.
+    Fenced {
+        /// What became of each action.
+        outcomes: Vec<(CommandIndex, Result<Acted, Refusal>)>,
+        /// The end of the journal now.
+        head: JournalHead,
+    },
+    /// The claim was given back; a settlement offers the task again.
+    Suspended,
+    /// There is something to do already: the claim goes on. The records were appended.
+    Ready {
+        /// Those awaited that have settled.
+        settled: Vec<PromiseId>,
+        /// Whether the invocation was asked to stop and has not been told.
+        cancelled: bool,
+    },
+    /// Done, and there is nothing more to say.
+    Done,
+    /// The signal is the `n`-th of its invocation.
+    Signalled {
+        /// Which.
+        n: u32,
+    },
+    /// A message to deliver now; none if it is not due, gone, or the engine dealt with it.
+    Message(Option<Box<Delivery>>),
+    /// A host's new life.
+    Host {
+        /// Its number.
+        incarnation: u64,
+        /// Tasks its earlier lives hold.
+        held: Vec<PromiseId>,
+    },
+    /// What a look for damage found and mended.
+    Reconciled {
+        /// The damage.
+        orphans: Vec<Orphan>,
+    },
+    /// Refused; nothing was changed, but that overdue promises were settled.
+    Refused(Refusal),
+}
+
+/// A task with what belongs to it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TaskReply {
+    /// The task.
+    pub task: Task,
+    /// Its promise.
+    pub promise: Promise,
+    /// The end of its journal.
+    pub head: JournalHead,
+    /// Whether this command made the promise.
+    pub created: bool,
+}
+
+/// What became of one claim in a heartbeat.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Beat {
+    /// It goes on.
+    Extended {
+        /// The lease's new end.
+        until: Timestamp,
+        /// Whether the invocation was asked to stop and has not been told.
+        cancel: bool,
+    },
+    /// It is no longer the caller's: drop the work and write nothing.
+    Stale,
+    /// It made no progress for too long and is not extended: interrupt it.
+    Stalled,
+}
+
+/// What an action under a claim did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Acted {
+    /// The promise as it is now.
+    Promise {
+        /// The promise.
+        promise: Promise,
+        /// Whether this action made or settled it.
+        changed: bool,
+        /// Set if its task is held as asked: the version of that claim.
+        held: Option<Version>,
+    },
+    /// Done.
+    Done,
+}
+
+/// A kind of damage, found and mended by `Reconcile`. None of them can arise from commands alone, but `ChildRuns`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Orphan {
+    /// A promise with a target has no task: it is made again.
+    TaskMissing,
+    /// A settled promise has an open task, listeners or unconsumed callbacks: the chain is finished.
+    ChainUnfinished,
+    /// A pending attached promise of a settled invocation, and no message to cancel it: it is cancelled.
+    ChildRuns,
+    /// A suspended task waits for nothing: it is offered again.
+    SuspendedOnNothing,
+    /// A suspended task has been woken: it is offered again.
+    WokenButSuspended,
+    /// A task has no promise: it is halted.
+    TaskWithoutPromise,
+    /// A journal's end contradicts itself: the task is halted.
+    JournalDamaged,
+}
+
+/// Why a command was refused.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// The command makes no sense.
+    #[error("{0}")]
+    BadRequest(String),
+    /// There is no such promise, task or module.
+    #[error("`{0}` does not exist")]
+    NotFound(PromiseId),
+    /// The command makes sense, but names something that cannot be used so.
+    #[error("{0}")]
+    Unprocessable(String),
+    /// The command came too late, or somebody else was faster.
+    #[error(transparent)]
+    Conflict(Conflict),
+    /// An id under the claim's own exists, and somebody else made it.
+    #[error(
+        "`{id}` is taken: it was not made by the invocation it lies under; start the invocation under another id"
+    )]
+    IdTaken {
+        /// The id.
+        id: PromiseId,
+    },
+    /// The records do not continue the stored journal.
+    #[error("the records do not continue the journal of `{invocation}`: {reason}")]
+    JournalMismatch {
+        /// The journal.
+        invocation: PromiseId,
+        /// Why they do not.
+        reason: JournalMismatch,
+    },
+}
+
+/// Why records do not continue a journal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum JournalMismatch {
+    /// A record at this place is stored already, and differs; or only part of the batch is stored.
+    #[error("record {seq} is stored and is another")]
+    Differs {
+        /// The first place that differs.
+        seq: u32,
+    },
+    /// A record cannot follow.
+    #[error(transparent)]
+    Append(#[from] AppendRefused),
+}
+
+/// Who or what was faster.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Conflict {
+    /// The task's state does not allow it.
+    #[error("the task `{id}` is {status}")]
+    WrongState {
+        /// The task.
+        id: PromiseId,
+        /// Its state.
+        status: TaskStatus,
+    },
+    /// The claim is not the present one.
+    #[error("the claim on `{id}` is stale: version {offered} was given, {current} is current")]
+    StaleVersion {
+        /// The task.
+        id: PromiseId,
+        /// The version given.
+        offered: Version,
+        /// The present one.
+        current: Version,
+    },
+    /// The promise has its outcome.
+    #[error("the promise `{0}` is settled")]
+    PromiseSettled(PromiseId),
+    /// Somebody else holds it.
+    #[error("the task `{0}` is held by another")]
+    NotHolder(PromiseId),
+}
+
+impl Refusal {
+    /// The code of the protocol: 400, 404, 409, 422 or 570.
+    pub fn code(&self) -> u16 {
+        match self {
+            Self::BadRequest(_) => 400,
+            Self::NotFound(_) => 404,
+            Self::Conflict(_) | Self::IdTaken { .. } => 409,
+            Self::Unprocessable(_) => 422,
+            Self::JournalMismatch { .. } => 570,
+        }
+    }
+
+    /// A short stable word for programs.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::BadRequest(_) => "bad-request",
+            Self::NotFound(_) => "not-found",
+            Self::Unprocessable(_) => "unprocessable",
+            Self::Conflict(Conflict::WrongState { .. }) => "wrong-state",
+            Self::Conflict(Conflict::StaleVersion { .. }) => "stale-version",
+            Self::Conflict(Conflict::PromiseSettled(_)) => "promise-settled",
+            Self::Conflict(Conflict::NotHolder(_)) => "not-holder",
+            Self::IdTaken { .. } => "id-taken",
+            Self::JournalMismatch { .. } => "journal-mismatch",
+        }
+    }
+}
+
+impl From<Conflict> for Refusal {
+    fn from(conflict: Conflict) -> Self {
+        Self::Conflict(conflict)
+    }
+}

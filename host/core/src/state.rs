@@ -1,0 +1,373 @@
+//! The rows as ordered maps. The same type is the whole model (the memory store) and the part of a database that was
+//! loaded for a command: a row that is absent is known to be absent.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
+
+use crate::delta::{Append, Delta};
+use crate::id::{CommandIndex, Digest, NodeName, PromiseId};
+use crate::invocation::{JournalHead, Record};
+use crate::promise::{OutboxKey, OutboxRow, Promise, Task};
+use crate::value::Text;
+
+/// Rows, by key.
+#[derive(Clone, Debug, Default)]
+pub struct State {
+    promises: BTreeMap<PromiseId, Promise>,
+    tasks: BTreeMap<PromiseId, Task>,
+    /// By awaited, then awaiter.
+    callbacks: BTreeMap<PromiseId, BTreeMap<PromiseId, bool>>,
+    /// The same by awaiter, then awaited.
+    awaits: BTreeMap<PromiseId, BTreeSet<PromiseId>>,
+    listeners: BTreeMap<PromiseId, BTreeSet<Text>>,
+    outbox: BTreeMap<OutboxKey, OutboxRow>,
+    heads: BTreeMap<PromiseId, JournalHead>,
+    tails: BTreeMap<PromiseId, Vec<Record>>,
+    /// Pending attached promises by the invocation that made them.
+    children: BTreeMap<PromiseId, BTreeSet<PromiseId>>,
+    aliases: BTreeMap<Text, Digest>,
+    modules: BTreeSet<Digest>,
+    hosts: BTreeMap<NodeName, u64>,
+    signal_keys: BTreeMap<(PromiseId, Text), u32>,
+    keeps_journals: bool,
+}
+
+impl State {
+    /// A view to load rows into. It keeps the records of a journal only where [`State::put_tail`] asked for them.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// An empty store that keeps everything, whole journals included.
+    pub fn whole() -> Self {
+        Self { keeps_journals: true, ..Self::default() }
+    }
+
+    /// The promise with this id.
+    pub fn promise(&self, id: &PromiseId) -> Option<&Promise> {
+        self.promises.get(id)
+    }
+
+    /// The task of this promise.
+    pub fn task(&self, id: &PromiseId) -> Option<&Task> {
+        self.tasks.get(id)
+    }
+
+    /// The callbacks on this promise: awaiter, and whether it was woken already.
+    pub fn callbacks_on(&self, awaited: &PromiseId) -> impl Iterator<Item = (&PromiseId, bool)> {
+        self.callbacks
+            .get(awaited)
+            .into_iter()
+            .flatten()
+            .map(|(awaiter, consumed)| (awaiter, *consumed))
+    }
+
+    /// The callback of one awaiter on one promise: whether it is consumed.
+    pub fn callback(&self, awaited: &PromiseId, awaiter: &PromiseId) -> Option<bool> {
+        self.callbacks.get(awaited)?.get(awaiter).copied()
+    }
+
+    /// The promises this task has callbacks on.
+    pub fn awaited_by(&self, awaiter: &PromiseId) -> impl Iterator<Item = &PromiseId> {
+        self.awaits.get(awaiter).into_iter().flatten()
+    }
+
+    /// The addresses to be told when this promise settles.
+    pub fn listeners_on(&self, awaited: &PromiseId) -> impl Iterator<Item = &Text> {
+        self.listeners.get(awaited).into_iter().flatten()
+    }
+
+    /// A message owed.
+    pub fn outbox_row(&self, key: &OutboxKey) -> Option<&OutboxRow> {
+        self.outbox.get(key)
+    }
+
+    /// The end of this invocation's journal; that of an empty journal if it has none.
+    pub fn head(&self, invocation: &PromiseId) -> JournalHead {
+        self.heads.get(invocation).copied().unwrap_or_default()
+    }
+
+    /// The loaded records of this journal: the last ones, up to its head.
+    pub fn tail(&self, invocation: &PromiseId) -> &[Record] {
+        self.tails.get(invocation).map_or(&[], Vec::as_slice)
+    }
+
+    /// The pending attached promises of this invocation that follow `after`, by id.
+    pub fn children(
+        &self,
+        parent: &PromiseId,
+        after: Option<&PromiseId>,
+    ) -> impl Iterator<Item = &PromiseId> {
+        let from = after.map_or(Bound::Unbounded, |id| Bound::Excluded(id.clone()));
+        self.children
+            .get(parent)
+            .into_iter()
+            .flat_map(move |ids| ids.range((from.clone(), Bound::Unbounded)))
+    }
+
+    /// The module an alias stands for.
+    pub fn alias(&self, name: &str) -> Option<Digest> {
+        self.aliases.get(name).copied()
+    }
+
+    /// Whether a module was uploaded.
+    pub fn has_module(&self, module: &Digest) -> bool {
+        self.modules.contains(module)
+    }
+
+    /// How often a host has started.
+    pub fn incarnation(&self, node: &NodeName) -> u64 {
+        self.hosts.get(node).copied().unwrap_or_default()
+    }
+
+    /// Which signal of this invocation had this key.
+    pub fn signal_key(&self, invocation: &PromiseId, key: &Text) -> Option<u32> {
+        self.signal_keys.get(&(invocation.clone(), key.clone())).copied()
+    }
+
+    /// All promises, by id.
+    pub fn promises(&self) -> impl Iterator<Item = &Promise> {
+        self.promises.values()
+    }
+
+    /// All tasks, by id.
+    pub fn tasks(&self) -> impl Iterator<Item = &Task> {
+        self.tasks.values()
+    }
+
+    /// All callbacks: awaited, awaiter, consumed.
+    pub fn callbacks(&self) -> impl Iterator<Item = (&PromiseId, &PromiseId, bool)> {
+        self.callbacks.iter().flat_map(|(awaited, awaiters)| {
+            awaiters.iter().map(move |(awaiter, consumed)| (awaited, awaiter, *consumed))
+        })
+    }
+
+    /// All listeners: awaited, address.
+    pub fn listeners(&self) -> impl Iterator<Item = (&PromiseId, &Text)> {
+        self.listeners.iter().flat_map(|(awaited, addresses)| {
+            addresses.iter().map(move |address| (awaited, address))
+        })
+    }
+
+    /// All messages owed.
+    pub fn outbox(&self) -> impl Iterator<Item = (&OutboxKey, &OutboxRow)> {
+        self.outbox.iter()
+    }
+
+    /// All journals' ends.
+    pub fn heads(&self) -> impl Iterator<Item = (&PromiseId, &JournalHead)> {
+        self.heads.iter()
+    }
+
+    /// All aliases.
+    pub fn aliases(&self) -> impl Iterator<Item = (&Text, &Digest)> {
+        self.aliases.iter()
+    }
+
+    /// All hosts and how often they started.
+    pub fn hosts(&self) -> impl Iterator<Item = (&NodeName, u64)> {
+        self.hosts.iter().map(|(node, incarnation)| (node, *incarnation))
+    }
+
+    /// All keys of signals.
+    pub fn signal_keys(&self) -> impl Iterator<Item = (&PromiseId, &Text, u32)> {
+        self.signal_keys.iter().map(|((invocation, key), n)| (invocation, key, *n))
+    }
+
+    /// Puts a promise row.
+    pub fn put_promise(&mut self, promise: Promise) {
+        if let Some(parent) = promise.attached_to() {
+            if promise.is_pending() {
+                self.children.entry(parent.clone()).or_default().insert(promise.id().clone());
+            } else if let Some(siblings) = self.children.get_mut(parent) {
+                siblings.remove(promise.id());
+                if siblings.is_empty() {
+                    self.children.remove(parent);
+                }
+            }
+        }
+        self.promises.insert(promise.id().clone(), promise);
+    }
+
+    /// Puts a task row.
+    pub fn put_task(&mut self, task: Task) {
+        self.tasks.insert(task.id.clone(), task);
+    }
+
+    /// Puts a callback row.
+    pub fn put_callback(&mut self, awaited: PromiseId, awaiter: PromiseId, consumed: bool) {
+        self.awaits.entry(awaiter.clone()).or_default().insert(awaited.clone());
+        self.callbacks.entry(awaited).or_default().insert(awaiter, consumed);
+    }
+
+    /// Deletes a callback row.
+    pub fn remove_callback(&mut self, awaited: &PromiseId, awaiter: &PromiseId) {
+        if let Some(awaiters) = self.callbacks.get_mut(awaited) {
+            awaiters.remove(awaiter);
+            if awaiters.is_empty() {
+                self.callbacks.remove(awaited);
+            }
+        }
+        if let Some(awaited_ones) = self.awaits.get_mut(awaiter) {
+            awaited_ones.remove(awaited);
+            if awaited_ones.is_empty() {
+                self.awaits.remove(awaiter);
+            }
+        }
+    }
+
+    /// Puts a listener row.
+    pub fn put_listener(&mut self, awaited: PromiseId, address: Text) {
+        self.listeners.entry(awaited).or_default().insert(address);
+    }
+
+    /// Deletes a listener row.
+    pub fn remove_listener(&mut self, awaited: &PromiseId, address: &Text) {
+        if let Some(addresses) = self.listeners.get_mut(awaited) {
+            addresses.remove(address);
+            if addresses.is_empty() {
+                self.listeners.remove(awaited);
+            }
+        }
+    }
+
+    /// Puts a message.
+    pub fn put_outbox(&mut self, key: OutboxKey, row: OutboxRow) {
+        self.outbox.insert(key, row);
+    }
+
+    /// Deletes a message.
+    pub fn remove_outbox(&mut self, key: &OutboxKey) {
+        self.outbox.remove(key);
+    }
+
+    /// Puts the end of a journal.
+    pub fn put_head(&mut self, invocation: PromiseId, head: JournalHead) {
+        self.heads.insert(invocation, head);
+    }
+
+    /// Puts the last records of a journal, up to its head.
+    pub fn put_tail(&mut self, invocation: PromiseId, records: Vec<Record>) {
+        self.tails.insert(invocation, records);
+    }
+
+    /// Puts an alias.
+    pub fn put_alias(&mut self, name: Text, module: Digest) {
+        self.aliases.insert(name, module);
+    }
+
+    /// Says that a module was uploaded.
+    pub fn put_module(&mut self, module: Digest) {
+        self.modules.insert(module);
+    }
+
+    /// Puts a host's incarnation.
+    pub fn put_host(&mut self, node: NodeName, incarnation: u64) {
+        self.hosts.insert(node, incarnation);
+    }
+
+    /// Puts the key of a signal.
+    pub fn put_signal_key(&mut self, invocation: PromiseId, key: Text, n: u32) {
+        self.signal_keys.insert((invocation, key), n);
+    }
+
+    /// Writes a decision's rows.
+    pub fn apply(&mut self, delta: &Delta) {
+        for promise in delta.promises.values() {
+            self.put_promise(promise.clone());
+        }
+        for task in delta.tasks.values() {
+            self.put_task(task.clone());
+        }
+        for ((awaited, awaiter), row) in &delta.callbacks {
+            match row {
+                Some(consumed) => self.put_callback(awaited.clone(), awaiter.clone(), *consumed),
+                None => self.remove_callback(awaited, awaiter),
+            }
+        }
+        for ((awaited, address), present) in &delta.listeners {
+            match present {
+                true => self.put_listener(awaited.clone(), address.clone()),
+                false => self.remove_listener(awaited, address),
+            }
+        }
+        for (key, row) in &delta.outbox {
+            match row {
+                Some(row) => self.put_outbox(key.clone(), row.clone()),
+                None => self.remove_outbox(key),
+            }
+        }
+        delta.appends.iter().for_each(|append| self.append(append));
+        self.aliases.extend(delta.aliases.iter().map(|(name, module)| (name.clone(), *module)));
+        self.hosts
+            .extend(delta.hosts.iter().map(|(node, incarnation)| (node.clone(), *incarnation)));
+        self.signal_keys.extend(delta.signal_keys.iter().map(|(key, n)| (key.clone(), *n)));
+    }
+
+    /// Forgets the composite of this promise: a view then has to load it again. A callback row is kept while the
+    /// promise at its other end is loaded, so a store that gives up a transaction evicts every id its delta names.
+    pub fn evict(&mut self, id: &PromiseId) {
+        if let Some(parent) = self.promises.remove(id).as_ref().and_then(Promise::attached_to)
+            && let Some(siblings) = self.children.get_mut(parent)
+        {
+            siblings.remove(id);
+        }
+        self.tasks.remove(id);
+        self.heads.remove(id);
+        self.tails.remove(id);
+        self.children.remove(id);
+        self.listeners.remove(id);
+        let awaiters: Vec<PromiseId> = self
+            .callbacks_on(id)
+            .map(|(awaiter, _)| awaiter.clone())
+            .filter(|awaiter| !self.promises.contains_key(awaiter))
+            .collect();
+        for awaiter in awaiters {
+            self.remove_callback(id, &awaiter);
+        }
+        let awaited: Vec<PromiseId> = self
+            .awaited_by(id)
+            .filter(|awaited| !self.promises.contains_key(awaited))
+            .cloned()
+            .collect();
+        for awaited in awaited {
+            self.remove_callback(&awaited, id);
+        }
+        self.outbox.remove(&OutboxKey::Execute(id.clone()));
+        self.outbox.remove(&OutboxKey::CancelChildren(id.clone()));
+        let unblocks = OutboxKey::Unblock(id.clone(), Text::default())..;
+        let events = OutboxKey::Event(id.clone(), CommandIndex(0))..;
+        let keys: Vec<OutboxKey> = (self.outbox.range(unblocks))
+            .take_while(|(key, _)| matches!(key, OutboxKey::Unblock(promise, _) if promise == id))
+            .chain((self.outbox.range(events)).take_while(
+                |(key, _)| matches!(key, OutboxKey::Event(promise, _) if promise == id),
+            ))
+            .map(|(key, _)| key.clone())
+            .collect();
+        for key in keys {
+            self.outbox.remove(&key);
+        }
+        let keys = (id.clone(), Text::default())..;
+        let keys: Vec<_> = self
+            .signal_keys
+            .range(keys)
+            .take_while(|((owner, _), _)| owner == id)
+            .map(|(key, _)| key.clone())
+            .collect();
+        for key in keys {
+            self.signal_keys.remove(&key);
+        }
+    }
+
+    fn append(&mut self, append: &Append) {
+        self.heads.insert(append.invocation.clone(), append.after);
+        let tail = match self.keeps_journals {
+            true => self.tails.entry(append.invocation.clone()).or_default(),
+            false => match self.tails.get_mut(&append.invocation) {
+                Some(tail) => tail,
+                None => return,
+            },
+        };
+        tail.extend(append.records.iter().cloned());
+    }
+}

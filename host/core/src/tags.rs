@@ -1,0 +1,66 @@
+//! Tag names the engine gives a meaning to, and the few questions it asks of tags. All other tags are free.
+
+use crate::time::Timestamp;
+use crate::value::Tags;
+
+/// The address of the function that produces the value; its presence gives the promise a task.
+pub const TARGET: &str = "target";
+/// `"true"`: nothing executes the promise; it resolves at its deadline.
+pub const TIMER: &str = "timer";
+/// Milliseconds since the Unix epoch before which the task is not dispatched.
+pub const DELAY: &str = "delay";
+/// The invocation that made the promise.
+pub const PARENT: &str = "parent";
+/// `"true"`: the promise outlives the invocation that made it.
+pub const DETACHED: &str = "detached";
+/// The root of the tree the promise belongs to.
+pub const ORIGIN: &str = "origin";
+/// The nearest ancestor-or-self with a target.
+pub const BRANCH: &str = "branch";
+/// The prefix of labels, by which people find an invocation again.
+pub const LABEL_PREFIX: &str = "label:";
+
+/// The header of a parameter that carries the call's retry policy as JSON.
+pub const RETRY_HEADER: &str = "segno:retry";
+/// The header of a signal's value that carries the signal's name.
+pub const SIGNAL_HEADER: &str = "segno:signal";
+
+/// The address of the function that produces the value.
+pub fn target(tags: &Tags) -> Option<&str> {
+    tags.get(TARGET).map(String::as_str)
+}
+
+/// Whether the promise resolves by itself at its deadline.
+pub fn is_timer(tags: &Tags) -> bool {
+    is_true(tags, TIMER)
+}
+
+/// Whether the promise outlives the invocation that made it.
+pub fn is_detached(tags: &Tags) -> bool {
+    is_true(tags, DETACHED)
+}
+
+/// When the task may first be dispatched; a value that is not a number is no delay.
+pub fn delay(tags: &Tags) -> Option<Timestamp> {
+    tags.get(DELAY)?.parse().ok().map(Timestamp)
+}
+
+fn is_true(tags: &Tags, name: &str) -> bool {
+    tags.get(name).is_some_and(|value| value == "true")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tags_are_read_as_documented() {
+        let tags = |name: &str, value: &str| Tags::from([(name.to_owned(), value.to_owned())]);
+        assert!(is_timer(&tags(TIMER, "true")));
+        assert!(!is_timer(&tags(TIMER, "yes")));
+        assert!(is_detached(&tags(DETACHED, "true")));
+        assert_eq!(delay(&tags(DELAY, "12")), Some(Timestamp(12)));
+        assert_eq!(delay(&tags(DELAY, "soon")), None);
+        assert_eq!(target(&tags(TARGET, "poll://x")), Some("poll://x"));
+    }
+}
