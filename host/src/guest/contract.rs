@@ -1,0 +1,54 @@
+//! The contract's types as Rust sees them, generated from `guest-sdk/wit`, and the one door for a workflow's imports.
+
+/// Generated from the contract.
+#[expect(missing_docs, reason = "generated; the documents are in guest-sdk/wit/segno.wit")]
+pub mod bindings {
+    wasmtime::component::bindgen!({
+        path: "../guest-sdk/wit",
+        world: "module",
+        imports: { default: trappable, "segno:workflow/activity": async | trappable },
+        exports: { default: async },
+        additional_derives: [PartialEq, Clone],
+    });
+}
+
+pub use bindings::segno::workflow::types::{
+    ActivityContext, CallOptions, Completion, Context, Event, Failure, FunctionDescription,
+    FunctionKind, HttpRequest, HttpResponse, Level, Outcome, Payload, PromiseOptions, RetryOptions,
+    Run, Signal,
+};
+
+/// One call of an import of the interface `journal`.
+#[derive(Debug, Clone, PartialEq)]
+#[expect(missing_docs, reason = "field by field the parameters in guest-sdk/wit/segno.wit")]
+pub enum Ask {
+    Call { function: String, input: Payload, options: CallOptions },
+    Send { function: String, input: Payload, options: CallOptions },
+    SleepUntil { time_ms: u64 },
+    Promise { name: Option<String>, options: PromiseOptions },
+    Settle { promise_id: String, outcome: Outcome },
+    Http { request: HttpRequest, options: CallOptions },
+    Cancel { command: u32 },
+    Forget { command: u32 },
+    Publish { topic: String, payload: Payload },
+    Run { name: String },
+    RunDone { command: u32, outcome: Outcome },
+    Now,
+    Log { level: Level, message: String },
+    Finish { outcome: Outcome },
+}
+
+/// What an [`Ask`] is answered with.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Answer {
+    /// The index of the command that was made.
+    Command(u32),
+    /// The index of a promise command and the promise's id.
+    Promise(u32, String),
+    /// Whether to execute a `run` now.
+    Run(RunAnswer),
+    /// Logical time in milliseconds since the Unix epoch.
+    Now(u64),
+    /// Nothing to say.
+    Done,
+}

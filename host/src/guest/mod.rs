@@ -1,0 +1,87 @@
+//! The wasm side of the host: components in, polls and outcomes out.
+//!
+//! This module knows the guest contract (`guest-sdk/wit`) and wasmtime. It does not know the store, leases or tasks:
+//! what a workflow asks for is handed to a [`Journal`], which the worker implements.
+
+mod contract;
+mod error;
+
+use std::sync::{Arc, Mutex};
+
+use async_trait::async_trait;
+use segno_core::id::Digest;
+
+pub use contract::*;
+pub use error::GuestError;
+
+/// What stands behind the imports of a running workflow. Every import is one question.
+pub trait Journal: Send {
+    /// Answers at once. An error stops the guest: its message becomes the trap's.
+    fn ask(&mut self, ask: Ask) -> Result<Answer, Stop>;
+}
+
+/// A [`Journal`] as an instance holds it during a poll. Nobody else holds the lock then.
+pub type SharedJournal = Arc<Mutex<dyn Journal>>;
+
+/// Why a [`Journal`] stopped its guest.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Stop {
+    /// The guest asked for something else than is recorded. The journal keeps the report.
+    #[error("the command differs from the recorded one")]
+    Divergence,
+    /// The guest broke the contract, for example by a command inside a `run`.
+    #[error("{0}")]
+    Contract(String),
+}
+
+/// What stands behind the imports of a running activity.
+#[async_trait]
+pub trait ActivityHost: Send + Sync {
+    /// Keeps `progress` for the next attempt. True: cancellation was requested.
+    async fn heartbeat(&self, progress: Option<Payload>) -> bool;
+
+    /// One HTTP request, already allowed by the policy of the caller's module.
+    async fn http(&self, request: HttpRequest) -> Result<HttpResponse, Failure>;
+
+    /// Keeps a line with the invocation.
+    fn log(&self, level: Level, message: String);
+}
+
+/// Everything that can be run: modules by digest.
+#[async_trait]
+pub trait Guests: Send + Sync {
+    /// What the module offers.
+    async fn describe(&self, module: Digest) -> Result<Arc<Vec<FunctionDescription>>, GuestError>;
+
+    /// A fresh instance, linked without I/O.
+    async fn instantiate(&self, module: Digest) -> Result<Box<dyn Workflow>, GuestError>;
+
+    /// One attempt of an activity, in an instance of its own, with I/O as far as the policy allows.
+    async fn perform(
+        &self,
+        module: Digest,
+        function: &str,
+        input: Payload,
+        context: ActivityContext,
+        host: Arc<dyn ActivityHost>,
+    ) -> Result<Outcome, GuestError>;
+}
+
+/// One instance of a workflow: all it knows is in its memory, and its stack is empty between the calls.
+#[async_trait]
+pub trait Workflow: Send {
+    /// Begins `function`; returns when the guest has nothing more to do.
+    async fn start(
+        &mut self,
+        journal: SharedJournal,
+        function: &str,
+        input: Payload,
+        context: Context,
+    ) -> Result<(), GuestError>;
+
+    /// Tells the guest of one event; returns when it has nothing more to do.
+    async fn resume(&mut self, journal: SharedJournal, event: Event) -> Result<(), GuestError>;
+
+    /// Bytes of memory that this instance keeps, for the budget of warm instances.
+    fn footprint(&self) -> usize;
+}

@@ -1,0 +1,30 @@
+//! What can go wrong with a store; each variant says what is true afterwards.
+
+/// Why a store did not answer.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// Nothing was written; the same commands may be decided again.
+    #[error("lost a race with another transaction")]
+    Conflict,
+    /// The commit was sent and no answer came: it may have happened.
+    #[error("the outcome of a commit is unknown")]
+    UnknownOutcome(#[source] anyhow::Error),
+    /// Nothing was written, and trying again will not help until somebody acts.
+    #[error("the store cannot go on: {reason}")]
+    Unavailable {
+        /// What happened and what to do.
+        reason: String,
+    },
+    /// The database refused a statement. Nothing was written.
+    #[error("the database refused {statement}")]
+    Database {
+        /// The statement's name.
+        statement: &'static str,
+        /// The database's answer.
+        #[source]
+        source: sqlx::Error,
+    },
+    /// The store has been closed. Nothing was written.
+    #[error("the store is closed")]
+    Closed,
+}

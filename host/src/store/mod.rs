@@ -1,0 +1,100 @@
+//! Storage: load what a command needs, let the core decide, write the delta, in one transaction.
+//!
+//! The stores know rows and transactions. They know no rule: what happens is decided by
+//! [`segno_core::transition::transition`], the same over memory and SQLite.
+
+mod error;
+mod query;
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use segno_core::{
+    command::Command,
+    effect::Effect,
+    id::{Digest, PromiseId},
+    invocation::Record,
+    reply::Reply,
+    snapshot::Snapshot,
+    time::Timestamp,
+};
+
+pub use error::StoreError;
+pub use query::{
+    Due, InvocationFilter, InvocationRow, LogRow, ModuleRow, Page, PromiseRow, Ready, Waits,
+};
+
+/// Takes the hints of committed commands, in the order of the commits. Losing them loses no work.
+pub trait Hints: Send + Sync + 'static {
+    /// Called after the commit, by the writer: must not block.
+    fn committed(&self, effects: &[Effect]);
+}
+
+/// Where everything that matters is kept.
+///
+/// Reads see a committed state at least as new as every `execute` that had been answered before the read began.
+#[async_trait]
+pub trait Store: Send + Sync + 'static {
+    /// Decides `commands` one after the other, each on the state that the one before it left, and commits them
+    /// together; other submissions may share the transaction. One reply each, in order.
+    ///
+    /// # Errors
+    /// See [`StoreError`]: `UnknownOutcome` means it may have happened, and the same commands may be sent again.
+    async fn execute(&self, commands: Vec<Command>) -> Result<Vec<Reply>, StoreError>;
+
+    /// A promise with its task, waits left out.
+    async fn promise(&self, id: &PromiseId) -> Result<Option<PromiseRow>, StoreError>;
+
+    /// The records of an invocation from `from` on, at most `limit`.
+    async fn journal(
+        &self,
+        id: &PromiseId,
+        from: u32,
+        limit: u32,
+    ) -> Result<Vec<Record>, StoreError>;
+
+    /// What a guest logged, from line `from` on, at most `limit`.
+    async fn logs(&self, id: &PromiseId, from: u32, limit: u32) -> Result<Vec<LogRow>, StoreError>;
+
+    /// What `id` waits for, and who waits for it.
+    async fn waits(&self, id: &PromiseId) -> Result<Waits, StoreError>;
+
+    /// Invocations in the order of their creation, newest first.
+    async fn list(&self, filter: &InvocationFilter) -> Result<Page<InvocationRow>, StoreError>;
+
+    /// Due commands (deadlines, leases, retries), at most `limit`, and when the next one will be due.
+    async fn due(&self, now: Timestamp, limit: u32) -> Result<Due, StoreError>;
+
+    /// Tasks of hosted targets that wait for a worker and may be dispatched now, in the order of their creation,
+    /// after the one with the cursor `after`.
+    async fn ready(
+        &self,
+        now: Timestamp,
+        after: Option<i64>,
+        limit: u32,
+    ) -> Result<Vec<Ready>, StoreError>;
+
+    /// Outbox rows that are due, as commands, at most `limit`, and when the next one will be due.
+    async fn outbox_due(&self, now: Timestamp, limit: u32) -> Result<Due, StoreError>;
+
+    /// Keeps a component under its digest. Keeping it twice is the same as once.
+    async fn put_component(
+        &self,
+        digest: Digest,
+        component: Arc<[u8]>,
+        description: String,
+        now: Timestamp,
+    ) -> Result<(), StoreError>;
+
+    /// The component with this digest.
+    async fn component(&self, digest: Digest) -> Result<Option<Arc<[u8]>>, StoreError>;
+
+    /// Every module that is kept, with its aliases.
+    async fn modules(&self) -> Result<Vec<ModuleRow>, StoreError>;
+
+    /// Everything, canonically: two stores that hold the same answer the same.
+    async fn dump(&self) -> Result<Snapshot, StoreError>;
+
+    /// Writes what is still to be written and gives the data directory back.
+    async fn close(&self);
+}

@@ -1,0 +1,121 @@
+//! The shapes that reads answer with.
+
+use segno_core::{
+    command::Command,
+    id::{Digest, PromiseId, Version},
+    promise::{Promise, Task},
+    time::Timestamp,
+};
+
+/// A promise, and its task if it has one.
+#[derive(Debug, Clone)]
+pub struct PromiseRow {
+    /// The promise.
+    pub promise: Promise,
+    /// The claim on producing it.
+    pub task: Option<Task>,
+}
+
+/// What is due, and when to look again.
+#[derive(Debug, Clone, Default)]
+pub struct Due {
+    /// To be executed now.
+    pub commands: Vec<Command>,
+    /// The earliest instant at which something further will be due.
+    pub next: Option<Timestamp>,
+}
+
+/// A task that waits for a worker of this kind of host.
+#[derive(Debug, Clone)]
+pub struct Ready {
+    /// Where the next page begins.
+    pub cursor: i64,
+    /// The task.
+    pub id: PromiseId,
+    /// The version to present when acquiring it.
+    pub version: Version,
+    /// The address of its function.
+    pub target: String,
+}
+
+/// One line that a guest logged.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LogRow {
+    /// The line's number in its invocation, from 0.
+    pub line: u32,
+    /// When.
+    pub at: Timestamp,
+    /// 0 trace, 1 debug, 2 info, 3 warn, 4 error.
+    pub level: u8,
+    /// What.
+    pub message: String,
+}
+
+/// A module that is kept.
+#[derive(Debug, Clone)]
+pub struct ModuleRow {
+    /// Its identity: the digest of its bytes.
+    pub digest: Digest,
+    /// The component's size in bytes.
+    pub size: u64,
+    /// When it was first uploaded.
+    pub created_at: Timestamp,
+    /// What it said of its functions when it was uploaded, as JSON.
+    pub description: String,
+    /// The names that stand for it now.
+    pub aliases: Vec<String>,
+    /// Unfinished executions that run it.
+    pub in_use: u64,
+}
+
+/// Who waits for whom.
+#[derive(Debug, Clone, Default)]
+pub struct Waits {
+    /// The promises that this one's task waits for.
+    pub awaits: Vec<PromiseId>,
+    /// The promises whose tasks wait for this one.
+    pub awaited_by: Vec<PromiseId>,
+}
+
+/// Which invocations to list: promises with a target, newest first.
+#[derive(Debug, Clone, Default)]
+pub struct InvocationFilter {
+    /// Only those whose target is in this module (by alias as it was called).
+    pub module: Option<String>,
+    /// Only those of this function.
+    pub function: Option<String>,
+    /// Only those in this state: pending, acquired, suspended, halted, resolved, rejected, cancelled, timed-out.
+    pub state: Option<String>,
+    /// Only ids that begin so.
+    pub prefix: Option<String>,
+    /// Only those with this label.
+    pub label: Option<(String, String)>,
+    /// Only the children of this invocation.
+    pub parent: Option<PromiseId>,
+    /// Only roots: invocations that no other made.
+    pub roots: bool,
+    /// After this cursor.
+    pub after: Option<i64>,
+    /// At most so many; 0: the store's default of 100.
+    pub limit: u32,
+}
+
+/// One line of a listing.
+#[derive(Debug, Clone)]
+pub struct InvocationRow {
+    /// The promise, without regard to its size.
+    pub promise: Promise,
+    /// Its task.
+    pub task: Task,
+    /// Records in its journal.
+    pub journal_len: u32,
+}
+
+/// A page of a listing.
+#[derive(Debug, Clone)]
+pub struct Page<T> {
+    /// The lines.
+    pub items: Vec<T>,
+    /// Where the next page begins; none: this was the last.
+    pub next: Option<i64>,
+}
