@@ -1,5 +1,7 @@
 //! Segno, the host: durable functions as WebAssembly components, interrupted and replayed.
 
 pub mod guest;
+pub mod host;
+pub mod hub;
 pub mod runtime;
 pub mod store;

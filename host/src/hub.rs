@@ -1,0 +1,108 @@
+//! Where the hints of commits go: to whoever waits in this process. Losing one loses no work, only time.
+
+use std::{
+    collections::HashMap,
+    sync::{Mutex, PoisonError},
+};
+
+use segno_core::{effect::Effect, id::PromiseId};
+use tokio::sync::{Notify, broadcast, mpsc};
+
+use crate::store::Hints;
+
+/// A bound for hints that nobody fetched yet; beyond it the safety net finds the work.
+const HINTS_KEPT: usize = 65_536;
+
+/// Takes hints from the store and hands them to the dispatcher, the recovery driver and those who wait for a promise.
+pub struct Hub {
+    dispatch: mpsc::Sender<Effect>,
+    dispatched: Mutex<Option<mpsc::Receiver<Effect>>>,
+    watchers: Mutex<HashMap<PromiseId, Vec<mpsc::UnboundedSender<PromiseId>>>>,
+    timers: Notify,
+    outbox: Notify,
+    counts: broadcast::Sender<Effect>,
+}
+
+impl Default for Hub {
+    fn default() -> Self {
+        let (dispatch, dispatched) = mpsc::channel(HINTS_KEPT);
+        Self {
+            dispatch,
+            dispatched: Mutex::new(Some(dispatched)),
+            watchers: Mutex::default(),
+            timers: Notify::new(),
+            outbox: Notify::new(),
+            counts: broadcast::channel(1024).0,
+        }
+    }
+}
+
+impl Hub {
+    /// The dispatcher's end: tasks that became ready and claims to interrupt. There is one dispatcher.
+    pub fn take_dispatched(&self) -> Option<mpsc::Receiver<Effect>> {
+        self.dispatched.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// Hands `effect` to the dispatcher, as a commit would.
+    pub fn dispatch(&self, effect: Effect) {
+        // Full: the scan for ready tasks is the safety net.
+        let _ = self.dispatch.try_send(effect);
+    }
+
+    /// Tells `watcher` when `id` settles. Register first, then read the promise: then nothing is missed.
+    pub fn watch(&self, id: PromiseId, watcher: mpsc::UnboundedSender<PromiseId>) {
+        let mut watchers = self.watchers.lock().unwrap_or_else(PoisonError::into_inner);
+        let of_id = watchers.entry(id).or_default();
+        of_id.retain(|known| !known.is_closed());
+        of_id.push(watcher);
+    }
+
+    /// Forgets watchers of `id` that are gone.
+    pub fn unwatch(&self, id: &PromiseId) {
+        let mut watchers = self.watchers.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(of_id) = watchers.get_mut(id) {
+            of_id.retain(|known| !known.is_closed());
+            if of_id.is_empty() {
+                watchers.remove(id);
+            }
+        }
+    }
+
+    /// Ends when a timer may have become due earlier than was known.
+    pub async fn timer_changed(&self) {
+        self.timers.notified().await;
+    }
+
+    /// Ends when the outbox may have something to send.
+    pub async fn outbox_changed(&self) {
+        self.outbox.notified().await;
+    }
+
+    /// The counted events from now on, for metrics and tests.
+    pub fn counts(&self) -> broadcast::Receiver<Effect> {
+        self.counts.subscribe()
+    }
+}
+
+impl Hints for Hub {
+    fn committed(&self, effects: &[Effect]) {
+        for effect in effects {
+            match effect {
+                Effect::Ready { .. } | Effect::Interrupt(_) | Effect::CancelRequested { .. } => {
+                    self.dispatch(effect.clone());
+                }
+                Effect::Settled { id } => {
+                    let gone = self.watchers.lock().unwrap_or_else(PoisonError::into_inner).remove(id);
+                    for watcher in gone.into_iter().flatten() {
+                        let _ = watcher.send(id.clone());
+                    }
+                }
+                Effect::TimerChanged { .. } => self.timers.notify_one(),
+                Effect::Outbox(_) => self.outbox.notify_one(),
+                Effect::Count(_) => {
+                    let _ = self.counts.send(effect.clone());
+                }
+            }
+        }
+    }
+}
