@@ -8,14 +8,14 @@ pub mod bindings {
         world: "module",
         imports: { default: trappable, "segno:workflow/activity": async | trappable },
         exports: { default: async },
-        additional_derives: [PartialEq, Clone],
+        additional_derives: [PartialEq, Clone, serde::Serialize, serde::Deserialize],
     });
 }
 
 pub use bindings::segno::workflow::types::{
     ActivityContext, CallOptions, Completion, Context, Event, Failure, FunctionDescription,
     FunctionKind, HttpRequest, HttpResponse, Level, Outcome, Payload, PromiseOptions, RetryOptions,
-    Run, Signal,
+    RunAnswer, Signal,
 };
 
 /// One call of an import of the interface `journal`.

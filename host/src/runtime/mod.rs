@@ -49,8 +49,8 @@ impl Surroundings {
 
     /// Ends at `instant`, or at once if that has passed.
     pub async fn sleep_until(&self, instant: Timestamp) {
-        let length = instant - self.clock.now();
-        if length > Millis(0) {
+        let length = instant.since(self.clock.now());
+        if length > Millis::ZERO {
             self.runtime.sleep(length).await;
         }
     }

@@ -15,7 +15,6 @@ use segno_core::{
     id::{Digest, PromiseId},
     invocation::Record,
     reply::Reply,
-    snapshot::Snapshot,
     time::Timestamp,
 };
 
@@ -44,6 +43,9 @@ pub trait Store: Send + Sync + 'static {
 
     /// A promise with its task, waits left out.
     async fn promise(&self, id: &PromiseId) -> Result<Option<PromiseRow>, StoreError>;
+
+    /// Several promises at once, in the order of `ids`.
+    async fn promises(&self, ids: &[PromiseId]) -> Result<Vec<Option<PromiseRow>>, StoreError>;
 
     /// The records of an invocation from `from` on, at most `limit`.
     async fn journal(
@@ -91,9 +93,6 @@ pub trait Store: Send + Sync + 'static {
 
     /// Every module that is kept, with its aliases.
     async fn modules(&self) -> Result<Vec<ModuleRow>, StoreError>;
-
-    /// Everything, canonically: two stores that hold the same answer the same.
-    async fn dump(&self) -> Result<Snapshot, StoreError>;
 
     /// Writes what is still to be written and gives the data directory back.
     async fn close(&self);
