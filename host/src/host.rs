@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use segno_core::config::Config;
 
-use crate::{guest::Guests, hub::Hub, runtime::Surroundings, store::Store};
+use crate::{guest::{Guests, Outbound}, hub::Hub, runtime::Surroundings, store::Store};
 
 /// Cheap to clone: everything is shared.
 #[derive(Clone)]
@@ -17,6 +17,8 @@ pub struct Host {
     pub store: Arc<dyn Store>,
     /// Everything that can be run.
     pub guests: Arc<dyn Guests>,
+    /// The way out for HTTP.
+    pub outbound: Arc<dyn Outbound>,
     /// Hints of commits.
     pub hub: Arc<Hub>,
 }

@@ -92,7 +92,8 @@ impl Hints for Hub {
                     self.dispatch(effect.clone());
                 }
                 Effect::Settled { id } => {
-                    let gone = self.watchers.lock().unwrap_or_else(PoisonError::into_inner).remove(id);
+                    let gone =
+                        self.watchers.lock().unwrap_or_else(PoisonError::into_inner).remove(id);
                     for watcher in gone.into_iter().flatten() {
                         let _ = watcher.send(id.clone());
                     }

@@ -9,7 +9,7 @@ mod error;
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
-use segno_core::id::Digest;
+use segno_core::{id::Digest, invocation::EngineFacts};
 
 pub use contract::*;
 pub use error::GuestError;
@@ -40,11 +40,21 @@ pub trait ActivityHost: Send + Sync {
     /// Keeps `progress` for the next attempt. True: cancellation was requested.
     async fn heartbeat(&self, progress: Option<Payload>) -> bool;
 
-    /// One HTTP request, already allowed by the policy of the caller's module.
+    /// One HTTP request, through the host's [`Outbound`] under the policy of the activity's module.
     async fn http(&self, request: HttpRequest) -> Result<HttpResponse, Failure>;
 
     /// Keeps a line with the invocation.
     fn log(&self, level: Level, message: String);
+}
+
+/// The way out of the host for HTTP: policy and client.
+#[async_trait]
+pub trait Outbound: Send + Sync {
+    /// Sends one request for the module known as `module`, if its policy allows the address. Nothing is retried.
+    ///
+    /// # Errors
+    /// A failure that the guest is told: what the policy refuses is final (403), what the network does is not.
+    async fn send(&self, module: &str, request: HttpRequest) -> Result<HttpResponse, Failure>;
 }
 
 /// Everything that can be run: modules by digest.
@@ -56,10 +66,15 @@ pub trait Guests: Send + Sync {
     /// A fresh instance, linked without I/O.
     async fn instantiate(&self, module: Digest) -> Result<Box<dyn Workflow>, GuestError>;
 
-    /// One attempt of an activity, in an instance of its own, with I/O as far as the policy allows.
+    /// The settings that could change a replay.
+    fn engine_facts(&self) -> EngineFacts;
+
+    /// One attempt of an activity, in an instance of its own, with I/O as far as the policy for `name` allows:
+    /// the alias under which the module was called.
     async fn perform(
         &self,
         module: Digest,
+        name: &str,
         function: &str,
         input: Payload,
         context: ActivityContext,
