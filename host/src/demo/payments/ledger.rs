@@ -1,0 +1,270 @@
+//! The payment service's memory: a file with one JSON object a line, one line a request.
+//!
+//! ```text
+//! {"key":"a/2","kind":"charge","order":"a","amount_cents":1250,"charge":"ch-1","accepted":true}
+//! {"key":"a/2","repeat":true}
+//! ```
+//!
+//! The first line of a key decides for ever; later requests with it only add `repeat` lines. A line counts once it ends
+//! in a newline and is synced, so a kill in the middle of one is as if the request had not been made. It knows no HTTP.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    fs::File,
+    io::{self, Read, Seek, SeekFrom, Write},
+    path::{Path, PathBuf},
+};
+
+use serde::{Deserialize, Serialize};
+
+/// What was asked of the service.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// Take money.
+    Charge,
+    /// Give it back.
+    Refund,
+}
+
+/// A request as it was decided the first time its key came.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Entry {
+    /// The `Idempotency-Key`.
+    pub key: String,
+    /// What was asked.
+    pub kind: Kind,
+    /// The order that it is about.
+    pub order: String,
+    /// How much.
+    pub amount_cents: u64,
+    /// The charge that was made or given back; none: declined.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub charge: Option<String>,
+    /// Whether money moved.
+    pub accepted: bool,
+    /// How many requests came with this key.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub requests: u32,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(untagged)]
+enum Line {
+    Repeat { key: String, repeat: bool },
+    First(Entry),
+}
+
+/// Why the ledger cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum LedgerError {
+    /// The file system refused. What was being written is not in the ledger.
+    #[error("the ledger `{path}` cannot be used")]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A complete line is not one of ours.
+    #[error("line {line} of the ledger `{path}` cannot be read: {reason}")]
+    Malformed {
+        /// The file.
+        path: PathBuf,
+        /// Which line, from 1.
+        line: usize,
+        /// What is wrong with it.
+        reason: String,
+    },
+}
+
+/// Everything that was asked, in the order in which it was first asked.
+#[derive(Debug)]
+pub struct Ledger {
+    path: PathBuf,
+    file: File,
+    entries: Vec<Entry>,
+    by_key: HashMap<String, usize>,
+    by_charge: HashMap<String, usize>,
+}
+
+impl Ledger {
+    /// Opens the file, makes it if it is not there, and forgets a last line that was never finished.
+    ///
+    /// # Errors
+    /// [`LedgerError`]; the file is unchanged then.
+    pub fn open(path: &Path) -> Result<Self, LedgerError> {
+        let failed = |source| LedgerError::Io { path: path.to_owned(), source };
+        let mut file = File::options()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(path)
+            .map_err(failed)?;
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes).map_err(failed)?;
+        let whole = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |last| last + 1);
+
+        let mut ledger = Self {
+            path: path.to_owned(),
+            file,
+            entries: Vec::new(),
+            by_key: HashMap::new(),
+            by_charge: HashMap::new(),
+        };
+        for (number, line) in bytes[..whole].split_inclusive(|&byte| byte == b'\n').enumerate() {
+            let malformed =
+                |reason| LedgerError::Malformed { path: path.to_owned(), line: number + 1, reason };
+            match serde_json::from_slice(line).map_err(|error| malformed(error.to_string()))? {
+                Line::First(entry) => ledger.index(entry),
+                Line::Repeat { key, .. } => {
+                    let known = ledger.by_key.get(&key).copied();
+                    let known =
+                        known.ok_or_else(|| malformed(format!("it repeats unknown `{key}`")))?;
+                    ledger.entries[known].requests += 1;
+                }
+            }
+        }
+        ledger.file.set_len(whole as u64).map_err(failed)?;
+        ledger.file.seek(SeekFrom::Start(whole as u64)).map_err(failed)?;
+        Ok(ledger)
+    }
+
+    /// All entries, in the order in which they were first asked for.
+    pub fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
+    /// What was decided for `key`.
+    pub fn of_key(&self, key: &str) -> Option<&Entry> {
+        self.by_key.get(key).map(|&at| &self.entries[at])
+    }
+
+    /// The accepted charge with this name.
+    pub fn charge(&self, charge: &str) -> Option<&Entry> {
+        self.by_charge.get(charge).map(|&at| &self.entries[at])
+    }
+
+    /// Whether the charge with this name was given back.
+    pub fn is_refunded(&self, charge: &str) -> bool {
+        let refunds = |entry: &&Entry| entry.kind == Kind::Refund && entry.accepted;
+        self.entries.iter().filter(refunds).any(|entry| entry.charge.as_deref() == Some(charge))
+    }
+
+    /// A name for the next charge.
+    pub fn next_charge(&self) -> String {
+        format!("ch-{}", self.by_charge.len() + 1)
+    }
+
+    /// Writes a decision; it is on disk when this returns.
+    ///
+    /// # Errors
+    /// [`LedgerError::Io`]; nothing was decided then.
+    pub fn decide(&mut self, entry: Entry) -> Result<(), LedgerError> {
+        self.append(&Line::First(Entry { requests: 0, ..entry.clone() }))?;
+        self.index(entry);
+        Ok(())
+    }
+
+    /// Counts one more request with a key that was decided before.
+    ///
+    /// # Errors
+    /// [`LedgerError::Io`]; it is not counted then.
+    pub fn repeat(&mut self, key: &str) -> Result<(), LedgerError> {
+        let at = *self.by_key.get(key).expect("only decided keys are repeated");
+        self.append(&Line::Repeat { key: key.to_owned(), repeat: true })?;
+        self.entries[at].requests += 1;
+        Ok(())
+    }
+
+    fn append(&mut self, line: &Line) -> Result<(), LedgerError> {
+        let mut bytes = serde_json::to_vec(line).expect("lines are plain data");
+        bytes.push(b'\n');
+        let written = self.file.write_all(&bytes).and_then(|()| self.file.sync_data());
+        written.map_err(|source| LedgerError::Io { path: self.path.clone(), source })
+    }
+
+    fn index(&mut self, entry: Entry) {
+        let at = self.entries.len();
+        self.by_key.insert(entry.key.clone(), at);
+        if let (Kind::Charge, true, Some(charge)) = (entry.kind, entry.accepted, &entry.charge) {
+            self.by_charge.insert(charge.clone(), at);
+        }
+        self.entries.push(Entry { requests: 1, ..entry });
+    }
+}
+
+/// The number of accepted entries of `kind` for each order.
+pub fn accepted(entries: &[Entry], kind: Kind) -> BTreeMap<String, u32> {
+    let mut counts = BTreeMap::new();
+    for entry in entries.iter().filter(|entry| entry.accepted && entry.kind == kind) {
+        *counts.entry(entry.order.clone()).or_default() += 1;
+    }
+    counts
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature is serde's")]
+fn is_zero(number: &u32) -> bool {
+    *number == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn charge(key: &str, charge: &str) -> Entry {
+        Entry {
+            key: key.into(),
+            kind: Kind::Charge,
+            order: "a".into(),
+            amount_cents: 5,
+            charge: Some(charge.into()),
+            accepted: true,
+            requests: 0,
+        }
+    }
+
+    #[test]
+    fn a_ledger_reads_back_what_it_decided_and_counted() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("ledger");
+        let mut ledger = Ledger::open(&path).unwrap();
+        ledger.decide(charge("k1", "ch-1")).unwrap();
+        ledger.repeat("k1").unwrap();
+        ledger.decide(charge("k2", "ch-2")).unwrap();
+        let before = ledger.entries().to_vec();
+        drop(ledger);
+
+        let again = Ledger::open(&path).unwrap();
+        assert_eq!(again.entries(), before);
+        assert_eq!(again.of_key("k1").unwrap().requests, 2);
+        assert_eq!(again.next_charge(), "ch-3");
+        assert_eq!(accepted(again.entries(), Kind::Charge)["a"], 2);
+    }
+
+    #[test]
+    fn a_line_that_was_cut_off_was_never_written() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("ledger");
+        Ledger::open(&path).unwrap().decide(charge("k1", "ch-1")).unwrap();
+        let whole = std::fs::read(&path).unwrap();
+        let mut torn = whole.clone();
+        torn.extend_from_slice(&whole[..whole.len() / 2]);
+        std::fs::write(&path, torn).unwrap();
+
+        let mut ledger = Ledger::open(&path).unwrap();
+        assert_eq!(ledger.entries().len(), 1);
+        ledger.decide(charge("k2", "ch-2")).unwrap();
+        assert_eq!(Ledger::open(&path).unwrap().entries().len(), 2);
+    }
+
+    #[test]
+    fn a_line_in_the_middle_that_cannot_be_read_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("ledger");
+        std::fs::write(&path, "nonsense\n").unwrap();
+        let error = Ledger::open(&path).unwrap_err().to_string();
+        assert!(error.contains("line 1"), "{error}");
+    }
+}
