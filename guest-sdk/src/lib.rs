@@ -1,1 +1,89 @@
-//! The SDK.
+//! Durable functions in ordinary async Rust.
+//!
+//! A **workflow** is an `async fn` that survives the death of its host: what it asked for and what it was told is in a
+//! journal, from which it is brought back to where it was. An **activity** is an `async fn` in which effects happen; it is
+//! attempted until it succeeds or a policy ends it. Use this package under the name `segno`:
+//!
+//! ```toml
+//! segno = { package = "segno-sdk", path = "…" }
+//! ```
+//!
+//! ```
+//! # extern crate segno_sdk as segno;
+//! #[segno::workflow]
+//! async fn hello(ctx: segno::Context, name: String) -> segno::Result<String> {
+//!     ctx.sleep(std::time::Duration::from_secs(60)).await?;
+//!     Ok(format!("Hello, {name}!"))
+//! }
+//!
+//! # #[cfg(any())]
+//! segno::module!(hello);
+//! ```
+
+// The macros write `::segno`, also in this crate.
+extern crate self as segno;
+
+mod context;
+
+mod call;
+mod combine;
+mod handle;
+mod promise;
+mod random;
+mod run;
+mod signals;
+
+mod activity;
+pub mod http;
+
+mod error;
+mod log;
+mod payload;
+mod retry;
+mod time;
+
+mod function;
+mod module;
+
+mod execution;
+mod invocation;
+mod journal;
+
+#[doc(hidden)]
+pub mod bindings;
+mod host;
+
+pub use activity::ActivityContext;
+pub use call::{Call, Send};
+pub use combine::{
+    Either, join, join_all, join3, join4, select, try_join, try_join_all, try_join3, try_join4,
+};
+pub use context::Context;
+pub use error::{Error, Result};
+pub use function::{Body, Defaults, Function, FunctionContext, Item, Returns};
+pub use handle::{Handle, Step};
+pub use log::Level;
+pub use module::Module;
+pub use payload::Payload;
+pub use promise::Promise;
+pub use random::Random;
+pub use retry::RetryPolicy;
+pub use run::{Run, RunOutput};
+pub use segno_macro::{activity, data, workflow};
+pub use signals::{Receive, Signal, Signals};
+pub use time::Timestamp;
+
+pub use rand_chacha::rand_core;
+pub use schemars::{self, JsonSchema};
+pub use serde::{self, Deserialize, Serialize};
+pub use serde_json;
+
+/// What the macros write. Not for people, and it may change.
+#[doc(hidden)]
+pub mod __private {
+    pub use crate::bindings;
+    pub use crate::bindings::exports::segno::workflow::functions::Guest;
+    pub use crate::bindings::segno::workflow::types;
+    pub use crate::function::Entry;
+    pub use crate::module::{describe, perform, resume, start};
+}

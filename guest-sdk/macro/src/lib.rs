@@ -1,1 +1,60 @@
-//! The attributes.
+//! The attributes `#[segno::workflow]`, `#[segno::activity]` and `#[segno::data]`. They write paths that begin with
+//! `::segno`, so the SDK has to be a dependency under that name.
+
+mod arguments;
+mod function;
+
+use proc_macro::TokenStream;
+use quote::quote;
+use syn::{DeriveInput, ItemFn, parse_macro_input};
+
+use crate::arguments::Arguments;
+use crate::function::Kind;
+
+/// Makes a workflow of an `async fn`.
+///
+/// The function takes a `segno::Context`, then perhaps an input that serde and schemars can read, and returns
+/// `segno::Result<T>`. Arguments:
+///
+/// - `name = "…"`: the name by which it is called, instead of the function's.
+/// - `signals`: it takes signals; while it waits, a signal wakes it.
+/// - `timeout = "1h"`: from the call to its deadline, for calls that do not say.
+/// - `retry(…)`: as for an activity.
+#[proc_macro_attribute]
+pub fn workflow(arguments: TokenStream, item: TokenStream) -> TokenStream {
+    expand(Kind::Workflow, arguments, item)
+}
+
+/// Makes an activity of an `async fn`.
+///
+/// The function takes a `segno::ActivityContext`, then perhaps an input that serde and schemars can read, and returns
+/// `segno::Result<T>`. Arguments:
+///
+/// - `name = "…"`: the name by which it is called, instead of the function's.
+/// - `timeout = "30s"`: from the call to its deadline, all attempts included, for calls that do not say.
+/// - `retry(initial = "100ms", factor = 2.0, max = "1m", jitter = 0.2, max_attempts = 5, non_retryable = [503])`: how failed
+///   attempts are repeated, for calls that do not say. Each part may be left out.
+#[proc_macro_attribute]
+pub fn activity(arguments: TokenStream, item: TokenStream) -> TokenStream {
+    expand(Kind::Activity, arguments, item)
+}
+
+fn expand(kind: Kind, arguments: TokenStream, item: TokenStream) -> TokenStream {
+    let arguments = parse_macro_input!(arguments as Arguments);
+    let item = parse_macro_input!(item as ItemFn);
+    function::expand(kind, &arguments, &item).unwrap_or_else(syn::Error::into_compile_error).into()
+}
+
+/// Derives what an input or output needs (`Serialize`, `Deserialize` and `JsonSchema`), from the crates that the SDK
+/// brings along, so that they need not be dependencies of their own.
+#[proc_macro_attribute]
+pub fn data(_: TokenStream, item: TokenStream) -> TokenStream {
+    let item = parse_macro_input!(item as DeriveInput);
+    quote! {
+        #[derive(::segno::Serialize, ::segno::Deserialize, ::segno::JsonSchema)]
+        #[serde(crate = "::segno::serde")]
+        #[schemars(crate = "::segno::schemars")]
+        #item
+    }
+    .into()
+}

@@ -1,0 +1,138 @@
+//! The arguments of the attributes.
+
+use std::time::Duration;
+
+use proc_macro2::TokenStream;
+use quote::quote;
+use syn::parse::{Parse, ParseStream};
+use syn::{ExprArray, Ident, LitFloat, LitInt, LitStr, Token, parenthesized};
+
+/// All of them; which are allowed where is decided by the function's kind.
+#[derive(Default)]
+pub struct Arguments {
+    pub name: Option<LitStr>,
+    pub signals: Option<Ident>,
+    timeout: Option<Duration>,
+    /// Calls of `RetryPolicy`'s methods, in the order in which they were written.
+    retry: Option<Vec<TokenStream>>,
+}
+
+impl Arguments {
+    /// A value of `segno::Defaults`.
+    pub fn defaults(&self) -> TokenStream {
+        let signals = self.signals.is_some();
+        let timeout = option(self.timeout.map(duration));
+        let retry = option(
+            self.retry.as_ref().map(|calls| quote!(::segno::RetryPolicy::exponential()#(#calls)*)),
+        );
+        quote!(::segno::Defaults { signals: #signals, timeout: #timeout, retry: #retry })
+    }
+}
+
+fn option(value: Option<TokenStream>) -> TokenStream {
+    match value {
+        Some(value) => quote!(::core::option::Option::Some(#value)),
+        None => quote!(::core::option::Option::None),
+    }
+}
+
+fn duration(duration: Duration) -> TokenStream {
+    let (seconds, nanoseconds) = (duration.as_secs(), duration.subsec_nanos());
+    quote!(::core::time::Duration::new(#seconds, #nanoseconds))
+}
+
+impl Parse for Arguments {
+    fn parse(input: ParseStream) -> syn::Result<Self> {
+        let mut arguments = Self::default();
+        while !input.is_empty() {
+            let key: Ident = input.parse()?;
+            match key.to_string().as_str() {
+                "name" => arguments.name = Some(name(input)?),
+                "signals" => arguments.signals = Some(key),
+                "timeout" => arguments.timeout = Some(written_duration(input)?),
+                "retry" => arguments.retry = Some(retry(input)?),
+                _ => {
+                    return Err(syn::Error::new(
+                        key.span(),
+                        "expected `name`, `signals`, `timeout` or `retry`",
+                    ));
+                }
+            }
+            comma(input)?;
+        }
+        Ok(arguments)
+    }
+}
+
+fn comma(input: ParseStream) -> syn::Result<()> {
+    if !input.is_empty() {
+        input.parse::<Token![,]>()?;
+    }
+    Ok(())
+}
+
+fn name(input: ParseStream) -> syn::Result<LitStr> {
+    input.parse::<Token![=]>()?;
+    let name: LitStr = input.parse()?;
+    let allowed =
+        |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-' | '.');
+    if name.value().is_empty() || !name.value().chars().all(allowed) {
+        return Err(syn::Error::new(
+            name.span(),
+            "a name has letters, digits, `_`, `-` and `.` only",
+        ));
+    }
+    Ok(name)
+}
+
+fn written_duration(input: ParseStream) -> syn::Result<Duration> {
+    input.parse::<Token![=]>()?;
+    let text: LitStr = input.parse()?;
+    humantime::parse_duration(&text.value()).map_err(|error| {
+        syn::Error::new(
+            text.span(),
+            format!("not a length of time such as \"90s\" or \"1h 30m\": {error}"),
+        )
+    })
+}
+
+fn number(input: ParseStream) -> syn::Result<f64> {
+    input.parse::<Token![=]>()?;
+    if input.peek(LitInt) {
+        return input.parse::<LitInt>()?.base10_parse::<u32>().map(f64::from);
+    }
+    input.parse::<LitFloat>()?.base10_parse()
+}
+
+fn retry(input: ParseStream) -> syn::Result<Vec<TokenStream>> {
+    let inner;
+    parenthesized!(inner in input);
+    let mut calls = Vec::new();
+    while !inner.is_empty() {
+        let key: Ident = inner.parse()?;
+        let value = match key.to_string().as_str() {
+            "initial" | "max" => duration(written_duration(&inner)?),
+            "factor" | "jitter" => {
+                let number = number(&inner)?;
+                quote!(#number)
+            }
+            "max_attempts" => {
+                inner.parse::<Token![=]>()?;
+                let attempts = inner.parse::<LitInt>()?.base10_parse::<u32>()?;
+                quote!(#attempts)
+            }
+            "non_retryable" => {
+                inner.parse::<Token![=]>()?;
+                let codes: ExprArray = inner.parse()?;
+                quote!(#codes)
+            }
+            _ => {
+                let expected = "expected `initial`, `factor`, `max`, `jitter`, `max_attempts` or `non_retryable`";
+                return Err(syn::Error::new(key.span(), expected));
+            }
+        };
+        calls.push(quote!(.#key(#value)));
+        comma(&inner)?;
+    }
+    Ok(calls)
+}

@@ -1,0 +1,154 @@
+//! A durable function from an `async fn`.
+//!
+//! `async fn order(ctx: Context, order: Order) -> Result<Receipt>` becomes a `fn order(Context, Order) -> Body<Order…>`,
+//! whose return type names a hidden type that implements `segno::Function`. So the name still stands for a function (a unit
+//! struct of that name would forbid a parameter of that name), and everything about it follows from its type.
+
+use proc_macro2::TokenStream;
+use quote::{format_ident, quote};
+use syn::spanned::Spanned;
+use syn::{Attribute, Error, Expr, ExprLit, FnArg, ItemFn, Lit, Meta, ReturnType, Type};
+
+use crate::arguments::Arguments;
+
+#[derive(Clone, Copy)]
+pub enum Kind {
+    Workflow,
+    Activity,
+}
+
+/// The function with its parts checked.
+struct Signature<'a> {
+    context: &'a Type,
+    input: Option<&'a Type>,
+    output: &'a Type,
+}
+
+fn check(kind: Kind, item: &ItemFn) -> syn::Result<Signature<'_>> {
+    let signature = &item.sig;
+    let what = match kind {
+        Kind::Workflow => "a workflow",
+        Kind::Activity => "an activity",
+    };
+    if signature.asyncness.is_none() {
+        return Err(Error::new(signature.fn_token.span, format!("{what} is an `async fn`")));
+    }
+    if !signature.generics.params.is_empty() {
+        return Err(Error::new(
+            signature.generics.span(),
+            format!("{what} has no generic parameters"),
+        ));
+    }
+    let mut types = Vec::new();
+    for argument in &signature.inputs {
+        match argument {
+            FnArg::Typed(argument) => types.push(&*argument.ty),
+            FnArg::Receiver(receiver) => {
+                return Err(Error::new(receiver.span(), format!("{what} is a free function")));
+            }
+        }
+    }
+    let ReturnType::Type(_, output) = &signature.output else {
+        return Err(Error::new(
+            signature.ident.span(),
+            format!("{what} returns `segno::Result<…>`"),
+        ));
+    };
+    let (context, input) = match types[..] {
+        [context] => (context, None),
+        [context, input] => (context, Some(input)),
+        _ => {
+            let context = match kind {
+                Kind::Workflow => "`segno::Context`",
+                Kind::Activity => "`segno::ActivityContext`",
+            };
+            let message = format!(
+                "{what} takes a {context}, then perhaps one input; for several use a struct"
+            );
+            return Err(Error::new(signature.paren_token.span.join(), message));
+        }
+    };
+    Ok(Signature { context, input, output })
+}
+
+pub fn expand(kind: Kind, arguments: &Arguments, item: &ItemFn) -> syn::Result<TokenStream> {
+    let Signature { context, input, output } = check(kind, item)?;
+    if let (Kind::Activity, Some(signals)) = (kind, &arguments.signals) {
+        return Err(Error::new(signals.span(), "an activity takes no signals"));
+    }
+
+    let ident = &item.sig.ident;
+    let visibility = &item.vis;
+    let attributes = &item.attrs;
+    let handle = format_ident!("__segno_{ident}");
+    let name = match &arguments.name {
+        Some(name) => name.value(),
+        None => ident.to_string().trim_start_matches("r#").to_owned(),
+    };
+    let summary = match summary(attributes) {
+        Some(summary) => quote!(::core::option::Option::Some(#summary)),
+        None => quote!(::core::option::Option::None),
+    };
+    let defaults = arguments.defaults();
+    let expected = match kind {
+        Kind::Workflow => quote!(::segno::Context),
+        Kind::Activity => quote!(::segno::ActivityContext),
+    };
+
+    let body = &item.block;
+    let inputs = &item.sig.inputs;
+    let unit = syn::parse_quote!(());
+    let input_type = input.unwrap_or(&unit);
+    let (parameters, passed) = match input {
+        Some(input) => (quote!(context: #context, input: #input), quote!(context, input)),
+        None => (quote!(context: #context, _: ()), quote!(context)),
+    };
+
+    Ok(quote! {
+        #[doc(hidden)]
+        #[derive(Clone, Copy)]
+        #[allow(non_camel_case_types)]
+        #visibility struct #handle;
+
+        impl ::segno::Function for #handle {
+            type Context = #expected;
+            type Input = #input_type;
+            type Output = <#output as ::segno::Returns>::Value;
+
+            const NAME: &'static str = #name;
+            const SUMMARY: ::core::option::Option<&'static str> = #summary;
+
+            fn defaults() -> ::segno::Defaults {
+                #defaults
+            }
+
+            fn begin(context: Self::Context, input: Self::Input) -> ::segno::Body<Self> {
+                #ident(context, input)
+            }
+        }
+
+        #(#attributes)*
+        #visibility fn #ident(#parameters) -> ::segno::Body<#handle> {
+            async fn __segno_body(#inputs) -> #output #body
+            ::segno::Body::new(__segno_body(#passed))
+        }
+    })
+}
+
+/// The first paragraph of the documentation.
+fn summary(attributes: &[Attribute]) -> Option<String> {
+    let mut lines = Vec::new();
+    for attribute in attributes {
+        let Meta::NameValue(pair) = &attribute.meta else { continue };
+        if !pair.path.is_ident("doc") {
+            continue;
+        }
+        let Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) = &pair.value else { continue };
+        let line = text.value().trim().to_owned();
+        if line.is_empty() {
+            break;
+        }
+        lines.push(line);
+    }
+    (!lines.is_empty()).then(|| lines.join(" "))
+}

@@ -1,0 +1,105 @@
+//! Calls and sends with their options.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context as Polling, Poll};
+use std::time::Duration;
+
+use crate::bindings::segno::workflow::types as wit;
+use crate::error::Result;
+use crate::handle::{Handle, Stage, Step};
+use crate::journal::{Request, When};
+use crate::retry::RetryPolicy;
+use crate::time::{Timestamp, millis};
+
+/// Options that say nothing: the function's own defaults, else the host's.
+pub(crate) fn no_options() -> wit::CallOptions {
+    wit::CallOptions { timeout_ms: None, retry: None, start_at_ms: None, labels: Vec::new() }
+}
+
+/// A call of a durable function, or an HTTP request, whose result is awaited. Issued when it is polled for the first time,
+/// or by [`start`](Self::start); its options are set before.
+#[must_use = "a call is issued when it is awaited, or by `start`"]
+pub struct Call<T>(pub(crate) Step<T>);
+
+/// Starting a durable function without waiting for its end. Awaiting it says that the start was stored and gives the id of the new
+/// invocation, which outlives this one.
+#[must_use = "a send is issued when it is awaited, or by `start`"]
+pub struct Send(pub(crate) Step<String>);
+
+/// The options of a request that was not issued yet.
+fn options<T>(step: &mut Step<T>) -> Option<&mut wit::CallOptions> {
+    match &mut step.stage {
+        Stage::New(
+            Request::Call { options, .. }
+            | Request::Send { options, .. }
+            | Request::Http { options, .. },
+        ) => Some(options),
+        _ => None,
+    }
+}
+
+macro_rules! with_options {
+    ($type:ty, $output:ty $(, $generic:ident)?) => {
+        impl$(<$generic>)? $type {
+            /// The time from the command to its deadline; after it the result is an error with code 408.
+            pub fn timeout(mut self, duration: Duration) -> Self {
+                if let Some(options) = options(&mut self.0) {
+                    options.timeout_ms = Some(millis(duration));
+                }
+                self
+            }
+
+            /// How failed attempts are repeated, instead of what the function says.
+            pub fn retry(mut self, policy: RetryPolicy) -> Self {
+                if let Some(options) = options(&mut self.0) {
+                    options.retry = Some(policy.into_options());
+                }
+                self
+            }
+
+            /// A free label, for finding the call again from outside.
+            pub fn label(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
+                if let Some(options) = options(&mut self.0) {
+                    options.labels.push((key.into(), value.into()));
+                }
+                self
+            }
+
+            /// Issues it now; see [`Step::start`].
+            pub fn start(self) -> Handle<$output> {
+                self.0.start()
+            }
+        }
+
+        impl$(<$generic>)? Future for $type {
+            type Output = Result<$output>;
+
+            fn poll(mut self: Pin<&mut Self>, polling: &mut Polling<'_>) -> Poll<Self::Output> {
+                Pin::new(&mut self.0).poll(polling)
+            }
+        }
+    };
+}
+
+with_options!(Call<T>, T, T);
+with_options!(Send, String);
+
+impl Send {
+    /// Not begun before this instant.
+    pub fn at(self, instant: Timestamp) -> Self {
+        self.when(When::At(instant))
+    }
+
+    /// Not begun before this time has passed, counted from the moment at which the send is issued.
+    pub fn after(self, delay: Duration) -> Self {
+        self.when(When::After(delay))
+    }
+
+    fn when(mut self, chosen: When) -> Self {
+        if let Stage::New(Request::Send { when, .. }) = &mut self.0.stage {
+            *when = Some(chosen);
+        }
+        self
+    }
+}

@@ -1,0 +1,24 @@
+//! Waiting for several things at once. The combinators of the `futures` crate work as well; of its `select!` use the
+//! biased form, since the other one draws from a generator that a replay does not know.
+
+use std::future::Future;
+use std::pin::pin;
+use std::task::Poll;
+
+pub use futures::future::{
+    Either, join, join_all, join3, join4, try_join, try_join_all, try_join3, try_join4,
+};
+
+/// Whichever is ready first; the other is dropped, so the host is told that nobody waits for it. If both are ready, the
+/// first.
+pub async fn select<A: Future, B: Future>(first: A, second: B) -> Either<A::Output, B::Output> {
+    let mut first = pin!(first);
+    let mut second = pin!(second);
+    std::future::poll_fn(|polling| {
+        if let Poll::Ready(output) = first.as_mut().poll(polling) {
+            return Poll::Ready(Either::Left(output));
+        }
+        second.as_mut().poll(polling).map(Either::Right)
+    })
+    .await
+}

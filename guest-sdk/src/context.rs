@@ -1,0 +1,257 @@
+//! What a workflow is given: everything it may ask for.
+
+use std::cell::RefCell;
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::bindings::segno::workflow::types as wit;
+use crate::call::{Call, Send, no_options};
+use crate::error::{Error, Result};
+use crate::function::{Entry, Function, Item, decode_result};
+use crate::handle::{Handle, Step};
+use crate::http;
+use crate::invocation::Invocation;
+use crate::journal::{Request, When};
+use crate::log::Level;
+use crate::payload::{self, Payload};
+use crate::promise::Promise;
+use crate::random::Random;
+use crate::run::{Run, RunOutput};
+use crate::signals::{Signal, Signals};
+use crate::time::Timestamp;
+
+/// A workflow's way to everything that is not computation. Cheap to clone.
+///
+/// Each method that asks for something gives a future and does nothing itself: the command is **issued when the future is polled
+/// for the first time**, or by its `start`. The order in which commands are issued is part of the workflow's history and must be the
+/// same in every replay; it is, as long as a workflow depends on nothing but its input and this context.
+///
+/// After a cancellation every await that is pending at that moment fails with code 499; awaits begun later work as
+/// usual, so that a workflow can clean up.
+#[derive(Clone)]
+pub struct Context(Arc<Invocation>);
+
+impl Context {
+    pub(crate) fn new(invocation: Arc<Invocation>) -> Self {
+        Self(invocation)
+    }
+
+    /// The id of this invocation.
+    pub fn id(&self) -> &str {
+        &self.0.facts.invocation
+    }
+
+    /// The id of the invocation that called this one.
+    pub fn parent(&self) -> Option<&str> {
+        self.0.facts.parent.as_deref()
+    }
+
+    /// When this invocation began.
+    pub fn started_at(&self) -> Timestamp {
+        Timestamp::from_millis(self.0.facts.started_at_ms)
+    }
+
+    /// Logical time: the instant of the event that woke the workflow last. It does not pass while the workflow computes.
+    pub fn now(&self) -> Timestamp {
+        Timestamp::from_millis(self.0.journal.now())
+    }
+
+    /// Random numbers, the same in every replay.
+    pub fn random(&self) -> Random {
+        Random(self.0.clone())
+    }
+
+    /// True once the invocation was told to cancel.
+    pub fn is_cancelled(&self) -> bool {
+        self.0.is_cancelled()
+    }
+
+    /// Adds a line to the invocation's log. A replay does not repeat it.
+    pub fn log(&self, level: Level, message: impl AsRef<str>) {
+        self.0.journal.log(level.into(), message.as_ref());
+    }
+
+    /// Calls a durable function of this crate and gives its result. Input and result are checked when this is compiled.
+    ///
+    /// ```
+    /// # extern crate segno_sdk as segno;
+    /// # use segno::{ActivityContext, Context};
+    /// #[segno::activity]
+    /// async fn ship(ctx: ActivityContext, item: String) -> segno::Result<u32> {
+    ///     Ok(item.len() as u32)
+    /// }
+    ///
+    /// #[segno::workflow]
+    /// async fn order(ctx: Context, items: Vec<String>) -> segno::Result<u32> {
+    ///     let shipments = items.iter().map(|item| ctx.call(ship, item));
+    ///     Ok(segno::try_join_all(shipments).await?.into_iter().sum())
+    /// }
+    ///
+    /// ```
+    pub fn call<A, I: Item<A>>(
+        &self,
+        function: I,
+        input: &<I::Function as Function>::Input,
+    ) -> Call<<I::Function as Function>::Output>
+    where
+        <I::Function as Function>::Input: Serialize,
+        <I::Function as Function>::Output: DeserializeOwned,
+    {
+        let _ = function;
+        self.0.journal.learn(Entry::of::<I::Function>);
+        self.call_named(<I::Function as Function>::NAME, input)
+    }
+
+    /// Calls a durable function by name: a bare one in this module, `wasm://MODULE/FUNCTION` in another.
+    pub fn call_named<In: Serialize + ?Sized, Out: DeserializeOwned>(
+        &self,
+        function: &str,
+        input: &In,
+    ) -> Call<Out> {
+        let request = payload::encode(&format!("the input of `{function}`"), input).map(|input| {
+            Request::Call { function: function.to_owned(), input, options: no_options() }
+        });
+        Call(Step::new(&self.0, request, decode_result))
+    }
+
+    /// Starts a durable function of this crate without waiting for its end.
+    pub fn send<A, I: Item<A>>(&self, function: I, input: &<I::Function as Function>::Input) -> Send
+    where
+        <I::Function as Function>::Input: Serialize,
+    {
+        let _ = function;
+        self.0.journal.learn(Entry::of::<I::Function>);
+        self.send_named(<I::Function as Function>::NAME, input)
+    }
+
+    /// Starts a durable function by name; see [`call_named`](Self::call_named).
+    pub fn send_named<In: Serialize + ?Sized>(&self, function: &str, input: &In) -> Send {
+        let request = payload::encode(&format!("the input of `{function}`"), input).map(|input| {
+            Request::Send {
+                function: function.to_owned(),
+                input,
+                options: no_options(),
+                when: None,
+            }
+        });
+        Send(Step::new(&self.0, request, decode_result))
+    }
+
+    /// Computes something once and records the result: what a replay must not compute again, because it is slow, or because it
+    /// could turn out differently. The closure returns a value, or a `Result` of one; it only computes (effects belong in
+    /// activities), and draws random numbers from a generator of its own.
+    pub fn run<S, R: RunOutput<S>>(
+        &self,
+        name: &str,
+        closure: impl FnOnce() -> R + std::marker::Send + 'static,
+    ) -> Run<R::Value> {
+        Run::new(&self.0, name, closure)
+    }
+
+    /// Waits, counted from the moment at which the sleep is issued. It may be days.
+    pub fn sleep(&self, duration: Duration) -> Step<()> {
+        self.sleeping(When::After(duration))
+    }
+
+    /// Waits until an instant.
+    pub fn sleep_until(&self, instant: Timestamp) -> Step<()> {
+        self.sleeping(When::At(instant))
+    }
+
+    fn sleeping(&self, when: When) -> Step<()> {
+        Step::new(&self.0, Ok(Request::Sleep { when }), ignore)
+    }
+
+    /// A value that somebody outside will give.
+    pub fn promise<T: DeserializeOwned>(&self) -> Promise<T> {
+        self.promising(None)
+    }
+
+    /// The same, with the id `{invocation}/p/{name}`, which others can know beforehand.
+    pub fn named_promise<T: DeserializeOwned>(&self, name: impl Into<String>) -> Promise<T> {
+        self.promising(Some(name.into()))
+    }
+
+    fn promising<T: DeserializeOwned>(&self, name: Option<String>) -> Promise<T> {
+        let request = Request::Promise { name, options: wit::PromiseOptions { timeout_ms: None } };
+        let decode = |payload: Payload| payload::decode("the value of a promise", &payload);
+        Promise(RefCell::new(Step::new(&self.0, Ok(request), decode)))
+    }
+
+    /// Settles a promise: gives it its value, or rejects it.
+    pub fn settle<T: Serialize + ?Sized>(&self, promise: &str, outcome: Result<&T>) -> Step<()> {
+        let outcome = match outcome {
+            Ok(value) => payload::encode(&format!("the value of promise `{promise}`"), value)
+                .map(wit::Outcome::Success),
+            Err(error) => Ok(wit::Outcome::Failure(error.into_failure())),
+        };
+        let request =
+            outcome.map(|outcome| Request::Settle { promise: promise.to_owned(), outcome });
+        Step::new(&self.0, request, ignore)
+    }
+
+    /// The signals sent to this invocation. The function must be declared with `#[segno::workflow(signals)]`.
+    pub fn signals(&self) -> Signals {
+        Signals::new(&self.0)
+    }
+
+    /// The value of the next signal with this name.
+    ///
+    /// # Errors
+    /// Code 499 if the invocation is cancelled while it waits, 400 if the value does not fit.
+    pub fn signal<T: DeserializeOwned>(
+        &self,
+        name: &str,
+    ) -> impl Future<Output = Result<T>> + use<T> {
+        let mut signals = self.signals().named(name);
+        async move { signals.receive().await.and_then(|signal: Signal| signal.json()) }
+    }
+
+    /// Cancels a call, send, sleep, promise or request that was started; awaiting it then fails with code 499.
+    pub fn cancel<T>(&self, handle: &Handle<T>) -> Step<()> {
+        Step::new(&self.0, Ok(Request::Cancel { command: handle.command() }), ignore)
+    }
+
+    /// Makes an HTTP request, durably: it is repeated as its retry policy says, survives the host's restart, and carries
+    /// an `Idempotency-Key` that is the same in every attempt. Any status is an answer; see
+    /// [`Response::ok`](http::Response::ok).
+    pub fn http(&self, request: http::Request) -> Call<http::Response> {
+        let request =
+            request.into_wit().map(|request| Request::Http { request, options: no_options() });
+        Call(Step::new(&self.0, request, http::Response::decode))
+    }
+
+    /// Publishes an event, delivered at least once to whoever subscribed to the topic.
+    pub fn publish<T: Serialize + ?Sized>(&self, topic: &str, payload: &T) -> Step<()> {
+        let request = payload::encode(&format!("the event for topic `{topic}`"), payload)
+            .map(|payload| Request::Publish { topic: topic.to_owned(), payload });
+        Step::new(&self.0, request, ignore)
+    }
+
+    /// What `future` gives, if it does so within `duration`; it is dropped if not.
+    ///
+    /// # Errors
+    /// Code 408 when the time is over; otherwise the error of `future`.
+    pub async fn timeout<T>(
+        &self,
+        duration: Duration,
+        future: impl Future<Output = Result<T>>,
+    ) -> Result<T> {
+        match crate::select(future, self.sleep(duration)).await {
+            crate::Either::Left(result) => result,
+            crate::Either::Right(Ok(())) => {
+                Err(Error::timed_out(humantime::format_duration(duration)))
+            }
+            crate::Either::Right(Err(error)) => Err(error),
+        }
+    }
+}
+
+/// For commands whose value says nothing.
+fn ignore(_: Payload) -> Result<()> {
+    Ok(())
+}

@@ -1,0 +1,92 @@
+//! Drives the future of one workflow, poll style: until it has nothing more to do, then back to the host.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context as Polling, Poll, Wake, Waker};
+
+use crate::bindings::segno::workflow::types as wit;
+use crate::context::Context;
+use crate::function::{Entry, Kind};
+use crate::invocation::Invocation;
+use crate::journal::Journal;
+use crate::payload::Payload;
+
+/// A future that ends with what the host is told.
+pub(crate) type OutcomeFuture = Pin<Box<dyn Future<Output = wit::Outcome>>>;
+
+/// One invocation and the future that produces its outcome.
+pub(crate) struct Execution {
+    invocation: Arc<Invocation>,
+    /// None once it has ended.
+    future: Option<OutcomeFuture>,
+}
+
+impl Execution {
+    /// Begins `entry` and runs it until it waits. An input that does not fit ends it at once.
+    pub(crate) fn start(
+        entry: Option<&Entry>,
+        function: &str,
+        input: &Payload,
+        facts: wit::Context,
+        journal: Arc<dyn Journal>,
+    ) -> Self {
+        let invocation = Invocation::new(facts, journal);
+        let begun = match entry.map(|entry| (entry.name, entry.kind)) {
+            Some((_, Kind::Workflow(begin))) => begin(Context::new(invocation.clone()), input),
+            Some((name, Kind::Activity(_))) => Err(wit::Failure {
+                code: crate::Error::NOT_FOUND,
+                message: format!("`{name}` is an activity; it is performed, not started"),
+                details: None,
+            }),
+            None => Err(no_such_function(function)),
+        };
+        let future = begun
+            .unwrap_or_else(|failure| Box::pin(std::future::ready(wit::Outcome::Failure(failure))));
+        let mut execution = Self { invocation, future: Some(future) };
+        execution.advance();
+        execution
+    }
+
+    /// Tells the workflow of one event and runs it until it waits again.
+    pub(crate) fn resume(&mut self, event: wit::Event) {
+        self.invocation.tell(event);
+        self.advance();
+    }
+
+    fn advance(&mut self) {
+        let Some(future) = &mut self.future else { return };
+        if let Some(outcome) = poll_until_idle(future.as_mut()) {
+            self.invocation.finish(&outcome);
+            self.future = None;
+        }
+    }
+}
+
+/// What the caller of a function that is not there is told.
+pub(crate) fn no_such_function(function: &str) -> wit::Failure {
+    let message =
+        format!("this module has no function `{function}`; is it in the list of `segno::module!`?");
+    wit::Failure { code: crate::Error::NOT_FOUND, message, details: None }
+}
+
+struct Woken(AtomicBool);
+
+impl Wake for Woken {
+    fn wake(self: Arc<Self>) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Polls until the future is ready, or is pending and nothing woke it in the meantime.
+pub(crate) fn poll_until_idle<F: Future + ?Sized>(mut future: Pin<&mut F>) -> Option<F::Output> {
+    let woken = Arc::new(Woken(AtomicBool::new(true)));
+    let waker = Waker::from(woken.clone());
+    while woken.0.swap(false, Ordering::Relaxed) {
+        if let Poll::Ready(output) = future.as_mut().poll(&mut Polling::from_waker(&waker)) {
+            return Some(output);
+        }
+    }
+    None
+}

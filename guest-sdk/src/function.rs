@@ -1,0 +1,205 @@
+//! Durable functions as types, so that a call is checked when it is compiled.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context as Polling, Poll};
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use schemars::generate::SchemaSettings;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::activity::ActivityContext;
+use crate::bindings::segno::workflow::types as wit;
+use crate::context::Context;
+use crate::error::{Error, Result};
+use crate::execution::OutcomeFuture;
+use crate::payload::{self, Payload};
+use crate::retry::RetryPolicy;
+use crate::time::millis;
+
+/// What `#[segno::workflow]` and `#[segno::activity]` know about a function. Implemented by them only.
+pub trait Function: 'static {
+    /// [`Context`] for a workflow, [`ActivityContext`] for an activity.
+    type Context: FunctionContext;
+    /// `()` for a function without input.
+    type Input: DeserializeOwned + JsonSchema + 'static;
+    /// What it gives if it succeeds.
+    type Output: Serialize + JsonSchema + 'static;
+
+    /// The name by which it is called.
+    const NAME: &'static str;
+    /// The first paragraph of its documentation.
+    const SUMMARY: Option<&'static str>;
+
+    /// Its defaults.
+    fn defaults() -> Defaults;
+
+    /// Begins it.
+    fn begin(context: Self::Context, input: Self::Input) -> Body<Self>
+    where
+        Self: Sized;
+}
+
+/// What calls of a function get that do not say otherwise.
+#[derive(Default)]
+pub struct Defaults {
+    /// A workflow that takes signals.
+    pub signals: bool,
+    /// From the call to its deadline.
+    pub timeout: Option<Duration>,
+    /// How failed attempts are repeated.
+    pub retry: Option<RetryPolicy>,
+}
+
+/// The first parameter of a durable function.
+pub trait FunctionContext: Sized + 'static {
+    #[doc(hidden)]
+    fn kind<F: Function<Context = Self>>() -> Kind;
+}
+
+/// What a durable function returns: a future of its result. It can be awaited directly, without a journal record of its own.
+pub struct Body<F: Function> {
+    future: Pin<Box<dyn Future<Output = Result<F::Output>>>>,
+}
+
+impl<F: Function> Body<F> {
+    #[doc(hidden)]
+    pub fn new<R>(future: impl Future<Output = R> + 'static) -> Self
+    where
+        R: Returns<Value = F::Output>,
+    {
+        Self { future: Box::pin(async { future.await.into_result() }) }
+    }
+}
+
+impl<F: Function> Future for Body<F> {
+    type Output = Result<F::Output>;
+
+    fn poll(mut self: Pin<&mut Self>, polling: &mut Polling<'_>) -> Poll<Self::Output> {
+        self.future.as_mut().poll(polling)
+    }
+}
+
+/// What the `async fn` under an attribute may return: a `Result` whose error converts into [`Error`].
+#[diagnostic::on_unimplemented(
+    message = "a durable function cannot return `{Self}`",
+    note = "it returns `segno::Result<T>`, or another `Result` whose error converts into `segno::Error`"
+)]
+pub trait Returns {
+    /// The value of a success.
+    type Value;
+
+    #[doc(hidden)]
+    fn into_result(self) -> Result<Self::Value>;
+}
+
+impl<T, E: Into<Error>> Returns for std::result::Result<T, E> {
+    type Value = T;
+
+    fn into_result(self) -> Result<T> {
+        self.map_err(Into::into)
+    }
+}
+
+/// A function item made durable by an attribute. `Arguments` is inferred.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a durable function",
+    note = "put `#[segno::workflow]` or `#[segno::activity]` on it"
+)]
+pub trait Item<Arguments>: Copy + 'static {
+    /// Its type.
+    type Function: Function;
+}
+
+impl<I, C, In, F> Item<(C, In)> for I
+where
+    I: Fn(C, In) -> Body<F> + Copy + 'static,
+    F: Function<Context = C, Input = In>,
+{
+    type Function = F;
+}
+
+/// How the function begins, by its kind.
+#[derive(Clone, Copy)]
+pub enum Kind {
+    #[doc(hidden)]
+    Workflow(fn(Context, &Payload) -> Result<OutcomeFuture, wit::Failure>),
+    #[doc(hidden)]
+    Activity(fn(ActivityContext, &Payload) -> Result<OutcomeFuture, wit::Failure>),
+}
+
+/// A durable function with its types erased.
+#[derive(Clone, Copy)]
+pub struct Entry {
+    pub(crate) name: &'static str,
+    pub(crate) kind: Kind,
+    pub(crate) describe: fn() -> wit::FunctionDescription,
+}
+
+impl Entry {
+    #[doc(hidden)]
+    pub fn of_item<A, I: Item<A>>(_: I) -> Self {
+        Self::of::<I::Function>()
+    }
+
+    pub(crate) fn of<F: Function>() -> Self {
+        Self { name: F::NAME, kind: F::Context::kind::<F>(), describe: describe::<F> }
+    }
+}
+
+impl FunctionContext for Context {
+    fn kind<F: Function<Context = Self>>() -> Kind {
+        Kind::Workflow(begin::<F>)
+    }
+}
+
+impl FunctionContext for ActivityContext {
+    fn kind<F: Function<Context = Self>>() -> Kind {
+        Kind::Activity(begin::<F>)
+    }
+}
+
+/// Reads the input, begins the function, and turns its result into an outcome.
+fn begin<F: Function>(context: F::Context, input: &Payload) -> Result<OutcomeFuture, wit::Failure> {
+    let what = format!("the input of `{}`", F::NAME);
+    let null = Payload::Json("null".to_owned());
+    let input = if payload::is_empty(input) { &null } else { input };
+    let input = payload::decode::<F::Input>(&what, input).map_err(Error::into_failure)?;
+    let body = F::begin(context, input);
+    Ok(Box::pin(async {
+        let encoded = body
+            .await
+            .and_then(|value| payload::encode(&format!("the result of `{}`", F::NAME), &value));
+        match encoded {
+            Ok(payload) => wit::Outcome::Success(payload),
+            Err(error) => wit::Outcome::Failure(error.into_failure()),
+        }
+    }))
+}
+
+fn describe<F: Function>() -> wit::FunctionDescription {
+    let defaults = F::defaults();
+    let settings = SchemaSettings::draft2020_12;
+    let input = settings().for_deserialize().into_generator().into_root_schema_for::<F::Input>();
+    let output = settings().for_serialize().into_generator().into_root_schema_for::<F::Output>();
+    wit::FunctionDescription {
+        name: F::NAME.to_owned(),
+        kind: match F::Context::kind::<F>() {
+            Kind::Workflow(_) => wit::FunctionKind::Workflow,
+            Kind::Activity(_) => wit::FunctionKind::Activity,
+        },
+        summary: F::SUMMARY.map(str::to_owned),
+        input_schema: Some(input.as_value().to_string()),
+        output_schema: Some(output.as_value().to_string()),
+        signals: defaults.signals,
+        timeout_ms: defaults.timeout.map(millis),
+        retry: defaults.retry.map(RetryPolicy::into_options),
+    }
+}
+
+/// Reads the result of a call.
+pub(crate) fn decode_result<T: DeserializeOwned>(payload: Payload) -> Result<T> {
+    payload::decode("the result of a call", &payload)
+}

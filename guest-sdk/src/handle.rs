@@ -1,0 +1,142 @@
+//! Commands as futures: a [`Step`] is one not issued yet, a [`Handle`] one that was.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context as Polling, Poll, ready};
+
+use crate::bindings::segno::workflow::types as wit;
+use crate::error::{Error, Result};
+use crate::invocation::Invocation;
+use crate::journal::{Issued, Request};
+use crate::payload::Payload;
+
+/// How the value of a command is read.
+pub(crate) type Decode<T> = fn(Payload) -> Result<T>;
+
+/// A command that was issued and whose answer is awaited by polling this.
+///
+/// Dropping it before the answer came tells the host that nobody waits any more; what it stands for goes on. To stop that
+/// too, use [`Context::cancel`](crate::Context::cancel).
+#[must_use = "the command was issued; await its answer, or drop it if nobody needs it"]
+pub struct Handle<T> {
+    invocation: Arc<Invocation>,
+    issued: Issued,
+    decode: Decode<T>,
+    done: bool,
+}
+
+impl<T> Handle<T> {
+    pub(crate) fn new(invocation: Arc<Invocation>, issued: Issued, decode: Decode<T>) -> Self {
+        Self { invocation, issued, decode, done: false }
+    }
+
+    /// The index of the command in the journal.
+    pub fn command(&self) -> u32 {
+        self.issued.index
+    }
+
+    /// The id of the command's promise: `{invocation}/{index}`, or that of a named promise.
+    pub fn id(&self) -> String {
+        match &self.issued.promise {
+            Some(id) => id.clone(),
+            None => format!("{}/{}", self.invocation.facts.invocation, self.issued.index),
+        }
+    }
+}
+
+impl<T> Future for Handle<T> {
+    type Output = Result<T>;
+
+    fn poll(mut self: Pin<&mut Self>, polling: &mut Polling<'_>) -> Poll<Self::Output> {
+        assert!(!self.done, "command {} was awaited again after its answer", self.issued.index);
+        let outcome = ready!(self.invocation.poll_command(self.issued.index, polling.waker()));
+        self.done = true;
+        Poll::Ready(match outcome {
+            wit::Outcome::Success(payload) => (self.decode)(payload),
+            wit::Outcome::Failure(failure) => Err(Error::from_failure(failure)),
+        })
+    }
+}
+
+impl<T> Drop for Handle<T> {
+    fn drop(&mut self) {
+        if !self.done {
+            self.invocation.let_go(self.issued.index);
+        }
+    }
+}
+
+/// A command not issued yet. It is issued when it is polled for the first time, so the order of first polls is the order
+/// of commands in the journal; [`start`](Self::start) issues it at once.
+#[must_use = "a command is issued when it is awaited, or by `start`"]
+pub struct Step<T> {
+    pub(crate) invocation: Arc<Invocation>,
+    pub(crate) stage: Stage<T>,
+    decode: Decode<T>,
+}
+
+pub(crate) enum Stage<T> {
+    New(Request),
+    Issued(Handle<T>),
+    /// Its input could not be written.
+    Failed(Error),
+    Done,
+}
+
+impl<T> Step<T> {
+    pub(crate) fn new(
+        invocation: &Arc<Invocation>,
+        request: Result<Request>,
+        decode: Decode<T>,
+    ) -> Self {
+        let stage = match request {
+            Ok(request) => Stage::New(request),
+            Err(error) => Stage::Failed(error),
+        };
+        Self { invocation: invocation.clone(), stage, decode }
+    }
+
+    /// Issues the command now. Its handle can be awaited later, be cancelled, or be dropped.
+    ///
+    /// # Panics
+    /// If the input could not be written as JSON; awaiting the step instead gives that as an error.
+    pub fn start(mut self) -> Handle<T> {
+        self.issue();
+        match std::mem::replace(&mut self.stage, Stage::Done) {
+            Stage::Issued(handle) => handle,
+            Stage::Failed(error) => panic!("{error}"),
+            Stage::New(_) | Stage::Done => {
+                unreachable!("a step is issued once, and consumed by its end")
+            }
+        }
+    }
+
+    pub(crate) fn issue(&mut self) {
+        self.stage = match std::mem::replace(&mut self.stage, Stage::Done) {
+            Stage::New(request) => {
+                let issued = self.invocation.issue(request);
+                Stage::Issued(Handle::new(self.invocation.clone(), issued, self.decode))
+            }
+            stage => stage,
+        };
+    }
+}
+
+impl<T> Future for Step<T> {
+    type Output = Result<T>;
+
+    fn poll(self: Pin<&mut Self>, polling: &mut Polling<'_>) -> Poll<Self::Output> {
+        let step = self.get_mut();
+        step.issue();
+        match &mut step.stage {
+            Stage::Issued(handle) => Pin::new(handle).poll(polling),
+            Stage::Failed(error) => {
+                let error = error.clone();
+                step.stage = Stage::Done;
+                Poll::Ready(Err(error))
+            }
+            Stage::New(_) | Stage::Done => panic!("a step was awaited again after its end"),
+        }
+    }
+}

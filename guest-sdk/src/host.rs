@@ -1,0 +1,74 @@
+//! The host as seen from inside a component: the imports behind the traits that the rest of the crate uses.
+
+use crate::activity::Attempt;
+use crate::bindings::segno::workflow::{activity, journal, types as wit};
+use crate::journal::{Issued, Journal, Request};
+use crate::payload::Payload;
+
+/// The imports of a workflow.
+pub(crate) struct HostJournal;
+
+impl Journal for HostJournal {
+    fn issue(&self, request: Request) -> Issued {
+        let index = match request {
+            Request::Call { function, input, options } => {
+                journal::call(&function, &input, &options)
+            }
+            Request::Send { function, input, mut options, when } => {
+                options.start_at_ms = when.map(|when| when.resolve(journal::now()));
+                journal::send(&function, &input, &options)
+            }
+            Request::Sleep { when } => journal::sleep_until(when.resolve(journal::now())),
+            Request::Promise { name, options } => {
+                let (index, promise) = journal::promise(name.as_deref(), options);
+                return Issued { index, promise: Some(promise) };
+            }
+            Request::Settle { promise, outcome } => journal::settle(&promise, &outcome),
+            Request::Http { request, options } => journal::http(&request, &options),
+            Request::Cancel { command } => journal::cancel(command),
+            Request::Publish { topic, payload } => journal::publish(&topic, &payload),
+        };
+        Issued { index, promise: None }
+    }
+
+    fn run(&self, name: &str) -> wit::RunAnswer {
+        journal::run(name)
+    }
+
+    fn run_done(&self, command: u32, outcome: &wit::Outcome) {
+        journal::run_done(command, outcome);
+    }
+
+    fn forget(&self, command: u32) {
+        journal::forget(command);
+    }
+
+    fn now(&self) -> u64 {
+        journal::now()
+    }
+
+    fn log(&self, level: wit::Level, message: &str) {
+        journal::log(level, message);
+    }
+
+    fn finish(&self, outcome: &wit::Outcome) {
+        journal::finish(outcome);
+    }
+}
+
+/// The imports of an activity.
+pub(crate) struct HostAttempt;
+
+impl Attempt for HostAttempt {
+    fn heartbeat(&self, progress: Option<&Payload>) -> bool {
+        activity::heartbeat(progress)
+    }
+
+    fn http(&self, request: &wit::HttpRequest) -> Result<wit::HttpResponse, wit::Failure> {
+        activity::http(request)
+    }
+
+    fn log(&self, level: wit::Level, message: &str) {
+        activity::log(level, message);
+    }
+}

@@ -1,0 +1,252 @@
+//! HTTP requests and their answers, the same for workflows (durable) and activities (one attempt).
+
+use std::collections::BTreeMap;
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use crate::bindings::segno::workflow::types as wit;
+use crate::error::{Error, Result};
+use crate::payload::{self, Payload};
+
+/// A request to be made.
+///
+/// ```
+/// # extern crate segno_sdk as segno;
+/// # use segno::http::Request;
+/// let request = Request::post("http://localhost:9000/charges")
+///     .header("x-shop", "north")
+///     .json(&serde_json::json!({ "amount_cents": 1200 }));
+/// # let _ = request;
+/// ```
+#[derive(Clone, Debug)]
+pub struct Request {
+    method: String,
+    url: String,
+    headers: Vec<(String, String)>,
+    body: Result<Option<Payload>>,
+}
+
+impl Request {
+    /// A request with any method.
+    pub fn new(method: impl Into<String>, url: impl Into<String>) -> Self {
+        Self { method: method.into(), url: url.into(), headers: Vec::new(), body: Ok(None) }
+    }
+
+    /// `GET url`.
+    pub fn get(url: impl Into<String>) -> Self {
+        Self::new("GET", url)
+    }
+
+    /// `POST url`.
+    pub fn post(url: impl Into<String>) -> Self {
+        Self::new("POST", url)
+    }
+
+    /// `PUT url`.
+    pub fn put(url: impl Into<String>) -> Self {
+        Self::new("PUT", url)
+    }
+
+    /// `DELETE url`.
+    pub fn delete(url: impl Into<String>) -> Self {
+        Self::new("DELETE", url)
+    }
+
+    /// Adds a header.
+    #[must_use]
+    pub fn header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.headers.push((name.into(), value.into()));
+        self
+    }
+
+    /// Sets the body to `value` as JSON, and says so in the headers. What cannot be written fails the request, not this.
+    #[must_use]
+    pub fn json<T: Serialize + ?Sized>(mut self, value: &T) -> Self {
+        self.body =
+            payload::encode(&format!("the body of {} {}", self.method, self.url), value).map(Some);
+        self.header("content-type", "application/json")
+    }
+
+    /// Sets the body to these bytes.
+    #[must_use]
+    pub fn body(mut self, bytes: impl Into<Vec<u8>>) -> Self {
+        self.body = Ok(Some(Payload::Bytes(bytes.into())));
+        self
+    }
+
+    pub(crate) fn into_wit(self) -> Result<wit::HttpRequest> {
+        let Self { method, url, headers, body } = self;
+        Ok(wit::HttpRequest { method, url, headers, body: body? })
+    }
+}
+
+/// An answer; any status is one.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Response {
+    status: u16,
+    headers: Vec<(String, String)>,
+    body: Vec<u8>,
+}
+
+impl Response {
+    /// An answer made by hand, for a test.
+    pub fn new(status: u16, body: impl Into<Vec<u8>>) -> Self {
+        Self { status, headers: Vec::new(), body: body.into() }
+    }
+
+    /// An answer with a JSON body made by hand, for a test.
+    ///
+    /// # Panics
+    /// If `value` cannot be written as JSON.
+    pub fn with_json<T: Serialize + ?Sized>(status: u16, value: &T) -> Self {
+        Self::new(
+            status,
+            serde_json::to_vec(value).expect("the value of a test's answer can be written as JSON"),
+        )
+    }
+
+    /// The status code.
+    pub fn status(&self) -> u16 {
+        self.status
+    }
+
+    /// True for a status from 200 to 299.
+    pub fn is_success(&self) -> bool {
+        (200..300).contains(&self.status)
+    }
+
+    /// The first header of this name, in any case.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers
+            .iter()
+            .find(|(key, _)| key.eq_ignore_ascii_case(name))
+            .map(|(_, value)| value.as_str())
+    }
+
+    /// The body.
+    pub fn body(&self) -> &[u8] {
+        &self.body
+    }
+
+    /// The body as text; what is not UTF-8 is replaced.
+    pub fn text(&self) -> String {
+        String::from_utf8_lossy(&self.body).into_owned()
+    }
+
+    /// The body read as JSON.
+    ///
+    /// # Errors
+    /// Code 400 if it does not fit.
+    pub fn json<T: DeserializeOwned>(&self) -> Result<T> {
+        payload::decode("the body of the answer", &Payload::Bytes(self.body.clone()))
+    }
+
+    /// The answer itself if it is a success.
+    ///
+    /// # Errors
+    /// Otherwise an error with its status as the code (which says whether it is final) and the beginning of its body.
+    pub fn ok(self) -> Result<Self> {
+        if self.is_success() {
+            return Ok(self);
+        }
+        let beginning: String = self.text().chars().take(200).collect();
+        Err(Error::with_code(
+            u32::from(self.status),
+            format!("HTTP status {}: {beginning}", self.status),
+        ))
+    }
+
+    pub(crate) fn from_wit(response: wit::HttpResponse) -> Self {
+        Self { status: response.status, headers: response.headers, body: response.body }
+    }
+
+    /// Reads the completion of a durable request.
+    pub(crate) fn decode(payload: Payload) -> Result<Self> {
+        let answer: Answer = payload::decode("the answer of a request", &payload)?;
+        let body = match (answer.body, answer.body_base64) {
+            (Some(text), _) => text.into_bytes(),
+            (None, Some(text)) => BASE64_STANDARD.decode(text)?,
+            (None, None) => Vec::new(),
+        };
+        let headers = match answer.headers {
+            Headers::Map(map) => map.into_iter().collect(),
+            Headers::Pairs(pairs) => pairs,
+        };
+        Ok(Self { status: answer.status, headers, body })
+    }
+
+    /// Writes the completion of a durable request, as the host does.
+    #[cfg(test)]
+    pub(crate) fn encode(self) -> Result<Payload> {
+        let (body, body_base64) = match String::from_utf8(self.body) {
+            Ok(text) => (Some(text), None),
+            Err(error) => (None, Some(BASE64_STANDARD.encode(error.into_bytes()))),
+        };
+        let answer = Answer {
+            status: self.status,
+            headers: Headers::Pairs(self.headers),
+            body,
+            body_base64,
+        };
+        payload::encode("the answer of a request", &answer)
+    }
+}
+
+/// The completion of a durable request as the host writes it.
+#[derive(Serialize, Deserialize)]
+struct Answer {
+    status: u16,
+    #[serde(default)]
+    headers: Headers,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    body: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    body_base64: Option<String>,
+}
+
+/// Headers as an object, or as pairs, which may repeat a name.
+#[derive(Serialize, Deserialize)]
+#[serde(untagged)]
+enum Headers {
+    Map(BTreeMap<String, String>),
+    Pairs(Vec<(String, String)>),
+}
+
+impl Default for Headers {
+    fn default() -> Self {
+        Self::Pairs(Vec::new())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_survives_the_crossing_as_text_and_as_bytes() {
+        for body in [b"hello".to_vec(), vec![0xff, 0x00]] {
+            let answer =
+                Response { headers: vec![("a".into(), "b".into())], ..Response::new(201, body) };
+            assert_eq!(Response::decode(answer.clone().encode().unwrap()).unwrap(), answer);
+        }
+    }
+
+    #[test]
+    fn headers_may_come_as_an_object() {
+        let payload = Payload::Json(
+            r#"{"status":200,"headers":{"Content-Type":"text/plain"},"body":"x"}"#.into(),
+        );
+        assert_eq!(Response::decode(payload).unwrap().header("content-type"), Some("text/plain"));
+    }
+
+    #[test]
+    fn a_status_that_is_no_success_is_an_error_with_that_code() {
+        assert!(Response::new(204, "").ok().is_ok());
+        let error = Response::new(402, "no money").ok().unwrap_err();
+        assert_eq!((error.code(), error.is_final()), (402, true));
+        assert!(!Response::new(503, "").ok().unwrap_err().is_final());
+    }
+}

@@ -1,0 +1,268 @@
+//! One running invocation as its own code sees it: what was asked and not answered yet, what was told and not read yet.
+//! Knows nothing about futures beyond their wakers.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Poll, Waker};
+
+use rand_chacha::ChaCha12Rng;
+use rand_chacha::rand_core::SeedableRng;
+
+use crate::bindings::segno::workflow::types as wit;
+use crate::error::Error;
+use crate::journal::{Issued, Journal, Request};
+
+/// The invocation; shared by its context and by everything it waits for.
+pub(crate) struct Invocation {
+    pub(crate) facts: wit::Context,
+    pub(crate) journal: Arc<dyn Journal>,
+    seed: [u8; 32],
+    state: Mutex<State>,
+}
+
+struct State {
+    /// Commands somebody holds a handle of.
+    open: BTreeMap<u32, Wait>,
+    /// Those who wait for a signal, in the order in which they began to.
+    listeners: BTreeMap<u64, Listener>,
+    next_listener: u64,
+    signals: VecDeque<wit::Signal>,
+    random: ChaCha12Rng,
+    running: Option<Running>,
+    cancelled: bool,
+    finished: bool,
+}
+
+#[derive(Default)]
+struct Wait {
+    waker: Option<Waker>,
+    outcome: Option<wit::Outcome>,
+}
+
+#[derive(Default)]
+struct Listener {
+    waker: Option<Waker>,
+    cancelled: bool,
+}
+
+/// A `run` closure that is being executed.
+struct Running {
+    name: String,
+    random: ChaCha12Rng,
+    /// Handles dropped by the closure; the host is told when it has ended.
+    forgotten: Vec<u32>,
+}
+
+impl Invocation {
+    pub(crate) fn new(facts: wit::Context, journal: Arc<dyn Journal>) -> Arc<Self> {
+        let mut seed = [0; 32];
+        for (place, byte) in seed.iter_mut().zip(&facts.seed) {
+            *place = *byte;
+        }
+        let state = State {
+            open: BTreeMap::new(),
+            listeners: BTreeMap::new(),
+            next_listener: 0,
+            signals: VecDeque::new(),
+            random: ChaCha12Rng::from_seed(seed),
+            running: None,
+            cancelled: false,
+            finished: false,
+        };
+        Arc::new(Self { facts, journal, seed, state: Mutex::new(state) })
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A closure only computes: refuses `what` while one runs.
+    fn refuse_inside_run(&self, what: &str) {
+        let running = self.state().running.as_ref().map(|running| running.name.clone());
+        if let Some(name) = running {
+            panic!(
+                "{what} inside the closure of run `{name}`: a closure only computes; make this step outside of it"
+            );
+        }
+    }
+
+    /// Issues a command; its answer will be kept until somebody asks for it or lets go of it.
+    pub(crate) fn issue(&self, request: Request) -> Issued {
+        self.refuse_inside_run(&request.describe());
+        let issued = self.journal.issue(request);
+        self.state().open.insert(issued.index, Wait::default());
+        issued
+    }
+
+    /// Issues a `run`: executes `closure` unless its result is recorded. Returns the command's index.
+    pub(crate) fn run(&self, name: &str, closure: impl FnOnce() -> wit::Outcome) -> u32 {
+        self.refuse_inside_run(&format!("run `{name}`"));
+        let index = match self.journal.run(name) {
+            wit::RunAnswer::Recorded(index) => index,
+            wit::RunAnswer::Execute(index) => {
+                let mut random = ChaCha12Rng::from_seed(self.seed);
+                random.set_stream(u64::from(index) + 1);
+                self.state().running =
+                    Some(Running { name: name.to_owned(), random, forgotten: Vec::new() });
+                let outcome = closure();
+                let running = self.state().running.take();
+                self.journal.run_done(index, &outcome);
+                for command in running.into_iter().flat_map(|running| running.forgotten) {
+                    self.journal.forget(command);
+                }
+                index
+            }
+        };
+        self.state().open.insert(index, Wait::default());
+        index
+    }
+
+    /// The answer to an issued command. Once it was `Ready`, the command is forgotten here.
+    pub(crate) fn poll_command(&self, index: u32, waker: &Waker) -> Poll<wit::Outcome> {
+        let mut state = self.state();
+        let wait = state.open.get_mut(&index).expect("a handle exists only for an open command");
+        match wait.outcome.take() {
+            Some(outcome) => {
+                state.open.remove(&index);
+                Poll::Ready(outcome)
+            }
+            None => {
+                wait.waker = Some(waker.clone());
+                Poll::Pending
+            }
+        }
+    }
+
+    /// Nobody holds a handle of this command any more.
+    pub(crate) fn let_go(&self, index: u32) {
+        let mut state = self.state();
+        let Some(wait) = state.open.remove(&index) else { return };
+        if wait.outcome.is_some() || state.finished {
+            return;
+        }
+        match &mut state.running {
+            Some(running) => running.forgotten.push(index),
+            None => {
+                drop(state);
+                self.journal.forget(index);
+            }
+        }
+    }
+
+    pub(crate) fn add_listener(&self) -> u64 {
+        let mut state = self.state();
+        let key = state.next_listener;
+        state.next_listener += 1;
+        state.listeners.insert(key, Listener::default());
+        key
+    }
+
+    pub(crate) fn remove_listener(&self, key: u64) {
+        self.state().listeners.remove(&key);
+    }
+
+    /// The oldest signal not taken yet, of this name if one is given.
+    pub(crate) fn poll_signal(
+        &self,
+        key: u64,
+        name: Option<&str>,
+        waker: &Waker,
+    ) -> Poll<Result<wit::Signal, Error>> {
+        let mut state = self.state();
+        let fits = |signal: &wit::Signal| name.is_none_or(|name| signal.name == name);
+        let place = state.signals.iter().position(fits);
+        let taken = place.and_then(|place| state.signals.remove(place));
+        let listener =
+            state.listeners.get_mut(&key).expect("a listener is removed only when it is dropped");
+        if std::mem::take(&mut listener.cancelled) {
+            if let Some(signal) = taken {
+                state.signals.push_front(signal);
+            }
+            return Poll::Ready(Err(Error::cancelled()));
+        }
+        match taken {
+            Some(signal) => {
+                listener.waker = None;
+                Poll::Ready(Ok(signal))
+            }
+            None => {
+                listener.waker = Some(waker.clone());
+                Poll::Pending
+            }
+        }
+    }
+
+    /// Draws from the generator of the running closure, or else from that of the invocation.
+    pub(crate) fn with_random<T>(&self, draw: impl FnOnce(&mut ChaCha12Rng) -> T) -> T {
+        let mut state = self.state();
+        match &mut state.running {
+            Some(running) => draw(&mut running.random),
+            None => draw(&mut state.random),
+        }
+    }
+
+    pub(crate) fn is_cancelled(&self) -> bool {
+        self.state().cancelled
+    }
+
+    /// Takes in an event and wakes those who wait for it.
+    pub(crate) fn tell(&self, event: wit::Event) {
+        match event {
+            wit::Event::Completed(completion) => self.complete(completion),
+            wit::Event::Signal(signal) => self.deliver(signal),
+            wit::Event::Cancelled => self.cancel(),
+        }
+    }
+
+    fn complete(&self, completion: wit::Completion) {
+        let mut state = self.state();
+        // A command whose handle was dropped, or failed by a cancellation, is not open.
+        let Some(wait) = state.open.get_mut(&completion.command) else { return };
+        if wait.outcome.is_some() {
+            return;
+        }
+        wait.outcome = Some(completion.outcome);
+        let waker = wait.waker.take();
+        drop(state);
+        waker.into_iter().for_each(Waker::wake);
+    }
+
+    fn deliver(&self, signal: wit::Signal) {
+        let mut state = self.state();
+        state.signals.push_back(signal);
+        let wakers: Vec<Waker> =
+            state.listeners.values_mut().filter_map(|listener| listener.waker.take()).collect();
+        drop(state);
+        wakers.into_iter().for_each(Waker::wake);
+    }
+
+    /// Fails every await that is pending now: those that were polled and have no answer. Later awaits are not touched.
+    fn cancel(&self) {
+        let mut state = self.state();
+        state.cancelled = true;
+        let mut wakers = Vec::new();
+        let mut forgotten = Vec::new();
+        for (index, wait) in &mut state.open {
+            if let Some(waker) = wait.waker.take() {
+                wait.outcome = Some(wit::Outcome::Failure(Error::cancelled().into_failure()));
+                forgotten.push(*index);
+                wakers.push(waker);
+            }
+        }
+        for listener in state.listeners.values_mut() {
+            if let Some(waker) = listener.waker.take() {
+                listener.cancelled = true;
+                wakers.push(waker);
+            }
+        }
+        drop(state);
+        forgotten.into_iter().for_each(|index| self.journal.forget(index));
+        wakers.into_iter().for_each(Waker::wake);
+    }
+
+    /// Says the end; what is dropped from now on is dropped silently.
+    pub(crate) fn finish(&self, outcome: &wit::Outcome) {
+        self.state().finished = true;
+        self.journal.finish(outcome);
+    }
+}

@@ -1,0 +1,76 @@
+//! What a workflow may ask of whoever runs it: the host, or a test. Deliberately plain data: a test keeps and compares it.
+
+use std::time::Duration;
+
+use crate::bindings::segno::workflow::types as wit;
+use crate::function::Entry;
+use crate::payload::Payload;
+use crate::time::{Timestamp, millis};
+
+/// An instant, or a length counted from the moment at which the command is issued.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum When {
+    At(Timestamp),
+    After(Duration),
+}
+
+impl When {
+    pub(crate) fn resolve(self, now_ms: u64) -> u64 {
+        match self {
+            When::At(instant) => instant.as_millis(),
+            When::After(duration) => now_ms.saturating_add(millis(duration)),
+        }
+    }
+}
+
+/// One command.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Request {
+    Call { function: String, input: Payload, options: wit::CallOptions },
+    Send { function: String, input: Payload, options: wit::CallOptions, when: Option<When> },
+    Sleep { when: When },
+    Promise { name: Option<String>, options: wit::PromiseOptions },
+    Settle { promise: String, outcome: wit::Outcome },
+    Http { request: wit::HttpRequest, options: wit::CallOptions },
+    Cancel { command: u32 },
+    Publish { topic: String, payload: Payload },
+}
+
+impl Request {
+    /// What a person would call it in a message.
+    pub(crate) fn describe(&self) -> String {
+        match self {
+            Request::Call { function, .. } => format!("call of `{function}`"),
+            Request::Send { function, .. } => format!("send to `{function}`"),
+            Request::Sleep { .. } => "sleep".to_owned(),
+            Request::Promise { name: Some(name), .. } => format!("promise `{name}`"),
+            Request::Promise { name: None, .. } => "promise".to_owned(),
+            Request::Settle { promise, .. } => format!("settlement of `{promise}`"),
+            Request::Http { request, .. } => format!("request {} {}", request.method, request.url),
+            Request::Cancel { command } => format!("cancellation of command {command}"),
+            Request::Publish { topic, .. } => format!("publication on `{topic}`"),
+        }
+    }
+}
+
+/// The answer to a command: its index, and the id of the promise it made, if that is not `{invocation}/{index}`.
+pub(crate) struct Issued {
+    pub(crate) index: u32,
+    pub(crate) promise: Option<String>,
+}
+
+/// The side of the journal that a workflow talks to. Nothing here blocks.
+pub(crate) trait Journal: Send + Sync {
+    fn issue(&self, request: Request) -> Issued;
+    fn run(&self, name: &str) -> wit::RunAnswer;
+    fn run_done(&self, command: u32, outcome: &wit::Outcome);
+    fn forget(&self, command: u32);
+    fn now(&self) -> u64;
+    fn log(&self, level: wit::Level, message: &str);
+    fn finish(&self, outcome: &wit::Outcome);
+
+    /// Tells of a function of this crate that is about to be called; only a test wants to know.
+    fn learn(&self, entry: fn() -> Entry) {
+        let _ = entry;
+    }
+}

@@ -1,0 +1,140 @@
+//! The functions of a component, and its exports.
+
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::sync::{Arc, Once};
+
+use crate::activity;
+use crate::bindings::segno::workflow::types as wit;
+use crate::execution::Execution;
+use crate::function::Entry;
+use crate::host::{HostAttempt, HostJournal};
+use crate::log::Level;
+use crate::payload::Payload;
+
+/// The list of a crate's durable functions, made by [`module!`](crate::module!).
+pub struct Module(Vec<Entry>);
+
+impl Module {
+    #[doc(hidden)]
+    pub fn of(entries: Vec<Entry>) -> Self {
+        let mut names = BTreeSet::new();
+        for entry in &entries {
+            assert!(
+                names.insert(entry.name),
+                "`segno::module!` lists two functions named `{}`",
+                entry.name
+            );
+        }
+        Self(entries)
+    }
+
+    /// The names of the functions, in the order in which they were listed.
+    pub fn names(&self) -> impl Iterator<Item = &'static str> + '_ {
+        self.0.iter().map(|entry| entry.name)
+    }
+
+    /// The JSON schemas (draft 2020-12) of a function's input and output.
+    pub fn schemas(&self, function: &str) -> Option<(String, String)> {
+        let description = (self.find(function)?.describe)();
+        description.input_schema.zip(description.output_schema)
+    }
+
+    pub(crate) fn find(&self, function: &str) -> Option<&Entry> {
+        self.0.iter().find(|entry| entry.name == function)
+    }
+}
+
+thread_local! {
+    /// A component instance runs one workflow.
+    static EXECUTION: RefCell<Option<Execution>> = const { RefCell::new(None) };
+}
+
+#[doc(hidden)]
+pub fn describe(module: &Module) -> Vec<wit::FunctionDescription> {
+    module.0.iter().map(|entry| (entry.describe)()).collect()
+}
+
+#[doc(hidden)]
+pub fn start(module: &Module, function: &str, input: &Payload, facts: wit::Context) {
+    report_panics(|message| {
+        crate::bindings::segno::workflow::journal::log(Level::Error.into(), message)
+    });
+    let execution =
+        Execution::start(module.find(function), function, input, facts, Arc::new(HostJournal));
+    EXECUTION.with(|place| *place.borrow_mut() = Some(execution));
+}
+
+#[doc(hidden)]
+pub fn resume(event: wit::Event) {
+    EXECUTION.with(|place| {
+        // The host does not resume what it did not start, nor what has ended.
+        if let Some(execution) = place.borrow_mut().as_mut() {
+            execution.resume(event);
+        }
+    });
+}
+
+#[doc(hidden)]
+pub fn perform(
+    module: &Module,
+    function: &str,
+    input: &Payload,
+    facts: wit::ActivityContext,
+) -> wit::Outcome {
+    report_panics(|message| {
+        crate::bindings::segno::workflow::activity::log(Level::Error.into(), message)
+    });
+    activity::perform(module.find(function), function, input, facts, Box::new(HostAttempt))
+}
+
+/// Says what went wrong and where before the trap, of which the host sees only addresses.
+fn report_panics(log: fn(&str)) {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| std::panic::set_hook(Box::new(move |panic| log(&panic.to_string()))));
+}
+
+/// Lists the durable functions of a crate and exports them from its component. Once in a crate, usually at the end of
+/// `lib.rs`: `segno::module!(order, charge);`.
+///
+/// It makes a function `segno_module` that gives the list.
+#[macro_export]
+macro_rules! module {
+    ($($function:path),+ $(,)?) => {
+        /// The durable functions of this crate.
+        pub fn segno_module() -> $crate::Module {
+            $crate::Module::of(vec![$($crate::__private::Entry::of_item($function)),+])
+        }
+
+        #[cfg(target_arch = "wasm32")]
+        const _: () = {
+            use $crate::__private::{Guest, bindings, types};
+
+            struct Exports;
+
+            impl Guest for Exports {
+                fn describe() -> Vec<types::FunctionDescription> {
+                    $crate::__private::describe(&segno_module())
+                }
+
+                fn start(function: String, input: types::Payload, context: types::Context) {
+                    $crate::__private::start(&segno_module(), &function, &input, context);
+                }
+
+                fn resume(event: types::Event) {
+                    $crate::__private::resume(event);
+                }
+
+                fn perform(
+                    function: String,
+                    input: types::Payload,
+                    context: types::ActivityContext,
+                ) -> types::Outcome {
+                    $crate::__private::perform(&segno_module(), &function, &input, context)
+                }
+            }
+
+            bindings::export_functions!(Exports with_types_in bindings);
+        };
+    };
+}

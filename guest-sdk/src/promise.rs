@@ -1,0 +1,52 @@
+//! Promises: values that come from outside.
+
+use std::cell::RefCell;
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context as Polling, Poll};
+use std::time::Duration;
+
+use crate::error::Result;
+use crate::handle::{Handle, Stage, Step};
+use crate::journal::Request;
+use crate::time::millis;
+
+/// A value that somebody outside gives by the promise's [`id`](Self::id): a person, another workflow, a web hook.
+/// Awaiting it gives the value, or the error it was rejected with.
+///
+/// It is made when it is polled for the first time, or when its id is asked for, whichever is first.
+#[must_use = "a promise is made when it is awaited, when its id is asked for, or by `start`"]
+pub struct Promise<T>(pub(crate) RefCell<Step<T>>);
+
+impl<T> Promise<T> {
+    /// The time until the promise is given up; then it is an error with code 408. To be set before the promise is made.
+    pub fn timeout(mut self, duration: Duration) -> Self {
+        if let Stage::New(Request::Promise { options, .. }) = &mut self.0.get_mut().stage {
+            options.timeout_ms = Some(millis(duration));
+        }
+        self
+    }
+
+    /// The id under which it is settled: `{invocation}/p/{name}` for a named promise. Makes the promise.
+    pub fn id(&self) -> String {
+        let mut step = self.0.borrow_mut();
+        step.issue();
+        match &step.stage {
+            Stage::Issued(handle) => handle.id(),
+            _ => panic!("the id of a promise was asked for after its end"),
+        }
+    }
+
+    /// Makes the promise now; see [`Step::start`].
+    pub fn start(self) -> Handle<T> {
+        self.0.into_inner().start()
+    }
+}
+
+impl<T> Future for Promise<T> {
+    type Output = Result<T>;
+
+    fn poll(mut self: Pin<&mut Self>, polling: &mut Polling<'_>) -> Poll<Self::Output> {
+        Pin::new(self.0.get_mut()).poll(polling)
+    }
+}

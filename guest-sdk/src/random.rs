@@ -1,0 +1,77 @@
+//! Random numbers that are the same in every replay.
+
+use std::convert::Infallible;
+use std::fmt::Write;
+use std::sync::Arc;
+
+use rand_chacha::rand_core::{Rng, TryRng};
+
+use crate::invocation::Invocation;
+
+/// The generator of one invocation (ChaCha with 12 rounds, from the invocation's seed). It implements the traits of
+/// `rand_core` 0.10, so it works with the `rand` crate.
+///
+/// Inside the closure of a [`run`](crate::Context::run) it draws from a generator that belongs to that closure, so that what comes
+/// later does not depend on whether the closure was executed or its result was replayed.
+#[derive(Clone)]
+pub struct Random(pub(crate) Arc<Invocation>);
+
+impl Random {
+    /// Any number.
+    pub fn u64(&mut self) -> u64 {
+        self.next_u64()
+    }
+
+    /// A number from 0 up to, not including, `bound`, each as likely as any other; 0 if `bound` is 0.
+    pub fn below(&mut self, bound: u64) -> u64 {
+        if bound == 0 {
+            return 0;
+        }
+        // Draws above the largest multiple of `bound` would make small numbers likelier.
+        let limit = u64::MAX - u64::MAX % bound;
+        loop {
+            let drawn = self.next_u64();
+            if drawn < limit {
+                return drawn % bound;
+            }
+        }
+    }
+
+    /// A number from 0 up to, not including, 1.
+    pub fn f64(&mut self) -> f64 {
+        (self.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
+    }
+
+    /// A random UUID (version 4) as text.
+    pub fn uuid(&mut self) -> String {
+        let mut bytes = [0; 16];
+        self.fill_bytes(&mut bytes);
+        bytes[6] = bytes[6] & 0x0f | 0x40;
+        bytes[8] = bytes[8] & 0x3f | 0x80;
+        let mut text = String::with_capacity(36);
+        for (place, byte) in bytes.iter().enumerate() {
+            if matches!(place, 4 | 6 | 8 | 10) {
+                text.push('-');
+            }
+            write!(text, "{byte:02x}").expect("writing to a string does not fail");
+        }
+        text
+    }
+}
+
+impl TryRng for Random {
+    type Error = Infallible;
+
+    fn try_next_u32(&mut self) -> Result<u32, Infallible> {
+        Ok(self.0.with_random(Rng::next_u32))
+    }
+
+    fn try_next_u64(&mut self) -> Result<u64, Infallible> {
+        Ok(self.0.with_random(Rng::next_u64))
+    }
+
+    fn try_fill_bytes(&mut self, place: &mut [u8]) -> Result<(), Infallible> {
+        self.0.with_random(|random| random.fill_bytes(place));
+        Ok(())
+    }
+}

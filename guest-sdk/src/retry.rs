@@ -1,0 +1,110 @@
+//! When and how often a failed attempt is repeated.
+
+use std::time::Duration;
+
+use crate::bindings::segno::workflow::types as wit;
+use crate::time::millis;
+
+/// How an activity or HTTP request is repeated after a retryable error. Set it on one call with
+/// [`Call::retry`](crate::Call::retry), or as the default of an activity with `#[segno::activity(retry(…))]`.
+///
+/// ```
+/// # extern crate segno_sdk as segno;
+/// use std::time::Duration;
+///
+/// let policy = segno::RetryPolicy::exponential()
+///     .initial(Duration::from_millis(200))
+///     .factor(2.0)
+///     .max(Duration::from_secs(30))
+///     .jitter(0.1)
+///     .max_attempts(8)
+///     .non_retryable([503]);
+/// # let _ = policy;
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct RetryPolicy(wit::RetryOptions);
+
+impl RetryPolicy {
+    /// Waits that double from 100 ms to one minute, a fifth of each drawn at random, without end.
+    pub fn exponential() -> Self {
+        Self(wit::RetryOptions {
+            initial_ms: 100,
+            factor: 2.0,
+            max_ms: 60_000,
+            jitter: 0.2,
+            max_attempts: None,
+            non_retryable: Vec::new(),
+        })
+    }
+
+    /// One attempt only.
+    pub fn never() -> Self {
+        Self::exponential().max_attempts(1)
+    }
+
+    /// The wait after the first failed attempt.
+    #[must_use]
+    pub fn initial(mut self, wait: Duration) -> Self {
+        self.0.initial_ms = millis(wait);
+        self
+    }
+
+    /// By how much each wait is longer than the one before; below 1 it counts as 1.
+    #[must_use]
+    pub fn factor(mut self, factor: f64) -> Self {
+        self.0.factor = if factor.is_finite() { factor.max(1.0) } else { 1.0 };
+        self
+    }
+
+    /// The longest wait.
+    #[must_use]
+    pub fn max(mut self, wait: Duration) -> Self {
+        self.0.max_ms = millis(wait);
+        self
+    }
+
+    /// The part of each wait that is drawn at random, 0 to 1, so that many failures do not come back together.
+    #[must_use]
+    pub fn jitter(mut self, fraction: f64) -> Self {
+        self.0.jitter = if fraction.is_finite() { fraction.clamp(0.0, 1.0) } else { 0.0 };
+        self
+    }
+
+    /// Attempts in all, the first included; at least one.
+    #[must_use]
+    pub fn max_attempts(mut self, attempts: u32) -> Self {
+        self.0.max_attempts = Some(attempts.max(1));
+        self
+    }
+
+    /// Codes that are final at once, beside those that always are (see [`Error`](crate::Error)).
+    #[must_use]
+    pub fn non_retryable(mut self, codes: impl IntoIterator<Item = u32>) -> Self {
+        self.0.non_retryable.extend(codes);
+        self
+    }
+
+    pub(crate) fn into_options(self) -> wit::RetryOptions {
+        self.0
+    }
+}
+
+impl Default for RetryPolicy {
+    fn default() -> Self {
+        Self::exponential()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_out_of_range_are_brought_into_it() {
+        let options =
+            RetryPolicy::exponential().factor(0.5).jitter(7.0).max_attempts(0).into_options();
+        assert_eq!((options.factor, options.jitter, options.max_attempts), (1.0, 1.0, Some(1)));
+        let options = RetryPolicy::exponential().factor(f64::NAN).jitter(f64::NAN).into_options();
+        assert_eq!((options.factor, options.jitter), (1.0, 0.0));
+    }
+}

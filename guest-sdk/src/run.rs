@@ -1,0 +1,141 @@
+//! Computations whose result is recorded, so that they are done once.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context as Polling, Poll};
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::bindings::segno::workflow::types as wit;
+use crate::error::{Error, Result};
+use crate::handle::{Decode, Handle};
+use crate::invocation::Invocation;
+use crate::journal::Issued;
+use crate::payload::{self, Payload};
+
+/// A recorded computation. The closure is executed when this is polled for the first time, or by [`start`](Self::start);
+/// in a replay it is not, and the recorded result is given. An error is recorded like a value and is not tried again.
+#[must_use = "a run is executed when it is awaited, or by `start`"]
+pub struct Run<T> {
+    invocation: Arc<Invocation>,
+    name: String,
+    stage: Stage<T>,
+    decode: Decode<T>,
+}
+
+type Closure = Box<dyn FnOnce() -> wit::Outcome + std::marker::Send>;
+
+enum Stage<T> {
+    New(Closure),
+    Issued(Handle<T>),
+    Done,
+}
+
+/// What a closure may return: a value, or a result of one.
+#[diagnostic::on_unimplemented(
+    message = "a run closure cannot return `{Self}`",
+    note = "it returns a value that serde can write and read, or a `Result` of one whose error converts into `segno::Error`"
+)]
+pub trait RunOutput<Shape> {
+    /// The recorded value.
+    type Value: Serialize + DeserializeOwned;
+
+    /// The value, or why there is none.
+    fn into_result(self) -> Result<Self::Value>;
+}
+
+/// The shape of a plain value.
+pub struct Plain;
+/// The shape of a result.
+pub struct Fallible;
+
+impl<T: Serialize + DeserializeOwned> RunOutput<Plain> for T {
+    type Value = T;
+
+    fn into_result(self) -> Result<T> {
+        Ok(self)
+    }
+}
+
+impl<T: Serialize + DeserializeOwned, E: Into<Error>> RunOutput<Fallible> for Result<T, E> {
+    type Value = T;
+
+    fn into_result(self) -> Result<T> {
+        self.map_err(Into::into)
+    }
+}
+
+impl<T: DeserializeOwned> Run<T> {
+    pub(crate) fn new<S, R>(
+        invocation: &Arc<Invocation>,
+        name: &str,
+        closure: impl FnOnce() -> R + std::marker::Send + 'static,
+    ) -> Self
+    where
+        R: RunOutput<S, Value = T>,
+        T: Serialize,
+    {
+        let what = format!("the result of run `{name}`");
+        let closure = move || match closure()
+            .into_result()
+            .and_then(|value| payload::encode(&what, &value))
+        {
+            Ok(payload) => wit::Outcome::Success(payload),
+            Err(error) => wit::Outcome::Failure(error.into_failure()),
+        };
+        Self {
+            invocation: invocation.clone(),
+            name: name.to_owned(),
+            stage: Stage::New(Box::new(closure)),
+            decode: decode_result,
+        }
+    }
+
+    /// Executes the closure now, or finds its recorded result.
+    pub fn start(mut self) -> Handle<T> {
+        self.issue();
+        match std::mem::replace(&mut self.stage, Stage::Done) {
+            Stage::Issued(handle) => handle,
+            Stage::New(_) | Stage::Done => {
+                unreachable!("a run is issued once, and consumed by its end")
+            }
+        }
+    }
+}
+
+fn decode_result<T: DeserializeOwned>(payload: Payload) -> Result<T> {
+    payload::decode("the recorded result of a run", &payload)
+}
+
+impl<T> Run<T> {
+    fn issue(&mut self) {
+        self.stage = match std::mem::replace(&mut self.stage, Stage::Done) {
+            Stage::New(closure) => {
+                let index = self.invocation.run(&self.name, closure);
+                Stage::Issued(Handle::new(
+                    self.invocation.clone(),
+                    Issued { index, promise: None },
+                    self.decode,
+                ))
+            }
+            stage => stage,
+        };
+    }
+}
+
+impl<T> Future for Run<T> {
+    type Output = Result<T>;
+
+    fn poll(self: Pin<&mut Self>, polling: &mut Polling<'_>) -> Poll<Self::Output> {
+        let run = self.get_mut();
+        run.issue();
+        match &mut run.stage {
+            Stage::Issued(handle) => Pin::new(handle).poll(polling),
+            Stage::New(_) | Stage::Done => {
+                panic!("run `{}` was awaited again after its end", run.name)
+            }
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! Messages sent to an invocation from outside while it runs.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context as Polling, Poll};
+
+use futures::Stream;
+use serde::de::DeserializeOwned;
+
+use crate::bindings::segno::workflow::types as wit;
+use crate::error::Result;
+use crate::invocation::Invocation;
+use crate::payload::{self, Payload};
+
+/// One message.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Signal {
+    name: String,
+    payload: Payload,
+}
+
+impl Signal {
+    /// What the sender called it.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Its value as a `T`.
+    ///
+    /// # Errors
+    /// Code 400 if it does not fit.
+    pub fn json<T: DeserializeOwned>(&self) -> Result<T> {
+        payload::decode(&format!("the payload of signal `{}`", self.name), &self.payload)
+    }
+}
+
+impl From<wit::Signal> for Signal {
+    fn from(signal: wit::Signal) -> Self {
+        Self { name: signal.name, payload: signal.payload }
+    }
+}
+
+/// The signals of this invocation in the order in which they came; those that came before anybody listened are kept. Each is given
+/// once, to whoever asks first. The stream has no end; a cancellation is given as one error.
+///
+/// The function must be declared with `#[segno::workflow(signals)]`.
+pub struct Signals {
+    invocation: Arc<Invocation>,
+    key: u64,
+    name: Option<String>,
+}
+
+impl Signals {
+    pub(crate) fn new(invocation: &Arc<Invocation>) -> Self {
+        Self { invocation: invocation.clone(), key: invocation.add_listener(), name: None }
+    }
+
+    /// Only the signals with this name; others are left for other listeners.
+    #[must_use]
+    pub fn named(mut self, name: impl Into<String>) -> Self {
+        self.name = Some(name.into());
+        self
+    }
+
+    /// The next signal.
+    ///
+    /// # Errors
+    /// Code 499 if the invocation is cancelled while it waits.
+    pub fn receive(&mut self) -> Receive<'_> {
+        Receive(self)
+    }
+
+    fn poll(&mut self, polling: &mut Polling<'_>) -> Poll<Result<Signal>> {
+        let polled = self.invocation.poll_signal(self.key, self.name.as_deref(), polling.waker());
+        polled.map(|signal| signal.map(Signal::from))
+    }
+}
+
+impl Drop for Signals {
+    fn drop(&mut self) {
+        self.invocation.remove_listener(self.key);
+    }
+}
+
+impl Stream for Signals {
+    type Item = Result<Signal>;
+
+    fn poll_next(mut self: Pin<&mut Self>, polling: &mut Polling<'_>) -> Poll<Option<Self::Item>> {
+        self.poll(polling).map(Some)
+    }
+}
+
+/// The future of [`Signals::receive`].
+#[must_use = "a future does nothing unless it is awaited"]
+pub struct Receive<'a>(&'a mut Signals);
+
+impl Future for Receive<'_> {
+    type Output = Result<Signal>;
+
+    fn poll(mut self: Pin<&mut Self>, polling: &mut Polling<'_>) -> Poll<Self::Output> {
+        self.0.poll(polling)
+    }
+}
