@@ -1,7 +1,7 @@
 //! The rules of Segno, pure: what happens is decided here, whether it lasts is the host's job. No async, clock, SQL,
 //! wasm or I/O.
 //!
-//! The one door is `transition`: a view of the rows, a command and the time go in; a reply, the rows to write and
+//! The one door is [`transition()`]: a view of the rows, a command and the time go in; a reply, the rows to write and
 //! hints come out. What to load for it, [`footprint()`] says.
 //!
 //! In the order a newcomer should read:
@@ -10,6 +10,7 @@
 //! - [`invocation`]: the journal, its bytes, its replay;
 //! - [`command`], [`reply`], [`delta`], [`effect`], [`config`]: what goes in and out;
 //! - [`state`], [`footprint`](mod@footprint): the rows, and which of them a command needs;
+//! - [`transition`](mod@transition): the rules, one file a family of commands.
 
 pub mod address;
 pub mod id;
@@ -28,5 +29,7 @@ pub mod reply;
 
 pub mod footprint;
 pub mod state;
+pub mod transition;
 
 pub use footprint::{footprint, widen};
+pub use transition::{Decision, transition};

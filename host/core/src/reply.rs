@@ -108,7 +108,7 @@ pub enum Acted {
 /// A kind of damage, found and mended by `Reconcile`. None of them can arise from commands alone, but `ChildRuns`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Orphan {
-    /// A promise with a target has no task: it is made again.
+    /// A promise with a target has no task: it is made again, halted, since its module is not known.
     TaskMissing,
     /// A settled promise has an open task, listeners or unconsumed callbacks: the chain is finished.
     ChainUnfinished,

@@ -1,0 +1,82 @@
+//! Appending records under a claim: new, or the repetition of what is stored.
+
+use crate::delta::Append;
+use crate::id::PromiseId;
+use crate::invocation::{AppendRefused, LogLine, Record, RecordBody};
+use crate::promise::{CancelState, Task};
+use crate::reply::{JournalMismatch, Refusal};
+
+use super::draft::Draft;
+
+/// What a batch of records is to the stored journal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Batch {
+    /// Nothing: there are no records.
+    Empty,
+    /// Stored already: the answer to it was lost.
+    Stored,
+    /// New, and it was appended.
+    Appended,
+}
+
+impl Draft<'_> {
+    /// Appends records and what was logged with them, and says what they were.
+    ///
+    /// # Errors
+    /// [`Refusal::JournalMismatch`]: the records do not continue the journal; nothing is appended.
+    pub(super) fn append(
+        &mut self,
+        invocation: &PromiseId,
+        records: &[Record],
+        logs: &[LogLine],
+    ) -> Result<Batch, Refusal> {
+        let mismatch = |reason| Refusal::JournalMismatch { invocation: invocation.clone(), reason };
+        let before = self.head(invocation);
+        let batch = match records.first() {
+            None => Batch::Empty,
+            Some(first) if first.seq < before.len => {
+                self.compare(invocation, records).map_err(mismatch)?;
+                return Ok(Batch::Stored);
+            }
+            Some(_) => {
+                let after = records
+                    .iter()
+                    .try_fold(before, |head, record| head.after(record))
+                    .map_err(|refused: AppendRefused| mismatch(refused.into()))?;
+                let records = records.to_vec();
+                self.delta.appends.push(Append {
+                    invocation: invocation.clone(),
+                    before,
+                    after,
+                    records,
+                });
+                Batch::Appended
+            }
+        };
+        self.delta.logs.extend(logs.iter().map(|line| (invocation.clone(), line.clone())));
+        Ok(batch)
+    }
+
+    fn compare(&self, invocation: &PromiseId, records: &[Record]) -> Result<(), JournalMismatch> {
+        let tail = self.view.tail(invocation);
+        let from = tail.first().map_or(0, |record| record.seq);
+        for record in records {
+            let stored = record.seq.checked_sub(from).and_then(|place| tail.get(place as usize));
+            if stored != Some(record) {
+                return Err(JournalMismatch::Differs { seq: record.seq });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The task after its journal grew: it got somewhere, and may have been told that it should stop.
+pub(super) fn progressed(task: &mut Task, batch: Batch, records: &[Record]) {
+    if batch == Batch::Appended {
+        task.attempt = 0;
+        task.losses = 0;
+        if records.iter().any(|record| matches!(record.body, RecordBody::Cancelled)) {
+            task.cancel = CancelState::Delivered;
+        }
+    }
+}

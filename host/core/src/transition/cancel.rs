@@ -1,0 +1,58 @@
+//! Cancelling, which asks, and killing, which does not.
+
+use crate::address::hears_cancel;
+use crate::effect::Effect;
+use crate::id::PromiseId;
+use crate::promise::{CancelState, Promise, Task, TaskState, Verdict};
+use crate::reply::{Refusal, Reply};
+use crate::value::Value;
+
+use super::draft::Draft;
+use super::promises::record;
+
+pub(super) fn cancel(draft: &mut Draft<'_>, invocation: &PromiseId) -> Result<Reply, Refusal> {
+    draft.touch(invocation);
+    draft.existing(invocation)?;
+    draft.ask_to_stop(invocation);
+    Ok(Reply::Done)
+}
+
+pub(super) fn kill(draft: &mut Draft<'_>, invocation: &PromiseId) -> Result<Reply, Refusal> {
+    draft.touch(invocation);
+    let changed = draft.settle_with(invocation, Verdict::Canceled, &Value::default())?;
+    record(draft, invocation, changed)
+}
+
+impl Draft<'_> {
+    /// Asks an execution to stop; whatever cannot be told is settled as cancelled at once.
+    pub(super) fn ask_to_stop(&mut self, id: &PromiseId) {
+        let Some(promise) = self.promise(id).filter(|promise| promise.is_pending()) else { return };
+        let Some(task) = self.task(id).filter(|_| can_be_told(promise)).cloned() else {
+            let settled = self.settle_with(id, Verdict::Canceled, &Value::default());
+            debug_assert_eq!(settled, Ok(true), "the promise was just seen pending");
+            return;
+        };
+        if task.cancel != CancelState::None {
+            return;
+        }
+        let task = Task { cancel: CancelState::Requested, ..task };
+        match &task.state {
+            // A task that waits, or that is not offered yet, goes on so that it can be told.
+            TaskState::Suspended | TaskState::Pending { offered: false, .. } => {
+                self.pend_until(task, None);
+                self.execute(id);
+            }
+            TaskState::Acquired { .. } => {
+                self.effects.push(Effect::CancelRequested { id: id.clone() });
+                self.put_task(task);
+            }
+            TaskState::Pending { offered: true, .. }
+            | TaskState::Halted { .. }
+            | TaskState::Fulfilled => self.put_task(task),
+        }
+    }
+}
+
+fn can_be_told(promise: &Promise) -> bool {
+    !promise.is_timer() && promise.target().is_some_and(hears_cancel)
+}

@@ -1,0 +1,84 @@
+//! The settlement chain: all that follows from one promise settling, whatever settled it. It never settles another
+//! promise, so its length is one plus the number of callbacks.
+
+use crate::effect::{Effect, Metric};
+use crate::id::{PromiseId, Version};
+use crate::promise::{Message, OutboxKey, OutboxRow, Settlement, Task, TaskState};
+
+use super::draft::Draft;
+
+impl Draft<'_> {
+    /// Settles a pending promise; `by` is the claim that did it, if one did.
+    pub(super) fn settle(&mut self, id: &PromiseId, settlement: Settlement, by: Option<Version>) {
+        let Some(promise) = self.promise(id) else { return };
+        let verdict = settlement.verdict;
+        let settled = promise.settled(settlement);
+        self.put_promise(settled);
+        self.effects.push(Effect::Settled { id: id.clone() });
+        let woken = self.carry_out(id, by);
+        self.count(Metric::Settled(verdict, woken));
+    }
+
+    /// Everything that follows from a promise being settled; answers how many tasks it resumed.
+    pub(super) fn carry_out(&mut self, id: &PromiseId, by: Option<Version>) -> u32 {
+        self.settle_stage(id, by);
+        let resumed = self.resume_stage(id);
+        resumed.iter().for_each(|awaiter| self.execute(awaiter));
+        resumed.len() as u32
+    }
+
+    /// Inside the composite: the task ends, nobody waits in its name any more, listeners are owed a message.
+    fn settle_stage(&mut self, id: &PromiseId, by: Option<Version>) {
+        let mut made_loose_children = false;
+        if let Some(task) = self.task(id).cloned() {
+            made_loose_children = task.children;
+            if task.state != TaskState::Fulfilled {
+                if by.is_none() {
+                    self.interrupt(&task);
+                }
+                self.put_task(Task { state: TaskState::Fulfilled, fulfilled_by: by, ..task });
+            }
+            self.withdraw(id);
+            for (awaited, _) in self.callbacks_by(id) {
+                self.put_callback(awaited, id.clone(), None);
+            }
+        }
+        for address in self.view.listeners_on(id).cloned().collect::<Vec<_>>() {
+            let key = OutboxKey::Unblock(id.clone(), address.clone());
+            self.put_outbox(key, OutboxRow::new(Message::Unblock, self.now));
+            self.remove_listener(id.clone(), address);
+        }
+        // A journal accounts for the promises its commands made: if the guest was told the outcome of every command,
+        // none of them is pending.
+        if made_loose_children || self.head(id).open() > 0 {
+            let row = OutboxRow::new(Message::CancelChildren { after: None }, self.now);
+            self.put_outbox(OutboxKey::CancelChildren(id.clone()), row);
+        }
+    }
+
+    /// Other composites, their task only: a suspended awaiter goes on; any other keeps the resume for later.
+    fn resume_stage(&mut self, id: &PromiseId) -> Vec<PromiseId> {
+        let mut resumed = Vec::new();
+        for (awaiter, consumed) in self.callbacks_on(id) {
+            if consumed {
+                continue;
+            }
+            match self.task(&awaiter).map(|task| &task.state) {
+                None | Some(TaskState::Fulfilled) => self.put_callback(id.clone(), awaiter, None),
+                Some(TaskState::Suspended) => {
+                    self.put_callback(id.clone(), awaiter.clone(), Some(true));
+                    self.pend(&awaiter);
+                    resumed.push(awaiter);
+                }
+                Some(
+                    TaskState::Pending { .. }
+                    | TaskState::Acquired { .. }
+                    | TaskState::Halted { .. },
+                ) => {
+                    self.put_callback(id.clone(), awaiter, Some(true));
+                }
+            }
+        }
+        resumed
+    }
+}

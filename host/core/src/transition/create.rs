@@ -1,0 +1,177 @@
+//! Making promises, and their tasks.
+
+use std::sync::Arc;
+
+use crate::address::{Address, ModuleRef};
+use crate::command::Hold;
+use crate::effect::{Effect, Metric};
+use crate::id::{Digest, PromiseId, Version};
+use crate::promise::{Birth, Lease, NewPromise, Promise, PromiseState, Task, TaskState};
+use crate::reply::Refusal;
+use crate::tags;
+use crate::time::{Millis, Timestamp};
+use crate::value::Tags;
+
+use super::draft::Draft;
+
+/// In whose name a promise is made.
+#[derive(Clone, Copy)]
+pub(super) enum Maker<'a> {
+    /// A client's.
+    Client,
+    /// That of an invocation, under a claim on it.
+    Invocation(&'a Task),
+}
+
+impl Draft<'_> {
+    /// Makes a promise that does not exist, with its task if it has a target; `hold` has it born acquired.
+    ///
+    /// # Errors
+    /// [`Refusal::Unprocessable`]: the target is no address, or its module is not known.
+    pub(super) fn make(
+        &mut self,
+        new: &NewPromise,
+        maker: Maker<'_>,
+        hold: Option<&Hold>,
+    ) -> Result<(), Refusal> {
+        let address = tags::target(&new.tags).map(Address::parse).transpose();
+        let address = address.map_err(|refused| Refusal::Unprocessable(refused.to_string()))?;
+        let module =
+            address.as_ref().map(|address| self.module_of(address, maker)).transpose()?.flatten();
+        let overdue = new.timeout_at <= self.now;
+        let (tags, made_by) = match maker {
+            Maker::Client => (new.tags.clone(), None),
+            Maker::Invocation(task) => {
+                (self.minted_tags(new, &task.id, address.as_ref()), Some(task.id.clone()))
+            }
+        };
+        let birth = Birth {
+            id: new.id.clone(),
+            param: new.param.clone(),
+            tags,
+            made_by,
+            timeout_at: new.timeout_at,
+            created_at: if overdue { new.timeout_at } else { self.now },
+        };
+        let promise = Promise { birth: Arc::new(birth), state: PromiseState::Pending };
+        if overdue {
+            self.make_settled(promise, address.is_some(), module);
+        } else {
+            self.put_promise(promise);
+            if address.is_some() {
+                self.make_task(&new.id, module, hold);
+            }
+        }
+        Ok(())
+    }
+
+    /// A deadline that has come before the promise was made: it is born settled.
+    fn make_settled(&mut self, promise: Promise, has_target: bool, module: Option<Digest>) {
+        let id = promise.id().clone();
+        let settlement = promise.deadline_settlement();
+        let verdict = settlement.verdict;
+        self.put_promise(promise.settled(settlement));
+        if has_target {
+            self.put_task(Task::born(id.clone(), TaskState::Fulfilled, module));
+        }
+        self.effects.push(Effect::Settled { id });
+        self.count(Metric::Settled(verdict, 0));
+    }
+
+    fn make_task(&mut self, id: &PromiseId, module: Option<Digest>, hold: Option<&Hold>) {
+        let Some(promise) = self.promise(id) else { return };
+        let (retry_at, offered) = match tags::delay(&promise.birth.tags) {
+            Some(delay) if delay > self.now && !promise.is_timer() => (delay, false),
+            _ => self.offer(id),
+        };
+        let pending = Task::born(
+            id.clone(),
+            TaskState::Pending { since: self.now, retry_at, offered },
+            module,
+        );
+        match hold {
+            Some(hold) => {
+                let acquired = self.held(pending, hold, None);
+                self.put_task(acquired);
+            }
+            None => {
+                self.put_task(pending);
+                self.execute(id);
+            }
+        }
+    }
+
+    /// The task in the hands of a new holder.
+    pub(super) fn held(
+        &mut self,
+        mut task: Task,
+        hold: &Hold,
+        stall_limit: Option<Millis>,
+    ) -> Task {
+        if let TaskState::Pending { since, .. } = task.state {
+            self.count(Metric::LeaseAcquired(self.now.since(since)));
+        }
+        let target = self.promise(&task.id).and_then(Promise::target);
+        let hosted = target.is_some_and(crate::address::is_hosted);
+        let default = self.config.stall_limit.filter(|_| hosted);
+        task.version = task.version.next();
+        task.state = TaskState::Acquired {
+            lease: Lease::begin(hold.holder.clone(), hold.nonce, hold.ttl, self.now),
+        };
+        task.stall_limit = stall_limit.or(default);
+        task.progress.seq = 0;
+        task.progress.at = self.now;
+        task.last_heartbeat = None;
+        task
+    }
+
+    /// The version at which `hold` holds the task, if it does.
+    pub(super) fn held_version(&self, id: &PromiseId, hold: Option<&Hold>) -> Option<Version> {
+        let (task, hold) = (self.task(id)?, hold?);
+        let lease = task.lease()?;
+        (lease.holder == hold.holder && lease.nonce == hold.nonce).then_some(task.version)
+    }
+
+    fn module_of(&self, address: &Address, maker: Maker<'_>) -> Result<Option<Digest>, Refusal> {
+        let Address::Wasm { module, function } = address else { return Ok(None) };
+        match module {
+            ModuleRef::Own => match maker {
+                Maker::Invocation(Task { module: Some(module), .. }) => Ok(Some(*module)),
+                Maker::Invocation(_) | Maker::Client => Err(Refusal::Unprocessable(format!(
+                    "the function `{function}` is named without a module, which only a function of that module may do; \
+                     use wasm://MODULE/{function}"
+                ))),
+            },
+            ModuleRef::Alias(alias) => self.view.alias(alias).map(Some).ok_or_else(|| {
+                Refusal::Unprocessable(format!(
+                    "the module `{alias}` is not deployed; deploy it first"
+                ))
+            }),
+            ModuleRef::Exact(digest) if self.view.has_module(digest) => Ok(Some(*digest)),
+            ModuleRef::Exact(digest) => Err(Refusal::Unprocessable(format!(
+                "the module `sha256:{digest}` was never uploaded"
+            ))),
+        }
+    }
+
+    /// The tags of a promise made by an invocation say where it stands in the tree.
+    fn minted_tags(&self, new: &NewPromise, maker: &PromiseId, address: Option<&Address>) -> Tags {
+        let of_maker =
+            |name: &str| self.promise(maker).and_then(|promise| promise.birth.tags.get(name));
+        let origin = of_maker(tags::ORIGIN).cloned().unwrap_or_else(|| maker.to_string());
+        let branch = if address.is_some() { new.id.to_string() } else { maker.to_string() };
+        let mut tags = new.tags.clone();
+        tags.insert(tags::PARENT.to_owned(), maker.to_string());
+        tags.insert(tags::ORIGIN.to_owned(), origin);
+        tags.insert(tags::BRANCH.to_owned(), branch);
+        if let Some(address) = address {
+            tags.insert(tags::TARGET.to_owned(), address.to_string());
+        }
+        tags
+    }
+}
+
+/// The instant a client's verdict is stamped with: never before the promise was made.
+pub(super) fn settled_at(promise: &Promise, now: Timestamp) -> Timestamp {
+    now.max(promise.birth.created_at)
+}

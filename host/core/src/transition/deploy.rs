@@ -1,0 +1,29 @@
+//! Aliases. An execution keeps the module it began with: moving an alias changes only what is started from now on.
+
+use crate::id::Digest;
+use crate::reply::{Refusal, Reply};
+use crate::value::Text;
+
+use super::draft::Draft;
+
+pub(super) fn deploy(
+    draft: &mut Draft<'_>,
+    alias: &Text,
+    module: &Digest,
+) -> Result<Reply, Refusal> {
+    if alias.is_empty() || alias.contains(['/', ':', ' ', '?', '#']) {
+        let message = format!(
+            "`{alias}` cannot name a module: it must not be empty or contain / : ? # or a space"
+        );
+        return Err(Refusal::BadRequest(message));
+    }
+    if !draft.view.has_module(module) {
+        return Err(Refusal::Unprocessable(format!(
+            "the module `{module}` was never uploaded; upload it first"
+        )));
+    }
+    if draft.view.alias(alias) != Some(*module) {
+        draft.delta.aliases.insert(alias.clone(), *module);
+    }
+    Ok(Reply::Done)
+}

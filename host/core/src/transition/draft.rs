@@ -1,0 +1,224 @@
+//! What a command has decided so far, laid over the view: later steps of one command read what earlier ones wrote.
+
+use crate::config::Config;
+use crate::delta::Delta;
+use crate::effect::{Effect, Metric};
+use crate::id::{Claim, PromiseId};
+use crate::invocation::JournalHead;
+use crate::promise::{OutboxKey, OutboxRow, Promise, Task, TaskState};
+use crate::reply::{Conflict, Refusal, Reply};
+use crate::state::State;
+use crate::time::Timestamp;
+use crate::value::Text;
+
+use super::Decision;
+
+/// A decision in the making.
+pub(super) struct Draft<'a> {
+    pub(super) view: &'a State,
+    pub(super) now: Timestamp,
+    pub(super) config: &'a Config,
+    pub(super) delta: Delta,
+    pub(super) effects: Vec<Effect>,
+    earliest: Option<Timestamp>,
+}
+
+impl<'a> Draft<'a> {
+    pub(super) fn new(view: &'a State, now: Timestamp, config: &'a Config) -> Self {
+        Self { view, now, config, delta: Delta::default(), effects: Vec::new(), earliest: None }
+    }
+
+    pub(super) fn finish(mut self, reply: Reply) -> Decision {
+        self.effects.extend(self.earliest.map(|earliest| Effect::TimerChanged { earliest }));
+        Decision { reply, delta: self.delta, effects: self.effects }
+    }
+
+    pub(super) fn promise(&self, id: &PromiseId) -> Option<&Promise> {
+        self.delta.promises.get(id).or_else(|| self.view.promise(id))
+    }
+
+    pub(super) fn task(&self, id: &PromiseId) -> Option<&Task> {
+        self.delta.tasks.get(id).or_else(|| self.view.task(id))
+    }
+
+    pub(super) fn existing(&self, id: &PromiseId) -> Result<&Promise, Refusal> {
+        self.promise(id).ok_or_else(|| Refusal::NotFound(id.clone()))
+    }
+
+    pub(super) fn existing_task(&self, id: &PromiseId) -> Result<&Task, Refusal> {
+        self.task(id).ok_or_else(|| Refusal::NotFound(id.clone()))
+    }
+
+    pub(super) fn is_pending(&self, id: &PromiseId) -> bool {
+        self.promise(id).is_some_and(Promise::is_pending)
+    }
+
+    pub(super) fn head(&self, invocation: &PromiseId) -> JournalHead {
+        let appended =
+            self.delta.appends.iter().rev().find(|append| append.invocation == *invocation);
+        appended.map_or_else(|| self.view.head(invocation), |append| append.after)
+    }
+
+    pub(super) fn outbox_row(&self, key: &OutboxKey) -> Option<&OutboxRow> {
+        match self.delta.outbox.get(key) {
+            Some(row) => row.as_ref(),
+            None => self.view.outbox_row(key),
+        }
+    }
+
+    /// The callbacks on a promise, by awaiter: whether each is consumed.
+    pub(super) fn callbacks_on(&self, awaited: &PromiseId) -> Vec<(PromiseId, bool)> {
+        let mut callbacks: Vec<(PromiseId, bool)> = self
+            .view
+            .callbacks_on(awaited)
+            .map(|(awaiter, consumed)| (awaiter.clone(), consumed))
+            .collect();
+        if self.delta.callbacks.is_empty() {
+            return callbacks;
+        }
+        callbacks.retain(|(awaiter, _)| {
+            !self.delta.callbacks.contains_key(&(awaited.clone(), awaiter.clone()))
+        });
+        let drafted = self.delta.callbacks.range((awaited.clone(), PromiseId::new(""))..);
+        for ((_, awaiter), row) in drafted.take_while(|((of, _), _)| of == awaited) {
+            callbacks.extend(row.map(|consumed| (awaiter.clone(), consumed)));
+        }
+        callbacks.sort();
+        callbacks
+    }
+
+    /// What a task has callbacks on, and whether each is consumed.
+    pub(super) fn callbacks_by(&self, awaiter: &PromiseId) -> Vec<(PromiseId, bool)> {
+        let mut callbacks: Vec<(PromiseId, bool)> = self
+            .view
+            .awaited_by(awaiter)
+            .filter(|awaited| !self.has_drafted_callback(awaited, awaiter))
+            .filter_map(|awaited| Some((awaited.clone(), self.view.callback(awaited, awaiter)?)))
+            .collect();
+        for ((awaited, by), row) in &self.delta.callbacks {
+            if by == awaiter {
+                callbacks.extend(row.map(|consumed| (awaited.clone(), consumed)));
+            }
+        }
+        callbacks.sort();
+        callbacks
+    }
+
+    pub(super) fn callback(&self, awaited: &PromiseId, awaiter: &PromiseId) -> Option<bool> {
+        match self.delta.callbacks.get(&(awaited.clone(), awaiter.clone())) {
+            Some(row) => *row,
+            None => self.view.callback(awaited, awaiter),
+        }
+    }
+
+    fn has_drafted_callback(&self, awaited: &PromiseId, awaiter: &PromiseId) -> bool {
+        !self.delta.callbacks.is_empty()
+            && self.delta.callbacks.contains_key(&(awaited.clone(), awaiter.clone()))
+    }
+
+    pub(super) fn put_promise(&mut self, promise: Promise) {
+        if promise.is_pending() {
+            self.due(promise.birth.timeout_at);
+        }
+        self.delta.promises.insert(promise.id().clone(), promise);
+    }
+
+    pub(super) fn put_task(&mut self, task: Task) {
+        if let Some(due_at) = task.due_at() {
+            self.due(due_at);
+        }
+        self.delta.tasks.insert(task.id.clone(), task);
+    }
+
+    pub(super) fn put_callback(
+        &mut self,
+        awaited: PromiseId,
+        awaiter: PromiseId,
+        row: Option<bool>,
+    ) {
+        self.delta.callbacks.insert((awaited, awaiter), row);
+    }
+
+    pub(super) fn remove_listener(&mut self, awaited: PromiseId, address: Text) {
+        self.delta.listeners.insert((awaited, address), false);
+    }
+
+    /// Puts a message and hints at it.
+    pub(super) fn put_outbox(&mut self, key: OutboxKey, row: OutboxRow) {
+        self.due(row.next_at);
+        self.effects.push(Effect::Outbox(key.clone()));
+        self.delta.outbox.insert(key, Some(row));
+    }
+
+    /// Deletes a message, if it is there.
+    pub(super) fn remove_outbox(&mut self, key: OutboxKey) {
+        if self.outbox_row(&key).is_some() {
+            self.delta.outbox.insert(key, None);
+        }
+    }
+
+    /// Deletes the message that offers a task, if there is one.
+    pub(super) fn withdraw(&mut self, id: &PromiseId) {
+        self.remove_outbox(OutboxKey::Execute(id.clone()));
+    }
+
+    /// Says that something is due at this instant.
+    pub(super) fn due(&mut self, at: Timestamp) {
+        if at < Timestamp::NEVER {
+            self.earliest = Some(self.earliest.map_or(at, |earliest| earliest.min(at)));
+        }
+    }
+
+    pub(super) fn count(&mut self, metric: Metric) {
+        self.effects.push(Effect::Count(metric));
+    }
+
+    /// Tells whoever holds the task in this process that its claim has ended.
+    pub(super) fn interrupt(&mut self, task: &Task) {
+        match &task.state {
+            TaskState::Acquired { .. } => {
+                self.effects
+                    .push(Effect::Interrupt(Claim { id: task.id.clone(), version: task.version }));
+            }
+            TaskState::Pending { .. }
+            | TaskState::Suspended
+            | TaskState::Halted { .. }
+            | TaskState::Fulfilled => {}
+        }
+    }
+
+    /// Carries out a deadline that has come: a timeout always wins.
+    pub(super) fn touch(&mut self, id: &PromiseId) {
+        let overdue = self.promise(id).filter(|promise| promise.is_overdue(self.now));
+        if let Some(settlement) = overdue.map(Promise::deadline_settlement) {
+            self.settle(id, settlement, None);
+        }
+    }
+
+    /// The task, if the claim on it is the present one.
+    pub(super) fn claimed(&mut self, claim: &Claim) -> Result<Task, Refusal> {
+        let task = self.existing_task(&claim.id)?;
+        let conflict = match &task.state {
+            TaskState::Fulfilled => Conflict::PromiseSettled(claim.id.clone()),
+            _ if task.version != claim.version => {
+                let conflict = Conflict::StaleVersion {
+                    id: claim.id.clone(),
+                    offered: claim.version,
+                    current: task.version,
+                };
+                self.count(Metric::FencingRejected);
+                conflict
+            }
+            TaskState::Acquired { .. } => return Ok(task.clone()),
+            TaskState::Pending { .. } | TaskState::Suspended | TaskState::Halted { .. } => {
+                wrong_state(task)
+            }
+        };
+        Err(Refusal::Conflict(conflict))
+    }
+}
+
+/// The conflict that says where a task stands.
+pub(super) fn wrong_state(task: &Task) -> Conflict {
+    Conflict::WrongState { id: task.id.clone(), status: task.status() }
+}

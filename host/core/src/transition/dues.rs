@@ -1,0 +1,46 @@
+//! What the engine does on its own when a time has come. Each command looks again, so early, late and repeated ones
+//! are harmless.
+
+use crate::effect::{Metric, RequeueCause};
+use crate::id::PromiseId;
+use crate::promise::{Task, TaskState};
+use crate::reply::{Refusal, Reply};
+
+use super::draft::Draft;
+
+pub(super) fn promise(draft: &mut Draft<'_>, id: &PromiseId) -> Result<Reply, Refusal> {
+    draft.touch(id);
+    Ok(Reply::Done)
+}
+
+pub(super) fn lease(draft: &mut Draft<'_>, id: &PromiseId) -> Result<Reply, Refusal> {
+    draft.touch(id);
+    let expired = draft
+        .task(id)
+        .filter(|task| task.lease().is_some_and(|lease| lease.until <= draft.now))
+        .cloned();
+    if let Some(task) = expired {
+        draft.count(Metric::LeaseExpired);
+        draft.lost(task, RequeueCause::Expiry);
+    }
+    Ok(Reply::Done)
+}
+
+pub(super) fn retry(draft: &mut Draft<'_>, id: &PromiseId) -> Result<Reply, Refusal> {
+    draft.touch(id);
+    let due = draft.task(id).filter(|task| match &task.state {
+        TaskState::Pending { retry_at, .. } => *retry_at <= draft.now,
+        TaskState::Acquired { .. }
+        | TaskState::Suspended
+        | TaskState::Halted { .. }
+        | TaskState::Fulfilled => false,
+    });
+    if let Some(task) = due.cloned()
+        && let TaskState::Pending { since, .. } = task.state
+    {
+        let (retry_at, offered) = draft.offer(id);
+        draft.put_task(Task { state: TaskState::Pending { since, retry_at, offered }, ..task });
+        draft.execute(id);
+    }
+    Ok(Reply::Done)
+}

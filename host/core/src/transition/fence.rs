@@ -1,0 +1,131 @@
+//! The fence: records and actions under one claim, in one transaction. What the records say and what the actions do
+//! is durable together or not at all.
+
+use crate::command::{FenceAct, FenceAction, Hold};
+use crate::id::{Claim, CommandIndex, PromiseId};
+use crate::invocation::{LogLine, Record};
+use crate::promise::{Message, NewPromise, OutboxKey, OutboxRow, Promise, Task, TaskState};
+use crate::reply::{Acted, Refusal, Reply};
+use crate::tags;
+
+use super::append::{Batch, progressed};
+use super::create::Maker;
+use super::draft::Draft;
+use super::promises::for_clients;
+
+pub(super) fn act(
+    draft: &mut Draft<'_>,
+    claim: &Claim,
+    records: &[Record],
+    logs: &[LogLine],
+    actions: &[FenceAction],
+) -> Result<Reply, Refusal> {
+    draft.touch(&claim.id);
+    for id in actions.iter().filter_map(|action| action.act.promise()) {
+        if *id == claim.id {
+            return Err(Refusal::BadRequest(format!(
+                "an action under the claim of `{id}` cannot be about `{id}`"
+            )));
+        }
+    }
+    actions.iter().filter_map(|action| action.act.promise()).for_each(|id| draft.touch(id));
+    let before = draft.claimed(claim)?;
+    if let Some(id) = actions.iter().find_map(|action| draft.taken(claim, &action.act)) {
+        return Err(Refusal::IdTaken { id });
+    }
+    let batch = draft.append(&claim.id, records, logs)?;
+    let mut task = before.clone();
+    progressed(&mut task, batch, records);
+    let outcomes =
+        actions.iter().map(|action| (action.index, draft.act(&mut task, action, batch))).collect();
+    if task != before {
+        draft.put_task(task);
+    }
+    Ok(Reply::Fenced { outcomes, head: draft.head(&claim.id) })
+}
+
+impl Draft<'_> {
+    /// The id an action would mint, if somebody else made it.
+    fn taken(&self, claim: &Claim, act: &FenceAct) -> Option<PromiseId> {
+        let FenceAct::Create { new, .. } = act else { return None };
+        let stranger = self.promise(&new.id)?.birth.made_by.as_ref() != Some(&claim.id);
+        (stranger && new.id.is_minted_by(&claim.id)).then(|| new.id.clone())
+    }
+
+    fn act(
+        &mut self,
+        task: &mut Task,
+        action: &FenceAction,
+        batch: Batch,
+    ) -> Result<Acted, Refusal> {
+        match &action.act {
+            FenceAct::Create { new, hold } => self.create_under(task, new, hold.as_ref()),
+            FenceAct::Settle { id, verdict, value } => {
+                for_clients(*verdict)?;
+                let changed = self.settle_with(id, *verdict, value)?;
+                self.acted(id, changed, None)
+            }
+            FenceAct::Cancel { id } => {
+                if self.existing(id)?.birth.made_by.as_ref() != Some(&task.id) {
+                    let message = format!("`{}` did not make `{id}` and cannot cancel it", task.id);
+                    return Err(Refusal::Unprocessable(message));
+                }
+                self.ask_to_stop(id);
+                Ok(Acted::Done)
+            }
+            FenceAct::Publish { topic, payload } => {
+                // A batch that is stored already owed its events then; they may have been delivered since.
+                if batch != Batch::Stored {
+                    let message = Message::Event { topic: topic.clone(), payload: payload.clone() };
+                    self.publish(&task.id, action.index, message);
+                }
+                Ok(Acted::Done)
+            }
+            FenceAct::RegisterCallback { awaited } => {
+                self.existing(awaited)?;
+                self.await_promise(awaited, &task.id);
+                self.acted(awaited, false, None)
+            }
+        }
+    }
+
+    fn create_under(
+        &mut self,
+        task: &mut Task,
+        new: &NewPromise,
+        hold: Option<&Hold>,
+    ) -> Result<Acted, Refusal> {
+        let changed = self.promise(&new.id).is_none();
+        if changed {
+            if new.id.as_str().is_empty() {
+                return Err(Refusal::BadRequest(
+                    "the id of a promise must not be empty".to_owned(),
+                ));
+            }
+            let hold = hold.filter(|_| !tags::is_timer(&new.tags));
+            self.make(new, Maker::Invocation(task), hold)?;
+            // Without a journal nothing else says that there may be children to cancel one day.
+            let attached = self.promise(&new.id).and_then(Promise::attached_to).is_some();
+            task.children |= attached && self.head(&task.id).len == 0;
+        } else if let Some(hold) = hold
+            && self
+                .task(&new.id)
+                .is_some_and(|task| matches!(task.state, TaskState::Pending { offered: true, .. }))
+        {
+            self.take(&new.id, hold, None);
+        }
+        self.acted(&new.id, changed, hold)
+    }
+
+    fn publish(&mut self, invocation: &PromiseId, index: CommandIndex, message: Message) {
+        self.put_outbox(
+            OutboxKey::Event(invocation.clone(), index),
+            OutboxRow::new(message, self.now),
+        );
+    }
+
+    fn acted(&self, id: &PromiseId, changed: bool, hold: Option<&Hold>) -> Result<Acted, Refusal> {
+        let promise = self.existing(id)?.clone();
+        Ok(Acted::Promise { promise, changed, held: self.held_version(id, hold) })
+    }
+}

@@ -1,0 +1,34 @@
+//! The lives of hosts. A host that starts again gets its own leftovers back at once; those of others are left to
+//! their leases.
+
+use crate::effect::RequeueCause;
+use crate::id::{NodeName, PromiseId};
+use crate::promise::Task;
+use crate::reply::{Refusal, Reply};
+
+use super::draft::Draft;
+
+pub(super) fn start(draft: &mut Draft<'_>, node: &NodeName) -> Result<Reply, Refusal> {
+    let incarnation = draft.view.incarnation(node).saturating_add(1);
+    draft.delta.hosts.insert(node.clone(), incarnation);
+    let held = draft.view.tasks().filter(|task| is_left_over(task, node, incarnation));
+    let held = held.map(|task| task.id.clone()).collect();
+    Ok(Reply::Host { incarnation, held })
+}
+
+pub(super) fn release(
+    draft: &mut Draft<'_>,
+    id: &PromiseId,
+    node: &NodeName,
+    below: u64,
+) -> Result<Reply, Refusal> {
+    draft.touch(id);
+    if let Some(task) = draft.task(id).filter(|task| is_left_over(task, node, below)).cloned() {
+        draft.lost(task, RequeueCause::HostReset);
+    }
+    Ok(Reply::Done)
+}
+
+fn is_left_over(task: &Task, node: &NodeName, below: u64) -> bool {
+    task.lease().is_some_and(|lease| lease.holder.node == *node && lease.holder.incarnation < below)
+}

@@ -1,0 +1,101 @@
+//! The one door: a view of the rows, a command and the time go in; a reply, the rows to write and hints come out.
+//!
+//! Every command on every view gives a reply. Before a command acts on a promise it names, a deadline that has come is
+//! carried out ([`draft::Draft::touch`]): a timeout always wins. A refusal changes nothing else.
+//!
+//! - `draft`: what is decided so far, over the view;
+//! - `chain`: settle, resume, execute: all that follows from one promise settling;
+//! - one file a family of commands.
+
+mod append;
+mod cancel;
+mod chain;
+mod create;
+mod deploy;
+mod draft;
+mod dues;
+mod fence;
+mod heartbeat;
+mod hosts;
+mod outbox;
+mod promises;
+mod reconcile;
+mod requeue;
+mod signals;
+mod tasks;
+
+use crate::command::Command;
+use crate::config::Config;
+use crate::delta::Delta;
+use crate::effect::Effect;
+use crate::reply::{Refusal, Reply};
+use crate::state::State;
+use crate::time::Timestamp;
+
+use draft::Draft;
+
+/// What follows from a command: commit the delta, then answer, then act on the effects.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Decision {
+    /// The answer.
+    pub reply: Reply,
+    /// The rows to write.
+    pub delta: Delta,
+    /// Hints, in causal order: settlements first, then resumed tasks, then what is to be executed.
+    pub effects: Vec<Effect>,
+}
+
+/// Decides what a command does to the rows of `view`, which holds what [`crate::footprint()`] and [`crate::widen`] name.
+pub fn transition(view: &State, command: &Command, now: Timestamp, config: &Config) -> Decision {
+    let mut draft = Draft::new(view, now, config);
+    let reply = decide(&mut draft, command).unwrap_or_else(Reply::Refused);
+    draft.finish(reply)
+}
+
+fn decide(draft: &mut Draft<'_>, command: &Command) -> Result<Reply, Refusal> {
+    match command {
+        Command::PromiseGet { id } => promises::get(draft, id),
+        Command::PromiseCreate(new) => promises::create(draft, new),
+        Command::PromiseSettle { id, verdict, value } => {
+            promises::settle(draft, id, *verdict, value)
+        }
+        Command::RegisterCallback { awaited, awaiter } => {
+            promises::register_callback(draft, awaited, awaiter)
+        }
+        Command::RegisterListener { awaited, address } => {
+            promises::register_listener(draft, awaited, address)
+        }
+        Command::TaskGet { id } => tasks::get(draft, id),
+        Command::TaskCreate { new, hold } => tasks::create(draft, new, hold),
+        Command::TaskAcquire { claim, hold, stall_limit } => {
+            tasks::acquire(draft, claim, hold, *stall_limit)
+        }
+        Command::TaskHeartbeat { holder, items } => heartbeat::extend(draft, holder, items),
+        Command::TaskFence { claim, records, logs, actions } => {
+            fence::act(draft, claim, records, logs, actions)
+        }
+        Command::TaskSuspend { claim, records, logs, awaits } => {
+            tasks::suspend(draft, claim, records, logs, awaits)
+        }
+        Command::TaskFulfill { claim, records, logs, verdict, value } => {
+            tasks::fulfill(draft, claim, records, logs, *verdict, value)
+        }
+        Command::TaskRelease { claim, reason } => tasks::release(draft, claim, reason),
+        Command::TaskHalt { id } => tasks::halt(draft, id),
+        Command::TaskContinue { id } => tasks::resume(draft, id),
+        Command::Cancel { invocation } => cancel::cancel(draft, invocation),
+        Command::Kill { invocation } => cancel::kill(draft, invocation),
+        Command::Signal { invocation, name, payload, key } => {
+            signals::signal(draft, invocation, name, payload, key.as_ref())
+        }
+        Command::Deploy { alias, module } => deploy::deploy(draft, alias, module),
+        Command::PromiseDue { id } => dues::promise(draft, id),
+        Command::LeaseDue { id } => dues::lease(draft, id),
+        Command::RetryDue { id } => dues::retry(draft, id),
+        Command::OutboxDue { key } => outbox::due(draft, key),
+        Command::OutboxAck { key } => outbox::acknowledge(draft, key),
+        Command::HostStart { node } => hosts::start(draft, node),
+        Command::HostRelease { id, node, below } => hosts::release(draft, id, node, *below),
+        Command::Reconcile { id } => reconcile::reconcile(draft, id),
+    }
+}

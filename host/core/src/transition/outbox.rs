@@ -1,0 +1,93 @@
+//! Handing messages over. Messages to the engine itself are carried out here, a page at a time.
+
+use crate::footprint::CHILD_PAGE;
+use crate::id::{PromiseId, Version};
+use crate::promise::{Delivery, Message, OutboxKey, OutboxRow, Promise, backoff};
+use crate::reply::{Refusal, Reply};
+use crate::value::Text;
+
+use super::draft::Draft;
+
+pub(super) fn due(draft: &mut Draft<'_>, key: &OutboxKey) -> Result<Reply, Refusal> {
+    draft.touch(key.promise());
+    let Some(row) = draft.outbox_row(key).filter(|row| row.next_at <= draft.now).cloned() else {
+        return Ok(Reply::Message(None));
+    };
+    let delivery = match (key, &row.message) {
+        (OutboxKey::Execute(id), Message::Execute { version }) => {
+            let delivery = draft.execution(id, *version);
+            draft.withdraw(id);
+            delivery
+        }
+        (OutboxKey::Unblock(id, address), Message::Unblock) => {
+            let delivery = draft.promise(id).map(|promise| unblock(promise, address));
+            draft.hand_over_again(key, row);
+            delivery
+        }
+        (OutboxKey::Event(source, index), Message::Event { topic, payload }) => {
+            let (source, index, topic) = (source.clone(), *index, topic.clone());
+            let delivery = Some(Delivery::Event { source, index, topic, payload: payload.clone() });
+            draft.hand_over_again(key, row);
+            delivery
+        }
+        (OutboxKey::CancelChildren(parent), Message::CancelChildren { after }) => {
+            draft.cancel_children(parent, after.as_ref());
+            None
+        }
+        // A row whose message is not of its key's kind is damage from outside: it can only be dropped.
+        _ => {
+            draft.remove_outbox(key.clone());
+            None
+        }
+    };
+    Ok(Reply::Message(delivery.map(Box::new)))
+}
+
+pub(super) fn acknowledge(draft: &mut Draft<'_>, key: &OutboxKey) -> Result<Reply, Refusal> {
+    if let OutboxKey::CancelChildren(parent) = key {
+        let message = format!(
+            "the engine itself cancels the children of `{parent}`; nobody acknowledges that"
+        );
+        return Err(Refusal::BadRequest(message));
+    }
+    draft.remove_outbox(key.clone());
+    Ok(Reply::Done)
+}
+
+impl Draft<'_> {
+    fn execution(&self, id: &PromiseId, version: Version) -> Option<Delivery> {
+        let target = Text::from(self.promise(id)?.target()?);
+        Some(Delivery::Execute { task: id.clone(), version, target })
+    }
+
+    fn hand_over_again(&mut self, key: &OutboxKey, row: OutboxRow) {
+        let attempts = row.attempts.saturating_add(1);
+        let wait =
+            backoff(self.config.backoff, attempts, key.promise(), Version(u64::from(attempts)));
+        let next_at = self.now + wait;
+        self.due(next_at);
+        self.delta.outbox.insert(key.clone(), Some(OutboxRow { attempts, next_at, ..row }));
+    }
+
+    fn cancel_children(&mut self, parent: &PromiseId, after: Option<&PromiseId>) {
+        let page = CHILD_PAGE as usize;
+        let children: Vec<PromiseId> =
+            self.view.children(parent, after).take(page).cloned().collect();
+        for child in &children {
+            self.touch(child);
+            self.ask_to_stop(child);
+        }
+        let key = OutboxKey::CancelChildren(parent.clone());
+        match children.last().filter(|_| children.len() == page) {
+            Some(last) => {
+                let message = Message::CancelChildren { after: Some(last.clone()) };
+                self.put_outbox(key, OutboxRow::new(message, self.now));
+            }
+            None => self.remove_outbox(key),
+        }
+    }
+}
+
+fn unblock(promise: &Promise, address: &Text) -> Delivery {
+    Delivery::Unblock { promise: promise.clone(), address: address.clone() }
+}

@@ -1,0 +1,124 @@
+//! Making, reading and settling promises, and waiting for them.
+
+use crate::address::Address;
+use crate::id::PromiseId;
+use crate::promise::{NewPromise, Settlement, Verdict};
+use crate::reply::{Refusal, Reply};
+use crate::value::{Text, Value};
+
+use super::create::{Maker, settled_at};
+use super::draft::Draft;
+
+pub(super) fn get(draft: &mut Draft<'_>, id: &PromiseId) -> Result<Reply, Refusal> {
+    draft.touch(id);
+    record(draft, id, false)
+}
+
+pub(super) fn create(draft: &mut Draft<'_>, new: &NewPromise) -> Result<Reply, Refusal> {
+    draft.touch(&new.id);
+    if draft.promise(&new.id).is_some() {
+        return record(draft, &new.id, false);
+    }
+    if new.id.as_str().is_empty() {
+        return Err(Refusal::BadRequest("the id of a promise must not be empty".to_owned()));
+    }
+    draft.make(new, Maker::Client, None)?;
+    record(draft, &new.id, true)
+}
+
+pub(super) fn settle(
+    draft: &mut Draft<'_>,
+    id: &PromiseId,
+    verdict: Verdict,
+    value: &Value,
+) -> Result<Reply, Refusal> {
+    for_clients(verdict)?;
+    draft.touch(id);
+    let changed = draft.settle_with(id, verdict, value)?;
+    record(draft, id, changed)
+}
+
+pub(super) fn register_callback(
+    draft: &mut Draft<'_>,
+    awaited: &PromiseId,
+    awaiter: &PromiseId,
+) -> Result<Reply, Refusal> {
+    if awaited == awaiter {
+        return Err(Refusal::BadRequest(format!("`{awaited}` cannot wait for itself")));
+    }
+    draft.touch(awaited);
+    draft.touch(awaiter);
+    draft.existing(awaited)?;
+    if draft.task(awaiter).is_none() {
+        let message = format!("`{awaiter}` has no task that could be resumed");
+        return Err(Refusal::Unprocessable(message));
+    }
+    draft.await_promise(awaited, awaiter);
+    record(draft, awaited, false)
+}
+
+pub(super) fn register_listener(
+    draft: &mut Draft<'_>,
+    awaited: &PromiseId,
+    address: &Text,
+) -> Result<Reply, Refusal> {
+    match Address::parse(address) {
+        Ok(Address::Poll(_) | Address::Http(_)) => {}
+        Ok(Address::Wasm { .. } | Address::BuiltIn(_)) => {
+            let message =
+                format!("a listener cannot be told at `{address}`; use poll://… or http(s)://…");
+            return Err(Refusal::BadRequest(message));
+        }
+        Err(refused) => return Err(Refusal::BadRequest(refused.to_string())),
+    }
+    draft.touch(awaited);
+    if draft.existing(awaited)?.is_pending()
+        && !draft.view.listeners_on(awaited).any(|known| known == address)
+    {
+        draft.delta.listeners.insert((awaited.clone(), address.clone()), true);
+    }
+    record(draft, awaited, false)
+}
+
+impl Draft<'_> {
+    /// Settles a promise if it is pending; says whether it was.
+    pub(super) fn settle_with(
+        &mut self,
+        id: &PromiseId,
+        verdict: Verdict,
+        value: &Value,
+    ) -> Result<bool, Refusal> {
+        let promise = self.existing(id)?;
+        if !promise.is_pending() {
+            return Ok(false);
+        }
+        let settled_at = settled_at(promise, self.now);
+        self.settle(id, Settlement { verdict, value: Some(value.clone()), settled_at }, None);
+        Ok(true)
+    }
+
+    /// Has the task of `awaiter` resumed when `awaited` settles, if both are pending.
+    pub(super) fn await_promise(&mut self, awaited: &PromiseId, awaiter: &PromiseId) {
+        if self.is_pending(awaited)
+            && self.is_pending(awaiter)
+            && self.callback(awaited, awaiter).is_none()
+        {
+            self.put_callback(awaited.clone(), awaiter.clone(), Some(false));
+        }
+    }
+}
+
+/// Refuses the verdict only deadlines give.
+pub(super) fn for_clients(verdict: Verdict) -> Result<(), Refusal> {
+    match verdict.is_for_clients() {
+        true => Ok(()),
+        false => Err(Refusal::BadRequest(
+            "only a deadline times a promise out; resolve, reject or cancel it".to_owned(),
+        )),
+    }
+}
+
+/// The reply that shows a promise as it is now.
+pub(super) fn record(draft: &Draft<'_>, id: &PromiseId, changed: bool) -> Result<Reply, Refusal> {
+    Ok(Reply::Promise { promise: draft.existing(id)?.clone(), changed })
+}

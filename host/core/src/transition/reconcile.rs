@@ -1,0 +1,97 @@
+//! Looking for damage. Commands alone cannot cause it (but a child that outlived the message to cancel it); what
+//! follows from other facts is mended, the rest is stopped for a person: safety over progress.
+
+use crate::effect::{Metric, RequeueCause};
+use crate::id::PromiseId;
+use crate::invocation::JournalHead;
+use crate::promise::{HaltReason, Message, OutboxKey, OutboxRow, Promise, Task, TaskState};
+use crate::reply::{Orphan, Refusal, Reply};
+use crate::time::Millis;
+
+use super::draft::Draft;
+use super::requeue::engine_note;
+
+pub(super) fn reconcile(draft: &mut Draft<'_>, id: &PromiseId) -> Result<Reply, Refusal> {
+    draft.touch(id);
+    let mut orphans = Vec::new();
+    match draft.promise(id).map(Promise::is_pending) {
+        None => draft.mend_without_promise(id, &mut orphans),
+        Some(true) => draft.mend_pending(id, &mut orphans),
+        Some(false) => draft.mend_settled(id, &mut orphans),
+    }
+    Ok(Reply::Reconciled { orphans })
+}
+
+impl Draft<'_> {
+    fn mend_without_promise(&mut self, id: &PromiseId, orphans: &mut Vec<Orphan>) {
+        let open = self
+            .task(id)
+            .filter(|task| !matches!(task.state, TaskState::Halted { .. } | TaskState::Fulfilled));
+        if let Some(task) = open.cloned() {
+            orphans.push(Orphan::TaskWithoutPromise);
+            self.quarantine(task, "it has no promise");
+        }
+    }
+
+    fn mend_pending(&mut self, id: &PromiseId, orphans: &mut Vec<Orphan>) {
+        let Some(task) = self.task(id).cloned() else {
+            if self.promise(id).is_some_and(|promise| promise.target().is_some()) {
+                orphans.push(Orphan::TaskMissing);
+                // Which module it began with cannot be told, so running it would be a guess.
+                let state = TaskState::Suspended;
+                self.quarantine(Task::born(id.clone(), state, None), "its task was missing");
+            }
+            return;
+        };
+        if is_damaged(self.head(id)) && !matches!(task.state, TaskState::Halted { .. }) {
+            orphans.push(Orphan::JournalDamaged);
+            return self.quarantine(task, "the end of its journal contradicts itself");
+        }
+        if task.state != TaskState::Suspended {
+            return;
+        }
+        let callbacks = self.callbacks_by(id);
+        let woken =
+            callbacks.iter().any(|(awaited, consumed)| *consumed || !self.is_pending(awaited));
+        if callbacks.is_empty() || woken {
+            orphans.push(if woken {
+                Orphan::WokenButSuspended
+            } else {
+                Orphan::SuspendedOnNothing
+            });
+            self.count(Metric::Requeued(RequeueCause::Reconcile, Millis::ZERO));
+            self.pend_until(task, None);
+            self.execute(id);
+        }
+    }
+
+    fn mend_settled(&mut self, id: &PromiseId, orphans: &mut Vec<Orphan>) {
+        let open_task = self.task(id).is_some_and(|task| task.state != TaskState::Fulfilled);
+        let waiting = self.callbacks_on(id).iter().any(|(_, consumed)| !consumed);
+        let unfinished = open_task
+            || waiting
+            || self.view.listeners_on(id).next().is_some()
+            || (self.task(id).is_some() && !self.callbacks_by(id).is_empty());
+        if unfinished {
+            orphans.push(Orphan::ChainUnfinished);
+            self.carry_out(id, None);
+        }
+        let key = OutboxKey::CancelChildren(id.clone());
+        if self.view.children(id, None).next().is_some() && self.outbox_row(&key).is_none() {
+            orphans.push(Orphan::ChildRuns);
+            self.put_outbox(key, OutboxRow::new(Message::CancelChildren { after: None }, self.now));
+        }
+    }
+
+    fn quarantine(&mut self, task: Task, why: &str) {
+        self.interrupt(&task);
+        self.stop(task, HaltReason::Damaged, Some(engine_note("damaged", why.to_owned())));
+    }
+}
+
+/// Whether a journal's end contradicts itself: its counts cannot come from records that follow the rules.
+fn is_damaged(head: JournalHead) -> bool {
+    let told = u64::from(head.commands) + u64::from(head.notified);
+    let after_start = u64::from(head.len.saturating_sub(1));
+    head.notified > head.commands || told > after_start
+}

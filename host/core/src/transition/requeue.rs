@@ -1,0 +1,111 @@
+//! How a task gets back to pending, how it is offered, and how it is stopped.
+
+use crate::address::is_hosted;
+use crate::config::VersionRule;
+use crate::effect::{Effect, Metric, RequeueCause};
+use crate::id::{PromiseId, Version};
+use crate::promise::{HaltReason, Message, Note, OutboxKey, OutboxRow, Task, TaskState, backoff};
+use crate::time::{Millis, Timestamp};
+use crate::value::{Bytes, Text};
+
+use super::draft::Draft;
+
+impl Draft<'_> {
+    /// Pending from now on, to be offered by [`Draft::execute`].
+    pub(super) fn pend(&mut self, id: &PromiseId) {
+        if let Some(task) = self.task(id).cloned() {
+            self.pend_until(task, None);
+        }
+    }
+
+    /// Pending from now on; with an instant, it is not offered before.
+    pub(super) fn pend_until(&mut self, task: Task, wait_until: Option<Timestamp>) {
+        let version = self.version_after_handing_back(&task);
+        let (retry_at, offered) = match wait_until {
+            Some(instant) => (instant, false),
+            None => self.offer(&task.id),
+        };
+        self.put_task(Task {
+            version,
+            state: TaskState::Pending { since: self.now, retry_at, offered },
+            ..task
+        });
+    }
+
+    /// When a task that is offered now is offered again, and whether it may be taken at all: a timer is never
+    /// executed, and neither is what is past its deadline.
+    pub(super) fn offer(&self, id: &PromiseId) -> (Timestamp, bool) {
+        let again = self.now + Millis(self.config.retry_interval.0.max(1));
+        match self.promise(id) {
+            Some(promise) if promise.is_timer() => (promise.birth.timeout_at, false),
+            Some(promise) => (again, promise.birth.timeout_at > self.now),
+            None => (again, false),
+        }
+    }
+
+    /// Tells workers of a pending task that may be taken: hosts find the row, others are owed a message.
+    pub(super) fn execute(&mut self, id: &PromiseId) {
+        let Some(task) = self.task(id) else { return };
+        let version = task.version;
+        let TaskState::Pending { offered: true, .. } = task.state else { return };
+        let Some(target) = self.promise(id).and_then(|promise| promise.target()) else { return };
+        if is_hosted(target) {
+            let target = Text::from(target);
+            self.effects.push(Effect::Ready { id: id.clone(), version, target });
+        } else {
+            let row = OutboxRow::new(Message::Execute { version }, self.now);
+            self.put_outbox(OutboxKey::Execute(id.clone()), row);
+        }
+    }
+
+    /// A claim was lost: its holder died or stalled. The first time the task is offered at once, later it waits, and
+    /// in the end it is halted, so that an execution which kills its hosts does not kill them all.
+    pub(super) fn lost(&mut self, task: Task, cause: RequeueCause) {
+        let id = task.id.clone();
+        let (attempt, losses) = (task.attempt.saturating_add(1), task.losses.saturating_add(1));
+        let unheard = task.last_heartbeat.unwrap_or(task.progress.at);
+        self.interrupt(&task);
+        self.count(Metric::Requeued(cause, self.now.since(unheard)));
+        let task = Task { attempt, losses, ..task };
+        if losses >= self.config.lost_limit {
+            let message = format!(
+                "its last {losses} claims were lost: it may be killing the hosts that run it"
+            );
+            let version = self.version_after_handing_back(&task);
+            self.stop(
+                Task { version, ..task },
+                HaltReason::Lost,
+                Some(engine_note("lost", message)),
+            );
+        } else if losses == 1 {
+            self.pend_until(task, None);
+            self.execute(&id);
+        } else {
+            let wait = backoff(self.config.backoff, attempt, &id, task.version);
+            self.pend_until(task, Some(self.now + wait));
+        }
+    }
+
+    /// Stops a task until a person continues it.
+    pub(super) fn stop(&mut self, task: Task, reason: HaltReason, note: Option<Note>) {
+        self.withdraw(&task.id);
+        if reason != HaltReason::Requested {
+            self.count(Metric::Quarantined);
+        }
+        let note = note.or(task.note);
+        self.put_task(Task { state: TaskState::Halted { reason }, note, ..task });
+    }
+
+    /// The version rule: a lost or returned claim is stale from that moment.
+    fn version_after_handing_back(&self, task: &Task) -> Version {
+        match (&task.state, self.config.version_rule) {
+            (TaskState::Acquired { .. }, VersionRule::EveryHandover) => task.version.next(),
+            _ => task.version,
+        }
+    }
+}
+
+/// A note by the engine itself.
+pub(super) fn engine_note(kind: &str, message: String) -> Note {
+    Note { kind: Text::from(kind), message: Text::from(message), details: Bytes::default() }
+}

@@ -1,0 +1,71 @@
+//! Signals: messages to an invocation from outside, numbered in the order in which they came. The n-th is the promise
+//! `{invocation}/s/{n}`, so waiting for one is like waiting for any promise.
+
+use crate::id::PromiseId;
+use crate::promise::{NewPromise, Settlement, Task, Verdict};
+use crate::reply::{Conflict, Refusal, Reply};
+use crate::tags;
+use crate::value::{Tags, Text, Value};
+
+use super::create::{Maker, settled_at};
+use super::draft::Draft;
+
+pub(super) fn signal(
+    draft: &mut Draft<'_>,
+    invocation: &PromiseId,
+    name: &Text,
+    payload: &Value,
+    key: Option<&Text>,
+) -> Result<Reply, Refusal> {
+    draft.touch(invocation);
+    let promise = draft.existing(invocation)?;
+    if let Some(n) = key.and_then(|key| draft.view.signal_key(invocation, key)) {
+        return Ok(Reply::Signalled { n });
+    }
+    if !promise.is_pending() {
+        return Err(Conflict::PromiseSettled(invocation.clone()).into());
+    }
+    let Some(task) = draft.task(invocation).cloned() else {
+        return Err(Refusal::Unprocessable(format!(
+            "`{invocation}` is not an invocation: nothing hears its signals"
+        )));
+    };
+    let n = task.signals;
+    let id = invocation.signal(n);
+    match draft.promise(&id) {
+        None => draft.make_signal(&task, &id)?,
+        Some(stored)
+            if stored.birth.made_by.as_ref() == Some(invocation) && stored.is_pending() => {}
+        Some(_) => return Err(Refusal::IdTaken { id }),
+    }
+    draft.deliver(&id, name, payload)?;
+    // The settlement may have resumed the task: read it again.
+    let task = draft.existing_task(invocation)?.clone();
+    draft.put_task(Task { signals: n.saturating_add(1), ..task });
+    if let Some(key) = key {
+        draft.delta.signal_keys.insert((invocation.clone(), key.clone()), n);
+    }
+    Ok(Reply::Signalled { n })
+}
+
+impl Draft<'_> {
+    /// Makes the promise of a signal, in the invocation's name and with its deadline.
+    pub(super) fn make_signal(&mut self, task: &Task, id: &PromiseId) -> Result<(), Refusal> {
+        let timeout_at = self.existing(&task.id)?.birth.timeout_at;
+        let new =
+            NewPromise { id: id.clone(), param: Value::default(), tags: Tags::new(), timeout_at };
+        self.make(&new, Maker::Invocation(task), None)
+    }
+
+    fn deliver(&mut self, id: &PromiseId, name: &Text, payload: &Value) -> Result<(), Refusal> {
+        let settled_at = settled_at(self.existing(id)?, self.now);
+        let mut value = payload.clone();
+        value.headers.insert(tags::SIGNAL_HEADER.to_owned(), name.to_string());
+        self.settle(
+            id,
+            Settlement { verdict: Verdict::Resolved, value: Some(value), settled_at },
+            None,
+        );
+        Ok(())
+    }
+}

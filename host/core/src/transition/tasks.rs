@@ -1,0 +1,289 @@
+//! The verbs of a task: acquire, suspend, fulfill, release, halt, continue.
+
+use std::collections::BTreeSet;
+
+use crate::command::Hold;
+use crate::config::Exhausted;
+use crate::id::{Claim, PromiseId};
+use crate::invocation::{LogLine, Record};
+use crate::promise::{
+    CancelState, HaltReason, NewPromise, Note, Promise, ReleaseReason, Settlement, Task, TaskState,
+    TrapKey, Traps, Verdict, backoff,
+};
+use crate::reply::{Conflict, Refusal, Reply, TaskReply};
+use crate::tags;
+use crate::time::{Millis, Timestamp};
+use crate::value::{Tags, Value};
+
+use super::append::progressed;
+use super::create::{Maker, settled_at};
+use super::draft::{Draft, wrong_state};
+use super::promises::{for_clients, record};
+
+pub(super) fn get(draft: &mut Draft<'_>, id: &PromiseId) -> Result<Reply, Refusal> {
+    draft.touch(id);
+    shown(draft, id, false)
+}
+
+pub(super) fn create(
+    draft: &mut Draft<'_>,
+    new: &NewPromise,
+    hold: &Hold,
+) -> Result<Reply, Refusal> {
+    if tags::target(&new.tags).is_none() || tags::is_timer(&new.tags) {
+        let message = format!(
+            "`{}` has no task to acquire: it needs a target and must not be a timer",
+            new.id
+        );
+        return Err(Refusal::BadRequest(message));
+    }
+    draft.touch(&new.id);
+    if draft.promise(&new.id).is_none() {
+        draft.make(new, Maker::Client, Some(hold))?;
+        return shown(draft, &new.id, true);
+    }
+    let Some(task) = draft.task(&new.id) else {
+        return Err(Refusal::Unprocessable(format!("`{}` exists and has no task", new.id)));
+    };
+    match &task.state {
+        TaskState::Fulfilled => {}
+        TaskState::Pending { .. } => draft.take(&new.id, hold, None),
+        TaskState::Acquired { .. } => {
+            if draft.held_version(&new.id, Some(hold)).is_none() {
+                return Err(Conflict::NotHolder(new.id.clone()).into());
+            }
+        }
+        TaskState::Suspended | TaskState::Halted { .. } => return Err(wrong_state(task).into()),
+    }
+    shown(draft, &new.id, false)
+}
+
+pub(super) fn acquire(
+    draft: &mut Draft<'_>,
+    claim: &Claim,
+    hold: &Hold,
+    stall_limit: Option<Millis>,
+) -> Result<Reply, Refusal> {
+    draft.touch(&claim.id);
+    // The answer to the first try was lost: it is given again.
+    if draft.held_version(&claim.id, Some(hold)) == Some(claim.version.next()) {
+        return shown(draft, &claim.id, false);
+    }
+    let task = draft.existing_task(&claim.id)?;
+    match &task.state {
+        TaskState::Pending { .. } if task.version == claim.version => {}
+        TaskState::Pending { .. } => {
+            let (offered, current) = (claim.version, task.version);
+            return Err(Conflict::StaleVersion { id: claim.id.clone(), offered, current }.into());
+        }
+        TaskState::Fulfilled => return Err(Conflict::PromiseSettled(claim.id.clone()).into()),
+        TaskState::Acquired { .. } | TaskState::Suspended | TaskState::Halted { .. } => {
+            return Err(wrong_state(task).into());
+        }
+    }
+    draft.take(&claim.id, hold, stall_limit);
+    shown(draft, &claim.id, false)
+}
+
+pub(super) fn suspend(
+    draft: &mut Draft<'_>,
+    claim: &Claim,
+    records: &[Record],
+    logs: &[LogLine],
+    awaits: &BTreeSet<PromiseId>,
+) -> Result<Reply, Refusal> {
+    if awaits.is_empty() || awaits.contains(&claim.id) {
+        let message =
+            format!("`{}` must wait for at least one promise, and not for itself", claim.id);
+        return Err(Refusal::BadRequest(message));
+    }
+    draft.touch(&claim.id);
+    awaits.iter().for_each(|id| draft.touch(id));
+    let mut task = draft.claimed(claim)?;
+    let next_signal = claim.id.signal(task.signals);
+    if let Some(missing) =
+        awaits.iter().find(|id| draft.promise(id).is_none() && **id != next_signal)
+    {
+        return Err(Refusal::Unprocessable(format!(
+            "`{}` waits for `{missing}`, which does not exist",
+            claim.id
+        )));
+    }
+    let stranger = |promise: &Promise| promise.birth.made_by.as_ref() != Some(&claim.id);
+    if awaits.contains(&next_signal) && draft.promise(&next_signal).is_some_and(stranger) {
+        return Err(Refusal::IdTaken { id: next_signal });
+    }
+    let batch = draft.append(&claim.id, records, logs)?;
+    progressed(&mut task, batch, records);
+    if awaits.contains(&next_signal) && draft.promise(&next_signal).is_none() {
+        draft.make_signal(&task, &next_signal)?;
+        task.children = true;
+    }
+    draft.forget_consumed(&claim.id);
+    let settled: Vec<PromiseId> =
+        awaits.iter().filter(|id| !draft.is_pending(id)).cloned().collect();
+    let cancelled = task.cancel == CancelState::Requested;
+    if !settled.is_empty() || cancelled {
+        draft.put_task(task);
+        return Ok(Reply::Ready { settled, cancelled });
+    }
+    awaits.iter().for_each(|awaited| draft.await_promise(awaited, &claim.id));
+    draft.put_task(Task { state: TaskState::Suspended, losses: 0, ..task });
+    Ok(Reply::Suspended)
+}
+
+pub(super) fn fulfill(
+    draft: &mut Draft<'_>,
+    claim: &Claim,
+    records: &[Record],
+    logs: &[LogLine],
+    verdict: Verdict,
+    value: &Value,
+) -> Result<Reply, Refusal> {
+    for_clients(verdict)?;
+    draft.touch(&claim.id);
+    if is_repeated(draft, claim, verdict, value) {
+        return record(draft, &claim.id, false);
+    }
+    let mut task = draft.claimed(claim)?;
+    let settled_at = settled_at(draft.existing(&claim.id)?, draft.now);
+    let batch = draft.append(&claim.id, records, logs)?;
+    progressed(&mut task, batch, records);
+    draft.put_task(task);
+    let settlement = Settlement { verdict, value: Some(value.clone()), settled_at };
+    draft.settle(&claim.id, settlement, Some(claim.version));
+    record(draft, &claim.id, true)
+}
+
+pub(super) fn release(
+    draft: &mut Draft<'_>,
+    claim: &Claim,
+    reason: &ReleaseReason,
+) -> Result<Reply, Refusal> {
+    draft.touch(&claim.id);
+    let task = Task { losses: 0, ..draft.claimed(claim)? };
+    match reason {
+        ReleaseReason::Yield | ReleaseReason::Shutdown => {
+            draft.pend_until(task, None);
+            draft.execute(&claim.id);
+        }
+        ReleaseReason::Failed { retry_after, error, trap } => {
+            draft.failed(task, *retry_after, error, trap.as_ref());
+        }
+        ReleaseReason::Halt { report } => {
+            draft.stop(task, HaltReason::Reported, Some(report.clone()))
+        }
+    }
+    Ok(Reply::Done)
+}
+
+pub(super) fn halt(draft: &mut Draft<'_>, id: &PromiseId) -> Result<Reply, Refusal> {
+    draft.touch(id);
+    let task = draft.existing_task(id)?.clone();
+    match &task.state {
+        TaskState::Fulfilled => return Err(wrong_state(&task).into()),
+        TaskState::Halted { .. } => return Ok(Reply::Done),
+        TaskState::Pending { .. } | TaskState::Acquired { .. } | TaskState::Suspended => {}
+    }
+    draft.interrupt(&task);
+    draft.stop(task, HaltReason::Requested, None);
+    Ok(Reply::Done)
+}
+
+/// `TaskContinue`: a halted task is offered again, with a clean slate.
+pub(super) fn resume(draft: &mut Draft<'_>, id: &PromiseId) -> Result<Reply, Refusal> {
+    draft.touch(id);
+    let task = draft.existing_task(id)?.clone();
+    match &task.state {
+        TaskState::Halted { .. } => {}
+        TaskState::Pending { .. }
+        | TaskState::Acquired { .. }
+        | TaskState::Suspended
+        | TaskState::Fulfilled => {
+            return Err(wrong_state(&task).into());
+        }
+    }
+    draft.pend_until(Task { attempt: 0, losses: 0, traps: None, note: None, ..task }, None);
+    draft.execute(id);
+    Ok(Reply::Done)
+}
+
+impl Draft<'_> {
+    /// Hands a pending task to a holder.
+    pub(super) fn take(&mut self, id: &PromiseId, hold: &Hold, stall_limit: Option<Millis>) {
+        if let Some(task) = self.task(id).cloned() {
+            let acquired = self.held(task, hold, stall_limit);
+            self.put_task(acquired);
+            self.withdraw(id);
+            self.forget_consumed(id);
+        }
+    }
+
+    /// The run that begins, or the check of what is awaited, sees settled promises itself.
+    fn forget_consumed(&mut self, awaiter: &PromiseId) {
+        for (awaited, consumed) in self.callbacks_by(awaiter) {
+            if consumed {
+                self.put_callback(awaited, awaiter.clone(), None);
+            }
+        }
+    }
+
+    fn failed(
+        &mut self,
+        task: Task,
+        retry_after: Option<Millis>,
+        error: &Note,
+        trap: Option<&TrapKey>,
+    ) {
+        let id = task.id.clone();
+        let attempt = task.attempt.saturating_add(1);
+        let traps = counted(task.traps.as_ref(), trap);
+        let task = Task { attempt, traps, note: Some(error.clone()), ..task };
+        if task.traps.as_ref().is_some_and(|traps| traps.count >= self.config.trap_limit) {
+            return self.stop(task, HaltReason::Trapped, None);
+        }
+        if self.config.attempt_limit.is_some_and(|limit| attempt >= limit) {
+            return match self.config.on_exhausted {
+                Exhausted::Halt => self.stop(task, HaltReason::Exhausted, None),
+                Exhausted::Reject => self.exhausted(task, error),
+            };
+        }
+        let wait = backoff(self.config.backoff, attempt, &id, task.version);
+        let retry_at: Timestamp = self.now + retry_after.map_or(wait, |asked| asked.max(wait));
+        self.pend_until(task, Some(retry_at));
+    }
+
+    fn exhausted(&mut self, task: Task, error: &Note) {
+        let (id, version) = (task.id.clone(), task.version);
+        self.put_task(task);
+        let settled_at =
+            self.promise(&id).map_or(self.now, |promise| settled_at(promise, self.now));
+        let value = Some(Value { headers: Tags::new(), data: error.details.clone() });
+        self.settle(
+            &id,
+            Settlement { verdict: Verdict::Rejected, value, settled_at },
+            Some(version),
+        );
+    }
+}
+
+fn counted(before: Option<&Traps>, trap: Option<&TrapKey>) -> Option<Traps> {
+    let key = trap?;
+    let before = before.filter(|traps| traps.key == *key).map_or(0, |traps| traps.count);
+    Some(Traps { key: key.clone(), count: before.saturating_add(1) })
+}
+
+/// Whether this very claim settled the promise in just this way: its answer was lost.
+fn is_repeated(draft: &Draft<'_>, claim: &Claim, verdict: Verdict, value: &Value) -> bool {
+    let by_this_claim =
+        draft.task(&claim.id).is_some_and(|task| task.fulfilled_by == Some(claim.version));
+    let settlement = draft.promise(&claim.id).and_then(Promise::settlement);
+    by_this_claim
+        && settlement
+            .is_some_and(|stored| stored.verdict == verdict && stored.value.as_ref() == Some(value))
+}
+
+fn shown(draft: &Draft<'_>, id: &PromiseId, created: bool) -> Result<Reply, Refusal> {
+    let (task, promise) = (draft.existing_task(id)?.clone(), draft.existing(id)?.clone());
+    Ok(Reply::Task(Box::new(TaskReply { task, promise, head: draft.head(id), created })))
+}
