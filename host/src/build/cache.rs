@@ -1,0 +1,112 @@
+//! The folder where prepared things are kept between runs, and the lock that keeps two runs apart.
+
+use std::env;
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use etcetera::BaseStrategy;
+use fs4::{FileExt, TryLockError};
+
+use super::Progress;
+
+/// Why the cache cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum CacheError {
+    /// There is nowhere to put it.
+    #[error("there is no home directory to keep a cache in; set `SEGNO_CACHE_DIR`")]
+    NoHome,
+    /// The file system refused.
+    #[error("the cache `{path}` cannot be used")]
+    Io {
+        /// The file or folder.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+/// `$SEGNO_CACHE_DIR`, else `segno` in the user's cache folder. Need not exist.
+pub(super) fn directory() -> Result<PathBuf, CacheError> {
+    let user = etcetera::choose_base_strategy().ok().map(|strategy| strategy.cache_dir());
+    place(env::var_os("SEGNO_CACHE_DIR"), user).ok_or(CacheError::NoHome)
+}
+
+fn place(named: Option<OsString>, user: Option<PathBuf>) -> Option<PathBuf> {
+    match named.filter(|path| !path.is_empty()) {
+        // Tools are run in other folders than ours.
+        Some(path) => Some(std::path::absolute(&path).unwrap_or_else(|_| path.into())),
+        None => user.map(|folder| folder.join("segno")),
+    }
+}
+
+/// Held while something is prepared; released when dropped, also by the system when the process dies.
+#[derive(Debug)]
+pub(super) struct Lock {
+    _file: File,
+}
+
+impl Lock {
+    /// Takes the lock on `path`, making its folder; while another process holds it, says so once and waits.
+    pub fn take(path: &Path, progress: &dyn Progress) -> Result<Self, CacheError> {
+        let failed = |source| CacheError::Io { path: path.to_owned(), source };
+        if let Some(folder) = path.parent() {
+            fs::create_dir_all(folder).map_err(failed)?;
+        }
+        let file =
+            File::options().create(true).write(true).truncate(false).open(path).map_err(failed)?;
+        match FileExt::try_lock(&file) {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                progress
+                    .step(&format!("waiting for another process that holds {}", path.display()));
+                FileExt::lock(&file).map_err(failed)?;
+            }
+            Err(TryLockError::Error(source)) => return Err(failed(source)),
+        }
+        Ok(Self { _file: file })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Mutex;
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::thread;
+    use std::time::Duration;
+
+    #[test]
+    fn the_named_folder_wins_and_an_empty_name_is_none() {
+        let user = || Some(PathBuf::from("/home/ada/.cache"));
+        assert_eq!(place(Some("/named".into()), user()), Some("/named".into()));
+        assert_eq!(place(Some("".into()), user()), Some("/home/ada/.cache/segno".into()));
+        assert_eq!(place(None, user()), Some("/home/ada/.cache/segno".into()));
+        assert_eq!(place(None, None), None);
+    }
+
+    #[test]
+    fn the_second_taker_says_that_it_waits_and_then_gets_the_lock() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("deep/lock");
+        let first = Lock::take(&path, &|_: &str| ()).unwrap();
+        let released = AtomicBool::new(false);
+        let said = Mutex::new(String::new());
+        thread::scope(|scope| {
+            let second = scope.spawn(|| {
+                let lock =
+                    Lock::take(&path, &|message: &str| *said.lock().unwrap() = message.to_owned());
+                assert!(released.load(Ordering::SeqCst), "taken while it was held");
+                lock.map(drop)
+            });
+            while said.lock().unwrap().is_empty() {
+                thread::sleep(Duration::from_millis(1));
+            }
+            released.store(true, Ordering::SeqCst);
+            drop(first);
+            second.join().unwrap().unwrap();
+        });
+        assert!(said.lock().unwrap().contains("waiting"));
+    }
+}

@@ -1,0 +1,170 @@
+//! Runs a tool: its lines are seen as they come, its output is kept, and it may have a time limit.
+
+use std::io::{self, BufRead, BufReader, Read};
+use std::process::{Command, Stdio};
+use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::thread;
+use std::time::Duration;
+
+/// What a tool said until it ended.
+#[derive(Debug)]
+pub(super) struct Finished {
+    pub success: bool,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+impl Finished {
+    /// The last lines it wrote to the error stream, in one: what usually says why it failed.
+    pub fn last_words(&self) -> String {
+        let lines: Vec<&str> =
+            self.stderr.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+        let last = lines[lines.len().saturating_sub(3)..].join("; ");
+        if last.is_empty() { "it said nothing".to_owned() } else { last }
+    }
+}
+
+/// Why there is no [`Finished`].
+#[derive(Debug, thiserror::Error)]
+pub enum ProcessError {
+    /// Nothing was run.
+    #[error("`{program}` could not be started")]
+    Start {
+        /// The program's name or path.
+        program: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// It was killed at its time limit.
+    #[error("`{program}` was stopped after {} seconds without an answer", limit.as_secs())]
+    TimedOut {
+        /// The program's name or path.
+        program: String,
+        /// The limit.
+        limit: Duration,
+    },
+    /// It was started, and its end could not be learned.
+    #[error("the end of `{program}` could not be awaited")]
+    Wait {
+        /// The program's name or path.
+        program: String,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+enum Event {
+    Line(String),
+    Output(String),
+    ErrorsEnded,
+    Overdue,
+}
+
+/// Runs `command` to its end. Each line of its error stream goes to `line` as it comes.
+pub(super) fn run(
+    command: &mut Command,
+    limit: Option<Duration>,
+    line: &dyn Fn(&str),
+) -> Result<Finished, ProcessError> {
+    let program = command.get_program().to_string_lossy().into_owned();
+    let mut child = command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .map_err(|source| ProcessError::Start { program: program.clone(), source })?;
+
+    let (sender, events) = mpsc::channel();
+    let (_running, ended) = mpsc::channel::<()>();
+    let stdout = child.stdout.take().expect("stdout was asked to be piped");
+    let stderr = child.stderr.take().expect("stderr was asked to be piped");
+    thread::spawn({
+        let sender = sender.clone();
+        move || read_output(stdout, &sender)
+    });
+    thread::spawn({
+        let sender = sender.clone();
+        move || read_lines(stderr, &sender)
+    });
+    if let Some(limit) = limit {
+        // Ends at once when `_running` is dropped, so that no timer outlives the call.
+        thread::spawn(move || {
+            if ended.recv_timeout(limit) == Err(RecvTimeoutError::Timeout) {
+                sender.send(Event::Overdue).ok();
+            }
+        });
+    }
+
+    let (mut output, mut errors, mut errors_ended) = (None, String::new(), false);
+    while output.is_none() || !errors_ended {
+        match events.recv().expect("both readers say when they end") {
+            Event::Line(text) => {
+                line(&text);
+                errors.push_str(&text);
+                errors.push('\n');
+            }
+            Event::Output(text) => output = Some(text),
+            Event::ErrorsEnded => errors_ended = true,
+            Event::Overdue => {
+                child.kill().ok();
+                child.wait().ok();
+                return Err(ProcessError::TimedOut { program, limit: limit.unwrap_or_default() });
+            }
+        }
+    }
+    let status = child.wait().map_err(|source| ProcessError::Wait { program, source })?;
+    Ok(Finished { success: status.success(), stdout: output.unwrap_or_default(), stderr: errors })
+}
+
+fn read_output(mut stdout: impl Read, sender: &Sender<Event>) {
+    let mut bytes = Vec::new();
+    stdout.read_to_end(&mut bytes).ok();
+    sender.send(Event::Output(String::from_utf8_lossy(&bytes).into_owned())).ok();
+}
+
+fn read_lines(stderr: impl Read, sender: &Sender<Event>) {
+    for bytes in BufReader::new(stderr).split(b'\n').map_while(Result::ok) {
+        let line = String::from_utf8_lossy(&bytes).trim_end_matches('\r').to_owned();
+        sender.send(Event::Line(line)).ok();
+    }
+    sender.send(Event::ErrorsEnded).ok();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::RefCell;
+
+    fn shell(script: &str) -> Command {
+        let mut command = Command::new("sh");
+        command.args(["-c", script]);
+        command
+    }
+
+    #[test]
+    fn output_errors_and_status_are_kept_apart() {
+        let seen = RefCell::new(Vec::new());
+        let finished =
+            run(&mut shell("echo out; echo one >&2; echo two >&2; exit 3"), None, &|line| {
+                seen.borrow_mut().push(line.to_owned());
+            })
+            .unwrap();
+        assert!(!finished.success);
+        assert_eq!(finished.stdout, "out\n");
+        assert_eq!(*seen.borrow(), ["one", "two"]);
+        assert_eq!(finished.last_words(), "one; two");
+    }
+
+    #[test]
+    fn a_tool_that_does_not_end_is_stopped_at_its_limit() {
+        let error = run(&mut shell("exec sleep 600"), Some(Duration::from_millis(50)), &|_| ())
+            .unwrap_err();
+        assert!(matches!(error, ProcessError::TimedOut { .. }), "{error}");
+    }
+
+    #[test]
+    fn a_tool_that_is_not_there_is_named() {
+        let error = run(&mut Command::new("segno-no-such-tool"), None, &|_| ()).unwrap_err();
+        assert_eq!(error.to_string(), "`segno-no-such-tool` could not be started");
+    }
+}

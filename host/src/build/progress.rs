@@ -1,0 +1,16 @@
+//! How long-running work says what it is doing.
+
+/// Told of progress; it decides what a person sees of it. Any `Fn(&str)` is one that sees the steps.
+pub trait Progress {
+    /// A step has begun, in words for people: `building std for wasm32-unknown-unknown`.
+    fn step(&self, message: &str);
+
+    /// A tool (cargo, apt-get) printed a line while it worked.
+    fn line(&self, _line: &str) {}
+}
+
+impl<F: Fn(&str)> Progress for F {
+    fn step(&self, message: &str) {
+        self(message);
+    }
+}
