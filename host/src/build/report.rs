@@ -1,0 +1,109 @@
+//! What can be said about a component from its bytes alone.
+
+use serde::Serialize;
+use sha2::{Digest, Sha256};
+use wasmparser::{Encoding, Parser, Payload};
+
+/// What is in a component. What its functions are only a host can say, by asking it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Report {
+    /// Its size in bytes.
+    pub size: usize,
+    /// The SHA-256 of its bytes in hexadecimal: its name for ever.
+    pub digest: String,
+    /// The interfaces it imports, in order.
+    pub imports: Vec<String>,
+    /// The interfaces it exports, in order.
+    pub exports: Vec<String>,
+    /// Its functions as it describes them, once somebody has asked it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub functions: Option<serde_json::Value>,
+}
+
+/// Why there is nothing to report.
+#[derive(Debug, thiserror::Error)]
+pub enum ReportError {
+    /// It is WebAssembly, but a core module.
+    #[error("this is a core module and not a component; `segno build` makes components")]
+    CoreModule,
+    /// It is not WebAssembly, or damaged.
+    #[error("this is not a valid component")]
+    Invalid(#[from] wasmparser::BinaryReaderError),
+}
+
+impl Report {
+    /// Reads `component`, without checking what is in its functions.
+    ///
+    /// # Errors
+    /// When the bytes are not those of a component.
+    pub fn of(component: &[u8]) -> Result<Self, ReportError> {
+        let (mut imports, mut exports) = (Vec::new(), Vec::new());
+        let mut depth = 0_usize;
+        for payload in Parser::new(0).parse_all(component) {
+            match payload? {
+                Payload::Version { encoding: Encoding::Module, .. } if depth == 0 => {
+                    return Err(ReportError::CoreModule);
+                }
+                Payload::ModuleSection { .. } | Payload::ComponentSection { .. } => depth += 1,
+                Payload::End(_) => depth = depth.saturating_sub(1),
+                Payload::ComponentImportSection(section) if depth == 0 => {
+                    for import in section {
+                        imports.push(import?.name.name.to_owned());
+                    }
+                }
+                Payload::ComponentExportSection(section) if depth == 0 => {
+                    for export in section {
+                        exports.push(export?.name.name.to_owned());
+                    }
+                }
+                _ => {}
+            }
+        }
+        Ok(Self {
+            size: component.len(),
+            digest: digest(component),
+            imports,
+            exports,
+            functions: None,
+        })
+    }
+}
+
+fn digest(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Imports the empty interface `a:b/c` and exports it as `d:e/f`.
+    const COMPONENT: &[u8] = b"\0asm\x0d\0\x01\0\
+        \x07\x03\x01\x42\x00\
+        \x0a\x0a\x01\x00\x05a:b/c\x05\x00\
+        \x0b\x0b\x01\x00\x05d:e/f\x05\x00\x00";
+
+    #[test]
+    fn imports_exports_size_and_digest_are_reported() {
+        let report = Report::of(COMPONENT).unwrap();
+        assert_eq!(report.imports, ["a:b/c"]);
+        assert_eq!(report.exports, ["d:e/f"]);
+        assert_eq!(report.size, COMPONENT.len());
+        assert_eq!(report.digest.len(), 64);
+        assert_ne!(report.digest, Report::of(b"\0asm\x0d\0\x01\0").unwrap().digest);
+    }
+
+    #[test]
+    fn a_core_module_and_a_text_are_refused_each_in_its_way() {
+        assert!(matches!(Report::of(b"\0asm\x01\0\0\0"), Err(ReportError::CoreModule)));
+        assert!(matches!(Report::of(b"hello"), Err(ReportError::Invalid(_))));
+    }
+
+    #[test]
+    fn the_digest_is_that_of_the_published_test_vector() {
+        assert_eq!(
+            digest(b"abc"),
+            "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+        );
+    }
+}
