@@ -84,7 +84,8 @@ pub(super) fn has_library(folder: &Path) -> bool {
         entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
     let has =
         |start: &str| names.iter().any(|name| name.starts_with(start) && name.ends_with(".rlib"));
-    has("libcore-") && has("libstd-")
+    // Built by cargo, the library's top crate has no hash in its name: it is also made as a dynamic library.
+    has("libcore-") && (has("libstd-") || has("libstd."))
 }
 
 /// The active compiler has all that is needed.
@@ -118,6 +119,9 @@ mod tests {
         fs::write(folder.path().join("libstd_detect-1f.rlib"), "").unwrap();
         assert!(!has_library(folder.path()));
         fs::write(folder.path().join("libstd-1f.rlib"), "").unwrap();
+        assert!(has_library(folder.path()));
+        fs::rename(folder.path().join("libstd-1f.rlib"), folder.path().join("libstd.rlib"))
+            .unwrap();
         assert!(has_library(folder.path()));
     }
 
