@@ -4,7 +4,12 @@ use std::sync::Arc;
 
 use segno_core::config::Config;
 
-use crate::{guest::{Guests, Outbound}, hub::Hub, runtime::Surroundings, store::Store};
+use crate::{
+    guest::{Guests, Outbound},
+    hub::Hub,
+    runtime::Surroundings,
+    store::Store,
+};
 
 /// Cheap to clone: everything is shared.
 #[derive(Clone)]

@@ -1,0 +1,35 @@
+//! Many children at once.
+//!
+//! It teaches: a call is a future like any other, so a thousand of them are one `try_join_all`. All are issued before the
+//! workflow waits, and the host stores them in one commit.
+
+use segno::{ActivityContext, Context, Result};
+
+/// How wide to fan out.
+#[segno::data]
+#[derive(Clone, Debug)]
+pub struct Width {
+    /// The number of children; 1,000 if it does not say.
+    #[serde(default = "thousand")]
+    pub children: u64,
+}
+
+fn thousand() -> u64 {
+    1_000
+}
+
+/// Squares the numbers from 1 to the number of children, each in a child, and adds them up.
+#[segno::workflow]
+pub async fn fan_out(ctx: Context, width: Width) -> Result<u64> {
+    let squares =
+        segno::try_join_all((1..=width.children).map(|number| ctx.call(square, &number))).await?;
+    Ok(squares.into_iter().sum())
+}
+
+/// One child's share of the work.
+#[segno::activity]
+pub async fn square(_ctx: ActivityContext, number: u64) -> Result<u64> {
+    Ok(number * number)
+}
+
+segno::module!(fan_out, square);

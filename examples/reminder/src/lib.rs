@@ -1,0 +1,66 @@
+//! Time that passes without anything running.
+//!
+//! It teaches: a sleep may last for days, since nothing but a row in the host's store waits; time is read from the context; and a
+//! send starts another function later, which outlives the one that sent it.
+
+use std::time::Duration;
+
+use segno::{ActivityContext, Context, Result, Timestamp};
+
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// What to remind somebody of.
+#[segno::data]
+#[derive(Clone, Debug)]
+pub struct Reminder {
+    /// Who is reminded.
+    pub who: String,
+    /// Of what.
+    pub what: String,
+    /// For how many days, once a day.
+    pub days: u32,
+}
+
+/// One message.
+#[segno::data]
+#[derive(Clone, Debug, PartialEq)]
+pub struct Message {
+    /// Who gets it.
+    pub to: String,
+    /// What it says.
+    pub text: String,
+}
+
+/// What was done.
+#[segno::data]
+#[derive(Clone, Debug, PartialEq)]
+pub struct Reminded {
+    /// When each message was sent.
+    pub at: Vec<Timestamp>,
+    /// The id of the invocation that asks a week later how it went.
+    pub follow_up: String,
+}
+
+/// Reminds once a day, then leaves a question for a week later.
+#[segno::workflow]
+pub async fn remind(ctx: Context, reminder: Reminder) -> Result<Reminded> {
+    let mut at = Vec::new();
+    for day in 1..=reminder.days {
+        ctx.sleep(DAY).await?;
+        let text = format!("{} ({day} of {})", reminder.what, reminder.days);
+        ctx.call(notify, &Message { to: reminder.who.clone(), text }).await?;
+        at.push(ctx.now());
+    }
+    let question = Message { to: reminder.who, text: format!("How did it go: {}?", reminder.what) };
+    let follow_up = ctx.send(notify, &question).after(7 * DAY).label("kind", "follow-up").await?;
+    Ok(Reminded { at, follow_up })
+}
+
+/// Sends one message. It stands for a mail or push service.
+#[segno::activity(retry(initial = "1s", max = "10m"))]
+pub async fn notify(ctx: ActivityContext, message: Message) -> Result<()> {
+    segno::info!(ctx, "to {}: {}", message.to, message.text);
+    Ok(())
+}
+
+segno::module!(remind, notify);
