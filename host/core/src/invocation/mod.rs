@@ -2,12 +2,16 @@
 //! rows or of tasks.
 
 mod codec;
+mod cursor;
+mod divergence;
 mod head;
 mod record;
 mod request;
 mod seed;
 
 pub use codec::{CodecError, FORMAT, decode_records, encode_records};
+pub use cursor::{Answer, Asked, Ending, Next, ReplayCursor};
+pub use divergence::{Difference, Divergence, Step};
 pub use head::{AppendRefused, JournalHead};
 pub use record::{
     CommandKind, EngineFacts, LogLevel, LogLine, Outcome, Record, RecordBody, StepResult,

@@ -1,0 +1,383 @@
+//! Where a replay stands in a journal. The same driver goes on live when the records run out, in the middle of a poll
+//! if need be: from there on every answer is `Live`.
+//!
+//! ```text
+//! start the guest; it asks: answer() for each command, finish() at the end
+//! loop: next_event()? Event(record): resume the guest with it; it asks again
+//!                     Live: the records are used up and the guest waits; go on with what happens now
+//!                     Finished: the journal ended, and the guest with it
+//! ```
+
+use crate::id::CommandIndex;
+use crate::time::Timestamp;
+
+use super::{
+    AppendRefused, CommandKind, Divergence, JournalHead, Outcome, Record, RecordBody, Request, Step,
+};
+use crate::value::Text;
+
+/// A command as the guest issues it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Asked {
+    /// What kind of thing it asks for.
+    pub kind: CommandKind,
+    /// The function, step or promise it names.
+    pub name: Text,
+    /// The rest, by field.
+    pub request: Request,
+}
+
+/// How a command is answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// It is in the journal.
+    Recorded {
+        /// Its number.
+        index: CommandIndex,
+        /// Whether the journal tells its outcome as well: if not, a `run` is executed again, and anything else is
+        /// still waited for.
+        notified: bool,
+    },
+    /// It is new: it joins the batch; the commit comes first, the act second.
+    Live {
+        /// Its number.
+        index: CommandIndex,
+    },
+}
+
+/// What comes after a poll.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next<'a> {
+    /// The guest was told this: tell it again.
+    Event(&'a Record),
+    /// The records are used up, and the guest has not ended.
+    Live,
+    /// The guest ended, as recorded.
+    Finished,
+}
+
+/// How the end of the guest compares with the journal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// The journal says the same.
+    Recorded,
+    /// The journal does not say anything yet.
+    Live,
+}
+
+/// A replay's place in a journal.
+#[derive(Clone, Debug)]
+pub struct ReplayCursor {
+    records: Vec<Record>,
+    head: JournalHead,
+    /// By command: whether the journal tells its outcome.
+    notified: Vec<bool>,
+    /// The next record to match.
+    place: usize,
+    /// The number of the next command.
+    next_command: CommandIndex,
+    /// Logical time of the poll.
+    now: Timestamp,
+}
+
+impl ReplayCursor {
+    /// A cursor at the beginning of a journal. An empty one is live at once.
+    ///
+    /// # Errors
+    /// [`AppendRefused`]: the records are no journal, so replaying them would prove nothing.
+    pub fn new(records: Vec<Record>) -> Result<Self, AppendRefused> {
+        let head =
+            records.iter().try_fold(JournalHead::default(), |head, record| head.after(record))?;
+        let mut notified = vec![false; head.commands as usize];
+        for record in &records {
+            if let RecordBody::Notified { index, .. } = &record.body
+                && std::mem::replace(&mut notified[index.0 as usize], true)
+            {
+                return Err(AppendRefused::NothingToNotify(*index));
+            }
+        }
+        let now = records.first().map_or(Timestamp::default(), |started| started.at);
+        let place = records.len().min(1);
+        Ok(Self { records, head, notified, place, next_command: CommandIndex(0), now })
+    }
+
+    /// The record that began the invocation; none if the journal is empty.
+    pub fn started(&self) -> Option<&Record> {
+        self.records.first()
+    }
+
+    /// The end of the recorded journal: where live records are appended.
+    pub fn head(&self) -> JournalHead {
+        self.head
+    }
+
+    /// Whether the records are used up.
+    pub fn is_live(&self) -> bool {
+        self.place == self.records.len()
+    }
+
+    /// How many records were matched so far.
+    pub fn matched(&self) -> u32 {
+        self.place as u32
+    }
+
+    /// Logical time of the present poll, as far as it is recorded.
+    pub fn now(&self) -> Timestamp {
+        self.now
+    }
+
+    /// All records, for reports.
+    pub fn records(&self) -> &[Record] {
+        &self.records
+    }
+
+    /// Matches the guest's next command with the journal.
+    ///
+    /// # Errors
+    /// [`Divergence`]: the journal says something else at this place. The execution must stop and write nothing.
+    pub fn answer(&mut self, asked: &Asked) -> Result<Answer, Box<Divergence>> {
+        let index = self.next_command;
+        match self.records.get(self.place).map(|record| &record.body) {
+            None => {
+                self.next_command = index.next();
+                Ok(Answer::Live { index })
+            }
+            Some(RecordBody::Command { kind, name, request, .. })
+                if *kind == asked.kind && *name == asked.name && *request == asked.request =>
+            {
+                self.next_command = index.next();
+                self.place += 1;
+                Ok(Answer::Recorded { index, notified: self.notified[index.0 as usize] })
+            }
+            Some(_) => Err(self.divergence(Step::asked(index, asked))),
+        }
+    }
+
+    /// What follows now that the guest has nothing more to ask in this poll.
+    ///
+    /// # Errors
+    /// [`Divergence`]: the journal holds a command, or the end, which the guest did not issue.
+    pub fn next_event(&mut self) -> Result<Next<'_>, Box<Divergence>> {
+        match self.records.get(self.place).map(|record| &record.body) {
+            None if self.head.finished => Ok(Next::Finished),
+            None => Ok(Next::Live),
+            Some(
+                RecordBody::Notified { .. } | RecordBody::Signal { .. } | RecordBody::Cancelled,
+            ) => {
+                self.place += 1;
+                let record = &self.records[self.place - 1];
+                self.now = record.at;
+                Ok(Next::Event(record))
+            }
+            Some(
+                RecordBody::Started { .. }
+                | RecordBody::Command { .. }
+                | RecordBody::Finished { .. },
+            ) => Err(self.divergence(Step::Waits)),
+        }
+    }
+
+    /// Matches the end of the guest with the journal.
+    ///
+    /// # Errors
+    /// [`Divergence`]: the journal goes on, or ends in another way.
+    pub fn finish(&mut self, outcome: &Outcome) -> Result<Ending, Box<Divergence>> {
+        match self.records.get(self.place).map(|record| &record.body) {
+            None => Ok(Ending::Live),
+            Some(RecordBody::Finished { outcome: recorded }) if recorded == outcome => {
+                self.place += 1;
+                Ok(Ending::Recorded)
+            }
+            Some(_) => Err(self.divergence(Step::Finishes { outcome: outcome.clone() })),
+        }
+    }
+
+    /// The recorded commands whose outcome the journal does not tell, in order: what the guest still waits for when
+    /// the records are used up.
+    pub fn open_commands(&self) -> impl Iterator<Item = (CommandIndex, &Record)> {
+        self.records.iter().filter_map(|record| match &record.body {
+            RecordBody::Command { index, .. } if !self.notified[index.0 as usize] => {
+                Some((*index, record))
+            }
+            _ => None,
+        })
+    }
+
+    fn divergence(&self, asked: Step) -> Box<Divergence> {
+        Box::new(Divergence::new(&self.records[self.place], asked))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::id::Digest;
+    use crate::invocation::{EngineFacts, Seed, StepResult};
+    use crate::value::Payload;
+
+    fn body_started() -> RecordBody {
+        RecordBody::Started {
+            function: Text::from("order"),
+            input: Payload::Json(Text::from("{}")),
+            module: Digest([1; 32]),
+            seed: Seed([2; 32]),
+            engine: EngineFacts::default(),
+        }
+    }
+
+    fn asked(kind: CommandKind, name: &str) -> Asked {
+        Asked { kind, name: Text::from(name), request: Request::of(&[("input", name.as_bytes())]) }
+    }
+
+    fn body_command(index: u32, asked: &Asked) -> RecordBody {
+        let Asked { kind, name, request } = asked.clone();
+        RecordBody::Command { index: CommandIndex(index), kind, name, request }
+    }
+
+    fn body_notified(index: u32) -> RecordBody {
+        RecordBody::Notified {
+            index: CommandIndex(index),
+            outcome: Outcome::Inline(StepResult::Empty),
+        }
+    }
+
+    fn journal(bodies: Vec<RecordBody>) -> Vec<Record> {
+        let number = |(seq, body)| Record { seq: seq as u32, at: Timestamp(10 + seq as i64), body };
+        bodies.into_iter().enumerate().map(number).collect()
+    }
+
+    fn finished() -> Outcome {
+        Outcome::Inline(StepResult::Value(Payload::Json(Text::from("1"))))
+    }
+
+    /// start: call a, run b; told a: sleep c; told b: finish.
+    fn whole() -> (Vec<Record>, [Asked; 3]) {
+        let [a, b, c] = [
+            asked(CommandKind::Call, "a"),
+            asked(CommandKind::Run, "b"),
+            asked(CommandKind::Sleep, "c"),
+        ];
+        let records = journal(vec![
+            body_started(),
+            body_command(0, &a),
+            body_command(1, &b),
+            body_notified(0),
+            body_command(2, &c),
+            body_notified(1),
+            RecordBody::Finished { outcome: finished() },
+        ]);
+        (records, [a, b, c])
+    }
+
+    /// Drives the guest of [`whole`] over the first `stored` records; what is live continues with the same events.
+    fn drive(stored: usize) -> (Vec<Answer>, u32) {
+        let (records, [a, b, c]) = whole();
+        let mut cursor = ReplayCursor::new(records[..stored].to_vec())
+            .expect("a prefix of a journal is a journal");
+        let mut answers = Vec::new();
+        answers.push(cursor.answer(&a).expect("a matches"));
+        answers.push(cursor.answer(&b).expect("b matches"));
+        let mut events = 0;
+        if let Next::Event(_) = cursor.next_event().expect("an event or live") {
+            events += 1;
+        }
+        answers.push(cursor.answer(&c).expect("c matches"));
+        if let Next::Event(_) = cursor.next_event().expect("an event or live") {
+            events += 1;
+        }
+        cursor.finish(&finished()).expect("the end matches");
+        assert!(cursor.is_live());
+        (answers, events)
+    }
+
+    #[test]
+    fn every_prefix_replays_and_goes_on_live_from_where_it_ends() {
+        let (records, _) = whole();
+        for stored in 0..=records.len() {
+            let (answers, events) = drive(stored);
+            let recorded =
+                answers.iter().filter(|answer| matches!(answer, Answer::Recorded { .. })).count();
+            let commands_stored =
+                records[..stored].iter().filter(|r| matches!(r.body, RecordBody::Command { .. }));
+            assert_eq!(recorded, commands_stored.count(), "{stored} stored");
+            assert_eq!(
+                events as usize,
+                records[..stored].iter().filter(|r| r.body.is_event()).count()
+            );
+            let indexes = answers.iter().map(|answer| match answer {
+                Answer::Recorded { index, .. } | Answer::Live { index } => index.0,
+            });
+            assert_eq!(indexes.collect::<Vec<_>>(), [0, 1, 2]);
+        }
+    }
+
+    #[test]
+    fn a_run_without_an_outcome_is_told_apart() {
+        let (records, [a, b, _]) = whole();
+        let mut cursor = ReplayCursor::new(records[..4].to_vec()).expect("a journal");
+        assert_eq!(
+            cursor.answer(&a),
+            Ok(Answer::Recorded { index: CommandIndex(0), notified: true })
+        );
+        assert_eq!(
+            cursor.answer(&b),
+            Ok(Answer::Recorded { index: CommandIndex(1), notified: false })
+        );
+        let open: Vec<u32> = cursor.open_commands().map(|(index, _)| index.0).collect();
+        assert_eq!(open, [1]);
+    }
+
+    #[test]
+    fn logical_time_is_that_of_the_event_that_began_the_poll() {
+        let (records, [a, b, _]) = whole();
+        let mut cursor = ReplayCursor::new(records).expect("a journal");
+        assert_eq!(cursor.now(), Timestamp(10));
+        cursor.answer(&a).expect("matches");
+        cursor.answer(&b).expect("matches");
+        assert_eq!(cursor.now(), Timestamp(10));
+        cursor.next_event().expect("an event");
+        assert_eq!(cursor.now(), Timestamp(13));
+    }
+
+    #[test]
+    fn every_kind_of_difference_is_a_divergence_at_its_record() {
+        let (records, [a, b, c]) = whole();
+        let at_start = || ReplayCursor::new(records.clone()).expect("a journal");
+        // Another command than the recorded one.
+        assert_eq!(at_start().answer(&b).expect_err("b is not a").seq(), 1);
+        // A command less.
+        let mut cursor = at_start();
+        cursor.answer(&a).expect("matches");
+        assert_eq!(cursor.next_event().expect_err("b is missing").seq(), 2);
+        // A command more.
+        let mut cursor = at_start();
+        cursor.answer(&a).expect("matches");
+        cursor.answer(&b).expect("matches");
+        assert_eq!(cursor.answer(&c).expect_err("c comes later").seq(), 3);
+        // An early end, and an end that does not come.
+        assert_eq!(at_start().finish(&finished()).expect_err("a is missing").seq(), 1);
+        let mut cursor = at_start();
+        cursor.answer(&a).expect("matches");
+        cursor.answer(&b).expect("matches");
+        cursor.next_event().expect("told a");
+        cursor.answer(&c).expect("matches");
+        cursor.next_event().expect("told b");
+        assert_eq!(cursor.clone().next_event().expect_err("the end is missing").seq(), 6);
+        // Another end.
+        assert_eq!(cursor.finish(&Outcome::Own).expect_err("another end").seq(), 6);
+        assert_eq!(cursor.finish(&finished()), Ok(Ending::Recorded));
+        assert_eq!(cursor.next_event(), Ok(Next::Finished));
+    }
+
+    #[test]
+    fn records_that_are_no_journal_are_refused() {
+        let (records, _) = whole();
+        assert!(ReplayCursor::new(records[1..].to_vec()).is_err());
+        let mut twice = records[..4].to_vec();
+        twice.push(Record { seq: 4, ..twice[3].clone() });
+        assert_eq!(
+            ReplayCursor::new(twice).err(),
+            Some(AppendRefused::NothingToNotify(CommandIndex(0)))
+        );
+    }
+}
