@@ -1,5 +1,6 @@
 //! Segno, the host: durable functions as WebAssembly components, interrupted and replayed.
 
+pub mod api;
 pub mod build;
 pub mod demo;
 pub mod guest;

@@ -1,0 +1,224 @@
+//! Who may ask: the token, and the guard against pages that reach for a host on the visitor's own machine.
+//!
+//! A browser sends `Host` and `Origin` as the page sees the world. A page that had its own name point at 127.0.0.1
+//! (DNS rebinding) still sends its own name as `Host`; a page that asks for 127.0.0.1 openly sends its own `Origin`.
+
+use std::{
+    net::{IpAddr, SocketAddr},
+    sync::Arc,
+};
+
+use axum::{
+    extract::{Request, State},
+    http::{HeaderMap, header, uri::Authority},
+    middleware::Next,
+    response::Response,
+};
+use sha2::{Digest as _, Sha256};
+use subtle::ConstantTimeEq as _;
+
+use super::{Api, error::ApiError};
+
+/// What is said to whoever lets a host listen where others can reach it without a token.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum AccessError {
+    /// Anybody could use it.
+    #[error(
+        "{0} can be reached from other machines: give a token with `--token` or SEGNO_TOKEN, or let anybody in with `--insecure`"
+    )]
+    Open(SocketAddr),
+    /// A token that could be guessed, or not be sent.
+    #[error("the token is no token: {0}")]
+    Token(&'static str),
+}
+
+/// Who may ask. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Access {
+    /// The token's hash, so that a comparison tells nothing of its length either.
+    token: Option<[u8; 32]>,
+    listens_on: IpAddr,
+    names: Arc<[String]>,
+}
+
+impl Access {
+    /// For a host that listens on `address`. `names` are host names under which it is reached besides.
+    ///
+    /// # Errors
+    /// [`AccessError`] if anybody could use it who is not meant to.
+    pub fn new(
+        address: SocketAddr,
+        token: Option<&str>,
+        insecure: bool,
+        names: Vec<String>,
+    ) -> Result<Self, AccessError> {
+        if token.is_none() && !insecure && !address.ip().is_loopback() {
+            return Err(AccessError::Open(address));
+        }
+        if let Some(token) = token {
+            if token.is_empty() {
+                return Err(AccessError::Token("it is empty"));
+            }
+            if !token.bytes().all(|byte| byte.is_ascii_graphic()) {
+                return Err(AccessError::Token("it may hold visible ASCII characters only"));
+            }
+        }
+        let names = names.into_iter().map(|name| name.to_ascii_lowercase()).collect();
+        let token = token.map(|token| Sha256::digest(token).into());
+        Ok(Self { token, listens_on: address.ip(), names })
+    }
+
+    /// Whether a token is asked for.
+    pub fn needs_token(&self) -> bool {
+        self.token.is_some()
+    }
+
+    fn check_host(&self, authority: &str) -> Result<(), ApiError> {
+        let foreign = || ApiError::ForeignHost(authority.to_owned());
+        let parsed: Authority = authority.parse().map_err(|_| foreign())?;
+        if authority.contains('@') {
+            return Err(foreign());
+        }
+        let host = parsed.host().trim_matches(['[', ']']).to_ascii_lowercase();
+        let is_ours = match host.parse::<IpAddr>() {
+            // A page cannot make its own name look like an address, so any address is ours where all are listened on.
+            Ok(address) => {
+                address.is_loopback()
+                    || address == self.listens_on
+                    || self.listens_on.is_unspecified()
+            }
+            Err(_) => host == "localhost" || self.names.contains(&host),
+        };
+        if is_ours { Ok(()) } else { Err(foreign()) }
+    }
+
+    fn check_origin(&self, origin: &str, host: &str) -> Result<(), ApiError> {
+        let foreign = || ApiError::ForeignOrigin(origin.to_owned());
+        let authority = origin
+            .strip_prefix("http://")
+            .or_else(|| origin.strip_prefix("https://"))
+            .ok_or_else(foreign)?;
+        if authority.eq_ignore_ascii_case(host) { Ok(()) } else { Err(foreign()) }
+    }
+
+    fn check_token(&self, headers: &HeaderMap) -> Result<(), ApiError> {
+        let Some(expected) = &self.token else {
+            return Ok(());
+        };
+        let given = headers
+            .get(header::AUTHORIZATION)
+            .ok_or(ApiError::Unauthorized("this host asks for a token"))?;
+        let given = bearer(given.as_bytes())
+            .ok_or(ApiError::Unauthorized("the Authorization header holds no bearer token"))?;
+        let given: [u8; 32] = Sha256::digest(given).into();
+        if bool::from(given.ct_eq(expected)) {
+            return Ok(());
+        }
+        Err(ApiError::Unauthorized("the token is not the one this host was started with"))
+    }
+}
+
+fn bearer(header: &[u8]) -> Option<&[u8]> {
+    let (scheme, token) = header.split_at_checked(7)?;
+    scheme.eq_ignore_ascii_case(b"bearer ").then(|| token.trim_ascii())
+}
+
+/// The one value of a header; more than one is as bad as none.
+fn only<'a>(headers: &'a HeaderMap, name: &header::HeaderName) -> Result<Option<&'a str>, ()> {
+    let mut values = headers.get_all(name).iter();
+    let first = values.next();
+    if values.next().is_some() {
+        return Err(());
+    }
+    first.map(|value| value.to_str().map_err(|_| ())).transpose()
+}
+
+/// Lets through who may ask. Liveness and readiness need no token.
+pub async fn guard(
+    State(api): State<Api>,
+    request: Request,
+    next: Next,
+) -> Result<Response, ApiError> {
+    let access = &api.access;
+    let headers = request.headers();
+    let unreadable = |()| ApiError::ForeignHost("(none, or several)".to_owned());
+    let host = only(headers, &header::HOST).map_err(unreadable)?.ok_or(()).map_err(unreadable)?;
+    access.check_host(host)?;
+    if let Some(authority) = request.uri().authority() {
+        access.check_host(authority.as_str())?;
+    }
+    let origin = only(headers, &header::ORIGIN)
+        .map_err(|()| ApiError::ForeignOrigin("(several)".to_owned()))?;
+    if let Some(origin) = origin {
+        access.check_origin(origin, host)?;
+    }
+    if !matches!(request.uri().path(), "/health" | "/ready") {
+        access.check_token(headers)?;
+    }
+    Ok(next.run(request).await)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn on(address: &str, names: &[&str]) -> Access {
+        let names = names.iter().map(|&name| name.to_owned()).collect();
+        Access::new(address.parse().expect("an address"), None, true, names)
+            .expect("it is insecure")
+    }
+
+    #[test]
+    fn another_address_than_loopback_needs_a_token() {
+        let open: SocketAddr = "0.0.0.0:7766".parse().expect("an address");
+        let refused = Access::new(open, None, false, vec![]).expect_err("anybody could use it");
+        assert_eq!(refused, AccessError::Open(open));
+        assert!(Access::new(open, Some("secret"), false, vec![]).is_ok());
+        assert!(Access::new(open, None, true, vec![]).is_ok());
+        assert!(Access::new("[::1]:1".parse().expect("an address"), None, false, vec![]).is_ok());
+        assert!(Access::new(open, Some(""), false, vec![]).is_err());
+        assert!(Access::new(open, Some("two words"), false, vec![]).is_err());
+    }
+
+    #[test]
+    fn hosts_are_told_apart() {
+        let loopback = on("127.0.0.1:7766", &["segno.internal"]);
+        for ours in [
+            "127.0.0.1:7766",
+            "localhost",
+            "LOCALHOST:9",
+            "[::1]:7766",
+            "127.8.8.8",
+            "segno.INTERNAL:1",
+        ] {
+            assert!(loopback.check_host(ours).is_ok(), "{ours}");
+        }
+        for foreign in [
+            "evil.example",
+            "localhost.evil.example",
+            "127.0.0.1.evil.example:7766",
+            "10.0.0.1",
+            "localhost@evil.example",
+            "evil.example@localhost",
+            "",
+        ] {
+            assert!(loopback.check_host(foreign).is_err(), "{foreign}");
+        }
+        assert!(on("10.0.0.1:1", &[]).check_host("10.0.0.1:1").is_ok());
+        assert!(on("10.0.0.1:1", &[]).check_host("10.0.0.2:1").is_err());
+        assert!(on("0.0.0.0:1", &[]).check_host("10.0.0.2:1").is_ok());
+        assert!(on("0.0.0.0:1", &[]).check_host("evil.example").is_err());
+    }
+
+    #[test]
+    fn only_the_own_origin_is_ours() {
+        let access = on("127.0.0.1:7766", &[]);
+        let check = |origin| access.check_origin(origin, "localhost:7766").is_ok();
+        assert!(check("http://localhost:7766"));
+        for foreign in
+            ["null", "http://localhost:3000", "http://evil.example", "file://", "localhost:7766"]
+        {
+            assert!(!check(foreign), "{foreign}");
+        }
+    }
+}

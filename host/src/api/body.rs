@@ -1,0 +1,136 @@
+//! Reading what clients send: bounded in size and time, and with an answer that says what was wrong.
+
+use axum::{
+    extract::{FromRequest, FromRequestParts, Request},
+    http::{HeaderMap, header, request::Parts},
+};
+use futures::StreamExt as _;
+use segno_core::time::Millis;
+use serde::de::DeserializeOwned;
+
+use crate::runtime::Surroundings;
+
+use super::{Api, error::ApiError};
+
+/// Nothing may be silent for longer while it sends.
+const SILENCE: Millis = Millis(10_000);
+/// However steadily it comes, a body must be complete within this time.
+const WHOLE: Millis = Millis(300_000);
+/// After a refusal for its size, the rest of a body is read for so long, so that the client gets to read the answer.
+const DRAIN: Millis = Millis(2_000);
+/// The largest JSON body.
+const JSON_LIMIT: usize = 4 * 1024 * 1024;
+
+/// A JSON body. None at all reads as `{}`.
+pub struct Body<T>(pub T);
+
+impl<T: DeserializeOwned> FromRequest<Api> for Body<T> {
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, api: &Api) -> Result<Self, ApiError> {
+        let (parts, body) = request.into_parts();
+        let bytes = read(
+            &api.host.surroundings,
+            &parts.headers,
+            body,
+            JSON_LIMIT,
+            "the limit of JSON bodies",
+        )
+        .await?;
+        if bytes.is_empty() {
+            return parse(b"{}").map(Self);
+        }
+        check_type(&parts.headers, "application/json")?;
+        parse(&bytes).map(Self)
+    }
+}
+
+/// A query.
+pub struct Query<T>(pub T);
+
+impl<T: DeserializeOwned> FromRequestParts<Api> for Query<T> {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, _api: &Api) -> Result<Self, ApiError> {
+        axum::extract::Query::try_from_uri(&parts.uri)
+            .map(|axum::extract::Query(query)| Self(query))
+            .map_err(|rejection| ApiError::BadQuery(rejection.body_text()))
+    }
+}
+
+/// The one variable segment of a path, decoded: it may contain slashes that were written `%2F`.
+pub struct Segment(pub String);
+
+impl FromRequestParts<Api> for Segment {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, api: &Api) -> Result<Self, ApiError> {
+        axum::extract::Path::<String>::from_request_parts(parts, api)
+            .await
+            .map(|axum::extract::Path(segment)| Self(segment))
+            .map_err(|rejection| ApiError::BadPath(rejection.body_text()))
+    }
+}
+
+fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError> {
+    serde_json::from_slice(bytes).map_err(|error| ApiError::BadJson {
+        reason: error.to_string(),
+        line: error.line(),
+        column: error.column(),
+    })
+}
+
+/// Refuses a body that says to be something else than `wanted`.
+pub fn check_type(headers: &HeaderMap, wanted: &'static str) -> Result<(), ApiError> {
+    let given = headers
+        .get(header::CONTENT_TYPE)
+        .map_or("missing", |given| given.to_str().unwrap_or("unreadable"));
+    let essence = given.split(';').next().unwrap_or_default().trim();
+    if essence.eq_ignore_ascii_case(wanted) {
+        return Ok(());
+    }
+    Err(ApiError::WrongContentType { given: given.to_owned(), wanted })
+}
+
+/// Reads a body of at most `limit` bytes; `setting` says what sets the limit.
+pub async fn read(
+    surroundings: &Surroundings,
+    headers: &HeaderMap,
+    body: axum::body::Body,
+    limit: usize,
+    setting: &'static str,
+) -> Result<Vec<u8>, ApiError> {
+    let too_large = ApiError::TooLarge { limit: limit as u64, setting };
+    let announced = headers
+        .get(header::CONTENT_LENGTH)
+        .and_then(|length| length.to_str().ok()?.parse::<u64>().ok())
+        .unwrap_or(0);
+    let mut pieces = body.into_data_stream();
+    if announced > limit as u64 {
+        surroundings.within(DRAIN, async { while let Some(Ok(_)) = pieces.next().await {} }).await;
+        return Err(too_large);
+    }
+    let too_slow = || ApiError::TooSlow { seconds: SILENCE.0 / 1000 };
+    let whole = async {
+        let mut bytes = Vec::with_capacity(usize::try_from(announced).unwrap_or(0));
+        while let Some(piece) =
+            surroundings.within(SILENCE, pieces.next()).await.ok_or_else(too_slow)?
+        {
+            let piece = piece.map_err(|error| ApiError::BrokenBody(error.to_string()))?;
+            if bytes.len() + piece.len() > limit {
+                return Ok::<_, ApiError>(None);
+            }
+            bytes.extend_from_slice(&piece);
+        }
+        Ok(Some(bytes))
+    };
+    match surroundings.within(WHOLE, whole).await.ok_or_else(too_slow)?? {
+        Some(bytes) => Ok(bytes),
+        None => {
+            surroundings
+                .within(DRAIN, async { while let Some(Ok(_)) = pieces.next().await {} })
+                .await;
+            Err(too_large)
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! Doing something to a running invocation.
+
+use axum::{Json, extract::State};
+use segno_core::{
+    command::Command,
+    id::PromiseId,
+    reply::{Conflict, Refusal, Reply},
+    value::Text,
+};
+
+use super::{
+    Api, ApiError,
+    body::{Body, Segment},
+    model::{Accepted, SendSignal, SignalAccepted},
+    openapi::Refusals,
+    state::{promise_id, refused, unexpected},
+    values::stored,
+    wait::outcome,
+};
+
+/// A body that says nothing.
+#[derive(Debug, Default, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Nothing {}
+
+/// Asks an invocation to end. It is told, and may clean up.
+#[utoipa::path(
+    post, path = "/v1/invocations/{id}/cancel", tag = "invocations",
+    params(("id" = String, Path, description = "The invocation; a slash is written %2F")),
+    responses((status = 200, body = Accepted), Refusals),
+)]
+pub async fn cancel(
+    State(api): State<Api>,
+    Segment(id): Segment,
+    Body(Nothing {}): Body<Nothing>,
+) -> Result<Json<Accepted>, ApiError> {
+    let id = promise_id(id)?;
+    let before = outcome(&api.invocation(&id).await?)?;
+    act(&api, &id, Command::Cancel { invocation: id.clone() }).await?;
+    Ok(Json(Accepted { id: id.to_string(), changed: !before.state.is_settled() }))
+}
+
+/// Ends an invocation at once. It is not told.
+#[utoipa::path(
+    post, path = "/v1/invocations/{id}/kill", tag = "invocations",
+    params(("id" = String, Path, description = "The invocation; a slash is written %2F")),
+    responses((status = 200, body = Accepted), Refusals),
+)]
+pub async fn kill(
+    State(api): State<Api>,
+    Segment(id): Segment,
+    Body(Nothing {}): Body<Nothing>,
+) -> Result<Json<Accepted>, ApiError> {
+    let id = promise_id(id)?;
+    api.invocation(&id).await?;
+    let changed = match act(&api, &id, Command::Kill { invocation: id.clone() }).await? {
+        Reply::Promise { changed, .. } => changed,
+        _ => true,
+    };
+    Ok(Json(Accepted { id: id.to_string(), changed }))
+}
+
+/// Sets a halted invocation going again.
+#[utoipa::path(
+    post, path = "/v1/invocations/{id}/continue", tag = "invocations",
+    params(("id" = String, Path, description = "The invocation; a slash is written %2F")),
+    responses((status = 200, body = Accepted), Refusals),
+)]
+pub async fn proceed(
+    State(api): State<Api>,
+    Segment(id): Segment,
+    Body(Nothing {}): Body<Nothing>,
+) -> Result<Json<Accepted>, ApiError> {
+    let id = promise_id(id)?;
+    act(&api, &id, Command::TaskContinue { id: id.clone() }).await?;
+    Ok(Json(Accepted { id: id.to_string(), changed: true }))
+}
+
+/// Sends a signal to an invocation.
+#[utoipa::path(
+    post, path = "/v1/invocations/{id}/signals", tag = "invocations",
+    params(("id" = String, Path, description = "The invocation; a slash is written %2F")),
+    request_body = SendSignal,
+    responses((status = 200, body = SignalAccepted), Refusals),
+)]
+pub async fn signal(
+    State(api): State<Api>,
+    Segment(id): Segment,
+    Body(signal): Body<SendSignal>,
+) -> Result<Json<SignalAccepted>, ApiError> {
+    let id = promise_id(id)?;
+    if signal.name.is_empty() {
+        return Err(ApiError::BadField { field: "name", reason: "is empty".to_owned() });
+    }
+    api.invocation(&id).await?;
+    // Without a key, sending the command again after an unknown outcome would send two signals.
+    let key =
+        signal.key.unwrap_or_else(|| format!("api:{:016x}", api.host.surroundings.runtime.nonce()));
+    let command = Command::Signal {
+        invocation: id.clone(),
+        name: Text::from(signal.name),
+        payload: stored(&signal.payload),
+        key: Some(Text::from(key)),
+    };
+    match act(&api, &id, command).await? {
+        Reply::Signalled { n } => Ok(Json(SignalAccepted { id: id.to_string(), signal: n })),
+        other => Err(unexpected(&other)),
+    }
+}
+
+async fn act(api: &Api, id: &PromiseId, command: Command) -> Result<Reply, ApiError> {
+    match api.execute(command).await? {
+        Reply::Refused(Refusal::Conflict(Conflict::PromiseSettled(_))) => {
+            let state = outcome(&api.invocation(id).await?)?.state;
+            Err(ApiError::Settled { id: id.to_string(), state: state.as_str() })
+        }
+        Reply::Refused(refusal) => Err(refused(id, refusal)),
+        reply => Ok(reply),
+    }
+}

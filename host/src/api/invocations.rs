@@ -1,0 +1,147 @@
+//! Looking at invocations.
+
+use axum::{Json, extract::State};
+use segno_core::{command::Command, reply::Reply, tags};
+
+use crate::store::InvocationFilter;
+
+use super::{
+    Api, ApiError,
+    body::{Query, Segment},
+    model::{Invocation, InvocationPage, InvocationQuery, InvocationState},
+    openapi::Refusals,
+    state::{promise_id, refused, unexpected},
+    values::input_of,
+    view,
+};
+
+/// Lines of a page, where nothing else is asked for.
+const PAGE: u32 = 100;
+/// And at most.
+const LARGEST_PAGE: u32 = 1000;
+/// Waits and children that are shown with an invocation.
+const SHOWN: usize = 100;
+
+/// Lists invocations, newest first.
+#[utoipa::path(
+    get, path = "/v1/invocations", tag = "invocations", params(InvocationQuery),
+    responses((status = 200, body = InvocationPage), Refusals),
+)]
+pub async fn list(
+    State(api): State<Api>,
+    Query(query): Query<InvocationQuery>,
+) -> Result<Json<InvocationPage>, ApiError> {
+    let page = api.host.store.list(&filter(query)?).await?;
+    Ok(Json(InvocationPage {
+        items: page.items.iter().map(view::summary).collect(),
+        next: page.next.map(|cursor| cursor.to_string()),
+    }))
+}
+
+fn filter(query: InvocationQuery) -> Result<InvocationFilter, ApiError> {
+    let bad = |field, reason: &str| ApiError::BadField { field, reason: reason.to_owned() };
+    if let Some(state) = &query.state
+        && InvocationState::parse(state).is_none()
+    {
+        let known = InvocationState::ALL.map(InvocationState::as_str).join(", ");
+        return Err(bad("state", &format!("is not a state: `{state}`; there are {known}")));
+    }
+    let label = match &query.label {
+        Some(label) => Some(
+            label
+                .split_once('=')
+                .map(|(name, value)| (name.to_owned(), value.to_owned()))
+                .ok_or_else(|| bad("label", "is not of the form name=value"))?,
+        ),
+        None => None,
+    };
+    let after = query
+        .after
+        .map(|cursor| {
+            cursor.parse().map_err(|_| bad("after", "is not a cursor from an earlier page"))
+        })
+        .transpose()?;
+    let limit = query.limit.unwrap_or(PAGE);
+    if !(1..=LARGEST_PAGE).contains(&limit) {
+        return Err(bad("limit", &format!("is not between 1 and {LARGEST_PAGE}")));
+    }
+    Ok(InvocationFilter {
+        module: query.module,
+        function: query.function,
+        state: query.state,
+        prefix: query.prefix,
+        label,
+        parent: query.parent.map(promise_id).transpose()?,
+        roots: query.roots.unwrap_or(false),
+        after,
+        limit,
+    })
+}
+
+/// Everything that is known of an invocation, without its journal.
+#[utoipa::path(
+    get, path = "/v1/invocations/{id}", tag = "invocations",
+    params(("id" = String, Path, description = "The invocation; a slash is written %2F")),
+    responses((status = 200, body = Invocation), Refusals),
+)]
+pub async fn describe(
+    State(api): State<Api>,
+    Segment(id): Segment,
+) -> Result<Json<Invocation>, ApiError> {
+    let id = promise_id(id)?;
+    let found = match api.execute(Command::TaskGet { id: id.clone() }).await? {
+        Reply::Task(found) => *found,
+        Reply::Refused(refusal) => return Err(refused(&id, refusal)),
+        other => return Err(unexpected(&other)),
+    };
+    let store = &api.host.store;
+    let waits = store.waits(&id).await?;
+    let shown = waits.awaits.get(..SHOWN).unwrap_or(&waits.awaits);
+    let awaited = store.promises(shown).await?;
+    let of_this = InvocationFilter {
+        parent: Some(id.clone()),
+        limit: u32::try_from(SHOWN).unwrap_or(PAGE),
+        ..InvocationFilter::default()
+    };
+    let children = store.list(&of_this).await?;
+    let (promise, task) = (&found.promise, &found.task);
+    let birth = &promise.birth;
+    let target = promise.target().unwrap_or_default();
+    let outcome = view::outcome(promise, task);
+    Ok(Json(Invocation {
+        id: outcome.id,
+        module: task.module.map(|digest| digest.to_string()),
+        function: target.rsplit(['/', ':']).next().unwrap_or_default().to_owned(),
+        state: outcome.state,
+        attempt: task.attempt,
+        version: task.version.0,
+        cancel: view::cancel(task.cancel),
+        signals: task.signals,
+        lease: view::lease(task),
+        retry_at_ms: match task.state {
+            segno_core::promise::TaskState::Pending { retry_at, .. } => Some(retry_at.0),
+            _ => None,
+        },
+        note: outcome.note,
+        waits: awaited
+            .iter()
+            .flatten()
+            .filter(|row| row.promise.is_pending())
+            .map(|row| view::wait(&id, &row.promise))
+            .collect(),
+        waits_count: u32::try_from(waits.awaits.len()).unwrap_or(u32::MAX),
+        awaited_by: waits.awaited_by.iter().map(ToString::to_string).collect(),
+        parent: birth.tags.get(tags::PARENT).cloned(),
+        children: children.items.iter().map(view::summary).collect(),
+        labels: view::labels(&birth.tags),
+        journal_len: found.head.len,
+        created_at_ms: outcome.created_at_ms,
+        start_at_ms: tags::delay(&birth.tags).map(|at| at.0),
+        timeout_at_ms: view::deadline(birth.timeout_at),
+        settled_at_ms: outcome.settled_at_ms,
+        input: input_of(&birth.param),
+        output: outcome.output,
+        failure: outcome.failure,
+        target: outcome.target,
+    }))
+}

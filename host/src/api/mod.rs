@@ -1,0 +1,34 @@
+//! The native HTTP API: JSON under `/v1`, errors as problem documents, and the document that describes it all.
+//!
+//! Handlers read the store and send it commands; they decide nothing. What goes over the wire is in [`model`].
+
+pub mod model;
+
+mod access;
+mod body;
+mod error;
+mod openapi;
+mod routes;
+mod server;
+mod state;
+
+mod catalog;
+mod control;
+mod health;
+mod intake;
+mod invocations;
+mod journal;
+mod modules;
+mod promises;
+mod start;
+mod values;
+mod view;
+mod wait;
+
+pub use access::{Access, AccessError};
+pub use error::{ApiError, Misfit};
+pub use intake::{Intake, Rejected};
+pub use openapi::document;
+pub use routes::router;
+pub use server::serve;
+pub use state::Api;

@@ -1,0 +1,32 @@
+//! What goes over the wire, as types: the API answers with them, the client and the command line read them.
+//!
+//! Instants are milliseconds since the Unix epoch and end in `_at_ms`; lengths end in `_ms`. Absent optional fields are
+//! left out.
+
+mod health;
+mod invocation;
+mod journal;
+mod log;
+mod module;
+mod problem;
+mod promise;
+mod query;
+mod replay;
+mod start;
+
+pub use health::{Health, Readiness};
+pub use invocation::{
+    CancelProgress, Invocation, InvocationOutcome, InvocationPage, InvocationState,
+    InvocationSummary, Lease, Note, Wait, WaitKind,
+};
+pub use journal::{JournalPage, JournalRecord, OutcomeView, RecordKind};
+pub use log::{LogLevel, LogLine, LogPage};
+pub use module::{
+    Deployed, Export, Function, FunctionKind, Import, ImportStatus, Module, ModuleDescription,
+    ModuleList, Retry,
+};
+pub use problem::Problem;
+pub use promise::{FailureView, PromiseState, PromiseView, RejectPromise, ResolvePromise};
+pub use query::{DeployQuery, InvocationQuery, RangeQuery, WaitQuery};
+pub use replay::{DivergenceView, FieldDifference, Replay, ReplayRequest, ReplayVerdict};
+pub use start::{Accepted, SendSignal, SignalAccepted, StartInvocation, Started};

@@ -1,0 +1,58 @@
+//! The queries of the listing routes.
+
+use serde::{Deserialize, Serialize};
+use utoipa::IntoParams;
+
+/// Which invocations to list.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, IntoParams)]
+#[serde(default, deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct InvocationQuery {
+    /// Only those called through this alias.
+    pub module: Option<String>,
+    /// Only those of this function.
+    pub function: Option<String>,
+    /// Only those in this state.
+    pub state: Option<String>,
+    /// Only ids that begin so.
+    pub prefix: Option<String>,
+    /// Only those with this label, as `name=value`.
+    pub label: Option<String>,
+    /// Only those that this invocation called.
+    pub parent: Option<String>,
+    /// Only those that no other invocation called.
+    pub roots: Option<bool>,
+    /// The `next` of the page before.
+    pub after: Option<String>,
+    /// At most so many lines, 1 to 1000; 100 if left out.
+    pub limit: Option<u32>,
+}
+
+/// A part of a journal or a log.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, IntoParams)]
+#[serde(default, deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct RangeQuery {
+    /// The first one; 0 if left out.
+    pub from: Option<u32>,
+    /// At most so many, 1 to 10000; 1000 if left out.
+    pub limit: Option<u32>,
+}
+
+/// How long to wait.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, IntoParams)]
+#[serde(default, deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct WaitQuery {
+    /// At most so long; 30 s if left out, and never more than 5 minutes.
+    pub timeout_ms: Option<u64>,
+}
+
+/// What an upload is to be called.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, IntoParams)]
+#[serde(default, deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct DeployQuery {
+    /// The name that stands for the module from now on; none if left out.
+    pub alias: Option<String>,
+}

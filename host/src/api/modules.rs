@@ -1,0 +1,154 @@
+//! Modules: uploading, listing, describing.
+
+use std::sync::Arc;
+
+use axum::{
+    Json,
+    extract::{Request, State},
+    http::{StatusCode, header},
+    response::IntoResponse,
+};
+use segno_core::{command::Command, id::Digest, reply::Reply, value::Text};
+
+use super::{
+    Api, ApiError,
+    body::{Query, Segment, check_type, read},
+    model::{DeployQuery, Deployed, Module, ModuleList},
+    openapi::Refusals,
+    state::unexpected,
+};
+
+const WASM: &str = "application/wasm";
+
+/// Uploads a component, checks it, and lets an alias stand for it. Executions that began on the module for which the
+/// alias stood before finish on that one.
+#[utoipa::path(
+    post, path = "/v1/modules", tag = "modules", params(DeployQuery),
+    request_body(content = Vec<u8>, content_type = "application/wasm", description = "The component"),
+    responses(
+        (status = 200, body = Deployed, description = "These bytes were stored already"),
+        (status = 201, body = Deployed, description = "New"),
+        Refusals,
+    ),
+)]
+pub async fn deploy(
+    State(api): State<Api>,
+    Query(query): Query<DeployQuery>,
+    request: Request,
+) -> Result<(StatusCode, Json<Deployed>), ApiError> {
+    if let Some(alias) = &query.alias {
+        check_alias(alias)?;
+    }
+    let (parts, body) = request.into_parts();
+    check_type(&parts.headers, WASM)?;
+    let setting = "`limits.component_bytes`";
+    let surroundings = &api.host.surroundings;
+    let bytes = read(surroundings, &parts.headers, body, api.component_limit, setting).await?;
+    let component: Arc<[u8]> = bytes.into();
+    let digest = Digest::of(&component);
+    let description =
+        api.intake.inspect(component.clone()).await.map_err(|rejected| ApiError::BadModule {
+            code: rejected.code,
+            reason: rejected.message,
+            report: rejected.report,
+        })?;
+    let before = api.modules().await?;
+    let created = !before.0.iter().any(|entry| entry.digest == digest);
+    let replaces = query.alias.as_ref().and_then(|alias| {
+        let of_alias = |entry: &&super::catalog::Entry| entry.module.aliases.contains(alias);
+        before.0.iter().find(of_alias).filter(|entry| entry.digest != digest)
+    });
+    let replaces = replaces.map(|entry| entry.module.digest.clone());
+    let description = serde_json::to_string(&description)
+        .map_err(|error| ApiError::Internal(error.to_string()))?;
+    let now = surroundings.clock.now();
+    api.host.store.put_component(digest, component, description, now).await?;
+    if let Some(alias) = &query.alias {
+        let command = Command::Deploy { alias: Text::from(alias.as_str()), module: digest };
+        match api.execute(command).await? {
+            Reply::Refused(refusal) => return Err(ApiError::Internal(refusal.to_string())),
+            Reply::Done => {}
+            other => return Err(unexpected(&other)),
+        }
+    }
+    let module = one(&api, &digest.to_string()).await?;
+    let status = if created { StatusCode::CREATED } else { StatusCode::OK };
+    Ok((status, Json(Deployed { module, created, alias: query.alias, replaces })))
+}
+
+/// Lists the modules that are stored, newest first.
+#[utoipa::path(get, path = "/v1/modules", tag = "modules", responses((status = 200, body = ModuleList), Refusals))]
+pub async fn list(State(api): State<Api>) -> Result<Json<ModuleList>, ApiError> {
+    let modules = api.modules().await?;
+    let modules = modules.0.iter().map(|entry| entry.module.clone()).collect();
+    Ok(Json(ModuleList { modules }))
+}
+
+/// Describes one module.
+#[utoipa::path(
+    get, path = "/v1/modules/{module}", tag = "modules",
+    params(("module" = String, Path, description = "An alias, a digest, or at least 8 digits of one")),
+    responses((status = 200, body = Module), Refusals),
+)]
+pub async fn describe(
+    State(api): State<Api>,
+    Segment(name): Segment,
+) -> Result<Json<Module>, ApiError> {
+    one(&api, &name).await.map(Json)
+}
+
+/// The component of a module, as it was uploaded.
+#[utoipa::path(
+    get, path = "/v1/modules/{module}/component", tag = "modules",
+    params(("module" = String, Path, description = "An alias, a digest, or at least 8 digits of one")),
+    responses((status = 200, body = Vec<u8>, content_type = "application/wasm"), Refusals),
+)]
+pub async fn component(
+    State(api): State<Api>,
+    Segment(name): Segment,
+) -> Result<impl IntoResponse, ApiError> {
+    let module = one(&api, &name).await?;
+    let digest: Digest = module
+        .digest
+        .parse()
+        .map_err(|_| ApiError::Internal("a stored digest is malformed".to_owned()))?;
+    let component = api.host.store.component(digest).await?.ok_or_else(|| {
+        ApiError::Internal(format!("module {digest} is listed, and its component is gone"))
+    })?;
+    Ok(([(header::CONTENT_TYPE, WASM)], component.to_vec()))
+}
+
+async fn one(api: &Api, name: &str) -> Result<Module, ApiError> {
+    let modules = api.modules().await?;
+    let found = modules.find(name).map(|entry| entry.module.clone());
+    found.ok_or_else(|| ApiError::UnknownModule { name: name.to_owned(), known: modules.aliases() })
+}
+
+fn check_alias(alias: &str) -> Result<(), ApiError> {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
+    let reason = if alias.is_empty() || alias.len() > 64 {
+        "has not between 1 and 64 characters"
+    } else if !alias.bytes().all(is_plain) || !alias.as_bytes()[0].is_ascii_alphanumeric() {
+        "may hold letters, digits, `-`, `_` and `.` only, and begins with a letter or digit"
+    } else if alias.len() == 64 && alias.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        "looks like a digest"
+    } else {
+        return Ok(());
+    };
+    Err(ApiError::BadField { field: "alias", reason: reason.to_owned() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn aliases_can_stand_in_a_target() {
+        for fine in ["shop", "shop-v2", "a", "1.0_x"] {
+            assert!(check_alias(fine).is_ok(), "{fine}");
+        }
+        for wrong in ["", "-x", "a/b", "a b", "sha256:1", &"a".repeat(65), &"ab".repeat(32), "é"] {
+            assert!(check_alias(wrong).is_err(), "{wrong}");
+        }
+    }
+}

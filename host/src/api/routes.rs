@@ -1,0 +1,56 @@
+//! Which path leads where.
+
+use axum::{
+    Router,
+    extract::{DefaultBodyLimit, Request},
+    middleware,
+    routing::{get, post},
+};
+
+use super::{
+    Api, access, control, error::ApiError, health, invocations, journal, modules, openapi,
+    promises, start, wait,
+};
+
+/// The API as a service.
+pub fn router(api: Api) -> Router {
+    let v1 = Router::new()
+        .route("/modules", get(modules::list).post(modules::deploy))
+        .route("/modules/{module}", get(modules::describe))
+        .route("/modules/{module}/component", get(modules::component))
+        .route("/invocations", get(invocations::list).post(start::start))
+        .route("/invocations/{id}", get(invocations::describe))
+        .route("/invocations/{id}/wait", get(wait::wait))
+        .route("/invocations/{id}/journal", get(journal::journal))
+        .route("/invocations/{id}/logs", get(journal::logs))
+        .route("/invocations/{id}/cancel", post(control::cancel))
+        .route("/invocations/{id}/kill", post(control::kill))
+        .route("/invocations/{id}/continue", post(control::proceed))
+        .route("/invocations/{id}/signals", post(control::signal))
+        .route("/promises/{id}", get(promises::describe))
+        .route("/promises/{id}/resolve", post(promises::resolve))
+        .route("/promises/{id}/reject", post(promises::reject))
+        .route("/promises/{id}/cancel", post(promises::cancel));
+    Router::new()
+        .nest("/v1", v1)
+        .route("/health", get(health::health))
+        .route("/ready", get(health::ready))
+        .route("/openapi.json", get(openapi::serve))
+        .fallback(unknown)
+        .method_not_allowed_fallback(wrong_method)
+        // Bodies are bounded where they are read.
+        .layer(DefaultBodyLimit::disable())
+        .layer(middleware::from_fn_with_state(api.clone(), access::guard))
+        .with_state(api)
+}
+
+async fn unknown(request: Request) -> ApiError {
+    ApiError::UnknownRoute { path: request.uri().path().to_owned() }
+}
+
+async fn wrong_method(request: Request) -> ApiError {
+    ApiError::WrongMethod {
+        method: request.method().to_string(),
+        path: request.uri().path().to_owned(),
+    }
+}

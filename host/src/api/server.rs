@@ -1,0 +1,88 @@
+//! Connections: how many, how slow they may be, and how they end.
+
+use std::{future::Future, io, pin::pin, time::Duration};
+
+use hyper::server::conn::http1;
+use hyper_util::{
+    rt::{TokioIo, TokioTimer},
+    service::TowerToHyperService,
+};
+use segno_core::time::Millis;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+use tokio_util::task::TaskTracker;
+
+use super::{Api, router};
+
+/// Open connections; further ones wait to be accepted.
+const CONNECTIONS: usize = 4_096;
+/// A request's head must arrive within this time; also how long a connection may be idle.
+const HEAD: Duration = Duration::from_secs(60);
+/// At the end, requests get this long to finish.
+const GRACE: Millis = Millis(10_000);
+/// After a failed accept (out of files, say).
+const PAUSE: Millis = Millis(100);
+
+/// Answers on `listener` until `stop` ends and the requests that were being answered then are done.
+pub async fn serve(listener: TcpListener, api: Api, stop: impl Future<Output = ()>) {
+    let surroundings = api.host.surroundings.clone();
+    let room = std::sync::Arc::new(Semaphore::new(CONNECTIONS));
+    let open = TaskTracker::new();
+    let service = TowerToHyperService::new(router(api.clone()));
+    let mut stop = pin!(stop);
+    loop {
+        let accepted = tokio::select! {
+            biased;
+            () = &mut stop => break,
+            accepted = accept(&listener, &room) => accepted,
+        };
+        let (stream, permit) = match accepted {
+            Ok(accepted) => accepted,
+            Err(error) => {
+                tracing::warn!("a connection could not be accepted: {error}");
+                surroundings.runtime.sleep(PAUSE).await;
+                continue;
+            }
+        };
+        let connection = connection(stream, service.clone(), api.clone());
+        let tracked = open.track_future(async move {
+            connection.await;
+            drop(permit);
+        });
+        surroundings.runtime.spawn("connection", Box::pin(tracked));
+    }
+    drop(listener);
+    api.stopping.cancel();
+    open.close();
+    if surroundings.within(GRACE, open.wait()).await.is_none() {
+        tracing::warn!("{} connections were still busy when the host stopped", open.len());
+    }
+}
+
+async fn accept(
+    listener: &TcpListener,
+    room: &std::sync::Arc<Semaphore>,
+) -> io::Result<(TcpStream, tokio::sync::OwnedSemaphorePermit)> {
+    let permit = room.clone().acquire_owned().await.map_err(io::Error::other)?;
+    let (stream, _) = listener.accept().await?;
+    // Answers are small and complete: waiting for more to send only adds delay.
+    stream.set_nodelay(true)?;
+    Ok((stream, permit))
+}
+
+async fn connection(stream: TcpStream, service: TowerToHyperService<axum::Router>, api: Api) {
+    let mut builder = http1::Builder::new();
+    builder.timer(TokioTimer::new()).header_read_timeout(HEAD);
+    let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), service));
+    let ended = tokio::select! {
+        biased;
+        ended = &mut connection => ended,
+        () = api.stopping.cancelled() => {
+            connection.as_mut().graceful_shutdown();
+            connection.await
+        }
+    };
+    if let Err(error) = ended {
+        tracing::debug!("a connection ended: {error}");
+    }
+}

@@ -1,0 +1,228 @@
+//! Starting an invocation, once for each id.
+
+use axum::{Json, extract::State, http::StatusCode};
+use segno_core::{
+    command::Command,
+    id::{Digest, PromiseId},
+    promise::{NewPromise, Promise},
+    reply::Reply,
+    tags,
+    time::{Millis, Timestamp},
+    value::{Tags, Value as Stored},
+};
+use serde_json::Value;
+
+use crate::store::PromiseRow;
+
+use super::{
+    Api, ApiError,
+    body::Body,
+    model::{StartInvocation, Started},
+    openapi::Refusals,
+    state::{promise_id, refused, unexpected},
+    values::{input_of, param},
+    wait::{outcome, settled},
+};
+
+/// A function as a request names it.
+#[derive(Debug, PartialEq, Eq)]
+struct Target<'a> {
+    module: &'a str,
+    function: &'a str,
+}
+
+impl<'a> Target<'a> {
+    fn parse(target: &'a str) -> Result<Self, ApiError> {
+        let bad = |reason: &str| ApiError::BadTarget {
+            target: target.to_owned(),
+            reason: reason.to_owned(),
+        };
+        let path = target.strip_prefix("wasm://").unwrap_or(target);
+        if path.contains("://") {
+            return Err(bad("its scheme is not wasm"));
+        }
+        let (module, function) =
+            path.split_once('/').ok_or_else(|| bad("the module or the function is missing"))?;
+        if module.is_empty() {
+            return Err(bad("the module is missing"));
+        }
+        if function.is_empty() || function.contains(['/', ':', ' ', '?', '#']) {
+            return Err(bad("the function's name is malformed"));
+        }
+        Ok(Self { module, function })
+    }
+
+    /// As it is stored: digests are written out, so that they are not taken for aliases.
+    fn address(&self, digest: Digest, is_alias: bool) -> String {
+        let function = self.function;
+        match is_alias {
+            true => format!("wasm://{}/{function}", self.module),
+            false => format!("wasm://sha256:{digest}/{function}"),
+        }
+    }
+}
+
+/// Starts an invocation. The same id again answers the first execution, and says so if that one was started with
+/// something else.
+#[utoipa::path(
+    post, path = "/v1/invocations", tag = "invocations", request_body = StartInvocation,
+    responses(
+        (status = 200, body = Started, description = "An invocation with this id exists"),
+        (status = 201, body = Started, description = "Started"),
+        Refusals,
+    ),
+)]
+pub async fn start(
+    State(api): State<Api>,
+    Body(request): Body<StartInvocation>,
+) -> Result<(StatusCode, Json<Started>), ApiError> {
+    let target = Target::parse(&request.target)?;
+    let given = request.id.clone().map(promise_id).transpose()?;
+    if let Some(id) = &given
+        && let Some(row) = api.host.store.promise(id).await?
+    {
+        return exists(&api, &request, row).await;
+    }
+    let id = given.unwrap_or_else(|| {
+        let nonce = api.host.surroundings.runtime.nonce();
+        PromiseId::new(format!("{}-{nonce:016x}", target.function))
+    });
+    let new = prepare(&api, id.clone(), &target, &request).await?;
+    match api.execute(Command::PromiseCreate(new)).await? {
+        Reply::Promise { changed: true, .. } => {}
+        // Somebody else was faster with this id.
+        Reply::Promise { changed: false, .. } => {
+            let row = api.invocation(&id).await?;
+            return exists(&api, &request, row).await;
+        }
+        Reply::Refused(refusal) => return Err(refused(&id, refusal)),
+        other => return Err(unexpected(&other)),
+    }
+    let row = settled(&api, &id, request.wait_ms.unwrap_or(0)).await?;
+    let started = Started {
+        id: id.to_string(),
+        created: true,
+        differs: false,
+        warning: None,
+        invocation: outcome(&row)?,
+    };
+    Ok((StatusCode::CREATED, Json(started)))
+}
+
+/// The promise to make, after everything that can be said against it was said.
+async fn prepare(
+    api: &Api,
+    id: PromiseId,
+    target: &Target<'_>,
+    request: &StartInvocation,
+) -> Result<NewPromise, ApiError> {
+    let (digest, function) = api.resolve(target.module, target.function).await?;
+    let errors = api.misfits(digest, &function, &request.input);
+    if !errors.is_empty() {
+        return Err(ApiError::BadInput { target: request.target.clone(), errors });
+    }
+    let is_alias = !digest.to_string().starts_with(target.module.trim_start_matches("sha256:"));
+    let mut tags = Tags::new();
+    tags.insert(tags::TARGET.to_owned(), target.address(digest, is_alias));
+    for (name, value) in &request.labels {
+        if name.is_empty() {
+            let reason = "holds a label without a name".to_owned();
+            return Err(ApiError::BadField { field: "labels", reason });
+        }
+        tags.insert(format!("{}{name}", tags::LABEL_PREFIX), value.clone());
+    }
+    let now = api.host.surroundings.clock.now();
+    let mut begins = now;
+    if let Some(at) = request.start_at_ms {
+        if !(0..Timestamp::NEVER.0).contains(&at) {
+            let reason = "is not an instant in milliseconds since 1970".to_owned();
+            return Err(ApiError::BadField { field: "start_at_ms", reason });
+        }
+        tags.insert(tags::DELAY.to_owned(), at.to_string());
+        begins = begins.max(Timestamp(at));
+    }
+    // A wish counts from now; the function's own limit from when it may begin.
+    let timeout_at = match (request.timeout_ms, function.timeout_ms) {
+        (Some(length), _) => after(now, length),
+        (None, Some(length)) => after(begins, length),
+        (None, None) => Timestamp::NEVER,
+    };
+    Ok(NewPromise { id, param: param(target.function, &request.input), tags, timeout_at })
+}
+
+fn after(begins: Timestamp, length_ms: u64) -> Timestamp {
+    let length = Millis(i64::try_from(length_ms).unwrap_or(i64::MAX));
+    (begins + length).min(Timestamp::NEVER)
+}
+
+/// The answer where the id is taken: the first execution.
+async fn exists(
+    api: &Api,
+    request: &StartInvocation,
+    row: PromiseRow,
+) -> Result<(StatusCode, Json<Started>), ApiError> {
+    let id = row.promise.id().clone();
+    if row.task.is_none() {
+        return Err(ApiError::Refused {
+            status: StatusCode::CONFLICT,
+            code: "id-taken",
+            reason: format!("`{id}` is a promise and not an invocation; start it under another id"),
+        });
+    }
+    let differences = differences(request, &row.promise);
+    let warning = (!differences.is_empty()).then(|| {
+        format!(
+            "`{id}` was started with another {}: this is the first execution, and nothing was started",
+            differences.join(" and another ")
+        )
+    });
+    let row = match request.wait_ms {
+        Some(limit) if row.promise.is_pending() => settled(api, &id, limit).await?,
+        _ => row,
+    };
+    let started = Started {
+        id: id.to_string(),
+        created: false,
+        differs: warning.is_some(),
+        warning,
+        invocation: outcome(&row)?,
+    };
+    Ok((StatusCode::OK, Json(started)))
+}
+
+fn differences(request: &StartInvocation, promise: &Promise) -> Vec<&'static str> {
+    let mut differences = Vec::new();
+    let asked = request.target.strip_prefix("wasm://").unwrap_or(&request.target);
+    let stored = promise.target().unwrap_or_default();
+    if stored.strip_prefix("wasm://").unwrap_or(stored).trim_start_matches("sha256:")
+        != asked.trim_start_matches("sha256:")
+    {
+        differences.push("target");
+    }
+    if !same_input(&request.input, &promise.birth.param) {
+        differences.push("input");
+    }
+    differences
+}
+
+fn same_input(asked: &Value, stored: &Stored) -> bool {
+    input_of(stored) == *asked
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn targets_are_read_with_and_without_their_scheme() {
+        let order = Target { module: "shop", function: "order" };
+        assert_eq!(Target::parse("shop/order").ok(), Some(order));
+        assert!(Target::parse("wasm://shop/order").is_ok());
+        for wrong in
+            ["", "order", "shop/", "/order", "wasm:///order", "http://a/b", "shop/a/b", "a/b c"]
+        {
+            let refused = Target::parse(wrong).expect_err(wrong);
+            assert_eq!(refused.code(), "invalid-target", "{wrong}");
+        }
+    }
+}

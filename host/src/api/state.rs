@@ -1,0 +1,127 @@
+//! What the handlers share.
+
+use std::sync::Arc;
+
+use segno_core::{
+    command::Command,
+    id::PromiseId,
+    reply::{Conflict, Refusal, Reply},
+};
+use tokio_util::sync::CancellationToken;
+
+use axum::http::StatusCode;
+
+use crate::{
+    host::Host,
+    store::{PromiseRow, StoreError},
+};
+
+use super::{access::Access, catalog::Catalog, error::ApiError, intake::Intake};
+
+/// A command whose outcome is unknown is sent again so often.
+const ATTEMPTS: u32 = 3;
+
+/// Everything behind the routes. Cheap to clone.
+#[derive(Clone)]
+pub struct Api {
+    /// The host that is spoken for.
+    pub host: Host,
+    /// Who checks uploads.
+    pub intake: Arc<dyn Intake>,
+    /// Who may ask.
+    pub access: Access,
+    /// The largest component, in bytes.
+    pub component_limit: usize,
+    /// Ends long polls and readiness when the host stops.
+    pub stopping: CancellationToken,
+    pub(super) catalog: Arc<Catalog>,
+}
+
+impl Api {
+    /// An API for `host`.
+    pub fn new(
+        host: Host,
+        intake: Arc<dyn Intake>,
+        access: Access,
+        component_limit: usize,
+    ) -> Self {
+        Self {
+            host,
+            intake,
+            access,
+            component_limit,
+            stopping: CancellationToken::new(),
+            catalog: Arc::default(),
+        }
+    }
+
+    /// Sends one command. A refusal is a reply here; only the store's failures are errors.
+    pub(super) async fn execute(&self, command: Command) -> Result<Reply, ApiError> {
+        let mut attempt = 1;
+        loop {
+            match self.host.store.execute(vec![command.clone()]).await {
+                Ok(mut replies) => {
+                    return replies.pop().ok_or_else(|| {
+                        ApiError::Internal("the store did not answer a command".to_owned())
+                    });
+                }
+                // All commands absorb their repetition; signals do by the key that they always get.
+                Err(StoreError::Conflict | StoreError::UnknownOutcome(_)) if attempt < ATTEMPTS => {
+                    attempt += 1;
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    /// An invocation: a promise that a function produces.
+    pub(super) async fn invocation(&self, id: &PromiseId) -> Result<PromiseRow, ApiError> {
+        self.host
+            .store
+            .promise(id)
+            .await?
+            .filter(|row| row.task.is_some())
+            .ok_or_else(|| ApiError::UnknownInvocation(id.to_string()))
+    }
+}
+
+/// An id as clients may choose them.
+pub(super) fn promise_id(id: String) -> Result<PromiseId, ApiError> {
+    let reason = match id.as_str() {
+        "" => "it is empty",
+        "." | ".." => "it would vanish from a path",
+        _ if id.len() > 512 => "it has more than 512 bytes",
+        _ if id.chars().any(char::is_control) => "it holds control characters",
+        _ => return Ok(PromiseId::new(id)),
+    };
+    Err(ApiError::BadId { id: id.escape_debug().to_string(), reason })
+}
+
+/// A refusal of the engine to clients who spoke of the invocation `id`.
+pub(super) fn refused(id: &PromiseId, refusal: Refusal) -> ApiError {
+    match refusal {
+        Refusal::NotFound(missing) => ApiError::UnknownInvocation(missing.to_string()),
+        Refusal::Conflict(Conflict::PromiseSettled(_)) => {
+            ApiError::Settled { id: id.to_string(), state: "settled" }
+        }
+        Refusal::Conflict(Conflict::WrongState { id, status }) => ApiError::WrongState {
+            id: id.to_string(),
+            state: status.to_string(),
+            wanted: "this can be done to halted invocations only",
+        },
+        other => ApiError::Refused {
+            status: match other.code() {
+                400 => StatusCode::BAD_REQUEST,
+                409 => StatusCode::CONFLICT,
+                _ => StatusCode::UNPROCESSABLE_ENTITY,
+            },
+            code: other.kind(),
+            reason: other.to_string(),
+        },
+    }
+}
+
+/// A reply that the command cannot have.
+pub(super) fn unexpected(reply: &Reply) -> ApiError {
+    ApiError::Internal(format!("the engine gave an answer of the wrong kind: {reply:?}"))
+}

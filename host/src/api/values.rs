@@ -1,0 +1,95 @@
+//! Values of promises as JSON.
+//!
+//! ```text
+//! param of an invocation   {"func": "ship", "args": [INPUT]}
+//! value, resolved          the output as plain JSON
+//! value, rejected          {"code": 402, "message": "card declined", "details": …}
+//! ```
+
+use base64::prelude::{BASE64_STANDARD, Engine as _};
+use segno_core::value::{Bytes, Value as Stored};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::model::FailureView;
+
+/// The parameter of an invocation of `function`.
+pub fn param(function: &str, input: &Value) -> Stored {
+    stored(&json!({ "func": function, "args": [input] }))
+}
+
+/// JSON as a promise keeps it.
+pub fn stored(json: &Value) -> Stored {
+    Stored::of(Bytes::from(json.to_string().into_bytes()))
+}
+
+/// A failure as a rejected promise keeps it.
+pub fn stored_failure(failure: &FailureView) -> Stored {
+    stored(&json!(failure))
+}
+
+/// Bytes as JSON, if they are; otherwise as an object that says so.
+pub fn json_of(bytes: &[u8]) -> Value {
+    if bytes.is_empty() {
+        return Value::Null;
+    }
+    serde_json::from_slice(bytes).unwrap_or_else(|_| match std::str::from_utf8(bytes) {
+        Ok(text) => Value::from(text),
+        Err(_) => json!({ "base64": BASE64_STANDARD.encode(bytes) }),
+    })
+}
+
+/// The input in the parameter of an invocation: one argument as it is, none as `null`, several as an array.
+pub fn input_of(param: &Stored) -> Value {
+    #[derive(Deserialize)]
+    struct Call {
+        #[serde(default)]
+        args: Vec<Value>,
+    }
+    match serde_json::from_slice::<Call>(&param.data) {
+        Ok(Call { mut args }) if args.len() <= 1 => args.pop().unwrap_or(Value::Null),
+        Ok(Call { args }) => Value::from(args),
+        Err(_) => json_of(&param.data),
+    }
+}
+
+/// The failure in the value of a rejected promise. What other programs wrote is kept whole in `details`.
+pub fn failure_of(value: Option<&Stored>) -> FailureView {
+    let Some(value) = value.filter(|value| !value.data.is_empty()) else {
+        return FailureView {
+            code: 500,
+            message: "rejected without a reason".to_owned(),
+            details: None,
+        };
+    };
+    serde_json::from_slice(&value.data).unwrap_or_else(|_| FailureView {
+        code: 500,
+        message: "rejected".to_owned(),
+        details: Some(json_of(&value.data)),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_input_comes_back_from_its_parameter() {
+        for input in [json!(null), json!([1, 2]), json!({ "order": 7 }), json!("é")] {
+            assert_eq!(input_of(&param("ship", &input)), input);
+        }
+        let many = stored(&json!({ "func": "f", "args": [1, 2] }));
+        assert_eq!(input_of(&many), json!([1, 2]));
+        assert_eq!(input_of(&stored(&json!({ "func": "f" }))), json!(null));
+        assert_eq!(input_of(&Stored::of(&[0xff_u8][..])), json!({ "base64": "/w==" }));
+    }
+
+    #[test]
+    fn a_failure_is_read_whoever_wrote_it() {
+        let failure =
+            FailureView { code: 402, message: "declined".to_owned(), details: Some(json!(7)) };
+        assert_eq!(failure_of(Some(&stored_failure(&failure))), failure);
+        assert_eq!(failure_of(Some(&stored(&json!("no")))).details, Some(json!("no")));
+        assert_eq!(failure_of(None).code, 500);
+    }
+}
