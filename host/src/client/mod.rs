@@ -1,0 +1,10 @@
+//! The API from the other side: what the command line, the demo and the tests speak to a host with.
+
+mod error;
+mod http;
+mod invocations;
+mod modules;
+mod promises;
+
+pub use error::ClientError;
+pub use http::Client;
