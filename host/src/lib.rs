@@ -2,6 +2,7 @@
 
 pub mod api;
 pub mod build;
+pub mod cli;
 pub mod client;
 pub mod demo;
 pub mod guest;

@@ -1,0 +1,55 @@
+//! `segno call`.
+
+use std::time::Duration;
+
+use clap::Args;
+
+use crate::client::Client;
+
+use super::{
+    CliError, Console, Exit,
+    result::{POLL, answer, wait_for},
+    start::What,
+    time::read_length,
+};
+
+/// Start a function, wait until it has ended and print its output
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  segno call hello/greet --input '\"Ada\"'
+  segno call shop/order --input @order.json --id order-1001 --wait 30s
+  segno call shop/order --input @order.json && echo shipped
+
+The exit code says how it ended: 0 resolved, 4 rejected, 5 cancelled, 6 timed out or still running after --wait.")]
+pub struct Call {
+    #[command(flatten)]
+    what: What,
+    /// Wait no longer than this; it goes on running
+    #[arg(long, value_name = "LENGTH", value_parser = read_length)]
+    wait: Option<Duration>,
+}
+
+impl Call {
+    pub(super) async fn run(
+        self,
+        client: &Client,
+        console: &mut Console,
+    ) -> Result<Exit, CliError> {
+        let first = self.wait.map_or(POLL, |limit| limit.min(POLL));
+        let progress = console.progress("calling");
+        let started = client.start(&self.what.request(Some(first))?).await?;
+        progress.say(format!("waiting for {}", started.id));
+        let invocation = if started.invocation.state.is_settled() {
+            started.invocation
+        } else {
+            let rest = self.wait.map(|limit| limit.saturating_sub(first));
+            wait_for(client, &started.id, rest).await?
+        };
+        drop(progress);
+        if let Some(warning) = &started.warning {
+            console.warn(warning);
+        }
+        answer(&invocation, console)
+    }
+}

@@ -1,0 +1,92 @@
+//! `segno deploy`.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+
+use crate::{api::model::Deployed, client::Client};
+
+use super::{
+    CliError, Console, Exit,
+    console::{CYAN, DIM, YELLOW},
+    modules::{function_table, refused_imports},
+    show::{short_digest, size},
+};
+
+/// Upload a component and give it a name
+///
+/// Executions that began on an older module of this name finish on that one; new ones use this one.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  segno deploy target/shop.wasm
+  segno deploy shop-v2.wasm --as shop")]
+pub struct Deploy {
+    /// The component
+    #[arg(value_name = "FILE.wasm")]
+    path: PathBuf,
+    /// The name that stands for it from now on; the file's name otherwise
+    #[arg(long = "as", value_name = "NAME")]
+    alias: Option<String>,
+}
+
+impl Deploy {
+    pub(super) async fn run(
+        self,
+        client: &Client,
+        console: &mut Console,
+    ) -> Result<Exit, CliError> {
+        let component = read_component(&self.path)?;
+        let alias = match self.alias {
+            Some(alias) => alias,
+            None => name_of(&self.path)?,
+        };
+        let progress = console.progress(format!("uploading {}", size(component.len() as u64)));
+        let deployed = client.deploy(component, Some(&alias)).await?;
+        drop(progress);
+        if console.json() {
+            console.document(&deployed)?;
+            return Ok(Exit::Done);
+        }
+        report(&deployed, &alias, console)?;
+        Ok(Exit::Done)
+    }
+}
+
+fn report(deployed: &Deployed, alias: &str, console: &mut Console) -> Result<(), CliError> {
+    let module = &deployed.module;
+    let name = console.paint(CYAN, alias);
+    let digest = console.paint(DIM, short_digest(&module.digest));
+    let what = match (&deployed.replaces, deployed.created) {
+        (Some(old), _) => {
+            format!("replaces {}, on which executions in flight finish", short_digest(old))
+        }
+        (None, true) => "new".to_owned(),
+        (None, false) => "was here already".to_owned(),
+    };
+    console.line(format!("{name}  {digest}  {}  {what}", size(module.size)))?;
+    console.line("")?;
+    let table = function_table(console, module);
+    console.table(table)?;
+    for import in refused_imports(module) {
+        let lead = console.paint(YELLOW, "refused when called:");
+        let note = import.note.as_deref().unwrap_or_default();
+        console.line(format!("{lead} {}  {note}", import.name))?;
+    }
+    Ok(())
+}
+
+/// The bytes of a component's file.
+pub fn read_component(path: &Path) -> Result<Vec<u8>, CliError> {
+    std::fs::read(path).map_err(|source| CliError::File {
+        what: "read",
+        path: path.display().to_string(),
+        source,
+    })
+}
+
+fn name_of(path: &Path) -> Result<String, CliError> {
+    path.file_stem().and_then(|stem| stem.to_str()).map(|stem| stem.replace('_', "-")).ok_or_else(
+        || CliError::Usage(format!("{} makes no name; give one with --as", path.display())),
+    )
+}

@@ -1,0 +1,231 @@
+//! `segno inspect`.
+
+use clap::Args;
+
+use crate::{
+    api::model::{CancelProgress, Invocation, InvocationState, JournalRecord, WaitKind},
+    client::Client,
+};
+
+use super::{
+    CliError, Console, Exit,
+    console::{BOLD, CYAN, DIM, RED, YELLOW},
+    show::{failure_line, one_line, short_digest, short_target, state_cell, state_style},
+    time::{instant, length, now_ms, relative},
+    timeline::record_line,
+};
+
+/// Show where an invocation stands, why it waits, and what happened so far
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  segno inspect order-1001
+  segno inspect order-1001 --records 0
+  segno inspect order-1001 --json | jq .waits")]
+pub struct Inspect {
+    /// The invocation
+    id: String,
+    /// Show at most so many records of the journal, the latest ones
+    #[arg(long, value_name = "N", default_value_t = 50)]
+    records: u32,
+}
+
+#[derive(serde::Serialize)]
+struct Document<'a> {
+    #[serde(flatten)]
+    invocation: &'a Invocation,
+    journal: &'a [JournalRecord],
+}
+
+impl Inspect {
+    pub(super) async fn run(
+        self,
+        client: &Client,
+        console: &mut Console,
+    ) -> Result<Exit, CliError> {
+        let invocation = client.invocation(&self.id).await?;
+        let records = self.journal(client, invocation.journal_len).await?;
+        if console.json() {
+            console.document(&Document { invocation: &invocation, journal: &records })?;
+            return Ok(Exit::Done);
+        }
+        head(&invocation, console)?;
+        why(&invocation, console)?;
+        children(&invocation, console)?;
+        self.timeline(&invocation, &records, console)?;
+        Ok(Exit::Done)
+    }
+
+    async fn journal(&self, client: &Client, len: u32) -> Result<Vec<JournalRecord>, CliError> {
+        let mut records: Vec<JournalRecord> = Vec::new();
+        let mut next = Some(len.saturating_sub(self.records)).filter(|_| self.records > 0);
+        while let Some(from) = next {
+            let left = self.records - u32::try_from(records.len()).unwrap_or(self.records);
+            if left == 0 {
+                break;
+            }
+            let page = client.journal(&self.id, from, left.min(1000)).await?;
+            records.extend(page.records);
+            next = page.next;
+        }
+        Ok(records)
+    }
+
+    fn timeline(
+        &self,
+        invocation: &Invocation,
+        records: &[JournalRecord],
+        console: &mut Console,
+    ) -> Result<(), CliError> {
+        let Some(first) = records.first() else { return Ok(()) };
+        console.line("")?;
+        let head = console.paint(BOLD, "journal");
+        let shown = match first.seq {
+            0 => format!("{} records", invocation.journal_len),
+            from => {
+                format!("records from {from} of {}; --records shows more", invocation.journal_len)
+            }
+        };
+        let shown = console.paint(DIM, &shown);
+        console.line(format!("{head}  {shown}"))?;
+        let began_at_ms = if first.seq == 0 { first.at_ms } else { invocation.created_at_ms };
+        for record in records {
+            let line = record_line(record, began_at_ms, console);
+            console.line(line)?;
+        }
+        Ok(())
+    }
+}
+
+fn head(invocation: &Invocation, console: &mut Console) -> Result<(), CliError> {
+    let now = now_ms();
+    let id = console.paint(CYAN, &invocation.id);
+    let state = console.paint(state_style(invocation.state), invocation.state.as_str());
+    console.line(format!("{id}  {}  {state}", short_target(&invocation.target)))?;
+    let mut lines = vec![("created", when(invocation.created_at_ms, now))];
+    if let Some(at) = invocation.settled_at_ms {
+        lines.push((
+            "ended",
+            format!("{}, after {}", when(at, now), length(at - invocation.created_at_ms)),
+        ));
+    }
+    if let Some(at) = invocation.timeout_at_ms {
+        lines.push(("deadline", when(at, now)));
+    }
+    if let Some(module) = &invocation.module {
+        lines.push(("module", short_digest(module).to_owned()));
+    }
+    if let Some(parent) = &invocation.parent {
+        lines.push(("called by", parent.clone()));
+    }
+    if !invocation.labels.is_empty() {
+        let labels: Vec<String> =
+            invocation.labels.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        lines.push(("labels", labels.join(" ")));
+    }
+    lines.push(("input", one_line(&invocation.input, 100)));
+    if let Some(output) = &invocation.output {
+        lines.push(("output", one_line(output, 100)));
+    }
+    if let Some(failure) = &invocation.failure {
+        lines.push(("failure", console.paint(RED, &failure_line(failure, 100))));
+    }
+    for (name, text) in lines {
+        let name = console.paint(DIM, &format!("{name:<10}"));
+        console.line(format!("  {name}{text}"))?;
+    }
+    Ok(())
+}
+
+fn why(invocation: &Invocation, console: &mut Console) -> Result<(), CliError> {
+    let now = now_ms();
+    let mut reasons = Vec::new();
+    match invocation.state {
+        InvocationState::Pending => reasons.push(match invocation.start_at_ms {
+            Some(at) if at > now => format!("waits for its start {}", relative(at, now)),
+            _ => match invocation.retry_at_ms {
+                Some(at) if invocation.attempt > 0 => format!(
+                    "waits for attempt {}, {}",
+                    invocation.attempt.saturating_add(1),
+                    relative(at, now)
+                ),
+                _ => "waits for a worker".to_owned(),
+            },
+        }),
+        InvocationState::Acquired => reasons.extend(invocation.lease.as_ref().map(|lease| {
+            format!(
+                "runs on {}, whose claim lasts until {}",
+                lease.node,
+                relative(lease.until_at_ms, now)
+            )
+        })),
+        InvocationState::Halted => {
+            reasons.push(format!("halted; `segno continue {}` sets it going again", invocation.id));
+        }
+        InvocationState::Suspended
+        | InvocationState::Resolved
+        | InvocationState::Rejected
+        | InvocationState::Cancelled
+        | InvocationState::TimedOut => {}
+    }
+    for wait in &invocation.waits {
+        let until =
+            wait.until_at_ms.map(|at| format!(", {}", relative(at, now))).unwrap_or_default();
+        let id = &wait.id;
+        reasons.push(match wait.kind {
+            WaitKind::Call => {
+                let target = wait.target.as_deref().map(short_target).unwrap_or_default();
+                format!("waits for call {id} of {target}{until}")
+            }
+            WaitKind::Timer => format!("waits for timer {id}{until}"),
+            WaitKind::Signal => "waits for a signal".to_owned(),
+            WaitKind::Promise => {
+                format!("waits for promise {id}{until}; settle it with `segno resolve {id}`")
+            }
+        });
+    }
+    match invocation.cancel {
+        CancelProgress::None => {}
+        CancelProgress::Requested => reasons.push("cancellation requested".to_owned()),
+        CancelProgress::Delivered => reasons.push("told of its cancellation".to_owned()),
+    }
+    for reason in reasons {
+        console.line(format!("  {} {reason}", console.paint(YELLOW, "•")))?;
+    }
+    if let Some(note) = &invocation.note {
+        let lead = console.paint(RED, &format!("{}:", note.kind));
+        for (at, line) in note.message.lines().enumerate() {
+            let text = if at == 0 { format!("  {lead} {line}") } else { format!("    {line}") };
+            console.line(text)?;
+        }
+    }
+    Ok(())
+}
+
+fn children(invocation: &Invocation, console: &mut Console) -> Result<(), CliError> {
+    if invocation.children.is_empty() {
+        return Ok(());
+    }
+    console.line("")?;
+    let shown = match invocation.children.len() {
+        100 => "the latest 100; `segno list --parent` shows all",
+        _ => "",
+    };
+    let (head, shown) = (console.paint(BOLD, "calls"), console.paint(DIM, shown));
+    console.line(format!("{head}  {shown}").trim_end())?;
+    let mut table = console.new_table(&[]);
+    for child in &invocation.children {
+        let took = child.settled_at_ms.map(|at| length(at - child.created_at_ms));
+        table.add_row([
+            comfy_table::Cell::new(format!("  {}", child.id)),
+            comfy_table::Cell::new(short_target(&child.target)),
+            state_cell(child.state),
+            comfy_table::Cell::new(took.unwrap_or_default()),
+        ]);
+    }
+    console.table(table)
+}
+
+fn when(at_ms: i64, now: i64) -> String {
+    format!("{} ({})", instant(at_ms), relative(at_ms, now))
+}

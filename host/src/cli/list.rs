@@ -1,0 +1,126 @@
+//! `segno list`.
+
+use clap::Args;
+use comfy_table::{Cell, CellAlignment};
+
+use crate::{
+    api::model::{InvocationPage, InvocationQuery, InvocationState},
+    client::Client,
+};
+
+use super::{
+    CliError, Console, Exit,
+    input::read_label,
+    show::{short_target, state_cell},
+    time::{length, now_ms, relative},
+};
+
+/// List invocations, newest first
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  segno list
+  segno list --state halted
+  segno list --module shop --function order --label customer=42
+  segno list --prefix order- --limit 1000 --json | jq -r '.items[].id'
+  segno list --roots --all")]
+pub struct List {
+    /// Only those in this state
+    #[arg(long, value_name = "STATE", value_parser = state_parser())]
+    state: Option<String>,
+    /// Only those called through this module's alias
+    #[arg(long, value_name = "NAME")]
+    module: Option<String>,
+    /// Only those of this function
+    #[arg(long, value_name = "NAME")]
+    function: Option<String>,
+    /// Only those with this label
+    #[arg(long, value_name = "NAME=VALUE", value_parser = read_label)]
+    label: Option<(String, String)>,
+    /// Only ids that begin so
+    #[arg(long, value_name = "TEXT")]
+    prefix: Option<String>,
+    /// Only those that this invocation called
+    #[arg(long, value_name = "ID")]
+    parent: Option<String>,
+    /// Only those that no other invocation called
+    #[arg(long)]
+    roots: bool,
+    /// At most so many
+    #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    limit: u32,
+    /// Go on after this cursor, the `next` of a page before
+    #[arg(long, value_name = "CURSOR")]
+    after: Option<String>,
+    /// All pages
+    #[arg(long, conflicts_with = "after")]
+    all: bool,
+}
+
+fn state_parser() -> clap::builder::PossibleValuesParser {
+    InvocationState::ALL.map(InvocationState::as_str).into()
+}
+
+impl List {
+    pub(super) async fn run(
+        self,
+        client: &Client,
+        console: &mut Console,
+    ) -> Result<Exit, CliError> {
+        let page = self.fetch(client, console).await?;
+        if console.json() {
+            console.document(&page)?;
+            return Ok(Exit::Done);
+        }
+        if page.items.is_empty() {
+            console.remark("no invocations");
+            return Ok(Exit::Done);
+        }
+        let now = now_ms();
+        let heads = ["ID", "FUNCTION", "STATE", "STARTED", "TOOK", "RECORDS", "RETRIES"];
+        let mut table = console.new_table(&heads);
+        for item in &page.items {
+            let took = item.settled_at_ms.map(|at| length(at - item.created_at_ms));
+            table.add_row([
+                Cell::new(&item.id),
+                Cell::new(short_target(&item.target)),
+                state_cell(item.state),
+                Cell::new(relative(item.created_at_ms, now)),
+                Cell::new(took.as_deref().unwrap_or("-")).set_alignment(CellAlignment::Right),
+                Cell::new(item.journal_len).set_alignment(CellAlignment::Right),
+                Cell::new(item.attempt).set_alignment(CellAlignment::Right),
+            ]);
+        }
+        console.table(table)?;
+        if let Some(next) = &page.next {
+            console.remark(&format!("there are more: add `--after {next}`, or `--all`"));
+        }
+        Ok(Exit::Done)
+    }
+
+    async fn fetch(self, client: &Client, console: &Console) -> Result<InvocationPage, CliError> {
+        let _progress = console.progress("listing");
+        let mut query = InvocationQuery {
+            module: self.module,
+            function: self.function,
+            state: self.state,
+            prefix: self.prefix,
+            label: self.label.map(|(name, value)| format!("{name}={value}")),
+            parent: self.parent,
+            roots: self.roots.then_some(true),
+            after: self.after,
+            limit: Some(if self.all { 1000 } else { self.limit }),
+        };
+        let mut page = client.list(&query).await?;
+        if !self.all {
+            return Ok(page);
+        }
+        while let Some(next) = page.next.take() {
+            query.after = Some(next);
+            let further = client.list(&query).await?;
+            page.items.extend(further.items);
+            page.next = further.next;
+        }
+        Ok(page)
+    }
+}

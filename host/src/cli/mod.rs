@@ -1,0 +1,180 @@
+//! The command line: one file a command, all of them on top of [`crate::client`].
+//!
+//! Answers go to standard output, everything else (progress, warnings, errors) to standard error.
+
+mod console;
+mod exit;
+mod input;
+mod show;
+mod time;
+mod timeline;
+
+mod call;
+mod completions;
+mod control;
+mod deploy;
+mod inspect;
+mod list;
+mod logs;
+mod modules;
+mod replay;
+mod result;
+mod settle;
+mod signal;
+mod start;
+
+use std::ffi::OsString;
+
+use clap::{Parser, Subcommand, ValueEnum};
+
+use crate::client::Client;
+
+pub use console::Console;
+pub use exit::{CliError, Exit};
+
+const EXIT_CODES: &str = "\
+Exit codes:
+  0  done
+  1  an error, said on standard error
+  2  wrong usage
+  3  not found
+  4  the invocation failed
+  5  the invocation was cancelled
+  6  the invocation timed out, or has not ended within --wait
+  7  a replay diverged
+  8  the host does not answer";
+
+/// Durable functions as WebAssembly components: build, deploy, run, look at and replay them.
+#[derive(Debug, Parser)]
+#[command(name = "segno", version, after_help = EXIT_CODES, propagate_version = true)]
+pub struct Cli {
+    #[command(flatten)]
+    global: Global,
+    #[command(subcommand)]
+    command: Command,
+}
+
+/// Options of every command.
+#[derive(Debug, clap::Args)]
+struct Global {
+    /// The host to speak to
+    #[arg(
+        long,
+        global = true,
+        env = "SEGNO_SERVER",
+        value_name = "URL",
+        default_value = "http://127.0.0.1:7766",
+        help_heading = "Global options"
+    )]
+    server: String,
+    /// The host's token
+    #[arg(
+        long,
+        global = true,
+        env = "SEGNO_TOKEN",
+        value_name = "TOKEN",
+        hide_env_values = true,
+        help_heading = "Global options"
+    )]
+    token: Option<String>,
+    /// Answer in JSON, for programs
+    #[arg(long, global = true, help_heading = "Global options")]
+    json: bool,
+    /// When to use colours
+    #[arg(
+        long,
+        global = true,
+        value_enum,
+        value_name = "WHEN",
+        default_value_t = Color::Auto,
+        help_heading = "Global options"
+    )]
+    color: Color,
+}
+
+/// When to use colours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Color {
+    /// On a terminal.
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Deploy(deploy::Deploy),
+    Modules(modules::Modules),
+    Start(start::Start),
+    Call(call::Call),
+    Result(result::ResultOf),
+    List(list::List),
+    Inspect(inspect::Inspect),
+    Logs(logs::Logs),
+    Resolve(settle::Resolve),
+    Reject(settle::Reject),
+    Signal(signal::Signal),
+    Cancel(control::Cancel),
+    Kill(control::Kill),
+    Continue(control::Continue),
+    Replay(replay::Replay),
+    Completions(completions::Completions),
+}
+
+impl Cli {
+    /// Whether JSON is asked for.
+    pub fn json(&self) -> bool {
+        self.global.json
+    }
+
+    /// When to use colours.
+    pub fn color(&self) -> Color {
+        self.global.color
+    }
+
+    /// Reads the arguments, the program's name first.
+    ///
+    /// # Errors
+    /// What clap says of them, help and version included.
+    pub fn read<A: Into<OsString> + Clone>(
+        arguments: impl IntoIterator<Item = A>,
+    ) -> Result<Self, clap::Error> {
+        Self::try_parse_from(arguments)
+    }
+
+    /// Does what was asked for. Errors are said on `console`.
+    pub async fn run(self, console: &mut Console) -> Exit {
+        match self.execute(console).await {
+            Ok(exit) => exit,
+            Err(error) => {
+                console.error(&error);
+                error.exit()
+            }
+        }
+    }
+
+    async fn execute(self, console: &mut Console) -> Result<Exit, CliError> {
+        let Self { global, command } = self;
+        let client = || Client::new(&global.server, global.token.as_deref());
+        match command {
+            Command::Deploy(command) => command.run(&client()?, console).await,
+            Command::Modules(command) => command.run(&client()?, console).await,
+            Command::Start(command) => command.run(&client()?, console).await,
+            Command::Call(command) => command.run(&client()?, console).await,
+            Command::Result(command) => command.run(&client()?, console).await,
+            Command::List(command) => command.run(&client()?, console).await,
+            Command::Inspect(command) => command.run(&client()?, console).await,
+            Command::Logs(command) => command.run(&client()?, console).await,
+            Command::Resolve(command) => command.run(&client()?, console).await,
+            Command::Reject(command) => command.run(&client()?, console).await,
+            Command::Signal(command) => command.run(&client()?, console).await,
+            Command::Cancel(command) => command.run(&client()?, console).await,
+            Command::Kill(command) => command.run(&client()?, console).await,
+            Command::Continue(command) => command.run(&client()?, console).await,
+            Command::Replay(command) => command.run(&client()?, console).await,
+            Command::Completions(command) => command.run(console),
+        }
+    }
+}

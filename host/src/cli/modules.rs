@@ -1,0 +1,133 @@
+//! `segno modules`.
+
+use clap::Args;
+use comfy_table::{Cell, CellAlignment, Table};
+
+use crate::{
+    api::model::{Import, ImportStatus, Module},
+    client::Client,
+};
+
+use super::{
+    CliError, Console, Exit,
+    console::{BOLD, CYAN},
+    show::{cut, short_digest, size},
+    time::{now_ms, relative},
+};
+
+/// List modules, or describe one
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  segno modules
+  segno modules shop
+  segno modules shop --json | jq '.functions[] | {name, input_schema}'")]
+pub struct Modules {
+    /// The module to describe, by name or digest
+    name: Option<String>,
+}
+
+impl Modules {
+    pub(super) async fn run(
+        self,
+        client: &Client,
+        console: &mut Console,
+    ) -> Result<Exit, CliError> {
+        match self.name {
+            Some(name) => describe(&client.module(&name).await?, console)?,
+            None => list(client, console).await?,
+        }
+        Ok(Exit::Done)
+    }
+}
+
+async fn list(client: &Client, console: &mut Console) -> Result<(), CliError> {
+    let modules = client.modules().await?;
+    if console.json() {
+        return console.document(&modules);
+    }
+    if modules.modules.is_empty() {
+        console.remark("no modules; upload one with `segno deploy`");
+        return Ok(());
+    }
+    let now = now_ms();
+    let heads = ["NAME", "DIGEST", "SIZE", "FUNCTIONS", "RUNNING", "UPLOADED"];
+    let mut table = console.new_table(&heads);
+    for module in &modules.modules {
+        let functions: Vec<&str> =
+            module.description.functions.iter().map(|function| function.name.as_str()).collect();
+        let names =
+            if module.aliases.is_empty() { "-".to_owned() } else { module.aliases.join(", ") };
+        table.add_row([
+            Cell::new(names),
+            Cell::new(short_digest(&module.digest)),
+            Cell::new(size(module.size)).set_alignment(CellAlignment::Right),
+            Cell::new(cut(&functions.join(", "), 60)),
+            Cell::new(module.in_use).set_alignment(CellAlignment::Right),
+            Cell::new(relative(module.created_at_ms, now)),
+        ]);
+    }
+    console.table(table)
+}
+
+fn describe(module: &Module, console: &mut Console) -> Result<(), CliError> {
+    if console.json() {
+        return console.document(module);
+    }
+    let names =
+        if module.aliases.is_empty() { "(no name)".to_owned() } else { module.aliases.join(", ") };
+    let names = console.paint(CYAN, &names);
+    console.line(format!("{names}  {}  {}", module.digest, size(module.size)))?;
+    console.line(format!(
+        "uploaded {}, {} unfinished executions",
+        relative(module.created_at_ms, now_ms()),
+        module.in_use
+    ))?;
+    console.line("")?;
+    let table = function_table(console, module);
+    console.table(table)?;
+    for function in &module.description.functions {
+        for (what, schema) in
+            [("input", &function.input_schema), ("output", &function.output_schema)]
+        {
+            if let Some(schema) = schema {
+                let head = console.paint(BOLD, &format!("{} of {}", what, function.name));
+                console.line(format!("\n{head}\n{schema:#}"))?;
+            }
+        }
+    }
+    if !module.description.imports.is_empty() {
+        console.line("")?;
+        let mut table = console.new_table(&["IMPORT", "STATUS", ""]);
+        for import in &module.description.imports {
+            let status = match import.status {
+                ImportStatus::Provided => "provided",
+                ImportStatus::Deterministic => "deterministic",
+                ImportStatus::ByPolicy => "by policy",
+                ImportStatus::Refused => "refused when called",
+            };
+            let note = import.note.as_deref().unwrap_or_default();
+            table.add_row([import.name.as_str(), status, note]);
+        }
+        console.table(table)?;
+    }
+    Ok(())
+}
+
+/// What a module offers.
+pub fn function_table(console: &Console, module: &Module) -> Table {
+    let mut table = console.new_table(&["FUNCTION", "KIND", "SUMMARY"]);
+    for function in &module.description.functions {
+        table.add_row([
+            Cell::new(&function.name),
+            Cell::new(function.kind.as_str()),
+            Cell::new(cut(function.summary.as_deref().unwrap_or("-"), 80)),
+        ]);
+    }
+    table
+}
+
+/// The imports that fail when they are called.
+pub fn refused_imports(module: &Module) -> impl Iterator<Item = &Import> {
+    module.description.imports.iter().filter(|import| import.status == ImportStatus::Refused)
+}

@@ -1,0 +1,144 @@
+//! `segno replay`.
+
+use std::path::Path;
+
+use clap::Args;
+
+use crate::{
+    api::model::{self, JournalRecord, ReplayVerdict},
+    client::Client,
+};
+
+use super::{
+    CliError, Console, Exit,
+    console::{BOLD, DIM, GREEN, RED},
+    deploy::read_component,
+    show::short_digest,
+    timeline::record_line,
+};
+
+/// Re-run an invocation's journal and say whether every record comes again
+///
+/// Nothing is executed and nothing is changed: the function is told what it was told then, and what it asks for is
+/// compared with what it asked for then.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  segno replay order-1001
+  segno replay order-1001 --module shop          # the module that is called shop now
+  segno replay order-1001 --module target/shop.wasm
+  segno replay order-1001 --quiet && echo identical
+
+The exit code is 0 if the replay is identical and 7 if it diverges.")]
+pub struct Replay {
+    /// The invocation
+    id: String,
+    /// Another module: its name, its digest, or a component's file, which is uploaded without a name
+    #[arg(long, value_name = "NAME|DIGEST|FILE.wasm")]
+    module: Option<String>,
+    /// Only the verdict, not the records
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+impl Replay {
+    pub(super) async fn run(
+        self,
+        client: &Client,
+        console: &mut Console,
+    ) -> Result<Exit, CliError> {
+        let module = match &self.module {
+            Some(path) if path.ends_with(".wasm") => {
+                let deployed = client.deploy(read_component(Path::new(path))?, None).await?;
+                Some(deployed.module.digest)
+            }
+            other => other.clone(),
+        };
+        let progress = console.progress(format!("replaying {}", self.id));
+        let replay = client.replay(&self.id, module.as_deref()).await?;
+        drop(progress);
+        if console.json() {
+            console.document(&replay)?;
+            return Ok(exit(replay.verdict));
+        }
+        if !self.quiet {
+            self.records(client, &replay, console).await?;
+        }
+        verdict(&replay, console)?;
+        Ok(exit(replay.verdict))
+    }
+
+    async fn records(
+        &self,
+        client: &Client,
+        replay: &model::Replay,
+        console: &mut Console,
+    ) -> Result<(), CliError> {
+        let mut next = Some(0);
+        let mut began_at_ms = None;
+        while let Some(from) = next {
+            let page = client.journal(&self.id, from, 1000).await?;
+            for record in page.records.iter().filter(|record| record.seq < replay.journal_len) {
+                let began = *began_at_ms.get_or_insert(record.at_ms);
+                let line = marked(record, replay, began, console);
+                console.line(line)?;
+            }
+            next = page.next;
+        }
+        Ok(())
+    }
+}
+
+fn marked(record: &JournalRecord, replay: &model::Replay, began: i64, console: &Console) -> String {
+    let mark = match record.seq {
+        seq if seq < replay.matched => console.paint(GREEN, "✓"),
+        seq if seq == replay.matched => console.paint(RED, "✗"),
+        _ => console.paint(DIM, "·"),
+    };
+    format!("{mark} {}", record_line(record, began, console))
+}
+
+fn verdict(replay: &model::Replay, console: &mut Console) -> Result<(), CliError> {
+    let module = short_digest(&replay.module);
+    match replay.verdict {
+        ReplayVerdict::Identical => {
+            let word = console.paint(GREEN.bold(), "identical");
+            console.line(format!("{word}: {} records on module {module}", replay.matched))
+        }
+        ReplayVerdict::Failed => {
+            let word = console.paint(RED.bold(), "failed");
+            let why = replay.error.as_deref().unwrap_or("no reason is known");
+            let (matched, len) = (replay.matched, replay.journal_len);
+            console
+                .line(format!("{word} after {matched} of {len} records on module {module}: {why}"))
+        }
+        ReplayVerdict::Diverged => {
+            let word = console.paint(RED.bold(), "diverged");
+            let (matched, len) = (replay.matched, replay.journal_len);
+            console.line(format!("{word} after {matched} of {len} records on module {module}"))?;
+            let Some(divergence) = &replay.divergence else { return Ok(()) };
+            console.line(&divergence.message)?;
+            if divergence.fields.is_empty() {
+                return Ok(());
+            }
+            console.line("")?;
+            let mut table = console.new_table(&["FIELD", "RECORDED", "ASKED"]);
+            for field in &divergence.fields {
+                table.add_row([&field.field, &field.recorded, &field.asked]);
+            }
+            console.table(table)?;
+            let head = console.paint(BOLD, "what to do");
+            console.line(format!(
+                "\n{head}: keep running it on its own module (it does so by itself), or change the code so that it asks for the same"
+            ))
+        }
+    }
+}
+
+fn exit(verdict: ReplayVerdict) -> Exit {
+    match verdict {
+        ReplayVerdict::Identical => Exit::Done,
+        ReplayVerdict::Diverged => Exit::Diverged,
+        ReplayVerdict::Failed => Exit::Error,
+    }
+}

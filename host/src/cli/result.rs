@@ -1,0 +1,104 @@
+//! `segno result`.
+
+use std::time::Duration;
+
+use clap::Args;
+
+use crate::{
+    api::model::{InvocationOutcome, InvocationState},
+    client::Client,
+};
+
+use super::{
+    CliError, Console, Exit,
+    time::{as_ms, now_ms, read_length},
+};
+
+/// One long poll.
+pub const POLL: Duration = Duration::from_secs(20);
+
+/// Print what an invocation ended with
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  segno result order-1001
+  segno result order-1001 --wait 5m | jq .receipt
+
+The exit code says how it ended: 0 resolved, 4 rejected, 5 cancelled, 6 timed out or still running.")]
+pub struct ResultOf {
+    /// The invocation
+    id: String,
+    /// Wait so long for the end
+    #[arg(long, value_name = "LENGTH", value_parser = read_length)]
+    wait: Option<Duration>,
+}
+
+impl ResultOf {
+    pub(super) async fn run(
+        self,
+        client: &Client,
+        console: &mut Console,
+    ) -> Result<Exit, CliError> {
+        let invocation = match self.wait {
+            Some(limit) => {
+                let _progress = console.progress(format!("waiting for {}", self.id));
+                wait_for(client, &self.id, Some(limit)).await?
+            }
+            None => client.wait(&self.id, Duration::ZERO).await?,
+        };
+        answer(&invocation, console)
+    }
+}
+
+/// The invocation when it has ended, or as it is after `limit`.
+pub async fn wait_for(
+    client: &Client,
+    id: &str,
+    limit: Option<Duration>,
+) -> Result<InvocationOutcome, CliError> {
+    let until = match limit {
+        Some(limit) => now_ms().saturating_add(i64::try_from(as_ms(limit)?).unwrap_or(i64::MAX)),
+        None => i64::MAX,
+    };
+    loop {
+        let left = u64::try_from(until.saturating_sub(now_ms())).unwrap_or(0);
+        let invocation = client.wait(id, POLL.min(Duration::from_millis(left))).await?;
+        if invocation.state.is_settled() || now_ms() >= until {
+            return Ok(invocation);
+        }
+    }
+}
+
+/// Prints the end of an invocation; its exit code says which.
+pub fn answer(invocation: &InvocationOutcome, console: &mut Console) -> Result<Exit, CliError> {
+    if console.json() {
+        console.document(invocation)?;
+        return Ok(Exit::of(invocation.state));
+    }
+    let id = &invocation.id;
+    match (invocation.state, &invocation.output, &invocation.failure) {
+        (InvocationState::Resolved, Some(output), _) => console.document(output)?,
+        (InvocationState::Resolved, None, _) => console.document(&())?,
+        (state, _, Some(failure)) => {
+            console
+                .remark(&format!("`{id}` is {state}: {} (code {})", failure.message, failure.code));
+            if let Some(details) = &failure.details {
+                console.remark(&format!("{details:#}"));
+            }
+        }
+        (InvocationState::Rejected, Some(output), None) => {
+            console.remark(&format!("`{id}` is rejected: {output}"));
+        }
+        (state, _, None) if state.is_settled() => console.remark(&format!("`{id}` is {state}")),
+        (InvocationState::Halted, ..) => {
+            let why = invocation.note.as_ref().map_or("no reason is known", |note| &note.message);
+            console.remark(&format!("`{id}` is halted: {why}; `segno inspect {id}` shows more"));
+        }
+        (state, ..) => {
+            console.remark(&format!(
+                "`{id}` has not ended: it is {state}; `segno inspect {id}` shows why"
+            ));
+        }
+    }
+    Ok(Exit::of(invocation.state))
+}

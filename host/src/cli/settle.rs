@@ -1,0 +1,101 @@
+//! `segno resolve` and `segno reject`.
+
+use clap::Args;
+use serde_json::Value;
+
+use crate::{
+    api::model::{FailureView, PromiseView},
+    client::Client,
+};
+
+use super::{
+    CliError, Console, Exit,
+    console::CYAN,
+    input::read_json,
+    show::{failure_line, one_line},
+};
+
+/// Settle a promise with a value
+///
+/// A promise settles once: settling it again changes nothing and says what it was settled with.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  segno resolve order-1001/p/approval '{\"approved\": true}'
+  segno resolve order-1001/p/approval @decision.json
+  segno resolve order-1001/3")]
+pub struct Resolve {
+    /// The promise
+    id: String,
+    /// The value: JSON, @FILE, or - for standard input; null otherwise
+    #[arg(value_name = "JSON")]
+    value: Option<String>,
+}
+
+/// Settle a promise with a failure
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  segno reject order-1001/p/approval --message 'over the limit'
+  segno reject order-1001/p/approval --message 'no stock' --code 409 --details '{\"sku\": 7}'")]
+pub struct Reject {
+    /// The promise
+    id: String,
+    /// What went wrong
+    #[arg(long, short, default_value = "rejected from outside")]
+    message: String,
+    /// A number for programs; 400 to 599 read as in HTTP
+    #[arg(long, value_name = "N", default_value_t = 400)]
+    code: u32,
+    /// More for programs: JSON, @FILE, or - for standard input
+    #[arg(long, value_name = "JSON")]
+    details: Option<String>,
+}
+
+impl Resolve {
+    pub(super) async fn run(
+        self,
+        client: &Client,
+        console: &mut Console,
+    ) -> Result<Exit, CliError> {
+        let value = self.value.as_deref().map_or(Ok(Value::Null), read_json)?;
+        settled(&client.resolve(&self.id, value).await?, console)
+    }
+}
+
+impl Reject {
+    pub(super) async fn run(
+        self,
+        client: &Client,
+        console: &mut Console,
+    ) -> Result<Exit, CliError> {
+        let details = self.details.as_deref().map(read_json).transpose()?;
+        let failure = FailureView { code: self.code, message: self.message, details };
+        settled(&client.reject(&self.id, failure).await?, console)
+    }
+}
+
+fn settled(promise: &PromiseView, console: &mut Console) -> Result<Exit, CliError> {
+    if console.json() {
+        console.document(promise)?;
+        return Ok(Exit::Done);
+    }
+    let id = console.paint(CYAN, &promise.id);
+    let outcome = match (&promise.value, &promise.failure) {
+        (_, Some(failure)) => failure_line(failure, 80),
+        (Some(value), None) => one_line(value, 80),
+        (None, None) => String::new(),
+    };
+    let state = match promise.state {
+        crate::api::model::PromiseState::Pending => "pending",
+        crate::api::model::PromiseState::Resolved => "resolved",
+        crate::api::model::PromiseState::Rejected => "rejected",
+        crate::api::model::PromiseState::Cancelled => "cancelled",
+        crate::api::model::PromiseState::TimedOut => "timed out",
+    };
+    if promise.changed == Some(false) {
+        console.warn("it was settled before; the first outcome stays");
+    }
+    console.line(format!("{id}  {state}  {outcome}").trim_end())?;
+    Ok(Exit::Done)
+}

@@ -1,0 +1,86 @@
+//! Things that several commands show the same way.
+
+use anstyle::Style;
+use comfy_table::{Cell, Color};
+use serde_json::Value;
+
+use crate::api::model::{FailureView, InvocationState};
+
+use super::console::{CYAN, DIM, GREEN, RED, YELLOW};
+
+/// The colour of a state.
+pub fn state_style(state: InvocationState) -> Style {
+    match state {
+        InvocationState::Pending | InvocationState::Suspended => DIM,
+        InvocationState::Acquired => CYAN,
+        InvocationState::Halted | InvocationState::Cancelled => YELLOW,
+        InvocationState::Resolved => GREEN,
+        InvocationState::Rejected | InvocationState::TimedOut => RED,
+    }
+}
+
+/// A state in a table.
+pub fn state_cell(state: InvocationState) -> Cell {
+    let cell = Cell::new(state.as_str());
+    match state {
+        InvocationState::Pending | InvocationState::Suspended => cell,
+        InvocationState::Acquired => cell.fg(Color::Cyan),
+        InvocationState::Halted | InvocationState::Cancelled => cell.fg(Color::Yellow),
+        InvocationState::Resolved => cell.fg(Color::Green),
+        InvocationState::Rejected | InvocationState::TimedOut => cell.fg(Color::Red),
+    }
+}
+
+/// An address as it is typed.
+pub fn short_target(target: &str) -> &str {
+    target.strip_prefix("wasm://").unwrap_or(target)
+}
+
+/// A digest as it is shown: long enough to tell modules apart.
+pub fn short_digest(digest: &str) -> &str {
+    digest.get(..12).unwrap_or(digest)
+}
+
+/// A value on one line, cut where it gets long.
+pub fn one_line(value: &Value, width: usize) -> String {
+    cut(&value.to_string(), width)
+}
+
+/// A failure on one line.
+pub fn failure_line(failure: &FailureView, width: usize) -> String {
+    cut(&format!("failed with {}: {}", failure.code, failure.message), width)
+}
+
+/// A size in bytes.
+pub fn size(bytes: u64) -> String {
+    match bytes {
+        0..1_024 => format!("{bytes} B"),
+        1_024..1_048_576 => format!("{}.{} KiB", bytes / 1_024, bytes % 1_024 * 10 / 1_024),
+        _ => format!("{}.{} MiB", bytes / 1_048_576, bytes % 1_048_576 * 10 / 1_048_576),
+    }
+}
+
+/// `text` without line breaks, cut to `width` characters.
+pub fn cut(text: &str, width: usize) -> String {
+    let flat = text.replace(['\n', '\r', '\t'], " ");
+    if flat.chars().count() <= width {
+        return flat;
+    }
+    let kept: String = flat.chars().take(width.saturating_sub(1)).collect();
+    format!("{kept}…")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_values_are_cut_between_characters() {
+        assert_eq!(one_line(&serde_json::json!({"a": 1}), 20), "{\"a\":1}");
+        assert_eq!(cut("größer\nals", 8), "größer …");
+        assert_eq!(size(0), "0 B");
+        assert_eq!(size(1_536), "1.5 KiB");
+        assert_eq!(size(7 * 1_048_576), "7.0 MiB");
+        assert_eq!(short_digest("abc"), "abc");
+    }
+}

@@ -1,0 +1,104 @@
+//! `segno start`.
+
+use std::time::Duration;
+
+use clap::Args;
+use serde_json::Value;
+
+use crate::{api::model::StartInvocation, client::Client};
+
+use super::{
+    CliError, Console, Exit,
+    console::{CYAN, DIM},
+    input::{read_json, read_label},
+    time::{as_ms, now_ms, read_instant, read_length},
+};
+
+/// Start a function and come back at once
+///
+/// Starting the same id again starts nothing: it answers the first execution, and says so if that one was started
+/// with something else.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  segno start shop/order --input '{\"order\": 1001}' --id order-1001
+  segno start shop/order --input @order.json --timeout 2h
+  jq .order big.json | segno start shop/order --input -
+  segno start reminders/remind --delay 3days --label customer=42")]
+pub struct Start {
+    #[command(flatten)]
+    pub what: What,
+}
+
+/// What to start; shared with `call`.
+#[derive(Debug, Args)]
+pub struct What {
+    /// The function, as MODULE/FUNCTION
+    #[arg(value_name = "MODULE/FUNCTION")]
+    target: String,
+    /// The input: JSON, @FILE, or - for standard input
+    #[arg(long, short, value_name = "JSON")]
+    input: Option<String>,
+    /// The invocation's id; one is made up otherwise
+    #[arg(long, value_name = "ID")]
+    id: Option<String>,
+    /// The time limit, from now
+    #[arg(long, value_name = "LENGTH", value_parser = read_length)]
+    timeout: Option<Duration>,
+    /// Not before this instant
+    #[arg(long, value_name = "INSTANT", value_parser = read_instant, conflicts_with = "delay")]
+    at: Option<i64>,
+    /// Not before this time has passed
+    #[arg(long, value_name = "LENGTH", value_parser = read_length)]
+    delay: Option<Duration>,
+    /// A label to find it again by; may be repeated
+    #[arg(long = "label", value_name = "NAME=VALUE", value_parser = read_label)]
+    labels: Vec<(String, String)>,
+}
+
+impl What {
+    pub(super) fn request(&self, wait: Option<Duration>) -> Result<StartInvocation, CliError> {
+        let input = self.input.as_deref().map_or(Ok(Value::Null), read_json)?;
+        let delayed = match self.delay {
+            Some(delay) => {
+                let delay = i64::try_from(as_ms(delay)?).unwrap_or(i64::MAX);
+                Some(now_ms().saturating_add(delay))
+            }
+            None => self.at,
+        };
+        Ok(StartInvocation {
+            id: self.id.clone(),
+            target: self.target.clone(),
+            input,
+            timeout_ms: self.timeout.map(as_ms).transpose()?,
+            start_at_ms: delayed,
+            labels: self.labels.iter().cloned().collect(),
+            wait_ms: wait.map(as_ms).transpose()?,
+        })
+    }
+}
+
+impl Start {
+    pub(super) async fn run(
+        self,
+        client: &Client,
+        console: &mut Console,
+    ) -> Result<Exit, CliError> {
+        let started = client.start(&self.what.request(None)?).await?;
+        if let Some(warning) = &started.warning {
+            console.warn(warning);
+        }
+        if console.json() {
+            console.document(&started)?;
+            return Ok(Exit::Done);
+        }
+        let id = console.paint(CYAN, &started.id);
+        let how = match started.created {
+            true => "started".to_owned(),
+            false => format!("exists, {}", started.invocation.state),
+        };
+        let how = console.paint(DIM, &how);
+        console.line(format!("{id}  {how}"))?;
+        Ok(Exit::Done)
+    }
+}

@@ -1,0 +1,93 @@
+//! Times as people read and write them.
+
+use std::time::Duration;
+
+use crate::runtime::{Clock as _, SystemClock};
+
+use super::CliError;
+
+/// Milliseconds since the Unix epoch.
+pub fn now_ms() -> i64 {
+    SystemClock::default().now().0
+}
+
+/// A length in at most two units: `340 ms`, `2.5 s`, `3 m 20 s`, `2 h 5 m`, `3 d 4 h`.
+pub fn length(ms: i64) -> String {
+    let ms = ms.max(0);
+    let (seconds, minutes, hours, days) = (ms / 1000, ms / 60_000, ms / 3_600_000, ms / 86_400_000);
+    match ms {
+        0..1_000 => format!("{ms} ms"),
+        1_000..60_000 => format!("{}.{} s", seconds, ms % 1000 / 100),
+        60_000..3_600_000 => format!("{minutes} m {} s", seconds % 60),
+        3_600_000..86_400_000 => format!("{hours} h {} m", minutes % 60),
+        _ => format!("{days} d {} h", hours % 24),
+    }
+}
+
+/// An instant as seen from `now`: `2.5 s ago`, `in 3 m 20 s`.
+pub fn relative(at_ms: i64, now_ms: i64) -> String {
+    if at_ms > now_ms {
+        return format!("in {}", length(at_ms - now_ms));
+    }
+    format!("{} ago", length(now_ms - at_ms))
+}
+
+/// An instant in UTC.
+pub fn instant(at_ms: i64) -> String {
+    let since = Duration::from_millis(u64::try_from(at_ms).unwrap_or(0));
+    match std::time::UNIX_EPOCH.checked_add(since) {
+        Some(instant) => humantime::format_rfc3339_millis(instant).to_string(),
+        None => at_ms.to_string(),
+    }
+}
+
+/// Reads a length like `90s`, `2h` or `1h 30m`.
+pub fn read_length(text: &str) -> Result<Duration, String> {
+    humantime::parse_duration(text)
+        .map_err(|error| format!("{error}; write it like 90s, 2h or 1h30m"))
+}
+
+/// Reads an instant like `2031-02-03T04:05:06Z`, as milliseconds.
+pub fn read_instant(text: &str) -> Result<i64, String> {
+    let instant = humantime::parse_rfc3339_weak(text)
+        .map_err(|error| format!("{error}; write it in UTC, like 2031-02-03T04:05:06Z"))?;
+    let since = instant.duration_since(std::time::UNIX_EPOCH).map_err(|error| error.to_string())?;
+    i64::try_from(since.as_millis()).map_err(|error| error.to_string())
+}
+
+/// A length as the API takes it.
+pub fn as_ms(length: Duration) -> Result<u64, CliError> {
+    u64::try_from(length.as_millis())
+        .map_err(|_| CliError::Usage("that is longer than anything lasts".to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lengths_take_two_units_at_most() {
+        for (ms, text) in [
+            (0, "0 ms"),
+            (999, "999 ms"),
+            (2_540, "2.5 s"),
+            (59_999, "59.9 s"),
+            (200_000, "3 m 20 s"),
+            (7_500_000, "2 h 5 m"),
+            (273_600_000, "3 d 4 h"),
+        ] {
+            assert_eq!(length(ms), text);
+        }
+    }
+
+    #[test]
+    fn instants_read_what_they_write() {
+        assert_eq!(
+            read_instant("2031-02-03T04:05:06Z").map(instant).as_deref(),
+            Ok("2031-02-03T04:05:06.000Z")
+        );
+        assert!(read_instant("tomorrow").is_err());
+        assert_eq!(read_length("1h 30m"), Ok(Duration::from_secs(5400)));
+        assert!(read_length("soon").expect_err("no length").contains("write it like"));
+    }
+}

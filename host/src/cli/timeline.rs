@@ -1,0 +1,73 @@
+//! A journal as lines for people: one a record, times relative to the first.
+
+use crate::api::model::{JournalRecord, OutcomeView, RecordKind};
+
+use super::{
+    Console,
+    console::{BOLD, CYAN, DIM, GREEN, RED, YELLOW},
+    show::{cut, failure_line, one_line, short_digest},
+    time::length,
+};
+
+/// Values are cut to this width.
+const WIDTH: usize = 72;
+
+/// One record as one line.
+pub fn record_line(record: &JournalRecord, began_at_ms: i64, console: &Console) -> String {
+    let seq = console.paint(DIM, &format!("{:>4}", record.seq));
+    let at =
+        console.paint(DIM, &format!("{:>10}", format!("+{}", length(record.at_ms - began_at_ms))));
+    format!("{seq} {at}  {}", what(record, console)).trim_end().to_owned()
+}
+
+fn what(record: &JournalRecord, console: &Console) -> String {
+    let name = record.name.as_deref().unwrap_or_default();
+    let request =
+        record.request.as_ref().map(|request| one_line(request, WIDTH)).unwrap_or_default();
+    let index = record.index.map(|index| format!("#{index}")).unwrap_or_default();
+    match record.kind {
+        RecordKind::Started => {
+            let module = record.module.as_deref().map(short_digest).unwrap_or_default();
+            format!(
+                "{} {name} {request} {}",
+                console.paint(BOLD, "started"),
+                console.paint(DIM, module)
+            )
+        }
+        RecordKind::Command => {
+            let command = record.command.as_deref().unwrap_or("command");
+            format!(
+                "{} {} {name} {request}",
+                console.paint(CYAN, &index),
+                console.paint(BOLD, command)
+            )
+        }
+        RecordKind::Notified => {
+            format!("{} {}", console.paint(CYAN, &index), outcome(record.outcome.as_ref(), console))
+        }
+        RecordKind::Signal => {
+            let payload = outcome(record.outcome.as_ref(), console);
+            format!("{} {name} {payload}", console.paint(BOLD, "signal"))
+        }
+        RecordKind::Cancelled => console.paint(YELLOW, "cancelled"),
+        RecordKind::Finished => {
+            format!(
+                "{} {}",
+                console.paint(BOLD, "finished"),
+                outcome(record.outcome.as_ref(), console)
+            )
+        }
+    }
+}
+
+fn outcome(outcome: Option<&OutcomeView>, console: &Console) -> String {
+    match outcome {
+        Some(OutcomeView { failure: Some(failure), .. }) => {
+            console.paint(RED, &format!("← {}", failure_line(failure, WIDTH)))
+        }
+        Some(OutcomeView { value: Some(value), .. }) => {
+            format!("{} {}", console.paint(GREEN, "←"), cut(&value.to_string(), WIDTH))
+        }
+        _ => console.paint(GREEN, "← done"),
+    }
+}
