@@ -91,6 +91,9 @@ impl Context {
     ///     Ok(segno::try_join_all(shipments).await?.into_iter().sum())
     /// }
     ///
+    /// let total = segno::testing::Test::new().run(order, &vec!["hat".to_owned(), "coat".to_owned()]);
+    /// assert_eq!(total.unwrap(), 7);
+    ///
     /// ```
     pub fn call<A, I: Item<A>>(
         &self,
@@ -217,7 +220,8 @@ impl Context {
     }
 
     /// Makes an HTTP request, durably: it is repeated as its retry policy says, survives the host's restart, and carries
-    /// an `Idempotency-Key` that is the same in every attempt. Any status is an answer; see
+    /// an `Idempotency-Key` that is the same in every attempt. Answers that may pass (408, 425, 429 and 5xx) are repeated like
+    /// errors, and become one when the policy ends; any other status is an answer; see
     /// [`Response::ok`](http::Response::ok).
     pub fn http(&self, request: http::Request) -> Call<http::Response> {
         let request =

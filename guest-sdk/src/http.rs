@@ -163,6 +163,11 @@ impl Response {
         Self { status: response.status, headers: response.headers, body: response.body }
     }
 
+    #[cfg(not(target_arch = "wasm32"))]
+    pub(crate) fn into_wit(self) -> wit::HttpResponse {
+        wit::HttpResponse { status: self.status, headers: self.headers, body: self.body }
+    }
+
     /// Reads the completion of a durable request.
     pub(crate) fn decode(payload: Payload) -> Result<Self> {
         let answer: Answer = payload::decode("the answer of a request", &payload)?;
@@ -179,7 +184,7 @@ impl Response {
     }
 
     /// Writes the completion of a durable request, as the host does.
-    #[cfg(test)]
+    #[cfg(not(target_arch = "wasm32"))]
     pub(crate) fn encode(self) -> Result<Payload> {
         let (body, body_base64) = match String::from_utf8(self.body) {
             Ok(text) => (Some(text), None),

@@ -49,6 +49,9 @@ mod execution;
 mod invocation;
 mod journal;
 
+#[cfg(not(target_arch = "wasm32"))]
+pub mod testing;
+
 #[doc(hidden)]
 pub mod bindings;
 mod host;

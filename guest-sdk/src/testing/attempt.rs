@@ -1,0 +1,162 @@
+//! The attempts of one activity, stand-in or request in a test.
+
+use std::sync::{Arc, Mutex};
+
+use crate::activity::{self, Attempt};
+use crate::bindings::segno::workflow::types as wit;
+use crate::error::{Error, is_final};
+use crate::function::Entry;
+use crate::http::Response;
+use crate::payload::Payload;
+use crate::retry::RetryPolicy;
+
+use super::doubles::Doubles;
+use super::recorder::{Common, lock};
+
+/// More than this is taken for an endless loop.
+const ATTEMPT_LIMIT: u32 = 1_000;
+
+/// What is attempted.
+pub(super) enum Body {
+    Activity(Entry),
+    /// A stand-in for an activity.
+    Double(String),
+    /// A stand-in for a workflow, whose failure is final.
+    Final(String),
+    Http(wit::HttpRequest),
+}
+
+pub(super) struct Attempting {
+    body: Body,
+    input: Payload,
+    /// The id of the call, and its idempotency key.
+    key: String,
+    retry: wit::RetryOptions,
+    attempt: u32,
+    progress: Arc<Mutex<Option<Payload>>>,
+}
+
+impl Attempting {
+    /// `default` is what the function's description says.
+    pub(super) fn new(
+        body: Body,
+        input: Payload,
+        key: String,
+        options: &wit::CallOptions,
+        default: Option<wit::RetryOptions>,
+    ) -> Self {
+        let retry = options
+            .retry
+            .clone()
+            .or(default)
+            .unwrap_or_else(|| RetryPolicy::default().into_options());
+        Self { body, input, key, retry, attempt: 0, progress: Arc::default() }
+    }
+
+    /// Makes one attempt: the outcome, or after how many milliseconds to make another.
+    pub(super) fn attempt(
+        &mut self,
+        now_ms: u64,
+        doubles: &Arc<Mutex<Doubles>>,
+        common: &Arc<Mutex<Common>>,
+    ) -> Result<wit::Outcome, u64> {
+        self.attempt += 1;
+        let outcome = self.outcome(now_ms, doubles, common);
+        let wit::Outcome::Failure(failure) = &outcome else { return Ok(outcome) };
+        let last = self.retry.max_attempts.is_some_and(|most| self.attempt >= most);
+        let final_ = is_final(failure.code) || self.retry.non_retryable.contains(&failure.code);
+        if final_ || last || matches!(self.body, Body::Final(_)) {
+            return Ok(outcome);
+        }
+        assert!(
+            self.attempt < ATTEMPT_LIMIT,
+            "{} failed {ATTEMPT_LIMIT} times and its retry policy has no end; the last time: {}",
+            self.key,
+            failure.message,
+        );
+        let exponent = i32::try_from(self.attempt - 1).unwrap_or(i32::MAX);
+        let wait = self.retry.initial_ms as f64 * self.retry.factor.powi(exponent);
+        Err((wait as u64).min(self.retry.max_ms))
+    }
+
+    fn outcome(
+        &self,
+        now_ms: u64,
+        doubles: &Arc<Mutex<Doubles>>,
+        common: &Arc<Mutex<Common>>,
+    ) -> wit::Outcome {
+        match &self.body {
+            Body::Activity(entry) => {
+                let facts = wit::ActivityContext {
+                    invocation: self.key.clone(),
+                    idempotency_key: self.key.clone(),
+                    fence_token: u64::from(self.attempt),
+                    attempt: self.attempt,
+                    last_progress: lock(&self.progress).clone(),
+                    started_at_ms: now_ms,
+                    deadline_ms: None,
+                };
+                let (doubles, common, progress) =
+                    (doubles.clone(), common.clone(), self.progress.clone());
+                let attempt = Box::new(TestAttempt { doubles, common, progress });
+                activity::perform(Some(entry), entry.name, &self.input, facts, attempt)
+            }
+            Body::Double(name) | Body::Final(name) => {
+                let mut doubles = lock(doubles);
+                let double =
+                    doubles.functions.get_mut(name).expect("a stand-in is never taken away");
+                double(&self.input)
+            }
+            Body::Http(request) => {
+                let mut request = request.clone();
+                let has_key = request
+                    .headers
+                    .iter()
+                    .any(|(name, _)| name.eq_ignore_ascii_case("idempotency-key"));
+                if !has_key {
+                    request.headers.push(("Idempotency-Key".to_owned(), self.key.clone()));
+                }
+                let what = format!("{} {}", request.method, request.url);
+                let answer = lock(doubles).answer_web(request);
+                match answer.and_then(|answer| durable(&what, answer)) {
+                    Ok(payload) => wit::Outcome::Success(payload),
+                    Err(error) => wit::Outcome::Failure(error.into_failure()),
+                }
+            }
+        }
+    }
+}
+
+/// As the host: an answer that may pass (408, 425, 429 and 5xx) is a failure; any other is a success.
+fn durable(what: &str, answer: Response) -> crate::Result<Payload> {
+    let status = answer.status();
+    if status >= 500 || matches!(status, 408 | 425 | 429) {
+        return Err(Error::with_code(u32::from(status), format!("{what} answered {status}")));
+    }
+    answer.encode()
+}
+
+struct TestAttempt {
+    doubles: Arc<Mutex<Doubles>>,
+    common: Arc<Mutex<Common>>,
+    progress: Arc<Mutex<Option<Payload>>>,
+}
+
+impl Attempt for TestAttempt {
+    fn heartbeat(&self, progress: Option<&Payload>) -> bool {
+        if let Some(progress) = progress {
+            lock(&self.doubles).heartbeats.push(progress.clone());
+            *lock(&self.progress) = Some(progress.clone());
+        }
+        false
+    }
+
+    fn http(&self, request: &wit::HttpRequest) -> Result<wit::HttpResponse, wit::Failure> {
+        let answer = lock(&self.doubles).answer_web(request.clone());
+        answer.map(Response::into_wit).map_err(Error::into_failure)
+    }
+
+    fn log(&self, level: wit::Level, message: &str) {
+        lock(&self.common).logs.push((level.into(), message.to_owned()));
+    }
+}

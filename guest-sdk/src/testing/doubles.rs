@@ -1,0 +1,109 @@
+//! Stand-ins for functions and for the web.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::bindings::segno::workflow::types as wit;
+use crate::error::{Error, Result};
+use crate::http::Response;
+use crate::payload::{self, Payload};
+
+/// A stand-in for a function, its types erased.
+pub(super) type FunctionDouble = Box<dyn FnMut(&Payload) -> wit::Outcome + Send>;
+
+type HttpDouble = Box<dyn FnMut(&SeenRequest) -> Result<Response> + Send>;
+
+/// A request that was made in a test.
+#[derive(Clone, Debug)]
+pub struct SeenRequest {
+    request: wit::HttpRequest,
+}
+
+impl SeenRequest {
+    pub(super) fn new(request: wit::HttpRequest) -> Self {
+        Self { request }
+    }
+
+    /// The method, as it was written.
+    pub fn method(&self) -> &str {
+        &self.request.method
+    }
+
+    /// The whole address.
+    pub fn url(&self) -> &str {
+        &self.request.url
+    }
+
+    /// The first header of this name, in any case. A durable request carries `Idempotency-Key`, as from the host.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        let mut headers = self.request.headers.iter();
+        headers.find(|(key, _)| key.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
+    }
+
+    /// The body read as JSON.
+    ///
+    /// # Errors
+    /// Code 400 if it does not fit, or if there is none.
+    pub fn json<T: DeserializeOwned>(&self) -> Result<T> {
+        let none = Payload::Json(String::new());
+        payload::decode("the body of the request", self.request.body.as_ref().unwrap_or(&none))
+    }
+}
+
+/// Everything a test said about what is outside.
+#[derive(Default)]
+pub(super) struct Doubles {
+    pub(super) functions: BTreeMap<String, FunctionDouble>,
+    web: Vec<(String, String, HttpDouble)>,
+    pub(super) requests: Vec<SeenRequest>,
+    pub(super) heartbeats: Vec<Payload>,
+}
+
+impl Doubles {
+    pub(super) fn add_function<In: DeserializeOwned, Out: Serialize>(
+        &mut self,
+        name: &str,
+        mut answer: impl FnMut(In) -> Result<Out> + Send + 'static,
+    ) {
+        let what = format!("the input of `{name}`");
+        let double = move |input: &Payload| {
+            let answered = payload::decode(&what, input).and_then(&mut answer);
+            match answered.and_then(|value| payload::encode("the answer of a stand-in", &value)) {
+                Ok(payload) => wit::Outcome::Success(payload),
+                Err(error) => wit::Outcome::Failure(error.into_failure()),
+            }
+        };
+        self.functions.insert(name.to_owned(), Box::new(double));
+    }
+
+    pub(super) fn add_web(
+        &mut self,
+        method: &str,
+        url: &str,
+        answer: impl FnMut(&SeenRequest) -> Result<Response> + Send + 'static,
+    ) {
+        self.web.push((method.to_owned(), url.to_owned(), Box::new(answer)));
+    }
+
+    /// Answers a request by the stand-in with the longest matching address, the newest of several.
+    pub(super) fn answer_web(&mut self, request: wit::HttpRequest) -> Result<Response> {
+        let seen = SeenRequest::new(request);
+        self.requests.push(seen.clone());
+        let matching = self.web.iter_mut().filter(|(method, url, _)| {
+            method.eq_ignore_ascii_case(seen.method()) && seen.url().starts_with(url.as_str())
+        });
+        match matching.max_by_key(|(_, url, _)| url.len()) {
+            Some((_, _, answer)) => answer(&seen),
+            None => Err(Error::terminal(
+                Error::REFUSED,
+                format!(
+                    "nothing in this test answers {method} {url}; say `test.on_http(\"{method}\", \"{url}\", |request| …)`",
+                    method = seen.method(),
+                    url = seen.url()
+                ),
+            )),
+        }
+    }
+}

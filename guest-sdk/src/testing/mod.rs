@@ -1,0 +1,45 @@
+//! Runs a workflow natively, in virtual time: no component, no host, no waiting.
+//!
+//! A [`Test`] plays the host. Functions of the same crate that the workflow calls run for real unless the test gives a
+//! [stand-in](Test::on); requests, promises and signals are answered by what the test says beforehand. When everything waits, time
+//! jumps to the next thing that is due, so a sleep of a year takes no time; when nothing is due any more, the test
+//! panics and says what the workflow still waits for.
+//!
+//! ```
+//! # extern crate segno_sdk as segno;
+//! use segno::testing::Test;
+//! # use std::time::Duration;
+//!
+//! #[segno::activity]
+//! async fn charge(_ctx: segno::ActivityContext, cents: u64) -> segno::Result<String> {
+//!     Err(segno::Error::retryable("there is no payment service in a test"))
+//! }
+//!
+//! #[segno::workflow]
+//! async fn buy(ctx: segno::Context, cents: u64) -> segno::Result<String> {
+//!     ctx.named_promise::<()>("approval").timeout(Duration::from_secs(3600)).await?;
+//!     ctx.call(charge, &cents).await
+//! }
+//!
+//! let mut test = Test::new();
+//! test.promise("approval").after(Duration::from_secs(1800)).resolve(&());
+//! test.on(charge, |cents| Ok(format!("charged {cents}")));
+//!
+//! assert_eq!(test.run(buy, &1200).unwrap(), "charged 1200");
+//! assert_eq!(test.calls(charge), [1200]);
+//! assert_eq!(test.elapsed(), Duration::from_secs(1800));
+//! test.replay_check();
+//! ```
+
+mod scenario;
+mod test;
+
+mod attempt;
+mod doubles;
+mod recorder;
+mod replay;
+mod world;
+
+pub use doubles::SeenRequest;
+pub use scenario::{PromiseScript, SignalScript};
+pub use test::Test;

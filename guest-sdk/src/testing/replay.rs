@@ -1,0 +1,57 @@
+//! Runs a workflow again from its journal and compares.
+
+use std::sync::{Arc, Mutex};
+
+use crate::bindings::segno::workflow::types as wit;
+use crate::execution::Execution;
+use crate::function::Entry;
+use crate::payload::Payload;
+
+use super::recorder::{Common, Record, Recorder};
+
+/// All that a workflow was told, and what it asked for.
+pub(super) struct History {
+    pub(super) entry: Entry,
+    pub(super) input: Payload,
+    pub(super) facts: wit::Context,
+    pub(super) records: Vec<Record>,
+}
+
+/// # Panics
+/// At the first difference.
+pub(super) fn check(history: &History) {
+    let common = Arc::new(Mutex::new(Common::default()));
+    let recorder =
+        Recorder::new(&history.facts.invocation, history.facts.started_at_ms, true, &common);
+    let (entry, facts) = (&history.entry, history.facts.clone());
+    let mut execution =
+        Execution::start(Some(entry), entry.name, &history.input, facts, recorder.clone());
+    for record in &history.records {
+        let Record::Told { at_ms, event } = record else { continue };
+        recorder.tell(*at_ms, event);
+        execution.resume(event.clone());
+    }
+    let again = recorder.records();
+    let length = history.records.len().max(again.len());
+    for place in 0..length {
+        let (recorded, asked) = (history.records.get(place), again.get(place));
+        assert!(
+            recorded == asked,
+            "`{}` ({}) does not replay: at record {place} the journal has {}, but this time it was {}",
+            entry.name,
+            history.facts.invocation,
+            describe(recorded),
+            describe(asked),
+        );
+    }
+}
+
+fn describe(record: Option<&Record>) -> String {
+    match record {
+        None => "nothing".to_owned(),
+        Some(Record::Asked(request)) => format!("{} ({request:?})", request.describe()),
+        Some(Record::Ran(name)) => format!("run `{name}`"),
+        Some(Record::Told { event, .. }) => format!("the event {event:?}"),
+        Some(Record::Finished(outcome)) => format!("the end with {outcome:?}"),
+    }
+}

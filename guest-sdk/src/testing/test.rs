@@ -1,0 +1,309 @@
+//! The test as its author sees it.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::bindings::segno::workflow::types as wit;
+use crate::error::{Error, Result};
+use crate::function::{Entry, Function, Item};
+use crate::http::Response;
+use crate::journal::Request;
+use crate::log::Level;
+use crate::payload::{self, Payload};
+use crate::time::Timestamp;
+
+use super::doubles::{Doubles, SeenRequest};
+use super::recorder::{Common, lock};
+use super::replay;
+use super::scenario::{Arrival, PromiseScript, Scenario, SignalScript, Which};
+use super::world::{Report, World};
+
+/// One run of a workflow under controlled circumstances. See the [module](super).
+pub struct Test {
+    invocation: String,
+    started_at: Timestamp,
+    seed: u64,
+    doubles: Arc<Mutex<Doubles>>,
+    scenario: Scenario,
+    report: Option<Report>,
+}
+
+impl Default for Test {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Test {
+    /// A test in which nothing comes from outside.
+    pub fn new() -> Self {
+        Self {
+            invocation: "test".to_owned(),
+            started_at: Timestamp::from_millis(1_750_000_000_000),
+            seed: 0,
+            doubles: Arc::default(),
+            scenario: Scenario::default(),
+            report: None,
+        }
+    }
+
+    /// The id of the invocation under test; `test` if nobody says.
+    pub fn invocation(&mut self, id: impl Into<String>) -> &mut Self {
+        self.invocation = id.into();
+        self
+    }
+
+    /// The logical time at which it starts.
+    pub fn start_at(&mut self, instant: Timestamp) -> &mut Self {
+        self.started_at = instant;
+        self
+    }
+
+    /// Where its random numbers come from.
+    pub fn seed(&mut self, seed: u64) -> &mut Self {
+        self.seed = seed;
+        self
+    }
+
+    /// Lets `answer` stand in for a function. It may fail: an activity is then tried again as its policy says.
+    pub fn on<A, I: Item<A>>(
+        &mut self,
+        function: I,
+        answer: impl FnMut(
+            <I::Function as Function>::Input,
+        ) -> Result<<I::Function as Function>::Output>
+        + Send
+        + 'static,
+    ) -> &mut Self {
+        let _ = function;
+        self.on_named(<I::Function as Function>::NAME, answer)
+    }
+
+    /// Lets `answer` stand in for a function by the name with which it is called.
+    pub fn on_named<In: DeserializeOwned, Out: Serialize>(
+        &mut self,
+        function: &str,
+        answer: impl FnMut(In) -> Result<Out> + Send + 'static,
+    ) -> &mut Self {
+        lock(&self.doubles).add_function(function, answer);
+        self
+    }
+
+    /// Lets `answer` answer requests whose address begins with `url`; of several the longest.
+    pub fn on_http(
+        &mut self,
+        method: &str,
+        url: &str,
+        answer: impl FnMut(&SeenRequest) -> Result<Response> + Send + 'static,
+    ) -> &mut Self {
+        lock(&self.doubles).add_web(method, url, answer);
+        self
+    }
+
+    /// Says how a promise with this name, or this whole id, will be settled.
+    pub fn promise(&mut self, name: &str) -> PromiseScript<'_> {
+        let which = Which::Named(name.to_owned());
+        PromiseScript { scenario: &mut self.scenario, which, after: Duration::ZERO }
+    }
+
+    /// Says how the `n`-th promise without a name, from 0, will be settled.
+    pub fn unnamed_promise(&mut self, n: usize) -> PromiseScript<'_> {
+        PromiseScript {
+            scenario: &mut self.scenario,
+            which: Which::Unnamed(n),
+            after: Duration::ZERO,
+        }
+    }
+
+    /// Says that a signal will come.
+    ///
+    /// # Panics
+    /// If the value cannot be written as JSON.
+    pub fn signal<T: Serialize + ?Sized>(&mut self, name: &str, value: &T) -> SignalScript<'_> {
+        let payload = payload::encode("the value of a signal", value)
+            .unwrap_or_else(|error| panic!("{error}"));
+        let event = wit::Event::Signal(wit::Signal { name: name.to_owned(), payload });
+        self.scenario.arrivals.push(Arrival { after: Duration::ZERO, event });
+        SignalScript(self.scenario.arrivals.last_mut().expect("an arrival was just added"))
+    }
+
+    /// Says that the invocation will be cancelled this long after its start.
+    pub fn cancel_after(&mut self, delay: Duration) -> &mut Self {
+        self.scenario.arrivals.push(Arrival { after: delay, event: wit::Event::Cancelled });
+        self
+    }
+
+    /// Runs a workflow to its end and gives what it returned.
+    ///
+    /// # Panics
+    /// If it waits for something that nothing in this test will give; the message says for what.
+    pub fn run<A, I: Item<A>>(
+        &mut self,
+        function: I,
+        input: &<I::Function as Function>::Input,
+    ) -> Result<<I::Function as Function>::Output>
+    where
+        <I::Function as Function>::Input: Serialize,
+        <I::Function as Function>::Output: DeserializeOwned,
+    {
+        let _ = function;
+        let payload = payload::encode("the input", input)?;
+        match self.run_raw(Entry::of::<I::Function>(), payload) {
+            wit::Outcome::Success(payload) => payload::decode("the result", &payload),
+            wit::Outcome::Failure(failure) => Err(Error::from_failure(failure)),
+        }
+    }
+
+    /// Runs a workflow with an input that need not fit it.
+    ///
+    /// # Errors
+    /// Its own, and code 400 if the input does not fit.
+    pub fn run_json<A, I: Item<A>>(&mut self, function: I, input: &Value) -> Result<Value> {
+        let _ = function;
+        match self.run_raw(Entry::of::<I::Function>(), Payload::Json(input.to_string())) {
+            wit::Outcome::Success(payload) => payload::decode("the result", &payload),
+            wit::Outcome::Failure(failure) => Err(Error::from_failure(failure)),
+        }
+    }
+
+    fn run_raw(&mut self, entry: Entry, input: Payload) -> wit::Outcome {
+        let common = Arc::new(Mutex::new(Common::default()));
+        let world = World::new(
+            self.started_at,
+            self.seed,
+            self.doubles.clone(),
+            &mut self.scenario,
+            common,
+        );
+        let report = world.run(&self.invocation, entry, input);
+        let outcome = report.outcome.clone();
+        self.report = Some(report);
+        outcome
+    }
+
+    fn report(&self) -> &Report {
+        self.report.as_ref().expect("ask after `run`: nothing was run in this test yet")
+    }
+
+    /// The inputs of the calls of a function, in order.
+    ///
+    /// # Panics
+    /// If nothing was run yet.
+    pub fn calls<A, I: Item<A>>(&self, function: I) -> Vec<<I::Function as Function>::Input> {
+        let _ = function;
+        self.inputs(<I::Function as Function>::NAME)
+    }
+
+    /// The inputs of the calls of a function, by its name.
+    ///
+    /// # Panics
+    /// If nothing was run yet.
+    pub fn calls_named(&self, function: &str) -> Vec<Value> {
+        self.inputs(function)
+    }
+
+    fn inputs<T: DeserializeOwned>(&self, name: &str) -> Vec<T> {
+        let commands = self.report().commands.iter();
+        let inputs = commands.filter_map(|(_, request)| match request {
+            Request::Call { function, input, .. } if function == name => Some(input),
+            _ => None,
+        });
+        inputs.map(|input| read(name, input)).collect()
+    }
+
+    /// The inputs of the sends to a function, each with the time before which it is not begun.
+    ///
+    /// # Panics
+    /// If nothing was run yet.
+    pub fn sent<A, I: Item<A>>(
+        &self,
+        function: I,
+    ) -> Vec<(<I::Function as Function>::Input, Option<Timestamp>)> {
+        let _ = function;
+        let name = <I::Function as Function>::NAME;
+        let commands = self.report().commands.iter();
+        let sends = commands.filter_map(|(now_ms, request)| match request {
+            Request::Send { function, input, when, .. } if function == name => Some((
+                read(name, input),
+                when.map(|when| Timestamp::from_millis(when.resolve(*now_ms))),
+            )),
+            _ => None,
+        });
+        sends.collect()
+    }
+
+    /// The events that were published, each with its topic.
+    ///
+    /// # Panics
+    /// If nothing was run yet.
+    pub fn published(&self) -> Vec<(String, Value)> {
+        let commands = self.report().commands.iter();
+        let events = commands.filter_map(|(_, request)| match request {
+            Request::Publish { topic, payload } => Some((topic.clone(), read(topic, payload))),
+            _ => None,
+        });
+        events.collect()
+    }
+
+    /// The HTTP requests that were made, those of activities and repeated ones included.
+    pub fn requests(&self) -> Vec<SeenRequest> {
+        lock(&self.doubles).requests.clone()
+    }
+
+    /// What activities passed to `heartbeat`.
+    pub fn heartbeats(&self) -> Vec<Value> {
+        lock(&self.doubles).heartbeats.iter().map(|progress| read("heartbeat", progress)).collect()
+    }
+
+    /// What was logged, by workflows and activities.
+    ///
+    /// # Panics
+    /// If nothing was run yet.
+    pub fn logs(&self) -> Vec<(Level, String)> {
+        lock(&self.report().common).logs.clone()
+    }
+
+    /// True if a line that contains `text` was logged.
+    ///
+    /// # Panics
+    /// If nothing was run yet.
+    pub fn logged(&self, text: &str) -> bool {
+        self.logs().iter().any(|(_, line)| line.contains(text))
+    }
+
+    /// The commands of the workflow under test that nobody waited for to the end: the losers of a `select`, dropped handles.
+    ///
+    /// # Panics
+    /// If nothing was run yet.
+    pub fn forgotten(&self) -> Vec<u32> {
+        self.report().forgotten.clone()
+    }
+
+    /// How much virtual time passed.
+    ///
+    /// # Panics
+    /// If nothing was run yet.
+    pub fn elapsed(&self) -> Duration {
+        Timestamp::from_millis(self.report().ended_at_ms).since(self.started_at)
+    }
+
+    /// Runs every workflow of the last run again from its journal, with the same events in the same order, and compares each
+    /// command, as the host does after a restart.
+    ///
+    /// # Panics
+    /// At the first difference, which it names: the workflow depends on something else than its input and its context.
+    pub fn replay_check(&self) {
+        for history in &self.report().histories {
+            replay::check(history);
+        }
+    }
+}
+
+fn read<T: DeserializeOwned>(what: &str, payload: &Payload) -> T {
+    payload::decode(&format!("a value of `{what}`"), payload)
+        .unwrap_or_else(|error| panic!("{error}"))
+}

@@ -1,0 +1,460 @@
+//! The part of the host in a test: starts invocations, answers their commands, and moves virtual time.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+use rand_chacha::ChaCha12Rng;
+use rand_chacha::rand_core::{Rng, SeedableRng};
+
+use crate::bindings::segno::workflow::types as wit;
+use crate::error::Error;
+use crate::execution::Execution;
+use crate::function::{Entry, Kind};
+use crate::journal::Request;
+use crate::payload::Payload;
+use crate::time::{Timestamp, millis};
+
+use super::attempt::{Attempting, Body};
+use super::doubles::Doubles;
+use super::recorder::{Common, Recorder, Todo, lock};
+use super::replay::History;
+use super::scenario::{Scenario, Settler, Which};
+
+/// What is left of a run.
+pub(super) struct Report {
+    pub(super) outcome: wit::Outcome,
+    pub(super) ended_at_ms: u64,
+    /// The commands of all invocations with the time of each.
+    pub(super) commands: Vec<(u64, Request)>,
+    pub(super) histories: Vec<History>,
+    /// Of the workflow under test.
+    pub(super) forgotten: Vec<u32>,
+    pub(super) common: Arc<Mutex<Common>>,
+}
+
+pub(super) struct World<'a> {
+    now_ms: u64,
+    seed: u64,
+    doubles: Arc<Mutex<Doubles>>,
+    scenario: &'a mut Scenario,
+    common: Arc<Mutex<Common>>,
+    invocations: BTreeMap<String, Running>,
+    /// What happens when, in the order in which it was decided where the time is equal.
+    due: BTreeMap<(u64, u64), Action>,
+    decided: u64,
+    promises: BTreeMap<String, (String, u32)>,
+    unnamed_promises: usize,
+    commands: Vec<(u64, Request)>,
+}
+
+struct Running {
+    entry: Entry,
+    input: Payload,
+    facts: wit::Context,
+    recorder: Arc<Recorder>,
+    execution: Execution,
+    /// The command that waits for the result.
+    parent: Option<(String, u32)>,
+    /// Commands without an answer, with what a person would call them.
+    open: BTreeMap<u32, String>,
+    outcome: Option<wit::Outcome>,
+}
+
+enum Action {
+    Complete { invocation: String, command: u32, outcome: wit::Outcome },
+    Attempt { invocation: String, command: u32, attempting: Attempting },
+    Begin { id: String, function: String, input: Payload },
+    Settle { promise: String, settler: Settler },
+    Tell { invocation: String, event: wit::Event },
+}
+
+fn null() -> wit::Outcome {
+    wit::Outcome::Success(Payload::Json("null".to_owned()))
+}
+
+fn failure(error: Error) -> wit::Outcome {
+    wit::Outcome::Failure(error.into_failure())
+}
+
+impl<'a> World<'a> {
+    pub(super) fn new(
+        started_at: Timestamp,
+        seed: u64,
+        doubles: Arc<Mutex<Doubles>>,
+        scenario: &'a mut Scenario,
+        common: Arc<Mutex<Common>>,
+    ) -> Self {
+        Self {
+            now_ms: started_at.as_millis(),
+            seed,
+            doubles,
+            scenario,
+            common,
+            invocations: BTreeMap::new(),
+            due: BTreeMap::new(),
+            decided: 0,
+            promises: BTreeMap::new(),
+            unnamed_promises: 0,
+            commands: Vec::new(),
+        }
+    }
+
+    /// Runs the invocation `root` until it has an outcome.
+    pub(super) fn run(mut self, root: &str, entry: Entry, input: Payload) -> Report {
+        for arrival in std::mem::take(&mut self.scenario.arrivals) {
+            if let wit::Event::Signal(signal) = &arrival.event {
+                assert!(
+                    (entry.describe)().signals,
+                    "signal `{}` for `{name}`, which takes none: declare it with `#[segno::workflow(signals)]`",
+                    signal.name,
+                    name = entry.name,
+                );
+            }
+            let at_ms = self.now_ms + millis(arrival.after);
+            self.decide(at_ms, Action::Tell { invocation: root.to_owned(), event: arrival.event });
+        }
+        self.begin(root.to_owned(), entry, input, None);
+        loop {
+            let running = &self.invocations[root];
+            if let Some(outcome) = running.outcome.clone() {
+                return self.report(root, outcome);
+            }
+            let Some(((at_ms, _), action)) = self.due.pop_first() else { self.stuck(root) };
+            self.now_ms = self.now_ms.max(at_ms);
+            self.act(action);
+        }
+    }
+
+    fn report(self, root: &str, outcome: wit::Outcome) -> Report {
+        let running = &self.invocations[root];
+        let forgotten = (0..).take_while(|command| *command < running.recorder.length());
+        let forgotten =
+            forgotten.filter(|command| running.recorder.is_forgotten(*command)).collect();
+        let histories = self.invocations.into_values().map(|running| History {
+            entry: running.entry,
+            input: running.input,
+            facts: running.facts,
+            records: running.recorder.records(),
+        });
+        Report {
+            outcome,
+            ended_at_ms: self.now_ms,
+            commands: self.commands,
+            histories: histories.collect(),
+            forgotten,
+            common: self.common,
+        }
+    }
+
+    fn decide(&mut self, at_ms: u64, action: Action) {
+        self.due.insert((at_ms, self.decided), action);
+        self.decided += 1;
+    }
+
+    fn answer(&mut self, at_ms: u64, invocation: &str, command: u32, outcome: wit::Outcome) {
+        self.decide(
+            at_ms,
+            Action::Complete { invocation: invocation.to_owned(), command, outcome },
+        );
+    }
+
+    fn begin(&mut self, id: String, entry: Entry, input: Payload, parent: Option<(String, u32)>) {
+        // Each invocation draws from a generator of its own, named by its id.
+        let name = id
+            .bytes()
+            .fold(self.seed, |seed, byte| seed.wrapping_mul(0x100_0000_01b3) ^ u64::from(byte));
+        let mut seed = vec![0; 32];
+        ChaCha12Rng::seed_from_u64(name).fill_bytes(&mut seed);
+        let parent_id = parent.as_ref().map(|(parent, _)| parent.clone());
+        let facts = wit::Context {
+            invocation: id.clone(),
+            parent: parent_id,
+            started_at_ms: self.now_ms,
+            seed,
+        };
+        let recorder = Recorder::new(&id, self.now_ms, false, &self.common);
+        let execution =
+            Execution::start(Some(&entry), entry.name, &input, facts.clone(), recorder.clone());
+        let open = BTreeMap::new();
+        let running =
+            Running { entry, input, facts, recorder, execution, parent, open, outcome: None };
+        self.invocations.insert(id.clone(), running);
+        self.attend(&id);
+    }
+
+    fn tell(&mut self, id: &str, event: wit::Event) {
+        let now_ms = self.now_ms;
+        let Some(running) = self.invocations.get_mut(id) else { return };
+        if running.outcome.is_some() {
+            return;
+        }
+        running.recorder.tell(now_ms, &event);
+        running.execution.resume(event);
+        self.attend(id);
+    }
+
+    /// Does what the invocation asked for since it was looked at last.
+    fn attend(&mut self, id: &str) {
+        let recorder = self.invocations[id].recorder.clone();
+        while let Some(todo) = recorder.next_todo() {
+            match todo {
+                Todo::Command(command, request) => {
+                    self.open(id, command, request.describe());
+                    self.commands.push((self.now_ms, request.clone()));
+                    self.perform(id, command, request);
+                }
+                Todo::Ran(command, outcome) => {
+                    self.open(id, command, "run".to_owned());
+                    self.answer(self.now_ms, id, command, outcome);
+                }
+                Todo::Finished(outcome) => {
+                    let running =
+                        self.invocations.get_mut(id).expect("only a known invocation is attended");
+                    running.outcome = Some(outcome.clone());
+                    if let Some((parent, command)) = running.parent.clone() {
+                        self.answer(self.now_ms, &parent, command, outcome);
+                    }
+                }
+            }
+        }
+    }
+
+    fn open(&mut self, id: &str, command: u32, description: String) {
+        let running = self.invocations.get_mut(id).expect("only a known invocation is attended");
+        running.open.insert(command, description);
+    }
+
+    fn perform(&mut self, id: &str, command: u32, request: Request) {
+        let now_ms = self.now_ms;
+        match request {
+            Request::Call { function, input, options } => {
+                self.call(id, command, &function, input, options)
+            }
+            Request::Send { function, input, when, .. } => {
+                let sent = format!("{id}/{command}");
+                let value = Payload::Json(serde_json::Value::from(sent.clone()).to_string());
+                self.answer(now_ms, id, command, wit::Outcome::Success(value));
+                let at_ms = when.map_or(now_ms, |when| when.resolve(now_ms));
+                self.decide(at_ms, Action::Begin { id: sent, function, input });
+            }
+            Request::Sleep { when } => self.answer(when.resolve(now_ms), id, command, null()),
+            Request::Promise { name, options } => self.promise(id, command, name, options),
+            Request::Settle { promise, outcome } => {
+                let answer = self.settle(&promise, outcome);
+                self.answer(now_ms, id, command, answer);
+            }
+            Request::Http { request, options } => {
+                let key = format!("{id}/{command}");
+                let attempting = Attempting::new(
+                    Body::Http(request),
+                    Payload::Json("null".into()),
+                    key,
+                    &options,
+                    None,
+                );
+                self.attempt_until(id, command, attempting, options.timeout_ms);
+            }
+            Request::Cancel { command: cancelled } => {
+                self.cancel(id, cancelled);
+                self.answer(now_ms, id, command, null());
+            }
+            Request::Publish { .. } => self.answer(now_ms, id, command, null()),
+        }
+    }
+
+    fn call(
+        &mut self,
+        id: &str,
+        command: u32,
+        function: &str,
+        input: Payload,
+        options: wit::CallOptions,
+    ) {
+        let child = format!("{id}/{command}");
+        let entry = lock(&self.common).learned.get(function).copied();
+        let defaults = entry.map(|entry| (entry.describe)());
+        let timeout_ms =
+            options.timeout_ms.or(defaults.as_ref().and_then(|defaults| defaults.timeout_ms));
+        let retry = defaults.and_then(|defaults| defaults.retry);
+        let doubled = lock(&self.doubles).functions.contains_key(function);
+        let body = match entry.map(|entry| (entry, entry.kind)) {
+            Some((_, Kind::Activity(_))) | None if doubled => Body::Double(function.to_owned()),
+            Some((_, Kind::Workflow(_))) if doubled => Body::Final(function.to_owned()),
+            Some((entry, Kind::Activity(_))) => Body::Activity(entry),
+            Some((entry, Kind::Workflow(_))) => {
+                self.overdue(id, command, timeout_ms);
+                return self.begin(child, entry, input, Some((id.to_owned(), command)));
+            }
+            None => panic!(
+                "`{caller}` calls `{function}`, of which this test knows nothing: say `test.on_named(\"{function}\", |input| …)`",
+                caller = self.invocations[id].entry.name,
+            ),
+        };
+        let attempting = Attempting::new(body, input, child, &options, retry);
+        self.attempt_until(id, command, attempting, timeout_ms);
+    }
+
+    fn attempt_until(
+        &mut self,
+        id: &str,
+        command: u32,
+        attempting: Attempting,
+        timeout_ms: Option<u64>,
+    ) {
+        self.decide(
+            self.now_ms,
+            Action::Attempt { invocation: id.to_owned(), command, attempting },
+        );
+        self.overdue(id, command, timeout_ms);
+    }
+
+    /// Fails the command at its deadline, unless it was answered before.
+    fn overdue(&mut self, id: &str, command: u32, timeout_ms: Option<u64>) {
+        if let Some(timeout_ms) = timeout_ms {
+            let what = self.invocations[id].open[&command].clone();
+            self.answer(
+                self.now_ms.saturating_add(timeout_ms),
+                id,
+                command,
+                failure(Error::timed_out(what)),
+            );
+        }
+    }
+
+    fn promise(
+        &mut self,
+        id: &str,
+        command: u32,
+        name: Option<String>,
+        options: wit::PromiseOptions,
+    ) {
+        let promise = match &name {
+            Some(name) => format!("{id}/p/{name}"),
+            None => format!("{id}/{command}"),
+        };
+        self.promises.insert(promise.clone(), (id.to_owned(), command));
+        let place = self.scenario.promises.iter().position(|plan| match &plan.which {
+            Which::Named(wanted) => *wanted == promise || name.as_ref() == Some(wanted),
+            Which::Unnamed(n) => name.is_none() && *n == self.unnamed_promises,
+        });
+        if name.is_none() {
+            self.unnamed_promises += 1;
+        }
+        if let Some(place) = place {
+            let plan = self.scenario.promises.remove(place);
+            let at_ms = self.now_ms.saturating_add(millis(plan.after));
+            self.decide(at_ms, Action::Settle { promise, settler: plan.settler });
+        }
+        self.overdue(id, command, options.timeout_ms);
+    }
+
+    /// Settles a promise if there is such a one that is pending; says what the settler is told.
+    fn settle(&mut self, promise: &str, outcome: wit::Outcome) -> wit::Outcome {
+        let Some((owner, command)) = self.promises.get(promise).cloned() else {
+            return failure(Error::terminal(
+                Error::NOT_FOUND,
+                format!("there is no promise `{promise}`"),
+            ));
+        };
+        if !self.invocations[&owner].open.contains_key(&command) {
+            return failure(Error::terminal(
+                409,
+                format!("promise `{promise}` is settled already"),
+            ));
+        }
+        self.answer(self.now_ms, &owner, command, outcome);
+        null()
+    }
+
+    fn cancel(&mut self, id: &str, command: u32) {
+        let child = format!("{id}/{command}");
+        match self.invocations.get(&child) {
+            // A workflow is told, and decides itself how it ends.
+            Some(_) => self.decide(
+                self.now_ms,
+                Action::Tell { invocation: child, event: wit::Event::Cancelled },
+            ),
+            None => self.answer(self.now_ms, id, command, failure(Error::cancelled())),
+        }
+    }
+
+    fn act(&mut self, action: Action) {
+        match action {
+            Action::Complete { invocation, command, outcome } => {
+                self.complete(&invocation, command, outcome)
+            }
+            Action::Tell { invocation, event } => self.tell(&invocation, event),
+            Action::Settle { promise, mut settler } => {
+                let outcome = settler(&promise);
+                self.settle(&promise, outcome);
+            }
+            Action::Attempt { invocation, command, mut attempting } => {
+                if !self.invocations[&invocation].open.contains_key(&command) {
+                    return;
+                }
+                match attempting.attempt(self.now_ms, &self.doubles, &self.common) {
+                    Ok(outcome) => self.complete(&invocation, command, outcome),
+                    Err(delay_ms) => {
+                        let at_ms = self.now_ms.saturating_add(delay_ms);
+                        self.decide(at_ms, Action::Attempt { invocation, command, attempting });
+                    }
+                }
+            }
+            Action::Begin { id, function, input } => self.begin_sent(id, &function, input),
+        }
+    }
+
+    /// Runs what was sent, if this test knows it; nobody waits for its result.
+    fn begin_sent(&mut self, id: String, function: &str, input: Payload) {
+        if let Some(double) = lock(&self.doubles).functions.get_mut(function) {
+            double(&input);
+            return;
+        }
+        let Some(entry) = lock(&self.common).learned.get(function).copied() else { return };
+        match entry.kind {
+            Kind::Workflow(_) => self.begin(id, entry, input, None),
+            Kind::Activity(_) => {
+                let options = crate::call::no_options();
+                let mut attempting =
+                    Attempting::new(Body::Activity(entry), input, id, &options, None);
+                // One attempt: whether it succeeds is not seen by anybody in this test.
+                let _ = attempting.attempt(self.now_ms, &self.doubles, &self.common);
+            }
+        }
+    }
+
+    fn complete(&mut self, id: &str, command: u32, outcome: wit::Outcome) {
+        let Some(running) = self.invocations.get_mut(id) else { return };
+        // The first answer is the one that counts, and nobody is told of what was forgotten.
+        if running.open.remove(&command).is_none() || running.recorder.is_forgotten(command) {
+            return;
+        }
+        self.tell(id, wit::Event::Completed(wit::Completion { command, outcome }));
+    }
+
+    fn stuck(&self, root: &str) -> ! {
+        let mut waits = Vec::new();
+        for (id, running) in
+            self.invocations.iter().filter(|(_, running)| running.outcome.is_none())
+        {
+            let open = running
+                .open
+                .iter()
+                .filter(|(command, _)| !running.recorder.is_forgotten(**command));
+            waits.extend(open.map(|(command, what)| {
+                format!("`{}` ({id}): command {command}, {what}", running.entry.name)
+            }));
+        }
+        let name = self.invocations[root].entry.name;
+        if waits.is_empty() {
+            panic!(
+                "`{name}` waits, but for nothing that it asked for; if it is a signal, say `test.signal(name, value)`"
+            );
+        }
+        panic!(
+            "`{name}` waits for something that nothing in this test will give:\n  {}\nsay for instance \
+             `test.promise(name).resolve(value)`, or give the wait a time limit",
+            waits.join("\n  ")
+        );
+    }
+}
