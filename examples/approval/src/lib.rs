@@ -92,3 +92,43 @@ pub async fn remind(ctx: ActivityContext, (approver, title): (String, String)) -
 }
 
 segno::module!(approval, remind);
+
+#[cfg(test)]
+mod tests {
+    use segno::testing::Test;
+
+    use super::*;
+
+    const HOUR: Duration = Duration::from_secs(60 * 60);
+
+    fn document() -> Document {
+        let title = "Annual report".to_owned();
+        Document { title, approver: "Ada".to_owned(), remind_after_s: a_day(), reminders: three() }
+    }
+
+    #[test]
+    fn a_decision_ends_the_wait_and_comments_are_kept() {
+        let mut test = Test::new();
+        test.signal("comment", "page 3 is empty").after(HOUR);
+        test.signal("comment", "fixed").after(30 * HOUR);
+        test.promise("decision").after(60 * HOUR).resolve(&Decision::Approve);
+        let verdict = test.run(approval, &document()).unwrap();
+
+        let comments = vec!["page 3 is empty".to_owned(), "fixed".to_owned()];
+        // Reminded a day after each silence: 25 hours after the start, and a day after the comment at 30 hours.
+        assert_eq!(verdict, Verdict { decision: Decision::Approve, comments, reminders: 2 });
+        assert_eq!(test.calls(remind).len(), 2);
+        assert_eq!(test.elapsed(), 60 * HOUR);
+        test.replay_check();
+    }
+
+    #[test]
+    fn silence_ends_after_the_last_reminder() {
+        let mut test = Test::new();
+        let error = test.run(approval, &document()).unwrap_err();
+        assert!(error.is_timed_out(), "{error}");
+        assert_eq!(test.calls(remind).len(), 3);
+        assert_eq!(test.elapsed(), 4 * 24 * HOUR);
+        test.replay_check();
+    }
+}

@@ -33,3 +33,24 @@ pub async fn square(_ctx: ActivityContext, number: u64) -> Result<u64> {
 }
 
 segno::module!(fan_out, square);
+
+#[cfg(test)]
+mod tests {
+    use segno::serde_json::json;
+    use segno::testing::Test;
+
+    use super::*;
+
+    #[test]
+    fn a_thousand_squares_are_added() {
+        let mut test = Test::new();
+        assert_eq!(test.run_json(fan_out, &json!({})).unwrap(), 333_833_500);
+        assert_eq!(test.calls(square).len(), 1_000);
+        test.replay_check();
+    }
+
+    #[test]
+    fn no_children_are_a_sum_too() {
+        assert_eq!(Test::new().run(fan_out, &Width { children: 0 }).unwrap(), 0);
+    }
+}

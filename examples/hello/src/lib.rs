@@ -7,3 +7,15 @@ pub async fn hello(_ctx: segno::Context, name: String) -> segno::Result<String> 
 }
 
 segno::module!(hello);
+
+#[cfg(test)]
+mod tests {
+    use segno::testing::Test;
+
+    use super::*;
+
+    #[test]
+    fn it_greets() {
+        assert_eq!(Test::new().run(hello, &"Ada".to_owned()).unwrap(), "Hello, Ada!");
+    }
+}

@@ -169,3 +169,6 @@ pub async fn ship(ctx: ActivityContext, item: Item) -> Result<String> {
 }
 
 segno::module!(order, reserve, release, ship);
+
+#[cfg(test)]
+mod tests;

@@ -64,3 +64,34 @@ pub async fn notify(ctx: ActivityContext, message: Message) -> Result<()> {
 }
 
 segno::module!(remind, notify);
+
+#[cfg(test)]
+mod tests {
+    use segno::testing::Test;
+
+    use super::*;
+
+    #[test]
+    fn it_reminds_every_day_and_asks_a_week_later() {
+        let mut test = Test::new();
+        let start = Timestamp::from_millis(1_750_000_000_000);
+        test.start_at(start);
+        let reminder =
+            Reminder { who: "Ada".to_owned(), what: "water the tree".to_owned(), days: 3 };
+        let reminded = test.run(remind, &reminder).unwrap();
+
+        assert_eq!(reminded.at, [start + DAY, start + 2 * DAY, start + 3 * DAY]);
+        assert_eq!(reminded.follow_up, "test/6");
+        let texts: Vec<String> =
+            test.calls(notify).into_iter().map(|message| message.text).collect();
+        assert_eq!(
+            texts,
+            ["water the tree (1 of 3)", "water the tree (2 of 3)", "water the tree (3 of 3)"]
+        );
+        let question =
+            Message { to: "Ada".to_owned(), text: "How did it go: water the tree?".to_owned() };
+        assert_eq!(test.sent(notify), [(question, Some(start + 10 * DAY))]);
+        assert_eq!(test.elapsed(), 3 * DAY);
+        test.replay_check();
+    }
+}
