@@ -1,0 +1,237 @@
+//! One attempt of an activity: an instance of its own, with I/O as far as the policy allows.
+//!
+//! Dropping the future of [`perform`] cancels the attempt: its instance goes, wherever it was.
+
+use std::sync::Arc;
+
+use segno_core::id::Digest;
+use wasmtime::Store;
+use wasmtime_wasi::{FsPerms, ResourceTable, WasiCtx, WasiCtxView, WasiView};
+use wasmtime_wasi_http::{
+    Error as HttpError, RequestOptions, WasiBody, WasiHttpCtx, WasiHttpCtxView, WasiHttpHooks,
+    WasiHttpView, default_hooks,
+};
+
+use super::{
+    ActivityContext, ActivityHost, FunctionKind, GuestError, HttpRequest, HttpResponse, Level,
+    Outcome, Payload,
+    bindings::segno::workflow::{activity, journal, types},
+    budget::Budget,
+    contract::{CallOptions, Failure, PromiseOptions, RunAnswer},
+    instance::known,
+    lines::Lines,
+    policy::{Grants, Variable},
+    trap::{Halt, explain},
+    wasm::Wasm,
+    workflow::{check_size, cut, outcome_size, size},
+};
+
+/// What the store of an activity instance holds.
+pub(super) struct ActivityState {
+    host: Arc<dyn ActivityHost>,
+    budget: Budget,
+    wasi: Option<Box<RealWasi>>,
+}
+
+/// Runs `function` of `module` once.
+pub(super) async fn perform(
+    wasm: &Wasm,
+    module: Digest,
+    name: &str,
+    function: &str,
+    input: Payload,
+    context: ActivityContext,
+    host: Arc<dyn ActivityHost>,
+) -> Result<Outcome, GuestError> {
+    let loaded = wasm.modules.get(module).await?;
+    known(&wasm.functions(&loaded).await?, FunctionKind::Activity, function)?;
+    let grants = Arc::new(wasm.policy.grants(name));
+    let linked = loaded.activity(&wasm.engine, !grants.dirs.is_empty()).await?;
+    let wasi = match loaded.wasi {
+        true => Some(Box::new(RealWasi::new(&grants, &host, wasm.limits.log_line_bytes)?)),
+        false => None,
+    };
+    // Declared before the store, so dropped after it: whoever gets the permit finds the slot free.
+    let _permit = wasm.engine.room(loaded.slots).await;
+    let budget = Budget::new(Arc::clone(&wasm.limits));
+    let mut store = Store::new(wasm.engine.wasmtime(), ActivityState { host, budget, wasi });
+    store.limiter(|state| &mut state.budget);
+    store.epoch_deadline_callback(|mut context| context.data_mut().budget.tick());
+    store.set_epoch_deadline(1);
+    let _running = wasm.engine.running();
+    let answer = async {
+        let instance = linked.instantiate_async(&mut store).await?;
+        let functions = instance.segno_workflow_functions();
+        let outcome = functions.call_perform(&mut store, function, &input, &context).await?;
+        let limit = wasm.limits.output_bytes;
+        check_size(outcome_size(&outcome), limit, || format!("result of `{function}`"))?;
+        Ok(outcome)
+    }
+    .await;
+    if let Some(wasi) = &store.data().wasi {
+        wasi.output.flush();
+        wasi.error.flush();
+    }
+    answer.map_err(|error| explain(&error, &store.data().budget))
+}
+
+impl types::Host for ActivityState {}
+
+impl activity::Host for ActivityState {
+    async fn heartbeat(&mut self, progress: Option<Payload>) -> wasmtime::Result<bool> {
+        let limit = self.budget.limits().output_bytes;
+        check_size(progress.as_ref().map_or(0, size), limit, || "progress".into())?;
+        self.budget.waited();
+        Ok(self.host.heartbeat(progress).await)
+    }
+
+    async fn http(
+        &mut self,
+        request: HttpRequest,
+    ) -> wasmtime::Result<Result<HttpResponse, Failure>> {
+        let limit = self.budget.limits().output_bytes;
+        let size = request.body.as_ref().map_or(0, size);
+        check_size(size, limit, || format!("HTTP request to `{}`", request.url))?;
+        self.budget.waited();
+        Ok(self.host.http(request).await)
+    }
+
+    async fn log(&mut self, level: Level, message: String) -> wasmtime::Result<()> {
+        self.host.log(level, cut(message, self.budget.limits().log_line_bytes));
+        Ok(())
+    }
+}
+
+/// Declares the functions of `journal`, all of which refuse.
+macro_rules! for_workflows {
+    ($($function:ident($($type:ty),*) -> $answer:ty;)*) => {
+        impl journal::Host for ActivityState {
+            $(fn $function(&mut self, $(_: $type),*) -> wasmtime::Result<$answer> {
+                let name = stringify!($function).replace('_', "-");
+                Err(Halt::Refused(format!(
+                    "`segno:workflow/journal.{name}` is for workflows, and this is an activity: return a value to the workflow, and let it go on from there"
+                )).into())
+            })*
+        }
+    };
+}
+
+for_workflows! {
+    call(String, Payload, CallOptions) -> u32;
+    send(String, Payload, CallOptions) -> u32;
+    sleep_until(u64) -> u32;
+    promise(Option<String>, PromiseOptions) -> (u32, String);
+    settle(String, Outcome) -> u32;
+    http(HttpRequest, CallOptions) -> u32;
+    cancel(u32) -> u32;
+    forget(u32) -> ();
+    publish(String, Payload) -> u32;
+    run(String) -> RunAnswer;
+    run_done(u32, Outcome) -> ();
+    now() -> u64;
+    log(Level, String) -> ();
+    finish(Outcome) -> ();
+}
+
+/// WASI with the directories, the environment and the addresses that the policy allows.
+struct RealWasi {
+    context: WasiCtx,
+    table: ResourceTable,
+    http: WasiHttpCtx,
+    gate: Gate,
+    output: Lines,
+    error: Lines,
+}
+
+impl RealWasi {
+    fn new(
+        grants: &Arc<Grants>,
+        host: &Arc<dyn ActivityHost>,
+        line_limit: usize,
+    ) -> Result<Self, GuestError> {
+        let lines = |level| {
+            let host = Arc::clone(host);
+            Lines::new(level, line_limit, Box::new(move |level, line| host.log(level, line)))
+        };
+        let (output, error) = (lines(Level::Info), lines(Level::Warn));
+        let mut builder = WasiCtx::builder();
+        builder.stdout(output.clone()).stderr(error.clone()).allow_tcp(false).allow_udp(false);
+        for directory in &grants.dirs {
+            let permissions = if directory.write { FsPerms::ReadWrite } else { FsPerms::ReadOnly };
+            builder.preopened_dir(&directory.host, &directory.guest, permissions).map_err(
+                |error| {
+                    GuestError::Host(format!(
+                        "the directory `{}` in `dirs` of `[{}]` in policy.toml cannot be opened: {error:#}",
+                        directory.host.display(),
+                        grants.module()
+                    ))
+                },
+            )?;
+        }
+        for (name, variable) in &grants.env {
+            let value = match variable {
+                Variable::Value(value) => value.clone(),
+                Variable::Host { from } => std::env::var(from).map_err(|_| {
+                    GuestError::Host(format!(
+                        "`env.{name}` of `[{}]` in policy.toml is taken from `{from}`, which is not set in the host's environment",
+                        grants.module()
+                    ))
+                })?,
+            };
+            builder.env(name, value);
+        }
+        Ok(Self {
+            context: builder.build(),
+            table: ResourceTable::new(),
+            http: WasiHttpCtx::new(),
+            gate: Gate { grants: Arc::clone(grants), host: Arc::clone(host) },
+            output,
+            error,
+        })
+    }
+}
+
+impl ActivityState {
+    fn real_wasi(&mut self) -> &mut RealWasi {
+        self.budget.waited();
+        self.wasi.as_mut().expect("WASI is linked for components that import it")
+    }
+}
+
+impl WasiView for ActivityState {
+    fn ctx(&mut self) -> WasiCtxView<'_> {
+        let wasi = self.real_wasi();
+        WasiCtxView { ctx: &mut wasi.context, table: &mut wasi.table }
+    }
+}
+
+impl WasiHttpView for ActivityState {
+    fn http(&mut self) -> WasiHttpCtxView<'_> {
+        let wasi = self.real_wasi();
+        WasiHttpCtxView { ctx: &mut wasi.http, table: &mut wasi.table, hooks: &mut wasi.gate }
+    }
+}
+
+/// Lets only allowed requests of `wasi:http` out.
+struct Gate {
+    grants: Arc<Grants>,
+    host: Arc<dyn ActivityHost>,
+}
+
+type Sent = (http::Response<WasiBody>, Box<dyn Future<Output = Result<(), HttpError>> + Send>);
+
+impl WasiHttpHooks for Gate {
+    fn send_request(
+        &mut self,
+        request: http::Request<WasiBody>,
+        options: Option<RequestOptions>,
+        answered: Box<dyn Future<Output = Result<(), HttpError>> + Send>,
+    ) -> Box<dyn Future<Output = Result<Sent, HttpError>> + Send> {
+        if let Err(refused) = self.grants.allows_http(&request.uri().to_string()) {
+            self.host.log(Level::Warn, refused.to_string());
+            let denied = HttpError::InternalError(Some(refused.to_string()));
+            return Box::new(async move { Err(denied) });
+        }
+        default_hooks().send_request(request, options, answered)
+    }
+}

@@ -1,0 +1,114 @@
+//! What one instance uses, held against its limits.
+
+use std::sync::Arc;
+
+use wasmtime::{ResourceLimiter, UpdateDeadline, format_err};
+
+use super::{Limits, engine::TICK_MS, trap::Halt};
+
+/// The account of one instance. Refuses growth beyond the limits with -1, and counts the epochs of a call.
+pub(super) struct Budget {
+    limits: Arc<Limits>,
+    memory_bytes: usize,
+    table_elements: usize,
+    /// A growth that was refused, in bytes: it explains the abort that follows.
+    refused_bytes: Option<usize>,
+    /// The growth that was allowed last was also within what the guest itself declared.
+    within_declared: bool,
+    /// Tenths of epochs used by this call.
+    used: u64,
+    /// The guest waited for the host in this epoch, so it did not use all of it.
+    waited: bool,
+}
+
+impl Budget {
+    pub(super) fn new(limits: Arc<Limits>) -> Self {
+        Self {
+            limits,
+            memory_bytes: 0,
+            table_elements: 0,
+            refused_bytes: None,
+            within_declared: true,
+            used: 0,
+            waited: false,
+        }
+    }
+
+    /// The limits it is held against.
+    pub(super) fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    /// Bytes of linear memory and tables.
+    pub(super) fn footprint(&self) -> usize {
+        self.memory_bytes + self.table_elements * size_of::<usize>()
+    }
+
+    /// The size that a memory asked for in vain, if one did.
+    pub(super) fn refused_bytes(&self) -> Option<usize> {
+        self.refused_bytes
+    }
+
+    /// A new call begins: its time counts from here.
+    pub(super) fn begin_call(&mut self) {
+        self.used = 0;
+    }
+
+    /// The guest is about to wait for the host, for which it need not pay.
+    pub(super) fn waited(&mut self) {
+        self.waited = true;
+    }
+
+    /// One epoch has passed in this call.
+    pub(super) fn tick(&mut self) -> wasmtime::Result<UpdateDeadline> {
+        // Not nothing: a loop that keeps calling the host ends as well.
+        self.used += if std::mem::take(&mut self.waited) { 1 } else { 10 };
+        let limit_ms = self.limits.cpu_ms;
+        if self.used * TICK_MS / 10 > limit_ms {
+            return Err(Halt::OutOfTime { limit_ms }.into());
+        }
+        Ok(UpdateDeadline::Yield(1))
+    }
+}
+
+impl ResourceLimiter for Budget {
+    fn memory_growing(
+        &mut self,
+        current: usize,
+        desired: usize,
+        maximum: Option<usize>,
+    ) -> wasmtime::Result<bool> {
+        let total = self.memory_bytes.saturating_add(desired.saturating_sub(current));
+        if total as u64 > self.limits.memory_bytes {
+            self.refused_bytes = Some(total);
+            return Ok(false);
+        }
+        self.within_declared = maximum.is_none_or(|maximum| desired <= maximum);
+        if self.within_declared {
+            self.memory_bytes = total;
+        }
+        Ok(true)
+    }
+
+    fn memory_grow_failed(&mut self, error: wasmtime::Error) -> wasmtime::Result<()> {
+        if self.within_declared {
+            // The machine is short of memory. A guest must not see that: elsewhere the growth would have succeeded.
+            return Err(format_err!("the host is out of memory for wasm instances: {error:#}"));
+        }
+        Ok(())
+    }
+
+    fn table_growing(
+        &mut self,
+        current: usize,
+        desired: usize,
+        maximum: Option<usize>,
+    ) -> wasmtime::Result<bool> {
+        let total = self.table_elements.saturating_add(desired.saturating_sub(current));
+        let allowed = total <= self.limits.table_elements as usize;
+        if allowed && maximum.is_none_or(|maximum| desired <= maximum) {
+            self.table_elements = total;
+        }
+        Ok(allowed)
+    }
+}

@@ -1,0 +1,250 @@
+//! The one place where the engine is configured, and what makes it fair: the epoch and the room for instances.
+//!
+//! Two hosts with the same [`Limits`] give a guest the same answers. Nothing that depends on the machine's speed or load
+//! may be seen by a guest: an epoch makes it yield or stops it, never more.
+
+use std::{
+    hash::{DefaultHasher, Hash, Hasher},
+    num::NonZeroUsize,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
+    thread::JoinHandle,
+    time::Duration,
+};
+
+use segno_core::invocation::EngineFacts;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use wasmtime::{
+    Config, Enabled, Engine, EngineWeak, InstanceAllocationStrategy, PoolingAllocationConfig,
+    WasmBacktraceDetails,
+};
+
+use super::{GuestError, Limits};
+
+/// The length of an epoch: how long a busy guest runs before others get their turn.
+pub(super) const TICK_MS: u64 = 5;
+
+/// Stack that host functions called by a guest may use beyond the guest's own.
+const HOST_STACK_BYTES: usize = 1 << 20;
+/// Pages of a memory that stay resident when its instance goes, so that the next one does not fault them in again.
+const KEEP_RESIDENT_BYTES: usize = 256 << 10;
+/// Frames of a backtrace that are worth reading.
+const BACKTRACE_FRAMES: usize = 24;
+/// Tables that come with each slot of the pool.
+const TABLES_PER_SLOT: u32 = 4;
+/// A component of one interpreted language has about forty core instances.
+const CORE_INSTANCES_PER_SLOT: u32 = 64;
+/// Slots beyond the permits: the pool may keep a slot for a moment after its instance is gone.
+const SPARE_SLOTS: u32 = 64;
+
+/// wasmtime's engine with its clockwork and its room.
+pub(super) struct GuestEngine {
+    engine: Engine,
+    ticker: Ticker,
+    room: Arc<Semaphore>,
+    slots: u32,
+    pooled: bool,
+}
+
+impl GuestEngine {
+    /// Builds the engine; falls back to allocation on demand where the pool's address space cannot be reserved.
+    pub(super) fn new(limits: &Limits) -> Result<Self, GuestError> {
+        let slots = limits.instances.max(1);
+        let (engine, pooled) = match Engine::new(&config(limits, Some(pool(limits, slots)))) {
+            Ok(engine) => (engine, true),
+            Err(error) => {
+                tracing::warn!("no pool for wasm instances, allocating on demand: {error:#}");
+                let engine = Engine::new(&config(limits, None)).map_err(|error| {
+                    GuestError::Host(format!("the wasm engine could not be set up: {error:#}"))
+                })?;
+                (engine, false)
+            }
+        };
+        let ticker = Ticker::start(engine.weak());
+        let room = Arc::new(Semaphore::new(slots as usize));
+        Ok(Self { engine, ticker, room, slots, pooled })
+    }
+
+    /// wasmtime's engine.
+    pub(super) fn wasmtime(&self) -> &Engine {
+        &self.engine
+    }
+
+    /// Whether instances come from the pool.
+    pub(super) fn pooled(&self) -> bool {
+        self.pooled
+    }
+
+    /// Names the settings and the version of the engine: code compiled under another name is not loaded.
+    pub(super) fn configuration(&self) -> String {
+        let mut hasher = DefaultHasher::new();
+        self.engine.precompile_compatibility_hash().hash(&mut hasher);
+        format!("{:016x}", hasher.finish())
+    }
+
+    /// Keeps the epoch going while the answer lives.
+    pub(super) fn running(&self) -> Running {
+        self.ticker.running()
+    }
+
+    /// Waits until there is room for an instance that takes `slots` slots.
+    pub(super) async fn room(&self, slots: u32) -> OwnedSemaphorePermit {
+        let slots = slots.clamp(1, self.slots);
+        Arc::clone(&self.room)
+            .acquire_many_owned(slots)
+            .await
+            .expect("the semaphore is never closed")
+    }
+
+    /// Slots that no instance holds now.
+    pub(super) fn free_slots(&self) -> usize {
+        self.room.available_permits()
+    }
+}
+
+/// How many slots of the pool an instance of `component` takes, or none if it cannot be told beforehand.
+pub(super) fn slots_of(component: &wasmtime::component::Component) -> Option<u32> {
+    let needed = component.resources_required()?;
+    Some(needed.num_memories.max(needed.num_tables.div_ceil(TABLES_PER_SLOT)).max(1))
+}
+
+/// The settings below that a guest could observe, as an execution pins them when it starts.
+pub(super) fn engine_facts(limits: &Limits) -> EngineFacts {
+    EngineFacts {
+        class: 1,
+        canonical_nans: true,
+        deterministic_simd: true,
+        memory_limit_bytes: limits.memory_bytes,
+        table_limit: limits.table_elements.into(),
+    }
+}
+
+fn config(limits: &Limits, pool: Option<PoolingAllocationConfig>) -> Config {
+    let mut config = Config::new();
+
+    // What a guest can observe.
+    config.cranelift_nan_canonicalization(true);
+    config.relaxed_simd_deterministic(true);
+    config.shared_memory(false);
+    config.wasm_component_model(true);
+    // No `async func` in the contract: without its tables a host call costs half.
+    config.concurrency_support(false);
+
+    // What stops or delays a guest.
+    config.epoch_interruption(true);
+    config.max_wasm_stack(limits.stack_bytes as usize);
+    config.async_stack_size(limits.stack_bytes as usize + HOST_STACK_BYTES);
+    config.wasm_backtrace_details(WasmBacktraceDetails::Enable);
+    config.wasm_backtrace_max_frames(NonZeroUsize::new(BACKTRACE_FRAMES));
+
+    // A slot reserves what its memory may become and no more: thousands fit, and their page tables are small.
+    config.memory_reservation(memory_slot_bytes(limits) as u64);
+    if let Some(pool) = pool {
+        config.allocation_strategy(InstanceAllocationStrategy::Pooling(pool));
+    }
+    config
+}
+
+fn pool(limits: &Limits, slots: u32) -> PoolingAllocationConfig {
+    let spare = slots.saturating_add(SPARE_SLOTS);
+    let mut pool = PoolingAllocationConfig::new();
+    pool.total_component_instances(spare)
+        .total_core_instances(spare.saturating_mul(CORE_INSTANCES_PER_SLOT))
+        .total_memories(spare)
+        .total_tables(spare.saturating_mul(TABLES_PER_SLOT))
+        // A stack is held during a call only, but comes back to the pool a little late.
+        .total_stacks(spare.saturating_mul(2))
+        .max_core_instances_per_component(1_024)
+        .max_memories_per_component(slots.min(64))
+        .max_tables_per_component(slots.min(64).saturating_mul(TABLES_PER_SLOT))
+        .max_memories_per_module(8)
+        .max_tables_per_module(16)
+        .max_component_instance_size(4 << 20)
+        .max_core_instance_size(4 << 20)
+        .max_memory_size(memory_slot_bytes(limits))
+        .table_elements(limits.table_elements as usize)
+        .linear_memory_keep_resident(KEEP_RESIDENT_BYTES)
+        .pagemap_scan(Enabled::Auto);
+    pool
+}
+
+/// `memory_bytes` in whole wasm pages.
+fn memory_slot_bytes(limits: &Limits) -> usize {
+    usize::try_from(limits.memory_bytes.next_multiple_of(64 << 10)).unwrap_or(usize::MAX)
+}
+
+/// Advances the epoch while guests run, and sleeps while none does.
+struct Ticker {
+    shared: Arc<TickerState>,
+    thread: Option<JoinHandle<()>>,
+}
+
+#[derive(Default)]
+struct TickerState {
+    running: AtomicUsize,
+    stop: AtomicBool,
+}
+
+/// One running call.
+pub(super) struct Running {
+    shared: Arc<TickerState>,
+}
+
+impl Ticker {
+    fn start(engine: EngineWeak) -> Self {
+        let shared = Arc::new(TickerState::default());
+        let state = Arc::clone(&shared);
+        let thread = std::thread::Builder::new()
+            .name("segno-epoch".into())
+            .spawn(move || tick(&state, &engine))
+            .expect("the machine can start one more thread");
+        Self { shared, thread: Some(thread) }
+    }
+
+    fn running(&self) -> Running {
+        if self.shared.running.fetch_add(1, Ordering::AcqRel) == 0 {
+            self.wake();
+        }
+        Running { shared: Arc::clone(&self.shared) }
+    }
+
+    fn wake(&self) {
+        if let Some(thread) = &self.thread {
+            thread.thread().unpark();
+        }
+    }
+}
+
+impl Drop for Ticker {
+    fn drop(&mut self) {
+        self.shared.stop.store(true, Ordering::Release);
+        self.wake();
+        if let Some(thread) = self.thread.take() {
+            // It only sleeps and counts: there is nothing to learn from how it ended.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.shared.running.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+fn tick(state: &TickerState, engine: &EngineWeak) {
+    while !state.stop.load(Ordering::Acquire) {
+        if state.running.load(Ordering::Acquire) == 0 {
+            // An unpark that came before makes this return at once.
+            std::thread::park();
+            continue;
+        }
+        std::thread::sleep(Duration::from_millis(TICK_MS));
+        match engine.upgrade() {
+            Some(engine) => engine.increment_epoch(),
+            None => return,
+        }
+    }
+}

@@ -1,0 +1,279 @@
+//! Outbound HTTP, performed by the host: for the durable HTTP step and for `activity.http`.
+
+use std::{sync::Arc, time::Duration};
+
+use async_trait::async_trait;
+use reqwest::{
+    Method, Url,
+    header::{HeaderMap, HeaderName, HeaderValue},
+};
+
+use super::{Failure, HttpRequest, HttpResponse, Outbound, Payload, Policy, policy::Refused};
+
+/// What a request may take.
+#[derive(Debug, Clone, Copy)]
+pub struct HttpLimits {
+    /// From the start to the last byte of the answer.
+    pub timeout: Duration,
+    /// Until the connection is there.
+    pub connect_timeout: Duration,
+    /// The largest answer, in bytes.
+    pub response_bytes: usize,
+}
+
+impl Default for HttpLimits {
+    fn default() -> Self {
+        Self {
+            timeout: Duration::from_secs(60),
+            connect_timeout: Duration::from_secs(10),
+            response_bytes: 8 << 20,
+        }
+    }
+}
+
+/// A client that follows no redirects: an answer 3xx goes to the caller, so nobody is led past the policy.
+///
+/// It knows no policy itself; see [`Policy::allows_http`](super::Policy::allows_http).
+pub struct HttpClient {
+    client: reqwest::Client,
+    limits: HttpLimits,
+}
+
+impl HttpClient {
+    /// A client with a pool of connections.
+    ///
+    /// # Errors
+    /// The machine's TLS set-up cannot be used.
+    pub fn new(limits: HttpLimits) -> Result<Self, reqwest::Error> {
+        // Whoever installed a provider before us wins, and it is as good as ours.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let client = reqwest::Client::builder()
+            .user_agent(concat!("segno/", env!("CARGO_PKG_VERSION")))
+            .redirect(reqwest::redirect::Policy::none())
+            .no_proxy()
+            .timeout(limits.timeout)
+            .connect_timeout(limits.connect_timeout)
+            .build()?;
+        Ok(Self { client, limits })
+    }
+
+    /// Sends `request` once.
+    ///
+    /// Failures: 400 the request cannot be sent as it is, 413 the answer is larger than the limit, 502 the address was
+    /// not reached or broke off, 504 it took too long. Any status of the other side is an answer.
+    ///
+    /// # Errors
+    /// The failure, in the contract's terms.
+    pub async fn send(&self, request: HttpRequest) -> Result<HttpResponse, Failure> {
+        let request = outgoing(request)?;
+        let url = request.url().clone();
+        let mut response =
+            self.client.execute(request).await.map_err(|error| unreachable(&url, &error))?;
+        let status = response.status().as_u16();
+        let headers = incoming(response.headers());
+        let mut body = Vec::new();
+        while let Some(chunk) = response.chunk().await.map_err(|error| unreachable(&url, &error))? {
+            if body.len() + chunk.len() > self.limits.response_bytes {
+                let limit = self.limits.response_bytes;
+                let message = format!("the answer of `{url}` is larger than {limit} bytes");
+                return Err(failure(413, message));
+            }
+            body.extend_from_slice(&chunk);
+        }
+        Ok(HttpResponse { status, headers, body })
+    }
+}
+
+/// The way out: what the policy allows goes through the client.
+pub struct Gate {
+    policy: Arc<Policy>,
+    client: HttpClient,
+}
+
+impl Gate {
+    /// A way out under `policy`.
+    pub fn new(policy: Arc<Policy>, client: HttpClient) -> Self {
+        Self { policy, client }
+    }
+}
+
+#[async_trait]
+impl Outbound for Gate {
+    async fn send(&self, module: &str, request: HttpRequest) -> Result<HttpResponse, Failure> {
+        self.policy.allows_http(module, &request.url)?;
+        self.client.send(request).await
+    }
+}
+
+fn outgoing(request: HttpRequest) -> Result<reqwest::Request, Failure> {
+    let method = Method::from_bytes(request.method.to_ascii_uppercase().as_bytes())
+        .map_err(|_| failure(400, format!("`{}` is not an HTTP method", request.method)))?;
+    let url = Url::parse(&request.url)
+        .map_err(|error| failure(400, format!("`{}` is not an address: {error}", request.url)))?;
+    if !matches!(url.scheme(), "http" | "https") {
+        return Err(failure(400, format!("`{url}` is neither http nor https")));
+    }
+    let mut outgoing = reqwest::Request::new(method, url);
+    for (name, value) in &request.headers {
+        let header = HeaderName::from_bytes(name.as_bytes())
+            .map_err(|_| failure(400, format!("`{name}` is not a name for a header")))?;
+        let value = HeaderValue::from_str(value)
+            .map_err(|_| failure(400, format!("the value of header `{name}` cannot be sent")))?;
+        outgoing.headers_mut().append(header, value);
+    }
+    *outgoing.body_mut() = request.body.map(|body| match body {
+        Payload::Json(text) => {
+            let json = HeaderValue::from_static("application/json");
+            outgoing.headers_mut().entry(reqwest::header::CONTENT_TYPE).or_insert(json);
+            text.into()
+        }
+        Payload::Bytes(bytes) => bytes.into(),
+    });
+    Ok(outgoing)
+}
+
+fn incoming(headers: &HeaderMap) -> Vec<(String, String)> {
+    headers
+        .iter()
+        .map(|(name, value)| {
+            (name.to_string(), String::from_utf8_lossy(value.as_bytes()).into_owned())
+        })
+        .collect()
+}
+
+fn unreachable(url: &Url, error: &reqwest::Error) -> Failure {
+    if error.is_timeout() {
+        return failure(504, format!("`{url}` did not answer in time"));
+    }
+    let mut reason = error.to_string();
+    let mut source = std::error::Error::source(error);
+    while let Some(cause) = source {
+        reason = cause.to_string();
+        source = cause.source();
+    }
+    failure(502, format!("`{url}` could not be reached: {reason}"))
+}
+
+fn failure(code: u32, message: String) -> Failure {
+    Failure { code, message, details: None }
+}
+
+impl From<Refused> for Failure {
+    /// 403, which is final: another attempt is refused as well.
+    fn from(refused: Refused) -> Self {
+        failure(403, refused.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        io::{Read, Write},
+        net::TcpListener,
+        sync::mpsc,
+    };
+
+    use super::*;
+
+    /// Answers one connection with `answer`, and gives the address and what was received.
+    fn server(answer: &'static str) -> (String, mpsc::Receiver<String>) {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("loopback can be bound");
+        let address = format!("http://{}", listener.local_addr().expect("it is bound"));
+        let (received, receiver) = mpsc::channel();
+        std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().expect("a client comes");
+            let mut bytes = vec![0; 65_536];
+            let mut length = 0;
+            // Headers and body may come apart.
+            while !bytes[..length].ends_with(b"\r\n\r\n") && !bytes[..length].ends_with(b"}") {
+                match stream.read(&mut bytes[length..]) {
+                    Ok(more) if more > 0 => length += more,
+                    _ => break,
+                }
+            }
+            // A test that is not interested has gone.
+            let _ = received.send(String::from_utf8_lossy(&bytes[..length]).into_owned());
+            let _ = stream.write_all(answer.as_bytes());
+        });
+        (address, receiver)
+    }
+
+    fn get(url: &str) -> HttpRequest {
+        HttpRequest { method: "get".into(), url: url.into(), headers: Vec::new(), body: None }
+    }
+
+    fn client(limits: HttpLimits) -> HttpClient {
+        HttpClient::new(limits).expect("a client can be made")
+    }
+
+    #[tokio::test]
+    async fn a_request_and_its_answer_cross_whole() {
+        let (address, received) =
+            server("HTTP/1.1 201 Created\r\nx-charge: 7\r\ncontent-length: 2\r\n\r\nok");
+        let request = HttpRequest {
+            method: "POST".into(),
+            url: format!("{address}/charge?x=1"),
+            headers: vec![("Idempotency-Key".into(), "order/3".into())],
+            body: Some(Payload::Json(r#"{"amount":1}"#.into())),
+        };
+        let response = client(HttpLimits::default()).send(request).await.expect("it answers");
+        assert_eq!((response.status, response.body.as_slice()), (201, b"ok".as_slice()));
+        assert!(response.headers.contains(&("x-charge".into(), "7".into())));
+        let text = received.recv().expect("a request came").to_lowercase();
+        for part in
+            ["post /charge?x=1 ", "idempotency-key: order/3", "application/json", r#"{"amount":1}"#]
+        {
+            assert!(text.contains(part), "{part} in {text}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_redirect_is_an_answer_and_not_followed() {
+        let (address, _received) = server(
+            "HTTP/1.1 302 Found\r\nlocation: http://forbidden.example/\r\ncontent-length: 0\r\n\r\n",
+        );
+        let response = client(HttpLimits::default()).send(get(&address)).await.expect("it answers");
+        assert_eq!(response.status, 302);
+    }
+
+    #[tokio::test]
+    async fn a_large_answer_is_cut_off() {
+        let (address, _received) =
+            server("HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\n0123456789");
+        let limits = HttpLimits { response_bytes: 9, ..HttpLimits::default() };
+        let failure = client(limits).send(get(&address)).await.unwrap_err();
+        assert_eq!(failure.code, 413);
+    }
+
+    #[tokio::test]
+    async fn a_silent_server_is_a_timeout_and_a_closed_port_is_unreachable() {
+        let (address, _received) = server("");
+        let closed = client(HttpLimits::default()).send(get(&address)).await.unwrap_err();
+        assert_eq!(closed.code, 502, "{}", closed.message);
+
+        let silent = TcpListener::bind("127.0.0.1:0").expect("loopback can be bound");
+        let address = format!("http://{}", silent.local_addr().expect("it is bound"));
+        let limits = HttpLimits { timeout: Duration::from_millis(100), ..HttpLimits::default() };
+        let failure = client(limits).send(get(&address)).await.unwrap_err();
+        assert_eq!(failure.code, 504, "{}", failure.message);
+    }
+
+    #[test]
+    fn a_request_that_cannot_be_sent_says_why() {
+        let with = |change: fn(&mut HttpRequest)| {
+            let mut request = get("http://127.0.0.1/");
+            change(&mut request);
+            outgoing(request).unwrap_err()
+        };
+        for (failure, word) in [
+            (with(|request| request.url = "/charge".into()), "address"),
+            (with(|request| request.url = "ftp://x/".into()), "http"),
+            (with(|request| request.method = "GE T".into()), "method"),
+            (with(|request| request.headers = vec![("a b".into(), "c".into())]), "header"),
+            (with(|request| request.headers = vec![("a".into(), "c\n".into())]), "header"),
+        ] {
+            assert_eq!(failure.code, 400);
+            assert!(failure.message.contains(word), "{}", failure.message);
+        }
+    }
+}

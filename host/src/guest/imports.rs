@@ -1,0 +1,174 @@
+//! Which imports the host knows, and what becomes of each function of them.
+//!
+//! A workflow gets from WASI what the journal can give again, and a refusal *when it calls* anything else: languages
+//! import all of WASI whether or not the author's code uses it.
+
+use wasmtime::{
+    Engine,
+    component::{Component, ResourceType, types::ComponentItem},
+};
+
+use super::report::How;
+
+/// `PACKAGE/INTERFACE@VERSION`, taken apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Interface<'a> {
+    pub(super) package: &'a str,
+    pub(super) name: &'a str,
+}
+
+/// One imported interface with its functions.
+pub(super) struct Import {
+    /// As the component writes it.
+    pub(super) name: String,
+    /// Its functions, in the component's order.
+    pub(super) functions: Vec<String>,
+    /// Resource types that it introduces.
+    pub(super) resources: Vec<String>,
+}
+
+/// Interfaces of WASI 0.2 that workflows and activities can import.
+const WASI: &[(&str, &[&str])] = &[
+    ("wasi:io", &["error", "poll", "streams"]),
+    ("wasi:clocks", &["monotonic-clock", "wall-clock"]),
+    ("wasi:random", &["insecure", "insecure-seed", "random"]),
+    (
+        "wasi:cli",
+        &[
+            "environment",
+            "exit",
+            "stderr",
+            "stdin",
+            "stdout",
+            "terminal-input",
+            "terminal-output",
+            "terminal-stderr",
+            "terminal-stdin",
+            "terminal-stdout",
+        ],
+    ),
+    ("wasi:filesystem", &["preopens", "types"]),
+    (
+        "wasi:sockets",
+        &[
+            "instance-network",
+            "ip-name-lookup",
+            "network",
+            "tcp",
+            "tcp-create-socket",
+            "udp",
+            "udp-create-socket",
+        ],
+    ),
+    ("wasi:http", &["outgoing-handler", "types"]),
+];
+
+/// Functions of `wasi:filesystem` that say nothing about any file; start-up code of every language calls them.
+const HARMLESS_FILES: &[&str] = &[
+    "get-directories",
+    "[method]descriptor.get-type",
+    "[method]descriptor.get-flags",
+    "filesystem-error-code",
+];
+
+const INSTEAD_OF_FILES: &str =
+    "read and write files in an activity whose module has `dirs` in the policy";
+const INSTEAD_OF_SOCKETS: &str =
+    "use `ctx.http`, or an activity whose module has `http.allow` in the policy";
+const INSTEAD_OF_SLEEP: &str = "use `ctx.sleep`";
+const INSTEAD_OF_EXIT: &str = "return from the function";
+
+impl<'a> Interface<'a> {
+    /// The interface that `import` names, if the host provides it.
+    pub(super) fn known(import: &'a str) -> Option<Self> {
+        let (path, version) = import.split_once('@')?;
+        let (package, name) = path.split_once('/')?;
+        let known = match package {
+            "segno:workflow" => {
+                version.starts_with("0.1.") && ["types", "journal", "activity"].contains(&name)
+            }
+            _ => {
+                version.starts_with("0.2.")
+                    && WASI.iter().any(|(known, names)| *known == package && names.contains(&name))
+            }
+        };
+        known.then_some(Self { package, name })
+    }
+
+    /// Whether it belongs to WASI.
+    pub(super) fn is_wasi(self) -> bool {
+        self.package.starts_with("wasi:")
+    }
+
+    /// What becomes of `function` in a workflow.
+    pub(super) fn in_workflow(self, function: &str) -> How {
+        let refused = |instead: &str| How::RefusedWhenCalled { use_instead: instead.into() };
+        match (self.package, self.name) {
+            ("segno:workflow", _) => How::Provided,
+            ("wasi:filesystem", _) if !HARMLESS_FILES.contains(&function) => {
+                refused(INSTEAD_OF_FILES)
+            }
+            ("wasi:sockets" | "wasi:http", _) => refused(INSTEAD_OF_SOCKETS),
+            ("wasi:clocks", "monotonic-clock") if function.starts_with("subscribe-") => {
+                refused(INSTEAD_OF_SLEEP)
+            }
+            ("wasi:cli", "exit") => refused(INSTEAD_OF_EXIT),
+            _ => How::DeterministicWasi,
+        }
+    }
+}
+
+/// Everything that `component` imports, in its order; functions imported outside an interface stand alone.
+pub(super) fn of_component(engine: &Engine, component: &Component) -> Vec<Import> {
+    let component_type = component.component_type();
+    let mut known: Vec<ResourceType> = Vec::new();
+    let mut imports = Vec::new();
+    for (name, import) in component_type.imports(engine) {
+        let ComponentItem::ComponentInstance(instance) = import.ty else {
+            imports.push(Import {
+                name: name.into(),
+                functions: Vec::new(),
+                resources: Vec::new(),
+            });
+            continue;
+        };
+        let mut functions = Vec::new();
+        let mut resources = Vec::new();
+        for (name, export) in instance.exports(engine) {
+            match export.ty {
+                ComponentItem::ComponentFunc(_) => functions.push(name.to_owned()),
+                // A resource that another interface has introduced already is only used here.
+                ComponentItem::Resource(resource) if !known.contains(&resource) => {
+                    known.push(resource);
+                    resources.push(name.to_owned());
+                }
+                _ => {}
+            }
+        }
+        imports.push(Import { name: name.into(), functions, resources });
+    }
+    imports
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn any_0_2_of_wasi_is_known_and_nothing_else() {
+        for (import, known) in [
+            ("wasi:clocks/wall-clock@0.2.0", true),
+            ("wasi:filesystem/types@0.2.9", true),
+            ("segno:workflow/journal@0.1.0", true),
+            ("segno:workflow/journal@0.2.0", false),
+            ("segno:workflow/functions@0.1.0", false),
+            ("wasi:clocks/wall-clock@0.3.0", false),
+            ("wasi:clocks/timezone@0.2.0", false),
+            ("acme:mail/send@0.2.0", false),
+            ("wasi:clocks/wall-clock", false),
+            ("stray-function", false),
+        ] {
+            assert_eq!(Interface::known(import).is_some(), known, "{import}");
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! A guest's standard output and error, line by line to where its log goes.
+
+use std::{
+    io,
+    pin::Pin,
+    sync::{Arc, Mutex, PoisonError},
+    task::{Context, Poll},
+};
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use tokio::io::AsyncWrite;
+use wasmtime_wasi::{
+    cli::{IsTerminal, StdoutStream},
+    p2::{OutputStream, Pollable, StreamResult},
+};
+
+use super::{Level, workflow::cut};
+
+/// Takes one line.
+pub(super) type Sink = Box<dyn Fn(Level, String) + Send>;
+
+/// What one write may hold.
+const CHUNK: usize = 64 << 10;
+
+/// A stream of lines; clones share the line that is not ended yet.
+#[derive(Clone)]
+pub(super) struct Lines {
+    shared: Arc<Mutex<Unended>>,
+}
+
+struct Unended {
+    level: Level,
+    limit: usize,
+    line: Vec<u8>,
+    sink: Sink,
+}
+
+impl Lines {
+    /// Lines of at most `limit` bytes go to `sink` at `level`.
+    pub(super) fn new(level: Level, limit: usize, sink: Sink) -> Self {
+        Self { shared: Arc::new(Mutex::new(Unended { level, limit, line: Vec::new(), sink })) }
+    }
+
+    /// Ends the line that is not ended yet, if there is one.
+    pub(super) fn flush(&self) {
+        let mut unended = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
+        if !unended.line.is_empty() {
+            unended.end_line();
+        }
+    }
+
+    fn push(&self, bytes: &[u8]) {
+        let mut unended = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
+        for part in bytes.split_inclusive(|byte| *byte == b'\n') {
+            let (part, ended) = match part.strip_suffix(b"\n") {
+                Some(part) => (part, true),
+                None => (part, false),
+            };
+            // Beyond the limit only the fact matters that there was more.
+            let room = (unended.limit + 4).saturating_sub(unended.line.len());
+            unended.line.extend_from_slice(&part[..part.len().min(room)]);
+            if ended {
+                unended.end_line();
+            }
+        }
+    }
+}
+
+impl Unended {
+    fn end_line(&mut self) {
+        let line = std::mem::take(&mut self.line);
+        let text = String::from_utf8_lossy(&line).trim_end_matches('\r').to_owned();
+        (self.sink)(self.level, cut(text, self.limit));
+    }
+}
+
+impl IsTerminal for Lines {
+    fn is_terminal(&self) -> bool {
+        false
+    }
+}
+
+impl StdoutStream for Lines {
+    fn async_stream(&self) -> Box<dyn AsyncWrite + Send + Sync> {
+        Box::new(self.clone())
+    }
+
+    fn p2_stream(&self) -> Box<dyn OutputStream> {
+        Box::new(self.clone())
+    }
+}
+
+#[async_trait]
+impl Pollable for Lines {
+    async fn ready(&mut self) {}
+}
+
+impl OutputStream for Lines {
+    fn write(&mut self, bytes: Bytes) -> StreamResult<()> {
+        self.push(&bytes);
+        Ok(())
+    }
+
+    fn flush(&mut self) -> StreamResult<()> {
+        Ok(())
+    }
+
+    fn check_write(&mut self) -> StreamResult<usize> {
+        Ok(CHUNK)
+    }
+}
+
+impl AsyncWrite for Lines {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        _context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        self.push(bytes);
+        Poll::Ready(Ok(bytes.len()))
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, _context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn written(parts: &[&str]) -> Vec<String> {
+        let kept = Arc::new(Mutex::new(Vec::new()));
+        let sink = Arc::clone(&kept);
+        let lines = Lines::new(
+            Level::Info,
+            8,
+            Box::new(move |_, line| sink.lock().expect("not poisoned").push(line)),
+        );
+        for part in parts {
+            lines.push(part.as_bytes());
+        }
+        lines.flush();
+        kept.lock().expect("not poisoned").clone()
+    }
+
+    #[test]
+    fn lines_are_whole_however_they_are_written() {
+        assert_eq!(written(&["one\ntw", "o\n", "\n", "rest"]), ["one", "two", "", "rest"]);
+    }
+
+    #[test]
+    fn a_long_line_is_cut() {
+        assert_eq!(written(&["12345678\n"]), ["12345678"]);
+        assert_eq!(written(&["123456789", "0123456789\nnext\n"]), ["12345678…", "next"]);
+    }
+}

@@ -1,0 +1,185 @@
+//! Linkers: what stands behind each import of a component, for workflows and for activities.
+
+use wasmtime::{
+    Engine,
+    component::{Component, HasSelf, Linker, LinkerInstance, Resource, ResourceType},
+};
+use wasmtime_wasi::{
+    WasiView,
+    p2::bindings::{
+        clocks::wall_clock::Datetime,
+        filesystem::types::{DescriptorFlags, DescriptorType, ErrorCode},
+    },
+};
+
+use super::{
+    activity::ActivityState,
+    bindings::{Module, ModulePre},
+    imports::{self, Import, Interface},
+    report::How,
+    trap::Halt,
+    workflow::WorkflowState,
+};
+
+/// Stands for every handle that a refusing interface could give out.
+pub(super) enum Nothing {}
+
+const NO_SOCKETS: &str = "activities get no raw sockets: use `activity.http` or `wasi:http`, whose addresses the policy can allow (`http.allow`)";
+const NO_DIRECTORIES: &str =
+    "no directory is allowed for this module: add one to its `dirs` in policy.toml";
+
+/// Links `component` without I/O.
+pub(super) fn for_workflows(
+    engine: &Engine,
+    component: &Component,
+) -> wasmtime::Result<ModulePre<WorkflowState>> {
+    let mut linker = Linker::new(engine);
+    Module::add_to_linker::<_, HasSelf<_>>(&mut linker, |state| state)?;
+    let imports = imports::of_component(engine, component);
+    if imports.iter().any(is_wasi) {
+        wasmtime_wasi::p2::add_to_linker_async(&mut linker)?;
+        linker.allow_shadowing(true);
+        for import in &imports {
+            let Some(interface) = Interface::known(&import.name) else { continue };
+            match (interface.package, interface.name) {
+                ("wasi:clocks", "wall-clock") => wall_clock(&mut linker.instance(&import.name)?)?,
+                ("wasi:clocks", "monotonic-clock") => {
+                    let mut instance = linker.instance(&import.name)?;
+                    monotonic_clock(&mut instance)?;
+                    refuse(&mut instance, import, |function| {
+                        workflow_refusal(interface, function)
+                    })?;
+                }
+                ("wasi:filesystem" | "wasi:sockets" | "wasi:http", _) | ("wasi:cli", "exit") => {
+                    let mut instance = linker.instance(&import.name)?;
+                    nothing(&mut instance, import)?;
+                    refuse(&mut instance, import, |function| {
+                        workflow_refusal(interface, function)
+                    })?;
+                }
+                _ => {}
+            }
+        }
+    }
+    ModulePre::new(linker.instantiate_pre(component)?)
+}
+
+/// Links `component` with I/O; without `directories` its file functions refuse and name the setting.
+pub(super) fn for_activities(
+    engine: &Engine,
+    component: &Component,
+    directories: bool,
+) -> wasmtime::Result<ModulePre<ActivityState>> {
+    let mut linker = Linker::new(engine);
+    Module::add_to_linker::<_, HasSelf<_>>(&mut linker, |state| state)?;
+    let imports = imports::of_component(engine, component);
+    if imports.iter().any(is_wasi) {
+        wasmtime_wasi::p2::add_to_linker_async(&mut linker)?;
+        wasmtime_wasi_http::p2::add_only_http_to_linker_async(&mut linker)?;
+        linker.allow_shadowing(true);
+        for import in &imports {
+            let Some(interface) = Interface::known(&import.name) else { continue };
+            let reason = match interface.package {
+                "wasi:filesystem" if !directories => NO_DIRECTORIES,
+                "wasi:sockets" => NO_SOCKETS,
+                _ => continue,
+            };
+            let mut instance = linker.instance(&import.name)?;
+            nothing(&mut instance, import)?;
+            refuse(&mut instance, import, |function| {
+                let refused = interface.in_workflow(function) != How::DeterministicWasi;
+                refused.then(|| format!("{function} is refused: {reason}"))
+            })?;
+        }
+    }
+    ModulePre::new(linker.instantiate_pre(component)?)
+}
+
+/// Whether any import of `component` belongs to WASI.
+pub(super) fn needs_wasi(engine: &Engine, component: &Component) -> bool {
+    imports::of_component(engine, component).iter().any(is_wasi)
+}
+
+fn is_wasi(import: &Import) -> bool {
+    Interface::known(&import.name).is_some_and(Interface::is_wasi)
+}
+
+fn workflow_refusal(interface: Interface<'_>, function: &str) -> Option<String> {
+    match interface.in_workflow(function) {
+        How::RefusedWhenCalled { use_instead } => {
+            Some(format!("{function} is refused in a workflow: {use_instead}"))
+        }
+        How::Provided | How::DeterministicWasi => None,
+    }
+}
+
+/// Makes the functions for which `refusal` has a reason trap with it, under the name of their interface.
+fn refuse<T: 'static>(
+    instance: &mut LinkerInstance<'_, T>,
+    import: &Import,
+    refusal: impl Fn(&str) -> Option<String>,
+) -> wasmtime::Result<()> {
+    for function in &import.functions {
+        if let Some(reason) = refusal(function) {
+            let message = format!("{}: {reason}", import.name);
+            instance
+                .func_new(function, move |_, _, _, _| Err(Halt::Refused(message.clone()).into()))?;
+        }
+    }
+    Ok(())
+}
+
+/// The types of an interface that hands out nothing, and of its functions those that are harmless: there is one
+/// directory, it is the root, and whatever is done with it refuses.
+fn nothing<T: WasiView + 'static>(
+    instance: &mut LinkerInstance<'_, T>,
+    import: &Import,
+) -> wasmtime::Result<()> {
+    for resource in &import.resources {
+        instance.resource(resource, ResourceType::host::<Nothing>(), |_, _| Ok(()))?;
+    }
+    for function in &import.functions {
+        match function.as_str() {
+            "get-directories" => instance.func_wrap(function, |_, (): ()| {
+                Ok((vec![(Resource::<Nothing>::new_own(0), "/".to_owned())],))
+            })?,
+            "[method]descriptor.get-type" => {
+                instance.func_wrap(function, |_, (_directory,): (Resource<Nothing>,)| {
+                    Ok((Ok::<_, ErrorCode>(DescriptorType::Directory),))
+                })?;
+            }
+            "[method]descriptor.get-flags" => {
+                instance.func_wrap(function, |_, (_directory,): (Resource<Nothing>,)| {
+                    Ok((Ok::<_, ErrorCode>(DescriptorFlags::READ),))
+                })?;
+            }
+            "filesystem-error-code" => {
+                type IoError = wasmtime_wasi::p2::bindings::io::error::Error;
+                instance.func_wrap(function, |_, (_error,): (Resource<IoError>,)| {
+                    Ok((None::<ErrorCode>,))
+                })?;
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// Logical time, as the journal tells it.
+fn wall_clock(instance: &mut LinkerInstance<'_, WorkflowState>) -> wasmtime::Result<()> {
+    instance.func_wrap("now", |store, (): ()| {
+        let now = store.data().logical_ms()?;
+        let nanoseconds = (now % 1_000) as u32 * 1_000_000;
+        Ok((Datetime { seconds: now / 1_000, nanoseconds },))
+    })?;
+    instance
+        .func_wrap("resolution", |_, (): ()| Ok((Datetime { seconds: 0, nanoseconds: 1_000_000 },)))
+}
+
+/// The same time in nanoseconds: it stands still during a poll and never falls.
+fn monotonic_clock(instance: &mut LinkerInstance<'_, WorkflowState>) -> wasmtime::Result<()> {
+    instance.func_wrap("now", |store, (): ()| {
+        Ok((store.data().logical_ms()?.saturating_mul(1_000_000),))
+    })?;
+    instance.func_wrap("resolution", |_, (): ()| Ok((1_000_000_u64,)))
+}

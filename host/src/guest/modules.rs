@@ -1,0 +1,232 @@
+//! Modules by digest: loaded once, compiled once, linked for workflows and for activities.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    path::Path,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use async_trait::async_trait;
+use segno_core::id::Digest;
+use tokio::sync::OnceCell;
+use wasmtime::component::Component;
+
+use super::{
+    FunctionDescription, GuestError,
+    activity::ActivityState,
+    bindings::ModulePre,
+    cache::CodeCache,
+    engine::{GuestEngine, slots_of},
+    link,
+    workflow::WorkflowState,
+};
+
+/// Why a module could not be made ready.
+pub(super) enum LoadError {
+    /// It does not validate or compile.
+    Compile(String),
+    /// An import or export does not fit.
+    Link { component: Component, reason: String },
+    /// Nothing is wrong with it, or nothing is known.
+    Host(GuestError),
+}
+
+impl From<LoadError> for GuestError {
+    fn from(error: LoadError) -> Self {
+        match error {
+            LoadError::Compile(reason) | LoadError::Link { reason, .. } => Self::Host(reason),
+            LoadError::Host(error) => error,
+        }
+    }
+}
+
+/// Modules kept loaded; an instance keeps its module beyond that.
+const LOADED: usize = 128;
+
+/// Where the bytes of a module come from.
+#[async_trait]
+pub trait ComponentSource: Send + Sync + 'static {
+    /// The component with this digest.
+    async fn component(&self, digest: Digest) -> anyhow::Result<Option<Arc<[u8]>>>;
+}
+
+/// Components in memory.
+#[async_trait]
+impl ComponentSource for BTreeMap<Digest, Arc<[u8]>> {
+    async fn component(&self, digest: Digest) -> anyhow::Result<Option<Arc<[u8]>>> {
+        Ok(self.get(&digest).cloned())
+    }
+}
+
+/// A module, ready to be instantiated.
+pub(super) struct LoadedModule {
+    pub(super) component: Component,
+    /// Slots of the pool that an instance takes.
+    pub(super) slots: u32,
+    /// Whether it imports anything of WASI.
+    pub(super) wasi: bool,
+    /// Linked without I/O.
+    pub(super) workflow: ModulePre<WorkflowState>,
+    /// Linked with I/O, by whether the policy grants it directories.
+    activities: [OnceCell<ModulePre<ActivityState>>; 2],
+    /// What `describe` said, once asked.
+    pub(super) functions: OnceCell<Arc<Vec<FunctionDescription>>>,
+}
+
+impl LoadedModule {
+    /// Links `component`; an error names the import or export that does not fit.
+    pub(super) fn link(engine: &GuestEngine, component: Component) -> wasmtime::Result<Self> {
+        let slots = slots_of(&component).ok_or_else(|| {
+            wasmtime::format_err!("it imports core modules, which nothing here can provide")
+        })?;
+        let workflow = link::for_workflows(engine.wasmtime(), &component)?;
+        let wasi = link::needs_wasi(engine.wasmtime(), &component);
+        Ok(Self {
+            component,
+            slots,
+            wasi,
+            workflow,
+            activities: [OnceCell::new(), OnceCell::new()],
+            functions: OnceCell::new(),
+        })
+    }
+
+    /// The module linked for activities, with real directories or with ones that refuse.
+    pub(super) async fn activity(
+        &self,
+        engine: &GuestEngine,
+        directories: bool,
+    ) -> Result<&ModulePre<ActivityState>, GuestError> {
+        self.activities[usize::from(directories)]
+            .get_or_try_init(|| async {
+                link::for_activities(engine.wasmtime(), &self.component, directories)
+            })
+            .await
+            .map_err(|error| GuestError::Host(format!("{error:#}")))
+    }
+}
+
+/// Loads modules and keeps the ones used last.
+pub(super) struct ModuleStore {
+    engine: Arc<GuestEngine>,
+    source: Arc<dyn ComponentSource>,
+    cache: Option<Arc<CodeCache>>,
+    loaded: Mutex<Loaded>,
+}
+
+#[derive(Default)]
+struct Loaded {
+    modules: HashMap<Digest, Place>,
+    uses: u64,
+}
+
+struct Place {
+    /// Shared by all who wait for the same module, so that it is compiled once.
+    cell: Arc<OnceCell<Arc<LoadedModule>>>,
+    last_use: u64,
+}
+
+impl ModuleStore {
+    /// A store over `source`; compiled code is kept in `cache_directory` if that can be written.
+    pub(super) fn new(
+        engine: Arc<GuestEngine>,
+        source: Arc<dyn ComponentSource>,
+        cache_directory: Option<&Path>,
+    ) -> Self {
+        let cache = cache_directory.and_then(|directory| {
+            CodeCache::open(directory, &engine.configuration())
+                .inspect_err(|error| {
+                    tracing::warn!(
+                        "compiled code will not be kept: `{}` cannot be written: {error}",
+                        directory.display()
+                    );
+                })
+                .ok()
+                .map(Arc::new)
+        });
+        Self { engine, source, cache, loaded: Mutex::default() }
+    }
+
+    /// The module, compiled and linked by the first who asks.
+    pub(super) async fn get(&self, digest: Digest) -> Result<Arc<LoadedModule>, GuestError> {
+        let cell = self.cell(digest);
+        let module = cell.get_or_try_init(|| self.load(digest)).await?;
+        Ok(Arc::clone(module))
+    }
+
+    /// As `get`, for bytes that are not in the source yet.
+    pub(super) async fn admit(
+        &self,
+        digest: Digest,
+        bytes: Arc<[u8]>,
+    ) -> Result<Arc<LoadedModule>, LoadError> {
+        let cell = self.cell(digest);
+        let module = cell.get_or_try_init(|| self.compile(digest, bytes)).await?;
+        Ok(Arc::clone(module))
+    }
+
+    fn cell(&self, digest: Digest) -> Arc<OnceCell<Arc<LoadedModule>>> {
+        let mut loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
+        loaded.uses += 1;
+        let last_use = loaded.uses;
+        let place = loaded
+            .modules
+            .entry(digest)
+            .or_insert_with(|| Place { cell: Arc::default(), last_use });
+        place.last_use = last_use;
+        let cell = Arc::clone(&place.cell);
+        if loaded.modules.len() > LOADED {
+            let coldest = loaded.modules.iter().min_by_key(|(_, place)| place.last_use);
+            let coldest = *coldest.expect("there are more than none").0;
+            loaded.modules.remove(&coldest);
+        }
+        cell
+    }
+
+    async fn load(&self, digest: Digest) -> Result<Arc<LoadedModule>, LoadError> {
+        if let Some(cache) = self.cache.clone() {
+            let engine = Arc::clone(&self.engine);
+            let cached = blocking(move || {
+                let component = cache.load(engine.wasmtime(), digest)?;
+                LoadedModule::link(&engine, component).ok()
+            });
+            if let Some(module) = cached.await? {
+                return Ok(Arc::new(module));
+            }
+        }
+        let unreadable =
+            |error| GuestError::Host(format!("module {digest} cannot be read: {error:#}"));
+        let bytes = self.source.component(digest).await.map_err(unreadable);
+        let bytes = bytes.and_then(|bytes| bytes.ok_or(GuestError::NoSuchModule(digest)));
+        self.compile(digest, bytes.map_err(LoadError::Host)?).await
+    }
+
+    async fn compile(
+        &self,
+        digest: Digest,
+        bytes: Arc<[u8]>,
+    ) -> Result<Arc<LoadedModule>, LoadError> {
+        let engine = Arc::clone(&self.engine);
+        let cache = self.cache.clone();
+        blocking(move || {
+            let component = Component::from_binary(engine.wasmtime(), &bytes)
+                .map_err(|error| LoadError::Compile(format!("{error:#}")))?;
+            if let Some(Err(error)) = cache.map(|cache| cache.store(digest, &component)) {
+                tracing::warn!("the compiled code of {digest} was not kept: {error}");
+            }
+            LoadedModule::link(&engine, component.clone())
+                .map(Arc::new)
+                .map_err(|error| LoadError::Link { component, reason: format!("{error:#}") })
+        })
+        .await?
+    }
+}
+
+/// Runs `work` where it may take its time.
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, LoadError> {
+    tokio::task::spawn_blocking(work).await.map_err(|error| {
+        LoadError::Host(GuestError::Host(format!("loading a module failed: {error}")))
+    })
+}

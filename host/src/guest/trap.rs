@@ -1,0 +1,78 @@
+//! Why a call ended early, in words for the author of the guest.
+
+use wasmtime::{Trap, WasmBacktrace};
+
+use super::{GuestError, Stop, budget::Budget};
+
+/// What a host function ends a call with.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Halt {
+    /// The journal said so.
+    #[error("{0}")]
+    Stopped(Stop),
+    /// Too many epochs.
+    #[error("more than {limit_ms} ms of CPU time in one call")]
+    OutOfTime { limit_ms: u64 },
+    /// A payload above the limit.
+    #[error("the guest's {what} has {size} bytes; the limit is {limit}")]
+    OutputTooLarge { what: String, size: usize, limit: usize },
+    /// An import that is not for this kind of function, or not allowed; says what to use instead.
+    #[error("{0}")]
+    Refused(String),
+}
+
+/// Turns what wasmtime answered into what the worker acts on.
+pub(super) fn explain(error: &wasmtime::Error, budget: &Budget) -> GuestError {
+    let backtrace = || error.downcast_ref::<WasmBacktrace>().and_then(readable);
+    match error.downcast_ref::<Halt>() {
+        Some(Halt::Stopped(stop)) => {
+            return GuestError::Stopped { stop: stop.clone(), backtrace: backtrace() };
+        }
+        Some(Halt::OutOfTime { limit_ms }) => {
+            return GuestError::OutOfTime { limit_ms: *limit_ms, backtrace: backtrace() };
+        }
+        Some(Halt::OutputTooLarge { what, size, limit }) => {
+            return GuestError::OutputTooLarge { what: what.clone(), size: *size, limit: *limit };
+        }
+        Some(Halt::Refused(message)) => {
+            return GuestError::Trap { message: message.clone(), backtrace: backtrace() };
+        }
+        None => {}
+    }
+    let mut message = if let Some(trap) = error.downcast_ref::<Trap>() {
+        in_words(*trap, budget)
+    } else if let Some(exit) = error.downcast_ref::<wasmtime_wasi::I32Exit>() {
+        format!("it called `exit` with status {}; a function ends by returning", exit.0)
+    } else {
+        // Without the backtrace, which wasmtime puts in front as the error's context.
+        error.root_cause().to_string()
+    };
+    if let Some(bytes) = budget.refused_bytes() {
+        let limit = budget.limits().memory_bytes;
+        message.push_str(&format!(
+            "; before that, its memory was refused to grow to {bytes} bytes: the limit is {limit} (`limits.memory_bytes`)"
+        ));
+    }
+    GuestError::Trap { message, backtrace: backtrace() }
+}
+
+fn in_words(trap: Trap, budget: &Budget) -> String {
+    match trap {
+        Trap::StackOverflow => format!(
+            "the stack overflowed its {} bytes (`limits.stack_bytes`): endless recursion, or very deep",
+            budget.limits().stack_bytes
+        ),
+        Trap::UnreachableCodeReached => "it panicked or aborted (`unreachable`)".into(),
+        other => other.to_string(),
+    }
+}
+
+/// wasmtime's own rendering, demangled, without its heading. The engine collects the innermost frames only.
+fn readable(backtrace: &WasmBacktrace) -> Option<String> {
+    if backtrace.frames().is_empty() {
+        return None;
+    }
+    let text = backtrace.to_string();
+    let frames: Vec<&str> = text.lines().skip(1).map(str::trim_end).collect();
+    Some(frames.join("\n"))
+}

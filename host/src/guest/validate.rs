@@ -1,0 +1,218 @@
+//! The check of a component before it is stored: what is wrong with it in words, or what it needs and offers.
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use segno_core::id::Digest;
+use wasmparser::Parser;
+use wasmtime::{
+    Engine,
+    component::{Component, types::ComponentItem},
+};
+
+use super::{
+    FunctionDescription, GuestError,
+    imports::{self, Interface},
+    modules::LoadError,
+    report::{FunctionReport, ImportReport, ModuleReport},
+    wasm::Wasm,
+};
+
+/// The interface that a module exports.
+const FUNCTIONS: &str = "segno:workflow/functions@0.1.0";
+/// The functions of it.
+const EXPORTS: &[&str] = &["describe", "start", "resume", "perform"];
+
+/// Why a component cannot be deployed.
+#[derive(Debug, thiserror::Error)]
+pub enum Invalid {
+    /// Larger than this host accepts.
+    #[error("the component has {size} bytes; the limit is {limit} (`limits.component_bytes`)")]
+    TooLarge {
+        /// Its size in bytes.
+        size: usize,
+        /// The limit in bytes.
+        limit: usize,
+    },
+    /// Something else.
+    #[error("this is not WebAssembly: it does not begin with `\\0asm`")]
+    NotWasm,
+    /// WebAssembly, but the kind before components.
+    #[error(
+        "this is a core module, not a component: build it with `segno build`, or wrap it with `wasm-tools component new`"
+    )]
+    CoreModule,
+    /// It claims to be a component, and does not validate.
+    #[error("the component is not valid: {reason}")]
+    Malformed {
+        /// What the compiler says.
+        reason: String,
+    },
+    /// It lacks what every module has.
+    #[error("the component does not export {}: the contract is the world `segno:workflow/module@0.1.0`", missing.join(", "))]
+    MissingExports {
+        /// What is missing.
+        missing: Vec<String>,
+    },
+    /// It needs what nobody here can give.
+    #[error(
+        "the host does not know {}: a module may import `segno:workflow/journal`, `segno:workflow/activity` and WASI 0.2",
+        imports.join(", ")
+    )]
+    UnknownImports {
+        /// The imports, in the component's order.
+        imports: Vec<String>,
+    },
+    /// The names are right, and a type is not.
+    #[error("the component does not fit the contract: {reason}")]
+    DoesNotFit {
+        /// Which item, and how it differs.
+        reason: String,
+    },
+    /// `describe` did not answer.
+    #[error("the component's `describe` failed")]
+    NoDescription(#[source] GuestError),
+    /// `describe` named a function twice, or gave an empty name.
+    #[error("the component describes {}", if name.is_empty() { "a function without a name".into() } else { format!("`{name}` more than once") })]
+    BadName {
+        /// The name.
+        name: String,
+    },
+    /// A schema is not one.
+    #[error("the {which} schema of `{function}` is not a JSON schema: {reason}")]
+    BadSchema {
+        /// "input" or "output".
+        which: &'static str,
+        /// The function.
+        function: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// Nothing is known about the component: the host could not check it.
+    #[error("the component could not be checked: {0}")]
+    Host(String),
+}
+
+/// Checks `bytes`; see [`Wasm::inspect`].
+pub(super) async fn inspect(wasm: &Wasm, bytes: Arc<[u8]>) -> Result<ModuleReport, Invalid> {
+    let size = bytes.len();
+    recognise(&bytes, wasm.limits.component_bytes)?;
+    let digest = Digest::of(&bytes);
+    let engine = wasm.engine.wasmtime();
+    let module = wasm.modules.admit(digest, bytes).await.map_err(|error| match error {
+        LoadError::Compile(reason) => Invalid::Malformed { reason },
+        LoadError::Link { component, reason } => misfit(engine, &component, reason),
+        LoadError::Host(error) => Invalid::Host(error.to_string()),
+    })?;
+    let functions = wasm.functions(&module).await.map_err(Invalid::NoDescription)?;
+    Ok(ModuleReport {
+        digest: digest.to_string(),
+        size,
+        imports: imports_of(engine, &module.component),
+        exports: exports_of(engine, &module.component),
+        functions: described(&functions)?,
+    })
+}
+
+/// What can be said without compiling.
+fn recognise(bytes: &[u8], limit: usize) -> Result<(), Invalid> {
+    if bytes.len() > limit {
+        return Err(Invalid::TooLarge { size: bytes.len(), limit });
+    }
+    if Parser::is_core_wasm(bytes) {
+        return Err(Invalid::CoreModule);
+    }
+    if Parser::is_component(bytes) {
+        return Ok(());
+    }
+    match bytes.starts_with(b"\0asm") {
+        true => Err(Invalid::Malformed { reason: "its version is not known here".into() }),
+        false => Err(Invalid::NotWasm),
+    }
+}
+
+/// Why a component that compiled could not be linked, as exactly as can be said.
+fn misfit(engine: &Engine, component: &Component, reason: String) -> Invalid {
+    let unknown: Vec<String> = imports::of_component(engine, component)
+        .into_iter()
+        .filter(|import| Interface::known(&import.name).is_none())
+        .map(|import| format!("`{}`", import.name))
+        .collect();
+    if !unknown.is_empty() {
+        return Invalid::UnknownImports { imports: unknown };
+    }
+    let missing = missing_exports(engine, component);
+    if !missing.is_empty() {
+        return Invalid::MissingExports { missing };
+    }
+    Invalid::DoesNotFit { reason }
+}
+
+fn missing_exports(engine: &Engine, component: &Component) -> Vec<String> {
+    let component_type = component.component_type();
+    let version = FUNCTIONS.rfind('.').expect("the version has dots");
+    let found = component_type
+        .exports(engine)
+        .find(|(name, _)| name.starts_with(&FUNCTIONS[..version]))
+        .map(|(_, export)| export.ty);
+    let Some(ComponentItem::ComponentInstance(found)) = found else {
+        return vec![format!("`{FUNCTIONS}`")];
+    };
+    EXPORTS
+        .iter()
+        .filter(|name| found.get_export(engine, name).is_none())
+        .map(|name| format!("`{FUNCTIONS}#{name}`"))
+        .collect()
+}
+
+fn imports_of(engine: &Engine, component: &Component) -> Vec<ImportReport> {
+    let mut reports: Vec<ImportReport> = Vec::new();
+    for import in imports::of_component(engine, component) {
+        let interface = Interface::known(&import.name).expect("an unknown import does not link");
+        let first = reports.len();
+        for function in import.functions {
+            let how = interface.in_workflow(&function);
+            match reports[first..].iter_mut().find(|report| report.how == how) {
+                Some(report) => report.functions.push(function),
+                None => reports.push(ImportReport {
+                    name: import.name.clone(),
+                    how,
+                    functions: vec![function],
+                }),
+            }
+        }
+        if reports.len() == first {
+            // Types only.
+            let how = interface.in_workflow("");
+            reports.push(ImportReport { name: import.name, how, functions: Vec::new() });
+        }
+    }
+    reports
+}
+
+fn exports_of(engine: &Engine, component: &Component) -> Vec<String> {
+    component.component_type().exports(engine).map(|(name, _)| name.to_owned()).collect()
+}
+
+fn described(functions: &[FunctionDescription]) -> Result<Vec<FunctionReport>, Invalid> {
+    let mut names = BTreeSet::new();
+    let mut reports = Vec::new();
+    for function in functions {
+        if function.name.is_empty() || !names.insert(&function.name) {
+            return Err(Invalid::BadName { name: function.name.clone() });
+        }
+        let report = FunctionReport::new(function).map_err(|(which, error)| {
+            Invalid::BadSchema { which, function: function.name.clone(), reason: error.to_string() }
+        })?;
+        for (which, schema) in [("input", &report.input_schema), ("output", &report.output_schema)]
+        {
+            let Some(schema) = schema else { continue };
+            jsonschema::validator_for(schema).map_err(|error| Invalid::BadSchema {
+                which,
+                function: function.name.clone(),
+                reason: error.to_string(),
+            })?;
+        }
+        reports.push(report);
+    }
+    Ok(reports)
+}

@@ -1,0 +1,123 @@
+//! WASI for workflows: everything it tells can be told again in a replay.
+//!
+//! Clocks and refusals are made where the component is linked (`link.rs`); this is the rest: random numbers from the
+//! invocation's seed, no arguments, no environment, an empty input, and an output whose lines become log lines.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rand_chacha::{
+    ChaCha20Rng,
+    rand_core::{Rng, SeedableRng},
+};
+use sha2::{Digest, Sha256};
+use wasmtime_wasi::{ResourceTable, WasiCtx, WasiCtxView};
+
+use super::{Ask, Level, Limits, SharedJournal, Stop, lines::Lines};
+
+/// The part of WASI that an instance of a workflow carries.
+pub(super) struct DeterministicWasi {
+    context: WasiCtx,
+    table: ResourceTable,
+    voice: Arc<Mutex<Voice>>,
+    output: Lines,
+    error: Lines,
+}
+
+/// Where the lines go during a call.
+#[derive(Default)]
+struct Voice {
+    journal: Option<SharedJournal>,
+    stop: Option<Stop>,
+}
+
+impl DeterministicWasi {
+    /// Before the seed is known everything is drawn from nothing: each instance starts the same.
+    pub(super) fn new(limits: &Limits) -> Self {
+        let voice = Arc::new(Mutex::new(Voice::default()));
+        let lines = |level| {
+            let voice = Arc::clone(&voice);
+            Lines::new(
+                level,
+                limits.log_line_bytes,
+                Box::new(move |level, line| say(&voice, level, line)),
+            )
+        };
+        let (output, error) = (lines(Level::Info), lines(Level::Warn));
+        Self {
+            context: context(&[], &output, &error),
+            table: ResourceTable::new(),
+            voice,
+            output,
+            error,
+        }
+    }
+
+    /// From here on random numbers come from `seed`.
+    pub(super) fn seed(&mut self, seed: &[u8]) {
+        self.context = context(seed, &self.output, &self.error);
+    }
+
+    /// Lines go to `journal` until the call has ended.
+    pub(super) fn begin_call(&mut self, journal: Option<SharedJournal>) {
+        *self.voice.lock().unwrap_or_else(PoisonError::into_inner) = Voice { journal, stop: None };
+    }
+
+    /// Ends open lines, and says whether the journal refused any.
+    pub(super) fn end_call(&mut self) -> Option<Stop> {
+        self.output.flush();
+        self.error.flush();
+        let voice = std::mem::take(&mut *self.voice.lock().unwrap_or_else(PoisonError::into_inner));
+        voice.stop
+    }
+
+    /// The view that wasmtime's implementation of WASI works on.
+    pub(super) fn view(&mut self) -> WasiCtxView<'_> {
+        WasiCtxView { ctx: &mut self.context, table: &mut self.table }
+    }
+}
+
+fn say(voice: &Mutex<Voice>, level: Level, message: String) {
+    let mut voice = voice.lock().unwrap_or_else(PoisonError::into_inner);
+    // Outside of a call nobody listens; after a refusal the call is lost anyway.
+    if let (Some(journal), None) = (&voice.journal, &voice.stop) {
+        let answer =
+            journal.lock().expect("a journal does not panic").ask(Ask::Log { level, message });
+        voice.stop = answer.err();
+    }
+}
+
+fn context(seed: &[u8], output: &Lines, error: &Lines) -> WasiCtx {
+    let mut insecure_seed = [0; 16];
+    generator(seed, "insecure-seed").fill_bytes(&mut insecure_seed);
+    WasiCtx::builder()
+        .secure_random(generator(seed, "random"))
+        .insecure_random(generator(seed, "insecure"))
+        .insecure_random_seed(u128::from_le_bytes(insecure_seed))
+        .stdout(output.clone())
+        .stderr(error.clone())
+        .allow_tcp(false)
+        .allow_udp(false)
+        .build()
+}
+
+/// A generator of its own for each interface, so that none repeats what another or the guest's own draws.
+fn generator(seed: &[u8], interface: &str) -> ChaCha20Rng {
+    let mut hash = Sha256::new();
+    hash.update(b"segno wasi ");
+    hash.update(interface.as_bytes());
+    hash.update(seed);
+    ChaCha20Rng::from_seed(hash.finalize().into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_same_seed_draws_the_same_and_each_interface_its_own() {
+        let draw = |seed: &[u8], interface| generator(seed, interface).next_u64();
+        assert_eq!(draw(&[1; 32], "random"), draw(&[1; 32], "random"));
+        assert_ne!(draw(&[1; 32], "random"), draw(&[2; 32], "random"));
+        assert_ne!(draw(&[1; 32], "random"), draw(&[1; 32], "insecure"));
+    }
+}

@@ -1,0 +1,129 @@
+//! [`Guests`] by wasmtime.
+
+use std::{path::PathBuf, sync::Arc};
+
+use async_trait::async_trait;
+use segno_core::{id::Digest, invocation::EngineFacts};
+
+use super::{
+    ActivityContext, ActivityHost, ComponentSource, FunctionDescription, GuestError, Guests,
+    Limits, Outcome, Payload, Policy, Workflow, activity,
+    engine::{GuestEngine, engine_facts},
+    instance::Instance,
+    modules::{LoadedModule, ModuleStore},
+    report::ModuleReport,
+    validate::{self, Invalid},
+};
+
+/// What a [`Wasm`] is made of.
+pub struct WasmConfig {
+    /// What an instance may use.
+    pub limits: Limits,
+    /// What activities may reach.
+    pub policy: Policy,
+    /// Where compiled code is kept; none: it is compiled again by every process.
+    pub cache_dir: Option<PathBuf>,
+    /// Where components come from.
+    pub source: Arc<dyn ComponentSource>,
+}
+
+/// Every module of a host, and the engine that runs them.
+pub struct Wasm {
+    pub(super) engine: Arc<GuestEngine>,
+    pub(super) modules: ModuleStore,
+    pub(super) limits: Arc<Limits>,
+    pub(super) policy: Arc<Policy>,
+}
+
+impl Wasm {
+    /// Sets up the engine.
+    ///
+    /// # Errors
+    /// [`GuestError::Host`]: the engine cannot be set up on this machine with these limits.
+    pub fn new(config: WasmConfig) -> Result<Self, GuestError> {
+        let engine = Arc::new(GuestEngine::new(&config.limits)?);
+        let modules =
+            ModuleStore::new(Arc::clone(&engine), config.source, config.cache_dir.as_deref());
+        Ok(Self {
+            engine,
+            modules,
+            limits: Arc::new(config.limits),
+            policy: Arc::new(config.policy),
+        })
+    }
+
+    /// The limits that every instance is held against.
+    pub fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    /// What activities may reach.
+    pub fn policy(&self) -> &Policy {
+        &self.policy
+    }
+
+    /// Instances that could be made now without waiting: few of them are a reason to give up warm ones.
+    pub fn free_slots(&self) -> usize {
+        self.engine.free_slots()
+    }
+
+    /// Whether instances come from a pool reserved at the start.
+    pub fn pooled(&self) -> bool {
+        self.engine.pooled()
+    }
+
+    /// Checks a component that somebody wants to deploy, and says what it needs and offers. Compiles it on the way, so
+    /// that its first execution does not wait for that.
+    ///
+    /// # Errors
+    /// [`Invalid`]: what is wrong with it, and what to do.
+    pub async fn inspect(&self, component: Arc<[u8]>) -> Result<ModuleReport, Invalid> {
+        validate::inspect(self, component).await
+    }
+
+    /// What a loaded module says it offers; asked once.
+    pub(super) async fn functions(
+        &self,
+        module: &Arc<LoadedModule>,
+    ) -> Result<Arc<Vec<FunctionDescription>>, GuestError> {
+        module
+            .functions
+            .get_or_try_init(|| async {
+                let mut instance =
+                    Instance::new(&self.engine, &self.limits, Arc::clone(module)).await?;
+                instance.describe().await.map(Arc::new)
+            })
+            .await
+            .cloned()
+    }
+}
+
+#[async_trait]
+impl Guests for Wasm {
+    async fn describe(&self, module: Digest) -> Result<Arc<Vec<FunctionDescription>>, GuestError> {
+        let module = self.modules.get(module).await?;
+        self.functions(&module).await
+    }
+
+    async fn instantiate(&self, module: Digest) -> Result<Box<dyn Workflow>, GuestError> {
+        let module = self.modules.get(module).await?;
+        self.functions(&module).await?;
+        Ok(Box::new(Instance::new(&self.engine, &self.limits, module).await?))
+    }
+
+    fn engine_facts(&self) -> EngineFacts {
+        engine_facts(&self.limits)
+    }
+
+    async fn perform(
+        &self,
+        module: Digest,
+        name: &str,
+        function: &str,
+        input: Payload,
+        context: ActivityContext,
+        host: Arc<dyn ActivityHost>,
+    ) -> Result<Outcome, GuestError> {
+        activity::perform(self, module, name, function, input, context, host).await
+    }
+}

@@ -1,0 +1,243 @@
+//! The imports of a running workflow: every one is one question to its [`Journal`](super::Journal).
+
+use wasmtime_wasi::{WasiCtxView, WasiView};
+
+use super::{
+    Answer, Ask, CallOptions, HttpRequest, HttpResponse, Level, Outcome, Payload, PromiseOptions,
+    SharedJournal,
+    bindings::segno::workflow::{activity, journal, types},
+    budget::Budget,
+    contract::{Failure, RunAnswer},
+    trap::Halt,
+    wasi::DeterministicWasi,
+};
+
+/// What the store of a workflow instance holds.
+pub(super) struct WorkflowState {
+    /// Present during `start` and `resume` only.
+    pub(super) journal: Option<SharedJournal>,
+    pub(super) budget: Budget,
+    /// For components that import WASI.
+    pub(super) wasi: Option<Box<DeterministicWasi>>,
+}
+
+impl WorkflowState {
+    /// Logical time for the clocks of WASI; before `start` there is none, and it reads as 0.
+    pub(super) fn logical_ms(&self) -> wasmtime::Result<u64> {
+        if self.journal.is_none() {
+            return Ok(0);
+        }
+        match self.ask(Ask::Now)? {
+            Answer::Now(now) => Ok(now),
+            other => Err(mismatch("logical time", &other)),
+        }
+    }
+
+    fn ask(&self, ask: Ask) -> wasmtime::Result<Answer> {
+        let Some(journal) = &self.journal else {
+            let message = "the functions of `segno:workflow/journal` may be called during `start` and `resume` only";
+            return Err(Halt::Refused(message.into()).into());
+        };
+        let mut journal = journal.lock().expect("a journal does not panic");
+        journal.ask(ask).map_err(|stop| Halt::Stopped(stop).into())
+    }
+
+    fn command(&self, ask: Ask) -> wasmtime::Result<u32> {
+        match self.ask(ask)? {
+            Answer::Command(index) => Ok(index),
+            other => Err(mismatch("a command's index", &other)),
+        }
+    }
+
+    /// Refuses a payload above the limit; `what` is said only then.
+    fn check(&self, payload: &Payload, what: impl FnOnce() -> String) -> wasmtime::Result<()> {
+        check_size(size(payload), self.budget.limits().output_bytes, what)
+    }
+
+    fn check_outcome(
+        &self,
+        outcome: &Outcome,
+        what: impl FnOnce() -> String,
+    ) -> wasmtime::Result<()> {
+        check_size(outcome_size(outcome), self.budget.limits().output_bytes, what)
+    }
+}
+
+/// Bytes of a payload.
+pub(super) fn size(payload: &Payload) -> usize {
+    match payload {
+        Payload::Json(text) => text.len(),
+        Payload::Bytes(bytes) => bytes.len(),
+    }
+}
+
+/// Bytes of an outcome.
+pub(super) fn outcome_size(outcome: &Outcome) -> usize {
+    match outcome {
+        Outcome::Success(payload) => size(payload),
+        Outcome::Failure(failure) => {
+            failure.message.len() + failure.details.as_ref().map_or(0, size)
+        }
+    }
+}
+
+/// Refuses what is larger than `limit`.
+pub(super) fn check_size(
+    size: usize,
+    limit: usize,
+    what: impl FnOnce() -> String,
+) -> wasmtime::Result<()> {
+    if size > limit {
+        return Err(Halt::OutputTooLarge { what: what(), size, limit }.into());
+    }
+    Ok(())
+}
+
+/// Cuts a log line at the limit, between characters.
+pub(super) fn cut(mut message: String, limit: usize) -> String {
+    if message.len() > limit {
+        let end = (0..=limit).rev().find(|end| message.is_char_boundary(*end)).unwrap_or(0);
+        message.truncate(end);
+        message.push('…');
+    }
+    message
+}
+
+fn mismatch(wanted: &str, answer: &Answer) -> wasmtime::Error {
+    wasmtime::format_err!("the host answered {answer:?} where {wanted} was due")
+}
+
+impl WasiView for WorkflowState {
+    fn ctx(&mut self) -> WasiCtxView<'_> {
+        self.wasi.as_mut().expect("WASI is linked for components that import it").view()
+    }
+}
+
+impl types::Host for WorkflowState {}
+
+impl journal::Host for WorkflowState {
+    fn call(
+        &mut self,
+        function: String,
+        input: Payload,
+        options: CallOptions,
+    ) -> wasmtime::Result<u32> {
+        self.check(&input, || format!("input of `{function}`"))?;
+        self.command(Ask::Call { function, input, options })
+    }
+
+    fn send(
+        &mut self,
+        function: String,
+        input: Payload,
+        options: CallOptions,
+    ) -> wasmtime::Result<u32> {
+        self.check(&input, || format!("input of `{function}`"))?;
+        self.command(Ask::Send { function, input, options })
+    }
+
+    fn sleep_until(&mut self, time_ms: u64) -> wasmtime::Result<u32> {
+        self.command(Ask::SleepUntil { time_ms })
+    }
+
+    fn promise(
+        &mut self,
+        name: Option<String>,
+        options: PromiseOptions,
+    ) -> wasmtime::Result<(u32, String)> {
+        match self.ask(Ask::Promise { name, options })? {
+            Answer::Promise(index, id) => Ok((index, id)),
+            other => Err(mismatch("a promise", &other)),
+        }
+    }
+
+    fn settle(&mut self, promise_id: String, outcome: Outcome) -> wasmtime::Result<u32> {
+        self.check_outcome(&outcome, || format!("outcome for promise `{promise_id}`"))?;
+        self.command(Ask::Settle { promise_id, outcome })
+    }
+
+    fn http(&mut self, request: HttpRequest, options: CallOptions) -> wasmtime::Result<u32> {
+        let size = request.body.as_ref().map_or(0, size);
+        let limit = self.budget.limits().output_bytes;
+        check_size(size, limit, || format!("HTTP request to `{}`", request.url))?;
+        self.command(Ask::Http { request, options })
+    }
+
+    fn cancel(&mut self, command: u32) -> wasmtime::Result<u32> {
+        self.command(Ask::Cancel { command })
+    }
+
+    fn forget(&mut self, command: u32) -> wasmtime::Result<()> {
+        self.ask(Ask::Forget { command }).map(drop)
+    }
+
+    fn publish(&mut self, topic: String, payload: Payload) -> wasmtime::Result<u32> {
+        self.check(&payload, || format!("event on topic `{topic}`"))?;
+        self.command(Ask::Publish { topic, payload })
+    }
+
+    fn run(&mut self, name: String) -> wasmtime::Result<RunAnswer> {
+        match self.ask(Ask::Run { name })? {
+            Answer::Run(answer) => Ok(answer),
+            other => Err(mismatch("the answer of `run`", &other)),
+        }
+    }
+
+    fn run_done(&mut self, command: u32, outcome: Outcome) -> wasmtime::Result<()> {
+        self.check_outcome(&outcome, || format!("result of the `run` with index {command}"))?;
+        self.ask(Ask::RunDone { command, outcome }).map(drop)
+    }
+
+    fn now(&mut self) -> wasmtime::Result<u64> {
+        match self.ask(Ask::Now)? {
+            Answer::Now(now) => Ok(now),
+            other => Err(mismatch("logical time", &other)),
+        }
+    }
+
+    fn log(&mut self, level: Level, message: String) -> wasmtime::Result<()> {
+        let message = cut(message, self.budget.limits().log_line_bytes);
+        self.ask(Ask::Log { level, message }).map(drop)
+    }
+
+    fn finish(&mut self, outcome: Outcome) -> wasmtime::Result<()> {
+        self.check_outcome(&outcome, || "result".into())?;
+        self.ask(Ask::Finish { outcome }).map(drop)
+    }
+}
+
+impl activity::Host for WorkflowState {
+    async fn heartbeat(&mut self, _progress: Option<Payload>) -> wasmtime::Result<bool> {
+        Err(for_activities("heartbeat", "a workflow needs no heartbeat"))
+    }
+
+    async fn http(
+        &mut self,
+        _request: HttpRequest,
+    ) -> wasmtime::Result<Result<HttpResponse, Failure>> {
+        Err(for_activities("http", "use `ctx.http` (`segno:workflow/journal.http`)"))
+    }
+
+    async fn log(&mut self, _level: Level, _message: String) -> wasmtime::Result<()> {
+        Err(for_activities("log", "use `ctx.log` (`segno:workflow/journal.log`)"))
+    }
+}
+
+fn for_activities(function: &str, instead: &str) -> wasmtime::Error {
+    Halt::Refused(format!(
+        "`segno:workflow/activity.{function}` is for activities, and this is a workflow: {instead}, or call an activity"
+    ))
+    .into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::cut;
+
+    #[test]
+    fn a_long_line_is_cut_between_characters() {
+        assert_eq!(cut("short".into(), 10), "short");
+        assert_eq!(cut("žluťoučký".into(), 4), "žlu…");
+        assert_eq!(cut("žluťoučký".into(), 5), "žlu…");
+    }
+}
