@@ -2,9 +2,43 @@
 //!
 //! This module knows the guest contract (`guest-sdk/wit`) and wasmtime. It does not know the store, leases or tasks:
 //! what a workflow asks for is handed to a [`Journal`], which the worker implements.
+//!
+//! [`Wasm`] is [`Guests`] by wasmtime, [`Gate`] is [`Outbound`] by policy and client:
+//!
+//! ```ignore
+//! let wasm = Wasm::new(WasmConfig { limits, policy, cache_dir, source })?; // source: a `ComponentSource`
+//! let report = wasm.inspect(bytes).await?;                                 // at upload: what it needs and offers
+//! let mut instance = wasm.instantiate(digest).await?;                      // then `start`, `resume`, `resume`, …
+//! ```
 
 mod contract;
 mod error;
+mod limits;
+
+// What a module may reach.
+mod http;
+pub mod policy;
+
+// The engine, and modules in it.
+mod budget;
+mod cache;
+mod engine;
+mod modules;
+mod trap;
+mod wasm;
+
+// What stands behind the imports.
+mod imports;
+mod lines;
+mod link;
+mod wasi;
+
+// Running, and the check before.
+mod activity;
+mod instance;
+mod report;
+mod validate;
+mod workflow;
 
 use std::sync::{Arc, Mutex};
 
@@ -13,6 +47,13 @@ use segno_core::{id::Digest, invocation::EngineFacts};
 
 pub use contract::*;
 pub use error::GuestError;
+pub use http::{Gate, HttpClient, HttpLimits};
+pub use limits::Limits;
+pub use modules::ComponentSource;
+pub use policy::Policy;
+pub use report::{FunctionReport, How, ImportReport, Kind, ModuleReport, RetryReport};
+pub use validate::Invalid;
+pub use wasm::{Wasm, WasmConfig};
 
 /// What stands behind the imports of a running workflow. Every import is one question.
 pub trait Journal: Send {
@@ -100,3 +141,6 @@ pub trait Workflow: Send {
     /// Bytes of memory that this instance keeps, for the budget of warm instances.
     fn footprint(&self) -> usize;
 }
+
+#[cfg(test)]
+mod tests;
