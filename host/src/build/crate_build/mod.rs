@@ -141,3 +141,60 @@ pub fn build(
     }
     Ok(built.into_iter().map(|one| one.expect("every crate is of some workspace")).collect())
 }
+
+/// These need a finished toolchain; `SEGNO_WASM_TOOLCHAIN` chooses which.
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use crate::build::toolchain::{Request, find};
+
+    fn toolchain(directory: &Path) -> Toolchain {
+        find(&Request::from_environment(directory, false).unwrap(), &|_: &str| ()).unwrap()
+    }
+
+    #[test]
+    #[ignore = "compiles to wasm with a toolchain that has to be there"]
+    fn the_examples_become_components_in_one_go() {
+        let repository =
+            fs::canonicalize(Path::new(env!("CARGO_MANIFEST_DIR")).join("..")).unwrap();
+        let toolchain = toolchain(&repository);
+        let options = BuildOptions { toolchain: &toolchain, target_directory: None, locked: true };
+        let examples = members(&repository).unwrap();
+        let built = build(&examples, options, &|message: &str| eprintln!("{message}")).unwrap();
+        assert!(built.iter().any(|one| one.package == "hello"));
+        for one in built {
+            assert_eq!(fs::read(&one.path).unwrap(), one.component);
+            let text = String::from_utf8_lossy(&one.component);
+            assert!(
+                !text.contains(repository.to_str().unwrap()),
+                "{} names our folder",
+                one.package
+            );
+            eprintln!("{} {}", one.package, one.component.len());
+        }
+    }
+
+    #[test]
+    #[ignore = "compiles to wasm with a toolchain that has to be there"]
+    fn code_that_does_not_compile_is_answered_in_the_compilers_words() {
+        let folder = tempfile::tempdir().unwrap();
+        let manifest =
+            "[package]\nname = \"broken\"\nedition = \"2024\"\n[lib]\ncrate-type = [\"cdylib\"]\n";
+        fs::write(folder.path().join("Cargo.toml"), manifest).unwrap();
+        fs::create_dir(folder.path().join("src")).unwrap();
+        fs::write(folder.path().join("src/lib.rs"), "pub fn f() -> u32 { missing }\n").unwrap();
+        let toolchain = toolchain(folder.path());
+        let options = BuildOptions {
+            toolchain: &toolchain,
+            target_directory: Some(folder.path()),
+            locked: false,
+        };
+        let broken = locate(folder.path()).unwrap();
+        let error = build(&[broken], options, &|_: &str| ()).unwrap_err().to_string();
+        assert!(error.starts_with("`broken` did not compile\nerror[E0425]"), "{error}");
+        assert!(error.contains("src/lib.rs:1:21"), "{error}");
+        assert!(!error.contains("Compiling"), "{error}");
+    }
+}
