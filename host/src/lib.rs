@@ -8,5 +8,7 @@ pub mod demo;
 pub mod guest;
 pub mod host;
 pub mod hub;
+pub mod recovery;
 pub mod runtime;
 pub mod store;
+pub mod worker;

@@ -1,0 +1,136 @@
+//! The claims this host holds, as heartbeats and interruptions know them.
+
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+};
+
+use segno_core::{
+    command::HeartbeatItem,
+    id::{Claim, PromiseId},
+    value::Bytes,
+};
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+
+/// One claim, shared between the execution that uses it and those who may end it.
+pub struct Held {
+    /// The claim.
+    pub claim: Claim,
+    /// Ends the execution at once: it must write nothing more.
+    pub abort: CancellationToken,
+    cancelled: AtomicBool,
+    cancel_changed: Notify,
+    progress: AtomicU64,
+    payload: Mutex<Option<Bytes>>,
+}
+
+impl Held {
+    /// Says that the invocation was asked to stop.
+    pub fn request_cancel(&self) {
+        self.cancelled.store(true, Ordering::Release);
+        self.cancel_changed.notify_waiters();
+        self.cancel_changed.notify_one();
+    }
+
+    /// Whether the invocation was asked to stop.
+    pub fn cancel_requested(&self) -> bool {
+        self.cancelled.load(Ordering::Acquire)
+    }
+
+    /// Ends when the invocation is asked to stop.
+    pub async fn cancel_request(&self) {
+        while !self.cancel_requested() {
+            self.cancel_changed.notified().await;
+        }
+    }
+
+    /// Counts `steps` of progress, so that the lease goes on being extended.
+    pub fn advance(&self, steps: u64) {
+        self.progress.fetch_add(steps, Ordering::Relaxed);
+    }
+
+    /// Keeps what a successor should know, to be stored with the next heartbeat.
+    pub fn report(&self, payload: Option<Bytes>) {
+        if payload.is_some() {
+            *self.payload.lock().unwrap_or_else(PoisonError::into_inner) = payload;
+        }
+        self.advance(1);
+    }
+
+    fn item(&self) -> HeartbeatItem {
+        let payload = self.payload.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        HeartbeatItem {
+            claim: self.claim.clone(),
+            progress: Some((self.progress.load(Ordering::Relaxed), payload)),
+        }
+    }
+}
+
+/// All of them, by id.
+#[derive(Default)]
+pub struct Claims(Mutex<BTreeMap<PromiseId, Arc<Held>>>);
+
+impl Claims {
+    /// Adds a claim that was just acquired.
+    pub fn hold(&self, claim: Claim) -> Arc<Held> {
+        let held = Arc::new(Held {
+            claim: claim.clone(),
+            abort: CancellationToken::new(),
+            cancelled: AtomicBool::new(false),
+            cancel_changed: Notify::new(),
+            progress: AtomicU64::new(0),
+            payload: Mutex::new(None),
+        });
+        if let Some(older) = self.lock().insert(claim.id, held.clone()) {
+            older.abort.cancel();
+        }
+        held
+    }
+
+    /// Forgets a claim, unless a newer one on the same task has taken its place.
+    pub fn drop_claim(&self, claim: &Claim) {
+        let mut claims = self.lock();
+        if claims.get(&claim.id).is_some_and(|held| held.claim.version == claim.version) {
+            claims.remove(&claim.id);
+        }
+    }
+
+    /// Interrupts the execution under this claim, if it is here.
+    pub fn interrupt(&self, claim: &Claim) {
+        if let Some(held) = self.lock().get(&claim.id)
+            && held.claim.version == claim.version
+        {
+            held.abort.cancel();
+        }
+    }
+
+    /// Tells the execution of `id` that it was asked to stop.
+    pub fn request_cancel(&self, id: &PromiseId) {
+        if let Some(held) = self.lock().get(id) {
+            held.request_cancel();
+        }
+    }
+
+    /// Whether this host holds the task.
+    pub fn holds(&self, id: &PromiseId) -> bool {
+        self.lock().contains_key(id)
+    }
+
+    /// All claims as a heartbeat names them.
+    pub fn beat(&self) -> Vec<HeartbeatItem> {
+        self.lock().values().map(|held| held.item()).collect()
+    }
+
+    /// All claims.
+    pub fn all(&self) -> Vec<Arc<Held>> {
+        self.lock().values().cloned().collect()
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<PromiseId, Arc<Held>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,206 @@
+//! Takes tasks that are ready and runs them, as many at once as the host has room for.
+//!
+//! Hints from commits bring a task here at once. A slow scan of the store is the safety net for hints that were lost,
+//! and for tasks that other hosts or earlier lives left behind.
+
+use std::{
+    collections::{HashSet, VecDeque},
+    sync::Arc,
+};
+
+use segno_core::{
+    address::Address,
+    command::Command,
+    effect::Effect,
+    id::{Claim, PromiseId, Version},
+    reply::Reply,
+    time::Millis,
+};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    activity::{self, Kind},
+    execution::Execution,
+    failure::{End, Halt, Stopped, give_back},
+    shared::Shared,
+};
+use crate::guest::FunctionKind;
+
+/// Tasks that wait here for room; more stay in the store, where the scan finds them.
+const QUEUE: usize = 65_536;
+const SCAN_PAGE: u32 = 1_000;
+
+/// A task that may be taken at this version.
+#[derive(Debug, Clone)]
+struct Offer {
+    id: PromiseId,
+    version: Version,
+    target: String,
+}
+
+/// Runs until told to drain, and then until what it began has ended.
+pub async fn run(
+    shared: Arc<Shared>,
+    mut hints: mpsc::Receiver<Effect>,
+    room: usize,
+    scan_period: Millis,
+    ended: CancellationToken,
+) {
+    let (done, mut finished) = mpsc::unbounded_channel::<PromiseId>();
+    let mut queue = VecDeque::<Offer>::new();
+    let mut known = HashSet::<PromiseId>::new();
+    let mut active = 0_usize;
+    let mut scan = shared.host.surroundings.runtime.sleep(Millis::ZERO);
+    loop {
+        while active < room
+            && !shared.is_draining()
+            && let Some(offer) = queue.pop_front()
+        {
+            known.remove(&offer.id);
+            active += 1;
+            let (shared_, done) = (shared.clone(), done.clone());
+            let id = offer.id.clone();
+            shared.host.surroundings.runtime.spawn(
+                "execution",
+                Box::pin(async move {
+                    let _done = Done(done, id);
+                    take(shared_, offer).await;
+                }),
+            );
+        }
+        if shared.is_draining() && active == 0 {
+            ended.cancel();
+            return;
+        }
+        tokio::select! {
+            biased;
+            Some(_) = finished.recv() => active -= 1,
+            () = shared.draining.cancelled(), if !shared.is_draining() => {}
+            hint = hints.recv() => match hint {
+                Some(Effect::Ready { id, version, target }) => {
+                    if queue.len() < QUEUE && is_hosted(&target) {
+                        known.insert(id.clone());
+                        queue.push_back(Offer { id, version, target: target.to_string() });
+                    }
+                }
+                Some(Effect::Interrupt(claim)) => shared.claims.interrupt(&claim),
+                Some(Effect::CancelRequested { id }) => shared.claims.request_cancel(&id),
+                Some(_) => {}
+                None => shared.draining.cancel(),
+            },
+            () = &mut scan, if !shared.is_draining() => {
+                scan_ready(&shared, &mut queue, &mut known).await;
+                scan = shared.host.surroundings.runtime.sleep(scan_period);
+            }
+        }
+    }
+}
+
+/// Says that a task's run is over, however it ended.
+struct Done(mpsc::UnboundedSender<PromiseId>, PromiseId);
+
+impl Drop for Done {
+    fn drop(&mut self) {
+        let _ = self.0.send(self.1.clone());
+    }
+}
+
+fn is_hosted(target: &str) -> bool {
+    Address::parse(target).is_ok_and(|address| address.is_hosted())
+}
+
+async fn scan_ready(shared: &Shared, queue: &mut VecDeque<Offer>, known: &mut HashSet<PromiseId>) {
+    let mut after = None;
+    while queue.len() < QUEUE {
+        let page = match shared.host.store.ready(shared.now(), after, SCAN_PAGE).await {
+            Ok(page) => page,
+            Err(error) => {
+                tracing::warn!(%error, "the scan for ready tasks failed; it comes again");
+                return;
+            }
+        };
+        let Some(last) = page.last() else { return };
+        after = Some(last.cursor);
+        for ready in page {
+            if !shared.claims.holds(&ready.id) && known.insert(ready.id.clone()) {
+                queue.push_back(Offer {
+                    id: ready.id,
+                    version: ready.version,
+                    target: ready.target,
+                });
+            }
+        }
+    }
+}
+
+/// Acquires the task and runs it.
+async fn take(shared: Arc<Shared>, offer: Offer) {
+    let claim = Claim { id: offer.id, version: offer.version };
+    let acquire = Command::TaskAcquire { claim, hold: shared.hold(), stall_limit: None };
+    let acquired = match shared.submit(vec![acquire]).await.map(|mut replies| replies.pop()) {
+        Ok(Some(Reply::Task(acquired))) => *acquired,
+        Ok(_) => return, // Somebody else was faster, or it has ended.
+        Err(stopped) => {
+            tracing::warn!(?stopped, "a task could not be acquired; it is offered again");
+            return;
+        }
+    };
+    run_claimed(shared, acquired, &offer.target).await;
+}
+
+/// Runs a task that was just acquired.
+pub async fn run_claimed(
+    shared: Arc<Shared>,
+    acquired: segno_core::reply::TaskReply,
+    target: &str,
+) {
+    let claim = Claim { id: acquired.task.id.clone(), version: acquired.task.version };
+    let held = shared.claims.hold(claim.clone());
+    let running = route(shared.clone(), held.clone(), acquired, target);
+    let end = tokio::select! {
+        biased;
+        () = held.abort.cancelled() => End::Lost,
+        end = running => end,
+    };
+    shared.claims.drop_claim(&claim);
+    tracing::debug!(id = %claim.id, version = claim.version.0, ?end, "claim over");
+}
+
+async fn route(
+    shared: Arc<Shared>,
+    held: Arc<super::claims::Held>,
+    acquired: segno_core::reply::TaskReply,
+    target: &str,
+) -> End {
+    if target == super::action::HTTP {
+        return activity::run(shared, held, acquired, Kind::Http).await;
+    }
+    let Some(digest) = acquired.task.module else {
+        let halt = Halt::new("refused", format!("this host has no built-in function `{target}`"));
+        return give_back(&shared, &held.claim, halt.into(), 0, None).await;
+    };
+    let functions = match shared.host.guests.describe(digest).await {
+        Ok(functions) => functions,
+        Err(error) => return give_back(&shared, &held.claim, Stopped::Guest(error), 0, None).await,
+    };
+    let name = target.rsplit('/').next().unwrap_or(target);
+    match functions.iter().find(|function| function.name == name) {
+        None => {
+            let outcome = activity::no_such_function(
+                &super::module_name(&acquired.promise),
+                name,
+                &functions,
+            );
+            activity::reject(&shared, &held, &outcome).await
+        }
+        Some(function) => match function.kind {
+            FunctionKind::Workflow => {
+                Execution::run(shared, held, acquired, function.clone()).await
+            }
+            FunctionKind::Activity => {
+                activity::run(shared, held, acquired, Kind::Function(function.clone())).await
+            }
+        },
+    }
+}

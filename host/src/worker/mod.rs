@@ -1,0 +1,133 @@
+//! Takes tasks of hosted targets and runs them: acquire, run, suspend or fulfill, heartbeat.
+//!
+//! A worker holds nothing that is not also in the store. Killed at any instant, it leaves claims whose leases run out
+//! (or that its next life gives back), and journals from which any host goes on.
+
+mod action;
+mod activity;
+mod batch;
+mod claims;
+pub mod convention;
+mod dispatcher;
+mod execution;
+mod failure;
+mod heartbeat;
+mod http_step;
+mod open;
+pub mod outcome;
+mod recorder;
+pub mod replay;
+pub mod request;
+mod shared;
+mod warm;
+mod watching;
+
+use std::sync::Arc;
+
+use segno_core::{
+    command::Command,
+    id::Holder,
+    promise::{Promise, ReleaseReason},
+    time::Millis,
+};
+use tokio_util::sync::CancellationToken;
+
+pub use action::{HTTP, MODULE_HEADER};
+pub use replay::{ReplayReport, replay};
+pub use warm::WarmBudget;
+
+use self::{claims::Claims, shared::Shared, warm::WarmCache};
+use crate::host::Host;
+
+/// How much a worker does at once.
+#[derive(Debug, Clone, Copy)]
+pub struct WorkerSettings {
+    /// Tasks run at once; those that wait warm for a moment count.
+    pub room: usize,
+    /// How often the store is scanned for tasks whose hints were lost.
+    pub scan_period: Millis,
+    /// Suspended instances kept.
+    pub warm: WarmBudget,
+}
+
+impl Default for WorkerSettings {
+    fn default() -> Self {
+        Self {
+            room: 1_000,
+            scan_period: Millis(5_000),
+            warm: WarmBudget { instances: 512, bytes: 256 << 20 },
+        }
+    }
+}
+
+/// A running worker.
+pub struct Worker {
+    shared: Arc<Shared>,
+    idle: CancellationToken,
+    stopped: CancellationToken,
+}
+
+impl Worker {
+    /// Begins to take tasks in the name of `holder`.
+    ///
+    /// # Panics
+    /// If the host has a worker already: hints go to one.
+    pub fn start(host: Host, holder: Holder, settings: WorkerSettings) -> Self {
+        let hints = host.hub.take_dispatched().expect("a host has one worker");
+        let shared = Arc::new(Shared {
+            holder,
+            claims: Claims::default(),
+            warm: WarmCache::new(settings.warm),
+            draining: CancellationToken::new(),
+            host,
+        });
+        let (idle, stopped) = (CancellationToken::new(), CancellationToken::new());
+        let runtime = shared.host.surroundings.runtime.clone();
+        runtime.spawn("heartbeat", Box::pin(heartbeat::run(shared.clone(), stopped.clone())));
+        let dispatcher = dispatcher::run(
+            shared.clone(),
+            hints,
+            settings.room,
+            settings.scan_period,
+            idle.clone(),
+        );
+        runtime.spawn("dispatcher", Box::pin(dispatcher));
+        Self { shared, idle, stopped }
+    }
+
+    /// Takes no more tasks, lets the running ones come to a point where they can wait, and gives back what is still
+    /// held after `limit`. Answers how many claims that were.
+    pub async fn shutdown(&self, limit: Millis) -> usize {
+        self.shared.draining.cancel();
+        self.shared.host.surroundings.within(limit, self.idle.cancelled()).await;
+        let held = self.shared.claims.all();
+        let releases: Vec<Command> = held
+            .iter()
+            .map(|held| {
+                held.abort.cancel();
+                Command::TaskRelease { claim: held.claim.clone(), reason: ReleaseReason::Shutdown }
+            })
+            .collect();
+        let left = releases.len();
+        for release in releases {
+            if let Err(error) = self.shared.submit(vec![release]).await {
+                tracing::warn!(?error, "a claim could not be given back; its lease runs out");
+            }
+        }
+        self.stopped.cancel();
+        self.shared.warm.clear();
+        left
+    }
+}
+
+/// The name under which policies know the module of this invocation.
+pub fn module_name(promise: &Promise) -> String {
+    if let Some(name) = promise.birth.param.headers.get(MODULE_HEADER) {
+        return name.clone();
+    }
+    let target = promise.target().unwrap_or_default();
+    target
+        .strip_prefix("wasm://")
+        .and_then(|rest| rest.split_once('/'))
+        .map_or(String::new(), |(module, _)| module.to_owned())
+}

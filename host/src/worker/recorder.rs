@@ -1,0 +1,394 @@
+//! The host's side of a workflow's imports: matches what the guest asks with the journal, and collects what is new.
+//!
+//! One recorder serves one execution, from the first replayed record to the last live one. While records are left it
+//! *compares*; where they run out, even in the middle of a poll, it *adds*. It does no I/O: the execution commits what
+//! it collected.
+
+use std::{collections::VecDeque, sync::Arc};
+
+use segno_core::{
+    command::FenceAction,
+    id::{CommandIndex, PromiseId},
+    invocation::{
+        self, AppendRefused, Asked, Divergence, Ending, LogLine, Next, Record, RecordBody,
+        ReplayCursor,
+    },
+    time::Timestamp,
+};
+
+use super::{
+    action,
+    batch::Batch,
+    open::{Open, OpenCommands},
+    outcome, request,
+};
+use crate::guest::{
+    Answer, Ask, Completion, Event, FunctionDescription, Journal, Level, Outcome, RunAnswer,
+    Signal, Stop,
+};
+
+/// What the recorder must know of the invocation it serves.
+#[derive(Clone)]
+pub struct Identity {
+    /// The invocation.
+    pub id: PromiseId,
+    /// The name its module is known by to policies: the alias it was started under.
+    pub module: String,
+    /// What its module offers, for the defaults of calls within it.
+    pub functions: Arc<Vec<FunctionDescription>>,
+}
+
+/// See the module.
+pub struct Recorder {
+    identity: Identity,
+    /// While records are left to compare with.
+    cursor: Option<ReplayCursor>,
+    /// A replay for its own sake: nothing is collected, and no `run` is executed.
+    read_only: bool,
+    batch: Batch,
+    seq: u32,
+    commands: u32,
+    at: Timestamp,
+    open: OpenCommands,
+    /// The `run` whose closure is being executed.
+    running: Option<(u32, String)>,
+    /// Results of `run`s that are not recorded yet.
+    results: VecDeque<(u32, Outcome)>,
+    lines: u32,
+    finished: Option<Outcome>,
+    divergence: Option<Box<Divergence>>,
+}
+
+impl Recorder {
+    /// For an invocation with these records; none: it begins now, at `at`.
+    ///
+    /// # Errors
+    /// The records are no journal.
+    pub fn new(
+        identity: Identity,
+        records: Vec<Record>,
+        at: Timestamp,
+        read_only: bool,
+    ) -> Result<Self, AppendRefused> {
+        let cursor = if records.is_empty() { None } else { Some(ReplayCursor::new(records)?) };
+        Ok(Self {
+            identity,
+            seq: cursor.as_ref().map_or(0, |cursor| cursor.head().len),
+            at: cursor.as_ref().map_or(at, ReplayCursor::now),
+            cursor,
+            read_only,
+            batch: Batch::default(),
+            commands: 0,
+            open: OpenCommands::default(),
+            running: None,
+            results: VecDeque::new(),
+            lines: 0,
+            finished: None,
+            divergence: None,
+        })
+    }
+
+    /// The record that began the invocation, while replaying.
+    pub fn started_record(&self) -> Option<Record> {
+        self.cursor.as_ref().and_then(|cursor| cursor.started().cloned())
+    }
+
+    /// Adds the first record of a new journal.
+    pub fn started(&mut self, body: RecordBody, at: Timestamp) {
+        self.at = at;
+        self.push(body);
+    }
+
+    /// How the guest said the invocation ends.
+    pub fn finished(&self) -> Option<&Outcome> {
+        self.finished.as_ref()
+    }
+
+    /// The first difference, if there was one.
+    pub fn divergence(&self) -> Option<&Divergence> {
+        self.divergence.as_deref()
+    }
+
+    /// Records of a replay that were matched so far.
+    pub fn matched(&self) -> u32 {
+        self.cursor.as_ref().map_or(self.seq, ReplayCursor::matched)
+    }
+
+    /// Commands that may still complete.
+    pub fn open(&self) -> &OpenCommands {
+        &self.open
+    }
+
+    /// What was collected, to be committed.
+    pub fn take_batch(&mut self) -> Batch {
+        std::mem::take(&mut self.batch)
+    }
+
+    /// What is collected so far.
+    pub fn batch(&self) -> &Batch {
+        &self.batch
+    }
+
+    /// The length of the journal without what is only collected.
+    pub fn stored_len(&self) -> u32 {
+        self.seq
+            - u32::try_from(self.batch.records.len()).expect("a batch is shorter than its journal")
+    }
+
+    /// While replaying: the next stored event, which the guest has to be told now. `None`: from here on it is live.
+    ///
+    /// # Errors
+    /// The guest should have issued another command first.
+    pub fn next_stored(&mut self) -> Result<Option<StoredEvent>, Stop> {
+        let Some(cursor) = &mut self.cursor else { return Ok(None) };
+        let record = match cursor.next_event() {
+            Err(divergence) => return Err(self.diverged(divergence)),
+            Ok(Next::Live | Next::Finished) => {
+                self.cursor = None;
+                return Ok(None);
+            }
+            Ok(Next::Event(record)) => record,
+        };
+        self.at = record.at;
+        Ok(Some(match &record.body {
+            RecordBody::Notified { index, outcome } => {
+                let promise = self.open.close(index.0).and_then(|open| open.promise);
+                let promise = promise.unwrap_or_else(|| self.identity.id.command(*index));
+                StoredEvent::Completed { index: index.0, outcome: outcome.clone(), promise }
+            }
+            RecordBody::Signal { name, payload } => StoredEvent::Whole(Event::Signal(Signal {
+                name: name.to_string(),
+                payload: outcome::guest_payload(payload),
+            })),
+            RecordBody::Cancelled => StoredEvent::Whole(Event::Cancelled),
+            RecordBody::Started { .. }
+            | RecordBody::Command { .. }
+            | RecordBody::Finished { .. } => {
+                unreachable!("the cursor gives out events only")
+            }
+        }))
+    }
+
+    /// A live event that the guest will be told: recorded at the head of what its poll adds.
+    /// `None`: nobody waits for it any more.
+    pub fn admit(&mut self, event: Event, now: Timestamp) -> Option<Event> {
+        let body = match &event {
+            Event::Completed(Completion { command, outcome }) => {
+                let open = self.open.close(*command)?;
+                RecordBody::Notified {
+                    index: CommandIndex(*command),
+                    outcome: outcome::stored(outcome, open.promise.is_some()),
+                }
+            }
+            Event::Signal(Signal { name, payload }) => RecordBody::Signal {
+                name: name.as_str().into(),
+                payload: outcome::payload(payload),
+            },
+            Event::Cancelled => RecordBody::Cancelled,
+        };
+        self.at = self.at.max(now);
+        self.push(body);
+        Some(event)
+    }
+
+    /// The next result of a `run`, recorded as the last of its batch; to be delivered after the commit.
+    /// The second part says whether the guest still waits for it.
+    pub fn next_result(&mut self, now: Timestamp) -> Option<(Event, bool)> {
+        let (command, outcome) = self.results.pop_front()?;
+        let wanted = self.open.close(command).is_some();
+        self.at = self.at.max(now);
+        self.push(RecordBody::Notified {
+            index: CommandIndex(command),
+            outcome: outcome::stored(&outcome, false),
+        });
+        Some((Event::Completed(Completion { command, outcome }), wanted))
+    }
+
+    /// After a replay: what open commands still have to do, since it may not have been done.
+    pub fn pending_actions(&mut self, missing: impl Fn(&PromiseId) -> bool) -> Vec<FenceAction> {
+        self.open
+            .take_actions()
+            .filter(|(_, promise, _)| promise.as_ref().is_none_or(&missing))
+            .map(|(index, _, act)| FenceAction { index: CommandIndex(index), act })
+            .collect()
+    }
+
+    /// The end: what is still to be committed, and the last record.
+    pub fn close(&mut self) -> Option<(Batch, Record, Outcome)> {
+        let outcome = self.finished.clone()?;
+        let batch = self.take_batch();
+        let record = Record {
+            seq: self.seq,
+            at: self.at,
+            body: RecordBody::Finished { outcome: outcome::stored(&outcome, true) },
+        };
+        Some((batch, record, outcome))
+    }
+
+    fn push(&mut self, body: RecordBody) {
+        if !self.read_only {
+            self.batch.records.push(Record { seq: self.seq, at: self.at, body });
+            self.seq += 1;
+        }
+    }
+
+    fn diverged(&mut self, divergence: Box<Divergence>) -> Stop {
+        self.divergence = Some(divergence);
+        Stop::Divergence
+    }
+
+    fn is_live(&self) -> bool {
+        self.cursor.as_ref().is_none_or(ReplayCursor::is_live)
+    }
+
+    fn command(&mut self, ask: Ask) -> Result<Answer, Stop> {
+        let (kind, name, request) = request::command(&ask).expect("only commands come here");
+        let index = self.commands;
+        let asked = Asked { kind, name, request };
+        let mut live = true;
+        let mut told_later = false;
+        if let Some(cursor) = &mut self.cursor {
+            match cursor.answer(&asked) {
+                Err(divergence) => return Err(self.diverged(divergence)),
+                Ok(invocation::Answer::Recorded { notified, .. }) => {
+                    live = false;
+                    told_later = notified;
+                }
+                Ok(invocation::Answer::Live { .. }) => {}
+            }
+        }
+        let act = if told_later || self.read_only {
+            None
+        } else {
+            action::of(&self.identity, index, &ask, self.at)?
+        };
+        self.commands += 1;
+        let promise = action::promise(&self.identity.id, index, &ask);
+        let answer = match &ask {
+            Ask::Promise { .. } => {
+                let id = promise.as_ref().expect("a promise command has a promise");
+                Answer::Promise(index, id.as_str().to_owned())
+            }
+            Ask::Run { .. } if told_later || self.read_only => {
+                Answer::Run(RunAnswer::Recorded(index))
+            }
+            Ask::Run { name } => {
+                self.running = Some((index, name.clone()));
+                Answer::Run(RunAnswer::Execute(index))
+            }
+            _ => Answer::Command(index),
+        };
+        let due = match &ask {
+            Ask::SleepUntil { time_ms } => {
+                Some(Timestamp(i64::try_from(*time_ms).unwrap_or(i64::MAX)))
+            }
+            _ => None,
+        };
+        if live {
+            let Asked { kind, name, request } = asked;
+            self.push(RecordBody::Command { index: CommandIndex(index), kind, name, request });
+            if let Some(act) = act {
+                self.batch.actions.push(FenceAction { index: CommandIndex(index), act });
+            }
+            self.open.add(index, Open { kind, promise, due, act: None });
+        } else {
+            self.open.add(index, Open { kind, promise, due, act });
+        }
+        Ok(answer)
+    }
+
+    fn finish(&mut self, outcome: Outcome) -> Result<Answer, Stop> {
+        if let Some(cursor) = &mut self.cursor {
+            match cursor.finish(&outcome::stored(&outcome, true)) {
+                Err(divergence) => return Err(self.diverged(divergence)),
+                Ok(Ending::Recorded | Ending::Live) => {}
+            }
+        }
+        self.finished = Some(outcome);
+        Ok(Answer::Done)
+    }
+
+    fn log(&mut self, level: Level, message: String) {
+        let line = self.lines;
+        self.lines += 1;
+        if self.is_live() && !self.read_only {
+            let level = outcome::level(level);
+            self.batch.logs.push(LogLine {
+                seq: line,
+                level,
+                at: self.at,
+                message: message.into(),
+            });
+        }
+    }
+
+    fn now(&self) -> Answer {
+        Answer::Now(u64::try_from(self.at.0).unwrap_or(0))
+    }
+
+    /// What is answered after the end: nothing comes of it.
+    fn ignored(&self, ask: &Ask) -> Answer {
+        match ask {
+            Ask::Now => self.now(),
+            Ask::Run { .. } => Answer::Run(RunAnswer::Recorded(u32::MAX)),
+            Ask::Promise { .. } => Answer::Promise(u32::MAX, String::new()),
+            Ask::Log { .. } | Ask::Forget { .. } | Ask::RunDone { .. } | Ask::Finish { .. } => {
+                Answer::Done
+            }
+            _ => Answer::Command(u32::MAX),
+        }
+    }
+}
+
+impl Journal for Recorder {
+    fn ask(&mut self, ask: Ask) -> Result<Answer, Stop> {
+        if self.finished.is_some() {
+            return Ok(self.ignored(&ask));
+        }
+        if let Some((_, name)) = &self.running
+            && !matches!(ask, Ask::RunDone { .. } | Ask::Now | Ask::Log { .. })
+        {
+            return Err(Stop::Contract(format!(
+                "a command was issued inside the `run` step `{name}`: a step only computes; make calls, sleeps and \
+                 promises outside of it"
+            )));
+        }
+        match ask {
+            Ask::Now => Ok(self.now()),
+            Ask::Log { level, message } => {
+                self.log(level, message);
+                Ok(Answer::Done)
+            }
+            Ask::Forget { command } => {
+                self.open.close(command);
+                Ok(Answer::Done)
+            }
+            Ask::RunDone { command, outcome } => match self.running.take() {
+                Some((running, _)) if running == command => {
+                    self.results.push_back((command, outcome));
+                    Ok(Answer::Done)
+                }
+                _ => Err(Stop::Contract(format!(
+                    "`run-done({command})` came without a `run` that was to be executed"
+                ))),
+            },
+            Ask::Finish { outcome } => self.finish(outcome),
+            command => self.command(command),
+        }
+    }
+}
+
+/// A stored event, as far as the journal alone tells it.
+pub enum StoredEvent {
+    /// Whole.
+    Whole(Event),
+    /// A completion whose value may have to be read from the command's promise.
+    Completed {
+        /// The command.
+        index: u32,
+        /// As stored.
+        outcome: invocation::Outcome,
+        /// The promise that has it if the journal does not.
+        promise: PromiseId,
+    },
+}

@@ -1,0 +1,194 @@
+//! A replay for its own sake: runs a journal against a module, without a claim and without writing anything.
+//!
+//! It shows that a module still does what it did, tries new code on old journals, and finds the first difference.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use segno_core::{
+    id::{Digest, PromiseId},
+    invocation::{Divergence, Outcome as Stored, Record, RecordBody},
+    time::Timestamp,
+};
+use serde::{Deserialize, Serialize};
+
+use super::{
+    convention, execution, outcome,
+    recorder::{Identity, Recorder, StoredEvent},
+};
+use crate::{
+    guest::{Completion, Event, FunctionKind, GuestError, Stop},
+    host::Host,
+    store::{PromiseRow, StoreError},
+};
+
+const JOURNAL_PAGE: u32 = 10_000;
+
+/// What a replay found.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct ReplayReport {
+    /// The module it ran.
+    pub module: Digest,
+    /// The module that wrote the journal.
+    pub recorded_by: Digest,
+    /// Records in the journal.
+    pub records: u32,
+    /// Records that the guest did again, from the first on.
+    pub matched: u32,
+    /// Whether the invocation has ended, so that its end was compared as well.
+    pub finished: bool,
+    /// The first difference; none: identical.
+    pub divergence: Option<Divergence>,
+    /// Where in the guest it differed, as far as the guest has names.
+    pub backtrace: Option<String>,
+}
+
+impl ReplayReport {
+    /// Whether everything was done again.
+    pub fn is_identical(&self) -> bool {
+        self.divergence.is_none()
+    }
+}
+
+/// Why nothing could be replayed.
+#[derive(Debug, thiserror::Error)]
+pub enum ReplayError {
+    /// There is no such invocation.
+    #[error("there is no invocation `{0}`")]
+    NotFound(PromiseId),
+    /// It has no journal.
+    #[error("`{0}` has no journal to replay: {1}")]
+    NoJournal(PromiseId, &'static str),
+    /// The stored journal is damaged.
+    #[error("the journal of `{0}` is damaged: {1}")]
+    Damaged(PromiseId, String),
+    /// The guest did not get through it for another reason than a difference.
+    #[error("the guest failed after {matched} records: {error}")]
+    Guest {
+        /// Records that matched.
+        matched: u32,
+        /// Why it failed.
+        #[source]
+        error: GuestError,
+    },
+    /// The store did not answer.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// Replays the journal of `id` against the module that wrote it, or another.
+///
+/// # Errors
+/// [`ReplayError`]; a difference is not an error but the report's content.
+pub async fn replay(
+    host: &Host,
+    id: &PromiseId,
+    module: Option<Digest>,
+) -> Result<ReplayReport, ReplayError> {
+    let row = host.store.promise(id).await?.ok_or_else(|| ReplayError::NotFound(id.clone()))?;
+    let records = journal(host, id).await?;
+    let Some(Record {
+        at,
+        body: RecordBody::Started { function, input, module: recorded_by, seed, .. },
+        ..
+    }) = records.first().cloned()
+    else {
+        return Err(ReplayError::NoJournal(id.clone(), why_not(&row)));
+    };
+    let module = module.unwrap_or(recorded_by);
+    let count = u32::try_from(records.len()).expect("a journal's length is a u32");
+    let finished = matches!(records.last(), Some(Record { body: RecordBody::Finished { .. }, .. }));
+    let failed = |matched: u32| move |error: GuestError| ReplayError::Guest { matched, error };
+    let functions = host.guests.describe(module).await.map_err(failed(0))?;
+    if !functions
+        .iter()
+        .any(|known| known.name == *function && known.kind == FunctionKind::Workflow)
+    {
+        let known =
+            functions.iter().map(|known| known.name.as_str()).collect::<Vec<_>>().join(", ");
+        let error =
+            GuestError::NoSuchFunction { kind: "workflow", function: function.to_string(), known };
+        return Err(ReplayError::Guest { matched: 0, error });
+    }
+    let identity = Identity { id: id.clone(), module: super::module_name(&row.promise), functions };
+    let recorder = Recorder::new(identity, records, Timestamp(0), true)
+        .map_err(|refused| ReplayError::Damaged(id.clone(), refused.to_string()))?;
+    let recorder = Arc::new(Mutex::new(recorder));
+    let lock = || recorder.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut instance = host.guests.instantiate(module).await.map_err(failed(0))?;
+
+    let mut polled = instance
+        .start(
+            recorder.clone(),
+            &function,
+            outcome::guest_payload(&input),
+            execution::context(&row.promise, at, seed),
+        )
+        .await;
+    let stopped = loop {
+        if let Err(error) = polled {
+            break Some(error);
+        }
+        let stored = lock().next_stored();
+        let event = match stored {
+            Err(stop) => break Some(GuestError::Stopped { stop, backtrace: None }),
+            Ok(None) => break None,
+            Ok(Some(StoredEvent::Whole(event))) => event,
+            Ok(Some(StoredEvent::Completed { index, outcome, promise })) => {
+                let outcome = match outcome {
+                    Stored::Inline(result) => outcome::recorded(&result),
+                    Stored::Own => own(host, &promise).await?,
+                };
+                Event::Completed(Completion { command: index, outcome })
+            }
+        };
+        polled = instance.resume(recorder.clone(), event).await;
+    };
+    let matched = lock().matched();
+    let divergence = lock().divergence().cloned();
+    let backtrace = match stopped {
+        None => None,
+        Some(GuestError::Stopped { stop: Stop::Divergence, backtrace }) => backtrace,
+        Some(error) => return Err(ReplayError::Guest { matched, error }),
+    };
+    Ok(ReplayReport {
+        module,
+        recorded_by,
+        records: count,
+        matched,
+        finished,
+        divergence,
+        backtrace,
+    })
+}
+
+async fn journal(host: &Host, id: &PromiseId) -> Result<Vec<Record>, StoreError> {
+    let mut records = Vec::new();
+    loop {
+        let from = u32::try_from(records.len()).expect("a journal's length is a u32");
+        let page = host.store.journal(id, from, JOURNAL_PAGE).await?;
+        let last = page.len() < JOURNAL_PAGE as usize;
+        records.extend(page);
+        if last {
+            return Ok(records);
+        }
+    }
+}
+
+async fn own(host: &Host, id: &PromiseId) -> Result<crate::guest::Outcome, ReplayError> {
+    let row = host.store.promise(id).await?;
+    let settlement = row.as_ref().and_then(|row| row.promise.settlement());
+    settlement.map(convention::outcome).ok_or_else(|| {
+        ReplayError::Damaged(
+            id.clone(),
+            "it refers to the value of this promise, which has none".into(),
+        )
+    })
+}
+
+fn why_not(row: &PromiseRow) -> &'static str {
+    match &row.task {
+        None => "it is a promise without a function",
+        Some(task) if task.module.is_none() => "it is not run by a module",
+        Some(_) => "it has not begun, or it is an activity: only workflows are replayed",
+    }
+}
