@@ -5,6 +5,7 @@
 mod console;
 mod exit;
 mod input;
+mod narrator;
 mod show;
 mod time;
 mod timeline;
@@ -12,11 +13,13 @@ mod timeline;
 mod call;
 mod completions;
 mod control;
+mod demo;
 mod deploy;
 mod inspect;
 mod list;
 mod logs;
 mod modules;
+mod payments;
 mod replay;
 mod result;
 mod settle;
@@ -121,6 +124,9 @@ enum Command {
     Continue(control::Continue),
     Replay(replay::Replay),
     Completions(completions::Completions),
+    Demo(demo::Demo),
+    #[command(hide = true)]
+    Payments(payments::Payments),
 }
 
 impl Cli {
@@ -175,6 +181,8 @@ impl Cli {
             Command::Continue(command) => command.run(&client()?, console).await,
             Command::Replay(command) => command.run(&client()?, console).await,
             Command::Completions(command) => command.run(console),
+            Command::Demo(command) => command.run(console).await,
+            Command::Payments(command) => command.run().await,
         }
     }
 }

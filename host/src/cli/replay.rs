@@ -62,31 +62,35 @@ impl Replay {
             return Ok(exit(replay.verdict));
         }
         if !self.quiet {
-            self.records(client, &replay, console).await?;
+            let records = client.whole_journal(&self.id).await?;
+            records_of(&records, &replay, console)?;
         }
         verdict(&replay, console)?;
         Ok(exit(replay.verdict))
     }
+}
 
-    async fn records(
-        &self,
-        client: &Client,
-        replay: &model::Replay,
-        console: &mut Console,
-    ) -> Result<(), CliError> {
-        let mut next = Some(0);
-        let mut began_at_ms = None;
-        while let Some(from) = next {
-            let page = client.journal(&self.id, from, 1000).await?;
-            for record in page.records.iter().filter(|record| record.seq < replay.journal_len) {
-                let began = *began_at_ms.get_or_insert(record.at_ms);
-                let line = marked(record, replay, began, console);
-                console.line(line)?;
-            }
-            next = page.next;
-        }
-        Ok(())
+/// The records with a mark each, and the verdict.
+pub(super) fn show(
+    records: &[JournalRecord],
+    replay: &model::Replay,
+    console: &mut Console,
+) -> Result<(), CliError> {
+    records_of(records, replay, console)?;
+    verdict(replay, console)
+}
+
+fn records_of(
+    records: &[JournalRecord],
+    replay: &model::Replay,
+    console: &mut Console,
+) -> Result<(), CliError> {
+    let began_at_ms = records.first().map_or(0, |record| record.at_ms);
+    for record in records.iter().filter(|record| record.seq < replay.journal_len) {
+        let line = marked(record, replay, began_at_ms, console);
+        console.line(line)?;
     }
+    Ok(())
 }
 
 fn marked(record: &JournalRecord, replay: &model::Replay, began: i64, console: &Console) -> String {

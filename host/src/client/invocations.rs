@@ -5,9 +5,9 @@ use std::time::Duration;
 use reqwest::Method;
 
 use crate::api::model::{
-    Accepted, Invocation, InvocationOutcome, InvocationPage, InvocationQuery, JournalPage, LogPage,
-    RangeQuery, Replay, ReplayRequest, SendSignal, SignalAccepted, StartInvocation, Started,
-    WaitQuery,
+    Accepted, Invocation, InvocationOutcome, InvocationPage, InvocationQuery, JournalPage,
+    JournalRecord, LogPage, RangeQuery, Replay, ReplayRequest, SendSignal, SignalAccepted,
+    StartInvocation, Started, WaitQuery,
 };
 
 use super::{Client, ClientError};
@@ -62,6 +62,21 @@ impl Client {
         limit: u32,
     ) -> Result<JournalPage, ClientError> {
         self.get(&["v1", "invocations", id, "journal"], &range(from, limit)).await
+    }
+
+    /// A journal from its first record to its last.
+    ///
+    /// # Errors
+    /// See [`ClientError`].
+    pub async fn whole_journal(&self, id: &str) -> Result<Vec<JournalRecord>, ClientError> {
+        let mut records = Vec::new();
+        let mut next = Some(0);
+        while let Some(from) = next {
+            let page = self.journal(id, from, 1_000).await?;
+            records.extend(page.records);
+            next = page.next;
+        }
+        Ok(records)
     }
 
     /// Lines of a log.

@@ -1,0 +1,201 @@
+//! `segno demo`: says what happens while it happens, then shows what remains.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use comfy_table::{Attribute, Cell, CellAlignment, Color as Ink};
+use serde::Serialize;
+use tempfile::TempDir;
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::{
+    demo::{
+        example::{self, MODULE},
+        performance::{self, Performance, PerformanceOptions},
+        verdict::Judged,
+    },
+    runtime::Surroundings,
+};
+
+use super::{
+    CliError, Console, Exit,
+    console::{BOLD, DIM, GREEN, RED},
+    narrator::Narrator,
+    replay,
+};
+
+/// Build a workflow, run orders through it, kill the host in the middle, and count what remains
+///
+/// Everything is real: the example `order` is built to WebAssembly (and a toolchain for that prepared, if there is
+/// none), a payment service and a host run as processes of their own, and the host is killed with SIGKILL three times
+/// while twenty orders are on their way. Then the payment service's ledger is counted, and one order's journal is replayed.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  segno demo
+  segno demo --seed 7 --keep          # the same draws again; leaves data, ledger and logs
+  segno demo --json | jq .right
+
+The exit code is 0 only if every order ended as it had to, with exactly one accepted charge each.")]
+pub struct Demo {
+    /// Where the random instants come from; left out: another one each time
+    #[arg(long, value_name = "NUMBER")]
+    seed: Option<u64>,
+    /// Keep the data directory, the ledger and the logs
+    #[arg(long)]
+    keep: bool,
+}
+
+/// The whole answer for programs.
+#[derive(Serialize)]
+struct Document<'a> {
+    right: bool,
+    #[serde(flatten)]
+    performance: &'a Performance,
+    complaints: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    folder: Option<&'a Path>,
+}
+
+impl Demo {
+    pub(super) async fn run(self, console: &mut Console) -> Result<Exit, CliError> {
+        let surroundings = Surroundings::system();
+        let narrator = Narrator::new(surroundings.clone());
+        let folder = tempfile::Builder::new()
+            .prefix("segno-demo-")
+            .tempdir()
+            .map_err(|error| failed("make a folder", error))?;
+        let binary =
+            std::env::current_exe().map_err(|error| failed("find its own program", error))?;
+        // Nothing else runs yet, so that this may keep the thread; Ctrl-C ends it as it ends any program.
+        let component = example::build(folder.path(), &narrator)
+            .map_err(|error| failed(&format!("build the example `{MODULE}`"), error))?;
+
+        let seed = self.seed.unwrap_or_else(|| surroundings.runtime.nonce() % 1_000_000);
+        narrator.say(&format!("seed {seed}: `segno demo --seed {seed}` draws the same"));
+        let options = PerformanceOptions { binary, folder: folder.path().into(), component, seed };
+        let play = performance::play(options, surroundings, &narrator);
+        // Dropping `play` kills every process that it started.
+        let played = tokio::select! {
+            biased;
+            () = interrupted() => Err(interruption()),
+            played = play => played.map_err(|error| failed("be played to its end", error)),
+        };
+        drop(narrator);
+        let is_right = played.as_ref().is_ok_and(Performance::is_right);
+        let kept = kept(folder, self.keep || !is_right);
+        if let Some(folder) = &kept {
+            console.remark(&format!("data, ledger and logs are kept in {}", folder.display()));
+        }
+        let performance = played?;
+        if console.json() {
+            let complaints = performance.complaints();
+            let folder = kept.as_deref();
+            console.document(&Document {
+                right: is_right,
+                performance: &performance,
+                complaints,
+                folder,
+            })?;
+        } else {
+            show(&performance, console)?;
+        }
+        Ok(if is_right { Exit::Done } else { Exit::Error })
+    }
+}
+
+fn failed(what: &str, error: impl Into<anyhow::Error>) -> CliError {
+    let message = format!("the demo could not {what}: {:#}", error.into());
+    CliError::Other { code: "demo", message }
+}
+
+fn interruption() -> CliError {
+    CliError::Other {
+        code: "interrupted",
+        message: "interrupted; everything was cleaned up".into(),
+    }
+}
+
+/// Ends when somebody presses Ctrl-C or asks the process to end.
+async fn interrupted() {
+    let Ok(mut terminated) = signal(SignalKind::terminate()) else {
+        return std::future::pending().await;
+    };
+    tokio::select! {
+        biased;
+        _ = tokio::signal::ctrl_c() => {}
+        _ = terminated.recv() => {}
+    }
+}
+
+fn kept(folder: TempDir, keep: bool) -> Option<PathBuf> {
+    keep.then(|| folder.keep())
+}
+
+fn show(performance: &Performance, console: &mut Console) -> Result<(), CliError> {
+    orders(performance, console)?;
+    console.line("")?;
+    let replay = &performance.replay;
+    let order = console.paint(BOLD, &replay.id);
+    console.line(format!(
+        "The journal of {order}, replayed on its module without executing anything:"
+    ))?;
+    replay::show(&performance.records, replay, console)?;
+    console.line("")?;
+    summary(performance, console)
+}
+
+fn orders(performance: &Performance, console: &mut Console) -> Result<(), CliError> {
+    const HEADS: [&str; 7] =
+        ["ORDER", "OUTCOME", "TAKEN UP", "RECORDS", "CHARGE ATTEMPTS", "CHARGES", "REFUNDS"];
+    let mut table = console.new_table(&HEADS);
+    for order in &performance.verdict.orders {
+        table.add_row(row(order));
+    }
+    for column in table.column_iter_mut().skip(2) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    console.line("")?;
+    console.table(table)
+}
+
+fn row(order: &Judged) -> Vec<Cell> {
+    let outcome = Cell::new(&order.outcome);
+    let money = |number: u32| {
+        let cell = Cell::new(number);
+        if order.wrong.is_empty() { cell } else { cell.fg(Ink::Red).add_attribute(Attribute::Bold) }
+    };
+    vec![
+        Cell::new(&order.order),
+        if order.wrong.is_empty() { outcome.fg(Ink::Green) } else { outcome.fg(Ink::Red) },
+        Cell::new(order.claims),
+        Cell::new(order.records),
+        Cell::new(order.charge_requests),
+        money(order.charges),
+        money(order.refunds),
+    ]
+}
+
+fn summary(performance: &Performance, console: &mut Console) -> Result<(), CliError> {
+    for complaint in performance.complaints() {
+        let cross = console.paint(RED.bold(), "✗");
+        console.line(format!("{cross} {complaint}"))?;
+    }
+    let orders = &performance.verdict.orders;
+    let charges: u32 = orders.iter().map(|order| order.charges).sum();
+    let refunds: u32 = orders.iter().map(|order| order.refunds).sum();
+    let facts = format!(
+        "{} orders, {} SIGKILLs, {charges} charges, {refunds} refunds, {} records replayed, {}.{} s",
+        orders.len(),
+        performance.kills.len(),
+        performance.replay.matched,
+        performance.took_ms / 1_000,
+        performance.took_ms % 1_000 / 100,
+    );
+    let (mark, word) = match performance.is_right() {
+        true => (console.paint(GREEN.bold(), "✓"), "every order ended exactly once"),
+        false => (console.paint(RED.bold(), "✗"), "not everything is as it must be"),
+    };
+    let seed = console.paint(DIM, &format!("(seed {})", performance.seed));
+    console.line(format!("{mark} {word}: {facts} {seed}"))
+}

@@ -1,0 +1,65 @@
+//! Tells on standard error, step by step, what a long command does; tools' own lines are only shown to people, and only
+//! the latest.
+
+use std::{io::IsTerminal, time::Duration};
+
+use indicatif::{ProgressBar, ProgressStyle};
+use segno_core::time::Timestamp;
+
+use crate::{build::Progress, runtime::Surroundings};
+
+use super::{
+    console::{CYAN, DIM},
+    show::cut,
+};
+
+/// The latest line of a tool is cut to this width.
+const WIDTH: usize = 100;
+
+/// Says steps with the time at which they began.
+pub struct Narrator {
+    surroundings: Surroundings,
+    began: Timestamp,
+    latest: ProgressBar,
+}
+
+impl Narrator {
+    /// Begins now.
+    pub fn new(surroundings: Surroundings) -> Self {
+        let latest = if std::io::stderr().is_terminal() {
+            let bar = ProgressBar::new_spinner();
+            bar.enable_steady_tick(Duration::from_millis(120));
+            bar
+        } else {
+            ProgressBar::hidden()
+        };
+        let style = ProgressStyle::with_template("         {spinner} {msg:.dim}");
+        latest.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
+        let began = surroundings.clock.now();
+        Self { surroundings, began, latest }
+    }
+
+    /// Says one step.
+    pub fn say(&self, message: &str) {
+        let tenths = self.surroundings.clock.now().since(self.began).0 / 100;
+        let at = format!("{:>5}.{} s", tenths / 10, tenths % 10);
+        self.latest.set_message("");
+        self.latest.suspend(|| anstream::eprintln!("{DIM}{at}{DIM:#} {CYAN}•{CYAN:#} {message}"));
+    }
+}
+
+impl Progress for Narrator {
+    fn step(&self, message: &str) {
+        self.say(message);
+    }
+
+    fn line(&self, line: &str) {
+        self.latest.set_message(cut(line.trim(), WIDTH));
+    }
+}
+
+impl Drop for Narrator {
+    fn drop(&mut self) {
+        self.latest.finish_and_clear();
+    }
+}

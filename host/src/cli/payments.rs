@@ -1,0 +1,21 @@
+//! `segno payments`: the payment service of the demo, in a process of its own. Hidden from the help.
+
+use crate::demo::payments::{self, PaymentsArgs};
+
+use super::{CliError, Exit};
+
+/// Run the demo's payment service
+#[derive(Debug, clap::Args)]
+pub struct Payments {
+    #[command(flatten)]
+    arguments: PaymentsArgs,
+}
+
+impl Payments {
+    pub(super) async fn run(self) -> Result<Exit, CliError> {
+        match payments::run(self.arguments).await {
+            Ok(()) => Ok(Exit::Done),
+            Err(error) => Err(CliError::Other { code: "payments", message: format!("{error:#}") }),
+        }
+    }
+}
