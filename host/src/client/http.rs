@@ -31,8 +31,7 @@ impl Client {
         if !matches!(url.scheme(), "http" | "https") || url.cannot_be_a_base() {
             return Err(wrong("it must begin with http:// or https://".to_owned()));
         }
-        // The first provider installed stays; a second attempt is refused, which is as good.
-        let _ = rustls::crypto::ring::default_provider().install_default();
+        provide_tls();
         let mut builder = reqwest::Client::builder()
             .connect_timeout(Duration::from_secs(5))
             .redirect(reqwest::redirect::Policy::none())
@@ -178,6 +177,12 @@ fn pairs(query: &impl Serialize) -> Vec<(String, String)> {
             other => Some((name, other.to_string())),
         })
         .collect()
+}
+
+/// Names the cryptography that every client of this process uses; reqwest wants to be told before the first.
+pub(crate) fn provide_tls() {
+    // The first provider installed stays; a second attempt is refused, which is as good.
+    let _ = rustls::crypto::ring::default_provider().install_default();
 }
 
 fn is_loopback(url: &Url) -> bool {

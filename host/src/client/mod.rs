@@ -8,3 +8,4 @@ mod promises;
 
 pub use error::ClientError;
 pub use http::Client;
+pub(crate) use http::provide_tls;

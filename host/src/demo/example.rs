@@ -58,8 +58,8 @@ pub fn build(folder: &Path, progress: &dyn Progress) -> Result<Vec<u8>, ExampleE
 
 /// The example's folder in the repository, if this binary still runs where it was built.
 fn checkout() -> Option<PathBuf> {
-    let directory = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/order"));
-    directory.join("Cargo.toml").is_file().then(|| directory.components().collect())
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).parent()?.join("examples/order");
+    directory.join("Cargo.toml").is_file().then_some(directory)
 }
 
 /// A crate from the template with the example's code.

@@ -6,6 +6,7 @@ use segno_core::time::Millis;
 
 use super::{LedgerView, ledger::Entry};
 use crate::{
+    client::provide_tls,
     demo::process::{Process, ProcessError, free_port},
     runtime::Surroundings,
 };
@@ -49,6 +50,7 @@ impl PaymentsChild {
         command.args(["payments", "--listen", &listen, "--delay-ms", &delay.0.to_string()]);
         command.arg("--ledger").arg(folder.join("ledger.jsonl"));
         let process = Process::start("payment service", command, &folder.join("payments.log"))?;
+        provide_tls();
         let http = reqwest::Client::builder().no_proxy().build()?;
         let mut child = Self { process, address: format!("http://{listen}"), http };
         let health = child.http.get(format!("{}/health", child.address));
