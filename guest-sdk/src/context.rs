@@ -95,6 +95,19 @@ impl Context {
     /// assert_eq!(total.unwrap(), 7);
     ///
     /// ```
+    ///
+    /// What does not fit does not compile:
+    ///
+    /// ```compile_fail,E0308
+    /// # extern crate segno_sdk as segno;
+    /// # #[segno::activity]
+    /// # async fn ship(ctx: segno::ActivityContext, item: String) -> segno::Result<u32> {
+    /// #     Ok(item.len() as u32)
+    /// # }
+    /// # async fn order(ctx: segno::Context) {
+    /// ctx.call(ship, &5); // `ship` takes a `String`
+    /// # }
+    /// ```
     pub fn call<A, I: Item<A>>(
         &self,
         function: I,

@@ -77,9 +77,10 @@ impl Invocation {
     }
 
     /// A closure only computes: refuses `what` while one runs.
-    fn refuse_inside_run(&self, what: &str) {
+    fn refuse_inside_run(&self, what: impl FnOnce() -> String) {
         let running = self.state().running.as_ref().map(|running| running.name.clone());
         if let Some(name) = running {
+            let what = what();
             panic!(
                 "{what} inside the closure of run `{name}`: a closure only computes; make this step outside of it"
             );
@@ -88,7 +89,7 @@ impl Invocation {
 
     /// Issues a command; its answer will be kept until somebody asks for it or lets go of it.
     pub(crate) fn issue(&self, request: Request) -> Issued {
-        self.refuse_inside_run(&request.describe());
+        self.refuse_inside_run(|| request.describe());
         let issued = self.journal.issue(request);
         self.state().open.insert(issued.index, Wait::default());
         issued
@@ -96,7 +97,7 @@ impl Invocation {
 
     /// Issues a `run`: executes `closure` unless its result is recorded. Returns the command's index.
     pub(crate) fn run(&self, name: &str, closure: impl FnOnce() -> wit::Outcome) -> u32 {
-        self.refuse_inside_run(&format!("run `{name}`"));
+        self.refuse_inside_run(|| format!("run `{name}`"));
         let index = match self.journal.run(name) {
             wit::RunAnswer::Recorded(index) => index,
             wit::RunAnswer::Execute(index) => {

@@ -155,3 +155,19 @@ fn an_unhandled_cancellation_is_the_outcome() {
     test.cancel_after(SECOND);
     assert!(test.run(sleeper, &()).unwrap_err().is_cancelled());
 }
+
+#[test]
+fn contexts_and_steps_can_be_sent() {
+    fn sendable<T: Send>(value: T) -> T {
+        value
+    }
+    #[segno::workflow]
+    async fn boxed(ctx: Context) -> Result<()> {
+        let ctx = sendable(ctx);
+        let step = ctx.sleep(SECOND).boxed();
+        drop(sendable(ctx.promise::<()>()));
+        drop(sendable(ctx.call(slow, &1)));
+        step.await
+    }
+    Test::new().run(boxed, &()).unwrap();
+}
