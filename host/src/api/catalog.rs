@@ -140,6 +140,16 @@ impl Api {
         Ok((entry.digest, found.clone()))
     }
 
+    /// The digest of the module called `name`.
+    pub(super) async fn digest(&self, name: &str) -> Result<Digest, ApiError> {
+        let modules = self.modules().await?;
+        let found = modules.find(name).map(|entry| entry.digest);
+        found.ok_or_else(|| ApiError::UnknownModule {
+            name: name.to_owned(),
+            known: modules.aliases(),
+        })
+    }
+
     fn remembered(&self) -> Option<Arc<Modules>> {
         let now = self.host.surroundings.clock.now();
         let known = self.catalog.modules.lock().unwrap_or_else(PoisonError::into_inner);

@@ -20,6 +20,7 @@ mod invocations;
 mod journal;
 mod modules;
 mod promises;
+mod replay;
 mod start;
 mod values;
 mod view;

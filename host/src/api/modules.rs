@@ -107,11 +107,7 @@ pub async fn component(
     State(api): State<Api>,
     Segment(name): Segment,
 ) -> Result<impl IntoResponse, ApiError> {
-    let module = one(&api, &name).await?;
-    let digest: Digest = module
-        .digest
-        .parse()
-        .map_err(|_| ApiError::Internal("a stored digest is malformed".to_owned()))?;
+    let digest = api.digest(&name).await?;
     let component = api.host.store.component(digest).await?.ok_or_else(|| {
         ApiError::Internal(format!("module {digest} is listed, and its component is gone"))
     })?;

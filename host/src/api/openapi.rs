@@ -4,7 +4,7 @@ use axum::Json;
 use utoipa::{IntoResponses, OpenApi};
 
 use super::{
-    control, health, invocations, journal, model::Problem, modules, promises, start, wait,
+    control, health, invocations, journal, model::Problem, modules, promises, replay, start, wait,
 };
 
 /// What any route may answer besides; `code` in the problem document says more.
@@ -30,7 +30,8 @@ pub enum Refusals {
     /// `body-too-slow`.
     #[response(status = 408, content_type = "application/problem+json")]
     Slow(Problem),
-    /// It is not in a state for that: `already-settled`, `wrong-state`, `is-an-invocation`, `id-taken`.
+    /// It is not in a state for that: `already-settled`, `wrong-state`, `is-an-invocation`, `id-taken`, `no-journal`,
+    /// `journal-damaged`.
     #[response(status = 409, content_type = "application/problem+json")]
     Conflict(Problem),
     /// `body-too-large`.
@@ -74,6 +75,7 @@ pub enum Refusals {
         control::kill,
         control::proceed,
         control::signal,
+        replay::replay,
         promises::describe,
         promises::resolve,
         promises::reject,

@@ -9,7 +9,7 @@ use axum::{
 
 use super::{
     Api, access, control, error::ApiError, health, invocations, journal, modules, openapi,
-    promises, start, wait,
+    promises, replay, start, wait,
 };
 
 /// The API as a service.
@@ -27,6 +27,7 @@ pub fn router(api: Api) -> Router {
         .route("/invocations/{id}/kill", post(control::kill))
         .route("/invocations/{id}/continue", post(control::proceed))
         .route("/invocations/{id}/signals", post(control::signal))
+        .route("/invocations/{id}/replay", post(replay::replay))
         .route("/promises/{id}", get(promises::describe))
         .route("/promises/{id}/resolve", post(promises::resolve))
         .route("/promises/{id}/reject", post(promises::reject))

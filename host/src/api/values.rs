@@ -1,21 +1,16 @@
-//! Values of promises as JSON.
-//!
-//! ```text
-//! param of an invocation   {"func": "ship", "args": [INPUT]}
-//! value, resolved          the output as plain JSON
-//! value, rejected          {"code": 402, "message": "card declined", "details": …}
-//! ```
+//! Values of promises as JSON, by the convention that workers keep.
 
 use base64::prelude::{BASE64_STANDARD, Engine as _};
-use segno_core::value::{Bytes, Value as Stored};
-use serde::Deserialize;
+use segno_core::value::{Bytes, Tags, Value as Stored};
 use serde_json::{Value, json};
+
+use crate::{guest::Payload, worker::convention};
 
 use super::model::FailureView;
 
 /// The parameter of an invocation of `function`.
 pub fn param(function: &str, input: &Value) -> Stored {
-    stored(&json!({ "func": function, "args": [input] }))
+    convention::param(function, &Payload::Json(input.to_string()), Tags::new())
 }
 
 /// JSON as a promise keeps it.
@@ -41,32 +36,17 @@ pub fn json_of(bytes: &[u8]) -> Value {
 
 /// The input in the parameter of an invocation: one argument as it is, none as `null`, several as an array.
 pub fn input_of(param: &Stored) -> Value {
-    #[derive(Deserialize)]
-    struct Call {
-        #[serde(default)]
-        args: Vec<Value>,
-    }
-    match serde_json::from_slice::<Call>(&param.data) {
-        Ok(Call { mut args }) if args.len() <= 1 => args.pop().unwrap_or(Value::Null),
-        Ok(Call { args }) => Value::from(args),
-        Err(_) => json_of(&param.data),
-    }
+    convention::payload_json(&convention::input(param))
 }
 
 /// The failure in the value of a rejected promise. What other programs wrote is kept whole in `details`.
 pub fn failure_of(value: Option<&Stored>) -> FailureView {
-    let Some(value) = value.filter(|value| !value.data.is_empty()) else {
-        return FailureView {
-            code: 500,
-            message: "rejected without a reason".to_owned(),
-            details: None,
-        };
-    };
-    serde_json::from_slice(&value.data).unwrap_or_else(|_| FailureView {
-        code: 500,
-        message: "rejected".to_owned(),
-        details: Some(json_of(&value.data)),
-    })
+    let failure = convention::failure(value.filter(|value| !value.data.is_empty()));
+    FailureView {
+        code: failure.code,
+        message: failure.message,
+        details: failure.details.as_ref().map(convention::payload_json),
+    }
 }
 
 #[cfg(test)]

@@ -17,9 +17,9 @@ use super::{
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  segno call hello/greet --input '\"Ada\"'
-  segno call shop/order --input @order.json --id order-1001 --wait 30s
-  segno call shop/order --input @order.json && echo shipped
+  segno call hello/greet '\"Ada\"'
+  segno call shop/order @order.json --id order-1001 --wait 30s
+  segno call shop/order @order.json && echo shipped
 
 The exit code says how it ended: 0 resolved, 4 rejected, 5 cancelled, 6 timed out or still running after --wait.")]
 pub struct Call {

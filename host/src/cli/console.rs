@@ -23,6 +23,7 @@ pub struct Console {
     styled: bool,
     styled_err: bool,
     progress: bool,
+    speaks: bool,
 }
 
 impl Console {
@@ -39,6 +40,7 @@ impl Console {
             styled: !json && styled(out.is_terminal(), anstream::AutoStream::choice(&out)),
             styled_err: styled(err.is_terminal(), anstream::AutoStream::choice(&err)),
             progress: !json && err.is_terminal(),
+            speaks: !json,
             out: Box::new(anstream::AutoStream::always(out)),
             err: Box::new(anstream::AutoStream::always(err)),
         }
@@ -57,6 +59,7 @@ impl Console {
             styled: false,
             styled_err: false,
             progress: false,
+            speaks: false,
         }
     }
 
@@ -159,7 +162,7 @@ impl Console {
     /// Shown while something takes longer than a second, until the answer is dropped.
     pub fn progress(&self, text: impl Into<String>) -> Progress {
         if !self.progress {
-            return Progress(None);
+            return Progress { bar: None, speaks: self.speaks };
         }
         let bar = ProgressBar::new_spinner().with_message(text.into());
         let style = ProgressStyle::with_template("{spinner} {msg} ({elapsed})")
@@ -174,25 +177,45 @@ impl Console {
                 delayed.enable_steady_tick(Duration::from_millis(120));
             }
         });
-        Progress(Some(bar))
+        Progress { bar: Some(bar), speaks: self.speaks }
     }
 }
 
 /// Shows that something is going on; gone when it is dropped.
-pub struct Progress(Option<ProgressBar>);
+pub struct Progress {
+    bar: Option<ProgressBar>,
+    /// Whether steps are said.
+    speaks: bool,
+}
 
 impl Progress {
     /// Says something else from now on.
     pub fn say(&self, text: impl Into<String>) {
-        if let Some(bar) = &self.0 {
+        if let Some(bar) = &self.bar {
             bar.set_message(text.into());
         }
     }
 }
 
+impl crate::build::Progress for Progress {
+    /// Steps stay on the screen: they say what was done to this machine.
+    fn step(&self, message: &str) {
+        let say = || anstream::eprintln!("{DIM}{message}{DIM:#}");
+        match &self.bar {
+            _ if !self.speaks => {}
+            Some(bar) => bar.suspend(say),
+            None => say(),
+        }
+    }
+
+    fn line(&self, line: &str) {
+        self.say(line.trim());
+    }
+}
+
 impl Drop for Progress {
     fn drop(&mut self) {
-        if let Some(bar) = &self.0 {
+        if let Some(bar) = &self.bar {
             bar.finish_and_clear();
         }
     }

@@ -74,6 +74,7 @@ fn done(accepted: &Accepted, what: &str, console: &mut Console) -> Result<Exit, 
         console.document(accepted)?;
     } else {
         let id = console.paint(CYAN, &accepted.id);
+        let what = if accepted.changed { what } else { "had ended already" };
         console.line(format!("{id}  {what}"))?;
     }
     Ok(Exit::Done)

@@ -8,26 +8,30 @@ use crate::{api::model::Deployed, client::Client};
 
 use super::{
     CliError, Console, Exit,
+    build::{How, build},
     console::{CYAN, DIM, YELLOW},
     modules::{function_table, refused_imports},
     show::{short_digest, size},
 };
 
-/// Upload a component and give it a name
+/// Upload a component, or build a crate and upload it, and give it a name
 ///
 /// Executions that began on an older module of this name finish on that one; new ones use this one.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   segno deploy target/shop.wasm
-  segno deploy shop-v2.wasm --as shop")]
+  segno deploy shop-v2.wasm --as shop
+  segno deploy examples/order --prepare")]
 pub struct Deploy {
-    /// The component
-    #[arg(value_name = "FILE.wasm")]
+    /// The component, or the folder of a crate to build
+    #[arg(value_name = "FILE.wasm|CRATE")]
     path: PathBuf,
-    /// The name that stands for it from now on; the file's name otherwise
+    /// The name that stands for it from now on; the file's or crate's name otherwise
     #[arg(long = "as", value_name = "NAME")]
     alias: Option<String>,
+    #[command(flatten)]
+    how: How,
 }
 
 impl Deploy {
@@ -36,8 +40,14 @@ impl Deploy {
         client: &Client,
         console: &mut Console,
     ) -> Result<Exit, CliError> {
-        let component = read_component(&self.path)?;
-        let alias = match self.alias {
+        let is_crate = self.path.is_dir() || self.path.ends_with("Cargo.toml");
+        let (component, name) = if is_crate {
+            let built = build(&self.path, self.how, console).await?;
+            (built.component, Some(built.package))
+        } else {
+            (read_component(&self.path)?, None)
+        };
+        let alias = match self.alias.or(name) {
             Some(alias) => alias,
             None => name_of(&self.path)?,
         };
@@ -71,7 +81,8 @@ fn report(deployed: &Deployed, alias: &str, console: &mut Console) -> Result<(),
     for import in refused_imports(module) {
         let lead = console.paint(YELLOW, "refused when called:");
         let note = import.note.as_deref().unwrap_or_default();
-        console.line(format!("{lead} {}  {note}", import.name))?;
+        let what = format!("{} ({})", import.name, import.functions.join(", "));
+        console.line(format!("{lead} {what}; {note}"))?;
     }
     Ok(())
 }

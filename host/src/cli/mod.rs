@@ -10,6 +10,7 @@ mod show;
 mod time;
 mod timeline;
 
+mod build;
 mod call;
 mod completions;
 mod control;
@@ -19,6 +20,7 @@ mod inspect;
 mod list;
 mod logs;
 mod modules;
+mod new;
 mod payments;
 mod replay;
 mod result;
@@ -108,6 +110,8 @@ pub enum Color {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    New(new::New),
+    Build(build::Build),
     Deploy(deploy::Deploy),
     Modules(modules::Modules),
     Start(start::Start),
@@ -165,6 +169,8 @@ impl Cli {
         let Self { global, command } = self;
         let client = || Client::new(&global.server, global.token.as_deref());
         match command {
+            Command::New(command) => command.run(console),
+            Command::Build(command) => command.run(console).await,
             Command::Deploy(command) => command.run(&client()?, console).await,
             Command::Modules(command) => command.run(&client()?, console).await,
             Command::Start(command) => command.run(&client()?, console).await,

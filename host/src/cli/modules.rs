@@ -103,7 +103,6 @@ fn describe(module: &Module, console: &mut Console) -> Result<(), CliError> {
             let status = match import.status {
                 ImportStatus::Provided => "provided",
                 ImportStatus::Deterministic => "deterministic",
-                ImportStatus::ByPolicy => "by policy",
                 ImportStatus::Refused => "refused when called",
             };
             let note = import.note.as_deref().unwrap_or_default();

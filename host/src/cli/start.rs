@@ -21,13 +21,13 @@ use super::{
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  segno start shop/order --input '{\"order\": 1001}' --id order-1001
-  segno start shop/order --input @order.json --timeout 2h
-  jq .order big.json | segno start shop/order --input -
+  segno start shop/order '{\"order\": 1001}' --id order-1001
+  segno start shop/order @order.json --timeout 2h
+  jq .order big.json | segno start shop/order -
   segno start reminders/remind --delay 3days --label customer=42")]
 pub struct Start {
     #[command(flatten)]
-    pub what: What,
+    what: What,
 }
 
 /// What to start; shared with `call`.
@@ -36,9 +36,12 @@ pub struct What {
     /// The function, as MODULE/FUNCTION
     #[arg(value_name = "MODULE/FUNCTION")]
     target: String,
-    /// The input: JSON, @FILE, or - for standard input
-    #[arg(long, short, value_name = "JSON")]
+    /// The input: JSON, @FILE, or - for standard input; null otherwise
+    #[arg(value_name = "INPUT", conflicts_with = "named_input")]
     input: Option<String>,
+    /// The same as INPUT
+    #[arg(long = "input", short = 'i', value_name = "JSON")]
+    named_input: Option<String>,
     /// The invocation's id; one is made up otherwise
     #[arg(long, value_name = "ID")]
     id: Option<String>,
@@ -58,7 +61,8 @@ pub struct What {
 
 impl What {
     pub(super) fn request(&self, wait: Option<Duration>) -> Result<StartInvocation, CliError> {
-        let input = self.input.as_deref().map_or(Ok(Value::Null), read_json)?;
+        let input = self.input.as_deref().or(self.named_input.as_deref());
+        let input = input.map_or(Ok(Value::Null), read_json)?;
         let delayed = match self.delay {
             Some(delay) => {
                 let delay = i64::try_from(as_ms(delay)?).unwrap_or(i64::MAX);

@@ -78,31 +78,23 @@ pub enum ImportStatus {
     Provided,
     /// The host provides it in a deterministic form.
     Deterministic,
-    /// Activities get it as far as the host's policy allows; workflows are refused when they call it.
-    ByPolicy,
     /// Calling it fails with an error that names what to use instead.
     Refused,
 }
 
-/// Something that a module imports.
+/// Something that a module imports: functions of one interface that are treated alike.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Import {
-    /// The interface and function.
+    /// The interface.
     pub name: String,
-    /// What the host does with it.
+    /// What becomes of a workflow's call. Activities get real I/O as far as the host's policy allows.
     pub status: ImportStatus,
-    /// What to know about it.
+    /// The functions.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub functions: Vec<String>,
+    /// What to use instead of refused ones.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
-}
-
-/// Something that a module exports.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct Export {
-    /// The interface or function.
-    pub name: String,
-    /// Whether the host uses it.
-    pub used: bool,
 }
 
 /// What a component says of itself when it is uploaded; kept with it.
@@ -113,7 +105,7 @@ pub struct ModuleDescription {
     /// What it imports, and what the host does with that.
     pub imports: Vec<Import>,
     /// What it exports.
-    pub exports: Vec<Export>,
+    pub exports: Vec<String>,
 }
 
 /// A module that is stored.

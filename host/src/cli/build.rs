@@ -1,0 +1,136 @@
+//! `segno build`.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+
+use crate::build::{
+    crate_build::{self, BuildOptions, Built},
+    report::Report,
+    toolchain::{self, Request},
+};
+
+use super::{
+    CliError, Console, Exit,
+    console::{CYAN, DIM, Progress},
+    show::size,
+};
+
+/// Build a workflow crate to a component
+///
+/// Needs a compiler for wasm32-unknown-unknown: the one of Rust's own toolchain, of rustup, or of Debian. Where there
+/// is none, --prepare gets one and says what it does.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  segno build
+  segno build examples/order --prepare
+  segno build --out order.wasm && segno deploy order.wasm")]
+pub struct Build {
+    /// The crate's folder
+    #[arg(value_name = "CRATE", default_value = ".")]
+    path: PathBuf,
+    /// Where to write the component; in the target folder otherwise
+    #[arg(long, value_name = "FILE.wasm")]
+    out: Option<PathBuf>,
+    #[command(flatten)]
+    how: How,
+}
+
+/// How to build; shared with `deploy`.
+#[derive(Debug, Clone, Args)]
+pub struct How {
+    /// Get a compiler for WebAssembly if there is none
+    #[arg(long)]
+    prepare: bool,
+    /// Fail rather than change Cargo.lock
+    #[arg(long)]
+    locked: bool,
+}
+
+#[derive(serde::Serialize)]
+struct Document<'a> {
+    package: &'a str,
+    path: &'a Path,
+    #[serde(flatten)]
+    report: &'a Report,
+}
+
+impl Build {
+    pub(super) async fn run(self, console: &mut Console) -> Result<Exit, CliError> {
+        let built = build(&self.path, self.how, console).await?;
+        let path = match self.out {
+            Some(out) => {
+                std::fs::write(&out, &built.component).map_err(|source| CliError::File {
+                    what: "write",
+                    path: out.display().to_string(),
+                    source,
+                })?;
+                out
+            }
+            None => built.path,
+        };
+        let report =
+            Report::of(&built.component).map_err(|error| other("invalid-component", &error))?;
+        if console.json() {
+            console.document(&Document {
+                package: &built.package,
+                path: &path,
+                report: &report,
+            })?;
+            return Ok(Exit::Done);
+        }
+        let package = console.paint(CYAN, &built.package);
+        let digest = console.paint(DIM, &report.digest);
+        console.line(format!("{package}  {}  {digest}", size(report.size as u64)))?;
+        let mut table = console.new_table(&[]);
+        for (what, names) in [("imports", &report.imports), ("exports", &report.exports)] {
+            for (at, name) in names.iter().enumerate() {
+                table.add_row([if at == 0 { what } else { "" }, name]);
+            }
+        }
+        console.table(table)?;
+        let path = path.display();
+        console.line(format!("{path}\n\nupload it: segno deploy {path} --as {}", built.package))?;
+        Ok(Exit::Done)
+    }
+}
+
+/// Builds the crate at `path`, saying what is done.
+pub async fn build(path: &Path, how: How, console: &Console) -> Result<Built, CliError> {
+    let progress = console.progress(format!("building {}", path.display()));
+    let path = path.to_owned();
+    tokio::task::spawn_blocking(move || build_here(&path, &how, &progress)).await.map_err(
+        |error| CliError::Other {
+            code: "internal",
+            message: format!("the build ended early: {error}"),
+        },
+    )?
+}
+
+fn build_here(path: &Path, how: &How, progress: &Progress) -> Result<Built, CliError> {
+    let located = crate_build::locate(path).map_err(|error| other("no-workflow-crate", &error))?;
+    let request = Request::from_environment(&located.directory, how.prepare)
+        .map_err(|error| other("no-toolchain", &error))?;
+    let toolchain =
+        toolchain::find(&request, progress).map_err(|error| other("no-toolchain", &error))?;
+    let options =
+        BuildOptions { toolchain: &toolchain, target_directory: None, locked: how.locked };
+    let built = crate_build::build(&[located], options, progress)
+        .map_err(|error| other("build-failed", &error))?;
+    built.into_iter().next().ok_or_else(|| CliError::Other {
+        code: "internal",
+        message: "the build answered nothing".to_owned(),
+    })
+}
+
+/// An error with all that led to it.
+pub fn other(code: &'static str, error: &dyn std::error::Error) -> CliError {
+    let mut message = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        message = format!("{message}: {cause}");
+        source = cause.source();
+    }
+    CliError::Other { code, message }
+}
