@@ -10,7 +10,11 @@ use super::draft::Draft;
 
 pub(super) fn due(draft: &mut Draft<'_>, key: &OutboxKey) -> Result<Reply, Refusal> {
     draft.touch(key.promise());
-    let Some(row) = draft.outbox_row(key).filter(|row| row.next_at <= draft.now).cloned() else {
+    // Only what was owed before this command: a row its own deadline leaves behind needs rows nobody loaded.
+    let owed = draft
+        .outbox_row(key)
+        .filter(|row| row.next_at <= draft.now && draft.view.outbox_row(key).is_some());
+    let Some(row) = owed.cloned() else {
         return Ok(Reply::Message(None));
     };
     let delivery = match (key, &row.message) {
