@@ -11,6 +11,7 @@
 //! - [`command`], [`reply`], [`delta`], [`effect`], [`config`]: what goes in and out;
 //! - [`state`], [`footprint`](mod@footprint): the rows, and which of them a command needs;
 //! - [`transition`](mod@transition): the rules, one file a family of commands.
+//! - [`snapshot`], [`invariants`]: whole stores as rows, and what is always true of them.
 
 pub mod address;
 pub mod id;
@@ -28,8 +29,15 @@ pub mod effect;
 pub mod reply;
 
 pub mod footprint;
+pub mod invariants;
+pub mod snapshot;
 pub mod state;
 pub mod transition;
 
 pub use footprint::{footprint, widen};
 pub use transition::{Decision, transition};
+
+#[cfg(test)]
+mod scripts;
+#[cfg(test)]
+mod world;

@@ -23,6 +23,8 @@ mod reconcile;
 mod requeue;
 mod signals;
 mod tasks;
+#[cfg(test)]
+mod tests;
 
 use crate::command::Command;
 use crate::config::Config;

@@ -1,0 +1,175 @@
+//! A legal store with something of everything, and for each predicate a change that breaks it.
+
+use std::sync::Arc;
+
+use crate::command::{Command, FenceAct};
+use crate::id::{CommandIndex, PromiseId, Version};
+use crate::promise::{
+    Message, OutboxKey, OutboxRow, Promise, PromiseState, Settlement, Task, TaskState, Verdict,
+};
+use crate::snapshot::{Snapshot, TimerKind};
+use crate::tags;
+use crate::time::Timestamp;
+use crate::value::{Text, Value};
+use crate::world::{self, World};
+
+/// `wait` is suspended on `open`, `run` is acquired and has a journal with a child `run/0`, `work` is offered to a
+/// worker outside, `stop` is halted, `done` is fulfilled and owes a message, `late` timed out, `nap` is a timer.
+pub(crate) fn legal() -> Snapshot {
+    let mut world = World::new();
+    let id = PromiseId::from;
+    world.done(world::create("open", &[]));
+    world.done(world::listener("open"));
+    world.done(world::create("nap", &[(tags::TIMER, "true"), (tags::TARGET, "poll://workers")]));
+    for hosted in ["wait", "run", "stop", "done"] {
+        world.done(world::workflow(hosted));
+    }
+    world.done(world::outside("work"));
+    let wait = world.acquire("wait", 1);
+    world.done(world::suspend(wait, &["open"]));
+    let run = world.acquire("run", 2);
+    let child = world::new("run/0", &[(tags::TARGET, "ship")], Timestamp::NEVER);
+    let create = FenceAct::Create { new: child, hold: None };
+    world.done(world::fence(run, vec![world::started(), world::asked(1, 0)], vec![create]));
+    world.done(Command::TaskHalt { id: id("stop") });
+    world.done(world::listener("done"));
+    let done = world.acquire("done", 3);
+    world.done(world::fulfill(done));
+    world.done(Command::PromiseCreate(world::new("late", &[], Timestamp(2_000))));
+    world.wait(5_000);
+    world.done(Command::PromiseGet { id: id("late") });
+    world.snapshot
+}
+
+type Violate = fn(&mut Snapshot);
+
+/// By predicate, what breaks it.
+pub(crate) fn violators() -> Vec<(&'static str, Violate)> {
+    vec![
+        ("orphan_invokes", |rows| drop(rows.tasks.remove(&id("work")))),
+        ("missing_ptimeout", |rows| untimed(rows, TimerKind::Promise, "open")),
+        ("stale_ptimeout", |rows| timer(rows, TimerKind::Promise, "done")),
+        ("ptimer_due", |rows| timer(rows, TimerKind::Promise, "open")),
+        ("timedout_settled_at_mismatch", |rows| {
+            settle(rows, "late", Verdict::TimedOut, None, 1_999)
+        }),
+        ("settled_fields", |rows| {
+            settle(rows, "late", Verdict::TimedOut, Some(Value::default()), 2_000)
+        }),
+        ("minted_by_owner", |rows| edit_birth(rows, "run/0", |birth| birth.made_by = None)),
+        ("orphan_tasks", |rows| drop(rows.promises.remove(&id("stop")))),
+        ("settled_task_open", |rows| state(rows, "wait", TaskState::Fulfilled)),
+        ("pending_task_no_ttimeout", |rows| untimed(rows, TimerKind::Retry, "work")),
+        ("acquired_task_no_lease", |rows| untimed(rows, TimerKind::Lease, "run")),
+        ("suspended_task_has_ttimeout", |rows| timer(rows, TimerKind::Lease, "wait")),
+        ("halted_task_has_ttimeout", |rows| timer(rows, TimerKind::Retry, "stop")),
+        ("fulfilled_task_has_ttimeout", |rows| timer(rows, TimerKind::Retry, "done")),
+        ("signals_are_made", |rows| rows.tasks.get_mut(&id("run")).expect("a task").signals = 1),
+        ("listener_for_settled_promise", |rows| listen(rows, "late")),
+        ("suspended_no_callback", |rows| rows.callbacks.clear()),
+        ("suspended_with_consumed_callbacks", |rows| callback(rows, "open", "wait", true)),
+        ("callback_awaiter_no_target", |rows| callback(rows, "open", "late", true)),
+        ("unconsumed_on_settled", |rows| callback(rows, "late", "run", false)),
+        ("fulfilled_has_callbacks", |rows| callback(rows, "open", "done", true)),
+        ("outbox_never_ahead", |rows| {
+            owe(rows, OutboxKey::Execute(id("work")), Message::Execute { version: Version(9) })
+        }),
+        ("timer_not_dispatched", |rows| {
+            owe(rows, OutboxKey::Execute(id("nap")), Message::Execute { version: Version(0) })
+        }),
+        ("hosted_not_dispatched", |rows| {
+            owe(rows, OutboxKey::Execute(id("run/0")), Message::Execute { version: Version(0) });
+        }),
+        ("unblock_settled", |rows| {
+            owe(rows, OutboxKey::Unblock(id("open"), Text::from("poll://me")), Message::Unblock)
+        }),
+        ("message_of_its_key", |rows| {
+            owe(rows, OutboxKey::Event(id("run"), CommandIndex(0)), Message::Unblock)
+        }),
+        ("journal_prefix", |rows| {
+            drop(rows.journals.get_mut(&id("run")).expect("a journal").records.pop())
+        }),
+        ("journal_has_a_task", |rows| drop(rows.tasks.remove(&id("run")))),
+    ]
+}
+
+/// By step predicate, a command and a change it cannot have made.
+pub(crate) fn step_violators() -> Vec<(&'static str, Command, Violate)> {
+    let elsewhere = || Command::PromiseGet { id: id("elsewhere") };
+    vec![
+        ("rows_are_not_lost", elsewhere(), |rows| drop(rows.promises.remove(&id("late")))),
+        ("settled_record_never_changes", elsewhere(), |rows| {
+            settle(rows, "late", Verdict::Resolved, None, 1_500)
+        }),
+        ("birth_never_changes", elsewhere(), |rows| {
+            edit_birth(rows, "open", |birth| birth.timeout_at = Timestamp(1))
+        }),
+        ("version_rises_only_when_a_claim_changes_hands", elsewhere(), |rows| {
+            task(rows, "wait").version = Version(7)
+        }),
+        ("lease_changes_only_with_its_claim", elsewhere(), |rows| {
+            if let TaskState::Acquired { lease } = &mut task(rows, "run").state {
+                lease.nonce += 1;
+            }
+        }),
+        ("only_admitted_edges", elsewhere(), |rows| state(rows, "work", TaskState::Suspended)),
+        ("linear_chain", elsewhere(), |rows| settle(rows, "open", Verdict::Resolved, None, 1_500)),
+        ("wake_has_a_cause", elsewhere(), |rows| {
+            let (since, retry_at) = (Timestamp(6_000), Timestamp(11_000));
+            state(rows, "wait", TaskState::Pending { since, retry_at, offered: true });
+        }),
+        ("unblock_discharges_a_listener", elsewhere(), |rows| rows.listeners.clear()),
+        ("retry_moves_forward", Command::RetryDue { id: id("work") }, |rows| {
+            let (since, retry_at) = (Timestamp(1_000), Timestamp(2_000));
+            state(rows, "work", TaskState::Pending { since, retry_at, offered: true });
+        }),
+        ("records_are_never_rewritten", elsewhere(), |rows| {
+            rows.journals.get_mut(&id("run")).expect("a journal").records[1].at = Timestamp(9_000);
+        }),
+    ]
+}
+
+fn id(id: &str) -> PromiseId {
+    PromiseId::from(id)
+}
+
+fn timer(rows: &mut Snapshot, kind: TimerKind, of: &str) {
+    rows.timers.insert((kind, id(of)), Timestamp(1));
+}
+
+fn untimed(rows: &mut Snapshot, kind: TimerKind, of: &str) {
+    rows.timers.remove(&(kind, id(of)));
+}
+
+fn callback(rows: &mut Snapshot, awaited: &str, awaiter: &str, consumed: bool) {
+    rows.callbacks.insert((id(awaited), id(awaiter)), consumed);
+}
+
+fn listen(rows: &mut Snapshot, awaited: &str) {
+    rows.listeners.insert((id(awaited), Text::from("poll://me")));
+}
+
+fn state(rows: &mut Snapshot, of: &str, state: TaskState) {
+    task(rows, of).state = state;
+}
+
+fn task<'a>(rows: &'a mut Snapshot, of: &str) -> &'a mut Task {
+    rows.tasks.get_mut(&id(of)).expect("the fixture has this task")
+}
+
+fn settle(rows: &mut Snapshot, of: &str, verdict: Verdict, value: Option<Value>, settled_at: i64) {
+    let settlement = Settlement { verdict, value, settled_at: Timestamp(settled_at) };
+    promise(rows, of).state = PromiseState::Settled(Arc::new(settlement));
+}
+
+fn edit_birth(rows: &mut Snapshot, of: &str, edit: impl Fn(&mut crate::promise::Birth)) {
+    edit(Arc::make_mut(&mut promise(rows, of).birth));
+}
+
+fn promise<'a>(rows: &'a mut Snapshot, of: &str) -> &'a mut Promise {
+    rows.promises.get_mut(&id(of)).expect("the fixture has this promise")
+}
+
+fn owe(rows: &mut Snapshot, key: OutboxKey, message: Message) {
+    rows.outbox.insert(key, OutboxRow::new(message, Timestamp(1)));
+}

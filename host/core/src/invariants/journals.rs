@@ -1,0 +1,44 @@
+//! What is always true of journals.
+
+use std::collections::BTreeSet;
+
+use crate::invocation::{JournalHead, RecordBody};
+use crate::snapshot::{Journal, Snapshot};
+
+use super::{Found, Predicate, each};
+
+pub(super) const PREDICATES: &[Predicate] =
+    &[("journal_prefix", journal_prefix), ("journal_has_a_task", journal_has_a_task)];
+
+/// Records and commands are numbered without gap; `Started` is first, nothing follows `Finished`, each command is
+/// notified at most once and after it, time never falls; and the stored head says the same.
+fn journal_prefix(rows: &Snapshot) -> Found {
+    each(&rows.journals, |_, journal| damage(journal))
+}
+
+/// A journal belongs to a task.
+fn journal_has_a_task(rows: &Snapshot) -> Found {
+    each(&rows.journals, |id, _| {
+        super::unless(rows.tasks.contains_key(id), || "a journal without a task".to_owned())
+    })
+}
+
+fn damage(journal: &Journal) -> Option<String> {
+    let folded =
+        journal.records.iter().try_fold(JournalHead::default(), |head, record| head.after(record));
+    let mut notified = BTreeSet::new();
+    for record in &journal.records {
+        if let RecordBody::Notified { index, .. } = &record.body
+            && !notified.insert(*index)
+        {
+            return Some(format!("command {index} was notified twice"));
+        }
+    }
+    match folded {
+        Err(refused) => Some(refused.to_string()),
+        Ok(head) if head != journal.head => {
+            Some(format!("its records end at {head:?}, its head says {:?}", journal.head))
+        }
+        Ok(_) => None,
+    }
+}

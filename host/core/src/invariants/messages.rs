@@ -1,0 +1,91 @@
+//! What is always true of messages owed.
+
+use crate::address::is_hosted;
+use crate::promise::{Message, OutboxKey, Promise, TaskState};
+use crate::snapshot::Snapshot;
+
+use super::{Found, Predicate};
+
+pub(super) const PREDICATES: &[Predicate] = &[
+    ("outbox_never_ahead", outbox_never_ahead),
+    ("timer_not_dispatched", timer_not_dispatched),
+    ("hosted_not_dispatched", hosted_not_dispatched),
+    ("unblock_settled", unblock_settled),
+    ("message_of_its_key", message_of_its_key),
+];
+
+/// A message to run a task names a task that may be taken, at a version it has had.
+fn outbox_never_ahead(rows: &Snapshot) -> Found {
+    executions(rows, |task, promise, message| {
+        let Message::Execute { version } = message else { return None };
+        let ok = task.is_some_and(|(state, current)| {
+            matches!(state, TaskState::Pending { offered: true, .. }) && *version <= current
+        });
+        (!ok || promise.is_none())
+            .then(|| format!("offered at version {version}, the task: {task:?}"))
+    })
+}
+
+/// A timer is never executed.
+fn timer_not_dispatched(rows: &Snapshot) -> Found {
+    executions(rows, |_, promise, _| {
+        promise.is_some_and(Promise::is_timer).then(|| "a timer is offered".to_owned())
+    })
+}
+
+/// Tasks that hosts execute are found by their rows; no message is owed for them.
+fn hosted_not_dispatched(rows: &Snapshot) -> Found {
+    executions(rows, |_, promise, _| {
+        let target = promise.and_then(Promise::target)?;
+        is_hosted(target)
+            .then(|| format!("a message is owed for `{target}`, which hosts execute themselves"))
+    })
+}
+
+/// The promise of an unblock message is settled.
+fn unblock_settled(rows: &Snapshot) -> Found {
+    let early = rows.outbox.keys().filter_map(|key| match key {
+        OutboxKey::Unblock(id, _) if rows.promises.get(id).is_none_or(Promise::is_pending) => {
+            Some(id)
+        }
+        OutboxKey::CancelChildren(id) if rows.promises.get(id).is_none_or(Promise::is_pending) => {
+            Some(id)
+        }
+        _ => None,
+    });
+    early
+        .map(|id| {
+            (vec![id.clone()], "a message about its settlement, and it is not settled".to_owned())
+        })
+        .collect()
+}
+
+/// A message is of the kind of its key.
+fn message_of_its_key(rows: &Snapshot) -> Found {
+    let wrong = rows.outbox.iter().filter(|(key, row)| {
+        !matches!(
+            (key, &row.message),
+            (OutboxKey::Execute(_), Message::Execute { .. })
+                | (OutboxKey::Unblock(..), Message::Unblock)
+                | (OutboxKey::Event(..), Message::Event { .. })
+                | (OutboxKey::CancelChildren(_), Message::CancelChildren { .. })
+        )
+    });
+    wrong
+        .map(|(key, row)| (vec![key.promise().clone()], format!("{key:?} holds {:?}", row.message)))
+        .collect()
+}
+
+type TaskPart<'a> = Option<(&'a TaskState, crate::id::Version)>;
+
+fn executions(
+    rows: &Snapshot,
+    wrong: impl Fn(TaskPart<'_>, Option<&Promise>, &Message) -> Option<String>,
+) -> Found {
+    let found = rows.outbox.iter().filter_map(|(key, row)| {
+        let OutboxKey::Execute(id) = key else { return None };
+        let task = rows.tasks.get(id).map(|task| (&task.state, task.version));
+        Some((vec![id.clone()], wrong(task, rows.promises.get(id), &row.message)?))
+    });
+    found.collect()
+}

@@ -1,0 +1,127 @@
+//! What is always true, as named predicates: over the rows of a store, and over one step from rows to rows. Tests run
+//! them after every command; a failure names the rule and the ids.
+//!
+//! That a task's lease fields are there exactly while it is acquired, and the like, needs no predicate: its state
+//! cannot be written otherwise.
+
+mod journals;
+mod messages;
+mod promises;
+mod step;
+mod tasks;
+mod waits;
+
+#[cfg(test)]
+pub(crate) mod fixture;
+
+use crate::command::Command;
+use crate::config::Config;
+use crate::id::PromiseId;
+use crate::snapshot::Snapshot;
+
+pub use step::STEP_PREDICATES;
+
+/// A broken invariant.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{name}: {detail} ({ids:?})")]
+pub struct Violation {
+    /// The predicate's name.
+    pub name: &'static str,
+    /// Whom it is about.
+    pub ids: Vec<PromiseId>,
+    /// What is wrong.
+    pub detail: String,
+}
+
+/// A predicate over the rows of a store: its name, and the ids that break it with what is wrong.
+pub type Predicate = (&'static str, fn(&Snapshot) -> Found);
+
+/// The ids that break a predicate, with what is wrong.
+pub type Found = Vec<(Vec<PromiseId>, String)>;
+
+/// All predicates over the rows of a store.
+pub const PREDICATES: &[&[Predicate]] = &[
+    promises::PREDICATES,
+    tasks::PREDICATES,
+    waits::PREDICATES,
+    messages::PREDICATES,
+    journals::PREDICATES,
+];
+
+/// Checks every predicate over the rows of a store.
+pub fn check(snapshot: &Snapshot) -> Vec<Violation> {
+    let predicates = PREDICATES.iter().copied().flatten();
+    predicates.flat_map(|(name, predicate)| named(name, predicate(snapshot))).collect()
+}
+
+/// Checks every predicate over one step: the rows before and after a command was carried out.
+pub fn check_step(
+    before: &Snapshot,
+    command: &Command,
+    after: &Snapshot,
+    config: &Config,
+) -> Vec<Violation> {
+    let step = step::StepView { before, command, after, config };
+    STEP_PREDICATES.iter().flat_map(|(name, predicate)| named(name, predicate(&step))).collect()
+}
+
+fn named(name: &'static str, found: Found) -> impl Iterator<Item = Violation> {
+    found.into_iter().map(move |(ids, detail)| Violation { name, ids, detail })
+}
+
+/// The promises and tasks, by id, for which `wrong` says what is wrong.
+fn each<'a, T: 'a>(
+    rows: impl IntoIterator<Item = (&'a PromiseId, &'a T)>,
+    wrong: impl Fn(&PromiseId, &T) -> Option<String>,
+) -> Found {
+    rows.into_iter().filter_map(|(id, row)| Some((vec![id.clone()], wrong(id, row)?))).collect()
+}
+
+/// The detail, if the rule is broken.
+fn unless(holds: bool, detail: impl FnOnce() -> String) -> Option<String> {
+    (!holds).then(detail)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::fixture::{legal, step_violators, violators};
+    use super::*;
+
+    #[test]
+    fn the_legal_snapshot_breaks_nothing() {
+        assert_eq!(check(&legal()), Vec::new());
+    }
+
+    #[test]
+    fn every_predicate_rejects_a_violator_made_for_it() {
+        let mut rejected = BTreeSet::new();
+        for (name, violate) in violators() {
+            let mut snapshot = legal();
+            violate(&mut snapshot);
+            let found = check(&snapshot);
+            assert!(found.iter().any(|violation| violation.name == name), "{name}: {found:?}");
+            rejected.insert(name);
+        }
+        let all: BTreeSet<&str> =
+            PREDICATES.iter().copied().flatten().map(|(name, _)| *name).collect();
+        assert_eq!(rejected, all);
+    }
+
+    #[test]
+    fn every_step_predicate_rejects_a_violator_made_for_it() {
+        let (config, mut rejected) = (Config::default(), BTreeSet::new());
+        let nothing = Command::PromiseGet { id: PromiseId::from("elsewhere") };
+        assert_eq!(check_step(&legal(), &nothing, &legal(), &config), Vec::new());
+        for (name, command, violate) in step_violators() {
+            let (before, mut after) = (legal(), legal());
+            violate(&mut after);
+            let found = check_step(&before, &command, &after, &config);
+            assert!(found.iter().any(|violation| violation.name == name), "{name}: {found:?}");
+            rejected.insert(name);
+        }
+        let all: BTreeSet<&str> = STEP_PREDICATES.iter().map(|(name, _)| *name).collect();
+        assert_eq!(rejected, all);
+    }
+}

@@ -1,0 +1,106 @@
+//! What is always true of promises and their deadlines.
+
+use crate::promise::{Promise, PromiseState, Verdict};
+use crate::snapshot::{Snapshot, TimerKind};
+
+use super::{Found, Predicate, each, unless};
+
+pub(super) const PREDICATES: &[Predicate] = &[
+    ("orphan_invokes", orphan_invokes),
+    ("missing_ptimeout", missing_ptimeout),
+    ("stale_ptimeout", stale_ptimeout),
+    ("ptimer_due", ptimer_due),
+    ("timedout_settled_at_mismatch", timedout_settled_at_mismatch),
+    ("settled_fields", settled_fields),
+    ("minted_by_owner", minted_by_owner),
+];
+
+/// Every pending promise with a target has a task.
+fn orphan_invokes(rows: &Snapshot) -> Found {
+    each(&rows.promises, |id, promise| {
+        let needed = promise.is_pending() && promise.target().is_some();
+        unless(!needed || rows.tasks.contains_key(id), || {
+            "pending, with a target, and no task".to_owned()
+        })
+    })
+}
+
+/// Every pending promise has a deadline's timer.
+fn missing_ptimeout(rows: &Snapshot) -> Found {
+    each(&rows.promises, |id, promise| {
+        let timed = rows.timers.contains_key(&(TimerKind::Promise, id.clone()));
+        unless(!promise.is_pending() || timed, || {
+            "pending, and no timer for its deadline".to_owned()
+        })
+    })
+}
+
+/// No deadline's timer for a settled promise.
+fn stale_ptimeout(rows: &Snapshot) -> Found {
+    let stale = rows.timers.keys().filter(|(kind, id)| {
+        *kind == TimerKind::Promise && !rows.promises.get(id).is_some_and(Promise::is_pending)
+    });
+    stale
+        .map(|(_, id)| {
+            (vec![id.clone()], "a deadline's timer without a pending promise".to_owned())
+        })
+        .collect()
+}
+
+/// A deadline's timer is due exactly at the deadline.
+fn ptimer_due(rows: &Snapshot) -> Found {
+    each(&rows.promises, |id, promise| {
+        let due_at = rows.timers.get(&(TimerKind::Promise, id.clone()))?;
+        let deadline = promise.birth.timeout_at;
+        unless(*due_at == deadline, || {
+            format!("its timer is due at {due_at}, its deadline is {deadline}")
+        })
+    })
+}
+
+/// A promise that timed out settled exactly at its deadline.
+fn timedout_settled_at_mismatch(rows: &Snapshot) -> Found {
+    each(&rows.promises, |_, promise| {
+        let settlement =
+            promise.settlement().filter(|settlement| settlement.verdict == Verdict::TimedOut)?;
+        let (settled_at, deadline) = (settlement.settled_at, promise.birth.timeout_at);
+        unless(settled_at == deadline, || {
+            format!("timed out at {settled_at}, its deadline is {deadline}")
+        })
+    })
+}
+
+/// A settlement lies between birth and deadline, and carries no value after a deadline.
+fn settled_fields(rows: &Snapshot) -> Found {
+    each(&rows.promises, |_, promise| match &promise.state {
+        PromiseState::Pending => None,
+        PromiseState::Settled(settlement) => {
+            let birth = &promise.birth;
+            let in_time = birth.created_at <= settlement.settled_at
+                && settlement.settled_at <= birth.timeout_at;
+            let valueless = settlement.verdict != Verdict::TimedOut || settlement.value.is_none();
+            unless(in_time && valueless, || {
+                format!("made at {}, due at {}, {settlement:?}", birth.created_at, birth.timeout_at)
+            })
+        }
+    })
+}
+
+/// A promise that a journal's command names by the invocation's own id was made by that invocation.
+fn minted_by_owner(rows: &Snapshot) -> Found {
+    let mut found = Found::new();
+    for (invocation, journal) in &rows.journals {
+        for index in 0..journal.head.commands {
+            let id = invocation.command(crate::id::CommandIndex(index));
+            if let Some(promise) = rows.promises.get(&id)
+                && promise.birth.made_by.as_ref() != Some(invocation)
+            {
+                found.push((
+                    vec![id],
+                    format!("made by {:?}, not by `{invocation}`", promise.birth.made_by),
+                ));
+            }
+        }
+    }
+    found
+}

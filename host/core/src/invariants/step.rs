@@ -1,0 +1,220 @@
+//! What is true of every step: the rows before a command and after it.
+
+use std::collections::BTreeSet;
+
+use crate::command::{Command, FenceAct};
+use crate::config::{Config, VersionRule};
+use crate::footprint::footprint;
+use crate::id::PromiseId;
+use crate::promise::{HaltReason, OutboxKey, Promise, Task, TaskState, TaskStatus};
+use crate::snapshot::Snapshot;
+
+use super::{Found, each, unless};
+
+/// A step: the rows before a command, and after it.
+pub struct StepView<'a> {
+    /// The rows before.
+    pub before: &'a Snapshot,
+    /// The command.
+    pub command: &'a Command,
+    /// The rows after.
+    pub after: &'a Snapshot,
+    /// The settings it was decided with.
+    pub config: &'a Config,
+}
+
+/// A predicate over a step.
+pub type StepPredicate = (&'static str, fn(&StepView<'_>) -> Found);
+
+/// All predicates over a step.
+pub const STEP_PREDICATES: &[StepPredicate] = &[
+    ("rows_are_not_lost", rows_are_not_lost),
+    ("settled_record_never_changes", settled_record_never_changes),
+    ("birth_never_changes", birth_never_changes),
+    (
+        "version_rises_only_when_a_claim_changes_hands",
+        version_rises_only_when_a_claim_changes_hands,
+    ),
+    ("lease_changes_only_with_its_claim", lease_changes_only_with_its_claim),
+    ("only_admitted_edges", only_admitted_edges),
+    ("linear_chain", linear_chain),
+    ("wake_has_a_cause", wake_has_a_cause),
+    ("unblock_discharges_a_listener", unblock_discharges_a_listener),
+    ("retry_moves_forward", retry_moves_forward),
+    ("records_are_never_rewritten", records_are_never_rewritten),
+];
+
+/// Promises and tasks are never deleted by a command.
+fn rows_are_not_lost(step: &StepView<'_>) -> Found {
+    let lost = step.before.promises.keys().filter(|id| !step.after.promises.contains_key(id));
+    let lost = lost.chain(step.before.tasks.keys().filter(|id| !step.after.tasks.contains_key(id)));
+    lost.map(|id| (vec![id.clone()], "its row is gone".to_owned())).collect()
+}
+
+/// A settled promise stays as it is.
+fn settled_record_never_changes(step: &StepView<'_>) -> Found {
+    each(&step.before.promises, |id, before| {
+        let same = before.is_pending() || step.after.promises.get(id) == Some(before);
+        unless(same, || "its settlement changed".to_owned())
+    })
+}
+
+/// What a promise was made with stays as it is.
+fn birth_never_changes(step: &StepView<'_>) -> Found {
+    each(&step.before.promises, |id, before| {
+        let same = step.after.promises.get(id).is_none_or(|after| after.birth == before.birth);
+        unless(same, || "its birth changed".to_owned())
+    })
+}
+
+/// The version rises by one where a claim is taken, lost or given back, and nowhere else.
+fn version_rises_only_when_a_claim_changes_hands(step: &StepView<'_>) -> Found {
+    each(&step.after.tasks, |id, after| {
+        let before = step.before.tasks.get(id);
+        let rise = after.version.0.checked_sub(before.map_or(0, |task| task.version.0));
+        let expected =
+            expected_rise(before.map(|task| &task.state), &after.state, step.config.version_rule);
+        unless(rise == Some(expected), || {
+            format!("{before:?} became {after:?}: the version should rise by {expected}")
+        })
+    })
+}
+
+fn expected_rise(before: Option<&TaskState>, after: &TaskState, rule: VersionRule) -> u64 {
+    let handed_back = u64::from(rule == VersionRule::EveryHandover);
+    match (before, after) {
+        (Some(TaskState::Acquired { .. }), TaskState::Acquired { .. }) => 0,
+        (_, TaskState::Acquired { .. }) => 1,
+        (Some(TaskState::Acquired { .. }), TaskState::Pending { .. }) => handed_back,
+        (Some(TaskState::Acquired { .. }), TaskState::Halted { reason: HaltReason::Lost }) => {
+            handed_back
+        }
+        _ => 0,
+    }
+}
+
+/// Holder, nonce and length of a lease stay as they are while the claim lasts.
+fn lease_changes_only_with_its_claim(step: &StepView<'_>) -> Found {
+    each(&step.after.tasks, |id, after| {
+        let (before, lease) = (step.before.tasks.get(id)?.lease()?, after.lease()?);
+        let same =
+            (&before.holder, before.nonce, before.ttl) == (&lease.holder, lease.nonce, lease.ttl);
+        unless(same, || format!("{before:?} became {lease:?}"))
+    })
+}
+
+/// Tasks move along admitted edges only.
+fn only_admitted_edges(step: &StepView<'_>) -> Found {
+    use TaskStatus::{Acquired, Fulfilled, Halted, Pending, Suspended};
+    each(&step.after.tasks, |id, after| {
+        let before = step.before.tasks.get(id).map(Task::status)?;
+        let admitted: &[TaskStatus] = match before {
+            Pending => &[Pending, Acquired, Halted, Fulfilled],
+            Acquired => &[Acquired, Pending, Suspended, Halted, Fulfilled],
+            Suspended => &[Suspended, Pending, Halted, Fulfilled],
+            Halted => &[Halted, Pending, Fulfilled],
+            Fulfilled => &[Fulfilled],
+        };
+        unless(admitted.contains(&after.status()), || format!("{before} became {}", after.status()))
+    })
+}
+
+/// What settles in a step is what its command names: the chain never goes on to others.
+fn linear_chain(step: &StepView<'_>) -> Found {
+    let named = footprint(step.command).composites;
+    each(&step.after.promises, |id, after| {
+        let settled_now =
+            !after.is_pending() && step.before.promises.get(id).is_none_or(Promise::is_pending);
+        let allowed = || match step.command {
+            Command::Signal { invocation, .. } => step
+                .before
+                .tasks
+                .get(invocation)
+                .is_some_and(|task| *id == invocation.signal(task.signals)),
+            Command::OutboxDue { key: OutboxKey::CancelChildren(parent) } => {
+                after.attached_to() == Some(parent)
+            }
+            _ => false,
+        };
+        unless(!settled_now || named.contains(id) || allowed(), || {
+            format!("settled by {}, which does not name it", step.command.name())
+        })
+    })
+}
+
+/// A suspended task goes on because a promise it waits for settled, or because it was asked to stop.
+fn wake_has_a_cause(step: &StepView<'_>) -> Found {
+    each(&step.after.tasks, |id, after| {
+        let before = step.before.tasks.get(id)?;
+        if (before.status(), after.status()) != (TaskStatus::Suspended, TaskStatus::Pending) {
+            return None;
+        }
+        let consumed_now = step.after.callbacks.iter().any(|((on, by), consumed)| {
+            let settled_now = step.before.promises.get(on).is_none_or(Promise::is_pending)
+                && step.after.promises.get(on).is_some_and(|promise| !promise.is_pending());
+            by == id && *consumed && settled_now
+        });
+        let asked_to_stop = before.cancel != after.cancel && may_cancel(step.command);
+        let mended = matches!(step.command, Command::Reconcile { .. });
+        unless(consumed_now || asked_to_stop || mended, || {
+            format!("woken by {}", step.command.name())
+        })
+    })
+}
+
+fn may_cancel(command: &Command) -> bool {
+    match command {
+        Command::Cancel { .. } | Command::OutboxDue { key: OutboxKey::CancelChildren(_) } => true,
+        Command::TaskFence { actions, .. } => {
+            actions.iter().any(|action| matches!(action.act, FenceAct::Cancel { .. }))
+        }
+        _ => false,
+    }
+}
+
+/// A new message that a promise settled takes the place of exactly one listener, and no listener goes without one.
+fn unblock_discharges_a_listener(step: &StepView<'_>) -> Found {
+    let owed = |rows: &Snapshot| -> BTreeSet<(PromiseId, crate::value::Text)> {
+        let unblocks = rows.outbox.keys().filter_map(|key| match key {
+            OutboxKey::Unblock(id, address) => Some((id.clone(), address.clone())),
+            OutboxKey::Execute(_) | OutboxKey::Event(..) | OutboxKey::CancelChildren(_) => None,
+        });
+        unblocks.collect()
+    };
+    let new: BTreeSet<_> = owed(step.after).difference(&owed(step.before)).cloned().collect();
+    let gone: BTreeSet<_> =
+        step.before.listeners.difference(&step.after.listeners).cloned().collect();
+    let unmatched = new.symmetric_difference(&gone);
+    unmatched
+        .map(|(id, address)| (vec![id.clone()], format!("listener and message of `{address}`")))
+        .collect()
+}
+
+/// A task that is offered again by its timer gets a later one.
+fn retry_moves_forward(step: &StepView<'_>) -> Found {
+    let Command::RetryDue { id } = step.command else { return Found::new() };
+    let retry = |rows: &Snapshot| match rows.tasks.get(id)?.state {
+        TaskState::Pending { retry_at, .. } => Some(retry_at),
+        _ => None,
+    };
+    match (retry(step.before), retry(step.after)) {
+        (Some(before), Some(after))
+            if step.before.tasks.get(id) != step.after.tasks.get(id) && after <= before =>
+        {
+            vec![(vec![id.clone()], format!("from {before} to {after}"))]
+        }
+        _ => Found::new(),
+    }
+}
+
+/// Journals only grow.
+fn records_are_never_rewritten(step: &StepView<'_>) -> Found {
+    each(&step.before.journals, |id, before| {
+        let grown = step
+            .after
+            .journals
+            .get(id)
+            .is_some_and(|after| after.records.starts_with(&before.records));
+        unless(grown, || "its records changed".to_owned())
+    })
+}

@@ -1,0 +1,83 @@
+//! What is always true of those who wait: callbacks and listeners.
+
+use crate::promise::{Promise, TaskStatus};
+use crate::snapshot::Snapshot;
+
+use super::{Found, Predicate, each, unless};
+
+pub(super) const PREDICATES: &[Predicate] = &[
+    ("listener_for_settled_promise", listener_for_settled_promise),
+    ("suspended_no_callback", suspended_no_callback),
+    ("suspended_with_consumed_callbacks", suspended_with_consumed_callbacks),
+    ("callback_awaiter_no_target", callback_awaiter_no_target),
+    ("unconsumed_on_settled", unconsumed_on_settled),
+    ("fulfilled_has_callbacks", fulfilled_has_callbacks),
+];
+
+/// No listener on a settled promise.
+fn listener_for_settled_promise(rows: &Snapshot) -> Found {
+    let idle = rows
+        .listeners
+        .iter()
+        .filter(|(id, _)| !rows.promises.get(id).is_some_and(Promise::is_pending));
+    idle.map(|(id, address)| {
+        (vec![id.clone()], format!("`{address}` listens, and it is not pending"))
+    })
+    .collect()
+}
+
+/// Every suspended task has a callback on a promise it waits for.
+fn suspended_no_callback(rows: &Snapshot) -> Found {
+    each(&rows.tasks, |id, task| {
+        let waits = rows.callbacks.keys().any(|(_, awaiter)| awaiter == id);
+        unless(task.status() != TaskStatus::Suspended || waits, || {
+            "suspended, and waits for nothing".to_owned()
+        })
+    })
+}
+
+/// No suspended task has a consumed callback.
+fn suspended_with_consumed_callbacks(rows: &Snapshot) -> Found {
+    callbacks(rows, |_, awaiter, consumed| {
+        (consumed && awaiter == Some(TaskStatus::Suspended))
+            .then_some("consumed, and the awaiter is suspended")
+    })
+}
+
+/// Every callback's awaiter has a target.
+fn callback_awaiter_no_target(rows: &Snapshot) -> Found {
+    let target = |((_, awaiter), _): &(&(_, _), &bool)| {
+        rows.promises.get(awaiter).is_some_and(|p| p.target().is_some())
+    };
+    let wrong = rows.callbacks.iter().filter(|callback| !target(callback));
+    wrong
+        .map(|((on, by), _)| (vec![on.clone(), by.clone()], "the awaiter has no target".to_owned()))
+        .collect()
+}
+
+/// No unconsumed callback on a settled promise.
+fn unconsumed_on_settled(rows: &Snapshot) -> Found {
+    callbacks(rows, |awaited, _, consumed| {
+        let pending = awaited.is_some_and(Promise::is_pending);
+        (!consumed && !pending).then_some("unconsumed, and the awaited promise is not pending")
+    })
+}
+
+/// No callback whose awaiter is fulfilled.
+fn fulfilled_has_callbacks(rows: &Snapshot) -> Found {
+    callbacks(rows, |_, awaiter, _| {
+        (awaiter == Some(TaskStatus::Fulfilled)).then_some("the awaiter is fulfilled")
+    })
+}
+
+fn callbacks(
+    rows: &Snapshot,
+    wrong: impl Fn(Option<&Promise>, Option<TaskStatus>, bool) -> Option<&'static str>,
+) -> Found {
+    let status = |id| rows.tasks.get(id).map(crate::promise::Task::status);
+    let found = rows.callbacks.iter().filter_map(|((on, by), consumed)| {
+        let detail = wrong(rows.promises.get(on), status(by), *consumed)?;
+        Some((vec![on.clone(), by.clone()], detail.to_owned()))
+    });
+    found.collect()
+}

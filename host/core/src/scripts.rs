@@ -1,0 +1,304 @@
+//! Scripts: every short one over two promises with a clock that jumps, and long random ones. The checked store does
+//! the asserting.
+
+use std::collections::{BTreeSet, HashSet};
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use proptest::prelude::*;
+
+use crate::command::{Command, FenceAct, HeartbeatItem};
+use crate::config::{Config, Exhausted, VersionRule};
+use crate::id::{NodeName, PromiseId};
+use crate::promise::{OutboxKey, ReleaseReason, TrapKey, Verdict};
+use crate::reply::Reply;
+use crate::tags;
+use crate::time::{Millis, Timestamp};
+use crate::value::{Text, Value};
+use crate::world::{self, World, claim};
+
+/// One step of a script.
+#[derive(Clone, Debug)]
+enum Step {
+    Command(Command),
+    Wait(i64),
+}
+
+/// Everything worth trying in this state, for these promises.
+fn alphabet(world: &World, ids: &[&str]) -> Vec<Step> {
+    let mut steps = vec![Step::Wait(10), Step::Wait(20_000)];
+    let mut commands = vec![Command::HostStart { node: NodeName::from("n") }];
+    for (place, name) in ids.iter().enumerate() {
+        commands.extend(about(world, name, ids[(place + 1) % ids.len()]));
+    }
+    steps.extend(commands.into_iter().map(Step::Command));
+    steps
+}
+
+fn about(world: &World, name: &str, other: &str) -> Vec<Command> {
+    let id = PromiseId::from(name);
+    let soon = world.now + Millis(10);
+    let mut commands = vec![
+        world::create(name, &[]),
+        world::outside(name),
+        world::workflow(name),
+        Command::PromiseCreate(world::new(name, &[(tags::TARGET, "poll://w")], soon)),
+        Command::PromiseCreate(world::new(
+            name,
+            &[(tags::TARGET, "poll://w"), (tags::TIMER, "true")],
+            soon,
+        )),
+        Command::PromiseCreate(world::new(
+            name,
+            &[(tags::TARGET, "ship"), (tags::DELAY, "1500")],
+            world.now,
+        )),
+        Command::TaskCreate {
+            new: world::new(name, &[(tags::TARGET, "poll://w")], Timestamp::NEVER),
+            hold: world::hold(2),
+        },
+        world::settle(name, Verdict::Rejected),
+        world::callback(other, name),
+        world::listener(name),
+        Command::Cancel { invocation: id.clone() },
+        Command::Kill { invocation: id.clone() },
+        Command::Signal {
+            invocation: id.clone(),
+            name: Text::from("go"),
+            payload: Value::default(),
+            key: Some(Text::from("k")),
+        },
+        Command::PromiseDue { id: id.clone() },
+    ];
+    let Some(task) = world.state.task(&id) else { return commands };
+    let version = task.version.0;
+    let live = || claim(name, version);
+    commands.extend([
+        Command::TaskHalt { id: id.clone() },
+        Command::TaskContinue { id: id.clone() },
+        Command::LeaseDue { id: id.clone() },
+        Command::RetryDue { id: id.clone() },
+        Command::HostRelease { id: id.clone(), node: NodeName::from("n"), below: 2 },
+        Command::Reconcile { id: id.clone() },
+        Command::OutboxDue { key: OutboxKey::Execute(id.clone()) },
+        Command::OutboxDue { key: OutboxKey::Unblock(id.clone(), Text::from("poll://me")) },
+        Command::OutboxDue { key: OutboxKey::CancelChildren(id.clone()) },
+        world::acquire(name, version, 1),
+        world::acquire(name, version.saturating_sub(1), 1),
+        world::suspend(live(), &[other]),
+        world::suspend(live(), &[&format!("{name}/s/{}", task.signals)]),
+        world::fulfill(live()),
+        world::fulfill(claim(name, version.saturating_sub(1))),
+        world::release(live(), ReleaseReason::Yield),
+        world::release(live(), world::failed()),
+        world::release(live(), trapped()),
+        world::release(live(), ReleaseReason::Halt { report: world::note("divergence") }),
+        Command::TaskHeartbeat {
+            holder: world::holder("n", 1),
+            items: vec![HeartbeatItem { claim: live(), progress: Some((version, None)) }],
+        },
+    ]);
+    commands.extend(fences(world, name, other, version));
+    commands
+}
+
+fn fences(world: &World, name: &str, other: &str, version: u64) -> Vec<Command> {
+    let id = PromiseId::from(name);
+    let child = format!("{name}/0");
+    let other_id = PromiseId::from(other);
+    let create = |hold| FenceAct::Create {
+        new: world::new(&child, &[(tags::TARGET, "ship")], Timestamp::NEVER),
+        hold,
+    };
+    let head = world.state.head(&id);
+    let next = match head.len {
+        0 => world::started(),
+        seq if head.open() > 0 => world::notified(seq, head.commands - 1),
+        seq if head.commands > 1 => world::finished(seq),
+        seq => world::asked(seq, head.commands),
+    };
+    let fence = |records, acts| world::fence(claim(name, version), records, acts);
+    vec![
+        fence(vec![next], vec![create(None)]),
+        fence(vec![world::started()], vec![create(Some(world::hold(5)))]),
+        fence(vec![world::asked(1, 3)], vec![]),
+        fence(vec![], vec![FenceAct::Cancel { id: PromiseId::from(child.as_str()) }]),
+        fence(
+            vec![],
+            vec![
+                FenceAct::RegisterCallback { awaited: other_id.clone() },
+                FenceAct::Settle {
+                    id: other_id,
+                    verdict: Verdict::Resolved,
+                    value: Value::default(),
+                },
+                FenceAct::Publish { topic: Text::from("t"), payload: Value::default() },
+            ],
+        ),
+    ]
+}
+
+fn trapped() -> ReleaseReason {
+    let trap = TrapKey { journal_len: 0, message: Text::from("unreachable") };
+    ReleaseReason::Failed {
+        retry_after: Some(Millis(5)),
+        error: world::note("trap"),
+        trap: Some(trap),
+    }
+}
+
+/// What was seen on the way: each command's name with the kind of its reply.
+type Seen = BTreeSet<(&'static str, String)>;
+
+fn take(world: &mut World, step: &Step, seen: &mut Seen) {
+    match step {
+        Step::Wait(length) => world.wait(*length),
+        Step::Command(command) => {
+            let kind = match &world.decide(command).reply {
+                Reply::Refused(refusal) => refusal.kind().to_owned(),
+                Reply::Suspended => "suspended".to_owned(),
+                Reply::Ready { .. } => "ready".to_owned(),
+                _ => "done".to_owned(),
+            };
+            seen.insert((command.name(), kind));
+        }
+    }
+}
+
+/// Tries every script of this length, meeting each state once.
+fn explore(start: World, ids: &[&str], length: u32) -> (usize, Seen) {
+    let (mut met, mut seen) = (HashSet::new(), Seen::new());
+    let mut frontier = vec![start];
+    for _ in 0..length {
+        let mut next = Vec::new();
+        for world in &frontier {
+            for step in alphabet(world, ids) {
+                let mut successor = world.clone();
+                take(&mut successor, &step, &mut seen);
+                let mut hasher = DefaultHasher::new();
+                postcard::to_allocvec(&successor.snapshot)
+                    .expect("a snapshot encodes")
+                    .hash(&mut hasher);
+                successor.now.hash(&mut hasher);
+                if met.insert(hasher.finish()) {
+                    next.push(successor);
+                }
+            }
+        }
+        frontier = next;
+    }
+    (met.len(), seen)
+}
+
+#[test]
+fn every_short_script_from_nothing_keeps_the_rules() {
+    let (states, seen) = explore(World::new(), &["a", "b"], 3);
+    assert!(states > 1_000, "{states} states were met");
+    assert!(seen.contains(&("task-fulfill", "done".to_owned())), "{seen:?}");
+}
+
+#[test]
+fn every_short_script_from_a_waiting_pair_keeps_the_rules() {
+    for rule in [VersionRule::EveryHandover, VersionRule::AcquireOnly] {
+        let mut start = World::new();
+        start.config = Config { version_rule: rule, ..limits() };
+        start.done(world::workflow("a"));
+        start.done(world::outside("b"));
+        let waiting = start.acquire("a", 1);
+        start.done(world::suspend(waiting, &["b"]));
+        start.acquire("b", 2);
+        let (states, seen) = explore(start, &["a", "b"], 3);
+        assert!(states > 1_000, "{states} states were met");
+        for wanted in
+            [("task-suspend", "ready"), ("task-suspend", "suspended"), ("task-release", "done")]
+        {
+            assert!(seen.contains(&(wanted.0, wanted.1.to_owned())), "{wanted:?} in {seen:?}");
+        }
+    }
+}
+
+#[test]
+fn every_short_script_around_a_parent_and_its_child_keeps_the_rules() {
+    let mut start = World::new();
+    start.done(world::workflow("a"));
+    let parent = start.acquire("a", 1);
+    let child = world::new("a/0", &[(tags::TARGET, "ship")], Timestamp::NEVER);
+    let create = FenceAct::Create { new: child, hold: Some(world::hold(7)) };
+    start.done(world::fence(parent, vec![world::started(), world::asked(1, 0)], vec![create]));
+    let (states, _) = explore(start, &["a", "a/0"], 3);
+    assert!(states > 1_000, "{states} states were met");
+}
+
+fn limits() -> Config {
+    Config {
+        lost_limit: 3,
+        attempt_limit: Some(4),
+        stall_limit: Some(Millis(40)),
+        on_exhausted: Exhausted::Reject,
+        ..Config::default()
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 96, max_shrink_iters: 2_000, ..ProptestConfig::default() })]
+
+    #[test]
+    fn long_random_scripts_keep_the_rules(
+        choices in proptest::collection::vec(any::<u32>(), 1..250),
+        rule in prop_oneof![Just(VersionRule::EveryHandover), Just(VersionRule::AcquireOnly)],
+        limited in any::<bool>(),
+    ) {
+        let mut world = World::new();
+        world.config = Config { version_rule: rule, ..if limited { limits() } else { Config::default() } };
+        let mut seen = Seen::new();
+        for choice in choices {
+            let mut steps = alphabet(&world, &["a", "b", "c", "a/0"]);
+            let step = steps.swap_remove(choice as usize % steps.len());
+            take(&mut world, &step, &mut seen);
+        }
+    }
+}
+
+/// A long walk that is always the same, to know that the scripts get everywhere.
+#[test]
+fn a_long_walk_meets_every_kind_of_answer() {
+    let mut seen = Seen::new();
+    let mut random = 1_u64;
+    for walk in 0..150 {
+        let mut world = World::new();
+        world.config = if walk % 2 == 0 { limits() } else { Config::default() };
+        for _ in 0..200 {
+            random = random
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            let mut steps = alphabet(&world, &["a", "b", "a/0"]);
+            let step = steps.swap_remove((random >> 33) as usize % steps.len());
+            take(&mut world, &step, &mut seen);
+        }
+    }
+    for wanted in [
+        ("promise-create", "unprocessable"),
+        ("register-callback", "unprocessable"),
+        ("task-create", "not-holder"),
+        ("task-create", "wrong-state"),
+        ("task-acquire", "stale-version"),
+        ("task-acquire", "wrong-state"),
+        ("task-acquire", "promise-settled"),
+        ("task-fence", "id-taken"),
+        ("task-fence", "journal-mismatch"),
+        ("task-fence", "done"),
+        ("task-suspend", "ready"),
+        ("task-suspend", "suspended"),
+        ("task-suspend", "unprocessable"),
+        ("task-fulfill", "done"),
+        ("task-fulfill", "stale-version"),
+        ("task-continue", "done"),
+        ("signal", "promise-settled"),
+        ("signal", "done"),
+        ("outbox-due", "done"),
+    ] {
+        assert!(
+            seen.contains(&(wanted.0, wanted.1.to_owned())),
+            "{wanted:?} was never met: {seen:?}"
+        );
+    }
+}

@@ -1,0 +1,133 @@
+//! A whole store as flat, ordered rows: what every store's dump is compared by, and what the invariants are checked
+//! over. Timers, which the tables fold into the rows they belong to, are shown as rows of their own.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+
+use crate::id::{Digest, NodeName, PromiseId};
+use crate::invocation::{JournalHead, Record};
+use crate::promise::{OutboxKey, OutboxRow, Promise, PromiseState, Task, TaskStatus};
+use crate::state::State;
+use crate::time::Timestamp;
+use crate::value::Text;
+
+/// The rows of a whole store.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Snapshot {
+    /// Promises.
+    pub promises: BTreeMap<PromiseId, Promise>,
+    /// Tasks.
+    pub tasks: BTreeMap<PromiseId, Task>,
+    /// Timers, by kind and promise: when they are due.
+    #[serde(with = "rows")]
+    pub timers: BTreeMap<(TimerKind, PromiseId), Timestamp>,
+    /// Callbacks by awaited and awaiter: whether they are consumed.
+    #[serde(with = "rows")]
+    pub callbacks: BTreeMap<(PromiseId, PromiseId), bool>,
+    /// Listeners by awaited and address.
+    pub listeners: BTreeSet<(PromiseId, Text)>,
+    /// Messages owed.
+    #[serde(with = "rows")]
+    pub outbox: BTreeMap<OutboxKey, OutboxRow>,
+    /// Journals.
+    pub journals: BTreeMap<PromiseId, Journal>,
+    /// Aliases.
+    pub aliases: BTreeMap<Text, Digest>,
+    /// Hosts and their incarnations.
+    pub hosts: BTreeMap<NodeName, u64>,
+    /// Keys of signals.
+    #[serde(with = "rows")]
+    pub signal_keys: BTreeMap<(PromiseId, Text), u32>,
+}
+
+/// What a timer is for. A task has one while it is pending (retry) or acquired (lease), a promise while it is pending.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum TimerKind {
+    /// The deadline of a promise.
+    Promise,
+    /// The next offer of a task.
+    Retry,
+    /// The end of a claim.
+    Lease,
+}
+
+/// A journal with its head, as far as the state holds its records.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Journal {
+    /// The stored end.
+    pub head: JournalHead,
+    /// The records.
+    pub records: Vec<Record>,
+}
+
+impl Snapshot {
+    /// The rows of a state that holds a whole store ([`State::whole`]).
+    pub fn of(state: &State) -> Self {
+        let promises: BTreeMap<_, _> =
+            state.promises().map(|p| (p.id().clone(), p.clone())).collect();
+        let tasks: BTreeMap<_, _> =
+            state.tasks().map(|task| (task.id.clone(), task.clone())).collect();
+        let mut timers = BTreeMap::new();
+        for (id, promise) in &promises {
+            if promise.state == PromiseState::Pending {
+                timers.insert((TimerKind::Promise, id.clone()), promise.birth.timeout_at);
+            }
+        }
+        for (id, task) in &tasks {
+            let kind = match task.status() {
+                TaskStatus::Pending => TimerKind::Retry,
+                TaskStatus::Acquired => TimerKind::Lease,
+                TaskStatus::Suspended | TaskStatus::Halted | TaskStatus::Fulfilled => continue,
+            };
+            timers.extend(task.due_at().map(|due_at| ((kind, id.clone()), due_at)));
+        }
+        let journal = |(id, head): (&PromiseId, &JournalHead)| {
+            (id.clone(), Journal { head: *head, records: state.tail(id).to_vec() })
+        };
+        Self {
+            promises,
+            tasks,
+            timers,
+            callbacks: state
+                .callbacks()
+                .map(|(on, by, consumed)| ((on.clone(), by.clone()), consumed))
+                .collect(),
+            listeners: state
+                .listeners()
+                .map(|(on, address)| (on.clone(), address.clone()))
+                .collect(),
+            outbox: state.outbox().map(|(key, row)| (key.clone(), row.clone())).collect(),
+            journals: state.heads().map(journal).collect(),
+            aliases: state.aliases().map(|(name, module)| (name.clone(), *module)).collect(),
+            hosts: state.hosts().map(|(node, incarnation)| (node.clone(), incarnation)).collect(),
+            signal_keys: state
+                .signal_keys()
+                .map(|(id, key, n)| ((id.clone(), key.clone()), n))
+                .collect(),
+        }
+    }
+}
+
+/// Serde for maps whose keys are not text: a list of pairs.
+mod rows {
+    use std::collections::BTreeMap;
+
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub(super) fn serialize<K: Serialize, V: Serialize, S: Serializer>(
+        map: &BTreeMap<K, V>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(map)
+    }
+
+    pub(super) fn deserialize<'de, K, V, D>(deserializer: D) -> Result<BTreeMap<K, V>, D::Error>
+    where
+        K: Deserialize<'de> + Ord,
+        V: Deserialize<'de>,
+        D: Deserializer<'de>,
+    {
+        Vec::<(K, V)>::deserialize(deserializer).map(|rows| rows.into_iter().collect())
+    }
+}

@@ -1,0 +1,188 @@
+use crate::command::{Command, FenceAct};
+use crate::id::{Claim, CommandIndex, PromiseId};
+use crate::invocation::{Record, RecordBody};
+use crate::promise::{CancelState, Message, OutboxKey, TaskStatus, Verdict};
+use crate::reply::{Acted, Refusal, Reply};
+use crate::tags;
+use crate::time::Timestamp;
+use crate::value::{Text, Value};
+use crate::world::{self, World};
+
+/// A world in which the workflow `w` is held.
+fn held() -> (World, Claim) {
+    let mut world = World::new();
+    world.done(world::workflow("w"));
+    let claim = world.acquire("w", 1);
+    (world, claim)
+}
+
+fn call(id: &str, target: &str) -> FenceAct {
+    FenceAct::Create {
+        new: world::new(id, &[(tags::TARGET, target)], Timestamp::NEVER),
+        hold: None,
+    }
+}
+
+fn outcomes(reply: Reply) -> Vec<Result<Acted, Refusal>> {
+    match reply {
+        Reply::Fenced { outcomes, .. } => {
+            outcomes.into_iter().map(|(_, outcome)| outcome).collect()
+        }
+        reply => panic!("{reply:?}"),
+    }
+}
+
+#[test]
+fn records_and_their_actions_are_stored_together_and_repeated_for_nothing() {
+    let (mut world, claim) = held();
+    let publish = FenceAct::Publish { topic: Text::from("t"), payload: Value::default() };
+    let batch = world::fence(
+        claim,
+        vec![world::started(), world::asked(1, 0)],
+        vec![call("w/0", "ship"), publish],
+    );
+    let first = world.done(batch.clone());
+    let event = OutboxKey::Event(PromiseId::from("w"), CommandIndex(1));
+    assert!(world.state.outbox_row(&event).is_some());
+    world.done(Command::OutboxAck { key: event.clone() });
+    let again = world.decide(&batch);
+    assert!(again.delta.is_empty(), "{:?}", again.delta);
+    let Reply::Fenced { head, .. } = &first else { panic!("{first:?}") };
+    assert_eq!((head.len, head.commands), (2, 1));
+    assert!(world.state.outbox_row(&event).is_none(), "a delivered event is not owed again");
+    let child = world.state.promise(&PromiseId::from("w/0")).expect("it was made");
+    let tag = |name: &str| child.birth.tags.get(name).map(String::as_str);
+    assert_eq!(
+        (tag(tags::PARENT), tag(tags::ORIGIN), tag(tags::BRANCH)),
+        (Some("w"), Some("w"), Some("w/0"))
+    );
+    assert_eq!(child.target(), Some("wasm:///ship"));
+    let task = world.state.task(&PromiseId::from("w/0")).expect("it has a target");
+    assert_eq!(task.module, Some(world::MODULE), "the caller's own module");
+}
+
+#[test]
+fn records_that_do_not_follow_are_refused_whole() {
+    let (mut world, claim) = held();
+    world.done(world::fence(claim.clone(), vec![world::started(), world::asked(1, 0)], Vec::new()));
+    let early = Record { at: Timestamp(1), ..world::asked(2, 1) };
+    let other = Record { body: RecordBody::Cancelled, ..world::asked(1, 0) };
+    for records in [
+        vec![world::asked(3, 1)],
+        vec![world::asked(2, 2)],
+        vec![world::started(), world::asked(1, 0), world::asked(2, 1)],
+        vec![other],
+        vec![early],
+        vec![world::notified(2, 1)],
+        vec![world::finished(2), world::asked(3, 1)],
+        vec![Record { seq: 2, ..world::started() }],
+    ] {
+        let refusal =
+            world.refused(world::fence(claim.clone(), records.clone(), vec![call("w/9", "ship")]));
+        assert_eq!(refusal.kind(), "journal-mismatch", "{records:?}");
+    }
+}
+
+#[test]
+fn an_actions_own_refusal_leaves_the_others_standing() {
+    let (mut world, claim) = held();
+    world.done(world::create("p", &[]));
+    let id = |name: &str| PromiseId::from(name);
+    let settle =
+        |name: &str, verdict| FenceAct::Settle { id: id(name), verdict, value: Value::default() };
+    let reply = world.done(world::fence(
+        claim,
+        Vec::new(),
+        vec![
+            call("w/0", "wasm://unknown/ship"),
+            settle("no", Verdict::Resolved),
+            settle("p", Verdict::TimedOut),
+            FenceAct::Cancel { id: id("p") },
+            settle("p", Verdict::Resolved),
+            FenceAct::RegisterCallback { awaited: id("no") },
+        ],
+    ));
+    let kinds: Vec<&str> = outcomes(reply)
+        .iter()
+        .map(|outcome| outcome.as_ref().map_or_else(Refusal::kind, |_| "done"))
+        .collect();
+    assert_eq!(
+        kinds,
+        ["unprocessable", "not-found", "bad-request", "unprocessable", "done", "not-found"]
+    );
+    assert_eq!(world.verdict("p"), Some(Verdict::Resolved));
+}
+
+#[test]
+fn an_id_under_its_own_that_somebody_else_made_refuses_the_batch() {
+    let (mut world, claim) = held();
+    world.done(world::create("w/0", &[]));
+    let batch = world::fence(claim.clone(), vec![world::started()], vec![call("w/0", "ship")]);
+    assert_eq!(world.refused(batch).kind(), "id-taken");
+    let itself = FenceAct::Cancel { id: PromiseId::from("w") };
+    assert_eq!(world.refused(world::fence(claim, Vec::new(), vec![itself])).kind(), "bad-request");
+}
+
+#[test]
+fn a_held_child_is_born_acquired() {
+    let (mut world, claim) = held();
+    let new = world::new("w/0", &[(tags::TARGET, "ship")], Timestamp::NEVER);
+    let create = FenceAct::Create { new, hold: Some(world::hold(9)) };
+    let reply =
+        world.done(world::fence(claim, vec![world::started(), world::asked(1, 0)], vec![create]));
+    let Ok(Acted::Promise { held: Some(version), changed: true, .. }) = &outcomes(reply)[0] else {
+        panic!("it should be held")
+    };
+    assert_eq!(version.0, 1);
+    world.done(world::fulfill(world::claim("w/0", 1)));
+}
+
+#[test]
+fn a_cancelled_record_says_that_the_guest_was_told() {
+    let (mut world, claim) = held();
+    world.done(world::fence(claim.clone(), vec![world::started()], Vec::new()));
+    world.done(Command::Cancel { invocation: claim.id.clone() });
+    let told = Record { body: RecordBody::Cancelled, ..world::asked(1, 0) };
+    world.done(world::fence(claim.clone(), vec![told], Vec::new()));
+    assert_eq!(world.state.task(&claim.id).map(|task| task.cancel), Some(CancelState::Delivered));
+}
+
+#[test]
+fn what_an_ended_invocation_left_pending_is_cancelled_in_pages() {
+    let (mut world, claim) = held();
+    let count = crate::footprint::CHILD_PAGE + 5;
+    let mut records = vec![world::started()];
+    records.extend((0..count).map(|index| world::asked(index + 1, index)));
+    let sleeps = (0..count).map(|index| {
+        let id = PromiseId::from("w").command(CommandIndex(index));
+        FenceAct::Create { new: world::new(id.as_str(), &[], Timestamp::NEVER), hold: None }
+    });
+    let sleeps = sleeps.collect();
+    world.done(world::fence(claim.clone(), records, sleeps));
+    world.done(world::fulfill(claim.clone()));
+    let key = OutboxKey::CancelChildren(claim.id.clone());
+    world.done(Command::OutboxDue { key: key.clone() });
+    let row = world.state.outbox_row(&key).expect("a second page is owed");
+    assert!(matches!(&row.message, Message::CancelChildren { after: Some(_) }));
+    world.done(Command::OutboxDue { key: key.clone() });
+    assert!(world.state.outbox_row(&key).is_none());
+    assert_eq!(world.state.children(&claim.id, None).count(), 0);
+    assert_eq!(world.verdict("w/0"), Some(Verdict::Canceled));
+    assert_eq!(world.refused(Command::OutboxAck { key }).kind(), "bad-request");
+}
+
+#[test]
+fn an_invocation_that_was_told_of_every_outcome_owes_no_look_for_children() {
+    let (mut world, claim) = held();
+    world.done(world::fence(
+        claim.clone(),
+        vec![world::started(), world::asked(1, 0)],
+        vec![call("w/0", "ship")],
+    ));
+    let child = world.acquire("w/0", 2);
+    world.done(world::fulfill(child));
+    world.done(world::fence(claim.clone(), vec![world::notified(2, 0)], Vec::new()));
+    world.done(world::fulfill(claim.clone()));
+    assert_eq!(world.status("w"), Some(TaskStatus::Fulfilled));
+    assert!(world.state.outbox_row(&OutboxKey::CancelChildren(claim.id)).is_none());
+}

@@ -1,0 +1,8 @@
+//! The rules one by one, a file a family: what is refused beside what is done. Each command also runs through every
+//! check of [`crate::world`].
+
+mod fence;
+mod own_initiative;
+mod promises;
+mod speed;
+mod tasks;

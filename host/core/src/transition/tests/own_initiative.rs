@@ -1,0 +1,146 @@
+use crate::command::Command;
+use crate::id::{NodeName, PromiseId};
+use crate::promise::{Delivery, HaltReason, OutboxKey, TaskState, TaskStatus, Verdict};
+use crate::reply::{Orphan, Reply};
+use crate::tags;
+use crate::value::Text;
+use crate::world::{self, World};
+
+fn delivery(reply: Reply) -> Option<Delivery> {
+    match reply {
+        Reply::Message(delivery) => delivery.map(|delivery| *delivery),
+        reply => panic!("{reply:?}"),
+    }
+}
+
+#[test]
+fn a_message_to_run_a_task_is_handed_over_once_and_its_retry_offers_again() {
+    let mut world = World::new();
+    let id = PromiseId::from("far");
+    let key = OutboxKey::Execute(id.clone());
+    world.done(world::outside("far"));
+    let handed = delivery(world.done(Command::OutboxDue { key: key.clone() }));
+    assert!(matches!(handed, Some(Delivery::Execute { .. })));
+    assert_eq!(delivery(world.done(Command::OutboxDue { key: key.clone() })), None);
+    world.done(Command::RetryDue { id: id.clone() });
+    assert!(world.state.outbox_row(&key).is_none(), "early firing is harmless");
+    world.wait(5_000);
+    world.done(Command::RetryDue { id });
+    assert!(world.state.outbox_row(&key).is_some());
+}
+
+#[test]
+fn a_listeners_message_is_handed_over_until_it_is_acknowledged() {
+    let mut world = World::new();
+    world.done(world::create("p", &[]));
+    world.done(world::listener("p"));
+    world.done(world::settle("p", Verdict::Resolved));
+    let key = OutboxKey::Unblock(PromiseId::from("p"), Text::from("poll://me"));
+    for attempt in 1..=3 {
+        let handed = delivery(world.done(Command::OutboxDue { key: key.clone() }));
+        let Some(Delivery::Unblock { promise, .. }) = handed else { panic!("attempt {attempt}") };
+        assert!(!promise.is_pending());
+        assert_eq!(
+            delivery(world.done(Command::OutboxDue { key: key.clone() })),
+            None,
+            "not before its back-off"
+        );
+        world.wait(60_000);
+    }
+    world.done(Command::OutboxAck { key: key.clone() });
+    assert_eq!(delivery(world.done(Command::OutboxDue { key })), None);
+}
+
+#[test]
+fn a_delayed_task_is_offered_when_its_time_comes() {
+    let mut world = World::new();
+    let id = PromiseId::from("later");
+    world.done(world::create(
+        "later",
+        &[(tags::TARGET, "wasm://shop/order"), (tags::DELAY, "3000")],
+    ));
+    let offered = |world: &World| match world.state.task(&id).expect("it was made").state {
+        TaskState::Pending { offered, .. } => offered,
+        _ => panic!("it should be pending"),
+    };
+    assert!(!offered(&world));
+    world.done(Command::RetryDue { id: id.clone() });
+    assert!(!offered(&world));
+    world.wait(2_000);
+    world.done(Command::RetryDue { id: id.clone() });
+    assert!(offered(&world));
+}
+
+#[test]
+fn a_host_that_starts_again_gets_its_own_leftovers_back() {
+    let mut world = World::new();
+    let node = NodeName::from("n");
+    assert_eq!(
+        world.done(Command::HostStart { node: node.clone() }),
+        Reply::Host { incarnation: 1, held: Vec::new() }
+    );
+    world.done(world::workflow("w"));
+    world.acquire("w", 1);
+    let held = vec![PromiseId::from("w")];
+    assert_eq!(
+        world.done(Command::HostStart { node: node.clone() }),
+        Reply::Host { incarnation: 2, held }
+    );
+    let release = |node: &str, below| Command::HostRelease {
+        id: PromiseId::from("w"),
+        node: NodeName::from(node),
+        below,
+    };
+    for harmless in [release("n", 1), release("other", 2)] {
+        world.done(harmless);
+        assert_eq!(world.status("w"), Some(TaskStatus::Acquired));
+    }
+    world.done(release("n", 2));
+    assert_eq!(world.status("w"), Some(TaskStatus::Pending));
+    world.done(release("n", 2));
+}
+
+#[test]
+fn damage_is_mended_where_it_follows_from_other_facts_and_stopped_where_not() {
+    let reconcile = |world: &mut World, id: &str| {
+        let command = Command::Reconcile { id: PromiseId::from(id) };
+        let decision = crate::transition(&world.state, &command, world.now, &world.config);
+        world.state.apply(&decision.delta);
+        match decision.reply {
+            Reply::Reconciled { orphans } => orphans,
+            reply => panic!("{reply:?}"),
+        }
+    };
+    let damaged = || {
+        let mut world = World::new();
+        world.done(world::create("p", &[]));
+        world.done(world::workflow("w"));
+        let held = world.acquire("w", 1);
+        world.done(world::suspend(held, &["p"]));
+        world
+    };
+    let (p, w) = (PromiseId::from("p"), PromiseId::from("w"));
+
+    let mut world = damaged();
+    assert_eq!(reconcile(&mut world, "w"), []);
+    world.state.remove_callback(&p, &w);
+    assert_eq!(reconcile(&mut world, "w"), [Orphan::SuspendedOnNothing]);
+    assert_eq!(world.status("w"), Some(TaskStatus::Pending));
+
+    let mut world = damaged();
+    let settled = world.state.promise(&p).expect("made").clone();
+    world.state.put_promise(settled.settled(settled.deadline_settlement()));
+    assert_eq!(reconcile(&mut world, "p"), [Orphan::ChainUnfinished]);
+    assert_eq!(world.status("w"), Some(TaskStatus::Pending));
+
+    let mut world = damaged();
+    world.state.put_callback(p, w.clone(), true);
+    assert_eq!(reconcile(&mut world, "w"), [Orphan::WokenButSuspended]);
+
+    let mut world = damaged();
+    let head = crate::invocation::JournalHead { len: 1, commands: 4, ..Default::default() };
+    world.state.put_head(w.clone(), head);
+    assert_eq!(reconcile(&mut world, "w"), [Orphan::JournalDamaged]);
+    let halted = TaskState::Halted { reason: HaltReason::Damaged };
+    assert_eq!(world.state.task(&w).map(|task| task.state.clone()), Some(halted));
+}
