@@ -21,7 +21,7 @@ Examples:
   segno call shop/order @order.json --id order-1001 --wait 30s
   segno call shop/order @order.json && echo shipped
 
-The exit code says how it ended: 0 resolved, 4 rejected, 5 cancelled, 6 timed out or still running after --wait.")]
+The exit code says how it ended: 0 resolved, 4 rejected, 5 cancelled, 6 timed out, halted, or still running after --wait.")]
 pub struct Call {
     #[command(flatten)]
     what: What,

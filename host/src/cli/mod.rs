@@ -45,7 +45,7 @@ Exit codes:
   3  not found
   4  the invocation failed
   5  the invocation was cancelled
-  6  the invocation timed out, or has not ended within --wait
+  6  the invocation timed out, is halted, or has not ended within --wait
   7  a replay diverged
   8  the host does not answer";
 

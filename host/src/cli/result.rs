@@ -14,8 +14,8 @@ use super::{
     time::{as_ms, now_ms, read_length},
 };
 
-/// One long poll.
-pub const POLL: Duration = Duration::from_secs(20);
+/// One long poll. An end is heard at once; a halt only between two polls.
+pub const POLL: Duration = Duration::from_secs(5);
 
 /// Print what an invocation ended with
 #[derive(Debug, Args)]
@@ -24,7 +24,7 @@ Examples:
   segno result order-1001
   segno result order-1001 --wait 5m | jq .receipt
 
-The exit code says how it ended: 0 resolved, 4 rejected, 5 cancelled, 6 timed out or still running.")]
+The exit code says how it ended: 0 resolved, 4 rejected, 5 cancelled, 6 timed out, halted, or still running.")]
 pub struct ResultOf {
     /// The invocation
     id: String,
@@ -50,7 +50,7 @@ impl ResultOf {
     }
 }
 
-/// The invocation when it has ended, or as it is after `limit`.
+/// The invocation when it has ended or was halted, or as it is after `limit`.
 pub async fn wait_for(
     client: &Client,
     id: &str,
@@ -63,7 +63,9 @@ pub async fn wait_for(
     loop {
         let left = u64::try_from(until.saturating_sub(now_ms())).unwrap_or(0);
         let invocation = client.wait(id, POLL.min(Duration::from_millis(left))).await?;
-        if invocation.state.is_settled() || now_ms() >= until {
+        // A halted invocation waits for a person: whoever waits for it should look.
+        let halted = invocation.state == InvocationState::Halted;
+        if invocation.state.is_settled() || halted || now_ms() >= until {
             return Ok(invocation);
         }
     }
