@@ -53,8 +53,10 @@ pub(super) async fn perform(
     };
     // Declared before the store, so dropped after it: whoever gets the permit finds the slot free.
     let _permit = wasm.engine.room(loaded.slots).await;
-    let budget = Budget::new(Arc::clone(&wasm.limits));
+    let budget = wasm.budget();
+    let fuel = budget.crossing_fuel();
     let mut store = Store::new(wasm.engine.wasmtime(), ActivityState { host, budget, wasi });
+    store.set_hostcall_fuel(fuel);
     store.limiter(|state| &mut state.budget);
     store.epoch_deadline_callback(|mut context| context.data_mut().budget.tick());
     store.set_epoch_deadline(1);

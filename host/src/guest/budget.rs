@@ -9,6 +9,8 @@ use super::{Limits, engine::TICK_MS, trap::Halt};
 /// The account of one instance. Refuses growth beyond the limits with -1, and counts the epochs of a call.
 pub(super) struct Budget {
     limits: Arc<Limits>,
+    /// Whether others get their turn at each epoch.
+    fair: bool,
     memory_bytes: usize,
     table_elements: usize,
     /// A growth that was refused, in bytes: it explains the abort that follows.
@@ -22,9 +24,10 @@ pub(super) struct Budget {
 }
 
 impl Budget {
-    pub(super) fn new(limits: Arc<Limits>) -> Self {
+    pub(super) fn new(limits: Arc<Limits>, fair: bool) -> Self {
         Self {
             limits,
+            fair,
             memory_bytes: 0,
             table_elements: 0,
             refused_bytes: None,
@@ -32,6 +35,12 @@ impl Budget {
             used: 0,
             waited: false,
         }
+    }
+
+    /// What the host may allocate for one call by the guest, in wasmtime's terms (roughly bytes): twice the limit, so that
+    /// a payload a little above it is still refused by name.
+    pub(super) fn crossing_fuel(&self) -> usize {
+        self.limits.output_bytes.saturating_mul(2).saturating_add(64 << 10)
     }
 
     /// The limits it is held against.
@@ -67,7 +76,7 @@ impl Budget {
         if self.used * TICK_MS / 10 > limit_ms {
             return Err(Halt::OutOfTime { limit_ms }.into());
         }
-        Ok(UpdateDeadline::Yield(1))
+        Ok(if self.fair { UpdateDeadline::Yield(1) } else { UpdateDeadline::Continue(1) })
     }
 }
 

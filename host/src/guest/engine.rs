@@ -170,9 +170,10 @@ fn pool(limits: &Limits, slots: u32) -> PoolingAllocationConfig {
     pool
 }
 
-/// `memory_bytes` in whole wasm pages.
+/// `memory_bytes` in whole wasm pages, as far as a 32-bit memory can reach.
 fn memory_slot_bytes(limits: &Limits) -> usize {
-    usize::try_from(limits.memory_bytes.next_multiple_of(64 << 10)).unwrap_or(usize::MAX)
+    let bytes = limits.memory_bytes.min(4 << 30).next_multiple_of(64 << 10);
+    usize::try_from(bytes).unwrap_or(usize::MAX)
 }
 
 /// Advances the epoch while guests run, and sleeps while none does.

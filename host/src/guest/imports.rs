@@ -63,9 +63,13 @@ const WASI: &[(&str, &[&str])] = &[
     ("wasi:http", &["outgoing-handler", "types"]),
 ];
 
-/// Functions of `wasi:filesystem` that say nothing about any file; start-up code of every language calls them.
+/// Functions of `wasi:filesystem` that are answered: there is one directory and it is empty. The runtimes of languages look
+/// for files that need not be there, at their start, for an import, to print a stack trace.
 const HARMLESS_FILES: &[&str] = &[
     "get-directories",
+    "[method]descriptor.stat-at",
+    "[method]descriptor.metadata-hash-at",
+    "[method]descriptor.readlink-at",
     "[method]descriptor.get-type",
     "[method]descriptor.get-flags",
     "filesystem-error-code",

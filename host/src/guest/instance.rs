@@ -7,7 +7,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use wasmtime::Store;
 
 use super::{
-    Context, Event, FunctionDescription, FunctionKind, GuestError, Limits, Payload, SharedJournal,
+    Context, Event, FunctionDescription, FunctionKind, GuestError, Payload, SharedJournal,
     Workflow, bindings::Module, budget::Budget, engine::GuestEngine, modules::LoadedModule,
     trap::explain, wasi::DeterministicWasi, workflow::WorkflowState,
 };
@@ -31,13 +31,15 @@ impl Instance {
     /// Waits for room, then instantiates `loaded` without I/O.
     pub(super) async fn new(
         engine: &Arc<GuestEngine>,
-        limits: &Arc<Limits>,
+        budget: Budget,
         loaded: Arc<LoadedModule>,
     ) -> Result<Self, GuestError> {
         let permit = engine.room(loaded.slots).await;
-        let wasi = loaded.wasi.then(|| Box::new(DeterministicWasi::new(limits)));
-        let state = WorkflowState { journal: None, budget: Budget::new(Arc::clone(limits)), wasi };
-        let mut store = Store::new(engine.wasmtime(), state);
+        let wasi = loaded.wasi.then(|| Box::new(DeterministicWasi::new(budget.limits())));
+        let fuel = budget.crossing_fuel();
+        let mut store =
+            Store::new(engine.wasmtime(), WorkflowState { journal: None, budget, wasi });
+        store.set_hostcall_fuel(fuel);
         store.limiter(|state| &mut state.budget);
         store.epoch_deadline_callback(|mut context| context.data_mut().budget.tick());
         store.set_epoch_deadline(1);

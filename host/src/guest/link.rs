@@ -8,7 +8,10 @@ use wasmtime_wasi::{
     WasiView,
     p2::bindings::{
         clocks::wall_clock::Datetime,
-        filesystem::types::{DescriptorFlags, DescriptorType, ErrorCode},
+        filesystem::types::{
+            DescriptorFlags, DescriptorStat, DescriptorType, ErrorCode, MetadataHashValue,
+            OpenFlags, PathFlags,
+        },
     },
 };
 
@@ -24,6 +27,9 @@ use super::{
 /// Stands for every handle that a refusing interface could give out.
 pub(super) enum Nothing {}
 
+const OPEN: &str = "[method]descriptor.open-at";
+/// What scripts are called in the languages whose interpreters become components.
+const SOURCES: &[&str] = &[".py", ".pyc", ".js", ".mjs"];
 const NO_SOCKETS: &str = "activities get no raw sockets: use `activity.http` or `wasi:http`, whose addresses the policy can allow (`http.allow`)";
 const NO_DIRECTORIES: &str =
     "no directory is allowed for this module: add one to its `dirs` in policy.toml";
@@ -122,6 +128,10 @@ fn refuse<T: 'static>(
     for function in &import.functions {
         if let Some(reason) = refusal(function) {
             let message = format!("{}: {reason}", import.name);
+            if function == OPEN {
+                open(instance, message)?;
+                continue;
+            }
             instance
                 .func_new(function, move |_, _, _, _| Err(Halt::Refused(message.clone()).into()))?;
         }
@@ -129,8 +139,22 @@ fn refuse<T: 'static>(
     Ok(())
 }
 
+/// Opening is refused, with two exceptions that are answered as what they are, not there: who opens a *directory* looks
+/// for something that need not exist, and a runtime opens its script's source to show a line of it in a stack trace.
+fn open<T: 'static>(instance: &mut LinkerInstance<'_, T>, refusal: String) -> wasmtime::Result<()> {
+    type Parameters = (Resource<Nothing>, PathFlags, String, OpenFlags, DescriptorFlags);
+    instance.func_wrap(OPEN, move |_, (_, _, path, open, how): Parameters| {
+        let reads_source = SOURCES.iter().any(|extension| path.ends_with(extension))
+            && !how.contains(DescriptorFlags::WRITE);
+        if open.contains(OpenFlags::DIRECTORY) || reads_source {
+            return Ok((no_entry::<Resource<Nothing>>(),));
+        }
+        Err(Halt::Refused(format!("{refusal} (it was to open `{path}`)")).into())
+    })
+}
+
 /// The types of an interface that hands out nothing, and of its functions those that are harmless: there is one
-/// directory, it is the root, and whatever is done with it refuses.
+/// directory, the root, and no file is in it.
 fn nothing<T: WasiView + 'static>(
     instance: &mut LinkerInstance<'_, T>,
     import: &Import,
@@ -153,6 +177,21 @@ fn nothing<T: WasiView + 'static>(
                     Ok((Ok::<_, ErrorCode>(DescriptorFlags::READ),))
                 })?;
             }
+            "[method]descriptor.stat-at" => {
+                type Parameters = (Resource<Nothing>, PathFlags, String);
+                instance
+                    .func_wrap(function, |_, _: Parameters| Ok((no_entry::<DescriptorStat>(),)))?;
+            }
+            "[method]descriptor.metadata-hash-at" => {
+                type Parameters = (Resource<Nothing>, PathFlags, String);
+                instance.func_wrap(function, |_, _: Parameters| {
+                    Ok((no_entry::<MetadataHashValue>(),))
+                })?;
+            }
+            "[method]descriptor.readlink-at" => {
+                type Parameters = (Resource<Nothing>, String);
+                instance.func_wrap(function, |_, _: Parameters| Ok((no_entry::<String>(),)))?;
+            }
             "filesystem-error-code" => {
                 type IoError = wasmtime_wasi::p2::bindings::io::error::Error;
                 instance.func_wrap(function, |_, (_error,): (Resource<IoError>,)| {
@@ -163,6 +202,10 @@ fn nothing<T: WasiView + 'static>(
         }
     }
     Ok(())
+}
+
+fn no_entry<T>() -> Result<T, ErrorCode> {
+    Err(ErrorCode::NoEntry)
 }
 
 /// Logical time, as the journal tells it.

@@ -4,6 +4,9 @@ use wasmtime::{Trap, WasmBacktrace};
 
 use super::{GuestError, Stop, budget::Budget};
 
+/// Part of wasmtime's message for a call by the guest that makes the host allocate too much; it has no type.
+const CROSSED_TOO_MUCH: &str = "fuel allocated for hostcalls has been exhausted";
+
 /// What a host function ends a call with.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Halt {
@@ -45,7 +48,13 @@ pub(super) fn explain(error: &wasmtime::Error, budget: &Budget) -> GuestError {
         format!("it called `exit` with status {}; a function ends by returning", exit.0)
     } else {
         // Without the backtrace, which wasmtime puts in front as the error's context.
-        error.root_cause().to_string()
+        match error.root_cause().to_string() {
+            cause if cause.contains(CROSSED_TOO_MUCH) => format!(
+                "it handed too much to the host in one call: the limit is {} bytes (`limits.output_bytes`)",
+                budget.limits().output_bytes
+            ),
+            cause => cause,
+        }
     };
     if let Some(bytes) = budget.refused_bytes() {
         let limit = budget.limits().memory_bytes;

@@ -13,7 +13,7 @@ use super::{
     FunctionDescription, GuestError,
     imports::{self, Interface},
     modules::LoadError,
-    report::{FunctionReport, ImportReport, ModuleReport},
+    report::{FunctionReport, How, ImportReport, ModuleReport},
     wasm::Wasm,
 };
 
@@ -181,9 +181,9 @@ fn imports_of(engine: &Engine, component: &Component) -> Vec<ImportReport> {
             }
         }
         if reports.len() == first {
-            // Types only.
-            let how = interface.in_workflow("");
-            reports.push(ImportReport { name: import.name, how, functions: Vec::new() });
+            // Types only: nothing to refuse.
+            let (name, how) = (import.name, How::Provided);
+            reports.push(ImportReport { name, how, functions: Vec::new() });
         }
     }
     reports

@@ -8,6 +8,7 @@ use segno_core::{id::Digest, invocation::EngineFacts};
 use super::{
     ActivityContext, ActivityHost, ComponentSource, FunctionDescription, GuestError, Guests,
     Limits, Outcome, Payload, Policy, Workflow, activity,
+    budget::Budget,
     engine::{GuestEngine, engine_facts},
     instance::Instance,
     modules::{LoadedModule, ModuleStore},
@@ -23,6 +24,9 @@ pub struct WasmConfig {
     pub policy: Policy,
     /// Where compiled code is kept; none: it is compiled again by every process.
     pub cache_dir: Option<PathBuf>,
+    /// Whether a busy guest lets others run at each epoch. Off for a run that must repeat itself exactly: an epoch
+    /// follows the machine's clock.
+    pub fair: bool,
     /// Where components come from.
     pub source: Arc<dyn ComponentSource>,
 }
@@ -33,6 +37,7 @@ pub struct Wasm {
     pub(super) modules: ModuleStore,
     pub(super) limits: Arc<Limits>,
     pub(super) policy: Arc<Policy>,
+    fair: bool,
 }
 
 impl Wasm {
@@ -49,6 +54,7 @@ impl Wasm {
             modules,
             limits: Arc::new(config.limits),
             policy: Arc::new(config.policy),
+            fair: config.fair,
         })
     }
 
@@ -81,6 +87,11 @@ impl Wasm {
         validate::inspect(self, component).await
     }
 
+    /// The account of a new instance.
+    pub(super) fn budget(&self) -> Budget {
+        Budget::new(Arc::clone(&self.limits), self.fair)
+    }
+
     /// What a loaded module says it offers; asked once.
     pub(super) async fn functions(
         &self,
@@ -90,7 +101,7 @@ impl Wasm {
             .functions
             .get_or_try_init(|| async {
                 let mut instance =
-                    Instance::new(&self.engine, &self.limits, Arc::clone(module)).await?;
+                    Instance::new(&self.engine, self.budget(), Arc::clone(module)).await?;
                 instance.describe().await.map(Arc::new)
             })
             .await
@@ -108,7 +119,7 @@ impl Guests for Wasm {
     async fn instantiate(&self, module: Digest) -> Result<Box<dyn Workflow>, GuestError> {
         let module = self.modules.get(module).await?;
         self.functions(&module).await?;
-        Ok(Box::new(Instance::new(&self.engine, &self.limits, module).await?))
+        Ok(Box::new(Instance::new(&self.engine, self.budget(), module).await?))
     }
 
     fn engine_facts(&self) -> EngineFacts {

@@ -216,3 +216,69 @@ async fn raw_sockets_are_refused_by_name() {
         "{message}"
     );
 }
+
+#[tokio::test]
+async fn requests_of_wasi_http_follow_the_policy() {
+    use std::{
+        io::{Read as _, Write as _},
+        net::TcpListener,
+    };
+
+    let listener = TcpListener::bind("127.0.0.1:0").expect("loopback can be bound");
+    let address = listener.local_addr().expect("it is bound").to_string();
+    std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().expect("a client comes");
+        let _ = stream.read(&mut [0; 4_096]);
+        let _ = stream.write_all(b"HTTP/1.1 204 No Content\r\n\r\n");
+    });
+    // Builds a request to the address, lets it go, waits, and returns the status, or 0 for an error.
+    let guest = Guest {
+        imports: r#"
+            (import "wasi:http/types@0.2.0" "[constructor]fields" (func $fields (result i32)))
+            (import "wasi:http/types@0.2.0" "[constructor]outgoing-request" (func $request (param i32) (result i32)))
+            (import "wasi:http/types@0.2.0" "[method]outgoing-request.set-scheme"
+              (func $scheme (param i32 i32 i32 i32 i32) (result i32)))
+            (import "wasi:http/types@0.2.0" "[method]outgoing-request.set-authority"
+              (func $authority (param i32 i32 i32 i32) (result i32)))
+            (import "wasi:http/types@0.2.0" "[method]outgoing-request.set-path-with-query"
+              (func $path (param i32 i32 i32 i32) (result i32)))
+            (import "wasi:http/outgoing-handler@0.2.0" "handle" (func $handle (param i32 i32 i32 i32)))
+            (import "wasi:http/types@0.2.0" "[method]future-incoming-response.subscribe"
+              (func $subscribe (param i32) (result i32)))
+            (import "wasi:io/poll@0.2.0" "[method]pollable.block" (func $block (param i32)))
+            (import "wasi:http/types@0.2.0" "[method]future-incoming-response.get" (func $get (param i32 i32)))
+            (import "wasi:http/types@0.2.0" "[method]incoming-response.status" (func $status (param i32) (result i32)))"#
+            .into(),
+        items: format!(r#"(data (i32.const 20000) "{address}") (global $held (mut i32) (i32.const 0))"#),
+        perform: format!(
+            "(global.set $held (call $request (call $fields)))
+             (drop (call $scheme (global.get $held) (i32.const 1) (i32.const 0) (i32.const 0) (i32.const 0)))
+             (drop (call $authority (global.get $held) (i32.const 1) (i32.const 20000) (i32.const {})))
+             (i32.store8 (i32.const 20100) (i32.const 47))
+             (drop (call $path (global.get $held) (i32.const 1) (i32.const 20100) (i32.const 1)))
+             (call $handle (global.get $held) (i32.const 0) (i32.const 0) (i32.const 30000))
+             (if (i32.load8_u (i32.const 30000)) (then (return (call $succeed (i32.const 20000) (i32.const 0)))))
+             (global.set $held (i32.load offset=8 (i32.const 30000)))
+             (call $block (call $subscribe (global.get $held)))
+             (call $get (global.get $held) (i32.const 30000))
+             (if (i32.load8_u offset=16 (i32.const 30000)) (then (return (call $succeed (i32.const 20000) (i32.const 0)))))
+             (i32.store8 (i32.const 20000) (i32.add (i32.const 48)
+               (i32.rem_u (call $status (i32.load offset=24 (i32.const 30000))) (i32.const 200))))
+             (call $succeed (i32.const 20000) (i32.const 1))",
+            address.len()
+        ),
+        wasi: true,
+        ..Guest::default()
+    };
+    let component = guest.component();
+    let spy = Arc::new(Spy::default());
+    let ended = perform(&host(&[&component]), &component, Arc::clone(&spy)).await;
+    assert_eq!(ended.expect("it runs"), Outcome::Success(json("")));
+    let said = spy.said.lock().expect("not poisoned").join("\n");
+    assert!(said.contains(&address) && said.contains("`http.allow` of `[orders]`"), "{said}");
+
+    let policy = toml::from_str("[orders]\nhttp.allow = [\"http://127.0.0.1:*\"]");
+    let wasm = host_with(&[&component], |config| config.policy = policy.expect("it is valid"));
+    let ended = perform(&wasm, &component, Arc::new(Spy::default())).await;
+    assert_eq!(ended.expect("it runs"), Outcome::Success(json("4")));
+}

@@ -74,6 +74,40 @@ async fn a_result_above_the_limit_is_refused_by_name() {
 }
 
 #[tokio::test]
+async fn what_crosses_at_once_is_bounded_before_the_host_copies_it() {
+    let guest = Guest::starting("(call $finish-text (i32.const 8192) (i32.const 250000))");
+    let grown =
+        Guest { start: format!("(drop (memory.grow (i32.const 4))) {}", guest.start), ..guest };
+    let (_, ended) = start(&grown, "main").await;
+    let message = ended.unwrap_err().to_string();
+    assert!(message.contains("too much") && message.contains("limits.output_bytes"), "{message}");
+}
+
+#[tokio::test]
+async fn an_unfair_host_interrupts_nobody_but_still_stops_the_endless() {
+    let endless = Guest::starting("(loop $again (br $again))").component();
+    let wasm = host_with(&[&endless], |config| config.fair = false);
+    let mut instance = instantiate(&wasm, &endless).await;
+    let mut call = instance.start(Script::default().shared(), "main", json("1"), context(1));
+    let std::task::Poll::Ready(ended) = futures::poll!(&mut call) else { panic!("it yielded") };
+    assert!(matches!(ended, Err(GuestError::OutOfTime { .. })), "{ended:?}");
+}
+
+#[tokio::test]
+async fn without_a_pool_instances_are_made_on_demand() {
+    let component =
+        Guest::starting("(call $finish-text (local.get $input) (local.get $length))").component();
+    let wasm = host_with(&[&component], |config| {
+        config.limits.memory_bytes = 4 << 30;
+        config.limits.instances = 1_000_000;
+    });
+    assert!(!wasm.pooled());
+    let mut instance = instantiate(&wasm, &component).await;
+    let ended = instance.start(Script::default().shared(), "main", json("1"), context(1)).await;
+    assert!(ended.is_ok(), "{ended:?}");
+}
+
+#[tokio::test]
 async fn a_long_log_line_is_cut() {
     let guest = Guest {
         imports: r#"(import "segno:workflow/journal@0.1.0" "log" (func $log (param i32 i32 i32)))"#.into(),

@@ -35,8 +35,13 @@ fn host_with(components: &[&Arc<[u8]>], change: impl FnOnce(&mut WasmConfig)) ->
         instances: 8,
         ..Limits::default()
     };
-    let mut config =
-        WasmConfig { limits, policy: Policy::default(), cache_dir: None, source: Arc::new(source) };
+    let mut config = WasmConfig {
+        limits,
+        policy: Policy::default(),
+        cache_dir: None,
+        fair: true,
+        source: Arc::new(source),
+    };
     change(&mut config);
     Wasm::new(config).expect("the engine can be set up")
 }

@@ -139,7 +139,33 @@ async fn opening_a_file_is_refused_by_name() {
         message.contains("wasi:filesystem/types@0.2.0: [method]descriptor.open-at"),
         "{message}"
     );
-    assert!(message.contains("activity"), "{message}");
+    assert!(message.contains("activity") && message.contains("`main`"), "{message}");
+}
+
+#[tokio::test]
+async fn what_a_runtime_looks_for_is_not_there() {
+    // A directory by any name, and its own source: both answer `no-entry` (20), as an empty directory does.
+    for (path, flags) in [("data", 2), ("app.py", 0)] {
+        let guest = Guest {
+            imports: r#"
+                (import "wasi:filesystem/preopens@0.2.0" "get-directories" (func $directories (param i32)))
+                (import "wasi:filesystem/types@0.2.0" "[method]descriptor.open-at"
+                  (func $open (param i32 i32 i32 i32 i32 i32 i32)))"#
+                .into(),
+            items: format!(r#"(data (i32.const 20000) "{path}")"#),
+            wasi: true,
+            ..Guest::starting(&format!(
+                "(call $directories (i32.const 30000))
+                 (call $open (i32.load (i32.load (i32.const 30000))) (i32.const 0) (i32.const 20000)
+                   (i32.const {}) (i32.const {flags}) (i32.const 1) (i32.const 30000))
+                 {}",
+                path.len(),
+                finish_bytes(5)
+            ))
+        };
+        let answer = finished(&guest, 1).await;
+        assert_eq!((answer[0], answer[4]), (1, 20), "{path}");
+    }
 }
 
 #[tokio::test]
