@@ -24,6 +24,9 @@ pub enum StoreError {
         #[source]
         source: sqlx::Error,
     },
+    /// A listing was asked for by something that cannot be.
+    #[error("{0}")]
+    Filter(String),
     /// The store has been closed. Nothing was written.
     #[error("the store is closed")]
     Closed,

@@ -4,7 +4,13 @@
 //! [`segno_core::transition::transition`], the same over memory and SQLite.
 
 mod error;
+mod listing;
+mod memory;
 mod query;
+pub mod sqlite;
+
+#[cfg(test)]
+mod tests;
 
 use std::sync::Arc;
 
@@ -15,10 +21,12 @@ use segno_core::{
     id::{Digest, PromiseId},
     invocation::Record,
     reply::Reply,
+    snapshot::Snapshot,
     time::Timestamp,
 };
 
 pub use error::StoreError;
+pub use memory::MemoryStore;
 pub use query::{
     Due, InvocationFilter, InvocationRow, LogRow, ModuleRow, Page, PromiseRow, Ready, Waits,
 };
@@ -93,6 +101,9 @@ pub trait Store: Send + Sync + 'static {
 
     /// Every module that is kept, with its aliases.
     async fn modules(&self) -> Result<Vec<ModuleRow>, StoreError>;
+
+    /// Everything, canonically: two stores that hold the same answer the same.
+    async fn dump(&self) -> Result<Snapshot, StoreError>;
 
     /// Writes what is still to be written and gives the data directory back.
     async fn close(&self);

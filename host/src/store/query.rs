@@ -3,6 +3,7 @@
 use segno_core::{
     command::Command,
     id::{Digest, PromiseId, Version},
+    invocation::{LogLevel, LogLine},
     promise::{Promise, Task},
     time::Timestamp,
 };
@@ -49,6 +50,26 @@ pub struct LogRow {
     pub level: u8,
     /// What.
     pub message: String,
+}
+
+impl LogRow {
+    pub(super) fn numbered(line: u32, logged: &LogLine) -> Self {
+        Self {
+            line,
+            at: logged.at,
+            level: logged.level.number() - LogLevel::Trace.number(),
+            message: logged.message.to_string(),
+        }
+    }
+}
+
+impl Due {
+    /// Both.
+    pub(super) fn and(mut self, other: Self) -> Self {
+        self.commands.extend(other.commands);
+        self.next = [self.next, other.next].into_iter().flatten().min();
+        self
+    }
 }
 
 /// A module that is kept.

@@ -1,0 +1,114 @@
+//! What the stores must agree on when they answer reads: the order of creation, and which invocations a filter takes.
+
+use segno_core::{
+    delta::Delta,
+    id::PromiseId,
+    promise::{OutboxKey, Promise, PromiseState, Task, TaskStatus, Verdict},
+    tags,
+};
+
+use super::{InvocationFilter, StoreError};
+
+/// How many lines a page has when the caller does not say.
+const DEFAULT_LIMIT: u32 = 100;
+
+/// A state by which invocations are listed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ListedState {
+    /// Its task stands so, and its promise is pending.
+    Open(TaskStatus),
+    /// Its promise has this outcome.
+    Settled(Verdict),
+}
+
+/// The promises a decision names that are not numbered yet, in the order in which they are numbered: owners come
+/// before what they make, and command 2 before command 10.
+pub(super) fn unnumbered(
+    delta: &Delta,
+    is_numbered: impl Fn(&PromiseId) -> bool,
+) -> Vec<PromiseId> {
+    let mut fresh: Vec<_> = delta.promises.keys().filter(|id| !is_numbered(id)).cloned().collect();
+    fresh.sort_by(|left, right| (left.as_str().len(), left).cmp(&(right.as_str().len(), right)));
+    fresh
+}
+
+impl ListedState {
+    /// The state with this name.
+    pub(super) fn named(name: &str) -> Result<Self, StoreError> {
+        Ok(match name {
+            "pending" => Self::Open(TaskStatus::Pending),
+            "acquired" => Self::Open(TaskStatus::Acquired),
+            "suspended" => Self::Open(TaskStatus::Suspended),
+            "halted" => Self::Open(TaskStatus::Halted),
+            "resolved" => Self::Settled(Verdict::Resolved),
+            "rejected" => Self::Settled(Verdict::Rejected),
+            "cancelled" => Self::Settled(Verdict::Canceled),
+            "timed-out" => Self::Settled(Verdict::TimedOut),
+            other => {
+                return Err(StoreError::Filter(format!(
+                    "`{other}` is no state; there are pending, acquired, suspended, halted, resolved, rejected, \
+                     cancelled and timed-out"
+                )));
+            }
+        })
+    }
+
+    fn takes(self, promise: &Promise, task: &Task) -> bool {
+        match (self, &promise.state) {
+            (Self::Open(status), PromiseState::Pending) => task.status() == status,
+            (Self::Settled(verdict), PromiseState::Settled(settled)) => settled.verdict == verdict,
+            (Self::Open(_), PromiseState::Settled(_))
+            | (Self::Settled(_), PromiseState::Pending) => false,
+        }
+    }
+}
+
+/// The order of messages about one promise.
+pub(super) fn outbox_order(key: &OutboxKey) -> (i64, String) {
+    match key {
+        OutboxKey::Execute(_) => (1, String::new()),
+        OutboxKey::Unblock(_, address) => (2, address.to_string()),
+        OutboxKey::Event(_, index) => (3, index.to_string()),
+        OutboxKey::CancelChildren(_) => (4, String::new()),
+    }
+}
+
+/// The limit of a page.
+pub(super) fn page_limit(filter: &InvocationFilter) -> u32 {
+    if filter.limit == 0 { DEFAULT_LIMIT } else { filter.limit }
+}
+
+/// The tag that carries a label.
+pub(super) fn label_tag(label: &str) -> String {
+    format!("{}{label}", tags::LABEL_PREFIX)
+}
+
+/// Whether `filter` takes this invocation; its cursor and limit are the caller's business.
+pub(super) fn takes(
+    filter: &InvocationFilter,
+    promise: &Promise,
+    task: &Task,
+) -> Result<bool, StoreError> {
+    let state = filter.state.as_deref().map(ListedState::named).transpose()?;
+    let birth = &promise.birth;
+    let target = promise.target().unwrap_or_default();
+    let in_module = |module: &String| {
+        target
+            .strip_prefix("wasm://")
+            .and_then(|rest| rest.split_once('/'))
+            .is_some_and(|(named, _)| named == module)
+    };
+    let of_function = |function: &String| {
+        target == function
+            || target.strip_suffix(function.as_str()).is_some_and(|rest| rest.ends_with('/'))
+    };
+    let labelled =
+        |(label, value): &(String, String)| birth.tags.get(&label_tag(label)) == Some(value);
+    Ok(state.is_none_or(|state| state.takes(promise, task))
+        && filter.module.as_ref().is_none_or(in_module)
+        && filter.function.as_ref().is_none_or(of_function)
+        && filter.prefix.as_ref().is_none_or(|prefix| birth.id.as_str().starts_with(prefix))
+        && filter.label.as_ref().is_none_or(labelled)
+        && filter.parent.as_ref().is_none_or(|parent| birth.made_by.as_ref() == Some(parent))
+        && !(filter.roots && birth.made_by.is_some()))
+}

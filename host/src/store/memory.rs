@@ -1,0 +1,293 @@
+//! The model: the core's state behind a mutex, whole journals included. Nothing survives the process.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use async_trait::async_trait;
+use segno_core::{
+    address,
+    command::Command,
+    config::Config,
+    id::{Digest, PromiseId},
+    invocation::{LogLine, Record},
+    promise::{Task, TaskState, TaskStatus},
+    reply::Reply,
+    snapshot::Snapshot,
+    state::State,
+    time::Timestamp,
+    transition::transition,
+};
+
+use super::{
+    Due, Hints, InvocationFilter, InvocationRow, LogRow, ModuleRow, Page, PromiseRow, Ready, Store,
+    StoreError, Waits, listing,
+};
+use crate::runtime::{Clock, Surroundings};
+
+/// A store that keeps everything in memory.
+pub struct MemoryStore {
+    clock: Arc<dyn Clock>,
+    config: Config,
+    hints: Arc<dyn Hints>,
+    kept: Mutex<Kept>,
+}
+
+struct Kept {
+    state: State,
+    /// Promises in the order of their creation.
+    numbers: BTreeMap<i64, PromiseId>,
+    by_id: BTreeMap<PromiseId, i64>,
+    logs: BTreeMap<PromiseId, Vec<LogLine>>,
+    modules: BTreeMap<Digest, Module>,
+}
+
+struct Module {
+    component: Arc<[u8]>,
+    description: String,
+    created_at: Timestamp,
+}
+
+impl MemoryStore {
+    /// An empty store.
+    pub fn new(config: Config, surroundings: Surroundings, hints: Arc<dyn Hints>) -> Arc<Self> {
+        let kept = Kept {
+            state: State::whole(),
+            numbers: BTreeMap::new(),
+            by_id: BTreeMap::new(),
+            logs: BTreeMap::new(),
+            modules: BTreeMap::new(),
+        };
+        Arc::new(Self { clock: surroundings.clock, config, hints, kept: Mutex::new(kept) })
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[async_trait]
+impl Store for MemoryStore {
+    async fn execute(&self, commands: Vec<Command>) -> Result<Vec<Reply>, StoreError> {
+        let mut effects = Vec::new();
+        let mut replies = Vec::with_capacity(commands.len());
+        {
+            let mut kept = self.kept();
+            let now = self.clock.now();
+            for command in &commands {
+                let decision = transition(&kept.state, command, now, &self.config);
+                for id in listing::unnumbered(&decision.delta, |id| kept.by_id.contains_key(id)) {
+                    let number = kept.next_number();
+                    kept.numbers.insert(number, id.clone());
+                    kept.by_id.insert(id, number);
+                }
+                for (invocation, line) in &decision.delta.logs {
+                    kept.logs.entry(invocation.clone()).or_default().push(line.clone());
+                }
+                kept.state.apply(&decision.delta);
+                effects.extend(decision.effects);
+                replies.push(decision.reply);
+            }
+            // While the state is locked, so that hints come in the order of the commits.
+            self.hints.committed(&effects);
+        }
+        Ok(replies)
+    }
+
+    async fn promise(&self, id: &PromiseId) -> Result<Option<PromiseRow>, StoreError> {
+        Ok(self.promises(std::slice::from_ref(id)).await?.pop().flatten())
+    }
+
+    async fn promises(&self, ids: &[PromiseId]) -> Result<Vec<Option<PromiseRow>>, StoreError> {
+        let kept = self.kept();
+        let row = |id: &PromiseId| {
+            let promise = kept.state.promise(id)?.clone();
+            Some(PromiseRow { promise, task: kept.state.task(id).cloned() })
+        };
+        Ok(ids.iter().map(row).collect())
+    }
+
+    async fn journal(
+        &self,
+        id: &PromiseId,
+        from: u32,
+        limit: u32,
+    ) -> Result<Vec<Record>, StoreError> {
+        let kept = self.kept();
+        let records = kept.state.tail(id).iter().skip(from as usize).take(limit as usize);
+        Ok(records.cloned().collect())
+    }
+
+    async fn logs(&self, id: &PromiseId, from: u32, limit: u32) -> Result<Vec<LogRow>, StoreError> {
+        let kept = self.kept();
+        let lines = kept.logs.get(id).map_or(&[][..], Vec::as_slice);
+        let page = (0..).zip(lines).skip(from as usize).take(limit as usize);
+        Ok(page.map(|(line, logged)| LogRow::numbered(line, logged)).collect())
+    }
+
+    async fn waits(&self, id: &PromiseId) -> Result<Waits, StoreError> {
+        let kept = self.kept();
+        let unconsumed = |awaited: &&PromiseId| kept.state.callback(awaited, id) == Some(false);
+        let awaiting = kept.state.callbacks_on(id).filter(|(_, consumed)| !consumed);
+        Ok(Waits {
+            awaits: kept.state.awaited_by(id).filter(unconsumed).cloned().collect(),
+            awaited_by: awaiting.map(|(awaiter, _)| awaiter.clone()).collect(),
+        })
+    }
+
+    async fn list(&self, filter: &InvocationFilter) -> Result<Page<InvocationRow>, StoreError> {
+        let kept = self.kept();
+        let limit = listing::page_limit(filter) as usize;
+        let mut items = Vec::new();
+        let mut last = None;
+        let mut more = false;
+        let older = ..filter.after.unwrap_or(i64::MAX);
+        for (number, id) in kept.numbers.range(older).rev() {
+            let Some((promise, task)) = kept.state.promise(id).zip(kept.state.task(id)) else {
+                continue;
+            };
+            if !listing::takes(filter, promise, task)? {
+                continue;
+            }
+            if items.len() == limit {
+                more = true;
+                break;
+            }
+            items.push(InvocationRow {
+                promise: promise.clone(),
+                task: task.clone(),
+                journal_len: kept.state.head(id).len,
+            });
+            last = Some(*number);
+        }
+        Ok(Page { items, next: last.filter(|_| more) })
+    }
+
+    async fn due(&self, now: Timestamp, limit: u32) -> Result<Due, StoreError> {
+        let kept = self.kept();
+        let deadlines =
+            kept.state.promises().filter(|promise| promise.is_pending()).map(|promise| {
+                let id = promise.id().clone();
+                (promise.birth.timeout_at, kept.number(&id), Command::PromiseDue { id })
+            });
+        let timers = kept
+            .state
+            .tasks()
+            .filter_map(|task| Some((task.due_at()?, kept.number(&task.id), timer_command(task)?)));
+        let deadlines = first_due(deadlines.collect(), now, limit);
+        let left = limit.saturating_sub(deadlines.commands.len() as u32);
+        Ok(deadlines.and(first_due(timers.collect(), now, left)))
+    }
+
+    async fn ready(
+        &self,
+        now: Timestamp,
+        after: Option<i64>,
+        limit: u32,
+    ) -> Result<Vec<Ready>, StoreError> {
+        let kept = self.kept();
+        let younger = after.map_or(i64::MIN, |after| after + 1)..;
+        let offered = kept.numbers.range(younger).filter_map(|(number, id)| {
+            let (promise, task) = (kept.state.promise(id)?, kept.state.task(id)?);
+            let TaskState::Pending { offered: true, .. } = task.state else { return None };
+            let target = promise.target().filter(|target| address::is_hosted(target))?;
+            if promise.birth.timeout_at <= now {
+                return None;
+            }
+            Some(Ready {
+                cursor: *number,
+                id: id.clone(),
+                version: task.version,
+                target: target.to_owned(),
+            })
+        });
+        Ok(offered.take(limit as usize).collect())
+    }
+
+    async fn outbox_due(&self, now: Timestamp, limit: u32) -> Result<Due, StoreError> {
+        let kept = self.kept();
+        let owed = kept.state.outbox().map(|(key, row)| {
+            let order = (kept.number(key.promise()), listing::outbox_order(key));
+            (row.next_at, order, Command::OutboxDue { key: key.clone() })
+        });
+        Ok(first_due(owed.collect(), now, limit))
+    }
+
+    async fn put_component(
+        &self,
+        digest: Digest,
+        component: Arc<[u8]>,
+        description: String,
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
+        let mut kept = self.kept();
+        kept.state.put_module(digest);
+        kept.modules.entry(digest).or_insert(Module { component, description, created_at: now });
+        Ok(())
+    }
+
+    async fn component(&self, digest: Digest) -> Result<Option<Arc<[u8]>>, StoreError> {
+        Ok(self.kept().modules.get(&digest).map(|module| module.component.clone()))
+    }
+
+    async fn modules(&self) -> Result<Vec<ModuleRow>, StoreError> {
+        let kept = self.kept();
+        let rows = kept.modules.iter().map(|(digest, module)| {
+            let aliases = kept.state.aliases().filter(|(_, named)| *named == digest);
+            let runs_it = |task: &&Task| {
+                task.module == Some(*digest) && task.status() != TaskStatus::Fulfilled
+            };
+            ModuleRow {
+                digest: *digest,
+                size: module.component.len() as u64,
+                created_at: module.created_at,
+                description: module.description.clone(),
+                aliases: aliases.map(|(alias, _)| alias.to_string()).collect(),
+                in_use: kept.state.tasks().filter(runs_it).count() as u64,
+            }
+        });
+        Ok(rows.collect())
+    }
+
+    async fn dump(&self) -> Result<Snapshot, StoreError> {
+        Ok(Snapshot::of(&self.kept().state))
+    }
+
+    async fn close(&self) {}
+}
+
+impl Kept {
+    fn next_number(&self) -> i64 {
+        self.numbers.last_key_value().map_or(1, |(number, _)| number + 1)
+    }
+
+    fn number(&self, id: &PromiseId) -> i64 {
+        self.by_id.get(id).copied().unwrap_or_default()
+    }
+}
+
+/// What a task's timer fires, if it has one.
+fn timer_command(task: &Task) -> Option<Command> {
+    let id = task.id.clone();
+    match task.state {
+        TaskState::Pending { .. } => Some(Command::RetryDue { id }),
+        TaskState::Acquired { .. } => Some(Command::LeaseDue { id }),
+        TaskState::Suspended | TaskState::Halted { .. } | TaskState::Fulfilled => None,
+    }
+}
+
+/// The first of these that are due, by instant and order.
+fn first_due<O: Ord>(mut timers: Vec<(Timestamp, O, Command)>, now: Timestamp, limit: u32) -> Due {
+    timers.retain(|(at, ..)| *at < Timestamp::NEVER);
+    timers.sort_by(|left, right| (left.0, &left.1).cmp(&(right.0, &right.1)));
+    let mut due = Due::default();
+    for (at, _, command) in timers {
+        if at > now || due.commands.len() == limit as usize {
+            due.next = Some(at);
+            break;
+        }
+        due.commands.push(command);
+    }
+    due
+}

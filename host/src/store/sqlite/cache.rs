@@ -1,0 +1,166 @@
+//! The part of the database that the writer holds in memory, and which rows that is.
+//!
+//! What is here equals what is committed, except while a batch is being decided. A batch that fails clears it.
+
+use std::collections::{BTreeSet, HashMap};
+
+use segno_core::{
+    delta::Delta,
+    footprint::Footprint,
+    id::{Digest, PromiseId},
+    promise::OutboxKey,
+    state::State,
+    value::Text,
+};
+
+use crate::store::listing;
+
+/// How many promises are held before the least used ones go.
+const LIMIT: usize = 100_000;
+
+/// Rows held for decisions.
+#[derive(Debug, Default)]
+pub(super) struct Cache {
+    /// The rows.
+    pub(super) state: State,
+    /// The numbers of modules. All modules, aliases and hosts are held, always.
+    pub(super) modules: HashMap<Digest, i64>,
+    /// The number of the next promise.
+    pub(super) next_number: i64,
+    known: HashMap<PromiseId, Known>,
+    tick: u64,
+    this_batch: ThisBatch,
+}
+
+/// How much of a promise is held.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Level {
+    /// Its number.
+    Number,
+    /// Its row and that of its task.
+    Rows,
+    /// Its composite.
+    Composite,
+}
+
+#[derive(Debug)]
+struct Known {
+    /// None: it is known that there is no such promise.
+    number: Option<i64>,
+    level: Level,
+    used: u64,
+}
+
+/// What was looked up for this batch alone.
+#[derive(Debug, Default)]
+struct ThisBatch {
+    tails: HashMap<PromiseId, u32>,
+    children: BTreeSet<PromiseId>,
+    outbox: BTreeSet<OutboxKey>,
+    held_by: BTreeSet<segno_core::id::NodeName>,
+    signal_keys: BTreeSet<(PromiseId, Text)>,
+}
+
+impl Cache {
+    /// The part of a footprint that is not held.
+    pub(super) fn missing(&mut self, mut wanted: Footprint) -> Footprint {
+        self.tick += 1;
+        wanted.composites.retain(|id| !self.holds(id, Level::Composite));
+        let composites = &wanted.composites;
+        let mut rows = std::mem::take(&mut wanted.rows);
+        rows.retain(|id| !composites.contains(id) && !self.holds(id, Level::Rows));
+        wanted.rows = rows;
+        let batch = &self.this_batch;
+        wanted.tails.retain(|id, from| batch.tails.get(id).is_none_or(|known| known > from));
+        wanted.children.retain(|id, _| !batch.children.contains(id));
+        wanted.outbox.retain(|key| !batch.outbox.contains(key));
+        wanted.held_by.retain(|node| !batch.held_by.contains(node));
+        wanted.signal_keys.retain(|key| !batch.signal_keys.contains(key));
+        // All of these are always held.
+        wanted.aliases.clear();
+        wanted.modules.clear();
+        wanted.hosts.clear();
+        wanted
+    }
+
+    /// Takes note that all of this was looked up.
+    pub(super) fn loaded(&mut self, wanted: Footprint) {
+        for id in wanted.composites {
+            self.know(&id, None, Level::Composite);
+        }
+        for id in wanted.rows {
+            self.know(&id, None, Level::Rows);
+        }
+        let batch = &mut self.this_batch;
+        batch.tails.extend(wanted.tails);
+        batch.children.extend(wanted.children.into_keys());
+        batch.outbox.extend(wanted.outbox);
+        batch.held_by.extend(wanted.held_by);
+        batch.signal_keys.extend(wanted.signal_keys);
+    }
+
+    /// Takes note of a promise: its number, if it has one, and how much of it is held now.
+    pub(super) fn know(&mut self, id: &PromiseId, number: Option<i64>, level: Level) {
+        let used = self.tick;
+        let known = self.known.entry(id.clone()).or_insert(Known { number, level, used });
+        known.number = known.number.or(number);
+        known.level = known.level.max(level);
+        known.used = used;
+    }
+
+    /// The number of a promise that exists and was looked up.
+    pub(super) fn number(&self, id: &PromiseId) -> Option<i64> {
+        self.known.get(id)?.number
+    }
+
+    /// Applies a decision. Answers the promises that are new.
+    pub(super) fn apply(&mut self, delta: &Delta) -> Vec<PromiseId> {
+        let fresh = listing::unnumbered(delta, |id| self.number(id).is_some());
+        for id in &fresh {
+            let number = self.next_number;
+            self.next_number += 1;
+            self.know(id, Some(number), Level::Composite);
+        }
+        self.state.apply(delta);
+        fresh
+    }
+
+    /// Ends a batch that is committed: what was looked up for it alone is forgotten, and what was not used for long.
+    pub(super) fn end_batch(&mut self) {
+        let batch = std::mem::take(&mut self.this_batch);
+        for id in batch.tails.into_keys() {
+            self.evict(id);
+        }
+        if self.known.len() <= LIMIT {
+            return;
+        }
+        let mut ages: Vec<u64> = self.known.values().map(|known| known.used).collect();
+        let (_, &mut oldest_quarter, _) = ages.select_nth_unstable(self.known.len() / 4);
+        let old: Vec<_> = self
+            .known
+            .iter()
+            .filter(|(_, known)| known.used <= oldest_quarter)
+            .map(|(id, _)| id.clone())
+            .collect();
+        old.into_iter().for_each(|id| self.evict(id));
+    }
+
+    /// Forgets a promise, and every one that shares a callback with it: theirs would not be whole any more.
+    fn evict(&mut self, id: PromiseId) {
+        let mut left = vec![id];
+        while let Some(id) = left.pop() {
+            if self.known.remove(&id).is_none() {
+                continue;
+            }
+            left.extend(self.state.callbacks_on(&id).map(|(awaiter, _)| awaiter.clone()));
+            left.extend(self.state.awaited_by(&id).cloned());
+            self.state.evict(&id);
+        }
+    }
+
+    fn holds(&mut self, id: &PromiseId, level: Level) -> bool {
+        let Some(known) = self.known.get_mut(id) else { return false };
+        known.used = self.tick;
+        known.level >= level
+    }
+}

@@ -1,0 +1,92 @@
+//! The list of invocations, newest first.
+
+use sqlx::{Executor as _, QueryBuilder, Row as _, Sqlite};
+
+use super::{
+    reader::{Reader, failed, promise_row},
+    rows::{AFTER_PROMISE, promise_columns, promise_tables},
+};
+use crate::store::{
+    InvocationFilter, InvocationRow, Page, StoreError,
+    listing::{self, ListedState},
+};
+
+/// Only promises with a task are invocations, so the join on tasks is no outer one here.
+const INVOCATIONS: &str = concat!(
+    "SELECT ",
+    promise_columns!(),
+    ", (SELECT end_seq FROM journal WHERE inv = p.n ORDER BY first_seq DESC LIMIT 1)
+       FROM promises p ",
+    promise_tables!(),
+    "WHERE t.n IS NOT NULL",
+);
+
+impl Reader {
+    pub(super) async fn list(
+        &self,
+        filter: &InvocationFilter,
+    ) -> Result<Page<InvocationRow>, StoreError> {
+        let name = "list invocations";
+        let limit = listing::page_limit(filter);
+        let mut query = statement(filter)?;
+        query.push(" ORDER BY p.n DESC LIMIT ").push_bind(i64::from(limit) + 1);
+        let found = self.pool.fetch_all(query.build()).await.map_err(failed(name))?;
+        let mut items = Vec::with_capacity(found.len());
+        let mut last = None;
+        for row in found.iter().take(limit as usize) {
+            let listed = promise_row(row).map_err(failed(name))?;
+            let journal_len = row.try_get::<Option<u32>, _>(AFTER_PROMISE).map_err(failed(name))?;
+            last = Some(row.try_get(0).map_err(failed(name))?);
+            let Some(task) = listed.task else { continue };
+            let journal_len = journal_len.unwrap_or_default();
+            items.push(InvocationRow { promise: listed.promise, task, journal_len });
+        }
+        Ok(Page { items, next: last.filter(|_| found.len() > limit as usize) })
+    }
+}
+
+fn statement(filter: &InvocationFilter) -> Result<QueryBuilder<Sqlite>, StoreError> {
+    let mut query = QueryBuilder::new(INVOCATIONS);
+    if let Some(after) = filter.after {
+        query.push(" AND p.n < ").push_bind(after);
+    }
+    if let Some(module) = &filter.module {
+        prefixed(&mut query, "p.target", &format!("wasm://{module}/"));
+    }
+    if let Some(function) = &filter.function {
+        let ending = format!("/{function}");
+        query.push(" AND (p.target = ").push_bind(function.clone());
+        query.push(" OR substr(p.target, -").push(ending.chars().count());
+        query.push(") = ").push_bind(ending).push(")");
+    }
+    match filter.state.as_deref().map(ListedState::named).transpose()? {
+        None => {}
+        Some(ListedState::Open(status)) => {
+            query.push(" AND p.state = 0 AND t.state = ").push_bind(i64::from(status.number()));
+        }
+        Some(ListedState::Settled(verdict)) => {
+            query.push(" AND p.state = ").push_bind(i64::from(verdict.number()));
+        }
+    }
+    if let Some(prefix) = &filter.prefix {
+        prefixed(&mut query, "p.id", prefix);
+    }
+    if let Some((label, value)) = &filter.label {
+        query.push(" AND EXISTS (SELECT 1 FROM json_each(p.tags) WHERE key = ");
+        query.push_bind(listing::label_tag(label)).push(" AND value = ").push_bind(value.clone());
+        query.push(")");
+    }
+    if let Some(parent) = &filter.parent {
+        query.push(" AND p.made_by = (SELECT n FROM promises WHERE id = ");
+        query.push_bind(parent.as_str().to_owned()).push(")");
+    }
+    if filter.roots {
+        query.push(" AND p.made_by IS NULL");
+    }
+    Ok(query)
+}
+
+fn prefixed(query: &mut QueryBuilder<Sqlite>, column: &str, prefix: &str) {
+    query.push(format!(" AND substr({column}, 1, {}) = ", prefix.chars().count()));
+    query.push_bind(prefix.to_owned());
+}

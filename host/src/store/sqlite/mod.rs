@@ -1,0 +1,204 @@
+//! The embedded store: one SQLite database in a data directory that one process owns.
+//!
+//! One writer ([`writer`]) holds the hot part of the state in memory and commits groups; readers have connections of
+//! their own and see what was committed. What the tables hold is in `host/migrations/sqlite`.
+
+mod failure;
+mod open;
+
+mod rows;
+mod statement;
+
+mod batch;
+mod cache;
+mod checkpoint;
+mod load;
+mod write;
+mod writer;
+
+mod dump;
+mod list;
+mod reader;
+
+use std::{path::PathBuf, sync::Arc};
+
+use async_trait::async_trait;
+use segno_core::{
+    command::Command,
+    config::Config,
+    id::{Digest, PromiseId},
+    invocation::Record,
+    reply::Reply,
+    snapshot::Snapshot,
+    time::Timestamp,
+};
+use tokio::sync::{mpsc, oneshot, watch};
+
+pub use open::OpenError;
+pub use writer::Written;
+
+use self::{
+    open::DataDirectory,
+    reader::Reader,
+    writer::{NewComponent, QUEUE, Request, Writer},
+};
+use super::{
+    Due, Hints, InvocationFilter, InvocationRow, LogRow, ModuleRow, Page, PromiseRow, Ready, Store,
+    StoreError, Waits,
+};
+use crate::runtime::Surroundings;
+
+/// Where the database lies and how safely it commits.
+#[derive(Debug, Clone)]
+pub struct SqliteConfig {
+    /// The data directory; made if it is missing.
+    pub dir: PathBuf,
+    /// Whether a power loss may take the last commits with it (`synchronous = NORMAL`). A crash of the process never
+    /// does. Commits are about ten times cheaper.
+    pub relaxed: bool,
+}
+
+/// A store in a data directory.
+pub struct SqliteStore {
+    reader: Reader,
+    queue: mpsc::Sender<Request>,
+    written: watch::Receiver<Written>,
+}
+
+impl SqliteConfig {
+    /// A directory, with commits that survive a power loss.
+    pub fn new(dir: impl Into<PathBuf>) -> Self {
+        Self { dir: dir.into(), relaxed: false }
+    }
+}
+
+impl SqliteStore {
+    /// Opens a data directory, which is this process's alone until the store is closed.
+    ///
+    /// # Errors
+    /// [`OpenError`] says why the directory cannot be used; nothing was changed then.
+    pub async fn open(
+        config: SqliteConfig,
+        engine: Config,
+        surroundings: Surroundings,
+        hints: Arc<dyn Hints>,
+    ) -> Result<Arc<Self>, OpenError> {
+        let directory = Arc::new(DataDirectory::open(&config).await?);
+        let reader = Reader::of(&directory);
+        let (queue, requests) = mpsc::channel(QUEUE);
+        let (counted, written) = watch::channel(Written::default());
+        let checkpoint =
+            checkpoint::run(Arc::downgrade(&directory), surroundings.clone(), written.clone());
+        let writer = Writer {
+            directory,
+            clock: surroundings.clock.clone(),
+            config: engine,
+            hints,
+            queue: requests,
+            written: counted,
+            connection: None,
+            cache: None,
+            stopped: false,
+        };
+        surroundings.runtime.spawn("store writer", Box::pin(writer.run()));
+        surroundings.runtime.spawn("store checkpoint", Box::pin(checkpoint));
+        Ok(Arc::new(Self { reader, queue, written }))
+    }
+
+    /// What was written since the store was opened.
+    pub fn written(&self) -> Written {
+        *self.written.borrow()
+    }
+
+    async fn ask<T>(
+        &self,
+        request: impl FnOnce(oneshot::Sender<T>) -> Request,
+    ) -> Result<T, StoreError> {
+        let (answer, answered) = oneshot::channel();
+        self.queue.send(request(answer)).await.map_err(|_| StoreError::Closed)?;
+        // The writer was stopped with the runtime, before or after it committed.
+        answered.await.map_err(|_| StoreError::UnknownOutcome(anyhow::anyhow!("the writer ended")))
+    }
+}
+
+#[async_trait]
+impl Store for SqliteStore {
+    async fn execute(&self, commands: Vec<Command>) -> Result<Vec<Reply>, StoreError> {
+        self.ask(|answer| Request::Execute { commands, answer }).await?
+    }
+
+    async fn promise(&self, id: &PromiseId) -> Result<Option<PromiseRow>, StoreError> {
+        Ok(self.reader.promises(std::slice::from_ref(id)).await?.pop().flatten())
+    }
+
+    async fn promises(&self, ids: &[PromiseId]) -> Result<Vec<Option<PromiseRow>>, StoreError> {
+        self.reader.promises(ids).await
+    }
+
+    async fn journal(
+        &self,
+        id: &PromiseId,
+        from: u32,
+        limit: u32,
+    ) -> Result<Vec<Record>, StoreError> {
+        self.reader.journal(id, from, limit).await
+    }
+
+    async fn logs(&self, id: &PromiseId, from: u32, limit: u32) -> Result<Vec<LogRow>, StoreError> {
+        self.reader.logs(id, from, limit).await
+    }
+
+    async fn waits(&self, id: &PromiseId) -> Result<Waits, StoreError> {
+        self.reader.waits(id).await
+    }
+
+    async fn list(&self, filter: &InvocationFilter) -> Result<Page<InvocationRow>, StoreError> {
+        self.reader.list(filter).await
+    }
+
+    async fn due(&self, now: Timestamp, limit: u32) -> Result<Due, StoreError> {
+        self.reader.due(now, limit).await
+    }
+
+    async fn ready(
+        &self,
+        now: Timestamp,
+        after: Option<i64>,
+        limit: u32,
+    ) -> Result<Vec<Ready>, StoreError> {
+        self.reader.ready(now, after, limit).await
+    }
+
+    async fn outbox_due(&self, now: Timestamp, limit: u32) -> Result<Due, StoreError> {
+        self.reader.outbox_due(now, limit).await
+    }
+
+    async fn put_component(
+        &self,
+        digest: Digest,
+        component: Arc<[u8]>,
+        description: String,
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
+        let component = NewComponent { digest, bytes: component, description, now };
+        self.ask(|answer| Request::PutComponent { component, answer }).await?
+    }
+
+    async fn component(&self, digest: Digest) -> Result<Option<Arc<[u8]>>, StoreError> {
+        self.reader.component(digest).await
+    }
+
+    async fn modules(&self) -> Result<Vec<ModuleRow>, StoreError> {
+        self.reader.modules().await
+    }
+
+    async fn dump(&self) -> Result<Snapshot, StoreError> {
+        Ok(Snapshot::of(&self.reader.whole().await?))
+    }
+
+    async fn close(&self) {
+        self.reader.pool.close().await;
+        // If the writer ended already, there is nothing left to close.
+        let _ = self.ask(|answer| Request::Close { answer }).await;
+    }
+}

@@ -1,0 +1,300 @@
+//! Reads, on connections of their own: each statement sees everything that was committed when it began.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use segno_core::{
+    command::Command,
+    id::{Digest, PromiseId, Version},
+    invocation::{LogLine, Record},
+    promise::TaskStatus,
+    time::Timestamp,
+};
+use sqlx::{
+    Executor as _, Row as _, SqlitePool,
+    sqlite::{SqlitePoolOptions, SqliteRow},
+};
+
+use super::{
+    load,
+    open::DataDirectory,
+    rows::{self, promise_columns, promise_tables},
+    write::LOG_FORMAT,
+};
+use crate::store::{Due, LogRow, ModuleRow, PromiseRow, Ready, StoreError, Waits};
+
+/// Connections that read at a time.
+const READERS: u32 = 4;
+
+const PROMISES: &str = concat!(
+    "SELECT ",
+    promise_columns!(),
+    "FROM json_each(?1) wanted JOIN promises p ON p.id = wanted.value ",
+    promise_tables!(),
+);
+
+const JOURNAL: &str = "
+    WITH journal_of(n) AS (SELECT n FROM promises WHERE id = ?1)
+    SELECT records FROM journal, journal_of
+     WHERE inv = journal_of.n AND first_seq < ?2 + ?3 AND end_seq > ?2
+       AND first_seq >= (SELECT max(first_seq) FROM journal WHERE inv = journal_of.n AND first_seq <= ?2)
+     ORDER BY first_seq";
+
+/// The second column numbers the last line of a row, from 1.
+const LOGS: &str = "
+    SELECT lines, count, last FROM
+           (SELECT n, count, sum(count) OVER (ORDER BY n) AS last FROM logs
+             WHERE inv = (SELECT n FROM promises WHERE id = ?1)) AS numbered
+      JOIN logs AS found USING (n, count)
+     WHERE last > ?2 AND last - count < ?2 + ?3
+     ORDER BY n";
+
+const WAITS: &str = "
+    SELECT 1, other.id FROM promises p JOIN callbacks ON awaiter = p.n AND consumed = 0
+      JOIN promises other ON other.n = awaited WHERE p.id = ?1
+     UNION ALL
+    SELECT 2, other.id FROM promises p JOIN callbacks ON awaited = p.n AND consumed = 0
+      JOIN promises other ON other.n = awaiter WHERE p.id = ?1
+     ORDER BY 1, 2";
+
+/// Deadlines, the earliest first. The number is [`Timestamp::NEVER`], as the index has it.
+const DEADLINES: &str = "
+    SELECT id, timeout_at FROM promises
+     WHERE state = 0 AND timeout_at < 253402300799999
+     ORDER BY timeout_at, n LIMIT ?1";
+
+/// Leases and retries, the earliest first.
+const TIMERS: &str = "
+    SELECT promises.id, wake_at, tasks.state FROM tasks JOIN promises USING (n)
+     WHERE wake_at < 253402300799999
+     ORDER BY wake_at, tasks.n LIMIT ?1";
+
+const READY: &str = "
+    SELECT promises.n, promises.id, tasks.version, promises.target
+      FROM tasks JOIN promises USING (n)
+     WHERE tasks.state = 1 AND hosted = 1 AND offered = 1 AND tasks.n > ?1 AND timeout_at > ?2
+     ORDER BY tasks.n LIMIT ?3";
+
+const OUTBOX: &str = "
+    SELECT promises.id, next_at, kind, part FROM outbox JOIN promises ON promises.n = source
+     WHERE next_at < 253402300799999
+     ORDER BY next_at, source, kind, part LIMIT ?1";
+
+const COMPONENT: &str = "SELECT component FROM modules WHERE digest = ?1";
+
+const MODULES: &str = "
+    SELECT digest, length(component), created_at, description,
+           (SELECT count(*) FROM tasks WHERE tasks.module = modules.n AND tasks.state <> 5),
+           (SELECT json_group_array(name) FROM (SELECT name FROM aliases WHERE module = modules.n ORDER BY name))
+      FROM modules ORDER BY digest";
+
+/// The connections that read.
+#[derive(Debug)]
+pub(super) struct Reader {
+    pub(super) pool: SqlitePool,
+}
+
+impl Reader {
+    /// Connections are opened when they are first needed.
+    pub(super) fn of(directory: &DataDirectory) -> Self {
+        let pool = SqlitePoolOptions::new()
+            .max_connections(READERS)
+            .test_before_acquire(false)
+            .idle_timeout(None)
+            .max_lifetime(None)
+            .connect_lazy_with(directory.reader_options());
+        Self { pool }
+    }
+
+    pub(super) async fn promises(
+        &self,
+        ids: &[PromiseId],
+    ) -> Result<Vec<Option<PromiseRow>>, StoreError> {
+        let name = "read promises";
+        let wanted = serde_json::to_string(ids).expect("texts are JSON");
+        let found = self.pool.fetch_all(sqlx::query(PROMISES).bind(wanted)).await;
+        let mut by_id = BTreeMap::new();
+        for row in &found.map_err(failed(name))? {
+            let row = promise_row(row).map_err(failed(name))?;
+            by_id.insert(row.promise.id().clone(), row);
+        }
+        Ok(ids.iter().map(|id| by_id.get(id).cloned()).collect())
+    }
+
+    pub(super) async fn journal(
+        &self,
+        id: &PromiseId,
+        from: u32,
+        limit: u32,
+    ) -> Result<Vec<Record>, StoreError> {
+        let name = "read a journal";
+        let query = sqlx::query(JOURNAL).bind(id.as_str()).bind(from).bind(limit);
+        let found = self.pool.fetch_all(query).await.map_err(failed(name))?;
+        let mut records = Vec::new();
+        for row in &found {
+            records.extend(load::records(row, 0, id).map_err(failed(name))?);
+        }
+        let end = from.saturating_add(limit);
+        records.retain(|record| (from..end).contains(&record.seq));
+        Ok(records)
+    }
+
+    pub(super) async fn logs(
+        &self,
+        id: &PromiseId,
+        from: u32,
+        limit: u32,
+    ) -> Result<Vec<LogRow>, StoreError> {
+        let name = "read logs";
+        let query = sqlx::query(LOGS).bind(id.as_str()).bind(from).bind(limit);
+        let found = self.pool.fetch_all(query).await.map_err(failed(name))?;
+        let mut lines = Vec::new();
+        for row in &found {
+            lines.extend(log_rows(row, id).map_err(failed(name))?);
+        }
+        let end = from.saturating_add(limit);
+        lines.retain(|line| (from..end).contains(&line.line));
+        Ok(lines)
+    }
+
+    pub(super) async fn waits(&self, id: &PromiseId) -> Result<Waits, StoreError> {
+        let name = "read who waits";
+        let found = self.pool.fetch_all(sqlx::query(WAITS).bind(id.as_str())).await;
+        let mut waits = Waits::default();
+        for row in &found.map_err(failed(name))? {
+            let other = PromiseId::new(row.try_get::<&str, _>(1).map_err(failed(name))?);
+            match row.try_get::<i64, _>(0).map_err(failed(name))? {
+                1 => waits.awaits.push(other),
+                _ => waits.awaited_by.push(other),
+            }
+        }
+        Ok(waits)
+    }
+
+    pub(super) async fn due(&self, now: Timestamp, limit: u32) -> Result<Due, StoreError> {
+        let deadlines = self.first_due("read deadlines", DEADLINES, now, limit, |_, id| {
+            Ok(Command::PromiseDue { id })
+        });
+        let deadlines = deadlines.await?;
+        let left = limit.saturating_sub(deadlines.commands.len() as u32);
+        let timers =
+            self.first_due(
+                "read timers",
+                TIMERS,
+                now,
+                left,
+                |row, id| match TaskStatus::from_number(row.try_get(2)?) {
+                    Some(TaskStatus::Acquired) => Ok(Command::LeaseDue { id }),
+                    _ => Ok(Command::RetryDue { id }),
+                },
+            );
+        Ok(deadlines.and(timers.await?))
+    }
+
+    pub(super) async fn outbox_due(&self, now: Timestamp, limit: u32) -> Result<Due, StoreError> {
+        let due = self.first_due("read messages", OUTBOX, now, limit, |row, id| {
+            let key = rows::outbox_key(row.try_get(2)?, row.try_get(3)?, &id)?;
+            Ok(Command::OutboxDue { key })
+        });
+        due.await
+    }
+
+    pub(super) async fn ready(
+        &self,
+        now: Timestamp,
+        after: Option<i64>,
+        limit: u32,
+    ) -> Result<Vec<Ready>, StoreError> {
+        let name = "read tasks that wait for a worker";
+        let query = sqlx::query(READY).bind(after.unwrap_or(i64::MIN)).bind(now.0).bind(limit);
+        let found = self.pool.fetch_all(query).await.map_err(failed(name))?;
+        found.iter().map(|row| ready_row(row).map_err(failed(name))).collect()
+    }
+
+    pub(super) async fn component(&self, digest: Digest) -> Result<Option<Arc<[u8]>>, StoreError> {
+        let query = sqlx::query(COMPONENT).bind(digest.0.to_vec());
+        let name = "read a component";
+        let found = self.pool.fetch_optional(query).await.map_err(failed(name))?;
+        let bytes =
+            |row: SqliteRow| row.try_get::<&[u8], _>(0).map(Arc::from).map_err(failed(name));
+        found.map(bytes).transpose()
+    }
+
+    pub(super) async fn modules(&self) -> Result<Vec<ModuleRow>, StoreError> {
+        let name = "read modules";
+        let found = self.pool.fetch_all(sqlx::query(MODULES)).await.map_err(failed(name))?;
+        found.iter().map(|row| module_row(row).map_err(failed(name))).collect()
+    }
+
+    /// The first rows of a statement that lists (id, instant, …) by instant, as far as they are due.
+    async fn first_due(
+        &self,
+        name: &'static str,
+        statement: &'static str,
+        now: Timestamp,
+        limit: u32,
+        command: impl Fn(&SqliteRow, PromiseId) -> Result<Command, sqlx::Error>,
+    ) -> Result<Due, StoreError> {
+        // One more than asked for, to know when to come again.
+        let query = sqlx::query(statement).bind(i64::from(limit) + 1);
+        let found = self.pool.fetch_all(query).await.map_err(failed(name))?;
+        let mut due = Due::default();
+        for row in &found {
+            let at = Timestamp(row.try_get(1).map_err(failed(name))?);
+            if at > now || due.commands.len() == limit as usize {
+                due.next = Some(at);
+                break;
+            }
+            let id = PromiseId::new(row.try_get::<&str, _>(0).map_err(failed(name))?);
+            due.commands.push(command(row, id).map_err(failed(name))?);
+        }
+        Ok(due)
+    }
+}
+
+/// What a failed read is to whoever asked.
+pub(super) fn failed(statement: &'static str) -> impl Fn(sqlx::Error) -> StoreError {
+    move |source| match source {
+        sqlx::Error::PoolClosed => StoreError::Closed,
+        source => StoreError::Database { statement, source },
+    }
+}
+
+/// A promise with its task.
+pub(super) fn promise_row(row: &SqliteRow) -> Result<PromiseRow, sqlx::Error> {
+    let (_, promise) = rows::promise(row)?;
+    let task = rows::task(row, promise.id())?;
+    Ok(PromiseRow { promise, task })
+}
+
+fn ready_row(row: &SqliteRow) -> Result<Ready, sqlx::Error> {
+    Ok(Ready {
+        cursor: row.try_get(0)?,
+        id: PromiseId::new(row.try_get::<&str, _>(1)?),
+        version: Version(row.try_get::<i64, _>(2)?.cast_unsigned()),
+        target: row.try_get(3)?,
+    })
+}
+
+fn log_rows(row: &SqliteRow, id: &PromiseId) -> Result<Vec<LogRow>, sqlx::Error> {
+    let lines: Vec<LogLine> = match row.try_get::<&[u8], _>(0)? {
+        [LOG_FORMAT, lines @ ..] => postcard::from_bytes(lines).ok(),
+        _ => None,
+    }
+    .ok_or_else(|| rows::damaged(id, "lines"))?;
+    let end: u32 = row.try_get(2)?;
+    let first = end - row.try_get::<u32, _>(1)?;
+    Ok((first..).zip(&lines).map(|(line, logged)| LogRow::numbered(line, logged)).collect())
+}
+
+fn module_row(row: &SqliteRow) -> Result<ModuleRow, sqlx::Error> {
+    let digest = rows::digest(row.try_get(0)?, &"modules")?;
+    let aliases = serde_json::from_str(row.try_get(5)?);
+    Ok(ModuleRow {
+        digest,
+        size: row.try_get::<i64, _>(1)?.cast_unsigned(),
+        created_at: Timestamp(row.try_get(2)?),
+        description: row.try_get(3)?,
+        aliases: aliases.map_err(|_| rows::damaged(&digest, "aliases"))?,
+        in_use: row.try_get::<i64, _>(4)?.cast_unsigned(),
+    })
+}

@@ -1,0 +1,229 @@
+//! One script, every store: equal replies, and equal dumps and reads after each step.
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use segno_core::{
+    command::Command,
+    config::{Config, Exhausted, VersionRule},
+    id::PromiseId,
+    invariants,
+    reply::Reply,
+    snapshot::Snapshot,
+    time::Millis,
+};
+
+use super::{
+    HandClock, deploy, memory,
+    script::{self, Dice},
+    sqlite,
+};
+use crate::{
+    runtime::Clock as _,
+    store::{InvocationFilter, Store},
+};
+
+/// Which commands were answered, and which refused: a script that gets nowhere proves nothing.
+type Seen = BTreeSet<(&'static str, bool)>;
+
+fn configs() -> [Config; 2] {
+    let strict = Config {
+        version_rule: VersionRule::AcquireOnly,
+        lost_limit: 3,
+        attempt_limit: Some(4),
+        stall_limit: Some(Millis(40)),
+        on_exhausted: Exhausted::Reject,
+        ..Config::default()
+    };
+    [Config::default(), strict]
+}
+
+#[tokio::test]
+async fn random_scripts_are_answered_alike_and_leave_the_same_rows() {
+    let mut seen = Seen::new();
+    for (seed, config) in (0..).zip(configs().iter().cycle().take(6)) {
+        let dir = tempfile::tempdir().expect("a directory");
+        let clock = HandClock::new();
+        let model = memory(&clock, config);
+        let store = sqlite(dir.path(), &clock, config).await;
+        deploy(&*model).await;
+        deploy(&*store).await;
+        walk(&*model, &*store, &clock, seed, 400, &mut seen).await;
+    }
+    for wanted in [
+        ("task-acquire", true),
+        ("task-fence", true),
+        ("task-fence", false),
+        ("task-suspend", true),
+        ("task-fulfill", true),
+        ("task-release", true),
+        ("task-continue", true),
+        ("signal", true),
+        ("outbox-due", true),
+        ("host-start", true),
+        ("reconcile", true),
+    ] {
+        assert!(seen.contains(&wanted), "{wanted:?} was never met in {seen:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_store_that_is_opened_again_goes_on_as_if_nothing_had_happened() {
+    let config = Config::default();
+    let dir = tempfile::tempdir().expect("a directory");
+    let clock = HandClock::new();
+    let model = memory(&clock, &config);
+    deploy(&*model).await;
+    for seed in 100..110 {
+        let store = sqlite(dir.path(), &clock, &config).await;
+        deploy(&*store).await;
+        assert_eq!(store.dump().await.expect("a dump"), model.dump().await.expect("a dump"));
+        walk(&*model, &*store, &clock, seed, 40, &mut Seen::new()).await;
+        store.close().await;
+    }
+}
+
+/// Submissions of many commands, several at a time, against the model one command at a time.
+#[tokio::test]
+async fn batches_leave_what_single_commands_leave() {
+    let config = Config::default();
+    let dir = tempfile::tempdir().expect("a directory");
+    let clock = HandClock::new();
+    let model = memory(&clock, &config);
+    let store = sqlite(dir.path(), &clock, &config).await;
+    deploy(&*model).await;
+    deploy(&*store).await;
+    let mut dice = Dice::new(7);
+    for _ in 0..60 {
+        clock.wait(Millis(dice.roll(4_000) as i64));
+        let mut expected = Vec::new();
+        let mut commands = Vec::new();
+        for _ in 0..1 + dice.roll(20) {
+            let seen = model.dump().await.expect("a dump");
+            let command = script::command(&mut dice, &seen, clock.now());
+            expected.extend(model.execute(vec![command.clone()]).await.expect("replies"));
+            commands.push(command);
+        }
+        let replies = store.execute(commands.clone()).await.expect("replies");
+        for ((command, reply), expected) in commands.iter().zip(replies).zip(expected) {
+            assert_eq!(reply, expected, "{command:?}");
+        }
+        compare(&*model, &*store, &clock, "a batch").await;
+    }
+}
+
+async fn walk(
+    model: &dyn Store,
+    store: &dyn Store,
+    clock: &Arc<HandClock>,
+    seed: u64,
+    steps: usize,
+    met: &mut Seen,
+) {
+    let mut dice = Dice::new(seed);
+    let mut seen = model.dump().await.expect("a dump");
+    for step in 0..steps {
+        if dice.roll(3) == 0 {
+            clock.wait(Millis(dice.roll(6_000) as i64));
+        }
+        let commands = match dice.roll(6) {
+            0 => model.due(clock.now(), 3).await.expect("what is due").commands,
+            1 => model.outbox_due(clock.now(), 2).await.expect("what is owed").commands,
+            _ => vec![script::command(&mut dice, &seen, clock.now())],
+        };
+        let context = format!("step {step} of seed {seed}: {commands:?}");
+        let expected = model.execute(commands.clone()).await.expect("replies");
+        for (command, reply) in commands.iter().zip(&expected) {
+            met.insert((command.name(), !matches!(reply, Reply::Refused(_))));
+        }
+        let replies = store.execute(commands).await.expect(&context);
+        assert_eq!(replies, expected, "{context}");
+        seen = compare(model, store, clock, &context).await;
+    }
+}
+
+async fn compare(
+    model: &dyn Store,
+    store: &dyn Store,
+    clock: &Arc<HandClock>,
+    context: &str,
+) -> Snapshot {
+    let expected = model.dump().await.expect("a dump");
+    assert_eq!(store.dump().await.expect("a dump"), expected, "{context}");
+    let violations = invariants::check(&expected);
+    assert!(violations.is_empty(), "{context}: {violations:?}");
+    let (one, two) = (reads(model, clock, &expected).await, reads(store, clock, &expected).await);
+    assert_eq!(two, one, "{context}");
+    expected
+}
+
+/// What the reads answer, as text.
+async fn reads(store: &dyn Store, clock: &Arc<HandClock>, seen: &Snapshot) -> Vec<String> {
+    let now = clock.now();
+    let mut answers = vec![
+        format!("{:?}", store.due(now, 3).await.expect("what is due")),
+        format!("{:?}", store.due(now + Millis(20_000), 2).await.expect("what is due")),
+        format!("{:?}", store.outbox_due(now, 2).await.expect("what is owed")),
+        format!("{:?}", store.ready(now, None, 3).await.expect("tasks")),
+        format!("{:?}", store.ready(now, Some(3), 1).await.expect("tasks")),
+        format!("{:?}", store.modules().await.expect("modules")),
+    ];
+    let ids: Vec<PromiseId> = seen.promises.keys().cloned().collect();
+    answers.push(format!("{:?}", store.promises(&ids).await.expect("promises")));
+    for id in &ids {
+        answers.push(format!("{:?}", store.waits(id).await.expect("waits")));
+        answers.push(format!("{:?}", store.journal(id, 2, 3).await.expect("a journal")));
+        answers.push(format!("{:?}", store.logs(id, 1, 2).await.expect("logs")));
+    }
+    for filter in filters(ids.first()) {
+        answers.push(format!("{:?}", store.list(&filter).await.expect("a list")));
+    }
+    answers
+}
+
+fn filters(parent: Option<&PromiseId>) -> Vec<InvocationFilter> {
+    let all = InvocationFilter::default;
+    let state = |name: &str| InvocationFilter { state: Some(name.to_owned()), ..all() };
+    vec![
+        all(),
+        InvocationFilter { limit: 2, ..all() },
+        InvocationFilter { after: Some(4), limit: 2, ..all() },
+        InvocationFilter { module: Some("shop".to_owned()), ..all() },
+        InvocationFilter { function: Some("ship".to_owned()), ..all() },
+        InvocationFilter { prefix: Some("a/".to_owned()), ..all() },
+        InvocationFilter { label: Some(("team".to_owned(), "blue".to_owned())), ..all() },
+        InvocationFilter { parent: parent.cloned(), ..all() },
+        InvocationFilter { roots: true, ..all() },
+        state("suspended"),
+        state("pending"),
+        state("timed-out"),
+    ]
+}
+
+#[tokio::test]
+async fn a_state_that_does_not_exist_is_refused_by_name() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let clock = HandClock::new();
+    let model = memory(&clock, &Config::default());
+    let store = sqlite(dir.path(), &clock, &Config::default()).await;
+    let filter = InvocationFilter { state: Some("done".to_owned()), ..InvocationFilter::default() };
+    store.execute(vec![super::create("a", &[("target", "poll://w")])]).await.expect("a promise");
+    model.execute(vec![super::create("a", &[("target", "poll://w")])]).await.expect("a promise");
+    for refused in [store.list(&filter).await, model.list(&filter).await] {
+        let message = refused.expect_err("there is no such state").to_string();
+        assert!(message.starts_with("`done` is no state"), "{message}");
+    }
+}
+
+#[tokio::test]
+async fn a_guarded_command_reads_what_a_command_before_it_in_the_same_submission_wrote() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let clock = HandClock::new();
+    let store = sqlite(dir.path(), &clock, &Config::default()).await;
+    let awaited = super::create("b", &[]);
+    let awaiter = super::create("a", &[("target", "poll://w")]);
+    let callback = Command::RegisterCallback { awaited: "b".into(), awaiter: "a".into() };
+    let replies = store.execute(vec![awaited, awaiter, callback]).await.expect("replies");
+    assert!(matches!(replies[2], Reply::Promise { .. }), "{:?}", replies[2]);
+    let waits = store.waits(&"b".into()).await.expect("waits");
+    assert_eq!(waits.awaited_by, ["a".into()]);
+}

@@ -1,0 +1,100 @@
+//! What every store must do, and what each does on its own.
+
+mod conformance;
+mod durability;
+mod script;
+
+use std::{
+    path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicI64, Ordering},
+    },
+};
+
+use segno_core::{
+    command::Command,
+    config::Config,
+    effect::Effect,
+    id::Digest,
+    promise::NewPromise,
+    time::{Millis, Timestamp},
+    value::{Tags, Value},
+};
+
+use super::{
+    Hints, MemoryStore, Store,
+    sqlite::{OpenError, SqliteConfig, SqliteStore},
+};
+use crate::runtime::{Clock, Surroundings, SystemRuntime};
+
+/// The module that the tests' functions are in.
+const MODULE: Digest = Digest([7; 32]);
+
+/// A clock that moves when it is told to.
+struct HandClock(AtomicI64);
+
+impl HandClock {
+    fn new() -> Arc<Self> {
+        Arc::new(Self(AtomicI64::new(1_000)))
+    }
+
+    fn wait(&self, length: Millis) {
+        self.0.fetch_add(length.0, Ordering::Relaxed);
+    }
+}
+
+impl Clock for HandClock {
+    fn now(&self) -> Timestamp {
+        Timestamp(self.0.load(Ordering::Relaxed))
+    }
+}
+
+struct NoHints;
+
+impl Hints for NoHints {
+    fn committed(&self, _effects: &[Effect]) {}
+}
+
+fn surroundings(clock: &Arc<HandClock>) -> Surroundings {
+    Surroundings { clock: clock.clone(), runtime: Arc::new(SystemRuntime) }
+}
+
+fn memory(clock: &Arc<HandClock>, config: &Config) -> Arc<MemoryStore> {
+    MemoryStore::new(config.clone(), surroundings(clock), Arc::new(NoHints))
+}
+
+/// A store in `dir` that does not wait for the disk: no test here pulls the plug.
+async fn sqlite(dir: &Path, clock: &Arc<HandClock>, config: &Config) -> Arc<SqliteStore> {
+    open(dir, clock, config).await.expect("the data directory opens")
+}
+
+async fn open(
+    dir: &Path,
+    clock: &Arc<HandClock>,
+    config: &Config,
+) -> Result<Arc<SqliteStore>, OpenError> {
+    let sqlite = SqliteConfig { dir: dir.to_owned(), relaxed: true };
+    SqliteStore::open(sqlite, config.clone(), surroundings(clock), Arc::new(NoHints)).await
+}
+
+async fn deploy(store: &dyn Store) {
+    let component: Arc<[u8]> = Arc::from(&b"component"[..]);
+    let now = Timestamp(1_000);
+    store
+        .put_component(MODULE, component, "{}".to_owned(), now)
+        .await
+        .expect("a component is kept");
+    let command = Command::Deploy { alias: "shop".into(), module: MODULE };
+    store.execute(vec![command]).await.expect("an alias is set");
+}
+
+fn new(id: &str, tags: &[(&str, &str)], timeout_at: Timestamp) -> NewPromise {
+    let tags: Tags =
+        tags.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+    NewPromise { id: id.into(), param: Value::of(id.as_bytes()), tags, timeout_at }
+}
+
+fn create(id: &str, tags: &[(&str, &str)]) -> Command {
+    Command::PromiseCreate(new(id, tags, Timestamp::NEVER))
+}

@@ -1,0 +1,304 @@
+//! Random scripts that get deep: mostly what makes sense in the present state, and sometimes anything.
+
+use segno_core::{
+    command::{Command, FenceAct, FenceAction, HeartbeatItem, Hold},
+    id::{Claim, CommandIndex, Holder, NodeName, PromiseId, Version},
+    invocation::{
+        CommandKind, EngineFacts, JournalHead, LogLevel, LogLine, Outcome, Record, RecordBody,
+        Request, Seed, StepResult,
+    },
+    promise::{NewPromise, Note, OutboxKey, ReleaseReason, Task, TrapKey, Verdict},
+    snapshot::Snapshot,
+    tags,
+    time::{Millis, Timestamp},
+    value::{Payload, Tags, Text, Value},
+};
+
+use super::{MODULE, new};
+
+/// Ids beside those that exist.
+const IDS: [&str; 6] = ["a", "users/42", "ключ \u{0}'\"", "a/0", "nobody", "b/1"];
+const TARGETS: [&str; 6] = [
+    "wasm://shop/order",
+    "wasm://shop/ship",
+    "poll://workers",
+    "segno:http",
+    "wasm://gone/x",
+    "ship",
+];
+
+/// Draws the same script from the same seed.
+pub(super) struct Dice(u64);
+
+impl Dice {
+    pub(super) fn new(seed: u64) -> Self {
+        Self(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1)
+    }
+
+    /// A number below `sides`.
+    pub(super) fn roll(&mut self, sides: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 11) as usize % sides
+    }
+
+    fn of<T: Clone>(&mut self, choices: &[T]) -> T {
+        choices[self.roll(choices.len())].clone()
+    }
+
+    fn once_in(&mut self, sides: usize) -> bool {
+        self.roll(sides) == 0
+    }
+}
+
+/// The next command, in a state that the model shows.
+pub(super) fn command(dice: &mut Dice, seen: &Snapshot, now: Timestamp) -> Command {
+    let id = pick(dice, seen);
+    let other = pick(dice, seen);
+    let task = seen.tasks.get(&id);
+    match dice.roll(60) {
+        0..=3 => Command::PromiseCreate(promise(dice, now)),
+        4 => Command::TaskCreate { new: promise(dice, now), hold: hold(dice) },
+        5 => Command::PromiseGet { id },
+        6 => Command::PromiseSettle { id, verdict: verdict(dice), value: value(dice) },
+        7 => Command::RegisterCallback { awaited: other, awaiter: id },
+        8 => Command::RegisterListener {
+            awaited: id,
+            address: Text::from(dice.of(&["poll://me", "http://me/x"])),
+        },
+        9 => Command::TaskGet { id },
+        10 => Command::Cancel { invocation: id },
+        11 => Command::Kill { invocation: id },
+        12 => {
+            let key = dice.of(&[None, Some("k"), Some("l")]).map(Text::from);
+            Command::Signal { invocation: id, name: Text::from("go"), payload: value(dice), key }
+        }
+        13 => Command::Deploy { alias: Text::from(dice.of(&["shop", "other"])), module: MODULE },
+        14 => Command::PromiseDue { id },
+        15 => Command::LeaseDue { id },
+        16 => Command::RetryDue { id },
+        17 => Command::HostStart { node: node(dice) },
+        18 => Command::HostRelease { id, node: node(dice), below: 1 + dice.roll(3) as u64 },
+        19 => Command::Reconcile { id },
+        20 => Command::OutboxDue { key: key(dice, seen, &id) },
+        21 => Command::OutboxAck { key: key(dice, seen, &id) },
+        22 => Command::TaskHalt { id },
+        23 => Command::TaskContinue { id },
+        _ => match task {
+            Some(task) => under_claim(dice, seen, task, &other),
+            None => Command::PromiseCreate(promise(dice, now)),
+        },
+    }
+}
+
+/// Mostly something that is still going on.
+fn pick(dice: &mut Dice, seen: &Snapshot) -> PromiseId {
+    let pending = seen.promises.values().filter(|promise| promise.is_pending());
+    let pending: Vec<_> = pending.map(|promise| promise.id()).collect();
+    match dice.roll(8) {
+        0 => PromiseId::from(dice.of(&IDS)),
+        1 if !seen.promises.is_empty() => {
+            let nth = dice.roll(seen.promises.len());
+            seen.promises.keys().nth(nth).expect("below their number").clone()
+        }
+        _ if pending.is_empty() => PromiseId::from(dice.of(&IDS)),
+        _ => dice.of(&pending).clone(),
+    }
+}
+
+fn under_claim(dice: &mut Dice, seen: &Snapshot, task: &Task, other: &PromiseId) -> Command {
+    let stale = dice.once_in(10);
+    let version = Version(if stale { task.version.0.saturating_sub(1) } else { task.version.0 });
+    let claim = Claim { id: task.id.clone(), version };
+    if task.lease().is_none() {
+        return Command::TaskAcquire { claim, hold: hold(dice), stall_limit: None };
+    }
+    let head = seen.journals.get(&task.id).map_or(JournalHead::default(), |journal| journal.head);
+    let (records, logs) = (records(dice, seen, &task.id, head), logs(dice, head));
+    match dice.roll(8) {
+        0..=2 => {
+            Command::TaskFence { actions: actions(dice, &task.id, other), claim, records, logs }
+        }
+        3 => {
+            let mut awaits: Vec<_> = (0..1 + dice.roll(2)).map(|_| pick(dice, seen)).collect();
+            if dice.once_in(2) {
+                awaits.push(task.id.signal(task.signals));
+            }
+            let awaits = awaits.into_iter().collect();
+            Command::TaskSuspend { claim, records, logs, awaits }
+        }
+        4 => Command::TaskFulfill {
+            claim,
+            records,
+            logs,
+            verdict: verdict(dice),
+            value: value(dice),
+        },
+        5 => Command::TaskRelease { claim, reason: reason(dice) },
+        _ => {
+            let lease = task.lease().expect("checked above");
+            let progress = Some((dice.roll(5) as u64, Some(b"half".to_vec().into())));
+            let items = vec![HeartbeatItem { claim, progress }];
+            Command::TaskHeartbeat { holder: lease.holder.clone(), items }
+        }
+    }
+}
+
+fn promise(dice: &mut Dice, now: Timestamp) -> NewPromise {
+    // Clients choose no ids below those of invocations here, so that these are free for what invocations make.
+    let id = match dice.roll(6) {
+        0 => dice.of(&IDS[..3]).to_owned(),
+        _ => format!("i{}", dice.roll(1_000)),
+    };
+    let mut tags = Vec::new();
+    if !dice.once_in(4) {
+        tags.push((tags::TARGET, dice.of(&TARGETS)));
+    }
+    if dice.once_in(8) {
+        tags.push((tags::TIMER, "true"));
+    }
+    if dice.once_in(8) {
+        tags.push((tags::DELAY, "9000"));
+    }
+    if dice.once_in(3) {
+        tags.push(("label:team", "blue"));
+    }
+    let timeout_at = match dice.roll(4) {
+        0 => now + Millis(dice.roll(20_000) as i64),
+        1 => now - Millis(5),
+        _ => Timestamp::NEVER,
+    };
+    new(&id, &tags, timeout_at)
+}
+
+fn actions(dice: &mut Dice, inv: &PromiseId, other: &PromiseId) -> Vec<FenceAction> {
+    let act = |dice: &mut Dice| match dice.roll(5) {
+        0 | 1 => {
+            let child = inv.command(CommandIndex(dice.roll(12) as u32));
+            let detached = (tags::DETACHED, if dice.once_in(4) { "true" } else { "false" });
+            let tags = [(tags::TARGET, dice.of(&TARGETS)), detached];
+            let held = dice.once_in(2).then(|| hold(dice));
+            FenceAct::Create { new: new(child.as_str(), &tags, Timestamp::NEVER), hold: held }
+        }
+        2 => FenceAct::Settle { id: other.clone(), verdict: verdict(dice), value: value(dice) },
+        3 => FenceAct::Cancel { id: inv.command(CommandIndex(dice.roll(3) as u32)) },
+        _ => FenceAct::Publish { topic: Text::from("news"), payload: value(dice) },
+    };
+    (0..dice.roll(4))
+        .map(|index| FenceAction { index: CommandIndex(index as u32), act: act(dice) })
+        .collect()
+}
+
+fn records(dice: &mut Dice, seen: &Snapshot, inv: &PromiseId, head: JournalHead) -> Vec<Record> {
+    // Now and then what is stored already, as somebody sends who lost the answer.
+    if dice.once_in(5) && head.len > 0 {
+        let from = dice.roll(head.len as usize);
+        return seen.journals[inv].records[from..].to_vec();
+    }
+    let mut head = head;
+    let mut records = Vec::new();
+    for _ in 0..dice.roll(4) {
+        let record = Record { seq: head.len, at: Timestamp(1_000), body: body(dice, head) };
+        match head.after(&record) {
+            Ok(after) => head = after,
+            Err(_) => break,
+        }
+        records.push(record);
+    }
+    if dice.once_in(20) {
+        records.truncate(1);
+        records.iter_mut().for_each(|record| record.seq += 1);
+    }
+    records
+}
+
+fn body(dice: &mut Dice, head: JournalHead) -> RecordBody {
+    if head.len == 0 {
+        return RecordBody::Started {
+            function: Text::from("order"),
+            input: Payload::Json(Text::from("{}")),
+            module: MODULE,
+            seed: Seed([3; 32]),
+            engine: EngineFacts::default(),
+        };
+    }
+    if head.open() > 0 && dice.once_in(2) {
+        let outcome = Outcome::Inline(StepResult::Value(Payload::Json(Text::from("[1]"))));
+        return RecordBody::Notified { index: CommandIndex(head.notified), outcome };
+    }
+    if dice.once_in(12) {
+        return RecordBody::Finished { outcome: Outcome::Own };
+    }
+    RecordBody::Command {
+        index: CommandIndex(head.commands),
+        kind: CommandKind::Call,
+        name: Text::from("ship"),
+        request: Request::of(&[("input", b"{}")]),
+    }
+}
+
+fn logs(dice: &mut Dice, head: JournalHead) -> Vec<LogLine> {
+    let line = |n| LogLine {
+        seq: head.len,
+        level: LogLevel::Info,
+        at: Timestamp(1_000),
+        message: Text::from(format!("line {n}")),
+    };
+    (0..dice.roll(3)).map(line).collect()
+}
+
+fn key(dice: &mut Dice, seen: &Snapshot, id: &PromiseId) -> OutboxKey {
+    let owed: Vec<_> = seen.outbox.keys().cloned().collect();
+    if owed.is_empty() || dice.once_in(4) {
+        return dice.of(&[
+            OutboxKey::Execute(id.clone()),
+            OutboxKey::Unblock(id.clone(), Text::from("poll://me")),
+            OutboxKey::Event(id.clone(), CommandIndex(0)),
+            OutboxKey::CancelChildren(id.clone()),
+        ]);
+    }
+    dice.of(&owed)
+}
+
+fn reason(dice: &mut Dice) -> ReleaseReason {
+    let note = Note {
+        kind: Text::from("trap"),
+        message: Text::from("it broke"),
+        details: b"{}".to_vec().into(),
+    };
+    let trap =
+        dice.once_in(2).then(|| TrapKey { journal_len: 0, message: Text::from("unreachable") });
+    match dice.roll(4) {
+        0 => ReleaseReason::Yield,
+        1 => ReleaseReason::Shutdown,
+        2 => ReleaseReason::Failed { retry_after: Some(Millis(5)), error: note, trap },
+        _ => ReleaseReason::Halt { report: note },
+    }
+}
+
+fn hold(dice: &mut Dice) -> Hold {
+    let holder = Holder { node: node(dice), incarnation: dice.roll(3) as u64 };
+    // Nonces use all bits, the highest included.
+    let nonce = u64::MAX - dice.roll(3) as u64;
+    Hold { holder, nonce, ttl: Millis(15_000) }
+}
+
+fn node(dice: &mut Dice) -> NodeName {
+    NodeName::from(dice.of(&["n", "m"]))
+}
+
+fn verdict(dice: &mut Dice) -> Verdict {
+    dice.of(&[Verdict::Resolved, Verdict::Rejected, Verdict::Canceled, Verdict::TimedOut])
+}
+
+fn value(dice: &mut Dice) -> Value {
+    match dice.roll(3) {
+        0 => Value::default(),
+        1 => Value::of(&[0, 255, 1][..]),
+        _ => Value {
+            headers: Tags::from([("h".to_owned(), "v".to_owned())]),
+            data: b"{\"a\": 1}".to_vec().into(),
+        },
+    }
+}
