@@ -18,6 +18,7 @@ pub mod outcome;
 mod recorder;
 pub mod replay;
 pub mod request;
+mod rerun;
 mod shared;
 mod warm;
 mod watching;
@@ -33,7 +34,8 @@ use segno_core::{
 use tokio_util::sync::CancellationToken;
 
 pub use action::{HTTP, MODULE_HEADER};
-pub use replay::{ReplayReport, replay};
+pub use replay::{ReplayError, ReplayReport, replay};
+pub use rerun::rerun;
 pub use warm::WarmBudget;
 
 use self::{claims::Claims, shared::Shared, warm::WarmCache};
