@@ -1,0 +1,158 @@
+//! How a host comes up and goes down.
+//!
+//! The order matters: the store first; then a new life of this node, which makes every claim of its earlier lives
+//! stale; then what they held is given back; then timers and messages; the dispatcher last.
+
+use std::{path::PathBuf, sync::Arc};
+
+use async_trait::async_trait;
+use segno_core::{
+    command::Command,
+    config::Config,
+    id::{Digest, Holder, NodeName},
+    reply::Reply,
+    time::Millis,
+};
+
+use crate::{
+    guest::{
+        ComponentSource, Gate, GuestError, HttpClient, HttpLimits, Limits, Policy, Wasm, WasmConfig,
+    },
+    host::Host,
+    hub::Hub,
+    recovery::Recovery,
+    runtime::Surroundings,
+    store::{
+        Store, StoreError,
+        sqlite::{OpenError, SqliteConfig, SqliteStore},
+    },
+    worker::{Worker, WorkerSettings},
+};
+
+/// What a host is made of.
+pub struct BootConfig {
+    /// The data directory: the database, its lock and the compiled code.
+    pub store: SqliteConfig,
+    /// The node's name: the same after a restart, so that it recovers its own work at once.
+    pub node: NodeName,
+    /// The engine's settings.
+    pub engine: Config,
+    /// What a guest may use.
+    pub limits: Limits,
+    /// What a guest may reach.
+    pub policy: Policy,
+    /// What the worker does at once.
+    pub worker: WorkerSettings,
+}
+
+/// Why a host did not come up. Nothing was changed, unless the variant says so.
+#[derive(Debug, thiserror::Error)]
+pub enum BootError {
+    /// The data directory cannot be used.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// The wasm engine cannot be set up.
+    #[error(transparent)]
+    Guest(#[from] GuestError),
+    /// The HTTP client cannot be set up.
+    #[error("the HTTP client cannot be set up: {0}")]
+    Http(#[from] reqwest::Error),
+    /// The store did not answer while the host was coming up.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// A host that is up.
+pub struct Running {
+    /// Its parts.
+    pub host: Host,
+    /// Tasks that earlier lives of this node had held, and that were given back.
+    pub recovered: usize,
+    /// This life's number.
+    pub incarnation: u64,
+    worker: Worker,
+    recovery: Recovery,
+}
+
+/// Opens the data directory and brings a host up on it. The engine is handed out beside it, for uploads.
+///
+/// # Errors
+/// [`BootError`].
+pub async fn boot(
+    config: BootConfig,
+    surroundings: Surroundings,
+) -> Result<(Running, Arc<Wasm>), BootError> {
+    let hub = Arc::new(Hub::default());
+    let cache_dir: PathBuf = config.store.dir.join("compiled");
+    let store =
+        SqliteStore::open(config.store, config.engine.clone(), surroundings.clone(), hub.clone())
+            .await?;
+    let source = Arc::new(Components(store.clone()));
+    let policy = Arc::new(config.policy.clone());
+    let wasm = Arc::new(Wasm::new(WasmConfig {
+        limits: config.limits,
+        policy: config.policy,
+        cache_dir: Some(cache_dir),
+        fair: true,
+        source,
+    })?);
+    let outbound = Arc::new(Gate::new(policy, HttpClient::new(HttpLimits::default())?));
+    let host = Host {
+        surroundings,
+        config: Arc::new(config.engine),
+        store,
+        guests: wasm.clone(),
+        outbound,
+        hub,
+    };
+    let running = start(host, config.node, config.worker).await?;
+    Ok((running, wasm))
+}
+
+/// Brings up a host whose parts are there: gives back what earlier lives of `node` held, then starts the loops.
+///
+/// # Errors
+/// The store did not answer.
+pub async fn start(
+    host: Host,
+    node: NodeName,
+    settings: WorkerSettings,
+) -> Result<Running, StoreError> {
+    let replies = host.store.execute(vec![Command::HostStart { node: node.clone() }]).await?;
+    let Some(Reply::Host { incarnation, held }) = replies.into_iter().next() else {
+        return Err(StoreError::Unavailable {
+            reason: format!("`{node}` could not begin a new life"),
+        });
+    };
+    let recovered = held.len();
+    let releases: Vec<Command> = held
+        .into_iter()
+        .map(|id| Command::HostRelease { id, node: node.clone(), below: incarnation })
+        .collect();
+    if !releases.is_empty() {
+        host.store.execute(releases).await?;
+    }
+    let recovery = Recovery::start(&host);
+    let worker = Worker::start(host.clone(), Holder { node, incarnation }, settings);
+    Ok(Running { host, recovered, incarnation, worker, recovery })
+}
+
+impl Running {
+    /// Takes no more work, waits up to `limit` for what is running, gives back the rest, and closes the store.
+    /// Answers how many claims had to be given back unfinished.
+    pub async fn shutdown(self, limit: Millis) -> usize {
+        let left = self.worker.shutdown(limit).await;
+        self.recovery.stop();
+        self.host.store.close().await;
+        left
+    }
+}
+
+struct Components(Arc<dyn Store>);
+
+#[async_trait]
+impl ComponentSource for Components {
+    async fn component(&self, digest: Digest) -> anyhow::Result<Option<Arc<[u8]>>> {
+        Ok(self.0.component(digest).await?)
+    }
+}
