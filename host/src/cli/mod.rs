@@ -24,6 +24,7 @@ mod new;
 mod payments;
 mod replay;
 mod result;
+mod serve;
 mod settle;
 mod signal;
 mod start;
@@ -112,6 +113,7 @@ pub enum Color {
 enum Command {
     New(new::New),
     Build(build::Build),
+    Serve(serve::Serve),
     Deploy(deploy::Deploy),
     Modules(modules::Modules),
     Start(start::Start),
@@ -171,6 +173,7 @@ impl Cli {
         match command {
             Command::New(command) => command.run(console),
             Command::Build(command) => command.run(console).await,
+            Command::Serve(command) => command.run(global.token.as_deref(), console).await,
             Command::Deploy(command) => command.run(&client()?, console).await,
             Command::Modules(command) => command.run(&client()?, console).await,
             Command::Start(command) => command.run(&client()?, console).await,

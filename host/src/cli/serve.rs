@@ -1,0 +1,237 @@
+//! `segno serve`.
+
+use std::{net::SocketAddr, path::PathBuf};
+
+use clap::Args;
+use segno_core::{config::Config, id::NodeName, time::Millis};
+use tokio::{
+    net::TcpListener,
+    signal::unix::{SignalKind, signal},
+};
+
+use crate::{
+    api::{Access, Api, serve},
+    boot::{BootConfig, Running, boot},
+    guest::{Limits, Policy},
+    runtime::Surroundings,
+    store::sqlite::SqliteConfig,
+    worker::WorkerSettings,
+};
+
+use super::{
+    CliError, Console, Exit,
+    console::{CYAN, DIM},
+};
+
+/// Run a host on a data directory
+///
+/// Everything that matters is in the directory: kill the host at any instant, start it again, and every execution goes
+/// on. SIGTERM and Ctrl-C end it in good order.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  segno serve
+  segno serve --data /var/lib/segno --policy policy.toml
+  segno serve --listen 0.0.0.0:7766 --token \"$(cat token)\" --name segno.example.org
+  segno serve --limit cpu_ms=2000 --limit memory_bytes=67108864
+
+The policy says what modules may reach; without one they reach nothing:
+  [order]                                  # a module's name, or \"*\" for every module
+  http.allow = [\"https://pay.example.com\"]
+  dirs = [{ host = \"/srv/data\", guest = \"/data\" }]
+  env = { MODE = \"test\", KEY = { from = \"ORDER_KEY\" } }")]
+pub struct Serve {
+    /// The data directory; made if it is missing
+    #[arg(long, value_name = "DIR", default_value = "segno-data", env = "SEGNO_DATA")]
+    data: PathBuf,
+    /// Where to listen; a port of 0 takes a free one
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:7766", env = "SEGNO_LISTEN")]
+    listen: SocketAddr,
+    /// What modules may reach (TOML); policy.toml in the data directory otherwise
+    #[arg(long, value_name = "FILE")]
+    policy: Option<PathBuf>,
+    /// Listen beyond this machine without a token
+    #[arg(long)]
+    insecure: bool,
+    /// A host name under which this host is reached besides; can be given again
+    #[arg(long = "name", value_name = "HOST")]
+    names: Vec<String>,
+    /// This host's name in the store: the same after a restart
+    #[arg(long, value_name = "NAME", default_value = "local")]
+    node: String,
+    /// A limit of guests, as NAME=NUMBER: memory_bytes, table_elements, stack_bytes, cpu_ms, output_bytes,
+    /// log_line_bytes, component_bytes or instances; can be given again
+    #[arg(long = "limit", value_name = "NAME=NUMBER")]
+    limits: Vec<String>,
+    /// Tasks run at once
+    #[arg(long, value_name = "N", default_value_t = WorkerSettings::default().room)]
+    room: usize,
+    /// How long running work may go on after SIGTERM, in seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 20)]
+    drain_s: u32,
+    /// Commits that a power loss may take back, about ten times cheaper; a crash of the process never does
+    #[arg(long)]
+    relaxed: bool,
+}
+
+impl Serve {
+    pub(super) async fn run(
+        self,
+        token: Option<&str>,
+        console: &mut Console,
+    ) -> Result<Exit, CliError> {
+        log_to_standard_error();
+        let policy_file = self.policy.clone().unwrap_or_else(|| self.data.join("policy.toml"));
+        if let Some(missing) = self.policy.as_ref().filter(|path| !path.exists()) {
+            return Err(CliError::Usage(format!(
+                "there is no policy file `{}`",
+                missing.display()
+            )));
+        }
+        let policy = Policy::load(&policy_file).map_err(|error| other("invalid-policy", &error))?;
+        let limits = limits(&self.limits)?;
+        let component_limit = limits.component_bytes;
+        let listener = TcpListener::bind(self.listen).await.map_err(|error| self.taken(&error))?;
+        let address = listener.local_addr()?;
+        let access = Access::new(address, token, self.insecure, self.names.clone())
+            .map_err(|error| CliError::Usage(error.to_string()))?;
+        // Before anything can end: a signal during the start must not be lost.
+        let mut terminate = signal(SignalKind::terminate())?;
+        let mut interrupt = signal(SignalKind::interrupt())?;
+        let config = BootConfig {
+            store: SqliteConfig { dir: self.data.clone(), relaxed: self.relaxed },
+            node: NodeName::from(self.node.as_str()),
+            engine: Config::default(),
+            limits,
+            policy,
+            worker: WorkerSettings { room: self.room.max(1), ..WorkerSettings::default() },
+        };
+        let (running, wasm) = boot(config, Surroundings::system())
+            .await
+            .map_err(|error| other("not-started", &error))?;
+        let api = Api::new(running.host.clone(), wasm, access, component_limit);
+        self.banner(&running, address, console)?;
+        let stop = async {
+            tokio::select! {
+                biased;
+                _ = terminate.recv() => tracing::info!("SIGTERM: stopping"),
+                _ = interrupt.recv() => tracing::info!("interrupted: stopping"),
+            }
+        };
+        serve(listener, api, stop).await;
+        let left = running.shutdown(Millis::seconds(i64::from(self.drain_s))).await;
+        if left > 0 {
+            console.warn(&format!(
+                "{left} executions were given back unfinished; they go on with the next start"
+            ));
+        }
+        Ok(Exit::Done)
+    }
+
+    fn banner(
+        &self,
+        running: &Running,
+        address: SocketAddr,
+        console: &mut Console,
+    ) -> Result<(), CliError> {
+        if console.json() {
+            return console.document(&serde_json::json!({
+                "url": format!("http://{address}"),
+                "data": self.data,
+                "node": self.node,
+                "incarnation": running.incarnation,
+                "recovered": running.recovered,
+                "pid": std::process::id(),
+            }));
+        }
+        let url = console.paint(CYAN, &format!("http://{address}"));
+        console.line(format!("segno {} listens on {url}", env!("CARGO_PKG_VERSION")))?;
+        let life = match (running.incarnation, running.recovered) {
+            (1, _) => "new".to_owned(),
+            (lives, 0) => format!("start {lives}"),
+            (lives, held) => format!("start {lives}, {held} executions taken up again"),
+        };
+        console.line(format!("  data    {} ({life})", self.data.display()))?;
+        let server = match address.port() {
+            7766 => String::new(),
+            _ => format!(" --server http://{address}"),
+        };
+        let hint = format!("  deploy  segno deploy FILE.wasm --as NAME{server}");
+        console.line(console.paint(DIM, &hint))
+    }
+
+    fn taken(&self, error: &std::io::Error) -> CliError {
+        let what = match error.kind() {
+            std::io::ErrorKind::AddrInUse => format!(
+                "{} is taken by another program: stop it, or choose another address with --listen (port 0 takes a free one)",
+                self.listen
+            ),
+            std::io::ErrorKind::PermissionDenied => {
+                format!(
+                    "this user may not listen on {}: choose a port above 1023 with --listen",
+                    self.listen
+                )
+            }
+            _ => format!("cannot listen on {}: {error}", self.listen),
+        };
+        CliError::Other { code: "cannot-listen", message: what }
+    }
+}
+
+/// Reads `NAME=NUMBER` pairs over the defaults.
+fn limits(pairs: &[String]) -> Result<Limits, CliError> {
+    let mut text = String::new();
+    for pair in pairs {
+        let (name, number) = pair.split_once('=').ok_or_else(|| {
+            CliError::Usage(format!("`{pair}` is no limit: write NAME=NUMBER, as in cpu_ms=2000"))
+        })?;
+        if number.parse::<u64>().is_err() {
+            return Err(CliError::Usage(format!("`{number}` is no number for the limit `{name}`")));
+        }
+        text.push_str(&format!("{name} = {number}\n"));
+    }
+    toml::from_str(&text).map_err(|error| CliError::Usage(format!("--limit: {}", error.message())))
+}
+
+/// An error with all its sources in one line.
+fn other(code: &'static str, error: &(dyn std::error::Error + 'static)) -> CliError {
+    let mut message = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        let cause_text = cause.to_string();
+        if !message.contains(&cause_text) {
+            message.push_str(": ");
+            message.push_str(&cause_text);
+        }
+        source = cause.source();
+    }
+    CliError::Other { code, message }
+}
+
+fn log_to_standard_error() {
+    use tracing_subscriber::EnvFilter;
+    let filter =
+        EnvFilter::try_from_env("SEGNO_LOG").unwrap_or_else(|_| EnvFilter::new("warn,segno=info"));
+    // A second subscriber in one process (tests) is not worth an error.
+    let _ =
+        tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).try_init();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_are_numbers_by_name_over_the_defaults() {
+        let given = limits(&["cpu_ms=7".to_owned()]).expect("a limit");
+        assert_eq!(given, Limits { cpu_ms: 7, ..Limits::default() });
+        for (pair, says) in [
+            ("cpu_ms", "write NAME=NUMBER"),
+            ("cpu_ms=x", "no number"),
+            ("speed=1", "unknown field `speed`"),
+        ] {
+            let error = limits(&[pair.to_owned()]).expect_err(pair).to_string();
+            assert!(error.contains(says), "{error}");
+        }
+    }
+}
