@@ -1,0 +1,206 @@
+//! A store that fails at one chosen commit, and checks the invariants after every one.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, AtomicU64, Ordering},
+};
+
+use async_trait::async_trait;
+use segno::store::{
+    Due, InvocationFilter, InvocationRow, LogRow, MemoryStore, ModuleRow, Page, PromiseRow, Ready,
+    Store, StoreError, Waits,
+};
+use segno_core::{
+    command::Command,
+    id::{Digest, PromiseId},
+    invariants,
+    invocation::Record,
+    reply::Reply,
+    snapshot::Snapshot,
+    time::Timestamp,
+};
+use tokio::sync::Notify;
+
+/// What goes wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fault {
+    /// The host dies before the commit: nothing was written.
+    CrashBefore,
+    /// The host dies after the commit: everything was written, and nobody knows.
+    CrashAfter,
+    /// The commit happened, and the answer says that nobody knows.
+    UnknownButDone,
+    /// The commit did not happen, and the answer says that nobody knows.
+    UnknownAndLost,
+}
+
+impl Fault {
+    /// All of them.
+    pub const ALL: [Self; 4] =
+        [Self::CrashBefore, Self::CrashAfter, Self::UnknownButDone, Self::UnknownAndLost];
+}
+
+/// Counts commits over all lives, and fails at one.
+#[derive(Default)]
+pub struct Faults {
+    at: Option<(u64, Fault)>,
+    commits: AtomicU64,
+    /// Told when the host has to die.
+    pub crash: Notify,
+    struck: AtomicBool,
+}
+
+impl Faults {
+    /// Fails at commit `number`, from 0.
+    pub fn at(number: u64, fault: Fault) -> Self {
+        Self { at: Some((number, fault)), ..Self::default() }
+    }
+
+    /// Commits so far.
+    pub fn commits(&self) -> u64 {
+        self.commits.load(Ordering::Relaxed)
+    }
+
+    /// Whether the fault has happened.
+    pub fn struck(&self) -> bool {
+        self.struck.load(Ordering::Relaxed)
+    }
+
+    fn next(&self) -> Option<Fault> {
+        let number = self.commits.fetch_add(1, Ordering::Relaxed);
+        let (at, fault) = self.at?;
+        let strikes = at == number;
+        if strikes {
+            self.struck.store(true, Ordering::Relaxed);
+        }
+        strikes.then_some(fault)
+    }
+}
+
+/// The store as one life of a host sees it: after its crash it never answers again.
+pub struct FaultyStore {
+    /// What it keeps.
+    pub memory: Arc<MemoryStore>,
+    /// When it fails.
+    pub faults: Arc<Faults>,
+    dead: AtomicBool,
+}
+
+impl FaultyStore {
+    /// A life's view of the store.
+    pub fn new(memory: Arc<MemoryStore>, faults: Arc<Faults>) -> Self {
+        Self { memory, faults, dead: AtomicBool::new(false) }
+    }
+
+    async fn die(&self) -> ! {
+        self.dead.store(true, Ordering::Relaxed);
+        self.faults.crash.notify_one();
+        std::future::pending().await
+    }
+
+    async fn alive(&self) {
+        if self.dead.load(Ordering::Relaxed) {
+            std::future::pending::<()>().await;
+        }
+    }
+}
+
+#[async_trait]
+impl Store for FaultyStore {
+    async fn execute(&self, commands: Vec<Command>) -> Result<Vec<Reply>, StoreError> {
+        self.alive().await;
+        let unknown = || StoreError::UnknownOutcome(anyhow::anyhow!("a fault of the test"));
+        match self.faults.next() {
+            Some(Fault::CrashBefore) => self.die().await,
+            Some(Fault::UnknownAndLost) => return Err(unknown()),
+            Some(fault @ (Fault::CrashAfter | Fault::UnknownButDone)) => {
+                self.memory.execute(commands).await?;
+                match fault {
+                    Fault::CrashAfter => self.die().await,
+                    _ => return Err(unknown()),
+                }
+            }
+            None => {}
+        }
+        let replies = self.memory.execute(commands).await?;
+        let violations = invariants::check(&self.memory.dump().await?);
+        assert!(violations.is_empty(), "after commit {}: {violations:?}", self.faults.commits());
+        Ok(replies)
+    }
+
+    async fn promise(&self, id: &PromiseId) -> Result<Option<PromiseRow>, StoreError> {
+        self.alive().await;
+        self.memory.promise(id).await
+    }
+
+    async fn promises(&self, ids: &[PromiseId]) -> Result<Vec<Option<PromiseRow>>, StoreError> {
+        self.alive().await;
+        self.memory.promises(ids).await
+    }
+
+    async fn journal(
+        &self,
+        id: &PromiseId,
+        from: u32,
+        limit: u32,
+    ) -> Result<Vec<Record>, StoreError> {
+        self.alive().await;
+        self.memory.journal(id, from, limit).await
+    }
+
+    async fn logs(&self, id: &PromiseId, from: u32, limit: u32) -> Result<Vec<LogRow>, StoreError> {
+        self.memory.logs(id, from, limit).await
+    }
+
+    async fn waits(&self, id: &PromiseId) -> Result<Waits, StoreError> {
+        self.memory.waits(id).await
+    }
+
+    async fn list(&self, filter: &InvocationFilter) -> Result<Page<InvocationRow>, StoreError> {
+        self.memory.list(filter).await
+    }
+
+    async fn due(&self, now: Timestamp, limit: u32) -> Result<Due, StoreError> {
+        self.alive().await;
+        self.memory.due(now, limit).await
+    }
+
+    async fn ready(
+        &self,
+        now: Timestamp,
+        after: Option<i64>,
+        limit: u32,
+    ) -> Result<Vec<Ready>, StoreError> {
+        self.alive().await;
+        self.memory.ready(now, after, limit).await
+    }
+
+    async fn outbox_due(&self, now: Timestamp, limit: u32) -> Result<Due, StoreError> {
+        self.alive().await;
+        self.memory.outbox_due(now, limit).await
+    }
+
+    async fn put_component(
+        &self,
+        digest: Digest,
+        component: Arc<[u8]>,
+        description: String,
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
+        self.memory.put_component(digest, component, description, now).await
+    }
+
+    async fn component(&self, digest: Digest) -> Result<Option<Arc<[u8]>>, StoreError> {
+        self.memory.component(digest).await
+    }
+
+    async fn modules(&self) -> Result<Vec<ModuleRow>, StoreError> {
+        self.memory.modules().await
+    }
+
+    async fn dump(&self) -> Result<Snapshot, StoreError> {
+        self.memory.dump().await
+    }
+
+    async fn close(&self) {}
+}

@@ -1,0 +1,73 @@
+//! Virtual time on one thread: tokio's paused clock, and tasks that can all be ended at once, as a crash ends them.
+
+use std::sync::{
+    Mutex, PoisonError,
+    atomic::{AtomicU64, Ordering},
+};
+
+use segno::runtime::{BoxFuture, Clock, Runtime};
+use segno_core::time::{Millis, Timestamp};
+use tokio::{task::AbortHandle, time::Instant};
+
+/// When every world begins: the first of January 2030.
+pub const BEGINNING: Timestamp = Timestamp(1_893_456_000_000);
+
+/// Time as tokio's paused clock tells it.
+pub struct SimClock {
+    begun: Instant,
+}
+
+impl Default for SimClock {
+    #[expect(clippy::disallowed_methods, reason = "virtual time enters the world here")]
+    fn default() -> Self {
+        Self { begun: Instant::now() }
+    }
+}
+
+impl Clock for SimClock {
+    fn now(&self) -> Timestamp {
+        BEGINNING
+            + Millis(i64::try_from(self.begun.elapsed().as_millis()).expect("worlds are short"))
+    }
+}
+
+/// Tasks of one life of one host.
+#[derive(Default)]
+pub struct SimRuntime {
+    tasks: Mutex<Vec<AbortHandle>>,
+    nonce: AtomicU64,
+}
+
+impl SimRuntime {
+    /// A life whose nonces begin after those of earlier lives.
+    pub fn life(number: u64) -> Self {
+        Self { tasks: Mutex::default(), nonce: AtomicU64::new(number << 32) }
+    }
+
+    /// Ends every task where it stands.
+    pub fn crash(&self) {
+        for task in self.tasks.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
+            task.abort();
+        }
+    }
+}
+
+impl Runtime for SimRuntime {
+    #[expect(clippy::disallowed_methods, reason = "tasks enter the world here")]
+    fn spawn(&self, _name: &'static str, task: BoxFuture<()>) {
+        let handle = tokio::spawn(task).abort_handle();
+        let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
+        tasks.retain(|task| !task.is_finished());
+        tasks.push(handle);
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "waiting enters the world here")]
+    fn sleep(&self, length: Millis) -> BoxFuture<()> {
+        let length = std::time::Duration::from_millis(u64::try_from(length.0).unwrap_or(0));
+        Box::pin(tokio::time::sleep(length))
+    }
+
+    fn nonce(&self) -> u64 {
+        self.nonce.fetch_add(1, Ordering::Relaxed)
+    }
+}
