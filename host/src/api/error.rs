@@ -235,6 +235,7 @@ impl ApiError {
             Self::NotReady(_) => "not-ready",
             Self::Store(StoreError::UnknownOutcome(_)) => "unknown-outcome",
             Self::Store(StoreError::Conflict) => "conflict",
+            Self::Store(StoreError::Filter(_)) => "invalid-query",
             Self::Store(_) => "store-unavailable",
             Self::Internal(_) => "internal",
         }
@@ -257,7 +258,8 @@ impl ApiError {
             | Self::BadPath(_)
             | Self::BadField { .. }
             | Self::BadId { .. }
-            | Self::BadTarget { .. } => StatusCode::BAD_REQUEST,
+            | Self::BadTarget { .. }
+            | Self::Store(StoreError::Filter(_)) => StatusCode::BAD_REQUEST,
             Self::Unauthorized(_) => StatusCode::UNAUTHORIZED,
             Self::ForeignHost(_) | Self::ForeignOrigin(_) => StatusCode::FORBIDDEN,
             Self::BadInput { .. } | Self::BadModule { .. } => StatusCode::UNPROCESSABLE_ENTITY,

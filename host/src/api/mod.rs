@@ -33,3 +33,6 @@ pub use openapi::document;
 pub use routes::router;
 pub use server::serve;
 pub use state::Api;
+
+#[cfg(test)]
+pub(crate) mod tests;

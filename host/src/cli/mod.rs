@@ -195,3 +195,6 @@ impl Cli {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,195 @@
+use segno_core::{command::Command, promise::Verdict, value::Value as Stored};
+use serde_json::{Value, json};
+
+use super::World;
+
+fn ids(page: &Value) -> Vec<&str> {
+    let items = page["items"].as_array().expect("items");
+    items.iter().filter_map(|item| item["id"].as_str()).collect()
+}
+
+#[tokio::test]
+async fn listings_are_filtered_and_come_in_pages() {
+    let world = World::shop().await;
+    for n in 0..5 {
+        world.start(&format!("a{n}")).await.ok();
+    }
+    let labelled = json!({ "id": "b", "target": "shop/short", "labels": { "customer": "42" } });
+    world.post("/v1/invocations", labelled).await.ok();
+    let first = world.get("/v1/invocations?limit=4&function=ship").await.ok();
+    assert_eq!(ids(&first), ["a4", "a3", "a2", "a1"]);
+    let next = first["next"].as_str().expect("a further page");
+    let second =
+        world.get(&format!("/v1/invocations?limit=4&function=ship&after={next}")).await.ok();
+    assert_eq!((ids(&second), &second["next"]), (vec!["a0"], &Value::Null));
+    for (query, found) in [
+        ("label=customer%3D42", vec!["b"]),
+        ("prefix=a&limit=1", vec!["a4"]),
+        ("state=suspended", vec![]),
+        ("module=other", vec![]),
+        ("module=shop&function=short&state=pending&roots=true", vec!["b"]),
+        ("parent=a0", vec![]),
+    ] {
+        let page = world.get(&format!("/v1/invocations?{query}")).await.ok();
+        assert_eq!(ids(&page), found, "{query}");
+    }
+}
+
+#[tokio::test]
+async fn queries_that_make_no_sense_are_refused() {
+    let world = World::new();
+    for query in ["state=running", "limit=0", "limit=1001", "after=x", "label=customer"] {
+        let answer = world.get(&format!("/v1/invocations?{query}")).await;
+        let field = query.split('=').next();
+        assert_eq!(answer.body["field"].as_str(), field);
+        answer.problem(400, "invalid-field");
+    }
+    assert!(
+        world
+            .get("/v1/invocations?state=running")
+            .await
+            .problem(400, "invalid-field")
+            .contains("suspended")
+    );
+    for query in ["stat=pending", "limit=many"] {
+        world.get(&format!("/v1/invocations?{query}")).await.problem(400, "invalid-query");
+    }
+}
+
+#[tokio::test]
+async fn a_journal_and_a_log_are_readable() {
+    let world = World::shop().await;
+    world.start("a").await.ok();
+    let digest = world.digest("shop").await;
+    world.journal("a", digest).await;
+    let journal = world.get("/v1/invocations/a/journal").await.ok();
+    let records = journal["records"].as_array().expect("records");
+    assert_eq!(records.len(), 3);
+    assert_eq!(records[0]["kind"], "started");
+    assert_eq!(records[0]["request"], json!({ "no": 1 }));
+    assert_eq!(records[0]["module"], digest.to_string());
+    assert_eq!((&records[1]["command"], &records[1]["name"]), (&json!("run"), &json!("weigh")));
+    assert_eq!(records[1]["request"], json!({ "unit": "kg" }));
+    assert_eq!(records[2]["outcome"]["failure"], json!({ "code": 422, "message": "too heavy" }));
+    assert_eq!(journal["next"], Value::Null);
+    let page = world.get("/v1/invocations/a/journal?from=1&limit=1").await.ok();
+    assert_eq!((&page["records"][0]["seq"], &page["next"]), (&json!(1), &json!(2)));
+    let logs = world.get("/v1/invocations/a/logs").await.ok();
+    assert_eq!(
+        (&logs["lines"][0]["level"], &logs["lines"][0]["message"]),
+        (&json!("warn"), &json!("weighing"))
+    );
+    let shown = world.get("/v1/invocations/a").await.ok();
+    assert_eq!((&shown["journal_len"], &shown["state"]), (&json!(3), &json!("acquired")));
+    assert_eq!(shown["lease"]["node"], "test");
+    world.get("/v1/invocations/a/journal?limit=0").await.problem(400, "invalid-field");
+    world.get("/v1/invocations/b/journal").await.problem(404, "unknown-invocation");
+    world.get("/v1/invocations/b/logs").await.problem(404, "unknown-invocation");
+}
+
+#[tokio::test]
+async fn a_halted_invocation_says_why_and_can_continue() {
+    let world = World::shop().await;
+    world.start("a").await.ok();
+    let answer = world.post("/v1/invocations/a/continue", json!({})).await;
+    assert!(answer.problem(409, "wrong-state").contains("pending"));
+    world.halt("a").await;
+    let shown = world.get("/v1/invocations/a").await.ok();
+    assert_eq!(shown["state"], "halted");
+    assert_eq!(shown["note"]["kind"], "divergence");
+    assert_eq!(shown["note"]["details"], json!({ "seq": 3 }));
+    assert_eq!(
+        world.post("/v1/invocations/a/continue", json!({})).await.ok(),
+        json!({ "id": "a", "changed": true })
+    );
+    assert_eq!(world.get("/v1/invocations/a").await.ok()["state"], "pending");
+}
+
+#[tokio::test]
+async fn cancel_asks_and_kill_ends() {
+    let world = World::shop().await;
+    world.start("a").await.ok();
+    world.post("/v1/invocations/a/cancel", json!({})).await.ok();
+    let shown = world.get("/v1/invocations/a").await.ok();
+    assert_eq!((&shown["cancel"], &shown["state"]), (&json!("requested"), &json!("pending")));
+    let killed = json!({ "id": "a", "changed": true });
+    assert_eq!(world.post("/v1/invocations/a/kill", json!({})).await.ok(), killed);
+    let shown = world.get("/v1/invocations/a").await.ok();
+    assert_eq!((&shown["state"], &shown["failure"]["code"]), (&json!("cancelled"), &json!(499)));
+    let nothing = json!({ "id": "a", "changed": false });
+    assert_eq!(world.post("/v1/invocations/a/kill", json!({})).await.ok(), nothing);
+    assert_eq!(world.post("/v1/invocations/a/cancel", json!({})).await.ok(), nothing);
+    for action in ["cancel", "kill", "continue"] {
+        let answer = world.post(&format!("/v1/invocations/b/{action}"), json!({})).await;
+        answer.problem(404, "unknown-invocation");
+        let answer =
+            world.post(&format!("/v1/invocations/a/{action}"), json!({ "hard": true })).await;
+        answer.problem(400, "invalid-json");
+    }
+}
+
+#[tokio::test]
+async fn signals_are_numbered_and_absorbed_by_their_key() {
+    let world = World::shop().await;
+    world.start("a").await.ok();
+    let signal = |key: Option<&str>| json!({ "name": "nudge", "payload": { "n": 1 }, "key": key });
+    let sent = |n: u32| json!({ "id": "a", "signal": n });
+    for (key, n) in [(Some("k"), 0), (None, 1), (Some("k"), 0), (None, 2)] {
+        assert_eq!(world.post("/v1/invocations/a/signals", signal(key)).await.ok(), sent(n));
+    }
+    assert_eq!(world.get("/v1/invocations/a").await.ok()["signals"], 3);
+    world
+        .post("/v1/invocations/a/signals", json!({ "name": "" }))
+        .await
+        .problem(400, "invalid-field");
+    world.post("/v1/invocations/b/signals", signal(None)).await.problem(404, "unknown-invocation");
+    world.post("/v1/invocations/a/kill", json!({})).await.ok();
+    let answer = world.post("/v1/invocations/a/signals", signal(None)).await;
+    assert!(answer.problem(409, "already-settled").contains("cancelled"));
+}
+
+#[tokio::test]
+async fn what_it_waits_for_is_named() {
+    let world = World::shop().await;
+    world.start("a").await.ok();
+    let claim = world.acquire("a").await;
+    world.gate("gate").await;
+    let awaits = ["gate".into()].into();
+    world.command(Command::TaskSuspend { claim, records: vec![], logs: vec![], awaits }).await;
+    let shown = world.get("/v1/invocations/a").await.ok();
+    assert_eq!(shown["state"], "suspended");
+    assert_eq!(shown["waits"], json!([{ "id": "gate", "kind": "promise" }]));
+    assert_eq!(shown["waits_count"], 1);
+    assert_eq!(world.get("/v1/promises/gate").await.ok()["awaited_by"], json!(["a"]));
+    world.post("/v1/promises/gate/resolve", json!({ "value": 1 })).await.ok();
+    assert_eq!(world.get("/v1/invocations/a").await.ok()["state"], "pending");
+}
+
+#[tokio::test]
+async fn an_end_is_shown_with_its_value() {
+    let world = World::shop().await;
+    for (id, verdict, data, state, field, shown) in [
+        ("a", Verdict::Resolved, "[1]", "resolved", "output", json!([1])),
+        (
+            "b",
+            Verdict::Rejected,
+            "{\"code\":402,\"message\":\"no\"}",
+            "rejected",
+            "failure",
+            json!({ "code": 402, "message": "no" }),
+        ),
+        ("c", Verdict::Resolved, "", "resolved", "output", Value::Null),
+    ] {
+        world.start(id).await.ok();
+        let claim = world.acquire(id).await;
+        let value = Stored::of(data.as_bytes());
+        world
+            .command(Command::TaskFulfill { claim, records: vec![], logs: vec![], verdict, value })
+            .await;
+        for path in [format!("/v1/invocations/{id}"), format!("/v1/invocations/{id}/wait")] {
+            let answer = world.get(&path).await.ok();
+            assert_eq!(answer["state"], state);
+            assert_eq!(answer[field], shown);
+        }
+    }
+}

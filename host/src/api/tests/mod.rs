@@ -1,0 +1,16 @@
+//! The API over the store in memory: every route, every refusal. No worker runs: promises are settled by hand.
+
+mod world;
+
+mod access;
+mod bodies;
+mod invocations;
+mod modules;
+mod promises;
+mod replaying;
+mod routes;
+mod serving;
+mod starting;
+mod waiting;
+
+pub(crate) use world::World;

@@ -1,0 +1,56 @@
+use serde_json::json;
+
+use super::World;
+
+#[tokio::test]
+async fn an_upload_is_described_and_can_be_fetched() {
+    let world = World::new();
+    let answer = world.upload("shop", "wasm order ship").await;
+    assert_eq!(answer.status, 201);
+    let deployed = answer.ok();
+    assert_eq!(deployed["created"], true);
+    assert_eq!(deployed["alias"], "shop");
+    let module = &deployed["module"];
+    let digest = module["digest"].as_str().expect("a digest");
+    assert_eq!(module["aliases"], json!(["shop"]));
+    assert_eq!(module["functions"][0]["name"], "order");
+    assert_eq!(module["functions"][0]["input_schema"]["required"], json!(["items"]));
+    assert_eq!(module["imports"][0]["status"], "refused");
+    for name in ["shop", digest, &digest[..8], &format!("sha256:{digest}")] {
+        assert_eq!(world.get(&format!("/v1/modules/{name}")).await.ok()["digest"], digest);
+    }
+    let component = world.get("/v1/modules/shop/component").await;
+    assert_eq!(component.content_type, "application/wasm");
+    assert_eq!(component.ok(), "wasm order ship");
+    assert_eq!(world.get("/v1/modules").await.ok()["modules"][0]["digest"], digest);
+}
+
+#[tokio::test]
+async fn the_same_bytes_are_stored_once_and_an_alias_moves() {
+    let world = World::new();
+    let first = world.upload("shop", "wasm order").await.ok();
+    let again = world.upload("shop", "wasm order").await;
+    assert_eq!(again.status, 200);
+    let again = again.ok();
+    assert_eq!((&again["created"], &again["replaces"]), (&json!(false), &json!(null)));
+    let second = world.upload("shop", "wasm order ship").await.ok();
+    assert_eq!(second["replaces"], first["module"]["digest"]);
+    let modules = world.get("/v1/modules").await.ok();
+    assert_eq!(modules["modules"].as_array().map(Vec::len), Some(2));
+    let shop = world.get("/v1/modules/shop").await.ok();
+    assert_eq!(shop["digest"], second["module"]["digest"]);
+}
+
+#[tokio::test]
+async fn what_is_no_module_is_refused_with_its_own_code() {
+    let world = World::shop().await;
+    let answer = world.upload("other", "hello").await;
+    assert_eq!(answer.problem(422, "not-wasm"), "this is not WebAssembly");
+    assert_eq!(answer.body["report"]["size"], 5);
+    world.upload("a%2Fb", "wasm x").await.problem(400, "invalid-field");
+    let answer = world.get("/v1/modules/nothing").await;
+    assert!(answer.problem(404, "unknown-module").contains("there are shop"));
+    assert_eq!(answer.body["known"], json!(["shop"]));
+    let empty = World::new().get("/v1/modules/x/component").await;
+    assert!(empty.problem(404, "unknown-module").contains("segno deploy"));
+}

@@ -1,0 +1,47 @@
+//! Over a real socket.
+
+use segno_core::time::Millis;
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::{TcpListener, TcpStream},
+    sync::oneshot,
+};
+
+use super::World;
+use crate::api::serve;
+
+#[tokio::test]
+async fn a_server_answers_until_it_is_stopped_and_lets_no_wait_hold_it_up() {
+    let world = World::shop().await;
+    world.start("a").await.ok();
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let address = listener.local_addr().expect("an address");
+    let (stop, stopped) = oneshot::channel::<()>();
+    let api = world.api.clone();
+    let served = serve(listener, api, async {
+        let _ = stopped.await;
+    });
+    let talk = async {
+        let mut idle = TcpStream::connect(address).await.expect("a connection");
+        let mut waiting = TcpStream::connect(address).await.expect("a connection");
+        let request =
+            "GET /v1/invocations/a/wait?timeout_ms=300000 HTTP/1.1\r\nHost: localhost\r\n\r\n";
+        waiting.write_all(request.as_bytes()).await.expect("sent");
+        let mut first = TcpStream::connect(address).await.expect("a connection");
+        let request = "GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+        first.write_all(request.as_bytes()).await.expect("sent");
+        let mut answer = String::new();
+        first.read_to_string(&mut answer).await.expect("an answer");
+        assert!(answer.starts_with("HTTP/1.1 200 OK"), "{answer}");
+        // The wait is being answered by now: its request was sent earlier.
+        stop.send(()).expect("the server runs");
+        let mut answer = String::new();
+        waiting.read_to_string(&mut answer).await.expect("an answer");
+        assert!(answer.contains("\"pending\""), "{answer}");
+        assert_eq!(idle.read(&mut [0; 8]).await.expect("closed"), 0);
+    };
+    let both = async { futures::join!(served, talk) };
+    let ended = world.api.host.surroundings.within(Millis(8_000), both).await;
+    ended.expect("the server stops soon");
+    assert!(TcpStream::connect(address).await.is_err());
+}

@@ -1,0 +1,292 @@
+//! Commands against a host that listens on loopback; no worker runs, so promises are settled by hand.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use segno_core::{command::Command, promise::Verdict, value::Value as Stored};
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+
+use super::{Cli, Console, Exit};
+use crate::api::{serve, tests::World};
+
+/// What was written.
+#[derive(Clone, Default)]
+struct Written(Arc<Mutex<Vec<u8>>>);
+
+impl std::io::Write for Written {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).write(bytes)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Written {
+    fn text(&self) -> String {
+        let bytes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        String::from_utf8_lossy(&bytes).into_owned()
+    }
+}
+
+/// How a command ended and what it said.
+#[derive(Debug)]
+struct Said {
+    exit: Exit,
+    out: String,
+    err: String,
+}
+
+impl Said {
+    fn json(&self) -> Value {
+        serde_json::from_str(&self.out).expect("JSON on standard output")
+    }
+}
+
+async fn run(server: &str, arguments: &[&str]) -> Said {
+    let given: Vec<&str> =
+        ["segno", "--server", server].into_iter().chain(arguments.iter().copied()).collect();
+    let cli = Cli::read(given).expect("the arguments are right");
+    let (out, err) = (Written::default(), Written::default());
+    let mut console = Console::plain(out.clone(), err.clone(), cli.json());
+    let exit = cli.run(&mut console).await;
+    Said { exit, out: out.text(), err: err.text() }
+}
+
+/// A host with the module `shop`, and its address.
+async fn host() -> (World, String) {
+    let world = World::shop().await;
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let server = format!("http://{}", listener.local_addr().expect("an address"));
+    let served = serve(listener, world.api.clone(), std::future::pending());
+    world.api.host.surroundings.runtime.spawn("server", Box::pin(served));
+    (world, server)
+}
+
+async fn finish(world: &World, id: &str, verdict: Verdict, data: &str) {
+    let claim = world.acquire(id).await;
+    let value = Stored::of(data.as_bytes());
+    world
+        .command(Command::TaskFulfill { claim, records: vec![], logs: vec![], verdict, value })
+        .await;
+}
+
+#[tokio::test]
+async fn without_a_host_the_error_says_what_to_do() {
+    let said = run("http://127.0.0.1:1", &["list"]).await;
+    assert_eq!(said.exit, Exit::Unreachable);
+    assert_eq!(
+        said.err,
+        "error: no host answers at http://127.0.0.1:1; start one with `segno serve`\n"
+    );
+    let said = run("http://127.0.0.1:1", &["list", "--json"]).await;
+    let document: Value = serde_json::from_str(&said.err).expect("a document");
+    assert_eq!(document["code"], "server-unreachable");
+    let said = run("localhost:7766", &["list"]).await;
+    assert_eq!(said.exit, Exit::Usage);
+    assert!(said.err.contains("write it like http://127.0.0.1:7766"), "{}", said.err);
+}
+
+#[tokio::test]
+async fn an_invocation_is_started_shown_and_awaited() {
+    let (world, server) = host().await;
+    let start = ["start", "shop/ship", "{\"no\": 1}", "--id", "a/1", "--label", "k=v"];
+    let said = run(&server, &start).await;
+    assert_eq!((said.exit, said.out.as_str()), (Exit::Done, "a/1  started\n"));
+    let said = run(&server, &["start", "shop/ship", "2", "--id", "a/1"]).await;
+    assert_eq!((said.exit, said.out.as_str()), (Exit::Done, "a/1  exists, pending\n"));
+    assert!(said.err.contains("warning: `a/1` was started with another input"), "{}", said.err);
+    let said = run(&server, &["result", "a/1"]).await;
+    assert_eq!(said.exit, Exit::TimedOut);
+    assert!(said.err.contains("has not ended: it is pending"), "{}", said.err);
+    let said = run(&server, &["call", "shop/ship", "--id", "a/1", "--wait", "1ms"]).await;
+    assert_eq!(said.exit, Exit::TimedOut);
+    finish(&world, "a/1", Verdict::Resolved, "{\"shipped\":true}").await;
+    let said = run(&server, &["result", "a/1", "--wait", "5s"]).await;
+    assert_eq!((said.exit, said.out.as_str()), (Exit::Done, "{\n  \"shipped\": true\n}\n"));
+    let said = run(&server, &["list", "--label", "k=v", "--json"]).await;
+    assert_eq!(said.json()["items"][0]["state"], "resolved");
+    let said = run(&server, &["list"]).await;
+    assert!(said.out.contains("ID ") && said.out.contains("shop/ship"), "{}", said.out);
+    let said = run(&server, &["inspect", "a/1"]).await;
+    assert!(said.out.starts_with("a/1  shop/ship  resolved\n"), "{}", said.out);
+    assert!(said.out.contains("{\"shipped\":true}"), "{}", said.out);
+}
+
+#[tokio::test]
+async fn exit_codes_say_how_it_ended() {
+    let (world, server) = host().await;
+    world.start("failed").await.ok();
+    finish(&world, "failed", Verdict::Rejected, "{\"code\":402,\"message\":\"declined\"}").await;
+    let said = run(&server, &["result", "failed"]).await;
+    assert_eq!(said.exit, Exit::Failed);
+    assert_eq!(said.err, "`failed` is rejected: declined (code 402)\n");
+    world.start("killed").await.ok();
+    assert_eq!(run(&server, &["kill", "killed"]).await.out, "killed  killed\n");
+    assert_eq!(run(&server, &["kill", "killed"]).await.out, "killed  had ended already\n");
+    assert_eq!(run(&server, &["result", "killed"]).await.exit, Exit::Cancelled);
+    for arguments in [
+        &["result", "nothing"][..],
+        &["inspect", "nothing"],
+        &["cancel", "nothing"],
+        &["resolve", "nothing"],
+        &["modules", "nothing"],
+        &["start", "shop/nothing"],
+        &["start", "nothing/ship"],
+    ] {
+        let said = run(&server, arguments).await;
+        assert_eq!(said.exit, Exit::NotFound, "{arguments:?}: {}", said.err);
+        assert!(said.err.starts_with("error: "), "{}", said.err);
+    }
+    let said = run(&server, &["call", "shop/order", "{\"items\": \"all\"}", "--json"]).await;
+    assert_eq!(said.exit, Exit::Error);
+    let problem: Value = serde_json::from_str(&said.err).expect("a problem");
+    assert_eq!(
+        (&problem["code"], &problem["errors"][0]["path"]),
+        (&json!("invalid-input"), &json!("/items"))
+    );
+    let said = run(&server, &["start", "shop/ship", "{no json"]).await;
+    assert_eq!(said.exit, Exit::Usage);
+    assert!(said.err.contains("is not JSON"), "{}", said.err);
+}
+
+#[tokio::test]
+async fn nobody_waits_for_ever_for_a_halted_invocation() {
+    let (world, server) = host().await;
+    world.start("a").await.ok();
+    world.halt("a").await;
+    let arguments = ["call", "shop/ship", "{\"no\": 1}", "--id", "a"];
+    let call = run(&server, &arguments);
+    let said = world.api.host.surroundings.within(segno_core::time::Millis(30_000), call).await;
+    let said = said.expect("the command ends");
+    assert_eq!(said.exit, Exit::TimedOut);
+    assert!(said.err.contains("`a` is halted: the replay leaves the journal"), "{}", said.err);
+    let said = run(&server, &["inspect", "a"]).await;
+    assert!(said.out.contains("divergence: the replay leaves"), "{}", said.out);
+    assert_eq!(run(&server, &["continue", "a"]).await.out, "a  continues\n");
+}
+
+#[tokio::test]
+async fn promises_and_signals_are_sent() {
+    let (world, server) = host().await;
+    world.start("a").await.ok();
+    let claim = world.acquire("a").await;
+    world.gate("gate").await;
+    let awaits = ["gate".into()].into();
+    world.command(Command::TaskSuspend { claim, records: vec![], logs: vec![], awaits }).await;
+    let said = run(&server, &["inspect", "a"]).await;
+    assert!(said.out.contains("settle it with `segno resolve gate`"), "{}", said.out);
+    let said = run(&server, &["signal", "a", "nudge", "1"]).await;
+    assert_eq!(said.out, "a  signal 0 `nudge`\n");
+    let said = run(&server, &["reject", "gate", "--message", "no", "--code", "409"]).await;
+    assert_eq!(said.out, "gate  rejected  failed with 409: no\n");
+    let said = run(&server, &["resolve", "gate", "1"]).await;
+    assert!(said.err.contains("the first outcome stays"), "{}", said.err);
+    let said = run(&server, &["resolve", "a"]).await;
+    assert!(said.err.contains("settles itself"), "{}", said.err);
+    assert_eq!(run(&server, &["cancel", "a"]).await.out, "a  cancellation requested\n");
+    let said = run(&server, &["continue", "a"]).await;
+    assert_eq!(said.exit, Exit::Error);
+    assert!(said.err.contains("`a` is pending"), "{}", said.err);
+}
+
+#[tokio::test]
+async fn components_are_uploaded_under_their_file_s_name() {
+    let (_world, server) = host().await;
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("my_shop.wasm");
+    std::fs::write(&path, "wasm order pay").expect("it is writable");
+    let path = path.display().to_string();
+    let said = run(&server, &["deploy", &path]).await;
+    assert_eq!(said.exit, Exit::Done, "{}", said.err);
+    assert!(said.out.starts_with("my-shop  "), "{}", said.out);
+    assert!(said.out.contains("pay") && said.out.contains("refused when called:"), "{}", said.out);
+    let said = run(&server, &["deploy", &path, "--as", "shop"]).await;
+    assert!(said.out.contains("on which executions in flight finish"), "{}", said.out);
+    let said = run(&server, &["modules"]).await;
+    assert!(said.out.contains("my-shop, shop"), "{}", said.out);
+    let said = run(&server, &["modules", "shop", "--json"]).await;
+    assert_eq!(said.json()["functions"][1]["name"], "pay");
+    std::fs::write(&path, "no module").expect("it is writable");
+    let said = run(&server, &["deploy", &path]).await;
+    assert_eq!((said.exit, said.err.as_str()), (Exit::Error, "error: this is not WebAssembly\n"));
+    let said = run(&server, &["deploy", "/does/not/exist.wasm"]).await;
+    assert!(said.err.contains("cannot read /does/not/exist.wasm"), "{}", said.err);
+}
+
+#[tokio::test]
+async fn journals_and_logs_are_lines() {
+    let (world, server) = host().await;
+    world.start("a").await.ok();
+    let digest = world.digest("shop").await;
+    world.journal("a", digest).await;
+    let said = run(&server, &["inspect", "a"]).await;
+    let timeline: Vec<&str> =
+        said.out.lines().skip_while(|line| !line.starts_with("journal")).collect();
+    assert_eq!(timeline.len(), 4, "{}", said.out);
+    assert!(timeline[1].contains("started ship {\"no\":1}"), "{}", said.out);
+    assert!(timeline[2].contains("#0 run weigh {\"unit\":\"kg\"}"), "{}", said.out);
+    assert!(timeline[3].contains("#0 ← failed with 422: too heavy"), "{}", said.out);
+    let said = run(&server, &["inspect", "a", "--records", "1", "--json"]).await;
+    assert_eq!(said.json()["journal"].as_array().map(Vec::len), Some(1));
+    assert_eq!(said.json()["journal"][0]["seq"], 2);
+    let said = run(&server, &["logs", "a"]).await;
+    assert!(said.out.ends_with("warn   weighing\n"), "{}", said.out);
+    assert_eq!(run(&server, &["logs", "a", "--level", "error"]).await.out, "");
+}
+
+#[tokio::test]
+async fn lists_go_on_page_after_page() {
+    let (world, server) = host().await;
+    for n in 0..3 {
+        world.start(&format!("a{n}")).await.ok();
+    }
+    let said = run(&server, &["list", "--limit", "2"]).await;
+    assert_eq!(said.out.lines().count(), 3);
+    assert!(said.err.contains("there are more: add `--after "), "{}", said.err);
+    let said = run(&server, &["list", "--all", "--json"]).await;
+    assert_eq!(said.json()["items"].as_array().map(Vec::len), Some(3));
+    let said = run(&server, &["list", "--state", "halted"]).await;
+    assert_eq!((said.out.as_str(), said.err.as_str()), ("", "no invocations\n"));
+}
+
+#[tokio::test]
+async fn every_command_has_examples_and_completions() {
+    use clap::CommandFactory as _;
+    let mut command = Cli::command();
+    command.build();
+    let shown = command.get_subcommands().filter(|sub| !sub.is_hide_set());
+    let names: Vec<String> = shown.map(|sub| sub.get_name().to_owned()).collect();
+    for name in names.iter().filter(|name| *name != "help") {
+        let sub = command.find_subcommand_mut(name).expect("it is listed");
+        let help = sub.render_long_help().to_string();
+        assert!(help.contains("Examples:"), "{name}: {help}");
+        assert!(help.contains(&format!("segno {name}")), "{name}: {help}");
+    }
+    let help = Cli::command().render_long_help().to_string();
+    assert!(help.contains("Exit codes:") && help.contains("8  the host does not answer"), "{help}");
+    for shell in ["bash", "zsh", "fish"] {
+        let said = run("http://127.0.0.1:1", &["completions", shell]).await;
+        assert_eq!(said.exit, Exit::Done);
+        assert!(names.iter().all(|name| said.out.contains(name.as_str())), "{shell}");
+    }
+}
+
+#[test]
+fn wrong_usage_ends_with_code_2() {
+    for arguments in [
+        &["segno"][..],
+        &["segno", "strat"],
+        &["segno", "start"],
+        &["segno", "list", "--state", "running"],
+        &["segno", "start", "a/b", "--timeout", "soon"],
+        &["segno", "start", "a/b", "--at", "2031-01-01T00:00:00Z", "--delay", "1s"],
+        &["segno", "start", "a/b", "1", "--input", "2"],
+        &["segno", "logs", "a", "--level", "loud"],
+    ] {
+        let error = Cli::read(arguments).expect_err("it is wrong");
+        assert_eq!(error.exit_code(), 2, "{arguments:?}");
+    }
+    assert_eq!(Cli::read(["segno", "--version"]).expect_err("it only says so").exit_code(), 0);
+}
