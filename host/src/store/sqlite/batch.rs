@@ -28,6 +28,8 @@ pub(super) struct Committed {
     pub(super) effects: Vec<Effect>,
     /// Statements that were sent to write it.
     pub(super) statements: usize,
+    /// How often rows had to be read for it.
+    pub(super) loads: usize,
 }
 
 /// Why a batch was not committed. The cache has to be cleared.
@@ -136,6 +138,7 @@ impl<'a> Batch<'a> {
             self.write(&mut script);
             self.send(script).await?;
         }
+        self.committed.loads += 1;
         load::load(self.connection, self.cache, missing).await?;
         Ok(true)
     }

@@ -15,9 +15,6 @@ use segno_core::{
 
 use crate::store::listing;
 
-/// How many promises are held before the least used ones go.
-const LIMIT: usize = 100_000;
-
 /// Rows held for decisions.
 #[derive(Debug, Default)]
 pub(super) struct Cache {
@@ -27,6 +24,8 @@ pub(super) struct Cache {
     pub(super) modules: HashMap<Digest, i64>,
     /// The number of the next promise.
     pub(super) next_number: i64,
+    /// How many promises are held before the least used ones go.
+    pub(super) limit: usize,
     known: HashMap<PromiseId, Known>,
     tick: u64,
     this_batch: ThisBatch,
@@ -131,7 +130,7 @@ impl Cache {
         for id in batch.tails.into_keys() {
             self.evict(id);
         }
-        if self.known.len() <= LIMIT {
+        if self.known.len() <= self.limit {
             return;
         }
         let mut ages: Vec<u64> = self.known.values().map(|known| known.used).collect();

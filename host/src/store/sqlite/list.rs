@@ -29,7 +29,7 @@ impl Reader {
         let name = "list invocations";
         let limit = listing::page_limit(filter);
         let mut query = statement(filter)?;
-        query.push(" ORDER BY p.n DESC LIMIT ").push_bind(i64::from(limit) + 1);
+        query.push_bind(i64::from(limit) + 1);
         let found = self.pool.fetch_all(query.build()).await.map_err(failed(name))?;
         let mut items = Vec::with_capacity(found.len());
         let mut last = None;
@@ -45,10 +45,13 @@ impl Reader {
     }
 }
 
-fn statement(filter: &InvocationFilter) -> Result<QueryBuilder<Sqlite>, StoreError> {
+/// The statement that lists what `filter` takes, but for the limit, which comes last.
+pub(super) fn statement(filter: &InvocationFilter) -> Result<QueryBuilder<Sqlite>, StoreError> {
     let mut query = QueryBuilder::new(INVOCATIONS);
+    // The same number, by the name of the table that is walked in its order.
+    let order = if filter.parent.is_some() { "p.n" } else { "t.n" };
     if let Some(after) = filter.after {
-        query.push(" AND p.n < ").push_bind(after);
+        query.push(format!(" AND {order} < ")).push_bind(after);
     }
     if let Some(module) = &filter.module {
         prefixed(&mut query, "p.target", &format!("wasm://{module}/"));
@@ -83,6 +86,7 @@ fn statement(filter: &InvocationFilter) -> Result<QueryBuilder<Sqlite>, StoreErr
     if filter.roots {
         query.push(" AND p.made_by IS NULL");
     }
+    query.push(format!(" ORDER BY {order} DESC LIMIT "));
     Ok(query)
 }
 

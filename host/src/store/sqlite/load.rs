@@ -296,3 +296,8 @@ fn put_signal_key(cache: &mut Cache, row: &SqliteRow) -> Result<(), sqlx::Error>
     cache.state.put_signal_key(invocation, key, row.try_get(2)?);
     Ok(())
 }
+
+/// Every statement that looks for something, for the tests of their plans.
+#[cfg(test)]
+pub(super) const STATEMENTS: [&str; 7] =
+    [PROMISES, HELD_BY, CHILDREN, COMPOSITES, OUTBOX, SIGNAL_KEYS, TAIL];

@@ -20,6 +20,9 @@ mod dump;
 mod list;
 mod reader;
 
+#[cfg(test)]
+mod plans;
+
 use std::{path::PathBuf, sync::Arc};
 
 use async_trait::async_trait;
@@ -58,6 +61,9 @@ pub struct SqliteConfig {
     pub relaxed: bool,
 }
 
+/// How many promises the writer holds in memory, so that a commit about them reads nothing.
+const CACHED_PROMISES: usize = 100_000;
+
 /// A store in a data directory.
 pub struct SqliteStore {
     reader: Reader,
@@ -83,6 +89,17 @@ impl SqliteStore {
         surroundings: Surroundings,
         hints: Arc<dyn Hints>,
     ) -> Result<Arc<Self>, OpenError> {
+        Self::open_holding(CACHED_PROMISES, config, engine, surroundings, hints).await
+    }
+
+    /// The same with another bound on what the writer holds in memory.
+    pub(super) async fn open_holding(
+        cached_promises: usize,
+        config: SqliteConfig,
+        engine: Config,
+        surroundings: Surroundings,
+        hints: Arc<dyn Hints>,
+    ) -> Result<Arc<Self>, OpenError> {
         let directory = Arc::new(DataDirectory::open(&config).await?);
         let reader = Reader::of(&directory);
         let (queue, requests) = mpsc::channel(QUEUE);
@@ -93,6 +110,7 @@ impl SqliteStore {
             directory,
             clock: surroundings.clock.clone(),
             config: engine,
+            cached_promises,
             hints,
             queue: requests,
             written: counted,

@@ -298,3 +298,8 @@ fn module_row(row: &SqliteRow) -> Result<ModuleRow, sqlx::Error> {
         in_use: row.try_get::<i64, _>(4)?.cast_unsigned(),
     })
 }
+
+/// Every statement that looks for something, for the tests of their plans.
+#[cfg(test)]
+pub(super) const STATEMENTS: [&str; 9] =
+    [PROMISES, JOURNAL, LOGS, WAITS, DEADLINES, TIMERS, READY, OUTBOX, COMPONENT];

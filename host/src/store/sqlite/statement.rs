@@ -102,7 +102,7 @@ impl Script {
 }
 
 impl Template {
-    fn text(&self, rows: usize, columns: usize) -> String {
+    pub(super) fn text(&self, rows: usize, columns: usize) -> String {
         let row = format!("({}?)", "?,".repeat(columns - 1));
         let rows = vec![row; rows].join(",");
         format!("{} (VALUES {rows}) {}", self.before, self.after)

@@ -58,6 +58,8 @@ pub struct Written {
     pub commands: u64,
     /// Statements they took, `BEGIN` and `COMMIT` included.
     pub statements: u64,
+    /// How often rows had to be read for them.
+    pub loads: u64,
 }
 
 /// The writer's belongings.
@@ -65,6 +67,7 @@ pub(super) struct Writer {
     pub(super) directory: Arc<DataDirectory>,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) config: Config,
+    pub(super) cached_promises: usize,
     pub(super) hints: Arc<dyn Hints>,
     pub(super) queue: mpsc::Receiver<Request>,
     pub(super) written: watch::Sender<Written>,
@@ -194,11 +197,8 @@ impl Writer {
     /// Decides and commits, once more if nobody knows what became of the first time.
     async fn commit(&mut self, submissions: &[Submission]) -> Result<Committed, NotCommitted> {
         match self.try_commit(submissions).await {
-            Err(NotCommitted::Unknown(_)) if !self.stopped => {
-                // Commands absorb their own repetition, so it does not matter whether they happened.
-                self.connection = None;
-                self.try_commit(submissions).await
-            }
+            // Commands absorb their own repetition, so it does not matter whether they happened.
+            Err(NotCommitted::Unknown(_)) if !self.stopped => self.try_commit(submissions).await,
             other => other,
         }
     }
@@ -207,9 +207,10 @@ impl Writer {
         if self.stopped {
             return Err(NotCommitted::Stopped);
         }
-        let (connection, cache) = ready(&self.directory, &mut self.connection, &mut self.cache)
-            .await
-            .map_err(NotCommitted::Refused)?;
+        let (connection, cache) =
+            ready(&self.directory, self.cached_promises, &mut self.connection, &mut self.cache)
+                .await
+                .map_err(NotCommitted::Refused)?;
         let now = self.clock.now();
         let done = Batch::new(connection, cache, &self.config, now).run(submissions).await;
         match &done {
@@ -220,12 +221,19 @@ impl Writer {
                     written.commits += u64::from(committed.statements > 0);
                     written.commands += commands as u64;
                     written.statements += committed.statements as u64;
+                    written.loads += committed.loads as u64;
                 });
             }
             Err(NotCommitted::Stopped) => {}
             Err(NotCommitted::Refused(failed) | NotCommitted::Unknown(failed)) => {
                 tracing::warn!(statement = failed.statement, error = %failed.source, "a batch was not committed");
                 self.cache = None;
+                // Where SQLite did not answer, what the connection is in the middle of is not known.
+                if failure::primary_code(&failed.source).is_none()
+                    || matches!(done, Err(NotCommitted::Unknown(_)))
+                {
+                    self.connection = None;
+                }
                 if failure::is_final(&failed.source) {
                     self.stopped = true;
                 }
@@ -235,9 +243,10 @@ impl Writer {
     }
 
     async fn put_component(&mut self, component: NewComponent) -> Result<(), StoreError> {
-        let (connection, cache) = ready(&self.directory, &mut self.connection, &mut self.cache)
-            .await
-            .map_err(failure::explain)?;
+        let (connection, cache) =
+            ready(&self.directory, self.cached_promises, &mut self.connection, &mut self.cache)
+                .await
+                .map_err(failure::explain)?;
         let NewComponent { digest, bytes, description, now } = component;
         if cache.modules.contains_key(&digest) {
             return Ok(());
@@ -268,6 +277,7 @@ impl Writer {
 /// The connection and the cache, made anew if the last batch lost them.
 async fn ready<'a>(
     directory: &DataDirectory,
+    cached_promises: usize,
     connection: &'a mut Option<SqliteConnection>,
     cache: &'a mut Option<Cache>,
 ) -> Result<(&'a mut SqliteConnection, &'a mut Cache), Failed> {
@@ -281,7 +291,11 @@ async fn ready<'a>(
     };
     let cache = match cache {
         Some(held) => held,
-        None => cache.insert(load::begin(connection).await?),
+        None => {
+            let mut begun = load::begin(connection).await?;
+            begun.limit = cached_promises;
+            cache.insert(begun)
+        }
     };
     Ok((connection, cache))
 }

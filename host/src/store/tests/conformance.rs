@@ -13,7 +13,7 @@ use segno_core::{
 };
 
 use super::{
-    HandClock, deploy, memory,
+    HandClock, deploy, forgetful, memory,
     script::{self, Dice},
     sqlite,
 };
@@ -47,7 +47,7 @@ async fn random_scripts_are_answered_alike_and_leave_the_same_rows() {
         let store = sqlite(dir.path(), &clock, config).await;
         deploy(&*model).await;
         deploy(&*store).await;
-        walk(&*model, &*store, &clock, seed, 400, &mut seen).await;
+        walk(&*model, &*store, &clock, seed, 250, &mut seen).await;
     }
     for wanted in [
         ("task-acquire", true),
@@ -64,6 +64,17 @@ async fn random_scripts_are_answered_alike_and_leave_the_same_rows() {
     ] {
         assert!(seen.contains(&wanted), "{wanted:?} was never met in {seen:?}");
     }
+}
+
+#[tokio::test]
+async fn a_store_that_forgets_answers_like_one_that_remembers() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let (clock, config) = (HandClock::new(), Config::default());
+    let model = memory(&clock, &config);
+    let store = forgetful(dir.path(), &clock, &config).await;
+    deploy(&*model).await;
+    deploy(&*store).await;
+    walk(&*model, &*store, &clock, 50, 300, &mut Seen::new()).await;
 }
 
 #[tokio::test]

@@ -4,16 +4,20 @@ use std::{fs, sync::Arc};
 
 use futures::future::join_all;
 use segno_core::{
+    command::{Command, FenceAct, FenceAction, Hold},
     config::Config,
-    id::PromiseId,
+    id::{Claim, CommandIndex, Holder, PromiseId, Version},
+    invocation::{LogLevel, LogLine},
     reply::Reply,
     time::{Millis, Timestamp},
 };
 use sqlx::{Connection as _, Executor as _, SqliteConnection};
 
 use super::{HandClock, create, deploy, memory, new, open, sqlite};
-use crate::store::{Store, StoreError, sqlite::OpenError};
-use segno_core::command::Command;
+use crate::{
+    runtime::Clock as _,
+    store::{Store, StoreError, sqlite::OpenError},
+};
 
 fn here() -> (tempfile::TempDir, Arc<HandClock>, Config) {
     (tempfile::tempdir().expect("a directory"), HandClock::new(), Config::default())
@@ -157,6 +161,36 @@ async fn many_commands_take_few_statements() {
 }
 
 #[tokio::test]
+async fn a_commit_about_what_is_known_reads_nothing_and_takes_few_statements() {
+    let (dir, clock, config) = here();
+    let store = sqlite(dir.path(), &clock, &config).await;
+    let hold =
+        Hold { holder: Holder { node: "n".into(), incarnation: 1 }, nonce: 1, ttl: Millis(60_000) };
+    let new = new("a", &[("target", "poll://w")], Timestamp::NEVER);
+    store.execute(vec![Command::TaskCreate { new, hold }]).await.expect("a claim");
+    let claim = Claim { id: "a".into(), version: Version(1) };
+    let before = store.written();
+    for n in 0..10 {
+        let log = LogLine {
+            seq: 0,
+            level: LogLevel::Info,
+            at: clock.now(),
+            message: format!("{n}").into(),
+        };
+        let fence = Command::TaskFence {
+            claim: claim.clone(),
+            records: vec![],
+            logs: vec![log],
+            actions: vec![],
+        };
+        store.execute(vec![fence]).await.expect("it is logged");
+    }
+    let after = store.written();
+    assert_eq!((after.commits - before.commits, after.loads - before.loads), (10, 0));
+    assert_eq!(after.statements - before.statements, 30, "begin, append, commit");
+}
+
+#[tokio::test]
 async fn commits_that_wait_together_share_a_transaction() {
     let (dir, clock, config) = here();
     let store = sqlite(dir.path(), &clock, &config).await;
@@ -182,10 +216,6 @@ async fn a_caller_that_goes_away_does_not_take_its_commit_with_it() {
 
 #[tokio::test]
 async fn a_thousand_children_are_cancelled_page_by_page() {
-    use segno_core::{
-        command::{FenceAct, FenceAction, Hold},
-        id::{Claim, CommandIndex, Holder, Version},
-    };
     let (dir, clock, config) = here();
     let model = memory(&clock, &config);
     let store = sqlite(dir.path(), &clock, &config).await;

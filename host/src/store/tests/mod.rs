@@ -78,6 +78,15 @@ async fn open(
     SqliteStore::open(sqlite, config.clone(), surroundings(clock), Arc::new(NoHints)).await
 }
 
+/// A store that holds next to nothing in memory, so that it has to read again and again.
+async fn forgetful(dir: &Path, clock: &Arc<HandClock>, config: &Config) -> Arc<SqliteStore> {
+    let sqlite = SqliteConfig { dir: dir.to_owned(), relaxed: true };
+    let (surroundings, hints) = (surroundings(clock), Arc::new(NoHints));
+    SqliteStore::open_holding(3, sqlite, config.clone(), surroundings, hints)
+        .await
+        .expect("it opens")
+}
+
 async fn deploy(store: &dyn Store) {
     let component: Arc<[u8]> = Arc::from(&b"component"[..]);
     let now = Timestamp(1_000);

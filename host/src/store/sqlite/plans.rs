@@ -1,0 +1,67 @@
+//! Every statement finds its rows by an index: its cost depends on what it finds, not on what there is.
+
+use sqlx::{Executor as _, Row as _, SqliteConnection};
+
+use super::{SqliteConfig, list, load, open::DataDirectory, reader, write};
+use crate::store::InvocationFilter;
+use segno_core::id::PromiseId;
+
+const TABLES: [&str; 9] = [
+    "promises",
+    "tasks",
+    "callbacks",
+    "listeners",
+    "outbox",
+    "journal",
+    "logs",
+    "signal_keys",
+    "found",
+];
+
+async fn plan(connection: &mut SqliteConnection, statement: &str) -> Vec<String> {
+    let explain = sqlx::AssertSqlSafe(format!("EXPLAIN QUERY PLAN {statement}"));
+    let rows = connection.fetch_all(sqlx::query(explain)).await.expect(statement);
+    rows.iter().map(|row| row.get::<String, _>(3)).collect()
+}
+
+fn reads_a_whole_table(step: &str) -> bool {
+    TABLES
+        .iter()
+        .any(|table| step == format!("SCAN {table}") || step.starts_with(&format!("SCAN {table} ")))
+}
+
+#[tokio::test]
+async fn every_statement_finds_its_rows_by_an_index() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let directory = DataDirectory::open(&SqliteConfig::new(dir.path())).await.expect("it opens");
+    let mut connection = directory.connect().await.expect("a connection");
+    let mut statements: Vec<String> = write::TEMPLATES
+        .iter()
+        .flat_map(|(template, columns)| [template.text(1, *columns), template.text(64, *columns)])
+        .collect();
+    let reads = load::STATEMENTS.iter().chain(&reader::STATEMENTS);
+    statements.extend(reads.flat_map(|text| text.split(';')).map(str::to_owned));
+    for statement in statements {
+        let plan = plan(&mut connection, &statement).await;
+        let scans: Vec<_> = plan.iter().filter(|step| reads_a_whole_table(step)).collect();
+        assert!(scans.is_empty(), "{statement}\n{plan:#?}");
+    }
+}
+
+#[tokio::test]
+async fn a_listing_reads_no_more_than_it_needs_and_sorts_nothing() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let directory = DataDirectory::open(&SqliteConfig::new(dir.path())).await.expect("it opens");
+    let mut connection = directory.connect().await.expect("a connection");
+    let all = InvocationFilter::default();
+    let of_parent =
+        InvocationFilter { parent: Some(PromiseId::from("a")), ..InvocationFilter::default() };
+    for (filter, begins) in [(all, "SCAN t"), (of_parent, "SEARCH p USING INDEX promises_made_by")]
+    {
+        let mut query = list::statement(&filter).expect("a filter");
+        query.push("10");
+        let plan = plan(&mut connection, query.sql().as_str()).await;
+        assert!(plan[0].starts_with(begins), "{plan:#?}");
+        assert!(!plan.iter().any(|step| step.contains("TEMP B-TREE")), "{plan:#?}");
+    }
+}
