@@ -128,7 +128,7 @@ impl Cache {
     pub(super) fn end_batch(&mut self) {
         let batch = std::mem::take(&mut self.this_batch);
         for id in batch.tails.into_keys() {
-            self.evict(id);
+            self.evict(&id);
         }
         if self.known.len() <= self.limit {
             return;
@@ -141,20 +141,13 @@ impl Cache {
             .filter(|(_, known)| known.used <= oldest_quarter)
             .map(|(id, _)| id.clone())
             .collect();
-        old.into_iter().for_each(|id| self.evict(id));
+        old.iter().for_each(|id| self.evict(id));
     }
 
-    /// Forgets a promise, and every one that shares a callback with it: theirs would not be whole any more.
-    fn evict(&mut self, id: PromiseId) {
-        let mut left = vec![id];
-        while let Some(id) = left.pop() {
-            if self.known.remove(&id).is_none() {
-                continue;
-            }
-            left.extend(self.state.callbacks_on(&id).map(|(awaiter, _)| awaiter.clone()));
-            left.extend(self.state.awaited_by(&id).cloned());
-            self.state.evict(&id);
-        }
+    fn evict(&mut self, id: &PromiseId) {
+        self.known.remove(id);
+        // Callbacks that it shares with a promise that stays, stay.
+        self.state.evict(id);
     }
 
     fn holds(&mut self, id: &PromiseId, level: Level) -> bool {

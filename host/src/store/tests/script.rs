@@ -7,7 +7,7 @@ use segno_core::{
         CommandKind, EngineFacts, JournalHead, LogLevel, LogLine, Outcome, Record, RecordBody,
         Request, Seed, StepResult,
     },
-    promise::{NewPromise, Note, OutboxKey, ReleaseReason, Task, TrapKey, Verdict},
+    promise::{NewPromise, Note, OutboxKey, ReleaseReason, Task, TaskStatus, TrapKey, Verdict},
     snapshot::Snapshot,
     tags,
     time::{Millis, Timestamp},
@@ -111,6 +111,9 @@ fn under_claim(dice: &mut Dice, seen: &Snapshot, task: &Task, other: &PromiseId)
     let stale = dice.once_in(10);
     let version = Version(if stale { task.version.0.saturating_sub(1) } else { task.version.0 });
     let claim = Claim { id: task.id.clone(), version };
+    if task.status() == TaskStatus::Halted && dice.once_in(2) {
+        return Command::TaskContinue { id: task.id.clone() };
+    }
     if task.lease().is_none() {
         return Command::TaskAcquire { claim, hold: hold(dice), stall_limit: None };
     }
