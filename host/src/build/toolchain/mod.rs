@@ -85,7 +85,6 @@ mod tests {
 
     /// Follows `SEGNO_WASM_TOOLCHAIN` and `SEGNO_CACHE_DIR`, so each road can be tried from an empty cache.
     #[test]
-    #[ignore = "downloads a compiler and builds a standard library"]
     fn a_prepared_toolchain_is_found_again_without_preparing() {
         let folder = tempfile::tempdir().unwrap();
         let request = |prepare| Request::from_environment(folder.path(), prepare).unwrap();
