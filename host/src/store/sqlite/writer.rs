@@ -41,6 +41,17 @@ pub(super) enum Request {
     Close { answer: oneshot::Sender<()> },
 }
 
+impl Request {
+    /// Answers that the store is closed.
+    fn refuse(self) {
+        match self {
+            Self::Execute { answer, .. } => drop(answer.send(Err(StoreError::Closed))),
+            Self::PutComponent { answer, .. } => drop(answer.send(Err(StoreError::Closed))),
+            Self::Close { answer } => drop(answer.send(())),
+        }
+    }
+}
+
 /// A component to keep.
 pub(super) struct NewComponent {
     pub(super) digest: Digest,
@@ -107,6 +118,9 @@ impl Writer {
                 }
                 Request::Close { answer } => {
                     self.queue.close();
+                    while let Some(late) = self.queue.recv().await {
+                        late.refuse();
+                    }
                     self.shut().await;
                     // The data directory is given back with the last of these.
                     drop(self);

@@ -52,6 +52,22 @@ async fn a_closed_store_answers_that_it_is_closed() {
 }
 
 #[tokio::test]
+async fn whoever_comes_behind_the_close_is_told_that_nothing_was_written() {
+    let (dir, clock, config) = here();
+    let store = sqlite(dir.path(), &clock, &config).await;
+    let (before, (), behind) = futures::join!(
+        store.execute(vec![create("a", &[])]),
+        store.close(),
+        store.execute(vec![create("b", &[])])
+    );
+    assert!(before.is_ok(), "{before:?}");
+    assert!(matches!(behind, Err(StoreError::Closed)), "{behind:?}");
+    let store = sqlite(dir.path(), &clock, &config).await;
+    assert!(store.promise(&PromiseId::from("a")).await.expect("a read").is_some());
+    assert!(store.promise(&PromiseId::from("b")).await.expect("a read").is_none());
+}
+
+#[tokio::test]
 async fn what_cannot_be_opened_is_refused_by_name() {
     let (dir, clock, config) = here();
     fs::write(
