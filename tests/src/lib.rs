@@ -1,4 +1,8 @@
-//! What the suites share: components built once, and a world in virtual time.
+//! What the suites share: components built once, a world in virtual time, a stage of real processes, and printed seeds.
 
+pub mod fixtures;
 pub mod guests;
+pub mod payments;
+pub mod seed;
+pub mod stage;
 pub mod world;

@@ -1,0 +1,20 @@
+//! The module of `tune-one` after a change: another first note.
+
+use segno::{ActivityContext, Context, Result};
+
+/// Plays a note, waits for its promise `go`, and plays another.
+#[segno::workflow]
+pub async fn play(ctx: Context, tune: String) -> Result<Vec<String>> {
+    let first = ctx.call(sound, &"re".to_owned()).await?;
+    ctx.named_promise::<bool>("go").await?;
+    let second = ctx.call(sound, &"mi".to_owned()).await?;
+    Ok(vec![tune, "two".to_owned(), first, second])
+}
+
+/// Sounds a note.
+#[segno::activity]
+pub async fn sound(_ctx: ActivityContext, note: String) -> Result<String> {
+    Ok(note)
+}
+
+segno::module!(play, sound);

@@ -1,0 +1,49 @@
+//! The demo's payment service inside the test's own process, on a port of its own.
+
+use std::{path::Path, sync::Arc};
+
+use segno::{
+    demo::payments::{Payments, PaymentsOptions, ledger::Entry},
+    runtime::Surroundings,
+};
+use tokio::net::TcpListener;
+
+/// A payment service that runs as long as the test's runtime.
+pub struct PaymentService {
+    payments: Arc<Payments>,
+    address: String,
+}
+
+impl PaymentService {
+    /// Starts one with its ledger in `folder`.
+    ///
+    /// # Panics
+    /// There is no free port, or the folder cannot be used.
+    pub async fn start(
+        folder: &Path,
+        options: PaymentsOptions,
+        surroundings: &Surroundings,
+    ) -> Self {
+        let ledger = folder.join("ledger.jsonl");
+        let payments =
+            Payments::open(&ledger, options, surroundings.clone()).expect("the ledger opens");
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("a port is free");
+        let address = format!("http://{}", listener.local_addr().expect("it is bound"));
+        let router = Arc::clone(&payments).router();
+        let serving = async move {
+            axum::serve(listener, router).await.expect("a payment service does not end");
+        };
+        surroundings.runtime.spawn("payments", Box::pin(serving));
+        Self { payments, address }
+    }
+
+    /// Its address, such as `http://127.0.0.1:9000`.
+    pub fn address(&self) -> &str {
+        &self.address
+    }
+
+    /// Everything it was asked so far.
+    pub fn entries(&self) -> Vec<Entry> {
+        self.payments.entries()
+    }
+}

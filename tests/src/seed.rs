@@ -1,0 +1,23 @@
+//! Where a suite's random draws come from, and how to repeat them.
+
+use segno::{demo::chance::Chance, runtime::Surroundings};
+
+/// The draws of this run; the seed is printed, and `SEGNO_SEED` sets it.
+///
+/// # Panics
+/// `SEGNO_SEED` is not a number.
+pub fn chance() -> Chance {
+    let fresh = || Surroundings::system().runtime.nonce() % 1_000_000;
+    let seed = number("SEGNO_SEED").unwrap_or_else(fresh);
+    eprintln!("seed {seed}: repeat with SEGNO_SEED={seed}");
+    Chance::new(seed)
+}
+
+/// The number in the environment variable `name`.
+///
+/// # Panics
+/// It is set and not a number.
+pub fn number(name: &str) -> Option<u64> {
+    let text = std::env::var(name).ok()?;
+    Some(text.parse().unwrap_or_else(|_| panic!("`{name}` must be a number, not `{text}`")))
+}

@@ -1,0 +1,69 @@
+//! Guests that misbehave while they run: each is stopped, its invocation says why, and nobody else notices.
+
+use segno::{
+    api::model::{Invocation, InvocationState},
+    demo::payments::PaymentsOptions,
+};
+use serde_json::{Value, json};
+use tests::{fixtures, stage::Stage};
+
+const SEGNO: &str = env!("CARGO_BIN_EXE_segno-under-test");
+
+fn reason(invocation: &Invocation) -> String {
+    let note = invocation.note.as_ref().map(|note| note.message.clone());
+    let failure = invocation.failure.as_ref().map(|failure| failure.message.clone());
+    note.or(failure).unwrap_or_default()
+}
+
+/// Runs `hostile/{function}` beside one that waits; the reason must contain one of `words`.
+async fn misbehaves(function: &str, input: Value, words: &[&str]) {
+    // A second of CPU time is much for what is shown here, and a tenth of the usual limit.
+    let stage = Stage::with(SEGNO, PaymentsOptions::default(), &["--limit", "cpu_ms=1000"]).await;
+    let pid = stage.server.pid();
+    stage.deploy("hostile", fixtures::fixture("hostile")).await;
+    let manners = json!({ "name": "Ada", "times": 2 });
+    stage.start_as("bystander", "hostile/behave", manners).await.expect("it starts");
+    stage.start_as("bad", &format!("hostile/{function}"), input).await.expect("it starts");
+
+    let named = |seen: &Invocation| words.iter().any(|word| reason(seen).contains(word));
+    stage.until("bad", &format!("stopped because of {words:?}"), named).await;
+
+    // Others go on while it is stopped, waits for its next attempt, or is at it again.
+    stage.start_as("polite", "hostile/decline", json!(null)).await.expect("it starts");
+    let polite = stage.ended("polite").await;
+    assert_eq!(polite.failure.map(|failure| failure.code), Some(418));
+    let promise = "bystander/p/go";
+    let asks = |seen: &Invocation| seen.waits.iter().any(|wait| wait.id == promise);
+    stage.until("bystander", "waiting for its promise", asks).await;
+    stage.client().resolve(promise, json!("sings")).await.expect("it waits for it");
+    assert_eq!(stage.ended("bystander").await.output, Some(json!("Ada sings 2 times")));
+    assert_eq!(stage.server.pid(), pid);
+    stage.client().kill("bad").await.expect("it can be given up");
+    assert_eq!(stage.ended("bad").await.state, InvocationState::Cancelled);
+    stage.server.stop().await.unwrap_or_else(|error| panic!("{error}"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_endless_loop_is_stopped_by_its_time() {
+    misbehaves("spin", json!(null), &["limits.cpu_ms"]).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_endless_recursion_is_stopped_by_its_stack() {
+    misbehaves("recurse", json!(0), &["recursion"]).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn growth_without_bound_is_stopped_by_the_memory_limit() {
+    misbehaves("hoard", json!(null), &["memory"]).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_output_above_the_limit_is_not_taken() {
+    misbehaves("shout", json!(9 << 20), &["limits.output_bytes"]).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_panic_is_a_trap_and_says_where() {
+    misbehaves("stumble", json!(null), &["panicked"]).await;
+}

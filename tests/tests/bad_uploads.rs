@@ -1,0 +1,192 @@
+//! Uploads, starts and inputs that are wrong: each is refused with a code and words, and the host and what runs on it are
+//! unharmed.
+
+use std::process::Command;
+
+use segno::{
+    api::model::{ImportStatus, Problem},
+    client::ClientError,
+};
+use serde_json::{Value, json};
+use tests::{fixtures, stage::Stage};
+
+const SEGNO: &str = env!("CARGO_BIN_EXE_segno-under-test");
+
+/// A component with nothing in it.
+const EMPTY: &[u8] = b"\0asm\x0d\0\x01\0";
+/// A core module with nothing in it.
+const CORE: &[u8] = b"\0asm\x01\0\0\0";
+/// `(component (import "acme:mail/send@1.0.0" (instance (export "send" (func)))))`.
+const ACME: &str =
+    r#"(component (import "acme:mail/send@1.0.0" (instance (export "send" (func)))))"#;
+
+fn refused<T: std::fmt::Debug>(answer: Result<T, ClientError>) -> Problem {
+    match answer {
+        Err(ClientError::Refused(problem)) => *problem,
+        other => panic!("it was not refused: {other:?}"),
+    }
+}
+
+/// A host on which one execution waits, so that every test can see it unharmed.
+async fn busy_stage() -> Stage {
+    let stage = Stage::start(SEGNO).await;
+    stage.deploy("hostile", fixtures::fixture("hostile")).await;
+    let manners = json!({ "name": "Ada", "times": 2 });
+    stage.start_as("bystander", "hostile/behave", manners).await.expect("it starts");
+    waits(&stage).await;
+    stage
+}
+
+async fn waits(stage: &Stage) {
+    let waits = |seen: &segno::api::model::Invocation| {
+        seen.waits.iter().any(|wait| wait.id == "bystander/p/go")
+    };
+    stage.until("bystander", "waiting for its promise", waits).await;
+}
+
+/// The same process still serves, and what was waiting goes on.
+async fn unharmed(stage: Stage, pid: u32) {
+    assert_eq!(stage.server.pid(), pid);
+    stage.client().resolve("bystander/p/go", json!("sings")).await.expect("it waits for it");
+    assert_eq!(stage.ended("bystander").await.output, Some(json!("Ada sings 2 times")));
+    stage.server.stop().await.unwrap_or_else(|error| panic!("{error}"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn uploads_that_cannot_run_are_refused_by_name() {
+    let stage = busy_stage().await;
+    let pid = stage.server.pid();
+    let acme = wat::parse_str(ACME).expect("it is well formed");
+    let cases: [(&str, Vec<u8>, &str, &str); 5] = [
+        ("text", b"#!/bin/sh\nexit 0\n".to_vec(), "not-wasm", "not WebAssembly"),
+        ("nothing", Vec::new(), "not-wasm", "not WebAssembly"),
+        ("core", CORE.to_vec(), "core-module", "segno build"),
+        ("empty", EMPTY.to_vec(), "missing-exports", "segno:workflow/functions"),
+        ("acme", acme, "unknown-imports", "acme:mail/send@1.0.0"),
+    ];
+    for (alias, bytes, code, words) in cases {
+        let problem = refused(stage.client().deploy(bytes, Some(alias)).await);
+        assert_eq!((problem.code.as_str(), problem.status), (code, 422), "{alias}: {problem:#?}");
+        assert!(problem.detail.contains(words), "{alias}: {}", problem.detail);
+    }
+    let mut half = fixtures::fixture("hostile");
+    half.truncate(half.len() / 2);
+    let problem = refused(stage.client().deploy(half, Some("half")).await);
+    assert_eq!(problem.code, "malformed-component", "{problem:#?}");
+
+    let modules = stage.client().modules().await.expect("it answers").modules;
+    assert_eq!(modules.len(), 1, "nothing of them was kept: {modules:#?}");
+    unharmed(stage, pid).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_component_above_the_limit_is_refused_before_it_is_read() {
+    let stage = busy_stage().await;
+    let pid = stage.server.pid();
+    let too_large = vec![0; (64 << 20) + 1];
+    let problem = refused(stage.client().deploy(too_large, Some("large")).await);
+    assert_eq!(problem.status, 413, "{problem:#?}");
+    assert!(problem.detail.contains("limits.component_bytes"), "{}", problem.detail);
+    unharmed(stage, pid).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn starts_that_make_no_sense_are_refused_by_name() {
+    let stage = busy_stage().await;
+    let pid = stage.server.pid();
+    let problem = refused(stage.start_as("a", "nowhere/play", json!(null)).await);
+    assert_eq!((problem.code.as_str(), problem.status), ("unknown-module", 404));
+    assert!(problem.fields["known"].to_string().contains("hostile"), "{problem:#?}");
+
+    let problem = refused(stage.start_as("a", "hostile/dance", json!(null)).await);
+    assert_eq!((problem.code.as_str(), problem.status), ("unknown-function", 404));
+    assert!(problem.fields["known"].to_string().contains("behave"), "{problem:#?}");
+
+    let problem =
+        refused(stage.start_as("a", "hostile/behave", json!({ "name": 7, "times": 1 })).await);
+    assert_eq!((problem.code.as_str(), problem.status), ("invalid-input", 422));
+    assert_eq!(problem.fields["errors"][0]["path"], json!("/name"), "{problem:#?}");
+
+    let problem = refused(stage.client().invocation("a").await);
+    assert_eq!(problem.status, 404, "nothing was started: {problem:#?}");
+    unharmed(stage, pid).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_id_used_again_answers_the_first_execution_and_says_what_differs() {
+    let stage = busy_stage().await;
+    let pid = stage.server.pid();
+    let same = json!({ "name": "Ada", "times": 2 });
+    let again = stage.start_as("bystander", "hostile/behave", same).await.expect("it is the same");
+    assert!(!again.created && !again.differs, "{again:#?}");
+
+    let other = json!({ "name": "Bela", "times": 2 });
+    let other = stage.start_as("bystander", "hostile/behave", other).await.expect("it is answered");
+    assert!(!other.created && other.differs, "{other:#?}");
+    assert!(other.warning.as_ref().is_some_and(|warning| warning.contains("input")), "{other:#?}");
+    let first = stage.client().invocation("bystander").await.expect("it is there");
+    assert_eq!(first.input["name"], json!("Ada"));
+
+    let elsewhere = stage.start_as("bystander", "hostile/shout", json!(1)).await;
+    let elsewhere = elsewhere.expect("it is answered");
+    assert!(elsewhere.differs, "{elsewhere:#?}");
+    unharmed(stage, pid).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn files_and_sockets_can_be_imported_and_are_refused_when_called() {
+    let stage = busy_stage().await;
+    let pid = stage.server.pid();
+    let deployed = stage.client().deploy(fixtures::fixture("ambient"), Some("ambient")).await;
+    let module = deployed.expect("imports alone do no harm").module;
+    let refused = |function: &str| {
+        let found = module.description.imports.iter().find(|import| {
+            import.status == ImportStatus::Refused
+                && import.functions.iter().any(|name| name.contains(function))
+        });
+        found.unwrap_or_else(|| panic!("`{function}` is not marked as refused: {module:#?}"));
+    };
+    refused("open-at");
+    refused("instance-network");
+
+    stage.start_as("fine", "ambient/abstain", json!(null)).await.expect("it starts");
+    assert_eq!(stage.ended("fine").await.output, Some(json!(true)));
+    for (id, target, words) in [
+        ("file", "ambient/read", ["activity", "dirs"]),
+        ("socket", "ambient/dial", ["ctx.http", "http.allow"]),
+    ] {
+        stage.start_as(id, target, json!("/etc/passwd")).await.expect("it starts");
+        let named = |seen: &segno::api::model::Invocation| {
+            let message = seen.note.as_ref().map(|note| note.message.as_str());
+            let message = message.or(seen.failure.as_ref().map(|failure| failure.message.as_str()));
+            message.is_some_and(|message| words.iter().all(|word| message.contains(word)))
+        };
+        stage.until(id, "told what to use instead", named).await;
+    }
+    unharmed(stage, pid).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_command_line_says_the_same_with_its_exit_codes() {
+    let stage = busy_stage().await;
+    let pid = stage.server.pid();
+    let file = stage.folder().join("core.wasm");
+    std::fs::write(&file, CORE).expect("it can be written");
+    let file = file.to_string_lossy().into_owned();
+    let run = |arguments: &[&str]| {
+        let mut command = Command::new(SEGNO);
+        command.args(["--server", &stage.client().server(), "--json"]).args(arguments);
+        let output = command.output().expect("the command runs");
+        let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+        let document: Value =
+            serde_json::from_str(&errors).unwrap_or_else(|_| json!({ "said": errors }));
+        (output.status.code(), document)
+    };
+    let (code, said) = run(&["deploy", &file]);
+    assert_eq!((code, &said["code"]), (Some(1), &json!("core-module")), "{said:#}");
+    let (code, said) = run(&["start", "nowhere/play"]);
+    assert_eq!((code, &said["code"]), (Some(3), &json!("unknown-module")), "{said:#}");
+    let (code, said) = run(&["result", "nobody"]);
+    assert_eq!((code, &said["code"]), (Some(3), &json!("unknown-invocation")), "{said:#}");
+    unharmed(stage, pid).await;
+}

@@ -1,0 +1,91 @@
+//! A real host, killed with SIGKILL again and again while fifty orders run: all end, and the ledger is exact.
+//!
+//! `SEGNO_KILLS` sets the number of kills (20), `SEGNO_SEED` repeats a run's draws.
+
+use segno::demo::{
+    chance::Chance,
+    crowd::{self, Tally, Wish},
+    customer::Customer,
+    order::{Fate, Order},
+    payments::PaymentsOptions,
+    verdict::Verdict,
+};
+use segno_core::time::Millis;
+use tests::{fixtures, seed, stage::Stage};
+use tokio::sync::watch;
+
+const SEGNO: &str = env!("CARGO_BIN_EXE_segno-under-test");
+
+const ORDERS: usize = 50;
+
+/// Nobody answers a forgotten order for so long.
+const PATIENCE: Millis = Millis(3_000);
+
+#[tokio::test(flavor = "multi_thread")]
+async fn fifty_orders_end_exactly_once_however_often_the_host_is_killed() {
+    let kills = usize::try_from(seed::number("SEGNO_KILLS").unwrap_or(20)).expect("it is small");
+    let mut chance = seed::chance();
+    let payments = PaymentsOptions { delay: Millis(30), ..PaymentsOptions::default() };
+    let mut stage = Stage::with(SEGNO, payments, &[]).await;
+    stage.deploy("order", fixtures::example("order")).await;
+
+    let wishes = wishes(kills, stage.payments.address(), &mut chance);
+    let (client, surroundings) = (stage.client().clone(), stage.surroundings.clone());
+    let customer = Customer { client: &client, surroundings: &surroundings, module: "order" };
+    let (tally, (reached, reach)) = (Tally::default(), watch::channel(0));
+    let serving = crowd::serve(&customer, &wishes, &reach, &tally);
+    let killing = kill(&mut stage, kills, &mut chance, &tally, &reached);
+    let (ended, hits) = tokio::join!(serving, killing);
+    let ended = ended.unwrap_or_else(|error| panic!("{error}"));
+
+    let verdict = Verdict::of(&ended, &stage.payments.entries());
+    assert!(verdict.is_right(), "{:#?}", verdict.complaints());
+    assert_eq!(verdict.orders.len(), ORDERS);
+    assert!(hits * 2 > kills, "only {hits} of {kills} kills hit orders in flight");
+    for (order, _) in ended.iter().step_by(7) {
+        let replay = client.replay(&order.id, None).await.unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(replay.matched, replay.journal_len, "{replay:#?}");
+    }
+    stage.server.stop().await.unwrap_or_else(|error| panic!("{error}"));
+}
+
+/// Orders of every fate, placed between the first kill and the last.
+fn wishes(kills: usize, payments: &str, chance: &mut Chance) -> Vec<Wish> {
+    let fate = |number| match number % 10 {
+        3 => Fate::Rejected,
+        6 => Fate::Forgotten,
+        9 => Fate::TooDear,
+        _ => Fate::Approved,
+    };
+    let wish = |number| Wish {
+        order: Order::new(number, fate(number), payments, PATIENCE),
+        stage: number * kills / ORDERS,
+        place_after: chance.length(0, 300),
+        decide_after: chance.length(0, 2_000),
+    };
+    (0..ORDERS).map(wish).collect()
+}
+
+/// Kills the host `kills` times, now and then while it is still coming up, and counts how often orders were in flight.
+async fn kill(
+    stage: &mut Stage,
+    kills: usize,
+    chance: &mut Chance,
+    tally: &Tally,
+    reached: &watch::Sender<usize>,
+) -> usize {
+    let surroundings = stage.surroundings.clone();
+    let mut hits = 0;
+    for kill in 1..=kills {
+        surroundings.runtime.sleep(chance.length(10, 500)).await;
+        hits += usize::from(tally.placed() > tally.ended());
+        stage.server.kill().unwrap_or_else(|error| panic!("kill {kill}: {error}"));
+        reached.send_replace(kill);
+        if chance.between(1, 5) == 1 {
+            // It is dropped, and so left alone, on its way up: the next restart kills it there.
+            let _ = surroundings.within(chance.length(1, 150), stage.server.restart()).await;
+        }
+        stage.server.restart().await.unwrap_or_else(|error| panic!("after kill {kill}: {error}"));
+    }
+    hits
+}
