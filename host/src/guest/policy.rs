@@ -14,6 +14,7 @@ mod address;
 
 use std::{
     collections::BTreeMap,
+    io::ErrorKind,
     path::{Path, PathBuf},
 };
 
@@ -125,7 +126,10 @@ impl Policy {
     pub fn load(path: &Path) -> Result<Self, PolicyError> {
         let text = match std::fs::read_to_string(path) {
             Ok(text) => text,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            // Below a file there is nothing either; that the directory is none is for others to say.
+            Err(error)
+                if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) =>
+            {
                 return Ok(Self::default());
             }
             Err(source) => return Err(PolicyError::Unreadable { path: path.into(), source }),

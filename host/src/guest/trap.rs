@@ -71,6 +71,10 @@ fn in_words(trap: Trap, budget: &Budget) -> String {
             "the stack overflowed its {} bytes (`limits.stack_bytes`): endless recursion, or very deep",
             budget.limits().stack_bytes
         ),
+        // Compilers keep large values on a stack of their own in memory, which ends in memory that is not there.
+        Trap::MemoryOutOfBounds => {
+            "it reached beyond its memory: endless or very deep recursion, or unsafe code gone astray".into()
+        }
         Trap::UnreachableCodeReached => "it panicked or aborted (`unreachable`)".into(),
         other => other.to_string(),
     }
