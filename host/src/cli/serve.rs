@@ -212,9 +212,13 @@ fn log_to_standard_error() {
     use tracing_subscriber::EnvFilter;
     let filter =
         EnvFilter::try_from_env("SEGNO_LOG").unwrap_or_else(|_| EnvFilter::new("warn,segno=info"));
+    let colours = std::io::IsTerminal::is_terminal(&std::io::stderr());
     // A second subscriber in one process (tests) is not worth an error.
-    let _ =
-        tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).try_init();
+    let _ = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_ansi(colours)
+        .try_init();
 }
 
 #[cfg(test)]
