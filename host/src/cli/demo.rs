@@ -147,10 +147,11 @@ fn show(performance: &Performance, console: &mut Console) -> Result<(), CliError
 
 fn orders(performance: &Performance, console: &mut Console) -> Result<(), CliError> {
     const HEADS: [&str; 7] =
-        ["ORDER", "OUTCOME", "TAKEN UP", "RECORDS", "CHARGE ATTEMPTS", "CHARGES", "REFUNDS"];
+        ["ORDER", "OUTCOME", "CLAIMS", "REPLAYS", "CHARGE ATTEMPTS", "CHARGES", "REFUNDS"];
     let mut table = console.new_table(&HEADS);
     for order in &performance.verdict.orders {
-        table.add_row(row(order));
+        let replays = performance.replays.get(&order.order).copied().unwrap_or(0);
+        table.add_row(row(order, replays));
     }
     for column in table.column_iter_mut().skip(2) {
         column.set_cell_alignment(CellAlignment::Right);
@@ -159,7 +160,7 @@ fn orders(performance: &Performance, console: &mut Console) -> Result<(), CliErr
     console.table(table)
 }
 
-fn row(order: &Judged) -> Vec<Cell> {
+fn row(order: &Judged, replays: u32) -> Vec<Cell> {
     let outcome = Cell::new(&order.outcome);
     let money = |number: u32| {
         let cell = Cell::new(number);
@@ -169,7 +170,7 @@ fn row(order: &Judged) -> Vec<Cell> {
         Cell::new(&order.order),
         if order.wrong.is_empty() { outcome.fg(Ink::Green) } else { outcome.fg(Ink::Red) },
         Cell::new(order.claims),
-        Cell::new(order.records),
+        Cell::new(replays),
         Cell::new(order.charge_requests),
         money(order.charges),
         money(order.refunds),

@@ -1,6 +1,6 @@
 //! The demo itself: twenty orders, a host that is killed three times, and what remains.
 
-use std::path::PathBuf;
+use std::{collections::BTreeMap, path::PathBuf};
 
 use segno_core::time::Millis;
 use serde::Serialize;
@@ -75,6 +75,8 @@ pub struct Performance {
     pub kills: Vec<Kill>,
     /// The orders.
     pub verdict: Verdict,
+    /// How often each execution was run again from its journal, by id.
+    pub replays: BTreeMap<String, u32>,
     /// One order's journal.
     pub records: Vec<JournalRecord>,
     /// The same, run again.
@@ -170,12 +172,13 @@ pub async fn play(
 
     progress.step("all orders have ended; reading the ledger");
     let verdict = Verdict::of(&ended, &payments.entries().await?);
+    let replays = server.replays()?;
     let shown = &wishes[chance.between(0, 4) as usize].order.id;
     progress.step(&format!("replaying {shown}"));
     let records = client.whole_journal(shown).await?;
     let replay = client.replay(shown, None).await?;
     server.stop().await?;
-    Ok(Performance { seed: options.seed, took_ms, kills, verdict, records, replay })
+    Ok(Performance { seed: options.seed, took_ms, kills, verdict, replays, records, replay })
 }
 
 /// Seventeen orders that are approved, two that are rejected, and one that nobody answers.

@@ -19,6 +19,9 @@ use crate::runtime::Surroundings;
 /// How often a process is asked whether it is ready or gone.
 const ASK_EVERY: Millis = Millis(10);
 
+/// How long one question may take.
+const PROBE: Millis = Millis(1_000);
+
 /// Lines of output that an error carries.
 const TAIL: usize = 20;
 
@@ -119,7 +122,8 @@ impl Process {
         let answer = surroundings.within(limit, async {
             loop {
                 self.check()?;
-                if probe().await {
+                // Whatever answers in its place may never do so; then its end must still be seen.
+                if surroundings.within(PROBE, probe()).await == Some(true) {
                     return Ok(());
                 }
                 surroundings.runtime.sleep(ASK_EVERY).await;

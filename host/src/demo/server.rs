@@ -1,6 +1,7 @@
 //! `segno serve` as a child process that may be killed at any instant and started again on the same data and address.
 
 use std::{
+    collections::BTreeMap,
     net::SocketAddr,
     path::{Path, PathBuf},
     process::Command,
@@ -16,6 +17,9 @@ use crate::{
 
 /// What a start may take at most, recovery included. A slow machine that builds at the same time needs it.
 const START: Millis = Millis(60_000);
+
+/// What the host says of itself: as usual, and each replay.
+const LOG: &str = "warn,segno=info,segno::replays=debug";
 
 /// What draining may take at most.
 const STOP: Millis = Millis(30_000);
@@ -72,8 +76,8 @@ pub enum ServerError {
     /// Its address is none.
     #[error(transparent)]
     Client(#[from] ClientError),
-    /// The data directory or the port cannot be prepared.
-    #[error("the data directory cannot be prepared")]
+    /// The data directory, the port or the log cannot be used.
+    #[error("the data directory or the log cannot be used")]
     Io(#[source] std::io::Error),
 }
 
@@ -121,6 +125,23 @@ impl Server {
         self.process.as_ref().map_or(0, Process::pid)
     }
 
+    /// How often each execution was run again from its journal, in all lives of this host so far: its own log says so.
+    ///
+    /// # Errors
+    /// [`ServerError::Io`] when the log cannot be read.
+    pub fn replays(&self) -> Result<BTreeMap<String, u32>, ServerError> {
+        let log = std::fs::read(&self.options.log).map_err(ServerError::Io)?;
+        let mut replays = BTreeMap::new();
+        let log = String::from_utf8_lossy(&log);
+        for line in log.lines().filter(|line| line.contains("segno::replays: ")) {
+            let id = line.split_whitespace().find_map(|word| word.strip_prefix("id="));
+            if let Some(id) = id {
+                *replays.entry(id.to_owned()).or_default() += 1;
+            }
+        }
+        Ok(replays)
+    }
+
     /// Ends the process with SIGKILL; nothing is flushed or said goodbye to.
     ///
     /// # Errors
@@ -146,7 +167,8 @@ impl Server {
             .arg(&self.options.data)
             .arg("--listen")
             .arg(self.options.listen.to_string())
-            .args(&self.options.arguments);
+            .args(&self.options.arguments)
+            .env("SEGNO_LOG", LOG);
         let process = Process::start("host", command, &self.options.log)?;
         self.starts += 1;
         let client = self.client.clone();

@@ -132,7 +132,7 @@ impl Execution {
             .iter()
             .filter(|record| matches!(record.body, RecordBody::Signal { .. }))
             .count();
-        let is_new = records.is_empty();
+        let (is_new, journal_len) = (records.is_empty(), records.len());
         let recorder = Recorder::new(identity, records, now, false)
             .map_err(|refused| Halt::new("damaged", refused.to_string()))?;
         let instance = shared.host.guests.instantiate(module).await?;
@@ -153,6 +153,7 @@ impl Execution {
         if is_new {
             execution.begin(now).await?;
         } else {
+            tracing::debug!(target: "segno::replays", id = %execution.promise.id(), records = journal_len, "replaying");
             execution.replay().await?;
             execution.look_around(true).await?;
         }
