@@ -4,7 +4,7 @@ use serde::Serialize;
 use sha2::{Digest, Sha256};
 use wasmparser::{Encoding, Parser, Payload};
 
-/// What is in a component. What its functions are only a host can say, by asking it.
+/// What is in a component. What its functions are only an engine can say, by asking it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Report {
     /// Its size in bytes.
@@ -15,9 +15,6 @@ pub struct Report {
     pub imports: Vec<String>,
     /// The interfaces it exports, in order.
     pub exports: Vec<String>,
-    /// Its functions as it describes them, once somebody has asked it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub functions: Option<serde_json::Value>,
 }
 
 /// Why there is nothing to report.
@@ -59,13 +56,7 @@ impl Report {
                 _ => {}
             }
         }
-        Ok(Self {
-            size: component.len(),
-            digest: digest(component),
-            imports,
-            exports,
-            functions: None,
-        })
+        Ok(Self { size: component.len(), digest: digest(component), imports, exports })
     }
 }
 

@@ -1,18 +1,27 @@
 //! `segno build`.
 
-use std::path::{Path, PathBuf};
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use clap::Args;
+use segno_core::id::Digest;
 
-use crate::build::{
-    crate_build::{self, BuildOptions, Built},
-    report::Report,
-    toolchain::{self, Request},
+use crate::{
+    api::{Intake, model::ModuleDescription},
+    build::{
+        crate_build::{self, BuildOptions, Built},
+        toolchain::{self, Request},
+    },
+    guest::{Limits, Policy, Wasm, WasmConfig},
 };
 
 use super::{
     CliError, Console, Exit,
     console::{CYAN, DIM, Progress},
+    modules::contents,
     show::size,
 };
 
@@ -52,8 +61,10 @@ pub struct How {
 struct Document<'a> {
     package: &'a str,
     path: &'a Path,
+    size: usize,
+    digest: &'a str,
     #[serde(flatten)]
-    report: &'a Report,
+    description: &'a ModuleDescription,
 }
 
 impl Build {
@@ -70,30 +81,40 @@ impl Build {
             }
             None => built.path,
         };
-        let report =
-            Report::of(&built.component).map_err(|error| other("invalid-component", &error))?;
+        let component: Arc<[u8]> = built.component.into();
+        let description = describe(component.clone()).await?;
+        let digest = Digest::of(&component).to_string();
         if console.json() {
             console.document(&Document {
                 package: &built.package,
                 path: &path,
-                report: &report,
+                size: component.len(),
+                digest: &digest,
+                description: &description,
             })?;
             return Ok(Exit::Done);
         }
         let package = console.paint(CYAN, &built.package);
-        let digest = console.paint(DIM, &report.digest);
-        console.line(format!("{package}  {}  {digest}", size(report.size as u64)))?;
-        let mut table = console.new_table(&[]);
-        for (what, names) in [("imports", &report.imports), ("exports", &report.exports)] {
-            for (at, name) in names.iter().enumerate() {
-                table.add_row([if at == 0 { what } else { "" }, name]);
-            }
-        }
-        console.table(table)?;
+        let digest = console.paint(DIM, &digest);
+        console.line(format!("{package}  {}  {digest}\n", size(component.len() as u64)))?;
+        contents(&description, console)?;
         let path = path.display();
-        console.line(format!("{path}\n\nupload it: segno deploy {path} --as {}", built.package))?;
+        console.line(format!("\n{path}\nupload it: segno deploy {path} --as {}", built.package))?;
         Ok(Exit::Done)
     }
+}
+
+/// Asks the component what it offers, in an engine of our own: as a host does when it is uploaded.
+async fn describe(component: Arc<[u8]>) -> Result<ModuleDescription, CliError> {
+    let source = Arc::new(BTreeMap::from([(Digest::of(&component), component.clone())]));
+    let limits = Limits { instances: 1, ..Limits::default() };
+    let config =
+        WasmConfig { limits, policy: Policy::default(), cache_dir: None, fair: false, source };
+    let wasm = Wasm::new(config).map_err(|error| other("no-engine", &error))?;
+    Intake::inspect(&wasm, component).await.map_err(|rejected| CliError::Other {
+        code: "invalid-component",
+        message: rejected.message,
+    })
 }
 
 /// Builds the crate at `path`, saying what is done.

@@ -4,7 +4,7 @@ use clap::Args;
 use comfy_table::{Cell, CellAlignment, Table};
 
 use crate::{
-    api::model::{Import, ImportStatus, Module},
+    api::model::{Import, ImportStatus, Module, ModuleDescription},
     client::Client,
 };
 
@@ -84,9 +84,14 @@ fn describe(module: &Module, console: &mut Console) -> Result<(), CliError> {
         module.in_use
     ))?;
     console.line("")?;
+    contents(&module.description, console)
+}
+
+/// Functions, schemas and imports.
+pub fn contents(module: &ModuleDescription, console: &mut Console) -> Result<(), CliError> {
     let table = function_table(console, module);
     console.table(table)?;
-    for function in &module.description.functions {
+    for function in &module.functions {
         for (what, schema) in
             [("input", &function.input_schema), ("output", &function.output_schema)]
         {
@@ -96,10 +101,10 @@ fn describe(module: &Module, console: &mut Console) -> Result<(), CliError> {
             }
         }
     }
-    if !module.description.imports.is_empty() {
+    if !module.imports.is_empty() {
         console.line("")?;
         let mut table = console.new_table(&["IMPORT", "STATUS", ""]);
-        for import in &module.description.imports {
+        for import in &module.imports {
             let status = match import.status {
                 ImportStatus::Provided => "provided",
                 ImportStatus::Deterministic => "deterministic",
@@ -114,9 +119,9 @@ fn describe(module: &Module, console: &mut Console) -> Result<(), CliError> {
 }
 
 /// What a module offers.
-pub fn function_table(console: &Console, module: &Module) -> Table {
+pub fn function_table(console: &Console, module: &ModuleDescription) -> Table {
     let mut table = console.new_table(&["FUNCTION", "KIND", "SUMMARY"]);
-    for function in &module.description.functions {
+    for function in &module.functions {
         table.add_row([
             Cell::new(&function.name),
             Cell::new(function.kind.as_str()),
@@ -127,6 +132,6 @@ pub fn function_table(console: &Console, module: &Module) -> Table {
 }
 
 /// The imports that fail when they are called.
-pub fn refused_imports(module: &Module) -> impl Iterator<Item = &Import> {
-    module.description.imports.iter().filter(|import| import.status == ImportStatus::Refused)
+pub fn refused_imports(module: &ModuleDescription) -> impl Iterator<Item = &Import> {
+    module.imports.iter().filter(|import| import.status == ImportStatus::Refused)
 }

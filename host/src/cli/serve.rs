@@ -20,6 +20,7 @@ use crate::{
 
 use super::{
     CliError, Console, Exit,
+    build::other,
     console::{CYAN, DIM},
 };
 
@@ -191,21 +192,6 @@ fn limits(pairs: &[String]) -> Result<Limits, CliError> {
         text.push_str(&format!("{name} = {number}\n"));
     }
     toml::from_str(&text).map_err(|error| CliError::Usage(format!("--limit: {}", error.message())))
-}
-
-/// An error with all its sources in one line.
-fn other(code: &'static str, error: &(dyn std::error::Error + 'static)) -> CliError {
-    let mut message = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        let cause_text = cause.to_string();
-        if !message.contains(&cause_text) {
-            message.push_str(": ");
-            message.push_str(&cause_text);
-        }
-        source = cause.source();
-    }
-    CliError::Other { code, message }
 }
 
 fn log_to_standard_error() {
