@@ -1,11 +1,10 @@
 //! `segno demo`: says what happens while it happens, then shows what remains.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use clap::Args;
 use comfy_table::{Attribute, Cell, CellAlignment, Color as Ink};
 use serde::Serialize;
-use tempfile::TempDir;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::{
@@ -23,6 +22,8 @@ use super::{
     narrator::Narrator,
     replay,
 };
+
+const INTERRUPTED: &str = "interrupted";
 
 /// Build a workflow, run orders through it, kill the host in the middle, and count what remains
 ///
@@ -83,7 +84,10 @@ impl Demo {
         };
         drop(narrator);
         let is_right = played.as_ref().is_ok_and(Performance::is_right);
-        let kept = kept(folder, self.keep || !is_right);
+        let is_interrupted = matches!(&played, Err(CliError::Other { code: INTERRUPTED, .. }));
+        // Whoever has to find out what went wrong needs everything.
+        let keep = self.keep || !(is_right || is_interrupted);
+        let kept = keep.then(|| folder.keep());
         if let Some(folder) = &kept {
             console.remark(&format!("data, ledger and logs are kept in {}", folder.display()));
         }
@@ -110,10 +114,7 @@ fn failed(what: &str, error: impl Into<anyhow::Error>) -> CliError {
 }
 
 fn interruption() -> CliError {
-    CliError::Other {
-        code: "interrupted",
-        message: "interrupted; everything was cleaned up".into(),
-    }
+    CliError::Other { code: INTERRUPTED, message: "interrupted; everything was cleaned up".into() }
 }
 
 /// Ends when somebody presses Ctrl-C or asks the process to end.
@@ -126,10 +127,6 @@ async fn interrupted() {
         _ = tokio::signal::ctrl_c() => {}
         _ = terminated.recv() => {}
     }
-}
-
-fn kept(folder: TempDir, keep: bool) -> Option<PathBuf> {
-    keep.then(|| folder.keep())
 }
 
 fn show(performance: &Performance, console: &mut Console) -> Result<(), CliError> {

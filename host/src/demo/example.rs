@@ -72,3 +72,22 @@ fn unpack(folder: &Path) -> Result<PathBuf, ExampleError> {
         Err(source) => Err(ExampleError::Io { path, source }),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_sources_that_are_carried_are_a_crate() {
+        let folder = tempfile::tempdir().unwrap();
+        let directory = unpack(folder.path()).unwrap();
+        assert_eq!(crate_build::locate(&directory).unwrap().package, MODULE);
+        assert!(directory.join("src/lib.rs").is_file());
+    }
+
+    #[test]
+    fn a_binary_in_its_checkout_uses_it() {
+        let source = std::fs::read_to_string(checkout().unwrap().join("src/lib.rs")).unwrap();
+        assert_eq!(source, SOURCE);
+    }
+}
