@@ -103,7 +103,7 @@ pub enum ApiError {
     Unauthorized(&'static str),
     /// The request was meant for another host name.
     #[error(
-        "the Host header names `{0}`, which is not this host; allow it with `segno serve --allow-host`"
+        "the Host header names `{0}`, which is not this host; allow it with `segno serve --name`"
     )]
     ForeignHost(String),
     /// The request was made by a page of another site.
