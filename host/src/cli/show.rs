@@ -31,9 +31,10 @@ pub fn state_cell(state: InvocationState) -> Cell {
     }
 }
 
-/// An address as it is typed.
+/// An address as it is typed; only the function where it is in the caller's own module.
 pub fn short_target(target: &str) -> &str {
-    target.strip_prefix("wasm://").unwrap_or(target)
+    let target = target.strip_prefix("wasm://").unwrap_or(target);
+    target.strip_prefix('/').unwrap_or(target)
 }
 
 /// A digest as it is shown: long enough to tell modules apart.
