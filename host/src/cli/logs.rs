@@ -1,26 +1,30 @@
 //! `segno logs`.
 
-use std::time::Duration;
+use std::{
+    collections::{BTreeMap, VecDeque},
+    time::Duration,
+};
 
 use clap::Args;
 
 use crate::{
-    api::model::{LogLevel, LogLine},
+    api::model::{InvocationQuery, LogLevel, LogLine},
     client::Client,
 };
 
 use super::{
     CliError, Console, Exit,
     console::{DIM, GREEN, RED, YELLOW},
+    show::short_target,
     time::instant,
 };
 
-/// Print what an invocation logged
+/// Print what an invocation and its calls logged
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   segno logs order-1001
-  segno logs order-1001 --level warn
+  segno logs order-1001 --own --level warn
   segno logs order-1001 --follow")]
 pub struct Logs {
     /// The invocation
@@ -28,9 +32,23 @@ pub struct Logs {
     /// Only lines at least as loud: trace, debug, info, warn, error
     #[arg(long, value_name = "LEVEL", default_value = "trace", value_parser = read_level)]
     level: LogLevel,
+    /// Only its own lines, not those of its calls
+    #[arg(long)]
+    own: bool,
     /// Go on until the invocation has ended
     #[arg(long, short)]
     follow: bool,
+}
+
+/// Calls whose lines are read, the nearest first; more are too many to read.
+const CALLS: usize = 1_000;
+const PAGE: u32 = 1_000;
+
+/// An invocation whose lines are read, and from which line on.
+struct Source {
+    id: String,
+    function: String,
+    from: u32,
 }
 
 fn read_level(text: &str) -> Result<LogLevel, String> {
@@ -46,22 +64,19 @@ impl Logs {
         client: &Client,
         console: &mut Console,
     ) -> Result<Exit, CliError> {
-        let mut from = 0;
+        let mut sources = BTreeMap::new();
         loop {
             // Asked before the lines are read, so that the last lines are not missed.
             let ended =
                 !self.follow || client.wait(&self.id, Duration::ZERO).await?.state.is_settled();
-            loop {
-                let page = client.logs(&self.id, from, 1000).await?;
-                for line in &page.lines {
-                    from = line.line + 1;
-                    if line.level >= self.level {
-                        self.print(line, console)?;
-                    }
-                }
-                if page.next.is_none() {
-                    break;
-                }
+            self.find_sources(client, &mut sources).await?;
+            let mut lines = Vec::new();
+            for source in sources.values_mut() {
+                self.read(client, source, &mut lines).await?;
+            }
+            lines.sort_by(|(_, one), (_, other)| one.at_ms.cmp(&other.at_ms));
+            for (source, line) in &lines {
+                self.print(source, line, console)?;
             }
             if ended {
                 return Ok(Exit::Done);
@@ -71,7 +86,55 @@ impl Logs {
         }
     }
 
-    fn print(&self, line: &LogLine, console: &mut Console) -> Result<(), CliError> {
+    /// Adds the invocation, and the calls below it that are not known yet.
+    async fn find_sources(
+        &self,
+        client: &Client,
+        sources: &mut BTreeMap<String, Source>,
+    ) -> Result<(), CliError> {
+        let own = Source { id: self.id.clone(), function: String::new(), from: 0 };
+        sources.entry(self.id.clone()).or_insert(own);
+        let mut parents = VecDeque::from([self.id.clone()]);
+        while let Some(parent) = parents.pop_front().filter(|_| !self.own) {
+            let query = InvocationQuery {
+                parent: Some(parent),
+                limit: Some(PAGE),
+                ..InvocationQuery::default()
+            };
+            for call in client.list(&query).await?.items {
+                if sources.len() > CALLS {
+                    return Ok(());
+                }
+                parents.push_back(call.id.clone());
+                let function = short_target(&call.target).to_owned();
+                let source = Source { id: call.id.clone(), function, from: 0 };
+                sources.entry(call.id).or_insert(source);
+            }
+        }
+        Ok(())
+    }
+
+    async fn read(
+        &self,
+        client: &Client,
+        source: &mut Source,
+        lines: &mut Vec<(String, LogLine)>,
+    ) -> Result<(), CliError> {
+        loop {
+            let page = client.logs(&source.id, source.from, PAGE).await?;
+            for line in page.lines {
+                source.from = line.line + 1;
+                if line.level >= self.level {
+                    lines.push((source.function.clone(), line));
+                }
+            }
+            if page.next.is_none() {
+                return Ok(());
+            }
+        }
+    }
+
+    fn print(&self, source: &str, line: &LogLine, console: &mut Console) -> Result<(), CliError> {
         if console.json() {
             let text = serde_json::to_string(line).map_err(std::io::Error::from)?;
             return console.line(text);
@@ -84,6 +147,10 @@ impl Logs {
         };
         let level = console.paint(style, &format!("{:<5}", line.level.as_str()));
         let at = console.paint(DIM, &instant(line.at_ms));
-        console.line(format!("{at}  {level}  {}", line.message))
+        let source = match source {
+            "" => String::new(),
+            function => console.paint(DIM, &format!("{function}: ")),
+        };
+        console.line(format!("{at}  {level}  {source}{}", line.message))
     }
 }
