@@ -74,7 +74,7 @@ impl Logs {
             for source in sources.values_mut() {
                 self.read(client, source, &mut lines).await?;
             }
-            lines.sort_by(|(_, one), (_, other)| one.at_ms.cmp(&other.at_ms));
+            lines.sort_by_key(|(_, line)| line.at_ms);
             for (source, line) in &lines {
                 self.print(source, line, console)?;
             }
