@@ -167,7 +167,7 @@ pub enum ReleaseReason {
     Yield,
     /// The host stops.
     Shutdown,
-    /// The attempt failed; another follows after the longer of `retry_after` and the host's own back-off.
+    /// The attempt failed; another follows after `retry_after`, else after the host's own back-off.
     Failed {
         /// The wait the call's own policy asks for.
         retry_after: Option<Millis>,

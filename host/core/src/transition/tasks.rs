@@ -248,8 +248,9 @@ impl Draft<'_> {
                 Exhausted::Reject => self.exhausted(task, error),
             };
         }
-        let wait = backoff(self.config.backoff, attempt, &id, task.version);
-        let retry_at: Timestamp = self.now + retry_after.map_or(wait, |asked| asked.max(wait));
+        // The call's own policy decides where there is one: it may be more patient than the host's, or less.
+        let host_wait = || backoff(self.config.backoff, attempt, &id, task.version);
+        let retry_at: Timestamp = self.now + retry_after.unwrap_or_else(host_wait);
         self.pend_until(task, Some(retry_at));
     }
 
