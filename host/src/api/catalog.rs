@@ -102,6 +102,23 @@ impl Entry {
     }
 }
 
+/// A function that was named in a request.
+pub struct Resolved {
+    /// Its module.
+    pub digest: Digest,
+    /// What it says of itself.
+    pub function: Function,
+    /// Whether the module was named by an alias, rather than by its digest.
+    pub by_alias: bool,
+}
+
+impl Resolved {
+    fn of(entry: &Entry, name: &str, function: &Function) -> Self {
+        let by_alias = entry.module.aliases.iter().any(|alias| alias == name);
+        Self { digest: entry.digest, function: function.clone(), by_alias }
+    }
+}
+
 impl Api {
     /// The stored modules as they are now.
     pub(super) async fn modules(&self) -> Result<Arc<Modules>, ApiError> {
@@ -113,16 +130,12 @@ impl Api {
     }
 
     /// The module called `name` and its `function`, refused by name if there is none.
-    pub(super) async fn resolve(
-        &self,
-        name: &str,
-        function: &str,
-    ) -> Result<(Digest, Function), ApiError> {
+    pub(super) async fn resolve(&self, name: &str, function: &str) -> Result<Resolved, ApiError> {
         if let Some(modules) = self.remembered()
             && let Some(entry) = modules.find(name)
             && let Some(found) = entry.function(function)
         {
-            return Ok((entry.digest, found.clone()));
+            return Ok(Resolved::of(entry, name, found));
         }
         let modules = self.modules().await?;
         let entry = modules.find(name).ok_or_else(|| ApiError::UnknownModule {
@@ -137,7 +150,7 @@ impl Api {
                 known: functions.map(|function| function.name.clone()).collect(),
             }
         })?;
-        Ok((entry.digest, found.clone()))
+        Ok(Resolved::of(entry, name, found))
     }
 
     /// The digest of the module called `name`.

@@ -17,6 +17,7 @@ use crate::store::PromiseRow;
 use super::{
     Api, ApiError,
     body::Body,
+    catalog::Resolved,
     model::{StartInvocation, Started},
     openapi::Refusals,
     state::{promise_id, refused, unexpected},
@@ -53,9 +54,9 @@ impl<'a> Target<'a> {
     }
 
     /// As it is stored: digests are written out, so that they are not taken for aliases.
-    fn address(&self, digest: Digest, is_alias: bool) -> String {
+    fn address(&self, digest: Digest, by_alias: bool) -> String {
         let function = self.function;
-        match is_alias {
+        match by_alias {
             true => format!("wasm://{}/{function}", self.module),
             false => format!("wasm://sha256:{digest}/{function}"),
         }
@@ -116,14 +117,14 @@ async fn prepare(
     target: &Target<'_>,
     request: &StartInvocation,
 ) -> Result<NewPromise, ApiError> {
-    let (digest, function) = api.resolve(target.module, target.function).await?;
+    let Resolved { digest, function, by_alias } =
+        api.resolve(target.module, target.function).await?;
     let errors = api.misfits(digest, &function, &request.input);
     if !errors.is_empty() {
         return Err(ApiError::BadInput { target: request.target.clone(), errors });
     }
-    let is_alias = !digest.to_string().starts_with(target.module.trim_start_matches("sha256:"));
     let mut tags = Tags::new();
-    tags.insert(tags::TARGET.to_owned(), target.address(digest, is_alias));
+    tags.insert(tags::TARGET.to_owned(), target.address(digest, by_alias));
     for (name, value) in &request.labels {
         if name.is_empty() {
             let reason = "holds a label without a name".to_owned();
@@ -141,12 +142,11 @@ async fn prepare(
         tags.insert(tags::DELAY.to_owned(), at.to_string());
         begins = begins.max(Timestamp(at));
     }
-    // A wish counts from now; the function's own limit from when it may begin.
-    let timeout_at = match (request.timeout_ms, function.timeout_ms) {
-        (Some(length), _) => after(now, length),
-        (None, Some(length)) => after(begins, length),
-        (None, None) => Timestamp::NEVER,
-    };
+    // Counted from when it may begin, as for calls of guests.
+    let timeout_at = request
+        .timeout_ms
+        .or(function.timeout_ms)
+        .map_or(Timestamp::NEVER, |length| after(begins, length));
     Ok(NewPromise { id, param: param(target.function, &request.input), tags, timeout_at })
 }
 
