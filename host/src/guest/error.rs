@@ -56,6 +56,9 @@ pub enum GuestError {
         /// What it has, for people.
         known: String,
     },
+    /// The execution began under settings that this host does not have.
+    #[error("the execution began under other settings of the engine: {0}")]
+    OtherEngine(String),
     /// The host lacks room or the module could not be made ready; nothing is wrong with the execution.
     #[error("the host could not run the module: {0}")]
     Host(String),

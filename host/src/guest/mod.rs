@@ -8,7 +8,7 @@
 //! ```ignore
 //! let wasm = Wasm::new(WasmConfig { limits, policy, cache_dir, source })?; // source: a `ComponentSource`
 //! let report = wasm.inspect(bytes).await?;                                 // at upload: what it needs and offers
-//! let mut instance = wasm.instantiate(digest).await?;                      // then `start`, `resume`, `resume`, …
+//! let mut instance = wasm.instantiate(digest, None).await?;                      // then `start`, `resume`, `resume`, …
 //! ```
 
 mod contract;
@@ -104,8 +104,16 @@ pub trait Guests: Send + Sync {
     /// What the module offers.
     async fn describe(&self, module: Digest) -> Result<Arc<Vec<FunctionDescription>>, GuestError>;
 
-    /// A fresh instance, linked without I/O.
-    async fn instantiate(&self, module: Digest) -> Result<Box<dyn Workflow>, GuestError>;
+    /// A fresh instance, linked without I/O. For an execution that began earlier, `facts` are the settings it began
+    /// under: it is given the same.
+    ///
+    /// # Errors
+    /// Among others [`GuestError::OtherEngine`]: this host cannot give it the same.
+    async fn instantiate(
+        &self,
+        module: Digest,
+        facts: Option<EngineFacts>,
+    ) -> Result<Box<dyn Workflow>, GuestError>;
 
     /// The settings that could change a replay.
     fn engine_facts(&self) -> EngineFacts;

@@ -92,6 +92,33 @@ impl Wasm {
         Budget::new(Arc::clone(&self.limits), self.fair)
     }
 
+    /// The limits for an execution that began under `facts`: what it could observe stays as it was.
+    fn limits_of(&self, facts: &EngineFacts) -> Result<Arc<Limits>, GuestError> {
+        let ours = engine_facts(&self.limits);
+        if *facts == ours {
+            return Ok(Arc::clone(&self.limits));
+        }
+        if (facts.class, facts.canonical_nans, facts.deterministic_simd)
+            != (ours.class, ours.canonical_nans, ours.deterministic_simd)
+        {
+            return Err(GuestError::OtherEngine(format!(
+                "class {} there, class {} here; run it on a host of the version it began on",
+                facts.class, ours.class
+            )));
+        }
+        let table_elements = u32::try_from(facts.table_limit).unwrap_or(u32::MAX);
+        let (memory, tables) = (self.limits.memory_bytes, self.limits.table_elements);
+        if facts.memory_limit_bytes > memory || table_elements > tables {
+            return Err(GuestError::OtherEngine(format!(
+                "it may use {} bytes of memory and {table_elements} table elements, more than this host allows; raise \
+                 `limits.memory_bytes` and `limits.table_elements` to these",
+                facts.memory_limit_bytes
+            )));
+        }
+        let memory_bytes = facts.memory_limit_bytes;
+        Ok(Arc::new(Limits { memory_bytes, table_elements, ..(*self.limits).clone() }))
+    }
+
     /// What a loaded module says it offers; asked once.
     pub(super) async fn functions(
         &self,
@@ -116,10 +143,16 @@ impl Guests for Wasm {
         self.functions(&module).await
     }
 
-    async fn instantiate(&self, module: Digest) -> Result<Box<dyn Workflow>, GuestError> {
+    async fn instantiate(
+        &self,
+        module: Digest,
+        facts: Option<EngineFacts>,
+    ) -> Result<Box<dyn Workflow>, GuestError> {
+        let limits = facts.map_or(Ok(Arc::clone(&self.limits)), |facts| self.limits_of(&facts))?;
         let module = self.modules.get(module).await?;
         self.functions(&module).await?;
-        Ok(Box::new(Instance::new(&self.engine, self.budget(), module).await?))
+        let budget = Budget::new(limits, self.fair);
+        Ok(Box::new(Instance::new(&self.engine, budget, module).await?))
     }
 
     fn engine_facts(&self) -> EngineFacts {

@@ -150,6 +150,9 @@ fn guest(
         GuestError::NoSuchModule(_) | GuestError::NoSuchFunction { .. } => {
             ReleaseReason::Halt { report: note("module", &message, None) }
         }
+        GuestError::OtherEngine(_) => {
+            ReleaseReason::Halt { report: note("other-engine", &message, None) }
+        }
         GuestError::Host(_) => {
             tracing::warn!(id = %claim.id, %message, "the host could not run the guest; it will be tried again");
             ReleaseReason::Failed {

@@ -20,7 +20,7 @@ async fn run(
 ) -> Result<(), GuestError> {
     let wasm =
         host_with(components, |config: &mut WasmConfig| config.cache_dir = Some(directory.into()));
-    let mut instance = wasm.instantiate(digest).await?;
+    let mut instance = wasm.instantiate(digest, None).await?;
     instance.start(Script::default().shared(), "main", json("1"), context(1)).await
 }
 
@@ -74,6 +74,6 @@ async fn many_who_need_a_module_at_once_share_one_compilation() {
     let component = guest();
     let wasm = host_with(&[&component], |config| config.limits.instances = 8);
     let digest = Digest::of(&component);
-    let all = futures::future::join_all((0..8).map(|_| wasm.instantiate(digest))).await;
+    let all = futures::future::join_all((0..8).map(|_| wasm.instantiate(digest, None))).await;
     assert!(all.iter().all(Result::is_ok));
 }

@@ -47,7 +47,7 @@ fn host_with(components: &[&Arc<[u8]>], change: impl FnOnce(&mut WasmConfig)) ->
 }
 
 async fn instantiate(wasm: &Wasm, component: &Arc<[u8]>) -> Box<dyn Workflow> {
-    wasm.instantiate(Digest::of(component)).await.expect("it can be instantiated")
+    wasm.instantiate(Digest::of(component), None).await.expect("it can be instantiated")
 }
 
 fn context(seed: u8) -> Context {

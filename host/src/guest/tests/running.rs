@@ -71,7 +71,7 @@ async fn an_unknown_function_and_an_unknown_module_are_named() {
     assert_eq!(message, "the module has no workflow `mian`; it has `main`");
 
     let digest = Digest::of(b"nothing");
-    let error = host(&[]).instantiate(digest).await.err().expect("there is no such module");
+    let error = host(&[]).instantiate(digest, None).await.err().expect("there is no such module");
     assert!(matches!(error, GuestError::NoSuchModule(found) if found == digest), "{error}");
 }
 
