@@ -126,6 +126,11 @@ impl Store for MemoryStore {
         Ok(page.map(|(line, logged)| LogRow::numbered(line, logged)).collect())
     }
 
+    async fn log_count(&self, id: &PromiseId) -> Result<u32, StoreError> {
+        let count = self.kept().logs.get(id).map_or(0, Vec::len);
+        Ok(u32::try_from(count).unwrap_or(u32::MAX))
+    }
+
     async fn waits(&self, id: &PromiseId) -> Result<Waits, StoreError> {
         let kept = self.kept();
         let unconsumed = |awaited: &&PromiseId| kept.state.callback(awaited, id) == Some(false);

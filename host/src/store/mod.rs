@@ -66,6 +66,9 @@ pub trait Store: Send + Sync + 'static {
     /// What a guest logged, from line `from` on, at most `limit`.
     async fn logs(&self, id: &PromiseId, from: u32, limit: u32) -> Result<Vec<LogRow>, StoreError>;
 
+    /// How many lines a guest logged so far.
+    async fn log_count(&self, id: &PromiseId) -> Result<u32, StoreError>;
+
     /// What `id` waits for, and who waits for it.
     async fn waits(&self, id: &PromiseId) -> Result<Waits, StoreError>;
 

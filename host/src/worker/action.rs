@@ -33,7 +33,7 @@ pub fn promise(invocation: &PromiseId, index: u32, ask: &Ask) -> Option<PromiseI
     }
 }
 
-/// What has to be done for the command; nothing for a `run`.
+/// What has to be done for the command; nothing for a `run`. `cancelled` gives the promise of an earlier command.
 ///
 /// # Errors
 /// The guest named a command that does not exist.
@@ -42,6 +42,7 @@ pub fn of(
     index: u32,
     ask: &Ask,
     at: Timestamp,
+    cancelled: impl Fn(u32) -> PromiseId,
 ) -> Result<Option<FenceAct>, Stop> {
     let invocation = &identity.id;
     let create = |new| Some(FenceAct::Create { new, hold: None });
@@ -50,12 +51,13 @@ pub fn of(
             identity,
             index,
             function,
-            convention::param(function_name(function), input, headers(identity)),
+            convention::param(function_name(function), input, headers(identity, function)),
             options,
             at,
         )),
         Ask::Send { function, input, options } => {
-            let param = convention::param(function_name(function), input, headers(identity));
+            let param =
+                convention::param(function_name(function), input, headers(identity, function));
             let mut new = call(identity, index, function, param, options, at);
             new.tags.insert(tags::DETACHED.into(), "true".into());
             create(new)
@@ -69,7 +71,7 @@ pub fn of(
                 "body": body,
             });
             let param = Value {
-                headers: headers(identity),
+                headers: headers(identity, HTTP),
                 data: json!({ "func": HTTP, "args": [input] }).to_string().into_bytes().into(),
             };
             create(call(identity, index, HTTP, param, options, at))
@@ -97,7 +99,7 @@ pub fn of(
                     "`cancel({command})`: there is no such command yet"
                 )));
             }
-            Some(FenceAct::Cancel { id: invocation.command(CommandIndex(*command)) })
+            Some(FenceAct::Cancel { id: cancelled(*command) })
         }
         Ask::Publish { topic, payload } => Some(FenceAct::Publish {
             topic: Text::from(topic.as_str()),
@@ -155,8 +157,13 @@ fn function_name(function: &str) -> &str {
     function.rsplit('/').next().unwrap_or(function)
 }
 
-fn headers(identity: &Identity) -> Tags {
-    Tags::from([(MODULE_HEADER.into(), identity.module.clone())])
+/// The module whose policy applies is the caller's, as long as the call stays in it; another module has its own.
+fn headers(identity: &Identity, function: &str) -> Tags {
+    let target = target(function);
+    if target.starts_with("wasm:///") || target.starts_with("segno:") {
+        return Tags::from([(MODULE_HEADER.into(), identity.module.clone())]);
+    }
+    Tags::new()
 }
 
 fn deadline(timeout_ms: Option<u64>, at: Timestamp) -> Timestamp {

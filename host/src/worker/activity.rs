@@ -42,7 +42,8 @@ pub async fn run(shared: Arc<Shared>, held: Arc<Held>, acquired: TaskReply, kind
     let TaskReply { task, promise, .. } = acquired;
     let attempt = task.attempt + 1;
     if task.cancel == segno_core::promise::CancelState::Requested {
-        held.request_cancel();
+        // Nothing is running: there is nobody to tell.
+        return reject(&shared, &held, &cancelled()).await;
     }
     let lines = Arc::new(Lines {
         shared: shared.clone(),
@@ -232,6 +233,11 @@ impl ActivityHost for Attempt {
             message: Text::from(message),
         });
     }
+}
+
+/// What an activity ends with that was asked to stop and did not succeed: it is not tried again.
+fn cancelled() -> Outcome {
+    Outcome::Failure(Failure { code: code::CANCELLED, message: "cancelled".into(), details: None })
 }
 
 /// What a function that does not exist answers.

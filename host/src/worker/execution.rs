@@ -133,9 +133,11 @@ impl Execution {
             .filter(|record| matches!(record.body, RecordBody::Signal { .. }))
             .count();
         let (is_new, journal_len) = (records.is_empty(), records.len());
+        let stored_lines = if is_new { 0 } else { shared.host.store.log_count(&task.id).await? };
         let recorder = Recorder::new(identity, records, now, false)
-            .map_err(|refused| Halt::new("damaged", refused.to_string()))?;
-        let instance = shared.host.guests.instantiate(module).await?;
+            .map_err(|refused| Halt::new("damaged", refused.to_string()))?
+            .with_stored_lines(stored_lines);
+        let instance = shared.host.guests.instantiate(module, recorder.engine_facts()).await?;
         let recorder = Arc::new(Mutex::new(recorder));
         let mut execution = Self {
             shared,
@@ -204,6 +206,8 @@ impl Execution {
                 }
             };
             self.instance.resume(self.recorder.clone(), event).await?;
+            // A long replay is progress too: the lease goes on being extended.
+            self.held.advance(1);
         }
     }
 

@@ -4,14 +4,17 @@
 //! *compares*; where they run out, even in the middle of a poll, it *adds*. It does no I/O: the execution commits what
 //! it collected.
 
-use std::{collections::VecDeque, sync::Arc};
+use std::{
+    collections::{BTreeMap, VecDeque},
+    sync::Arc,
+};
 
 use segno_core::{
     command::FenceAction,
     id::{CommandIndex, PromiseId},
     invocation::{
-        self, AppendRefused, Asked, Divergence, Ending, LogLine, Next, Record, RecordBody,
-        ReplayCursor,
+        self, AppendRefused, Asked, Divergence, Ending, EngineFacts, LogLine, Next, Record,
+        RecordBody, ReplayCursor,
     },
     time::Timestamp,
 };
@@ -54,7 +57,11 @@ pub struct Recorder {
     running: Option<(u32, String)>,
     /// Results of `run`s that are not recorded yet.
     results: VecDeque<(u32, Outcome)>,
+    /// Named promises by command: the others are known by their index.
+    named: BTreeMap<u32, PromiseId>,
+    /// Lines logged so far, and how many of them are stored from before.
     lines: u32,
+    stored_lines: u32,
     finished: Option<Outcome>,
     divergence: Option<Box<Divergence>>,
 }
@@ -82,15 +89,31 @@ impl Recorder {
             open: OpenCommands::default(),
             running: None,
             results: VecDeque::new(),
+            named: BTreeMap::new(),
             lines: 0,
+            stored_lines: 0,
             finished: None,
             divergence: None,
         })
     }
 
+    /// Says that the first `lines` lines of the log are stored: a replay that logs them again adds nothing.
+    pub fn with_stored_lines(mut self, lines: u32) -> Self {
+        self.stored_lines = lines;
+        self
+    }
+
     /// The record that began the invocation, while replaying.
     pub fn started_record(&self) -> Option<Record> {
         self.cursor.as_ref().and_then(|cursor| cursor.started().cloned())
+    }
+
+    /// The settings the execution began under, while replaying.
+    pub fn engine_facts(&self) -> Option<EngineFacts> {
+        match self.cursor.as_ref()?.started()?.body {
+            RecordBody::Started { engine, .. } => Some(engine),
+            _ => None,
+        }
     }
 
     /// Adds the first record of a new journal.
@@ -175,10 +198,10 @@ impl Recorder {
         let body = match &event {
             Event::Completed(Completion { command, outcome }) => {
                 let open = self.open.close(*command)?;
-                RecordBody::Notified {
-                    index: CommandIndex(*command),
-                    outcome: outcome::stored(outcome, open.promise.is_some()),
-                }
+                let index = CommandIndex(*command);
+                // A value that is not repeated in the journal is looked for under the command's index.
+                let is_own = open.promise.is_some_and(|id| id == self.identity.id.command(index));
+                RecordBody::Notified { index, outcome: outcome::stored(outcome, is_own) }
             }
             Event::Signal(Signal { name, payload }) => RecordBody::Signal {
                 name: name.as_str().into(),
@@ -237,10 +260,6 @@ impl Recorder {
         Stop::Divergence
     }
 
-    fn is_live(&self) -> bool {
-        self.cursor.as_ref().is_none_or(ReplayCursor::is_live)
-    }
-
     fn command(&mut self, ask: Ask) -> Result<Answer, Stop> {
         let (kind, name, request) = request::command(&ask).expect("only commands come here");
         let index = self.commands;
@@ -260,10 +279,17 @@ impl Recorder {
         let act = if told_later || self.read_only {
             None
         } else {
-            action::of(&self.identity, index, &ask, self.at)?
+            let cancelled = |command: u32| {
+                let by_index = || self.identity.id.command(CommandIndex(command));
+                self.named.get(&command).cloned().unwrap_or_else(by_index)
+            };
+            action::of(&self.identity, index, &ask, self.at, cancelled)?
         };
         self.commands += 1;
         let promise = action::promise(&self.identity.id, index, &ask);
+        if let (Ask::Promise { name: Some(_), .. }, Some(id)) = (&ask, &promise) {
+            self.named.insert(index, id.clone());
+        }
         let answer = match &ask {
             Ask::Promise { .. } => {
                 let id = promise.as_ref().expect("a promise command has a promise");
@@ -299,7 +325,8 @@ impl Recorder {
 
     fn finish(&mut self, outcome: Outcome) -> Result<Answer, Stop> {
         if let Some(cursor) = &mut self.cursor {
-            match cursor.finish(&outcome::stored(&outcome, true)) {
+            // A replay for its own sake is given the whole outcome to compare with.
+            match cursor.finish(&outcome::stored(&outcome, !self.read_only)) {
                 Err(divergence) => return Err(self.diverged(divergence)),
                 Ok(Ending::Recorded | Ending::Live) => {}
             }
@@ -311,7 +338,7 @@ impl Recorder {
     fn log(&mut self, level: Level, message: String) {
         let line = self.lines;
         self.lines += 1;
-        if self.is_live() && !self.read_only {
+        if line >= self.stored_lines && !self.read_only {
             let level = outcome::level(level);
             self.batch.logs.push(LogLine {
                 seq: line,

@@ -85,7 +85,7 @@ pub async fn replay(
     module: Option<Digest>,
 ) -> Result<ReplayReport, ReplayError> {
     let row = host.store.promise(id).await?.ok_or_else(|| ReplayError::NotFound(id.clone()))?;
-    let records = journal(host, id).await?;
+    let records = with_outcome(journal(host, id).await?, &row);
     let Some(Record {
         at,
         body: RecordBody::Started { function, input, module: recorded_by, seed, .. },
@@ -112,9 +112,10 @@ pub async fn replay(
     let identity = Identity { id: id.clone(), module: super::module_name(&row.promise), functions };
     let recorder = Recorder::new(identity, records, Timestamp(0), true)
         .map_err(|refused| ReplayError::Damaged(id.clone(), refused.to_string()))?;
+    let facts = recorder.engine_facts();
     let recorder = Arc::new(Mutex::new(recorder));
     let lock = || recorder.lock().unwrap_or_else(PoisonError::into_inner);
-    let mut instance = host.guests.instantiate(module).await.map_err(failed(0))?;
+    let mut instance = host.guests.instantiate(module, facts).await.map_err(failed(0))?;
 
     let mut polled = instance
         .start(
@@ -172,6 +173,17 @@ async fn journal(host: &Host, id: &PromiseId) -> Result<Vec<Record>, StoreError>
             return Ok(records);
         }
     }
+}
+
+/// Puts an outcome that the journal left in its promise back into the last record, so that it is compared by value.
+fn with_outcome(mut records: Vec<Record>, row: &PromiseRow) -> Vec<Record> {
+    if let Some(Record { body: RecordBody::Finished { outcome: outcome @ Stored::Own }, .. }) =
+        records.last_mut()
+        && let Some(settlement) = row.promise.settlement()
+    {
+        *outcome = outcome::stored(&convention::outcome(settlement), false);
+    }
+    records
 }
 
 async fn own(host: &Host, id: &PromiseId) -> Result<crate::guest::Outcome, ReplayError> {

@@ -43,13 +43,14 @@ pub async fn rerun(
     let identity = Identity { id: id.clone(), module: super::module_name(promise), functions };
     let recorder = Recorder::new(identity, prefix.to_vec(), *at, false)
         .map_err(|refused| ReplayError::Damaged(id.clone(), refused.to_string()))?;
+    let facts = recorder.engine_facts();
     let recorder = Arc::new(Mutex::new(recorder));
     let lock = || recorder.lock().unwrap_or_else(PoisonError::into_inner);
     let failed = |error: GuestError| ReplayError::Guest { matched: lock().matched(), error };
     if prefix.is_empty() {
         lock().started(started.clone(), *at);
     }
-    let mut instance = guests.instantiate(*module).await.map_err(failed)?;
+    let mut instance = guests.instantiate(*module, facts).await.map_err(failed)?;
     let context = execution::context(promise, *at, *seed);
     instance
         .start(recorder.clone(), function, outcome::guest_payload(input), context)

@@ -152,6 +152,11 @@ impl Store for FaultyStore {
         self.memory.logs(id, from, limit).await
     }
 
+    async fn log_count(&self, id: &PromiseId) -> Result<u32, StoreError> {
+        self.alive().await;
+        self.memory.log_count(id).await
+    }
+
     async fn waits(&self, id: &PromiseId) -> Result<Waits, StoreError> {
         self.memory.waits(id).await
     }

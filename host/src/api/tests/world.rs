@@ -58,7 +58,11 @@ impl Guests for NoGuests {
         Err(GuestError::NoSuchModule(module))
     }
 
-    async fn instantiate(&self, module: Digest) -> Result<Box<dyn Workflow>, GuestError> {
+    async fn instantiate(
+        &self,
+        module: Digest,
+        _facts: Option<EngineFacts>,
+    ) -> Result<Box<dyn Workflow>, GuestError> {
         Err(GuestError::NoSuchModule(module))
     }
 

@@ -166,6 +166,10 @@ impl Store for SqliteStore {
         self.reader.logs(id, from, limit).await
     }
 
+    async fn log_count(&self, id: &PromiseId) -> Result<u32, StoreError> {
+        self.reader.log_count(id).await
+    }
+
     async fn waits(&self, id: &PromiseId) -> Result<Waits, StoreError> {
         self.reader.waits(id).await
     }

@@ -48,6 +48,9 @@ const LOGS: &str = "
      WHERE last > ?2 AND last - count < ?2 + ?3
      ORDER BY n";
 
+const LOG_COUNT: &str = "
+    SELECT coalesce(sum(count), 0) FROM logs WHERE inv = (SELECT n FROM promises WHERE id = ?1)";
+
 const WAITS: &str = "
     SELECT 1, other.id FROM promises p JOIN callbacks ON awaiter = p.n AND consumed = 0
       JOIN promises other ON other.n = awaited WHERE p.id = ?1
@@ -154,6 +157,14 @@ impl Reader {
         let end = from.saturating_add(limit);
         lines.retain(|line| (from..end).contains(&line.line));
         Ok(lines)
+    }
+
+    pub(super) async fn log_count(&self, id: &PromiseId) -> Result<u32, StoreError> {
+        let name = "count log lines";
+        let query = sqlx::query(LOG_COUNT).bind(id.as_str());
+        let row = self.pool.fetch_one(query).await.map_err(failed(name))?;
+        let count: i64 = row.try_get(0).map_err(failed(name))?;
+        Ok(u32::try_from(count).unwrap_or(u32::MAX))
     }
 
     pub(super) async fn waits(&self, id: &PromiseId) -> Result<Waits, StoreError> {
