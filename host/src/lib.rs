@@ -1,6 +1,7 @@
 //! Segno, the host: durable functions as WebAssembly components, interrupted and replayed.
 
 pub mod api;
+pub mod bench;
 pub mod boot;
 pub mod build;
 pub mod cli;

@@ -10,6 +10,7 @@ mod show;
 mod time;
 mod timeline;
 
+mod bench;
 mod build;
 mod call;
 mod completions;
@@ -131,6 +132,7 @@ enum Command {
     Replay(replay::Replay),
     Completions(completions::Completions),
     Demo(demo::Demo),
+    Bench(bench::Bench),
     #[command(hide = true)]
     Payments(payments::Payments),
 }
@@ -191,6 +193,7 @@ impl Cli {
             Command::Replay(command) => command.run(&client()?, console).await,
             Command::Completions(command) => command.run(console),
             Command::Demo(command) => command.run(console).await,
+            Command::Bench(command) => command.run(console).await,
             Command::Payments(command) => command.run().await,
         }
     }

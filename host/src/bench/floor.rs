@@ -1,0 +1,142 @@
+//! The machine without the host: bare appends, bare SQLite commits, and a raw log with group commit.
+
+use std::{fs::File, os::unix::fs::FileExt as _, path::Path, sync::mpsc};
+
+use anyhow::Context as _;
+use sqlx::{
+    ConnectOptions as _, Connection as _, Executor as _, SqliteConnection,
+    sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous},
+};
+use tokio::{sync::oneshot, task::JoinSet};
+
+use super::measure::{Passed, Stopwatch};
+
+/// Bytes of a preallocated file, written once with zeros: appending to it changes no metadata.
+const PREALLOCATED: usize = 16 << 20;
+
+/// A file whose appends are synced one by one.
+pub struct Appends {
+    file: File,
+    at: u64,
+}
+
+impl Appends {
+    /// In `dir`, preallocated.
+    pub fn new(dir: &Path) -> anyhow::Result<Self> {
+        let path = dir.join("appends");
+        let file =
+            File::create(&path).with_context(|| format!("cannot make `{}`", path.display()))?;
+        file.write_all_at(&vec![0; PREALLOCATED], 0)?;
+        file.sync_all()?;
+        Ok(Self { file, at: 0 })
+    }
+
+    /// Appends and syncs; answers the microseconds that took.
+    pub fn append(&mut self, record: &[u8]) -> anyhow::Result<f64> {
+        let stopwatch = Stopwatch::start();
+        self.write(record)?;
+        Ok(stopwatch.wall_us())
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> anyhow::Result<()> {
+        if self.at as usize + bytes.len() > PREALLOCATED {
+            self.at = 0;
+        }
+        self.file.write_all_at(bytes, self.at)?;
+        self.file.sync_data()?;
+        self.at += bytes.len() as u64;
+        Ok(())
+    }
+}
+
+/// A database of one table, with the settings of the host's writer.
+pub struct Commits {
+    connection: SqliteConnection,
+}
+
+impl Commits {
+    /// In `dir`.
+    pub async fn new(dir: &Path) -> anyhow::Result<Self> {
+        let mut connection = SqliteConnectOptions::new()
+            .filename(dir.join("commits.db"))
+            .create_if_missing(true)
+            .journal_mode(SqliteJournalMode::Wal)
+            .synchronous(SqliteSynchronous::Full)
+            .pragma("wal_autocheckpoint", "16000")
+            .pragma("cache_size", "-65536")
+            .pragma("temp_store", "memory")
+            .disable_statement_logging()
+            .connect()
+            .await
+            .context("cannot make a database")?;
+        connection
+            .execute("CREATE TABLE log (n INTEGER PRIMARY KEY, record BLOB NOT NULL) STRICT")
+            .await?;
+        Ok(Self { connection })
+    }
+
+    /// Commits one row; answers the microseconds that took.
+    pub async fn commit(&mut self, record: &[u8]) -> anyhow::Result<f64> {
+        let stopwatch = Stopwatch::start();
+        sqlx::query("INSERT INTO log (record) VALUES (?1)")
+            .bind(record.to_vec())
+            .execute(&mut self.connection)
+            .await?;
+        Ok(stopwatch.wall_us())
+    }
+
+    /// Closes the database.
+    pub async fn close(self) -> anyhow::Result<()> {
+        Ok(self.connection.close().await?)
+    }
+}
+
+/// One record for the log's thread, and who waits until it is synced.
+type Entry = (Vec<u8>, oneshot::Sender<()>);
+
+/// `writers` append `each` records of `bytes` bytes, one after the other, to one log. A thread writes what has gathered
+/// and syncs it once.
+pub async fn grouped_log(
+    dir: &Path,
+    writers: u32,
+    each: u32,
+    bytes: usize,
+) -> anyhow::Result<Passed> {
+    let mut log = Appends::new(dir)?;
+    let (queue, entries) = mpsc::channel::<Entry>();
+    let thread = std::thread::spawn(move || -> anyhow::Result<()> {
+        while let Ok((mut group, waiter)) = entries.recv() {
+            let mut waiters = vec![waiter];
+            for (record, waiter) in entries.try_iter() {
+                group.extend_from_slice(&record);
+                waiters.push(waiter);
+            }
+            log.write(&group)?;
+            for waiter in waiters {
+                // A writer that went away does not wait.
+                let _ = waiter.send(());
+            }
+        }
+        Ok(())
+    });
+    let stopwatch = Stopwatch::start();
+    let mut tasks = JoinSet::new();
+    for _ in 0..writers {
+        let queue = queue.clone();
+        tasks.spawn(async move {
+            for _ in 0..each {
+                let (waiter, synced) = oneshot::channel();
+                queue.send((vec![1; bytes], waiter)).context("the log's thread ended")?;
+                synced.await.context("the log's thread ended")?;
+            }
+            anyhow::Ok(())
+        });
+    }
+    while let Some(ended) = tasks.join_next().await {
+        ended.context("a writer of the log panicked")??;
+    }
+    let passed = stopwatch.passed();
+    drop(queue);
+    thread.join().map_err(|_| anyhow::anyhow!("the log's thread panicked"))??;
+    Ok(passed)
+}

@@ -1,0 +1,48 @@
+//! What the figures depend on.
+
+use std::fs;
+
+use rustix::fs::statfs;
+
+use super::{report::Conditions, setting::Setting};
+
+/// As it is now.
+pub fn conditions(setting: &Setting) -> Conditions {
+    let cpu = fs::read_to_string("/proc/cpuinfo").ok().and_then(|text| {
+        let line = text.lines().find_map(|line| line.strip_prefix("model name"))?;
+        Some(line.trim_start_matches([' ', '\t', ':']).to_owned())
+    });
+    let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").ok();
+    Conditions {
+        version: env!("CARGO_PKG_VERSION"),
+        optimised: !cfg!(debug_assertions),
+        quick: setting.quick,
+        repetitions: setting.repetitions,
+        cpus: std::thread::available_parallelism().map_or(1, usize::from),
+        cpu,
+        kernel: kernel.map(|text| text.trim().to_owned()),
+        filesystem: filesystem(setting),
+        load_before: load(),
+        load_after: None,
+    }
+}
+
+/// Processes that want to run, on average over a minute.
+pub fn load() -> Option<f64> {
+    fs::read_to_string("/proc/loadavg").ok()?.split_whitespace().next()?.parse().ok()
+}
+
+fn filesystem(setting: &Setting) -> String {
+    let name = match statfs(setting.folder.path()).map(|about| about.f_type) {
+        Ok(0xEF53) => "ext".to_owned(),
+        Ok(0x5846_5342) => "xfs".to_owned(),
+        Ok(0x9123_683E) => "btrfs".to_owned(),
+        Ok(0x794C_7630) => "overlay".to_owned(),
+        Ok(0x0102_1994) => {
+            "tmpfs, which is memory: commits cost nothing, choose another with --dir".to_owned()
+        }
+        Ok(other) => format!("number {other:#x}"),
+        Err(_) => "unknown".to_owned(),
+    };
+    format!("{name} ({})", setting.folder.path().display())
+}

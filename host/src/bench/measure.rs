@@ -1,0 +1,95 @@
+//! Wall time, CPU time and memory.
+
+use std::{fs, time::Instant};
+
+use anyhow::Context as _;
+use rustix::time::{ClockId, clock_gettime};
+
+/// Measures from now on.
+#[derive(Debug, Clone, Copy)]
+pub struct Stopwatch {
+    wall: Instant,
+    cpu_us: f64,
+}
+
+/// What passed, in microseconds.
+#[derive(Debug, Clone, Copy)]
+pub struct Passed {
+    /// On the wall.
+    pub wall_us: f64,
+    /// On all processors together, for this process.
+    pub cpu_us: f64,
+}
+
+impl Stopwatch {
+    /// Starts.
+    #[expect(clippy::disallowed_methods, reason = "a benchmark measures the machine itself")]
+    pub fn start() -> Self {
+        Self { cpu_us: cpu_us(), wall: Instant::now() }
+    }
+
+    /// What passed since the start.
+    pub fn passed(&self) -> Passed {
+        Passed { wall_us: self.wall_us(), cpu_us: cpu_us() - self.cpu_us }
+    }
+
+    /// Wall time alone, which costs less to ask for.
+    pub fn wall_us(&self) -> f64 {
+        self.wall.elapsed().as_secs_f64() * 1e6
+    }
+}
+
+impl Passed {
+    /// Things a second, if `count` happened.
+    pub fn rate(&self, count: u32) -> f64 {
+        f64::from(count) * 1e6 / self.wall_us
+    }
+
+    /// Wall time of each of `count`.
+    pub fn each_us(&self, count: u32) -> f64 {
+        self.wall_us / f64::from(count)
+    }
+
+    /// CPU time of each of `count`.
+    pub fn cpu_each_us(&self, count: u32) -> f64 {
+        self.cpu_us / f64::from(count)
+    }
+}
+
+fn cpu_us() -> f64 {
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    time.tv_sec as f64 * 1e6 + time.tv_nsec as f64 / 1e3
+}
+
+/// Memory of a process that lies in RAM, in MB.
+///
+/// # Errors
+/// The system has no `/proc`, or the process ended.
+pub fn resident_mb(pid: u32) -> anyhow::Result<f64> {
+    let path = format!("/proc/{pid}/status");
+    let status = fs::read_to_string(&path).with_context(|| format!("cannot read `{path}`"))?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let kilobytes: f64 = line
+        .and_then(|line| line.trim().strip_suffix("kB"))
+        .and_then(|number| number.trim().parse().ok())
+        .with_context(|| format!("`{path}` does not say how much memory is resident"))?;
+    Ok(kilobytes * 1024.0 / 1e6)
+}
+
+/// CPU time that a process used so far, in microseconds, in steps of 10 ms.
+///
+/// # Errors
+/// The system has no `/proc`, or the process ended.
+pub fn cpu_of_us(pid: u32) -> anyhow::Result<f64> {
+    let path = format!("/proc/{pid}/stat");
+    let stat = fs::read_to_string(&path).with_context(|| format!("cannot read `{path}`"))?;
+    // The name in parentheses may hold spaces; user and system time are the 12th and 13th field after it.
+    let ticks = stat.rsplit_once(')').map(|(_, rest)| {
+        rest.split_whitespace()
+            .skip(11)
+            .take(2)
+            .filter_map(|ticks| ticks.parse::<f64>().ok())
+            .sum::<f64>()
+    });
+    Ok(ticks.with_context(|| format!("`{path}` cannot be understood"))? * 10_000.0)
+}

@@ -1,0 +1,114 @@
+//! `segno bench`: what the host costs, next to what the machine costs.
+//!
+//! Every scenario measures its floor (the bare disk, the bare database, the bare guest) in the same run and in turns
+//! with itself, because a figure of a shared machine means little and a ratio of two that were measured together means
+//! a lot. Nothing here is used by a running host.
+
+pub mod report;
+
+mod machine;
+mod measure;
+
+mod floor;
+
+mod bed;
+mod setting;
+mod straight;
+
+mod crowd;
+mod disk;
+mod fan;
+mod idle;
+mod noop;
+mod replay;
+mod resume;
+mod steps;
+mod timers;
+
+use std::path::PathBuf;
+
+use clap::ValueEnum;
+
+use self::{
+    report::{Report, Section},
+    setting::Setting,
+};
+use crate::runtime::Surroundings;
+
+/// What can be measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
+pub enum Scenario {
+    /// Invocations over HTTP that do nothing, by 1 and by 64 clients
+    Noop,
+    /// Durable steps of one workflow, one after the other
+    Steps,
+    /// Durable steps of 1,000 workflows at once
+    Crowd,
+    /// Journals replayed
+    Replay,
+    /// Memory of a host that has nothing to do
+    Idle,
+    /// Bytes that a step leaves on the disk
+    Disk,
+    /// Children started at once and waited for
+    Fan,
+    /// Workflows that wake up within one second
+    Timers,
+    /// Resuming a suspended workflow, warm and by replay
+    Resume,
+}
+
+/// How to measure.
+#[derive(Debug, Clone)]
+pub struct BenchOptions {
+    /// What; in this order.
+    pub scenarios: Vec<Scenario>,
+    /// Small sizes, for a look and for tests.
+    pub quick: bool,
+    /// How often each scenario is run.
+    pub repetitions: usize,
+    /// Where data is written; it decides which disk is measured. None: the directory for temporary files.
+    pub folder: Option<PathBuf>,
+    /// The command `segno`, for the scenarios that need a host of its own.
+    pub binary: PathBuf,
+}
+
+/// Measures, and says on `say` what is being measured.
+///
+/// # Errors
+/// Something went wrong that has nothing to do with speed; no figures are given then.
+pub async fn bench(
+    options: BenchOptions,
+    surroundings: Surroundings,
+    say: &(dyn Fn(String) + Sync),
+) -> anyhow::Result<Report> {
+    let scenarios = options.scenarios.clone();
+    let setting = Setting::new(options, surroundings)?;
+    let mut conditions = machine::conditions(&setting);
+    let mut sections = Vec::with_capacity(scenarios.len());
+    for scenario in scenarios {
+        let name =
+            scenario.to_possible_value().map_or_else(String::new, |it| it.get_name().to_owned());
+        say(format!("measuring `{name}`"));
+        let section = run(scenario, &setting)
+            .await
+            .map_err(|error| error.context(format!("the scenario `{name}` failed")))?;
+        sections.push(Section { scenario: name, ..section });
+    }
+    conditions.load_after = machine::load();
+    Ok(Report { conditions, sections })
+}
+
+async fn run(scenario: Scenario, setting: &Setting) -> anyhow::Result<Section> {
+    match scenario {
+        Scenario::Noop => noop::run(setting).await,
+        Scenario::Steps => steps::run(setting).await,
+        Scenario::Crowd => crowd::run(setting).await,
+        Scenario::Replay => replay::run(setting).await,
+        Scenario::Idle => idle::run(setting).await,
+        Scenario::Disk => disk::run(setting).await,
+        Scenario::Fan => fan::run(setting).await,
+        Scenario::Timers => timers::run(setting).await,
+        Scenario::Resume => resume::run(setting).await,
+    }
+}

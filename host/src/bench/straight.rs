@@ -1,0 +1,167 @@
+//! The guest without a host around it: no journal, no store, no claims. What is left is what wasm costs.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use anyhow::bail;
+use async_trait::async_trait;
+use serde_json::Value as Json;
+
+use super::{
+    measure::{Passed, Stopwatch},
+    setting::Setting,
+};
+use crate::guest::{
+    ActivityContext, ActivityHost, Answer, Ask, Completion, Context, Event, Failure, Guests as _,
+    HttpRequest, HttpResponse, Journal, Level, Outcome, Payload, RunAnswer, Stop, Workflow,
+};
+
+/// Answers every ask at once and keeps nothing but what it has to tell next.
+struct Bare {
+    commands: u32,
+    /// Steps are to be executed, not remembered.
+    execute: bool,
+    completed: Option<Completion>,
+    finished: bool,
+}
+
+impl Journal for Bare {
+    fn ask(&mut self, ask: Ask) -> Result<Answer, Stop> {
+        let index = self.commands;
+        Ok(match ask {
+            Ask::Now => Answer::Now(0),
+            Ask::Log { .. } | Ask::Forget { .. } => Answer::Done,
+            Ask::RunDone { command, outcome } => {
+                self.completed = Some(Completion { command, outcome });
+                Answer::Done
+            }
+            Ask::Finish { .. } => {
+                self.finished = true;
+                Answer::Done
+            }
+            Ask::Run { .. } => {
+                self.commands += 1;
+                Answer::Run(if self.execute {
+                    RunAnswer::Execute(index)
+                } else {
+                    RunAnswer::Recorded(index)
+                })
+            }
+            Ask::Promise { name, .. } => {
+                self.commands += 1;
+                Answer::Promise(index, name.unwrap_or_default())
+            }
+            _ => {
+                self.commands += 1;
+                Answer::Command(index)
+            }
+        })
+    }
+}
+
+/// One workflow instance and its bare journal.
+pub struct Straight {
+    instance: Box<dyn Workflow>,
+    journal: Arc<Mutex<Bare>>,
+}
+
+impl Straight {
+    /// Starts `function`. `execute`: steps are executed; otherwise they are told a remembered result.
+    pub async fn start(
+        setting: &Setting,
+        function: &str,
+        input: &Json,
+        execute: bool,
+    ) -> anyhow::Result<Self> {
+        let mut instance = setting.wasm.instantiate(setting.digest).await?;
+        let journal =
+            Arc::new(Mutex::new(Bare { commands: 0, execute, completed: None, finished: false }));
+        let context = Context {
+            invocation: "straight".to_owned(),
+            parent: None,
+            started_at_ms: 0,
+            seed: vec![0; 32],
+        };
+        instance
+            .start(journal.clone(), function, Payload::Json(input.to_string()), context)
+            .await?;
+        Ok(Self { instance, journal })
+    }
+
+    /// Tells it the results of its steps until it ends or waits for something else.
+    pub async fn steps(&mut self, result: &str) -> anyhow::Result<()> {
+        loop {
+            let (completed, finished, commands) = {
+                let mut bare = self.journal.lock().unwrap_or_else(PoisonError::into_inner);
+                (bare.completed.take(), bare.finished, bare.commands)
+            };
+            if finished {
+                return Ok(());
+            }
+            let Some(command) = commands.checked_sub(1) else {
+                bail!("the guest issued no command")
+            };
+            let remembered = || Completion {
+                command,
+                outcome: Outcome::Success(Payload::Json(result.to_owned())),
+            };
+            let event = Event::Completed(completed.unwrap_or_else(remembered));
+            self.instance.resume(self.journal.clone(), event).await?;
+        }
+    }
+
+    /// Completes the command that was issued last with nothing.
+    pub async fn turn(&mut self) -> anyhow::Result<()> {
+        let command =
+            self.journal.lock().unwrap_or_else(PoisonError::into_inner).commands.saturating_sub(1);
+        let outcome = Outcome::Success(Payload::Json("null".to_owned()));
+        self.instance
+            .resume(self.journal.clone(), Event::Completed(Completion { command, outcome }))
+            .await?;
+        Ok(())
+    }
+}
+
+/// `count` activities, one after the other.
+pub async fn activities(setting: &Setting, count: u32) -> anyhow::Result<Passed> {
+    let host: Arc<dyn ActivityHost> = Arc::new(Nobody);
+    let stopwatch = Stopwatch::start();
+    for number in 0..count {
+        let context = ActivityContext {
+            invocation: "straight".to_owned(),
+            idempotency_key: "straight".to_owned(),
+            fence_token: 1,
+            attempt: 1,
+            last_progress: None,
+            started_at_ms: 0,
+            deadline_ms: None,
+        };
+        let input = Payload::Json(number.to_string());
+        let performed = setting
+            .wasm
+            .perform(setting.digest, "bench", "leaf", input, context, host.clone())
+            .await?;
+        if performed != Outcome::Success(Payload::Json(number.to_string())) {
+            bail!("an activity answered {performed:?}");
+        }
+    }
+    Ok(stopwatch.passed())
+}
+
+struct Nobody;
+
+#[async_trait]
+impl ActivityHost for Nobody {
+    async fn heartbeat(&self, _progress: Option<Payload>) -> bool {
+        false
+    }
+
+    async fn http(&self, _request: HttpRequest) -> Result<HttpResponse, Failure> {
+        Err(Failure {
+            code: 403,
+            message: "there is no way out of a benchmark".to_owned(),
+            details: None,
+        })
+    }
+
+    fn log(&self, _level: Level, _message: String) {}
+}

@@ -1,0 +1,200 @@
+//! `segno bench`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum as _};
+use comfy_table::{Cell, CellAlignment, Color as Ink};
+
+use crate::{
+    bench::{
+        BenchOptions, Scenario, bench,
+        report::{Conditions, Figure, Report, Role, Section, Verdict},
+    },
+    runtime::Surroundings,
+};
+
+use super::{
+    CliError, Console, Exit,
+    console::{BOLD, DIM},
+};
+
+/// Measure this machine: what the host costs next to the bare disk, database and guest
+///
+/// Every scenario measures its floor in the same run and in turns with itself, so that the ratios mean something even
+/// where the figures do not. A figure is the median of the repetitions; the least and the greatest stand beside it and
+/// say how noisy the machine is. It needs no host: it starts its own, on data that is gone afterwards.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  segno bench
+  segno bench steps crowd --repetitions 7
+  segno bench --dir /var/lib --json > bench.json   # measures the disk under /var/lib
+  segno bench --quick                              # seconds, for a look
+
+Commits are those of a real host: an acknowledged write survives a power loss. Choose a directory on the disk that you
+want to know; one in memory shows commits that cost nothing.")]
+pub struct Bench {
+    /// What to measure; everything otherwise
+    #[arg(value_enum, value_name = "SCENARIO")]
+    scenarios: Vec<Scenario>,
+    /// Small sizes and one repetition
+    #[arg(long)]
+    quick: bool,
+    /// How often each scenario is run [default: 5, or 1 with --quick]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    repetitions: Option<u16>,
+    /// Where to write; it decides which disk is measured. The directory for temporary files otherwise
+    #[arg(long, value_name = "DIR")]
+    dir: Option<PathBuf>,
+}
+
+impl Bench {
+    pub(super) async fn run(self, console: &mut Console) -> Result<Exit, CliError> {
+        let binary = std::env::current_exe().map_err(|error| failed(&error.into()))?;
+        let scenarios = match self.scenarios.as_slice() {
+            [] => Scenario::value_variants().to_vec(),
+            chosen => chosen.to_vec(),
+        };
+        let repetitions = self.repetitions.map_or(if self.quick { 1 } else { 5 }, usize::from);
+        let options =
+            BenchOptions { scenarios, quick: self.quick, repetitions, folder: self.dir, binary };
+        let progress = console.progress("measuring");
+        let measured = bench(options, Surroundings::system(), &|step| progress.say(step)).await;
+        drop(progress);
+        let report = measured.map_err(|error| failed(&error))?;
+        match console.json() {
+            true => console.document(&report)?,
+            false => show(&report, console)?,
+        }
+        Ok(Exit::Done)
+    }
+}
+
+fn failed(error: &anyhow::Error) -> CliError {
+    CliError::Other {
+        code: "bench",
+        message: format!("the benchmark could not be finished: {error:#}"),
+    }
+}
+
+fn show(report: &Report, console: &mut Console) -> Result<(), CliError> {
+    for section in &report.sections {
+        console.line(console.paint(BOLD, &section.scenario))?;
+        console.line(console.paint(DIM, &section.about))?;
+        table(section, console)?;
+        console.line("")?;
+    }
+    conditions(&report.conditions, console)
+}
+
+fn table(section: &Section, console: &mut Console) -> Result<(), CliError> {
+    let mut table = console.new_table(&["", "MEDIAN", "LEAST", "GREATEST", "", "GOAL"]);
+    for figure in &section.figures {
+        table.add_row(row(figure));
+    }
+    for column in table.column_iter_mut().skip(1).take(3) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    console.table(table)
+}
+
+fn row(figure: &Figure) -> Vec<Cell> {
+    let name = match figure.role {
+        Role::Measured => figure.name.clone(),
+        Role::Floor => format!("  floor: {}", figure.name),
+        Role::Ratio => format!("  = {}", figure.name),
+    };
+    let median = Cell::new(number(figure.median));
+    let (median, goal) = match figure.verdict {
+        None => (median, Cell::new("")),
+        Some(Verdict::Good) => (median.fg(Ink::Green), Cell::new("as aimed at")),
+        Some(Verdict::Enough) => (median.fg(Ink::Yellow), Cell::new("as it must be")),
+        Some(Verdict::Missed) => {
+            (median.fg(Ink::Red), Cell::new(format!("missed: {}", wanted(figure))))
+        }
+    };
+    vec![
+        Cell::new(name),
+        median,
+        Cell::new(number(figure.min)),
+        Cell::new(number(figure.max)),
+        Cell::new(figure.unit),
+        goal,
+    ]
+}
+
+fn wanted(figure: &Figure) -> String {
+    use crate::bench::report::Goal;
+    match figure.goal {
+        Some(Goal::AtMost { must, .. }) => format!("at most {}", number(must)),
+        Some(Goal::AtLeast { must, .. }) => format!("at least {}", number(must)),
+        None => String::new(),
+    }
+}
+
+/// Three digits that matter, thousands apart.
+fn number(value: f64) -> String {
+    if !value.is_finite() {
+        return "-".to_owned();
+    }
+    match value.abs() {
+        size if size >= 1_000.0 => {
+            let digits = format!("{value:.0}");
+            let mut text = String::with_capacity(digits.len() + 3);
+            for (at, digit) in digits.chars().enumerate() {
+                if at > 0 && (digits.len() - at).is_multiple_of(3) {
+                    text.push(',');
+                }
+                text.push(digit);
+            }
+            text
+        }
+        size if size >= 100.0 => format!("{value:.0}"),
+        size if size >= 10.0 => format!("{value:.1}"),
+        _ => format!("{value:.2}"),
+    }
+}
+
+fn conditions(about: &Conditions, console: &mut Console) -> Result<(), CliError> {
+    let load = |load: Option<f64>| load.map_or_else(|| "?".to_owned(), |load| format!("{load:.1}"));
+    let (before, after) = (load(about.load_before), load(about.load_after));
+    let lines = [
+        format!(
+            "segno {}, {} repetitions; medians, with the least and the greatest",
+            about.version, about.repetitions
+        ),
+        format!(
+            "{} x {}, kernel {}, {}",
+            about.cpus,
+            about.cpu.as_deref().unwrap_or("unknown processor"),
+            about.kernel.as_deref().unwrap_or("unknown"),
+            about.filesystem,
+        ),
+        format!(
+            "load {before} before and {after} after; this benchmark itself keeps up to {} processors busy",
+            about.cpus
+        ),
+    ];
+    for line in lines {
+        console.line(console.paint(DIM, &line))?;
+    }
+    if !about.optimised {
+        console.warn("this program was built without optimisation: build it with --release before you compare anything");
+    }
+    if about.quick {
+        console.warn("these are the small sizes: good for a look, not for a comparison");
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::number;
+
+    #[test]
+    fn numbers_show_three_digits_that_matter() {
+        let shown = [0.034, 2.5, 12.34, 345.6, 1_234.5, 1_234_567.0].map(number);
+        assert_eq!(shown, ["0.03", "2.50", "12.3", "346", "1,234", "1,234,567"]);
+        assert_eq!(number(f64::NAN), "-");
+    }
+}

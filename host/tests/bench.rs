@@ -1,0 +1,52 @@
+//! `segno bench --quick` measures everything, and what it answers can be read by programs.
+
+use std::process::Command;
+
+use serde_json::Value as Json;
+
+#[test]
+fn every_scenario_is_measured_with_its_floor() {
+    let output = Command::new(env!("CARGO_BIN_EXE_segno"))
+        .args(["bench", "--quick", "--json"])
+        .output()
+        .expect("the binary of this package runs");
+    let complaint = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{complaint}");
+    let report: Json =
+        serde_json::from_slice(&output.stdout).expect("one document on standard output");
+
+    let sections = report["sections"].as_array().expect("sections");
+    let names: Vec<_> =
+        sections.iter().filter_map(|section| section["scenario"].as_str()).collect();
+    let all = ["noop", "steps", "crowd", "replay", "idle", "disk", "fan", "timers", "resume"];
+    assert_eq!(names, all);
+    for section in sections {
+        let name = section["scenario"].as_str().expect("a scenario has a name");
+        let figures = section["figures"].as_array().expect("figures");
+        for figure in figures {
+            let [median, min, max] = ["median", "min", "max"].map(|field| figure[field].as_f64());
+            assert!(min <= median && median <= max && min >= Some(0.0), "{name}: {figure}");
+            // A timer may be in time to the millisecond; everything else takes some.
+            assert!(name == "timers" || median > Some(0.0), "{name}: {figure}");
+        }
+        let has = |role: &str| figures.iter().any(|figure| figure["role"] == role);
+        assert!(has("measured"), "{name}");
+        assert!(
+            has("floor") || ["idle", "resume"].contains(&name),
+            "{name} has nothing to compare it with"
+        );
+    }
+    assert_eq!(report["conditions"]["quick"], true);
+    assert_eq!(report["conditions"]["repetitions"], 1);
+}
+
+#[test]
+fn a_place_that_cannot_be_written_to_is_an_error_that_names_it() {
+    let output = Command::new(env!("CARGO_BIN_EXE_segno"))
+        .args(["bench", "steps", "--quick", "--dir", "/nowhere/at/all"])
+        .output()
+        .expect("the binary of this package runs");
+    assert_eq!(output.status.code(), Some(1));
+    let complaint = String::from_utf8_lossy(&output.stderr);
+    assert!(complaint.contains("cannot make a folder in `/nowhere/at/all`"), "{complaint}");
+}
