@@ -72,7 +72,7 @@ impl Straight {
         input: &Json,
         execute: bool,
     ) -> anyhow::Result<Self> {
-        let mut instance = setting.wasm.instantiate(setting.digest).await?;
+        let mut instance = setting.wasm.instantiate(setting.digest, None).await?;
         let journal =
             Arc::new(Mutex::new(Bare { commands: 0, execute, completed: None, finished: false }));
         let context = Context {
