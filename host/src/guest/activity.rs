@@ -70,11 +70,15 @@ pub(super) async fn perform(
         Ok(outcome)
     }
     .await;
-    if let Some(wasi) = &store.data().wasi {
-        wasi.output.flush();
-        wasi.error.flush();
-    }
-    answer.map_err(|error| explain(&error, &store.data().budget))
+    let last_words = match &store.data().wasi {
+        Some(wasi) => {
+            wasi.output.flush();
+            wasi.error.flush();
+            wasi.error.last_words()
+        }
+        None => String::new(),
+    };
+    answer.map_err(|error| explain(&error, &store.data().budget).after(&last_words))
 }
 
 impl types::Host for ActivityState {}

@@ -63,3 +63,16 @@ pub enum GuestError {
     #[error("the host could not run the module: {0}")]
     Host(String),
 }
+
+impl GuestError {
+    /// Adds what the guest said before it trapped, which is more than the trap knows.
+    pub(super) fn after(self, last_words: &str) -> Self {
+        match self {
+            Self::Trap { message, backtrace } if !last_words.is_empty() => Self::Trap {
+                message: format!("{message}; it wrote to standard error: {last_words}"),
+                backtrace,
+            },
+            other => other,
+        }
+    }
+}

@@ -46,7 +46,11 @@ impl Instance {
         let running = engine.running();
         let module = loaded.workflow.instantiate_async(&mut store).await;
         drop(running);
-        let module = module.map_err(|error| explain(&error, &store.data().budget))?;
+        let module = module.map_err(|error| {
+            let state = store.data_mut();
+            let last_words = state.last_words();
+            explain(&error, &state.budget).after(&last_words)
+        })?;
         let functions = loaded.functions.get().cloned();
         Ok(Self {
             store,
@@ -168,7 +172,8 @@ impl<'a> Call<'a> {
         let state = self.store.data_mut();
         state.journal = None;
         let stop = state.wasi.as_mut().and_then(|wasi| wasi.end_call());
-        let value = answer.map_err(|error| explain(&error, &state.budget))?;
+        let last_words = state.last_words();
+        let value = answer.map_err(|error| explain(&error, &state.budget).after(&last_words))?;
         if let Some(stop) = stop {
             return Err(GuestError::Stopped { stop, backtrace: None });
         }

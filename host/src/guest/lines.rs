@@ -22,6 +22,8 @@ pub(super) type Sink = Box<dyn Fn(Level, String) + Send>;
 
 /// What one write may hold.
 const CHUNK: usize = 64 << 10;
+/// Bytes of the last words: a message and some lines of where it came from.
+const LAST_WORDS: usize = 2 << 10;
 
 /// A stream of lines; clones share the line that is not ended yet.
 #[derive(Clone)]
@@ -33,13 +35,22 @@ struct Unended {
     level: Level,
     limit: usize,
     line: Vec<u8>,
+    /// The lines of this call that ended last, as far as `LAST_WORDS` goes.
+    last: String,
     sink: Sink,
 }
 
 impl Lines {
     /// Lines of at most `limit` bytes go to `sink` at `level`.
     pub(super) fn new(level: Level, limit: usize, sink: Sink) -> Self {
-        Self { shared: Arc::new(Mutex::new(Unended { level, limit, line: Vec::new(), sink })) }
+        let unended = Unended { level, limit, line: Vec::new(), last: String::new(), sink };
+        Self { shared: Arc::new(Mutex::new(unended)) }
+    }
+
+    /// The lines that ended last since this was asked before: what a guest says before it aborts is its reason.
+    pub(super) fn last_words(&self) -> String {
+        let mut unended = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::take(&mut unended.last)
     }
 
     /// Ends the line that is not ended yet, if there is one.
@@ -71,7 +82,21 @@ impl Unended {
     fn end_line(&mut self) {
         let line = std::mem::take(&mut self.line);
         let text = String::from_utf8_lossy(&line).trim_end_matches('\r').to_owned();
-        (self.sink)(self.level, cut(text, self.limit));
+        let text = cut(text, self.limit);
+        self.remember(&text);
+        (self.sink)(self.level, text);
+    }
+
+    fn remember(&mut self, line: &str) {
+        if !self.last.is_empty() {
+            self.last.push('\n');
+        }
+        self.last.push_str(line);
+        let surplus = self.last.len().saturating_sub(LAST_WORDS);
+        if surplus > 0 {
+            let from = (surplus..=self.last.len()).find(|at| self.last.is_char_boundary(*at));
+            self.last.drain(..from.expect("the end is a boundary"));
+        }
     }
 }
 
@@ -152,6 +177,21 @@ mod tests {
     #[test]
     fn lines_are_whole_however_they_are_written() {
         assert_eq!(written(&["one\ntw", "o\n", "\n", "rest"]), ["one", "two", "", "rest"]);
+    }
+
+    #[test]
+    fn the_last_words_are_bounded_and_told_once() {
+        let lines = Lines::new(Level::Warn, 1_000, Box::new(|_, _| {}));
+        lines.push(b"early\n");
+        assert_eq!(lines.last_words(), "early");
+        assert_eq!(lines.last_words(), "");
+        for _ in 0..10 {
+            lines.push("ž".repeat(200).as_bytes());
+            lines.push(b"\n");
+        }
+        lines.push(b"the reason\nand not ended");
+        let last = lines.last_words();
+        assert!(last.len() <= LAST_WORDS && last.ends_with("\nthe reason"), "{last}");
     }
 
     #[test]

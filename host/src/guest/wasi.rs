@@ -70,6 +70,11 @@ impl DeterministicWasi {
         voice.stop
     }
 
+    /// What the guest wrote to its standard error in this call, at the end.
+    pub(super) fn last_words(&self) -> String {
+        self.error.last_words()
+    }
+
     /// The view that wasmtime's implementation of WASI works on.
     pub(super) fn view(&mut self) -> WasiCtxView<'_> {
         WasiCtxView { ctx: &mut self.context, table: &mut self.table }

@@ -33,6 +33,11 @@ impl WorkflowState {
         }
     }
 
+    /// What the guest wrote to its standard error in this call, at the end.
+    pub(super) fn last_words(&self) -> String {
+        self.wasi.as_ref().map(|wasi| wasi.last_words()).unwrap_or_default()
+    }
+
     fn ask(&self, ask: Ask) -> wasmtime::Result<Answer> {
         let Some(journal) = &self.journal else {
             let message = "the functions of `segno:workflow/journal` may be called during `start` and `resume` only";

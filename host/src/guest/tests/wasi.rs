@@ -112,6 +112,27 @@ async fn what_is_printed_is_logged_by_lines() {
 }
 
 #[tokio::test]
+async fn a_trap_quotes_what_the_guest_said_before_it() {
+    let guest = Guest {
+        imports: r#"
+            (import "wasi:cli/stderr@0.2.0" "get-stderr" (func $stderr (result i32)))
+            (import "wasi:io/streams@0.2.0" "[method]output-stream.blocking-write-and-flush"
+              (func $write (param i32 i32 i32 i32)))"#
+            .into(),
+        items: r#"(data (i32.const 20000) "the reason\nand where")"#.into(),
+        wasi: true,
+        ..Guest::starting(
+            "(call $write (call $stderr) (i32.const 20000) (i32.const 20) (i32.const 30000))
+             (unreachable)",
+        )
+    };
+    assert_eq!(
+        refusal(&guest).await,
+        "it panicked or aborted (`unreachable`); it wrote to standard error: the reason\nand where"
+    );
+}
+
+#[tokio::test]
 async fn opening_a_file_is_refused_by_name() {
     // As the C library does it: the directories first, their type, then the file in the first of them.
     let guest = Guest {
