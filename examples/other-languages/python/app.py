@@ -1,0 +1,48 @@
+"""An offer for a basket of goods: prices asked for in parallel, a number drawn once, a pause in which the host may well be
+killed, and a total."""
+
+from segno import Failure, Functions, activity, gather, retry, workflow  # noqa: F401 (Functions is what the host calls)
+
+PRICES = {"apple": 30, "bread": 250, "cheese": 800}
+GOODS = {"type": "array", "items": {"type": "string"}}
+OFFER = {
+    "type": "object",
+    "properties": {"goods": GOODS, "pause_ms": {"type": "integer", "minimum": 0}},
+    "required": ["goods"],
+}
+
+
+async def price_or_none(good, segno):
+    try:
+        return await segno.call("price", {"good": good})
+    except Failure as error:
+        if error.code != 404:
+            raise
+        return None
+
+
+@workflow(input=OFFER)
+async def offer(order, segno):
+    """Offers a basket of goods."""
+    goods = order["goods"]
+    segno.log(f"an offer for {len(goods)} goods")
+    number = await segno.run("number", lambda: segno.random.randrange(1_000_000))
+    prices = await gather(*(price_or_none(good, segno) for good in goods))
+    await segno.sleep(order.get("pause_ms", 0))
+    return {
+        "number": number,
+        "total": sum(price or 0 for price in prices),
+        "missing": [good for good, price in zip(goods, prices) if price is None],
+        "made_at": segno.now(),
+    }
+
+
+@activity(retry=retry(initial_ms=50, max_attempts=5))
+def price(asked, attempt):
+    """What one good costs."""
+    good = asked["good"]
+    if good == "cheese" and attempt.attempt == 1:
+        raise RuntimeError("the cheese counter does not answer yet")
+    if good not in PRICES:
+        raise Failure(404, f"there is no {good}")
+    return PRICES[good]

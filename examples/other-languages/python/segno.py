@@ -1,0 +1,263 @@
+"""The workflow contract as ordinary `async` Python: everything that is needed to write Segno functions.
+
+The host tells one event at a time (`start`, then `resume`). Each event settles at most one future, and everything that
+becomes ready by that runs before the call returns. There is no event loop: when nothing is ready, the host has control.
+"""
+
+import json
+import random
+import traceback
+from collections import deque
+
+from wit_world.imports import journal, types
+
+
+class Failure(Exception):
+    """Why a function, a step or a promise failed. For activities codes 400 to 499 are final, others are tried again."""
+
+    def __init__(self, code, message, details=None):
+        super().__init__(message)
+        self.code, self.message, self.details = code, message, details
+
+
+def encode(value):
+    return types.Payload_Json(json.dumps(value, separators=(",", ":")))
+
+
+def decode(payload):
+    return json.loads(payload.value) if isinstance(payload, types.Payload_Json) else payload.value
+
+
+def success(value):
+    return types.Outcome_Success(encode(value))
+
+
+def failure(error):
+    if isinstance(error, Failure):
+        details = None if error.details is None else encode(error.details)
+        return types.Outcome_Failure(types.Failure(error.code, error.message, details))
+    # By hand: `traceback` would open the source to quote it, and there are no files here.
+    frames = [
+        f"  {frame.f_code.co_filename}:{line}, in {frame.f_code.co_name}"
+        for frame, line in traceback.walk_tb(error.__traceback__)
+    ]
+    message = "\n".join([f"{type(error).__name__}: {error}", *frames[-20:]])
+    return types.Outcome_Failure(types.Failure(500, message, None))
+
+
+# What runs next, and the futures of commands whose completion is still to come.
+_ready = deque()
+_waiting = {}
+_signals = deque()
+_listeners = deque()
+
+
+class Future:
+    """A value that comes later. May be awaited any number of times."""
+
+    def __init__(self):
+        self._settled, self._value, self._error, self._tasks = False, None, None, []
+
+    def settle(self, value=None, error=None):
+        self._settled, self._value, self._error = True, value, error
+        _ready.extend(self._tasks)
+
+    def __await__(self):
+        if not self._settled:
+            yield self
+        if self._error is not None:
+            raise self._error
+        return self._value
+
+
+def spawn(coroutine):
+    """Runs a coroutine beside the others; its future is its result."""
+    ended = Future()
+
+    def step():
+        try:
+            awaited = coroutine.send(None)
+        except StopIteration as stop:
+            ended.settle(stop.value)
+        except Exception as error:
+            ended.settle(error=error)
+        else:
+            awaited._tasks.append(step)
+
+    _ready.append(step)
+    return ended
+
+
+async def gather(*awaitables):
+    """The results of all, in order; the first failure in that order is raised."""
+    spawned = [one if isinstance(one, Future) else spawn(one) for one in awaitables]
+    return [await one for one in spawned]
+
+
+def drain():
+    while _ready:
+        _ready.popleft()()
+
+
+def _completion(command):
+    _waiting[command] = Future()
+    return _waiting[command]
+
+
+def _told(event):
+    match event:
+        case types.Event_Completed(types.Completion(command, outcome)):
+            future = _waiting.pop(command)
+            match outcome:
+                case types.Outcome_Success(payload):
+                    future.settle(decode(payload))
+                case types.Outcome_Failure(types.Failure(code, message, details)):
+                    details = None if details is None else decode(details)
+                    future.settle(error=Failure(code, message, details))
+        case types.Event_Signal(types.Signal(name, payload)):
+            signal = (name, decode(payload))
+            if _listeners:
+                _listeners.popleft().settle(signal)
+            else:
+                _signals.append(signal)
+        case types.Event_Cancelled():
+            # Seen as an error at every await; what the function asks for after that is its cleaning up.
+            for command, future in list(_waiting.items()):
+                journal.forget(command)
+                future.settle(error=Failure(499, "the invocation was cancelled"))
+            _waiting.clear()
+
+
+def retry(initial_ms=100, factor=2.0, max_ms=60_000, jitter=0.2, max_attempts=None, non_retryable=()):
+    return types.RetryOptions(initial_ms, factor, max_ms, jitter, max_attempts, list(non_retryable))
+
+
+def _options(timeout_ms=None, retry=None, start_at_ms=None, labels=None):
+    return types.CallOptions(timeout_ms, retry, start_at_ms, list((labels or {}).items()))
+
+
+class Segno:
+    """What a workflow may ask for. The methods that answer a future ask at once, awaited or not."""
+
+    def __init__(self, context):
+        self.invocation = context.invocation
+        #: Draws the same in every replay of this invocation, and something else in every other.
+        self.random = random.Random(bytes(context.seed))
+
+    def call(self, function, value, **options):
+        """Calls a workflow or an activity: of this module, or `wasm://MODULE/FUNCTION`."""
+        return _completion(journal.call(function, encode(value), _options(**options)))
+
+    def send(self, function, value, **options):
+        """Starts a function that outlives this invocation; answers its id."""
+        return _completion(journal.send(function, encode(value), _options(**options)))
+
+    def sleep(self, ms):
+        return _completion(journal.sleep_until(journal.now() + ms))
+
+    def promise(self, name=None, timeout_ms=None):
+        """A promise that somebody outside settles: its id, and its future."""
+        command, promise_id = journal.promise(name, types.PromiseOptions(timeout_ms))
+        return promise_id, _completion(command)
+
+    def settle(self, promise_id, value):
+        return _completion(journal.settle(promise_id, success(value)))
+
+    def http(self, method, url, headers=None, body=None, **options):
+        headers = list((headers or {}).items())
+        request = types.HttpRequest(method, url, headers, None if body is None else encode(body))
+        return _completion(journal.http(request, _options(**options)))
+
+    def publish(self, topic, value):
+        return _completion(journal.publish(topic, encode(value)))
+
+    def run(self, name, compute):
+        """Does `compute` once and keeps its result. It may not wait or use anything else of this object."""
+        answer = journal.run(name)
+        future = _completion(answer.value)
+        if isinstance(answer, types.RunAnswer_Execute):
+            try:
+                outcome = success(compute())
+            except Exception as error:
+                outcome = failure(error)
+            journal.run_done(answer.value, outcome)
+        return future
+
+    def signal(self):
+        """The next signal from outside: its name and value."""
+        future = Future()
+        if _signals:
+            future.settle(_signals.popleft())
+        else:
+            _listeners.append(future)
+        return future
+
+    def now(self):
+        """Logical time in milliseconds: the instant of the last event."""
+        return journal.now()
+
+    def log(self, message, level=types.Level.INFO):
+        journal.log(level, message)
+
+
+_functions = {}
+
+
+def _function(kind):
+    def declare(**about):
+        def keep(function):
+            _functions[function.__name__] = (kind, function, about)
+            return function
+
+        return keep
+
+    return declare
+
+
+#: Decorators: `@workflow(input=SCHEMA, output=SCHEMA, signals=False, timeout_ms=…, retry=retry(…))`, all of it optional.
+workflow = _function(types.FunctionKind.WORKFLOW)
+activity = _function(types.FunctionKind.ACTIVITY)
+
+
+def _described(name, kind, function, about):
+    schema = {which: json.dumps(about[which]) for which in ("input", "output") if which in about}
+    return types.FunctionDescription(
+        name,
+        kind,
+        function.__doc__,
+        schema.get("input"),
+        schema.get("output"),
+        about.get("signals", False),
+        about.get("timeout_ms"),
+        about.get("retry"),
+    )
+
+
+class Functions:
+    """The exports of a component: `from segno import Functions` in the module that is built."""
+
+    def describe(self):
+        return [_described(name, *function) for name, function in _functions.items()]
+
+    def start(self, function, input, context):
+        async def whole():
+            try:
+                _, begin, _ = _functions[function]
+                outcome = success(await begin(decode(input), Segno(context)))
+            except Exception as error:
+                outcome = failure(error)
+            journal.finish(outcome)
+
+        spawn(whole())
+        drain()
+
+    def resume(self, event):
+        _told(event)
+        drain()
+
+    def perform(self, function, input, context):
+        try:
+            _, once, _ = _functions[function]
+            return success(once(decode(input), context))
+        except Exception as error:
+            return failure(error)
