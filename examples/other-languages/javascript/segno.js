@@ -1,4 +1,4 @@
-// A workflow contract of callbacks turned into promises: everything that is needed to write Segno functions as ordinary
+// The workflow contract turned into promises: everything that is needed to write Segno functions as ordinary
 // async JavaScript. The host tells one event at a time (`start`, then `resume`); each event settles at most one promise,
 // and the engine runs what waits for it before the call returns.
 
@@ -56,16 +56,14 @@ function told(event) {
     case 'signal': {
       const listener = listeners.shift();
       const signal = { name: event.val.name, value: decode(event.val.payload) };
-      return listener ? listener(signal) : void signals.push(signal);
+      return listener ? listener.resolve(signal) : void signals.push(signal);
     }
     case 'cancelled': {
       // Seen as an error at every await; what the function asks for after that is its cleaning up.
-      const cancelled = [...waiting];
+      const cancelled = [...waiting.values(), ...listeners.splice(0)];
+      for (const command of waiting.keys()) journal.forget(command);
       waiting.clear();
-      for (const [command, waiter] of cancelled) {
-        journal.forget(command);
-        waiter.reject(new Failure(499, 'the invocation was cancelled'));
-      }
+      for (const waiter of cancelled) waiter.reject(new Failure(499, 'the invocation was cancelled'));
     }
   }
 }
@@ -120,7 +118,10 @@ export const segno = {
     return settled;
   },
   /// The next signal from outside: `{ name, value }`.
-  signal: () => (signals.length ? Promise.resolve(signals.shift()) : new Promise((heard) => listeners.push(heard))),
+  signal: () =>
+    signals.length
+      ? Promise.resolve(signals.shift())
+      : new Promise((resolve, reject) => listeners.push({ resolve, reject })),
   /// Logical time in milliseconds: the instant of the last event.
   now: () => Number(journal.now()),
   /// From 0 to 1, the same in every replay of this invocation and another in every other.

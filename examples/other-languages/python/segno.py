@@ -122,10 +122,12 @@ def _told(event):
                 _signals.append(signal)
         case types.Event_Cancelled():
             # Seen as an error at every await; what the function asks for after that is its cleaning up.
-            for command, future in list(_waiting.items()):
+            for command in _waiting:
                 journal.forget(command)
+            for future in [*_waiting.values(), *_listeners]:
                 future.settle(error=Failure(499, "the invocation was cancelled"))
             _waiting.clear()
+            _listeners.clear()
 
 
 def retry(initial_ms=100, factor=2.0, max_ms=60_000, jitter=0.2, max_attempts=None, non_retryable=()):
