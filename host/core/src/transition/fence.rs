@@ -48,8 +48,13 @@ impl Draft<'_> {
     /// The id an action would mint, if somebody else made it.
     fn taken(&self, claim: &Claim, act: &FenceAct) -> Option<PromiseId> {
         let FenceAct::Create { new, .. } = act else { return None };
-        let stranger = self.promise(&new.id)?.birth.made_by.as_ref() != Some(&claim.id);
-        (stranger && new.id.is_minted_by(&claim.id)).then(|| new.id.clone())
+        self.is_taken(&new.id, &claim.id).then(|| new.id.clone())
+    }
+
+    /// Whether only `claimed` could mint this id, and somebody else made it: such a promise is never adopted.
+    pub(super) fn is_taken(&self, id: &PromiseId, claimed: &PromiseId) -> bool {
+        let stranger = |promise: &Promise| promise.birth.made_by.as_ref() != Some(claimed);
+        id.is_minted_by(claimed) && self.promise(id).is_some_and(stranger)
     }
 
     fn act(

@@ -109,9 +109,11 @@ pub(super) fn suspend(
             claim.id
         )));
     }
-    let stranger = |promise: &Promise| promise.birth.made_by.as_ref() != Some(&claim.id);
-    if awaits.contains(&next_signal) && draft.promise(&next_signal).is_some_and(stranger) {
-        return Err(Refusal::IdTaken { id: next_signal });
+    // A module's commands wait for what they made. Whom a worker outside waits for is its own affair.
+    let hosted = task.module.is_some();
+    let mut own = awaits.iter().filter(|id| hosted || **id == next_signal);
+    if let Some(id) = own.find(|id| draft.is_taken(id, &claim.id)) {
+        return Err(Refusal::IdTaken { id: id.clone() });
     }
     let batch = draft.append(&claim.id, records, logs)?;
     progressed(&mut task, batch, records);

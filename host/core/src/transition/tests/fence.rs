@@ -119,6 +119,14 @@ fn an_id_under_its_own_that_somebody_else_made_refuses_the_batch() {
     world.done(world::create("w/0", &[]));
     let batch = world::fence(claim.clone(), vec![world::started()], vec![call("w/0", "ship")]);
     assert_eq!(world.refused(batch).kind(), "id-taken");
+    world.done(world::fence(claim.clone(), vec![world::started()], Vec::new()));
+    let suspend = Command::TaskSuspend {
+        claim: claim.clone(),
+        records: Vec::new(),
+        logs: Vec::new(),
+        awaits: [PromiseId::from("w/0")].into(),
+    };
+    assert_eq!(world.refused(suspend).kind(), "id-taken", "nor is it waited for");
     let itself = FenceAct::Cancel { id: PromiseId::from("w") };
     assert_eq!(world.refused(world::fence(claim, Vec::new(), vec![itself])).kind(), "bad-request");
 }
