@@ -247,12 +247,10 @@ impl Execution {
             }
             let now = self.shared.now();
             let result = self.recorder().next_result(now);
-            if let Some((event, wanted)) = result {
+            if let Some(event) = result {
                 // A result of a `run` is durable before the guest sees it.
                 self.commit().await?;
-                if wanted {
-                    self.instance.resume(self.recorder.clone(), event).await?;
-                }
+                self.instance.resume(self.recorder.clone(), event).await?;
                 continue;
             }
             if self.cancel_due() {

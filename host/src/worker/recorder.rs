@@ -214,17 +214,21 @@ impl Recorder {
         Some(event)
     }
 
-    /// The next result of a `run`, recorded as the last of its batch; to be delivered after the commit.
-    /// The second part says whether the guest still waits for it.
-    pub fn next_result(&mut self, now: Timestamp) -> Option<(Event, bool)> {
-        let (command, outcome) = self.results.pop_front()?;
-        let wanted = self.open.close(command).is_some();
-        self.at = self.at.max(now);
-        self.push(RecordBody::Notified {
-            index: CommandIndex(command),
-            outcome: outcome::stored(&outcome, false),
-        });
-        Some((Event::Completed(Completion { command, outcome }), wanted))
+    /// The next result of a `run` that is still waited for, recorded as the last of its batch; to be delivered after the
+    /// commit. A result that nobody waits for makes no record: a replay would tell it.
+    pub fn next_result(&mut self, now: Timestamp) -> Option<Event> {
+        loop {
+            let (command, outcome) = self.results.pop_front()?;
+            if self.open.close(command).is_none() {
+                continue;
+            }
+            self.at = self.at.max(now);
+            self.push(RecordBody::Notified {
+                index: CommandIndex(command),
+                outcome: outcome::stored(&outcome, false),
+            });
+            return Some(Event::Completed(Completion { command, outcome }));
+        }
     }
 
     /// After a replay: what open commands still have to do, since it may not have been done.

@@ -75,10 +75,8 @@ pub async fn rerun(
         let event = match &record.body {
             RecordBody::Notified { index, outcome } => {
                 let result = lock().next_result(record.at);
-                if let Some((event, wanted)) = result {
-                    if wanted {
-                        instance.resume(recorder.clone(), event).await.map_err(failed)?;
-                    }
+                if let Some(event) = result {
+                    instance.resume(recorder.clone(), event).await.map_err(failed)?;
                     continue;
                 }
                 let promise = lock().open().get(index.0).and_then(|open| open.promise.clone());
