@@ -65,7 +65,10 @@ impl Execution {
     ) -> End {
         let claim = held.claim.clone();
         let journal_len = acquired.head.len;
-        let stopped = match Self::prepare(shared.clone(), held.clone(), acquired, function).await {
+        let mut recorder = None;
+        let prepared =
+            Self::prepare(shared.clone(), held.clone(), acquired, function, &mut recorder).await;
+        let stopped = match prepared {
             Ok(mut execution) => match execution.live().await {
                 Ok(end) => return execution.end(end),
                 Err(stopped) => {
@@ -85,10 +88,11 @@ impl Execution {
             },
             Err(stopped) => stopped,
         };
-        super::failure::give_back(&shared, &claim, stopped, journal_len, None).await
+        super::failure::give_back(&shared, &claim, stopped, journal_len, recorder.as_deref()).await
     }
 
-    /// A warm instance, or a new one brought to the end of the journal.
+    /// A warm instance, or a new one brought to the end of the journal. A replay that fails leaves its `recorder`, which
+    /// knows the first difference.
     async fn prepare(
         shared: Arc<Shared>,
         held: Arc<Held>,
@@ -96,6 +100,7 @@ impl Execution {
         function: FunctionDescription,
     ) -> Result<Self, Stopped> {
         let TaskReply { task, promise, head, .. } = acquired;
+        replayed: &mut Option<Arc<Mutex<Recorder>>>,
         let module = task.module.ok_or_else(|| Halt::new("damaged", "the task names no module"))?;
         if task.cancel == CancelState::Requested {
             held.request_cancel();
@@ -142,6 +147,7 @@ impl Execution {
         let mut execution = Self {
             shared,
             held,
+        *replayed = Some(recorder.clone());
             promise,
             module,
             function,
