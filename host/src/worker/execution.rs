@@ -465,8 +465,8 @@ impl Execution {
             return;
         }
         // A promise may be heard of twice; only the first event finds its command open.
-        let command = self.recorder().open().command_of(promise.id());
-        if let Some(command) = command {
+        let commands = self.recorder().open().commands_of(promise.id());
+        for command in commands {
             let outcome = convention::outcome(settlement);
             self.ready.push_back(Event::Completed(Completion { command, outcome }));
         }

@@ -1,6 +1,6 @@
 //! Commands that have neither completed nor been forgotten: what a waiting workflow waits for.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use segno_core::{command::FenceAct, id::PromiseId, invocation::CommandKind, time::Timestamp};
 
@@ -21,7 +21,8 @@ pub struct Open {
 #[derive(Debug, Default)]
 pub struct OpenCommands {
     by_index: BTreeMap<u32, Open>,
-    by_promise: HashMap<PromiseId, u32>,
+    /// Several commands may name one promise.
+    by_promise: HashMap<PromiseId, BTreeSet<u32>>,
     /// How many complete with their commit.
     immediate: usize,
 }
@@ -30,7 +31,7 @@ impl OpenCommands {
     /// Adds the next command.
     pub fn add(&mut self, index: u32, open: Open) {
         if let Some(promise) = &open.promise {
-            self.by_promise.insert(promise.clone(), index);
+            self.by_promise.entry(promise.clone()).or_default().insert(index);
         } else if open.kind != CommandKind::Run {
             self.immediate += 1;
         }
@@ -41,7 +42,12 @@ impl OpenCommands {
     pub fn close(&mut self, index: u32) -> Option<Open> {
         let open = self.by_index.remove(&index)?;
         if let Some(promise) = &open.promise {
-            self.by_promise.remove(promise);
+            let commands = self.by_promise.get_mut(promise);
+            let commands = commands.expect("an open command is found by its promise");
+            commands.remove(&index);
+            if commands.is_empty() {
+                self.by_promise.remove(promise);
+            }
         } else if open.kind != CommandKind::Run {
             self.immediate -= 1;
         }
@@ -53,9 +59,9 @@ impl OpenCommands {
         self.by_index.get(&index)
     }
 
-    /// The command that this promise completes.
-    pub fn command_of(&self, promise: &PromiseId) -> Option<u32> {
-        self.by_promise.get(promise).copied()
+    /// The commands that this promise completes, in their order.
+    pub fn commands_of(&self, promise: &PromiseId) -> Vec<u32> {
+        self.by_promise.get(promise).into_iter().flatten().copied().collect()
     }
 
     /// Whether some complete with the commit that stores them.
