@@ -51,6 +51,8 @@ pub struct Execution {
     ready: VecDeque<Event>,
     /// Signals told so far.
     signals: u32,
+    /// Whether the next signal may have come before anybody watched for it.
+    signal_unread: bool,
     cancel_told: bool,
     watching: Watching,
 }
@@ -120,6 +122,7 @@ impl Execution {
                 signals,
                 cancel_told,
                 watching,
+                signal_unread: false,
                 ready: VecDeque::new(),
             };
             execution.look_around(false).await?;
@@ -155,6 +158,7 @@ impl Execution {
             instance,
             cancel_told,
             watching,
+            signal_unread: true,
             signals: u32::try_from(signals).expect("signals are fewer than records"),
             ready: VecDeque::new(),
         };
@@ -220,6 +224,7 @@ impl Execution {
     /// Reads what became of the open commands while nobody ran, and watches those still pending.
     /// `replayed`: the actions of those may never have been done, and are done again.
     async fn look_around(&mut self, replayed: bool) -> Result<(), Stopped> {
+        self.signal_unread = false;
         let ids = self.awaits();
         for id in &ids {
             self.watching.add(id);
@@ -282,6 +287,10 @@ impl Execution {
     /// Nothing can be told now: stays warm for a moment, or suspends.
     async fn wait(&mut self) -> Result<Option<LiveEnd>, Stopped> {
         let awaits = self.awaits();
+        self.look_for_signal().await?;
+        if !self.ready.is_empty() {
+            return Ok(None);
+        }
         if awaits.is_empty() && !self.recorder().open().has_immediate() {
             return Err(Halt::new(
                 "waits-for-nothing",
@@ -455,9 +464,7 @@ impl Execution {
             let value = settlement.value.clone().unwrap_or_default();
             let name = value.headers.get(tags::SIGNAL_HEADER).cloned().unwrap_or_default();
             self.signals += 1;
-            if let Some(next) = self.next_signal() {
-                self.watching.add(&next);
-            }
+            self.signal_unread = true;
             let mut value = value;
             value.headers.remove(tags::SIGNAL_HEADER);
             self.ready
@@ -479,6 +486,22 @@ impl Execution {
         }
         let rows = self.shared.promises(&ids).await?;
         for row in rows.into_iter().flatten() {
+    /// Reads the next signal once it is watched for: it may have come before.
+    async fn look_for_signal(&mut self) -> Result<(), Stopped> {
+        while std::mem::take(&mut self.signal_unread)
+            && let Some(next) = self.next_signal()
+        {
+            self.watching.add(&next);
+            self.read(next).await?;
+        }
+        Ok(())
+    }
+
+    /// Whether this invocation made the promise.
+    fn is_own(&self, promise: &Promise) -> bool {
+        promise.birth.made_by.as_ref() == Some(self.promise.id())
+    }
+
             self.told(&row.promise);
         }
         Ok(())
