@@ -100,9 +100,9 @@ impl Execution {
         held: Arc<Held>,
         acquired: TaskReply,
         function: FunctionDescription,
+        replayed: &mut Option<Arc<Mutex<Recorder>>>,
     ) -> Result<Self, Stopped> {
         let TaskReply { task, promise, head, .. } = acquired;
-        replayed: &mut Option<Arc<Mutex<Recorder>>>,
         let module = task.module.ok_or_else(|| Halt::new("damaged", "the task names no module"))?;
         if task.cancel == CancelState::Requested {
             held.request_cancel();
@@ -147,10 +147,10 @@ impl Execution {
             .with_stored_lines(stored_lines);
         let instance = shared.host.guests.instantiate(module, recorder.engine_facts()).await?;
         let recorder = Arc::new(Mutex::new(recorder));
+        *replayed = Some(recorder.clone());
         let mut execution = Self {
             shared,
             held,
-        *replayed = Some(recorder.clone());
             promise,
             module,
             function,
@@ -233,8 +233,9 @@ impl Execution {
         let mut missing = Vec::new();
         for (id, row) in ids.iter().zip(rows) {
             match row {
-                Some(row) => self.told(&row.promise),
-                None => missing.push(id.clone()),
+                Some(row) if self.is_own(&row.promise) => self.told(&row.promise),
+                // A promise that somebody else made under this id completes no command: making it is refused.
+                Some(_) | None => missing.push(id.clone()),
             }
         }
         if replayed {
@@ -286,11 +287,11 @@ impl Execution {
 
     /// Nothing can be told now: stays warm for a moment, or suspends.
     async fn wait(&mut self) -> Result<Option<LiveEnd>, Stopped> {
-        let awaits = self.awaits();
         self.look_for_signal().await?;
         if !self.ready.is_empty() {
             return Ok(None);
         }
+        let awaits = self.awaits();
         if awaits.is_empty() && !self.recorder().open().has_immediate() {
             return Err(Halt::new(
                 "waits-for-nothing",
@@ -350,6 +351,7 @@ impl Execution {
         let mut replies = self.submit(commands).await?;
         let suspended = replies.pop();
         if let Some(fenced) = replies.pop() {
+            // Refused as a whole, for example since an id is taken: then nothing was suspended either.
             self.fenced(fenced)?;
         }
         match suspended {
@@ -391,9 +393,14 @@ impl Execution {
                 value,
             });
         }
-        match self.submit(commands).await?.pop() {
-            Some(Reply::Promise { .. }) => Ok(LiveEnd::Finished),
-            Some(Reply::Refused(refusal)) => Err(Stopped::refused(refusal)),
+        let mut replies = self.submit(commands).await?;
+        let fulfilled = replies.pop();
+        match (replies.pop(), fulfilled) {
+            (_, Some(Reply::Promise { .. })) => Ok(LiveEnd::Finished),
+            // The first refusal says why; what it was refused with cannot continue the journal.
+            (Some(Reply::Refused(refusal)), _) | (_, Some(Reply::Refused(refusal))) => {
+                Err(Stopped::refused(refusal))
+            }
             _ => Err(Stopped::Lost),
         }
     }
@@ -479,13 +486,6 @@ impl Execution {
         }
     }
 
-    async fn read(&mut self, first: PromiseId) -> Result<(), Stopped> {
-        let mut ids = vec![first];
-        while let Some(id) = self.watching.try_next() {
-            ids.push(id);
-        }
-        let rows = self.shared.promises(&ids).await?;
-        for row in rows.into_iter().flatten() {
     /// Reads the next signal once it is watched for: it may have come before.
     async fn look_for_signal(&mut self) -> Result<(), Stopped> {
         while std::mem::take(&mut self.signal_unread)
@@ -502,6 +502,13 @@ impl Execution {
         promise.birth.made_by.as_ref() == Some(self.promise.id())
     }
 
+    async fn read(&mut self, first: PromiseId) -> Result<(), Stopped> {
+        let mut ids = vec![first];
+        while let Some(id) = self.watching.try_next() {
+            ids.push(id);
+        }
+        let rows = self.shared.promises(&ids).await?;
+        for row in rows.into_iter().flatten() {
             self.told(&row.promise);
         }
         Ok(())
