@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use segno_core::{
     command::Command,
     invocation::LogLine,
-    promise::{Promise, RetryDecision, RetryPolicy},
+    promise::{CancelState, Promise, RetryDecision, RetryPolicy},
     reply::{Reply, TaskReply},
     tags,
     time::Timestamp,
@@ -41,7 +41,7 @@ pub async fn run(shared: Arc<Shared>, held: Arc<Held>, acquired: TaskReply, kind
     let claim = held.claim.clone();
     let TaskReply { task, promise, .. } = acquired;
     let attempt = task.attempt + 1;
-    if task.cancel == segno_core::promise::CancelState::Requested {
+    if task.cancel == CancelState::Requested {
         // Nothing is running: there is nobody to tell.
         return reject(&shared, &held, &cancelled()).await;
     }
@@ -58,7 +58,7 @@ pub async fn run(shared: Arc<Shared>, held: Arc<Held>, acquired: TaskReply, kind
     };
     let logs = lines.take();
     let stopped = match performed {
-        Ok(outcome) => match decide(&promise, &kind, attempt, outcome) {
+        Ok(outcome) => match decide(&held, &promise, &kind, attempt, outcome) {
             Decision::Settle(outcome) => match fulfill(&shared, &held, logs, &outcome).await {
                 Ok(end) => return end,
                 Err(stopped) => stopped,
@@ -118,8 +118,11 @@ enum Decision {
     Again(Stopped),
 }
 
-fn decide(promise: &Promise, kind: &Kind, attempt: u32, outcome: Outcome) -> Decision {
+fn decide(held: &Held, promise: &Promise, kind: &Kind, attempt: u32, outcome: Outcome) -> Decision {
     let Outcome::Failure(failure) = &outcome else { return Decision::Settle(outcome) };
+    if held.cancel_requested() {
+        return Decision::Settle(cancelled());
+    }
     let policy = policy(promise, kind);
     match policy.decide(attempt, failure.code, promise.id()) {
         RetryDecision::GiveUp => Decision::Settle(outcome),
@@ -164,15 +167,24 @@ async fn fulfill(
     }
 }
 
-/// Keeps what a failed attempt logged.
+/// Keeps what a failed attempt logged, and how far it got, for the next one.
 async fn keep(shared: &Shared, held: &Held, logs: Vec<LogLine>) {
-    if logs.is_empty() {
+    let mut commands = Vec::with_capacity(2);
+    let item = held.item();
+    if matches!(item.progress, Some((_, Some(_)))) {
+        let holder = shared.holder.clone();
+        commands.push(Command::TaskHeartbeat { holder, items: vec![item] });
+    }
+    if !logs.is_empty() {
+        let claim = held.claim.clone();
+        let (records, actions) = (Vec::new(), Vec::new());
+        commands.push(Command::TaskFence { claim, records, logs, actions });
+    }
+    if commands.is_empty() {
         return;
     }
-    let claim = held.claim.clone();
-    let fence = Command::TaskFence { claim, records: Vec::new(), logs, actions: Vec::new() };
-    if let Err(error) = shared.submit(vec![fence]).await {
-        tracing::warn!(id = %held.claim.id, ?error, "the log lines of a failed attempt were not kept");
+    if let Err(error) = shared.submit(commands).await {
+        tracing::warn!(id = %held.claim.id, ?error, "what a failed attempt leaves was not kept");
     }
 }
 

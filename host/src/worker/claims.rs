@@ -50,7 +50,7 @@ impl Held {
 
     /// Counts `steps` of progress, so that the lease goes on being extended.
     pub fn advance(&self, steps: u64) {
-        self.progress.fetch_add(steps, Ordering::Relaxed);
+        self.progress.fetch_add(steps, Ordering::Release);
     }
 
     /// Keeps what a successor should know, to be stored with the next heartbeat.
@@ -61,12 +61,12 @@ impl Held {
         self.advance(1);
     }
 
-    fn item(&self) -> HeartbeatItem {
+    /// The claim as a heartbeat names it.
+    pub fn item(&self) -> HeartbeatItem {
+        // The number first: a payload that is newer than its number is sent again under the next one.
+        let steps = self.progress.load(Ordering::Acquire);
         let payload = self.payload.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        HeartbeatItem {
-            claim: self.claim.clone(),
-            progress: Some((self.progress.load(Ordering::Relaxed), payload)),
-        }
+        HeartbeatItem { claim: self.claim.clone(), progress: Some((steps, payload)) }
     }
 }
 
