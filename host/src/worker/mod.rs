@@ -122,14 +122,14 @@ impl Worker {
     }
 }
 
-/// The name under which policies know the module of this invocation.
+/// The name under which policies know the module of this invocation: the one it was called by, or its caller's if it
+/// was called within a module. Only an invocation says what its own module is; a client's header says nothing.
 pub fn module_name(promise: &Promise) -> String {
-    if let Some(name) = promise.birth.param.headers.get(MODULE_HEADER) {
-        return name.clone();
-    }
     let target = promise.target().unwrap_or_default();
-    target
-        .strip_prefix("wasm://")
-        .and_then(|rest| rest.split_once('/'))
-        .map_or(String::new(), |(module, _)| module.to_owned())
+    let named = target.strip_prefix("wasm://").and_then(|rest| rest.split_once('/'));
+    match named {
+        Some((module, _)) if !module.is_empty() => module.to_owned(),
+        _ if promise.birth.made_by.is_none() => String::new(),
+        _ => promise.birth.param.headers.get(MODULE_HEADER).cloned().unwrap_or_default(),
+    }
 }
