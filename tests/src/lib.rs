@@ -3,6 +3,7 @@
 pub mod fixtures;
 pub mod guests;
 pub mod payments;
+pub mod replaying;
 pub mod seed;
 pub mod stage;
 pub mod world;

@@ -1,7 +1,7 @@
 //! A store that fails at one chosen commit, and checks the invariants after every one.
 
 use std::sync::{
-    Arc,
+    Arc, Mutex, PoisonError,
     atomic::{AtomicBool, AtomicU64, Ordering},
 };
 
@@ -48,7 +48,11 @@ pub struct Faults {
     /// Told when the host has to die.
     pub crash: Notify,
     struck: AtomicBool,
+    refuse: Mutex<Option<Refuse>>,
+    submitted: Mutex<Vec<Vec<Command>>>,
 }
+
+type Refuse = Box<dyn Fn(&Command) -> bool + Send>;
 
 impl Faults {
     /// Fails at commit `number`, from 0.
@@ -64,6 +68,30 @@ impl Faults {
     /// Whether the fault has happened.
     pub fn struck(&self) -> bool {
         self.struck.load(Ordering::Relaxed)
+    }
+
+    /// From now on the store does not answer submissions with such a command.
+    pub fn refuse(&self, which: impl Fn(&Command) -> bool + Send + 'static) {
+        *self.refuse.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(which));
+    }
+
+    /// The store answers again.
+    pub fn relent(&self) {
+        *self.refuse.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    /// What hosts committed so far, together as they submitted it.
+    pub fn submitted(&self) -> Vec<Vec<Command>> {
+        self.submitted.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn refuses(&self, commands: &[Command]) -> bool {
+        let refuse = self.refuse.lock().unwrap_or_else(PoisonError::into_inner);
+        refuse.as_ref().is_some_and(|refuse| commands.iter().any(refuse))
+    }
+
+    fn keep(&self, commands: &[Command]) {
+        self.submitted.lock().unwrap_or_else(PoisonError::into_inner).push(commands.to_vec());
     }
 
     fn next(&self) -> Option<Fault> {
@@ -109,6 +137,10 @@ impl FaultyStore {
 impl Store for FaultyStore {
     async fn execute(&self, commands: Vec<Command>) -> Result<Vec<Reply>, StoreError> {
         self.alive().await;
+        if self.faults.refuses(&commands) {
+            let reason = "a fault of the test".into();
+            return Err(StoreError::Unavailable { reason });
+        }
         let unknown = || StoreError::UnknownOutcome(anyhow::anyhow!("a fault of the test"));
         match self.faults.next() {
             Some(Fault::CrashBefore) => self.die().await,
@@ -122,6 +154,7 @@ impl Store for FaultyStore {
             }
             None => {}
         }
+        self.faults.keep(&commands);
         let replies = self.memory.execute(commands).await?;
         let violations = invariants::check(&self.memory.dump().await?);
         assert!(violations.is_empty(), "after commit {}: {violations:?}", self.faults.commits());

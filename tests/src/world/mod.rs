@@ -2,13 +2,15 @@
 
 mod faults;
 mod ledger;
+pub mod script;
 mod sim;
+mod story;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use segno::{
     boot::{self, Running},
-    guest::{Guests, Payload},
+    guest::{Guests, Outbound, Payload},
     host::Host,
     hub::Hub,
     runtime::{Clock, Surroundings},
@@ -21,7 +23,7 @@ use segno_core::{
     effect::Effect,
     id::{Digest, NodeName, PromiseId},
     invocation::{Record, RecordBody},
-    promise::{NewPromise, Promise, Verdict},
+    promise::{NewPromise, Promise, Task, TaskStatus, Verdict},
     reply::Reply,
     tags,
     time::{Millis, Timestamp},
@@ -32,6 +34,22 @@ use serde_json::Value as Json;
 pub use faults::{Fault, Faults, FaultyStore};
 pub use ledger::{Ledger, Line};
 pub use sim::{BEGINNING, SimClock, SimRuntime};
+pub use story::story;
+
+/// How a world differs from the usual one.
+#[derive(Default)]
+pub struct Plan {
+    /// The engine's settings.
+    pub config: Config,
+    /// The worker's settings.
+    pub worker: WorkerSettings,
+    /// Whether every hint of every commit is lost.
+    pub deaf: bool,
+    /// The way out; none: the ledger.
+    pub outbound: Option<Arc<dyn Outbound>>,
+    /// What goes wrong.
+    pub faults: Faults,
+}
 
 /// Hints go to the life that is up.
 #[derive(Default)]
@@ -53,17 +71,21 @@ pub struct World {
     pub ledger: Arc<Ledger>,
     /// What goes wrong.
     pub faults: Arc<Faults>,
-    clock: Arc<dyn Clock>,
+    /// Time, as every life sees it.
+    pub clock: Arc<SimClock>,
     switch: Arc<Switch>,
     guests: Arc<dyn Guests>,
+    outbound: Arc<dyn Outbound>,
     config: Config,
+    worker: WorkerSettings,
+    deaf: bool,
     life: Option<Life>,
     lives: u64,
 }
 
 struct Life {
     runtime: Arc<SimRuntime>,
-    _running: Running,
+    running: Running,
 }
 
 impl World {
@@ -74,9 +96,29 @@ impl World {
         component: Arc<[u8]>,
         faults: Faults,
     ) -> Self {
-        let clock: Arc<dyn Clock> = Arc::new(SimClock::default());
+        Self::planned(Plan { faults, ..Plan::default() }, guests, alias, component).await
+    }
+
+    /// A world whose one module, `m`, is this script.
+    pub async fn scripted(script: &Arc<script::Script>) -> Self {
+        Self::with(Plan::default(), script).await
+    }
+
+    /// The same, but for the differences in `plan`.
+    pub async fn with(plan: Plan, script: &Arc<script::Script>) -> Self {
+        Self::planned(plan, script.clone(), "m", Arc::from(&b"a script"[..])).await
+    }
+
+    async fn planned(
+        plan: Plan,
+        guests: Arc<dyn Guests>,
+        alias: &str,
+        component: Arc<[u8]>,
+    ) -> Self {
+        let Plan { config, worker, deaf, outbound, faults } = plan;
+        let clock = Arc::new(SimClock::default());
         let switch = Arc::new(Switch::default());
-        let config = Config::default();
+        let ledger = Arc::new(Ledger::default());
         let quiet = Surroundings { clock: clock.clone(), runtime: Arc::new(SimRuntime::default()) };
         let memory = MemoryStore::new(config.clone(), quiet, switch.clone());
         let digest = Digest::of(&component);
@@ -86,12 +128,15 @@ impl World {
             .expect("memory takes everything");
         let world = Self {
             memory,
-            ledger: Arc::new(Ledger::default()),
+            outbound: outbound.unwrap_or_else(|| ledger.clone()),
+            ledger,
             faults: Arc::new(faults),
             clock,
             switch,
             guests,
             config,
+            worker,
+            deaf,
             life: None,
             lives: 0,
         };
@@ -106,16 +151,10 @@ impl World {
             self.lives += 1;
             let runtime = Arc::new(SimRuntime::life(self.lives));
             let hub = Arc::new(Hub::default());
-            *self.switch.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(hub.clone());
-            let host = Host {
-                surroundings: Surroundings { clock: self.clock.clone(), runtime: runtime.clone() },
-                config: Arc::new(self.config.clone()),
-                store: Arc::new(FaultyStore::new(self.memory.clone(), self.faults.clone())),
-                guests: self.guests.clone(),
-                outbound: self.ledger.clone(),
-                hub,
-            };
-            let starting = boot::start(host, NodeName::from("world"), WorkerSettings::default());
+            *self.switch.0.lock().unwrap_or_else(PoisonError::into_inner) =
+                Some(hub.clone()).filter(|_| !self.deaf);
+            let host = self.parts(runtime.clone(), hub);
+            let starting = boot::start(host, NodeName::from("world"), self.worker);
             let faults = self.faults.clone();
             let running = tokio::select! {
                 biased;
@@ -124,7 +163,7 @@ impl World {
             };
             match running {
                 Some(Ok(running)) => {
-                    self.life = Some(Life { runtime, _running: running });
+                    self.life = Some(Life { runtime, running });
                     return;
                 }
                 // It died while it came up, or does not know whether it did: the next life tries again.
@@ -133,10 +172,46 @@ impl World {
         }
     }
 
+    fn parts(&self, runtime: Arc<SimRuntime>, hub: Arc<Hub>) -> Host {
+        Host {
+            surroundings: Surroundings { clock: self.clock.clone(), runtime },
+            config: Arc::new(self.config.clone()),
+            store: Arc::new(FaultyStore::new(self.memory.clone(), self.faults.clone())),
+            guests: self.guests.clone(),
+            outbound: self.outbound.clone(),
+            hub,
+        }
+    }
+
+    /// The parts of a host over this world's store, for what needs no worker.
+    pub fn host(&self) -> Host {
+        self.parts(Arc::new(SimRuntime::life(0)), Arc::new(Hub::default()))
+    }
+
     /// Ends the host where it stands.
     pub fn crash(&mut self) {
         if let Some(life) = self.life.take() {
             life.runtime.crash();
+        }
+    }
+
+    /// Stops the host as an operator does; answers how many claims it had to give back unfinished.
+    ///
+    /// # Panics
+    /// No host is up.
+    pub async fn shutdown(&mut self, limit: Millis) -> usize {
+        let Life { runtime, running } = self.life.take().expect("a host is up");
+        let left = running.shutdown(limit).await;
+        runtime.crash();
+        left
+    }
+
+    /// Lets time pass; a host that is not up comes up.
+    pub async fn pass(&mut self, length: Millis) {
+        let end = self.clock.now() + length;
+        while self.clock.now() < end {
+            let until = end.min(self.clock.now() + Millis::seconds(12 * 60 * 60));
+            self.until("time passes", async |world| world.clock.now() >= until).await;
         }
     }
 
@@ -166,6 +241,46 @@ impl World {
         };
         let reply = self.client(Command::PromiseCreate(new)).await;
         assert!(matches!(reply, Reply::Promise { changed: true, .. }), "{reply:?}");
+    }
+
+    /// The task of an invocation.
+    ///
+    /// # Panics
+    /// There is no such invocation.
+    pub async fn task(&self, id: &str) -> Task {
+        let row = self.memory.promise(&PromiseId::from(id)).await.expect("memory answers");
+        row.and_then(|row| row.task).unwrap_or_else(|| panic!("`{id}` has no task"))
+    }
+
+    /// Runs until the task of an invocation, which may not exist yet, stands so.
+    pub async fn stands(&mut self, id: &str, status: TaskStatus) {
+        self.until(&format!("`{id}` is {status}"), async |world| {
+            let row = world.memory.promise(&PromiseId::from(id)).await.expect("memory answers");
+            row.and_then(|row| row.task).is_some_and(|task| task.status() == status)
+        })
+        .await;
+    }
+
+    /// Sends a signal.
+    pub async fn signal(&self, id: &str, name: &str, payload: &Json) -> Reply {
+        self.client(Command::Signal {
+            invocation: PromiseId::from(id),
+            name: name.into(),
+            payload: Value::of(payload.to_string().into_bytes()),
+            key: None,
+        })
+        .await
+    }
+
+    /// What a guest logged.
+    pub async fn logs(&self, id: &str) -> Vec<String> {
+        let rows = self.memory.logs(&PromiseId::from(id), 0, u32::MAX).await;
+        rows.expect("memory answers").into_iter().map(|row| row.message).collect()
+    }
+
+    /// The journal, a line a record: see [`story`].
+    pub async fn story(&self, id: &str) -> Vec<String> {
+        story(&self.journal(id).await)
     }
 
     /// Settles a promise as a person would.
@@ -223,7 +338,8 @@ impl World {
         .await;
         let promise = self.promise(id).await.expect("it is settled");
         let settlement = promise.settlement().expect("it is settled");
-        let value = settlement.value.as_ref().map_or(Json::Null, |value| {
+        let value = settlement.value.as_ref().filter(|value| !value.data.is_empty());
+        let value = value.map_or(Json::Null, |value| {
             serde_json::from_slice(&value.data).expect("values are JSON")
         });
         (settlement.verdict, value)

@@ -2,7 +2,7 @@
 
 use std::sync::{
     Mutex, PoisonError,
-    atomic::{AtomicU64, Ordering},
+    atomic::{AtomicI64, AtomicU64, Ordering},
 };
 
 use segno::runtime::{BoxFuture, Clock, Runtime};
@@ -15,19 +15,29 @@ pub const BEGINNING: Timestamp = Timestamp(1_893_456_000_000);
 /// Time as tokio's paused clock tells it.
 pub struct SimClock {
     begun: Instant,
+    jumped: AtomicI64,
+}
+
+impl SimClock {
+    /// Moves the clock forward without anything having time to happen, as a laptop's lid does.
+    pub fn jump(&self, length: Millis) {
+        self.jumped.fetch_add(length.0, Ordering::Relaxed);
+    }
 }
 
 impl Default for SimClock {
     #[expect(clippy::disallowed_methods, reason = "virtual time enters the world here")]
     fn default() -> Self {
-        Self { begun: Instant::now() }
+        Self { begun: Instant::now(), jumped: AtomicI64::new(0) }
     }
 }
 
 impl Clock for SimClock {
     fn now(&self) -> Timestamp {
+        let elapsed = self.begun.elapsed().as_millis();
         BEGINNING
-            + Millis(i64::try_from(self.begun.elapsed().as_millis()).expect("worlds are short"))
+            + Millis(i64::try_from(elapsed).expect("worlds are short"))
+            + Millis(self.jumped.load(Ordering::Relaxed))
     }
 }
 

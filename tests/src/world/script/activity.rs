@@ -1,0 +1,68 @@
+//! One attempt of a scripted activity.
+
+use std::sync::Arc;
+
+use segno::{
+    guest::{ActivityContext, ActivityHost, Failure, GuestError, Outcome, Payload},
+    runtime::Runtime,
+};
+use segno_core::time::Millis;
+
+use crate::world::SimRuntime;
+
+/// What an attempt knows, and whom it may ask.
+pub struct Attempt {
+    /// The name under which policies know the module.
+    pub module: String,
+    /// What the call was given.
+    pub input: Payload,
+    /// Which attempt of which invocation.
+    pub context: ActivityContext,
+    /// What stands behind its imports.
+    pub host: Arc<dyn ActivityHost>,
+}
+
+impl Attempt {
+    /// The input as JSON text.
+    pub fn input(&self) -> &str {
+        match &self.input {
+            Payload::Json(text) => text,
+            Payload::Bytes(_) => "bytes",
+        }
+    }
+
+    /// Says how far it got; true: cancellation was requested.
+    pub async fn heartbeat(&self, progress: &str) -> bool {
+        self.host.heartbeat(Some(Payload::Json(progress.into()))).await
+    }
+
+    /// The progress of an earlier attempt, as JSON text.
+    pub fn last_progress(&self) -> Option<&str> {
+        match &self.context.last_progress {
+            Some(Payload::Json(text)) => Some(text),
+            Some(Payload::Bytes(_)) => Some("bytes"),
+            None => None,
+        }
+    }
+
+    /// Lets virtual time pass.
+    pub async fn sleep(&self, ms: i64) {
+        SimRuntime::default().sleep(Millis(ms)).await;
+    }
+
+    /// Ends well, with JSON text.
+    pub fn succeed(&self, json: impl Into<String>) -> Result<Outcome, GuestError> {
+        Ok(Outcome::Success(Payload::Json(json.into())))
+    }
+
+    /// Fails with a code.
+    pub fn fail(&self, code: u32) -> Result<Outcome, GuestError> {
+        let message = format!("attempt {} failed", self.context.attempt);
+        Ok(Outcome::Failure(Failure { code, message, details: None }))
+    }
+
+    /// Traps.
+    pub fn trap(&self, message: &str) -> Result<Outcome, GuestError> {
+        Err(GuestError::Trap { message: message.into(), backtrace: None })
+    }
+}

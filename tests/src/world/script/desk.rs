@@ -1,0 +1,281 @@
+//! What a scripted workflow asks at, and where what it is told arrives.
+
+use std::{
+    collections::{BTreeMap, VecDeque},
+    future::poll_fn,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    task::Poll,
+};
+
+use segno::guest::{
+    Answer, Ask, CallOptions, Completion, Context, Event, Failure, GuestError, HttpRequest, Level,
+    Outcome, Payload, PromiseOptions, RunAnswer, SharedJournal, Signal,
+};
+
+/// A failure that a workflow was told, or ends with: its code and message.
+pub type Failed = (u32, String);
+/// How a step or a workflow ends: JSON text, or a failure.
+pub type Result = std::result::Result<String, Failed>;
+
+/// Cheap to clone; all clones are one desk.
+#[derive(Clone)]
+pub struct Desk(Arc<Mutex<State>>);
+
+struct State {
+    input: Payload,
+    context: Context,
+    journal: Option<SharedJournal>,
+    completed: BTreeMap<u32, Result>,
+    order: VecDeque<u32>,
+    signals: VecDeque<(String, String)>,
+    cancelled: bool,
+    error: Option<GuestError>,
+    hangs: bool,
+}
+
+/// What a poll left behind.
+pub(super) struct Closed {
+    pub(super) error: Option<GuestError>,
+    pub(super) hangs: bool,
+}
+
+impl Desk {
+    pub(super) fn new(input: Payload, context: Context) -> Self {
+        Self(Arc::new(Mutex::new(State {
+            input,
+            context,
+            journal: None,
+            completed: BTreeMap::new(),
+            order: VecDeque::new(),
+            signals: VecDeque::new(),
+            cancelled: false,
+            error: None,
+            hangs: false,
+        })))
+    }
+
+    /// The input as JSON text.
+    pub fn input(&self) -> String {
+        text(self.state().input.clone())
+    }
+
+    /// What the workflow knows of itself.
+    pub fn context(&self) -> Context {
+        self.state().context.clone()
+    }
+
+    /// Calls a function with JSON text.
+    pub fn call(&self, function: &str, input: &str) -> u32 {
+        self.call_with(function, input, options())
+    }
+
+    /// Calls a function.
+    pub fn call_with(&self, function: &str, input: &str, options: CallOptions) -> u32 {
+        let input = Payload::Json(input.into());
+        self.command(Ask::Call { function: function.into(), input, options })
+    }
+
+    /// Starts a function and lets it go.
+    pub fn send(&self, function: &str, input: &str, options: CallOptions) -> u32 {
+        let input = Payload::Json(input.into());
+        self.command(Ask::Send { function: function.into(), input, options })
+    }
+
+    /// Sleeps until a logical instant.
+    pub fn sleep_until(&self, time_ms: u64) -> u32 {
+        self.command(Ask::SleepUntil { time_ms })
+    }
+
+    /// Sleeps for a while of logical time.
+    pub fn sleep(&self, ms: u64) -> u32 {
+        self.sleep_until(self.now() + ms)
+    }
+
+    /// Makes a promise; answers its command and its id.
+    pub fn promise(&self, name: Option<&str>) -> (u32, String) {
+        let options = PromiseOptions { timeout_ms: None };
+        match self.ask(Ask::Promise { name: name.map(str::to_owned), options }) {
+            Some(Answer::Promise(index, id)) => (index, id),
+            _ => (u32::MAX, String::new()),
+        }
+    }
+
+    /// Settles a promise well.
+    pub fn settle(&self, id: &str, json: &str) -> u32 {
+        let outcome = Outcome::Success(Payload::Json(json.into()));
+        self.command(Ask::Settle { promise_id: id.into(), outcome })
+    }
+
+    /// Sends an HTTP request.
+    pub fn http(&self, method: &str, url: &str, options: CallOptions) -> u32 {
+        let request =
+            HttpRequest { method: method.into(), url: url.into(), headers: Vec::new(), body: None };
+        self.command(Ask::Http { request, options })
+    }
+
+    /// Cancels a command.
+    pub fn cancel(&self, command: u32) -> u32 {
+        self.command(Ask::Cancel { command })
+    }
+
+    /// Does not wait for a command any more.
+    pub fn forget(&self, command: u32) {
+        self.ask(Ask::Forget { command });
+    }
+
+    /// Publishes an event.
+    pub fn publish(&self, topic: &str, json: &str) -> u32 {
+        self.command(Ask::Publish { topic: topic.into(), payload: Payload::Json(json.into()) })
+    }
+
+    /// Computes something once.
+    pub fn run(&self, name: &str, compute: impl FnOnce() -> String) -> u32 {
+        match self.ask(Ask::Run { name: name.into() }) {
+            Some(Answer::Run(RunAnswer::Execute(index))) => {
+                let outcome = Outcome::Success(Payload::Json(compute()));
+                self.ask(Ask::RunDone { command: index, outcome });
+                index
+            }
+            Some(Answer::Run(RunAnswer::Recorded(index))) => index,
+            _ => u32::MAX,
+        }
+    }
+
+    /// Logical time.
+    pub fn now(&self) -> u64 {
+        match self.ask(Ask::Now) {
+            Some(Answer::Now(now)) => now,
+            _ => 0,
+        }
+    }
+
+    /// Logs a line.
+    pub fn log(&self, message: &str) {
+        self.ask(Ask::Log { level: Level::Info, message: message.into() });
+    }
+
+    /// Waits for the outcome of a command; cancellation ends the wait with 499, once.
+    pub async fn done(&self, command: u32) -> Result {
+        poll_fn(|_| {
+            let mut state = self.state();
+            if let Some(outcome) = state.completed.get(&command) {
+                return Poll::Ready(outcome.clone());
+            }
+            if std::mem::take(&mut state.cancelled) {
+                return Poll::Ready(Err((499, "cancelled".to_owned())));
+            }
+            Poll::Pending
+        })
+        .await
+    }
+
+    /// Waits for the next completion that nobody took: its command.
+    pub async fn any(&self) -> u32 {
+        poll_fn(|_| self.state().order.pop_front().map_or(Poll::Pending, Poll::Ready)).await
+    }
+
+    /// Waits for a signal: its name and payload.
+    pub async fn signal(&self) -> (String, String) {
+        poll_fn(|_| self.state().signals.pop_front().map_or(Poll::Pending, Poll::Ready)).await
+    }
+
+    /// Waits for cancellation.
+    pub async fn cancelled(&self) {
+        poll_fn(|_| {
+            if std::mem::take(&mut self.state().cancelled) {
+                Poll::Ready(())
+            } else {
+                Poll::Pending
+            }
+        })
+        .await;
+    }
+
+    /// Traps.
+    pub async fn trap(&self, message: &str) -> Result {
+        self.state().error = Some(GuestError::Trap { message: message.into(), backtrace: None });
+        std::future::pending().await
+    }
+
+    /// Never comes back from this poll.
+    pub async fn hang(&self) -> Result {
+        self.state().hangs = true;
+        std::future::pending().await
+    }
+
+    /// Asks whatever the contract lets a guest ask; `None` once the guest was stopped.
+    pub fn ask(&self, ask: Ask) -> Option<Answer> {
+        let mut state = self.state();
+        if state.error.is_some() {
+            return None;
+        }
+        let journal = state.journal.clone().expect("a workflow asks while it is polled");
+        let answer = journal.lock().unwrap_or_else(PoisonError::into_inner).ask(ask);
+        match answer {
+            Ok(answer) => Some(answer),
+            Err(stop) => {
+                state.error = Some(GuestError::Stopped { stop, backtrace: None });
+                None
+            }
+        }
+    }
+
+    fn command(&self, ask: Ask) -> u32 {
+        match self.ask(ask) {
+            Some(Answer::Command(index)) => index,
+            _ => u32::MAX,
+        }
+    }
+
+    pub(super) fn open(&self, journal: SharedJournal) {
+        self.state().journal = Some(journal);
+    }
+
+    pub(super) fn close(&self) -> Closed {
+        let mut state = self.state();
+        state.journal = None;
+        Closed { error: state.error.take(), hangs: state.hangs }
+    }
+
+    pub(super) fn finish(&self, outcome: Result) {
+        let outcome = match outcome {
+            Ok(json) => Outcome::Success(Payload::Json(json)),
+            Err((code, message)) => Outcome::Failure(Failure { code, message, details: None }),
+        };
+        self.ask(Ask::Finish { outcome });
+    }
+
+    pub(super) fn tell(&self, event: Event) {
+        let mut state = self.state();
+        match event {
+            Event::Completed(Completion { command, outcome }) => {
+                let outcome = match outcome {
+                    Outcome::Success(payload) => Ok(text(payload)),
+                    Outcome::Failure(failure) => Err((failure.code, failure.message)),
+                };
+                state.completed.insert(command, outcome);
+                state.order.push_back(command);
+            }
+            Event::Signal(Signal { name, payload }) => {
+                state.signals.push_back((name, text(payload)));
+            }
+            Event::Cancelled => state.cancelled = true,
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Options of a call that says nothing.
+pub fn options() -> CallOptions {
+    CallOptions { timeout_ms: None, retry: None, start_at_ms: None, labels: Vec::new() }
+}
+
+fn text(payload: Payload) -> String {
+    match payload {
+        Payload::Json(text) => text,
+        Payload::Bytes(bytes) => format!("{} bytes", bytes.len()),
+    }
+}

@@ -1,0 +1,226 @@
+//! Guests without wasm: workflows and activities as ordinary async Rust in this process, driven poll by poll through the
+//! same traits as components are. A test says in a few lines what a guest asks for, and sees what it was told.
+
+mod activity;
+mod desk;
+
+use std::{
+    collections::BTreeMap,
+    pin::Pin,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+    task::{Context as TaskContext, Poll, Waker},
+};
+
+use async_trait::async_trait;
+use segno::guest::{
+    ActivityContext, ActivityHost, Context, Event, FunctionDescription, FunctionKind, GuestError,
+    Guests, Outcome, Payload, RetryOptions, SharedJournal, Workflow,
+};
+use segno_core::{id::Digest, invocation::EngineFacts};
+
+pub use activity::Attempt;
+pub use desk::{Desk, Failed, Result, options};
+
+type Flow = Pin<Box<dyn Future<Output = Result> + Send>>;
+type Begin = Arc<dyn Fn(Desk) -> Flow + Send + Sync>;
+type Perform = Arc<
+    dyn Fn(
+            Attempt,
+        )
+            -> Pin<Box<dyn Future<Output = std::result::Result<Outcome, GuestError>> + Send>>
+        + Send
+        + Sync,
+>;
+
+/// One module: its functions, and what became of them.
+#[derive(Default)]
+pub struct Script {
+    descriptions: Vec<FunctionDescription>,
+    workflows: BTreeMap<String, Begin>,
+    activities: BTreeMap<String, Perform>,
+    instances: AtomicU64,
+    told: Arc<Mutex<Vec<Event>>>,
+    unknown: bool,
+}
+
+impl Script {
+    /// Adds a workflow: what it does with its desk, and how it ends.
+    pub fn workflow<F>(
+        mut self,
+        name: &str,
+        flow: impl Fn(Desk) -> F + Send + Sync + 'static,
+    ) -> Self
+    where
+        F: Future<Output = Result> + Send + 'static,
+    {
+        self.descriptions.push(description(name, FunctionKind::Workflow));
+        self.workflows.insert(name.into(), Arc::new(move |desk| Box::pin(flow(desk))));
+        self
+    }
+
+    /// Adds an activity: one attempt of it.
+    pub fn activity<F>(
+        mut self,
+        name: &str,
+        perform: impl Fn(Attempt) -> F + Send + Sync + 'static,
+    ) -> Self
+    where
+        F: Future<Output = std::result::Result<Outcome, GuestError>> + Send + 'static,
+    {
+        self.descriptions.push(description(name, FunctionKind::Activity));
+        self.activities.insert(name.into(), Arc::new(move |attempt| Box::pin(perform(attempt))));
+        self
+    }
+
+    /// The function added last takes signals.
+    pub fn signals(mut self) -> Self {
+        self.last().signals = true;
+        self
+    }
+
+    /// The function added last is retried so, if a call does not say.
+    pub fn retry(mut self, retry: RetryOptions) -> Self {
+        self.last().retry = Some(retry);
+        self
+    }
+
+    /// The function added last has this long, if a call does not say.
+    pub fn timeout_ms(mut self, timeout: u64) -> Self {
+        self.last().timeout_ms = Some(timeout);
+        self
+    }
+
+    /// This module cannot be found any more.
+    pub fn lost(mut self) -> Self {
+        self.unknown = true;
+        self
+    }
+
+    /// Instances made so far: each but the first of an invocation is a replay.
+    pub fn instances(&self) -> u64 {
+        self.instances.load(Ordering::Relaxed)
+    }
+
+    /// Every event that any instance was told, in order.
+    pub fn told(&self) -> Vec<Event> {
+        self.told.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn last(&mut self) -> &mut FunctionDescription {
+        self.descriptions.last_mut().expect("a function was added before")
+    }
+}
+
+fn description(name: &str, kind: FunctionKind) -> FunctionDescription {
+    FunctionDescription {
+        name: name.into(),
+        kind,
+        summary: None,
+        input_schema: None,
+        output_schema: None,
+        signals: false,
+        timeout_ms: None,
+        retry: None,
+    }
+}
+
+#[async_trait]
+impl Guests for Script {
+    async fn describe(
+        &self,
+        module: Digest,
+    ) -> std::result::Result<Arc<Vec<FunctionDescription>>, GuestError> {
+        if self.unknown {
+            return Err(GuestError::NoSuchModule(module));
+        }
+        Ok(Arc::new(self.descriptions.clone()))
+    }
+
+    async fn instantiate(
+        &self,
+        _module: Digest,
+        _facts: Option<EngineFacts>,
+    ) -> std::result::Result<Box<dyn Workflow>, GuestError> {
+        self.instances.fetch_add(1, Ordering::Relaxed);
+        Ok(Box::new(Instance {
+            workflows: self.workflows.clone(),
+            told: self.told.clone(),
+            running: None,
+        }))
+    }
+
+    fn engine_facts(&self) -> EngineFacts {
+        EngineFacts::default()
+    }
+
+    async fn perform(
+        &self,
+        _module: Digest,
+        name: &str,
+        function: &str,
+        input: Payload,
+        context: ActivityContext,
+        host: Arc<dyn ActivityHost>,
+    ) -> std::result::Result<Outcome, GuestError> {
+        let perform = &self.activities[function];
+        perform(Attempt { module: name.to_owned(), input, context, host }).await
+    }
+}
+
+struct Instance {
+    workflows: BTreeMap<String, Begin>,
+    told: Arc<Mutex<Vec<Event>>>,
+    running: Option<(Desk, Flow)>,
+}
+
+impl Instance {
+    async fn poll(&mut self, journal: SharedJournal) -> std::result::Result<(), GuestError> {
+        let (desk, flow) = self.running.as_mut().expect("`start` comes before `resume`");
+        desk.open(journal);
+        let polled = flow.as_mut().poll(&mut TaskContext::from_waker(Waker::noop()));
+        if let Poll::Ready(outcome) = polled {
+            desk.finish(outcome);
+        }
+        let closed = desk.close();
+        if closed.hangs {
+            std::future::pending::<()>().await;
+        }
+        match closed.error {
+            Some(error) => Err(error),
+            None => Ok(()),
+        }
+    }
+}
+
+#[async_trait]
+impl Workflow for Instance {
+    async fn start(
+        &mut self,
+        journal: SharedJournal,
+        function: &str,
+        input: Payload,
+        context: Context,
+    ) -> std::result::Result<(), GuestError> {
+        let desk = Desk::new(input, context);
+        let flow = self.workflows[function](desk.clone());
+        self.running = Some((desk, flow));
+        self.poll(journal).await
+    }
+
+    async fn resume(
+        &mut self,
+        journal: SharedJournal,
+        event: Event,
+    ) -> std::result::Result<(), GuestError> {
+        self.told.lock().unwrap_or_else(PoisonError::into_inner).push(event.clone());
+        self.running.as_ref().expect("`start` comes before `resume`").0.tell(event);
+        self.poll(journal).await
+    }
+
+    fn footprint(&self) -> usize {
+        1 << 16
+    }
+}
