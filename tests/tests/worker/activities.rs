@@ -1,0 +1,218 @@
+//! Attempts of activities and HTTP steps.
+
+use std::{
+    collections::VecDeque,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use async_trait::async_trait;
+use segno::{
+    guest::{Failure, HttpRequest, HttpResponse, Outbound, RetryOptions},
+    runtime::Clock,
+};
+use segno_core::{
+    promise::{HaltReason, TaskState, TaskStatus, Verdict},
+    time::{Millis, Timestamp},
+};
+use serde_json::json;
+use tests::world::{
+    Plan, World,
+    script::{Script, options},
+};
+
+use crate::{at_once, begun, ended};
+
+/// When each attempt of an activity began that fails with these codes in turn, then succeeds.
+async fn attempts(codes: &[u32], retry: RetryOptions) -> (Vec<i64>, Verdict, serde_json::Value) {
+    let begun: Arc<Mutex<Vec<i64>>> = Arc::default();
+    let (seen, codes) = (begun.clone(), codes.to_vec());
+    let script = Arc::new(
+        Script::default()
+            .workflow("flow", |desk| async move { desk.done(desk.call("work", "1")).await })
+            .activity("work", move |attempt| {
+                let at = i64::try_from(attempt.context.started_at_ms).expect("a time");
+                let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
+                let code = codes.get(seen.len()).copied();
+                assert_eq!(attempt.context.attempt as usize, seen.len() + 1);
+                assert_eq!(attempt.context.idempotency_key, "it/0");
+                seen.push(at);
+                async move {
+                    match code {
+                        Some(code) => attempt.fail(code),
+                        None => attempt.succeed("1"),
+                    }
+                }
+            })
+            .retry(retry),
+    );
+    let (_, verdict, value) = ended(&script, Plan::default()).await;
+    let times = begun.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    (times, verdict, value)
+}
+
+fn retry(initial_ms: u64, factor: f64, max_ms: u64, jitter: f64) -> RetryOptions {
+    RetryOptions { initial_ms, factor, max_ms, jitter, ..at_once(None) }
+}
+
+#[tokio::test(flavor = "current_thread", start_paused = true)]
+async fn the_waits_between_attempts_grow_as_the_policy_says() {
+    let (times, verdict, _) = attempts(&[500; 4], retry(1_000, 3.0, 5_000, 0.0)).await;
+    assert_eq!(verdict, Verdict::Resolved);
+    let waits: Vec<i64> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    assert_eq!(waits, [1_000, 3_000, 5_000, 5_000]);
+}
+
+#[tokio::test(flavor = "current_thread", start_paused = true)]
+async fn jitter_shortens_a_wait_and_is_the_same_in_every_run() {
+    let (times, ..) = attempts(&[500; 3], retry(10_000, 1.0, 10_000, 0.5)).await;
+    let waits: Vec<i64> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    assert!(waits.iter().all(|wait| (5_000..10_000).contains(wait)), "{waits:?}");
+    assert!(waits[0] != waits[1], "{waits:?}");
+    assert_eq!(attempts(&[500; 3], retry(10_000, 1.0, 10_000, 0.5)).await.0, times);
+}
+
+#[tokio::test(flavor = "current_thread", start_paused = true)]
+async fn what_is_final_is_not_tried_again() {
+    let limited = at_once(Some(3));
+    let named = RetryOptions { non_retryable: vec![503], ..at_once(None) };
+    for (codes, policy, expected) in [
+        (&[500, 500, 500][..], limited, 3),
+        (&[404], at_once(None), 1),
+        (&[503], named, 1),
+        (&[408, 425, 429, 422], at_once(None), 4),
+    ] {
+        let (times, verdict, value) = attempts(codes, policy).await;
+        assert_eq!((times.len(), verdict), (expected, Verdict::Rejected), "{codes:?}");
+        assert_eq!(Some(&value["code"]), codes.last().map(|code| json!(code)).as_ref());
+    }
+}
+
+#[tokio::test(flavor = "current_thread", start_paused = true)]
+async fn progress_is_handed_to_the_next_attempt_however_the_last_one_ended() {
+    for traps in [false, true] {
+        let script = Arc::new(Script::default().activity("work", move |attempt| async move {
+            match attempt.last_progress().map(str::to_owned) {
+                None => {
+                    attempt.heartbeat("1").await;
+                    attempt.heartbeat("\"half\"").await;
+                    if traps { attempt.trap("oh") } else { attempt.fail(500) }
+                }
+                Some(progress) => attempt.succeed(progress),
+            }
+        }));
+        let mut world = World::scripted(&script).await;
+        world.start("it", "wasm://m/work", &json!(null)).await;
+        assert_eq!(world.outcome("it").await, (Verdict::Resolved, json!("half")));
+    }
+}
+
+#[tokio::test(flavor = "current_thread", start_paused = true)]
+async fn progress_of_a_host_that_died_is_handed_on_as_far_as_it_was_heard() {
+    let script = Arc::new(Script::default().activity("work", |attempt| async move {
+        match attempt.last_progress().map(str::to_owned) {
+            None => {
+                attempt.heartbeat("\"early\"").await;
+                attempt.sleep(60_000).await;
+                attempt.succeed("\"never\"")
+            }
+            Some(progress) => attempt.succeed(progress),
+        }
+    }));
+    let mut world = World::scripted(&script).await;
+    world.start("it", "wasm://m/work", &json!(null)).await;
+    world.pass(Millis(10_000)).await;
+    world.boot().await;
+    assert_eq!(world.outcome("it").await, (Verdict::Resolved, json!("early")));
+}
+
+#[tokio::test(flavor = "current_thread", start_paused = true)]
+async fn an_activity_that_traps_alike_three_times_is_halted_and_can_be_continued() {
+    let script = Arc::new(
+        Script::default().activity("work", |attempt| async move { attempt.trap("always") }),
+    );
+    let mut world = World::scripted(&script).await;
+    world.start("it", "wasm://m/work", &json!(null)).await;
+    world.stands("it", TaskStatus::Halted).await;
+    let task = world.task("it").await;
+    assert_eq!(task.state, TaskState::Halted { reason: HaltReason::Trapped });
+    assert!(task.note.expect("it says why").message.contains("always"));
+    assert_eq!(task.attempt, 3);
+}
+
+/// A service that answers with these statuses in turn, and keeps the keys it was asked with.
+#[derive(Default)]
+struct Service {
+    statuses: Mutex<VecDeque<u16>>,
+    keys: Mutex<Vec<String>>,
+}
+
+#[async_trait]
+impl Outbound for Service {
+    async fn send(&self, module: &str, request: HttpRequest) -> Result<HttpResponse, Failure> {
+        assert_eq!(module, "m");
+        let key = request.headers.iter().find(|(name, _)| name == "idempotency-key");
+        let key = key.map(|(_, key)| key.clone()).unwrap_or_default();
+        self.keys.lock().unwrap_or_else(PoisonError::into_inner).push(key);
+        let status = self.statuses.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
+        let status = status.unwrap_or(200);
+        Ok(HttpResponse { status, headers: Vec::new(), body: b"hello".to_vec() })
+    }
+}
+
+async fn requested(
+    statuses: &[u16],
+    max_attempts: u32,
+) -> (Vec<String>, Verdict, serde_json::Value) {
+    let script = Arc::new(Script::default().workflow("flow", move |desk| async move {
+        let mut options = options();
+        options.retry = Some(at_once(Some(max_attempts)));
+        desk.done(desk.http("GET", "http://service/", options)).await
+    }));
+    let service = Arc::new(Service::default());
+    service.statuses.lock().unwrap_or_else(PoisonError::into_inner).extend(statuses);
+    let plan = Plan { outbound: Some(service.clone()), ..Plan::default() };
+    let (_, verdict, value) = ended(&script, plan).await;
+    let keys = service.keys.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    (keys, verdict, value)
+}
+
+#[tokio::test(flavor = "current_thread", start_paused = true)]
+async fn an_http_answer_is_a_success_whatever_it_says_unless_it_asks_for_patience() {
+    for status in [200, 204, 301, 400, 402, 404, 422] {
+        let (keys, verdict, value) = requested(&[status], 5).await;
+        assert_eq!((keys.len(), verdict), (1, Verdict::Resolved), "{status}");
+        assert_eq!((&value["status"], &value["body"]), (&json!(status), &json!("hello")));
+    }
+}
+
+#[tokio::test(flavor = "current_thread", start_paused = true)]
+async fn a_request_that_is_repeated_keeps_its_idempotency_key() {
+    let (keys, verdict, value) = requested(&[408, 425, 429, 500, 503], 9).await;
+    assert_eq!(keys, ["it/0"; 6]);
+    assert_eq!((verdict, &value["status"]), (Verdict::Resolved, &json!(200)));
+    let (keys, verdict, value) = requested(&[503; 9], 2).await;
+    assert_eq!((keys.len(), verdict, &value["code"]), (2, Verdict::Rejected, &json!(503)));
+}
+
+#[tokio::test(flavor = "current_thread", start_paused = true)]
+async fn a_send_with_a_start_is_not_begun_before() {
+    let script = Arc::new(
+        Script::default()
+            .workflow("flow", |desk| async move {
+                let mut options = options();
+                options.start_at_ms = Some(desk.now() + 3_600_000);
+                desk.done(desk.send("work", "1", options)).await
+            })
+            .activity("work", |attempt| async move {
+                attempt.succeed(attempt.context.started_at_ms.to_string())
+            }),
+    );
+    let mut world = begun(&script, Plan::default()).await;
+    let began = world.clock.now();
+    assert_eq!(world.outcome("it").await, (Verdict::Resolved, json!("it/0")));
+    world.boot().await;
+    let (_, started) = world.outcome("it/0").await;
+    let started = Timestamp(started.as_i64().expect("a time"));
+    let waited = started.since(began);
+    assert!((3_599_900..3_601_000).contains(&waited.0), "{waited:?}");
+}

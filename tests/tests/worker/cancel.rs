@@ -1,0 +1,250 @@
+//! Cancelling, killing, and deadlines.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicU32, Ordering},
+};
+
+use segno_core::{
+    command::Command,
+    promise::{CancelState, NewPromise, TaskStatus, Verdict},
+    tags,
+    time::Millis,
+    value::Tags,
+};
+use serde_json::json;
+use tests::world::{Plan, World, script::Script};
+
+use crate::{SECOND, begun, cold, timeout};
+
+fn cancel(id: &str) -> Command {
+    Command::Cancel { invocation: id.into() }
+}
+
+fn kill(id: &str) -> Command {
+    Command::Kill { invocation: id.into() }
+}
+
+/// Calls something slow, tidies up if it is cancelled, and sleeps before it ends.
+fn tidy() -> Arc<Script> {
+    Arc::new(
+        Script::default()
+            .workflow("flow", |desk| async move {
+                let failed = match desk.done(desk.call("slow", "1")).await {
+                    Ok(done) => return Ok(done),
+                    Err(failed) => failed,
+                };
+                desk.done(desk.call("tidy", "1")).await?;
+                desk.done(desk.sleep(60_000)).await?;
+                Err(failed)
+            })
+            .activity("slow", |attempt| async move {
+                attempt.sleep(30_000).await;
+                attempt.succeed("1")
+            })
+            .activity("tidy", |attempt| async move { attempt.succeed("1") }),
+    )
+}
+
+const TIDIED: [&str; 9] = [
+    "started",
+    "0 call slow",
+    "cancelled",
+    "1 call tidy",
+    "1: 1",
+    "2 sleep",
+    "0: 1",
+    "2: null",
+    "finished failed 499",
+];
+
+#[tokio::test(flavor = "current_thread", start_paused = true)]
+async fn a_running_workflow_is_told_of_cancellation_at_once_and_goes_on_to_tidy_up() {
+    let script = tidy();
+    let mut world = begun(&script, Plan::default()).await;
+    world.pass(Millis(60)).await;
+    assert_eq!(world.task("it").await.status(), TaskStatus::Acquired);
+    world.client(cancel("it")).await;
+    world.pass(Millis(40)).await;
+    assert_eq!(world.story("it").await[2], "cancelled");
+    assert_eq!(world.outcome("it").await.0, Verdict::Canceled);
+    assert_eq!(world.story("it").await, TIDIED);
+}
+
+#[tokio::test(flavor = "current_thread", start_paused = true)]
+async fn a_suspended_workflow_is_woken_by_cancellation_and_told_once_in_every_replay_too() {
+    for plan in [Plan::default(), cold()] {
+        let script = tidy();
+        let mut world = begun(&script, plan).await;
+        world.stands("it", TaskStatus::Suspended).await;
+        world.client(cancel("it")).await;
+        world.client(cancel("it")).await;
+        world.stands("it", TaskStatus::Suspended).await;
+        assert_eq!(world.task("it").await.cancel, CancelState::Delivered);
+        world.client(cancel("it")).await;
+        assert_eq!(world.outcome("it").await.0, Verdict::Canceled);
+        assert_eq!(world.story("it").await, TIDIED);
+    }
+}
+
+#[tokio::test(flavor = "current_thread", start_paused = true)]
+async fn a_workflow_cancelled_before_it_began_begins_and_is_told() {
+    let script = tidy();
+    let mut world = World::scripted(&script).await;
+    world.start("it", "wasm://m/flow", &json!(null)).await;
+    world.client(cancel("it")).await;
+    assert_eq!(world.outcome("it").await.0, Verdict::Canceled);
+    assert_eq!(world.story("it").await, TIDIED);
+}
+
+#[tokio::test(flavor = "current_thread", start_paused = true)]
+async fn a_killed_execution_is_interrupted_and_writes_nothing_more() {
+    let script = Arc::new(Script::default().workflow("flow", |desk| async move {
+        desk.done(desk.sleep(10)).await?;
+        desk.log("hanging");
+        desk.sleep(1_000);
+        desk.hang().await
+    }));
+    let mut world = begun(&script, Plan::default()).await;
+    world.pass(SECOND).await;
+    let before = world.story("it").await;
+    let commits = world.faults.commits();
+    world.client(kill("it")).await;
+    assert_eq!(world.outcome("it").await.0, Verdict::Canceled);
+    world.pass(Millis(60_000)).await;
+    assert_eq!(world.story("it").await, before);
+    assert_eq!(world.task("it").await.status(), TaskStatus::Fulfilled);
+    let after: Vec<_> = world.faults.submitted().split_off(usize::try_from(commits).expect("few"));
+    let named = |command: &Command| command.name() == "task-heartbeat";
+    assert!(!after.iter().flatten().any(named), "the claim is dropped: {after:?}");
+}
+
+#[tokio::test(flavor = "current_thread", start_paused = true)]
+async fn a_killed_activity_is_dropped_where_it_stands() {
+    let ended = Arc::new(AtomicU32::new(0));
+    let count = ended.clone();
+    let script = Arc::new(Script::default().activity("work", move |attempt| {
+        let count = count.clone();
+        async move {
+            attempt.sleep(10_000).await;
+            count.fetch_add(1, Ordering::Relaxed);
+            attempt.succeed("1")
+        }
+    }));
+    let mut world = World::scripted(&script).await;
+    world.start("it", "wasm://m/work", &json!(null)).await;
+    world.pass(SECOND).await;
+    world.client(kill("it")).await;
+    world.pass(Millis(60_000)).await;
+    assert_eq!(ended.load(Ordering::Relaxed), 0);
+}
+
+/// Starts `it` with a deadline.
+async fn start_within(world: &World, limit: Millis) {
+    let new = NewPromise {
+        id: "it".into(),
+        param: segno::worker::convention::param(
+            "flow",
+            &segno::guest::Payload::Json("null".into()),
+            Tags::new(),
+        ),
+        tags: Tags::from([(tags::TARGET.into(), "wasm://m/flow".into())]),
+        timeout_at: segno::runtime::Clock::now(&*world.clock) + limit,
+    };
+    world.client(Command::PromiseCreate(new)).await;
+}
+
+#[tokio::test(flavor = "current_thread", start_paused = true)]
+async fn the_deadline_of_an_invocation_ends_it_while_it_executes_and_while_it_is_suspended() {
+    for hangs in [true, false] {
+        let script = Arc::new(
+            Script::default()
+                .workflow("flow", move |desk| async move {
+                    let child = desk.call("child", "1");
+                    desk.done(desk.sleep(10)).await?;
+                    if hangs { desk.hang().await } else { desk.done(child).await }
+                })
+                .workflow("child", |desk| async move { desk.done(desk.sleep(60_000)).await }),
+        );
+        let mut world = World::scripted(&script).await;
+        start_within(&world, Millis(5_000)).await;
+        assert_eq!(world.outcome("it").await.0, Verdict::TimedOut);
+        let promise = world.promise("it").await.expect("it is there");
+        let settled = promise.settlement().expect("it is settled");
+        assert_eq!(settled.settled_at, promise.birth.timeout_at);
+        world.pass(SECOND).await;
+        let child = world.promise("it/0").await.expect("it was made");
+        assert!(!child.is_pending(), "the child ends with its parent");
+        assert!(!world.story("it").await.iter().any(|line| line.starts_with("finished")));
+    }
+}
+
+#[tokio::test(flavor = "current_thread", start_paused = true)]
+async fn cancellation_reaches_an_activity_by_its_heartbeat() {
+    let script = Arc::new(
+        Script::default()
+            .workflow("flow", |desk| async move {
+                let work = desk.call("work", "1");
+                desk.done(desk.sleep(1_000)).await?;
+                desk.done(desk.cancel(work)).await?;
+                desk.done(work).await
+            })
+            .activity("work", |attempt| async move {
+                while !attempt.heartbeat("1").await {
+                    attempt.sleep(500).await;
+                }
+                attempt.fail(499)
+            }),
+    );
+    let mut world = begun(&script, Plan::default()).await;
+    let began = segno::runtime::Clock::now(&*world.clock);
+    assert_eq!(world.outcome("it").await.0, Verdict::Canceled);
+    let took = segno::runtime::Clock::now(&*world.clock).since(began);
+    assert!(took < Millis(3_000), "{took:?}");
+}
+
+#[tokio::test(flavor = "current_thread", start_paused = true)]
+async fn a_cancelled_activity_is_not_tried_again() {
+    let attempts = Arc::new(AtomicU32::new(0));
+    let count = attempts.clone();
+    let script = Arc::new(
+        Script::default()
+            .workflow("flow", |desk| async move {
+                let work = desk.call("work", "1");
+                desk.done(desk.sleep(1_000)).await?;
+                desk.done(desk.cancel(work)).await?;
+                desk.done(work).await
+            })
+            .activity("work", move |attempt| {
+                count.fetch_add(1, Ordering::Relaxed);
+                async move { attempt.fail(500) }
+            })
+            .retry(segno::guest::RetryOptions {
+                initial_ms: 3_600_000,
+                max_ms: 3_600_000,
+                ..crate::at_once(None)
+            }),
+    );
+    let mut world = begun(&script, Plan::default()).await;
+    let (verdict, value) = world.outcome("it").await;
+    assert_eq!((verdict, &value["code"]), (Verdict::Canceled, &json!(499)));
+    assert_eq!(attempts.load(Ordering::Relaxed), 1);
+}
+
+#[tokio::test(flavor = "current_thread", start_paused = true)]
+async fn a_call_past_its_timeout_fails_and_its_activity_is_dropped() {
+    let script = Arc::new(
+        Script::default()
+            .workflow("flow", |desk| async move {
+                desk.done(desk.call_with("work", "1", timeout(2_000))).await
+            })
+            .activity("work", |attempt| async move {
+                attempt.sleep(60_000).await;
+                attempt.succeed("1")
+            }),
+    );
+    let mut world = begun(&script, Plan::default()).await;
+    let (verdict, value) = world.outcome("it").await;
+    assert_eq!((verdict, &value["code"]), (Verdict::Rejected, &json!(408)));
+    assert_eq!(world.task("it/0").await.status(), TaskStatus::Fulfilled);
+}

@@ -1,0 +1,201 @@
+//! What becomes of commands: made with their commit, refused one by one, told once.
+
+use std::sync::Arc;
+
+use segno_core::{
+    command::Command,
+    promise::{HaltReason, NewPromise, TaskState, TaskStatus, Verdict},
+    time::Timestamp,
+    value::{Tags, Value},
+};
+use serde_json::json;
+use tests::world::{
+    Plan, World,
+    script::{Script, options},
+};
+
+use crate::{SECOND, begun, cold, ended};
+
+#[tokio::test(flavor = "current_thread", start_paused = true)]
+async fn what_needs_no_promise_completes_with_its_commit() {
+    let script = Arc::new(
+        Script::default()
+            .workflow("flow", |desk| async move {
+                let (promise, id) = desk.promise(Some("mine"));
+                let sent = desk.send("work", "1", options());
+                let published = desk.publish("topic", "{}");
+                let settled = desk.settle(&id, "7");
+                let (other, _) = desk.promise(None);
+                let cancelled = desk.cancel(other);
+                let sent = desk.done(sent).await?;
+                desk.done(published).await?;
+                desk.done(settled).await?;
+                desk.done(cancelled).await?;
+                let value = desk.done(promise).await?;
+                let code = desk.done(other).await.expect_err("it was cancelled").0;
+                Ok(format!("[{sent},{value},{code}]"))
+            })
+            .activity("work", |attempt| async move { attempt.succeed("1") }),
+    );
+    let (world, _, value) = ended(&script, Plan::default()).await;
+    assert_eq!(value, json!(["it/1", 7, 499]));
+    let commits: Vec<_> = world.faults.submitted();
+    let fences = commits.iter().flatten().filter(|command| command.name() == "task-fence");
+    assert_eq!(fences.count(), 1, "all of it is one commit: {commits:?}");
+}
+
+#[tokio::test(flavor = "current_thread", start_paused = true)]
+async fn a_refusal_is_its_commands_failure_and_leaves_the_others_standing() {
+    let script = Arc::new(
+        Script::default()
+            .workflow("flow", |desk| async move {
+                let nowhere = desk.call("wasm://nowhere/work", "1");
+                let nobody = desk.settle("nobody", "1");
+                let computed = desk.run("compute", || "1".into());
+                let cancelled = desk.cancel(computed);
+                let good = desk.call("work", "1");
+                let mut codes = Vec::new();
+                for command in [nowhere, nobody, cancelled] {
+                    codes.push(desk.done(command).await.expect_err("it is refused").0);
+                }
+                let good = desk.done(good).await?;
+                Ok(format!("[{},{},{},{good}]", codes[0], codes[1], codes[2]))
+            })
+            .activity("work", |attempt| async move { attempt.succeed("1") }),
+    );
+    for plan in [Plan::default(), cold()] {
+        let (_, verdict, value) = ended(&script, plan).await;
+        assert_eq!((verdict, value), (Verdict::Resolved, json!([422, 404, 404, 1])));
+    }
+}
+
+#[tokio::test(flavor = "current_thread", start_paused = true)]
+async fn settling_what_is_settled_changes_nothing() {
+    let script = Arc::new(Script::default().workflow("flow", |desk| async move {
+        let (promise, id) = desk.promise(Some("mine"));
+        desk.done(desk.settle(&id, "1")).await?;
+        desk.done(desk.settle(&id, "2")).await?;
+        desk.done(promise).await
+    }));
+    let (_, verdict, value) = ended(&script, Plan::default()).await;
+    assert_eq!((verdict, value), (Verdict::Resolved, json!(1)));
+}
+
+#[tokio::test(flavor = "current_thread", start_paused = true)]
+async fn an_id_that_somebody_else_took_is_never_adopted_and_halts_with_a_report() {
+    // Whether the command is waited for or is the last before the end.
+    for waits in [true, false] {
+        let script = Arc::new(Script::default().workflow("flow", move |desk| async move {
+            let sleep = desk.sleep(60_000);
+            if waits { desk.done(sleep).await } else { Ok("1".into()) }
+        }));
+        let mut world = World::scripted(&script).await;
+        let taken = NewPromise {
+            id: "it/0".into(),
+            param: Value::default(),
+            tags: Tags::new(),
+            timeout_at: Timestamp::NEVER,
+        };
+        world.client(Command::PromiseCreate(taken)).await;
+        world.start("it", "wasm://m/flow", &json!(null)).await;
+        world.stands("it", TaskStatus::Halted).await;
+        let task = world.task("it").await;
+        assert_eq!(task.state, TaskState::Halted { reason: HaltReason::Reported });
+        let note = task.note.expect("a halted task says why");
+        assert!(note.message.contains("`it/0` is taken"), "{note:?}");
+        assert_eq!(world.story("it").await, [""; 0]);
+    }
+}
+
+#[tokio::test(flavor = "current_thread", start_paused = true)]
+async fn a_named_promise_is_settled_by_its_name_and_completes_every_command_that_names_it() {
+    let script = Arc::new(Script::default().workflow("flow", |desk| async move {
+        let (forgotten, _) = desk.promise(Some("approval"));
+        let (first, id) = desk.promise(Some("approval"));
+        let (second, same) = desk.promise(Some("approval"));
+        assert_eq!((id.as_str(), &id), ("it/p/approval", &same));
+        desk.forget(forgotten);
+        let first = desk.done(first).await?;
+        let second = desk.done(second).await?;
+        Ok(format!("[{first},{second}]"))
+    }));
+    for plan in [Plan::default(), cold()] {
+        let mut world = begun(&script, plan).await;
+        world.stands("it", TaskStatus::Suspended).await;
+        world.resolve("it/p/approval", &json!(true)).await;
+        assert_eq!(world.outcome("it").await, (Verdict::Resolved, json!([true, true])));
+    }
+}
+
+#[tokio::test(flavor = "current_thread", start_paused = true)]
+async fn a_named_promise_can_be_cancelled() {
+    let script = Arc::new(Script::default().workflow("flow", |desk| async move {
+        let (promise, _) = desk.promise(Some("approval"));
+        desk.done(desk.cancel(promise)).await?;
+        desk.done(promise).await
+    }));
+    let (_, verdict, value) = ended(&script, Plan::default()).await;
+    assert_eq!((verdict, &value["code"]), (Verdict::Canceled, &json!(499)));
+}
+
+#[tokio::test(flavor = "current_thread", start_paused = true)]
+async fn a_promise_settled_before_it_is_awaited_is_told_when_it_settles() {
+    let script = Arc::new(Script::default().workflow("flow", |desk| async move {
+        let (promise, _) = desk.promise(Some("early"));
+        desk.done(desk.sleep(60_000)).await?;
+        desk.done(promise).await
+    }));
+    let mut world = begun(&script, Plan::default()).await;
+    world.stands("it", TaskStatus::Suspended).await;
+    world.resolve("it/p/early", &json!(1)).await;
+    assert_eq!(world.outcome("it").await, (Verdict::Resolved, json!(1)));
+    assert_eq!(
+        world.story("it").await,
+        ["started", "0 promise early", "1 sleep", "0: 1", "1: null", "finished 1"]
+    );
+}
+
+#[tokio::test(flavor = "current_thread", start_paused = true)]
+async fn children_end_with_their_parent_but_what_was_sent_lives_on() {
+    let script = Arc::new(
+        Script::default()
+            .workflow("flow", |desk| async move {
+                desk.call("child", "1");
+                let sent = desk.send("child", "2", options());
+                desk.done(sent).await?;
+                desk.done(desk.sleep(1_000)).await
+            })
+            .workflow("child", |desk| async move {
+                match desk.done(desk.sleep(60_000)).await {
+                    Ok(_) => Ok("\"finished\"".into()),
+                    Err((code, _)) => Err((code, "told to stop".into())),
+                }
+            }),
+    );
+    let (mut world, verdict, _) = ended(&script, Plan::default()).await;
+    assert_eq!(verdict, Verdict::Resolved);
+    world.pass(SECOND).await;
+    let (verdict, value) = world.outcome("it/0").await;
+    assert_eq!((verdict, &value["message"]), (Verdict::Canceled, &json!("told to stop")));
+    assert!(world.promise("it/1").await.expect("it was sent").is_pending());
+    assert_eq!(world.outcome("it/1").await, (Verdict::Resolved, json!("finished")));
+}
+
+#[tokio::test(flavor = "current_thread", start_paused = true)]
+async fn a_child_runs_the_module_of_its_caller_under_its_callers_name() {
+    let script = Arc::new(
+        Script::default()
+            .workflow("flow", |desk| async move {
+                let own = desk.call("work", "1");
+                let named = desk.call("wasm://m/work", "1");
+                let own = desk.done(own).await?;
+                let named = desk.done(named).await?;
+                Ok(format!("[{own},{named}]"))
+            })
+            .activity("work", |attempt| async move {
+                attempt.succeed(json!(attempt.module).to_string())
+            }),
+    );
+    let (_, _, value) = ended(&script, Plan::default()).await;
+    assert_eq!(value, json!(["m", "m"]));
+}

@@ -1,0 +1,379 @@
+//! What is recorded, where, and how a replay finds its way back.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicU32, Ordering},
+};
+
+use segno::guest::Event;
+use segno_core::{
+    command::{Command, FenceAct, FenceAction, Hold},
+    id::{Claim, Holder, NodeName, PromiseId, Version},
+    invocation::{CommandKind, Outcome as Stored, Record, RecordBody},
+    promise::{NewPromise, ReleaseReason, TaskStatus, Verdict},
+    reply::Reply,
+    time::{Millis, Timestamp},
+    value::{Tags, Value},
+};
+use serde_json::json;
+use tests::world::{
+    Fault, Faults, Plan, World,
+    script::{Script, options},
+};
+
+use crate::{SECOND, begun, cold, ended};
+
+/// Counts how often something was computed.
+#[derive(Clone, Default)]
+struct Count(Arc<AtomicU32>);
+
+impl Count {
+    fn up(&self) -> String {
+        (self.0.fetch_add(1, Ordering::Relaxed) + 1).to_string()
+    }
+
+    fn get(&self) -> u32 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// Two `run`s in one poll; how often each was computed.
+fn two_runs() -> (Arc<Script>, Count, Count) {
+    let (first, second) = (Count::default(), Count::default());
+    let (a, b) = (first.clone(), second.clone());
+    let script = Script::default().workflow("flow", move |desk| {
+        let (a, b) = (a.clone(), b.clone());
+        async move {
+            let one = desk.run("a", || a.up());
+            let two = desk.run("b", || b.up());
+            desk.done(one).await?;
+            desk.done(two).await?;
+            Ok("\"both\"".into())
+        }
+    });
+    (Arc::new(script), first, second)
+}
+
+const TWO_RUNS: [&str; 6] = ["started", "0 run a", "1 run b", "0: 1", "1: 1", "finished \"both\""];
+
+/// What each commit appended to `it`.
+fn appended(world: &World) -> Vec<Vec<Record>> {
+    let records = |command: &Command| match command {
+        Command::TaskFence { claim, records, .. }
+        | Command::TaskSuspend { claim, records, .. }
+        | Command::TaskFulfill { claim, records, .. }
+            if claim.id.as_str() == "it" =>
+        {
+            records.clone()
+        }
+        _ => Vec::new(),
+    };
+    let commits = world.faults.submitted().into_iter();
+    let commits = commits.map(|commit| commit.iter().flat_map(records).collect::<Vec<_>>());
+    commits.filter(|records| !records.is_empty()).collect()
+}
+
+#[tokio::test(flavor = "current_thread", start_paused = true)]
+async fn two_runs_in_one_poll_are_recorded_one_a_batch() {
+    let (script, ..) = two_runs();
+    let (world, verdict, _) = ended(&script, Plan::default()).await;
+    assert_eq!(verdict, Verdict::Resolved);
+    assert_eq!(world.story("it").await, TWO_RUNS);
+    let is_result = |record: &&Record| matches!(record.body, RecordBody::Notified { .. });
+    for records in appended(&world) {
+        let results = records.iter().filter(is_result).count();
+        assert!(results <= 1, "{records:?}");
+        assert!(results == 0 || records.last().as_ref().is_some_and(is_result), "{records:?}");
+    }
+}
+
+#[tokio::test(flavor = "current_thread", start_paused = true)]
+async fn a_run_result_is_durable_before_the_guest_sees_it() {
+    let (script, first, _) = two_runs();
+    let mut world = World::scripted(&script).await;
+    world.faults.refuse(|command| matches!(command, Command::TaskFence { .. }));
+    world.start("it", "wasm://m/flow", &json!(null)).await;
+    world.pass(SECOND).await;
+    assert_eq!(first.get(), 1, "it was computed");
+    assert_eq!(script.told(), [], "and nothing was told");
+    assert_eq!(world.story("it").await, [""; 0]);
+    world.faults.relent();
+    assert_eq!(world.outcome("it").await.0, Verdict::Resolved);
+    assert_eq!(first.get(), 2, "it was computed again");
+}
+
+#[tokio::test(flavor = "current_thread", start_paused = true)]
+async fn an_open_run_at_the_end_of_a_replay_is_executed_again_and_its_result_held() {
+    let (script, first, second) = two_runs();
+    // Commits: the host's new life, the acquisition, then the first batch, which has the result of `a` only.
+    let faults = Faults::at(2, Fault::CrashAfter);
+    let (world, ..) = ended(&script, Plan { faults, ..Plan::default() }).await;
+    assert_eq!(world.lives(), 2);
+    assert_eq!((first.get(), second.get()), (1, 2));
+    let mut story = TWO_RUNS;
+    story[4] = "1: 2";
+    assert_eq!(world.story("it").await, story);
+}
+
+#[tokio::test(flavor = "current_thread", start_paused = true)]
+async fn a_forgotten_command_is_neither_told_nor_awaited() {
+    let script = Arc::new(
+        Script::default()
+            .workflow("flow", |desk| async move {
+                let slow = desk.call("work", "1");
+                desk.forget(slow);
+                desk.done(desk.sleep(60_000)).await
+            })
+            .activity("work", |attempt| async move {
+                attempt.sleep(1_000).await;
+                attempt.succeed("1")
+            }),
+    );
+    let mut world = begun(&script, Plan::default()).await;
+    world.pass(Millis(30_000)).await;
+    assert!(!world.promise("it/0").await.expect("it was made").is_pending());
+    assert_eq!(script.told(), []);
+    assert_eq!(world.task("it").await.status(), TaskStatus::Suspended);
+    assert_eq!(world.task("it").await.version, Version(1), "nothing woke it");
+    assert_eq!(world.outcome("it").await.0, Verdict::Resolved);
+    assert_eq!(
+        world.story("it").await,
+        ["started", "0 call work", "1 sleep", "1: null", "finished null"]
+    );
+}
+
+#[tokio::test(flavor = "current_thread", start_paused = true)]
+async fn a_forgotten_run_is_told_neither_live_nor_in_a_replay() {
+    let script = Arc::new(Script::default().workflow("flow", |desk| async move {
+        let forgotten = desk.run("a", || "1".into());
+        desk.forget(forgotten);
+        desk.done(desk.sleep(60_000)).await?;
+        desk.done(desk.sleep(60_000)).await
+    }));
+    let (world, verdict, _) = ended(&script, cold()).await;
+    assert_eq!(verdict, Verdict::Resolved);
+    assert_eq!(script.instances(), 3, "two of them replayed");
+    let of_the_run =
+        |event: &Event| matches!(event, Event::Completed(completed) if completed.command == 0);
+    assert!(!script.told().iter().any(of_the_run), "{:?}", script.told());
+    assert!(!world.story("it").await.iter().any(|line| line.starts_with("0: ")));
+}
+
+/// A bit of everything, for journals of many kinds of records.
+fn medley() -> Arc<Script> {
+    Arc::new(
+        Script::default()
+            .workflow("flow", |desk| async move {
+                let work = desk.call("work", "1");
+                let (approval, _) = desk.promise(Some("approval"));
+                let computed = desk.run("compute", || "7".into());
+                desk.done(computed).await?;
+                let sent = desk.send("work", "2", options());
+                desk.log("sent");
+                desk.done(sent).await?;
+                desk.done(work).await?;
+                let published = desk.publish("topic", "{}");
+                let missing = desk.settle("nobody", "1");
+                desk.done(published).await?;
+                let refused = desk.done(missing).await.expect_err("there is no such promise");
+                desk.done(desk.sleep(5_000)).await?;
+                let approved = desk.done(approval).await?;
+                let long = desk.done(desk.call("long", "1")).await?;
+                Ok(format!("[{approved},{},{}]", refused.0, long.len()))
+            })
+            .activity("work", |attempt| async move {
+                let input = attempt.input().to_owned();
+                attempt.succeed(input)
+            })
+            .activity("long", |attempt| async move {
+                attempt.succeed(format!("\"{}\"", "x".repeat(5_000)))
+            }),
+    )
+}
+
+async fn play_medley(world: &mut World) {
+    let asks = async |world: &World| world.promise("it/p/approval").await.is_some();
+    let ends = async |world: &World| world.promise("it").await.is_some_and(|it| !it.is_pending());
+    world.until("the approval", async |world| asks(world).await || ends(world).await).await;
+    world.resolve("it/p/approval", &json!(true)).await;
+    assert_eq!(world.outcome("it").await, (Verdict::Resolved, json!([true, 404, 5_002])));
+}
+
+#[tokio::test(flavor = "current_thread", start_paused = true)]
+async fn a_replay_of_every_prefix_goes_on_live_even_in_the_middle_of_a_poll() {
+    let script = medley();
+    let mut world = begun(&script, Plan::default()).await;
+    play_medley(&mut world).await;
+    let journal = world.journal("it").await;
+    assert!(journal.len() > 15, "{}", journal.len());
+    for cut in 1..journal.len() {
+        let mut world = World::scripted(&script).await;
+        world.start("it", "wasm://m/flow", &json!(null)).await;
+        plant(&world, &journal[..cut]).await;
+        play_medley(&mut world).await;
+        let again = world.journal("it").await;
+        assert_eq!(again[..cut], journal[..cut], "after {cut}");
+        let mut lines = world.story("it").await;
+        let mut expected = tests::world::story(&journal);
+        // What comes first of several is decided anew where it was not recorded.
+        lines.sort();
+        expected.sort();
+        assert_eq!(lines, expected, "after {cut}");
+    }
+}
+
+/// Gives `it` the beginning of a journal, as an earlier host could have left it. Outcomes that the journal tells of are
+/// settled; what its commands made is missing otherwise, as if the making had left nothing behind.
+async fn plant(world: &World, records: &[Record]) {
+    let id = PromiseId::from("it");
+    let hold = Hold {
+        holder: Holder { node: NodeName::from("before"), incarnation: 1 },
+        nonce: 1,
+        ttl: Millis(60_000),
+    };
+    let offered = Claim { id: id.clone(), version: Version(0) };
+    let acquired =
+        world.client(Command::TaskAcquire { claim: offered, hold, stall_limit: None }).await;
+    let Reply::Task(task) = acquired else { panic!("{acquired:?}") };
+    let claim = Claim { id, version: task.task.version };
+    let own = records.iter().find_map(|record| match &record.body {
+        RecordBody::Notified { index, outcome: Stored::Own } => Some(*index),
+        _ => None,
+    });
+    // Only this outcome lies in its promise.
+    let create = own.map(|index| {
+        let new = NewPromise {
+            id: claim.id.command(index),
+            param: Value::default(),
+            tags: Tags::new(),
+            timeout_at: Timestamp::NEVER,
+        };
+        FenceAction { index, act: FenceAct::Create { new, hold: None } }
+    });
+    let fence = Command::TaskFence {
+        claim: claim.clone(),
+        records: records.to_vec(),
+        logs: Vec::new(),
+        actions: create.into_iter().collect(),
+    };
+    let fenced = world.client(fence).await;
+    assert!(matches!(fenced, Reply::Fenced { .. }), "{fenced:?}");
+    if let Some(index) = own {
+        world.resolve(&format!("it/{}", index.0), &json!("x".repeat(5_000))).await;
+    }
+    world.client(Command::TaskRelease { claim, reason: ReleaseReason::Yield }).await;
+}
+
+#[tokio::test(flavor = "current_thread", start_paused = true)]
+async fn running_again_from_every_place_gives_the_same_journal_byte_for_byte() {
+    let script = medley();
+    let mut world = begun(&script, Plan::default()).await;
+    play_medley(&mut world).await;
+    tests::replaying::reruns_from_every_place(&*script, &world, "it").await;
+}
+
+#[tokio::test(flavor = "current_thread", start_paused = true)]
+async fn a_long_outcome_lies_in_its_promise_and_is_replayed_from_there() {
+    let script = Arc::new(
+        Script::default()
+            .workflow("flow", |desk| async move {
+                let long = desk.done(desk.call("long", "1")).await?;
+                desk.done(desk.sleep(60_000)).await?;
+                Ok(long)
+            })
+            .activity("long", |attempt| async move {
+                attempt.succeed(format!("\"{}\"", "x".repeat(5_000)))
+            }),
+    );
+    let (world, verdict, value) = ended(&script, cold()).await;
+    assert_eq!((verdict, value), (Verdict::Resolved, json!("x".repeat(5_000))));
+    assert!(script.instances() > 1, "it was replayed");
+    assert_eq!(
+        world.story("it").await,
+        ["started", "0 call long", "0: own", "1 sleep", "1: null", "finished own"]
+    );
+}
+
+#[tokio::test(flavor = "current_thread", start_paused = true)]
+async fn a_line_is_logged_once_however_often_its_workflow_is_replayed() {
+    let script = Arc::new(Script::default().workflow("flow", |desk| async move {
+        desk.log("before the first command");
+        let sleep = desk.sleep(60_000);
+        desk.log("after the last command of a poll");
+        desk.done(sleep).await?;
+        let computed = desk.run("compute", || "1".into());
+        desk.done(computed).await?;
+        desk.log("after a run");
+        let sleep = desk.sleep(60_000);
+        desk.log("before waiting");
+        desk.done(sleep).await
+    }));
+    let (world, ..) = ended(&script, cold()).await;
+    assert_eq!(script.instances(), 3);
+    assert_eq!(
+        world.logs("it").await,
+        [
+            "before the first command",
+            "after the last command of a poll",
+            "after a run",
+            "before waiting"
+        ]
+    );
+}
+
+#[tokio::test(flavor = "current_thread", start_paused = true)]
+async fn a_thousand_calls_are_one_commit() {
+    let script = Arc::new(Script::default().workflow("flow", |desk| async move {
+        let calls: Vec<u32> = (0..1_000).map(|_| desk.call("poll://outside/work", "1")).collect();
+        for call in calls {
+            desk.done(call).await?;
+        }
+        Ok("1000".into())
+    }));
+    let mut world = begun(&script, Plan::default()).await;
+    world.stands("it", TaskStatus::Suspended).await;
+    let is_call = |record: &Record| {
+        matches!(record.body, RecordBody::Command { kind: CommandKind::Call, .. })
+    };
+    let commits: Vec<usize> = appended(&world)
+        .iter()
+        .map(|records| records.iter().filter(|record| is_call(record)).count())
+        .collect();
+    assert_eq!(commits, [1_000]);
+}
+
+#[tokio::test(flavor = "current_thread", start_paused = true)]
+async fn an_instance_that_nobody_else_touched_is_used_again_without_a_replay() {
+    let script = Arc::new(Script::default().workflow("flow", |desk| async move {
+        desk.done(desk.sleep(60_000)).await?;
+        desk.done(desk.sleep(60_000)).await
+    }));
+    let (_, verdict, _) = ended(&script, Plan::default()).await;
+    assert_eq!((verdict, script.instances()), (Verdict::Resolved, 1));
+}
+
+#[tokio::test(flavor = "current_thread", start_paused = true)]
+async fn an_instance_is_replayed_when_somebody_else_had_the_claim_meanwhile() {
+    let script = Arc::new(Script::default().workflow("flow", |desk| async move {
+        let (promise, _) = desk.promise(Some("go"));
+        desk.done(promise).await
+    }));
+    let mut world = begun(&script, Plan::default()).await;
+    world.stands("it", TaskStatus::Suspended).await;
+    // Another host takes the task when it wakes, does nothing, and gives it back.
+    let id = PromiseId::from("it");
+    world.faults.refuse(|command| matches!(command, Command::TaskAcquire { .. }));
+    world.resolve("it/p/go", &json!(1)).await;
+    let claim = Claim { id: id.clone(), version: world.task("it").await.version };
+    let hold = Hold {
+        holder: Holder { node: NodeName::from("other"), incarnation: 1 },
+        nonce: 9,
+        ttl: Millis(60_000),
+    };
+    world.client(Command::TaskAcquire { claim, hold, stall_limit: None }).await;
+    let claim = Claim { id, version: world.task("it").await.version };
+    world.client(Command::TaskRelease { claim, reason: ReleaseReason::Yield }).await;
+    world.faults.relent();
+    assert_eq!(world.outcome("it").await, (Verdict::Resolved, json!(1)));
+    assert_eq!(script.instances(), 2);
+}

@@ -1,0 +1,131 @@
+//! Signals: kept from the first moment on, told once, in their order.
+
+use std::sync::Arc;
+
+use segno_core::{
+    command::Command,
+    promise::{TaskStatus, Verdict},
+    reply::Reply,
+    time::Millis,
+};
+use serde_json::json;
+use tests::world::{Plan, World, script::Script};
+
+use crate::{SECOND, begun, cold, ended};
+
+/// Collects `count` signals; the first call of `work` takes ten seconds.
+fn collector(count: usize, working: bool) -> Arc<Script> {
+    Arc::new(
+        Script::default()
+            .workflow("flow", move |desk| async move {
+                let work = working.then(|| desk.call("work", "1"));
+                let mut heard = Vec::new();
+                while heard.len() < count {
+                    let (name, payload) = desk.signal().await;
+                    heard.push(format!("{name}={payload}"));
+                }
+                if let Some(work) = work {
+                    desk.done(work).await?;
+                }
+                Ok(json!(heard).to_string())
+            })
+            .signals()
+            .activity("work", |attempt| async move {
+                attempt.sleep(10_000).await;
+                attempt.succeed("1")
+            }),
+    )
+}
+
+#[tokio::test(flavor = "current_thread", start_paused = true)]
+async fn signals_sent_before_the_start_are_told_in_their_order() {
+    for plan in [Plan::default(), cold()] {
+        let script = collector(3, false);
+        let mut world = World::with(plan, &script).await;
+        world.start("it", "wasm://m/flow", &json!(null)).await;
+        for n in 0..3 {
+            assert_eq!(world.signal("it", "s", &json!(n)).await, Reply::Signalled { n });
+        }
+        assert_eq!(world.outcome("it").await, (Verdict::Resolved, json!(["s=0", "s=1", "s=2"])));
+        assert_eq!(
+            world.story("it").await[..4],
+            ["started", "signal s 0", "signal s 1", "signal s 2"]
+        );
+    }
+}
+
+#[tokio::test(flavor = "current_thread", start_paused = true)]
+async fn a_signal_reaches_a_workflow_that_is_suspended() {
+    for plan in [Plan::default(), cold()] {
+        let script = collector(2, false);
+        let mut world = begun(&script, plan).await;
+        for n in 0..2 {
+            world.stands("it", TaskStatus::Suspended).await;
+            world.signal("it", "s", &json!(n)).await;
+            world.pass(SECOND).await;
+        }
+        assert_eq!(world.outcome("it").await.1, json!(["s=0", "s=1"]));
+    }
+}
+
+#[tokio::test(flavor = "current_thread", start_paused = true)]
+async fn a_signal_reaches_a_running_workflow_at_once() {
+    let script = collector(2, true);
+    let mut world = begun(&script, Plan::default()).await;
+    world.pass(Millis(60)).await;
+    assert_eq!(world.task("it").await.status(), TaskStatus::Acquired, "it waits warm for the call");
+    world.signal("it", "s", &json!(0)).await;
+    world.signal("it", "s", &json!(1)).await;
+    world.pass(Millis(40)).await;
+    assert_eq!(script.told().len(), 2, "both were told within the same warm wait");
+    assert_eq!(world.outcome("it").await.1, json!(["s=0", "s=1"]));
+}
+
+#[tokio::test(flavor = "current_thread", start_paused = true)]
+async fn a_signal_with_a_known_key_is_taken_once() {
+    let script = collector(2, false);
+    let mut world = begun(&script, Plan::default()).await;
+    world.stands("it", TaskStatus::Suspended).await;
+    let signal = |payload: u32, key: &str| Command::Signal {
+        invocation: "it".into(),
+        name: "s".into(),
+        payload: segno_core::value::Value::of(payload.to_string().into_bytes()),
+        key: Some(key.into()),
+    };
+    assert_eq!(world.client(signal(1, "a")).await, Reply::Signalled { n: 0 });
+    world.pass(SECOND).await;
+    assert_eq!(world.client(signal(2, "a")).await, Reply::Signalled { n: 0 });
+    world.pass(SECOND).await;
+    assert_eq!(world.client(signal(3, "b")).await, Reply::Signalled { n: 1 });
+    assert_eq!(world.outcome("it").await.1, json!(["s=1", "s=3"]));
+}
+
+#[tokio::test(flavor = "current_thread", start_paused = true)]
+async fn a_function_without_signals_is_not_told_of_them() {
+    let script = Arc::new(
+        Script::default()
+            .workflow("flow", |desk| async move { desk.done(desk.sleep(10_000)).await }),
+    );
+    let mut world = begun(&script, Plan::default()).await;
+    world.stands("it", TaskStatus::Suspended).await;
+    world.signal("it", "s", &json!(1)).await;
+    world.pass(SECOND).await;
+    assert_eq!(world.task("it").await.status(), TaskStatus::Suspended);
+    assert_eq!(world.outcome("it").await.0, Verdict::Resolved);
+    assert_eq!(script.told().len(), 1);
+}
+
+#[tokio::test(flavor = "current_thread", start_paused = true)]
+async fn a_function_with_signals_waits_for_them_alone() {
+    let script = collector(1, false);
+    let mut world = begun(&script, cold()).await;
+    world.pass(Millis(60 * 60_000)).await;
+    assert_eq!(world.task("it").await.status(), TaskStatus::Suspended);
+    world.signal("it", "s", &json!(1)).await;
+    assert_eq!(world.outcome("it").await.1, json!(["s=1"]));
+    let (_, verdict, _) = {
+        let quiet = collector(0, false);
+        ended(&quiet, Plan::default()).await
+    };
+    assert_eq!(verdict, Verdict::Resolved);
+}
