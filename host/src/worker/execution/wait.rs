@@ -1,0 +1,131 @@
+//! Having nothing to tell: staying warm for a moment, or giving the claim back.
+
+use segno_core::{
+    command::Command,
+    id::PromiseId,
+    invocation::CommandKind,
+    reply::{Refusal, Reply},
+};
+
+use super::{Execution, LiveEnd};
+use crate::worker::{
+    batch::Batch,
+    failure::{Halt, Stopped},
+};
+
+impl Execution {
+    /// Nothing can be told now: stays warm for a moment, or suspends.
+    pub(super) async fn wait(&mut self) -> Result<Option<LiveEnd>, Stopped> {
+        self.look_for_signal().await?;
+        if !self.ready.is_empty() {
+            return Ok(None);
+        }
+        let awaits = self.awaits();
+        if awaits.is_empty() && !self.recorder().open().has_immediate() {
+            return Err(Halt::new(
+                "waits-for-nothing",
+                "the workflow neither ended nor waits for anything: every command it issued has completed or was \
+                 dropped, and it takes no signals",
+            )
+            .into());
+        }
+        let stay = self.worth_staying() && !self.shared.is_draining();
+        if !stay && !self.recorder().open().has_immediate() {
+            return self.suspend(awaits).await;
+        }
+        let was_dirty = !self.recorder().batch().is_empty();
+        self.commit().await?;
+        if !self.ready.is_empty() {
+            return Ok(None);
+        }
+        if was_dirty {
+            // What the commit made may have settled already; nothing is missed, since it was watched before.
+            self.drain_settled().await?;
+            if !self.ready.is_empty() {
+                return Ok(None);
+            }
+        }
+        let hot_wait =
+            self.shared.host.surroundings.runtime.sleep(self.shared.host.config.hot_wait);
+        let cancel_told = self.cancel_told;
+        tokio::select! {
+            biased;
+            () = self.held.abort.cancelled() => Err(Stopped::Lost),
+            () = self.held.cancel_request(), if !cancel_told => Ok(None),
+            id = self.watching.next() => {
+                self.read(id).await?;
+                Ok(None)
+            }
+            () = self.shared.draining.cancelled() => self.suspend(awaits).await,
+            () = hot_wait => self.suspend(awaits).await,
+        }
+    }
+
+    pub(super) async fn suspend(
+        &mut self,
+        awaits: Vec<PromiseId>,
+    ) -> Result<Option<LiveEnd>, Stopped> {
+        let Batch { records, logs, actions } = self.recorder().take_batch();
+        let claim = self.held.claim.clone();
+        let mut commands = Vec::with_capacity(2);
+        let awaits = awaits.into_iter().collect();
+        if actions.is_empty() {
+            commands.push(Command::TaskSuspend { claim, records, logs, awaits });
+        } else {
+            commands.push(Command::TaskFence { claim: claim.clone(), records, logs, actions });
+            commands.push(Command::TaskSuspend {
+                claim,
+                records: Vec::new(),
+                logs: Vec::new(),
+                awaits,
+            });
+        }
+        let mut replies = self.submit(commands).await?;
+        let suspended = replies.pop();
+        if let Some(fenced) = replies.pop() {
+            // Refused as a whole, for example since an id is taken: then nothing was suspended either.
+            self.fenced(fenced)?;
+        }
+        match suspended {
+            Some(Reply::Suspended) => Ok(Some(LiveEnd::Suspended)),
+            Some(Reply::Ready { settled, cancelled }) => {
+                if cancelled {
+                    self.held.request_cancel();
+                }
+                let rows = self.shared.promises(&settled).await?;
+                for row in rows.into_iter().flatten() {
+                    self.told(&row.promise);
+                }
+                Ok(None)
+            }
+            // A promise of this very batch was refused; the guest is told so first.
+            Some(Reply::Refused(Refusal::Unprocessable(_))) if !self.ready.is_empty() => Ok(None),
+            Some(Reply::Refused(refusal)) => Err(Stopped::refused(refusal)),
+            _ => Err(Stopped::Lost),
+        }
+    }
+
+    pub(super) fn cancel_due(&self) -> bool {
+        !self.cancel_told && self.held.cancel_requested()
+    }
+
+    /// Whether something is likely to happen within the hot wait.
+    fn worth_staying(&self) -> bool {
+        let soon = self.shared.now() + self.shared.host.config.hot_wait;
+        self.recorder().open().iter().any(|(_, open)| match open.kind {
+            CommandKind::Call | CommandKind::Http => true,
+            CommandKind::Sleep => open.due.is_some_and(|due| due <= soon),
+            _ => false,
+        })
+    }
+
+    pub(super) fn next_signal(&self) -> Option<PromiseId> {
+        self.function.signals.then(|| self.promise.id().signal(self.signals))
+    }
+
+    pub(super) fn awaits(&self) -> Vec<PromiseId> {
+        let mut awaits: Vec<PromiseId> = self.recorder().open().promises().cloned().collect();
+        awaits.extend(self.next_signal());
+        awaits
+    }
+}
