@@ -2,10 +2,13 @@
 
 use std::{
     collections::HashMap,
-    sync::{Mutex, PoisonError},
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicI64, Ordering},
+    },
 };
 
-use segno_core::{effect::Effect, id::PromiseId};
+use segno_core::{effect::Effect, id::PromiseId, time::Timestamp};
 use tokio::sync::{Notify, broadcast, mpsc};
 
 use crate::store::Hints;
@@ -19,6 +22,8 @@ pub struct Hub {
     dispatched: Mutex<Option<mpsc::Receiver<Effect>>>,
     watchers: Mutex<HashMap<PromiseId, Vec<mpsc::UnboundedSender<PromiseId>>>>,
     timers: Notify,
+    /// When the timers are looked at next, whatever happens.
+    timers_planned: AtomicI64,
     outbox: Notify,
     counts: broadcast::Sender<Effect>,
 }
@@ -31,6 +36,7 @@ impl Default for Hub {
             dispatched: Mutex::new(Some(dispatched)),
             watchers: Mutex::default(),
             timers: Notify::new(),
+            timers_planned: AtomicI64::new(i64::MAX),
             outbox: Notify::new(),
             counts: broadcast::channel(1024).0,
         }
@@ -68,6 +74,12 @@ impl Hub {
         }
     }
 
+    /// Says when the timers will be looked at next, so that only earlier ones have to be told of. Before looking at
+    /// them, say `None`: then every change is told of, and none between the look and the plan is missed.
+    pub fn plan_timers(&self, at: Option<Timestamp>) {
+        self.timers_planned.store(at.map_or(i64::MAX, |at| at.0), Ordering::SeqCst);
+    }
+
     /// Ends when a timer may have become due earlier than was known.
     pub async fn timer_changed(&self) {
         self.timers.notified().await;
@@ -98,12 +110,39 @@ impl Hints for Hub {
                         let _ = watcher.send(id.clone());
                     }
                 }
-                Effect::TimerChanged { .. } => self.timers.notify_one(),
+                Effect::TimerChanged { earliest } => {
+                    // Nearly all are leases, which end long after the next look.
+                    if earliest.0 < self.timers_planned.load(Ordering::SeqCst) {
+                        self.timers.notify_one();
+                    }
+                }
                 Effect::Outbox(_) => self.outbox.notify_one(),
                 Effect::Count(_) => {
                     let _ = self.counts.send(effect.clone());
                 }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::FutureExt as _;
+
+    use super::*;
+
+    #[test]
+    fn only_timers_before_the_next_look_are_told_of() {
+        let hub = Hub::default();
+        let told = |earliest| {
+            hub.committed(&[Effect::TimerChanged { earliest: Timestamp(earliest) }]);
+            hub.timer_changed().now_or_never().is_some()
+        };
+        assert!(told(500), "nothing is planned yet");
+        hub.plan_timers(Some(Timestamp(100)));
+        assert!(told(99));
+        assert!(!told(100));
+        hub.plan_timers(None);
+        assert!(told(100), "somebody looks at this moment");
     }
 }
