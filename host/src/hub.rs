@@ -3,7 +3,7 @@
 use std::{
     collections::HashMap,
     sync::{
-        Mutex, PoisonError,
+        Arc, Mutex, OnceLock, PoisonError, Weak,
         atomic::{AtomicI64, Ordering},
     },
 };
@@ -11,7 +11,7 @@ use std::{
 use segno_core::{effect::Effect, id::PromiseId, time::Timestamp};
 use tokio::sync::{Notify, broadcast, mpsc};
 
-use crate::store::Hints;
+use crate::{store::Hints, worker::Desk};
 
 /// A bound for hints that nobody fetched yet; beyond it the safety net finds the work.
 const HINTS_KEPT: usize = 65_536;
@@ -21,6 +21,7 @@ pub struct Hub {
     dispatch: mpsc::Sender<Effect>,
     dispatched: Mutex<Option<mpsc::Receiver<Effect>>>,
     watchers: Mutex<HashMap<PromiseId, Vec<mpsc::UnboundedSender<PromiseId>>>>,
+    desk: OnceLock<Weak<Desk>>,
     timers: Notify,
     /// When the timers are looked at next, whatever happens.
     timers_planned: AtomicI64,
@@ -35,6 +36,7 @@ impl Default for Hub {
             dispatch,
             dispatched: Mutex::new(Some(dispatched)),
             watchers: Mutex::default(),
+            desk: OnceLock::new(),
             timers: Notify::new(),
             timers_planned: AtomicI64::new(i64::MAX),
             outbox: Notify::new(),
@@ -72,6 +74,17 @@ impl Hub {
                 watchers.remove(id);
             }
         }
+    }
+
+    /// Has the room of this host's worker known to those who create invocations.
+    pub fn open(&self, desk: &Arc<Desk>) {
+        // There is one worker, so there is nothing to replace.
+        let _ = self.desk.set(Arc::downgrade(desk));
+    }
+
+    /// The room of this host's worker, if it has one.
+    pub fn desk(&self) -> Option<Arc<Desk>> {
+        self.desk.get()?.upgrade()
     }
 
     /// Says when the timers will be looked at next, so that only earlier ones have to be told of. Before looking at

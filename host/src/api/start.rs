@@ -3,9 +3,9 @@
 use axum::{Json, extract::State, http::StatusCode};
 use segno_core::{
     command::Command,
-    id::{Digest, PromiseId},
-    promise::{NewPromise, Promise},
-    reply::Reply,
+    id::{Claim, Digest, PromiseId},
+    promise::{NewPromise, Promise, ReleaseReason, TaskStatus},
+    reply::{Refusal, Reply},
     tags,
     time::{Millis, Timestamp},
     value::{Tags, Value as Stored},
@@ -89,15 +89,10 @@ pub async fn start(
         PromiseId::new(format!("{}-{nonce:016x}", target.function))
     });
     let new = prepare(&api, id.clone(), &target, &request).await?;
-    match api.execute(Command::PromiseCreate(new)).await? {
-        Reply::Promise { changed: true, .. } => {}
+    if !create(&api, &id, new, request.start_at_ms.is_none()).await? {
         // Somebody else was faster with this id.
-        Reply::Promise { changed: false, .. } => {
-            let row = api.invocation(&id).await?;
-            return exists(&api, &request, row).await;
-        }
-        Reply::Refused(refusal) => return Err(refused(&id, refusal)),
-        other => return Err(unexpected(&other)),
+        let row = api.invocation(&id).await?;
+        return exists(&api, &request, row).await;
     }
     let row = settled(&api, &id, request.wait_ms.unwrap_or(0)).await?;
     let started = Started {
@@ -108,6 +103,38 @@ pub async fn start(
         invocation: outcome(&row)?,
     };
     Ok((StatusCode::CREATED, Json(started)))
+}
+
+/// Makes the promise and answers true, or false if there is one with this id. Where this host has room and it may
+/// begin `now`, it is made together with the claim on it, which saves a commit.
+async fn create(api: &Api, id: &PromiseId, new: NewPromise, now: bool) -> Result<bool, ApiError> {
+    let seat = api.host.hub.desk().filter(|_| now).and_then(|desk| desk.seat());
+    let Some((seat, hold)) = seat else {
+        return match api.execute(Command::PromiseCreate(new)).await? {
+            Reply::Promise { changed, .. } => Ok(changed),
+            Reply::Refused(refusal) => Err(refused(id, refusal)),
+            other => Err(unexpected(&other)),
+        };
+    };
+    match api.execute(Command::TaskCreate { new, hold }).await? {
+        Reply::Task(acquired) => {
+            let created = acquired.created;
+            if acquired.task.status() == TaskStatus::Acquired {
+                if created {
+                    seat.run(*acquired);
+                } else {
+                    // It was there and waited for a worker, perhaps for another one: it waits again.
+                    let claim = Claim { id: id.clone(), version: acquired.task.version };
+                    let reason = ReleaseReason::Shutdown;
+                    api.execute(Command::TaskRelease { claim, reason }).await?;
+                }
+            }
+            Ok(created)
+        }
+        Reply::Refused(Refusal::Conflict(_)) => Ok(false),
+        Reply::Refused(refusal) => Err(refused(id, refusal)),
+        other => Err(unexpected(&other)),
+    }
 }
 
 /// The promise to make, after everything that can be said against it was said.

@@ -21,6 +21,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     activity::{self, Kind},
+    desk::{Arrival, Counter},
     execution::Execution,
     failure::{End, Halt, Stopped, give_back},
     shared::Shared,
@@ -43,39 +44,46 @@ struct Offer {
 pub async fn run(
     shared: Arc<Shared>,
     mut hints: mpsc::Receiver<Effect>,
-    room: usize,
+    mut desk: Counter,
     scan_period: Millis,
     ended: CancellationToken,
 ) {
-    let (done, mut finished) = mpsc::unbounded_channel::<PromiseId>();
     let mut queue = VecDeque::<Offer>::new();
     let mut known = HashSet::<PromiseId>::new();
-    let mut active = 0_usize;
     let mut scan = shared.host.surroundings.runtime.sleep(Millis::ZERO);
     loop {
-        while active < room
-            && !shared.is_draining()
+        while !shared.is_draining()
+            && !queue.is_empty()
+            && let Some(seat) = desk.seat()
             && let Some(offer) = queue.pop_front()
         {
             known.remove(&offer.id);
-            active += 1;
-            let (shared_, done) = (shared.clone(), done.clone());
-            let id = offer.id.clone();
-            shared.host.surroundings.runtime.spawn(
-                "execution",
-                Box::pin(async move {
-                    let _done = Done(done, id);
-                    take(shared_, offer).await;
-                }),
-            );
+            let shared_ = shared.clone();
+            let task = async move {
+                let _seat = seat;
+                take(shared_, offer).await;
+            };
+            shared.host.surroundings.runtime.spawn("execution", Box::pin(task));
         }
-        if shared.is_draining() && active == 0 {
+        if shared.is_draining() && desk.is_empty() {
             ended.cancel();
             return;
         }
         tokio::select! {
             biased;
-            Some(_) = finished.recv() => active -= 1,
+            arrival = desk.next() => match arrival {
+                // Somebody left: there may be room for the next.
+                None => {}
+                Some(Arrival { seat, acquired }) => {
+                    let shared_ = shared.clone();
+                    let task = async move {
+                        let _seat = seat;
+                        let target = acquired.promise.target().unwrap_or_default().to_owned();
+                        run_claimed(shared_, acquired, &target).await;
+                    };
+                    shared.host.surroundings.runtime.spawn("execution", Box::pin(task));
+                }
+            },
             () = shared.draining.cancelled(), if !shared.is_draining() => {}
             hint = hints.recv() => match hint {
                 Some(Effect::Ready { id, version, target }) => {
@@ -94,15 +102,6 @@ pub async fn run(
                 scan = shared.host.surroundings.runtime.sleep(scan_period);
             }
         }
-    }
-}
-
-/// Says that a task's run is over, however it ended.
-struct Done(mpsc::UnboundedSender<PromiseId>, PromiseId);
-
-impl Drop for Done {
-    fn drop(&mut self) {
-        let _ = self.0.send(self.1.clone());
     }
 }
 

@@ -8,6 +8,7 @@ mod activity;
 mod batch;
 mod claims;
 pub mod convention;
+mod desk;
 mod dispatcher;
 mod execution;
 mod failure;
@@ -34,6 +35,7 @@ use segno_core::{
 use tokio_util::sync::CancellationToken;
 
 pub use action::{HTTP, MODULE_HEADER};
+pub use desk::{Desk, Seat};
 pub use replay::{ReplayError, ReplayReport, replay};
 pub use rerun::rerun;
 pub use warm::WarmBudget;
@@ -65,6 +67,8 @@ impl Default for WorkerSettings {
 /// A running worker.
 pub struct Worker {
     shared: Arc<Shared>,
+    /// The hub knows it as long as this worker lives.
+    _desk: Arc<Desk>,
     idle: CancellationToken,
     stopped: CancellationToken,
 }
@@ -86,15 +90,18 @@ impl Worker {
         let (idle, stopped) = (CancellationToken::new(), CancellationToken::new());
         let runtime = shared.host.surroundings.runtime.clone();
         runtime.spawn("heartbeat", Box::pin(heartbeat::run(shared.clone(), stopped.clone())));
+        let (desk, counter) = desk::room(&shared, settings.room);
+        let desk = Arc::new(desk);
+        shared.host.hub.open(&desk);
         let dispatcher = dispatcher::run(
             shared.clone(),
             hints,
-            settings.room,
+            counter,
             settings.scan_period,
             idle.clone(),
         );
         runtime.spawn("dispatcher", Box::pin(dispatcher));
-        Self { shared, idle, stopped }
+        Self { shared, _desk: desk, idle, stopped }
     }
 
     /// Takes no more tasks, lets the running ones come to a point where they can wait, and gives back what is still

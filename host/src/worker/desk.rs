@@ -1,0 +1,99 @@
+//! The room for executions: a seat each.
+//!
+//! Whoever creates an invocation may take a seat first, and create it together with the claim on it: one commit then
+//! does what would take three steps, to create the task, to hear that it is ready, and to acquire it. Where no seat is
+//! free, tasks are created without a claim and wait their turn.
+
+use std::sync::{Arc, Weak};
+
+use segno_core::{command::Hold, reply::TaskReply};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+
+use super::shared::Shared;
+
+/// Where others take seats.
+pub struct Desk {
+    shared: Weak<Shared>,
+    seats: Arc<Semaphore>,
+    changes: mpsc::UnboundedSender<Option<Arrival>>,
+}
+
+/// Where the dispatcher counts them.
+pub(super) struct Counter {
+    seats: Arc<Semaphore>,
+    all: usize,
+    changed: mpsc::UnboundedReceiver<Option<Arrival>>,
+    changes: mpsc::UnboundedSender<Option<Arrival>>,
+}
+
+/// The room for one execution, until it is dropped.
+pub struct Seat {
+    permit: Option<OwnedSemaphorePermit>,
+    changes: mpsc::UnboundedSender<Option<Arrival>>,
+}
+
+/// A claim that was made by somebody who had a seat.
+pub(super) struct Arrival {
+    pub(super) seat: Seat,
+    pub(super) acquired: TaskReply,
+}
+
+/// The two ends of a room with so many seats.
+pub(super) fn room(shared: &Arc<Shared>, seats: usize) -> (Desk, Counter) {
+    let (changes, changed) = mpsc::unbounded_channel();
+    let all = seats.clamp(1, Semaphore::MAX_PERMITS);
+    let seats = Arc::new(Semaphore::new(all));
+    let desk =
+        Desk { shared: Arc::downgrade(shared), seats: seats.clone(), changes: changes.clone() };
+    (desk, Counter { seats, all, changed, changes })
+}
+
+impl Desk {
+    /// A seat and what a claim is made with, if there is room and the host is not about to stop.
+    pub fn seat(&self) -> Option<(Seat, Hold)> {
+        let shared = self.shared.upgrade().filter(|shared| !shared.is_draining())?;
+        let seat = Seat::take(&self.seats, &self.changes)?;
+        Some((seat, shared.hold()))
+    }
+}
+
+impl Seat {
+    /// Has the claim executed. If nobody does that any more, its lease runs out, or the host's next life gives it back.
+    pub fn run(self, acquired: TaskReply) {
+        let changes = self.changes.clone();
+        let _ = changes.send(Some(Arrival { seat: self, acquired }));
+    }
+
+    fn take(
+        seats: &Arc<Semaphore>,
+        changes: &mpsc::UnboundedSender<Option<Arrival>>,
+    ) -> Option<Self> {
+        let permit = seats.clone().try_acquire_owned().ok()?;
+        Some(Self { permit: Some(permit), changes: changes.clone() })
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        // First the room, then the news of it.
+        drop(self.permit.take());
+        let _ = self.changes.send(None);
+    }
+}
+
+impl Counter {
+    /// A seat, if one is free.
+    pub(super) fn seat(&self) -> Option<Seat> {
+        Seat::take(&self.seats, &self.changes)
+    }
+
+    /// Whether every seat is free.
+    pub(super) fn is_empty(&self) -> bool {
+        self.seats.available_permits() == self.all
+    }
+
+    /// The next that arrives with a claim; `None`: somebody left.
+    pub(super) async fn next(&mut self) -> Option<Arrival> {
+        self.changed.recv().await.expect("the sender lives beside the receiver")
+    }
+}
