@@ -11,6 +11,7 @@ use segno_core::{
     value::{Tags, Value as Stored},
 };
 use serde_json::Value;
+use tokio::sync::oneshot;
 
 use crate::store::PromiseRow;
 
@@ -89,7 +90,7 @@ pub async fn start(
         PromiseId::new(format!("{}-{nonce:016x}", target.function))
     });
     let new = prepare(&api, id.clone(), &target, &request).await?;
-    if !create(&api, &id, new, request.start_at_ms.is_none()).await? {
+    if !created(&api, &id, new, request.start_at_ms.is_none()).await? {
         // Somebody else was faster with this id.
         let row = api.invocation(&id).await?;
         return exists(&api, &request, row).await;
@@ -103,6 +104,17 @@ pub async fn start(
         invocation: outcome(&row)?,
     };
     Ok((StatusCode::CREATED, Json(started)))
+}
+
+/// As [`create`], but in a task of its own: a client that hangs up must not leave a claim that nobody executes.
+async fn created(api: &Api, id: &PromiseId, new: NewPromise, now: bool) -> Result<bool, ApiError> {
+    let (answer, told) = oneshot::channel();
+    let (inner, id) = (api.clone(), id.clone());
+    let creating = async move {
+        let _ = answer.send(create(&inner, &id, new, now).await);
+    };
+    api.host.surroundings.runtime.spawn("start", Box::pin(creating));
+    told.await.unwrap_or_else(|_| Err(ApiError::Internal("the start ended early".to_owned())))
 }
 
 /// Makes the promise and answers true, or false if there is one with this id. Where this host has room and it may

@@ -93,13 +93,8 @@ impl Worker {
         let (desk, counter) = desk::room(&shared, settings.room);
         let desk = Arc::new(desk);
         shared.host.hub.open(&desk);
-        let dispatcher = dispatcher::run(
-            shared.clone(),
-            hints,
-            counter,
-            settings.scan_period,
-            idle.clone(),
-        );
+        let dispatcher =
+            dispatcher::run(shared.clone(), hints, counter, settings.scan_period, idle.clone());
         runtime.spawn("dispatcher", Box::pin(dispatcher));
         Self { shared, _desk: desk, idle, stopped }
     }
