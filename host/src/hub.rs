@@ -11,7 +11,7 @@ use std::{
 use segno_core::{effect::Effect, id::PromiseId, time::Timestamp};
 use tokio::sync::{Notify, broadcast, mpsc};
 
-use crate::{store::Hints, worker::Desk};
+use crate::{desk::Desk, store::Hints};
 
 /// A bound for hints that nobody fetched yet; beyond it the safety net finds the work.
 const HINTS_KEPT: usize = 65_536;

@@ -7,6 +7,7 @@ pub mod build;
 pub mod cli;
 pub mod client;
 pub mod demo;
+pub mod desk;
 pub mod guest;
 pub mod host;
 pub mod hub;

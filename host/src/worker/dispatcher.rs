@@ -21,12 +21,14 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     activity::{self, Kind},
-    desk::{Arrival, Counter},
     execution::Execution,
     failure::{End, Halt, Stopped, give_back},
     shared::Shared,
 };
-use crate::guest::FunctionKind;
+use crate::{
+    desk::{Arrival, Counter},
+    guest::FunctionKind,
+};
 
 /// Tasks that wait here for room; more stay in the store, where the scan finds them.
 const QUEUE: usize = 65_536;

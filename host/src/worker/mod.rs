@@ -8,7 +8,6 @@ mod activity;
 mod batch;
 mod claims;
 pub mod convention;
-mod desk;
 mod dispatcher;
 mod execution;
 mod failure;
@@ -35,13 +34,15 @@ use segno_core::{
 use tokio_util::sync::CancellationToken;
 
 pub use action::{HTTP, MODULE_HEADER};
-pub use desk::{Desk, Seat};
 pub use replay::{ReplayError, ReplayReport, replay};
 pub use rerun::rerun;
 pub use warm::WarmBudget;
 
 use self::{claims::Claims, shared::Shared, warm::WarmCache};
-use crate::host::Host;
+use crate::{
+    desk::{self, Desk},
+    host::Host,
+};
 
 /// How much a worker does at once.
 #[derive(Debug, Clone, Copy)]
@@ -90,7 +91,13 @@ impl Worker {
         let (idle, stopped) = (CancellationToken::new(), CancellationToken::new());
         let runtime = shared.host.surroundings.runtime.clone();
         runtime.spawn("heartbeat", Box::pin(heartbeat::run(shared.clone(), stopped.clone())));
-        let (desk, counter) = desk::room(&shared, settings.room);
+        let claims = desk::Claims {
+            holder: shared.holder.clone(),
+            ttl: shared.host.config.ttl.0,
+            runtime: runtime.clone(),
+            draining: shared.draining.clone(),
+        };
+        let (desk, counter) = desk::room(claims, settings.room);
         let desk = Arc::new(desk);
         shared.host.hub.open(&desk);
         let dispatcher =

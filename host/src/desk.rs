@@ -4,22 +4,35 @@
 //! does what would take three steps, to create the task, to hear that it is ready, and to acquire it. Where no seat is
 //! free, tasks are created without a claim and wait their turn.
 
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 
-use segno_core::{command::Hold, reply::TaskReply};
+use segno_core::{command::Hold, id::Holder, reply::TaskReply, time::Millis};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+use tokio_util::sync::CancellationToken;
 
-use super::shared::Shared;
+use crate::runtime::Runtime;
 
 /// Where others take seats.
 pub struct Desk {
-    shared: Weak<Shared>,
+    claims: Claims,
     seats: Arc<Semaphore>,
     changes: mpsc::UnboundedSender<Option<Arrival>>,
 }
 
+/// What claims are made with.
+pub struct Claims {
+    /// Whom they belong to.
+    pub holder: Holder,
+    /// How long their leases are.
+    pub ttl: Millis,
+    /// Where nonces come from.
+    pub runtime: Arc<dyn Runtime>,
+    /// Cancelled when the host is about to stop: there are no more seats for others.
+    pub draining: CancellationToken,
+}
+
 /// Where the dispatcher counts them.
-pub(super) struct Counter {
+pub struct Counter {
     seats: Arc<Semaphore>,
     all: usize,
     changed: mpsc::UnboundedReceiver<Option<Arrival>>,
@@ -33,27 +46,31 @@ pub struct Seat {
 }
 
 /// A claim that was made by somebody who had a seat.
-pub(super) struct Arrival {
-    pub(super) seat: Seat,
-    pub(super) acquired: TaskReply,
+pub struct Arrival {
+    /// Its seat.
+    pub seat: Seat,
+    /// What it claims.
+    pub acquired: TaskReply,
 }
 
 /// The two ends of a room with so many seats.
-pub(super) fn room(shared: &Arc<Shared>, seats: usize) -> (Desk, Counter) {
+pub fn room(claims: Claims, seats: usize) -> (Desk, Counter) {
     let (changes, changed) = mpsc::unbounded_channel();
     let all = seats.clamp(1, Semaphore::MAX_PERMITS);
     let seats = Arc::new(Semaphore::new(all));
-    let desk =
-        Desk { shared: Arc::downgrade(shared), seats: seats.clone(), changes: changes.clone() };
+    let desk = Desk { claims, seats: seats.clone(), changes: changes.clone() };
     (desk, Counter { seats, all, changed, changes })
 }
 
 impl Desk {
     /// A seat and what a claim is made with, if there is room and the host is not about to stop.
     pub fn seat(&self) -> Option<(Seat, Hold)> {
-        let shared = self.shared.upgrade().filter(|shared| !shared.is_draining())?;
+        let Claims { holder, ttl, runtime, draining } = &self.claims;
+        if draining.is_cancelled() {
+            return None;
+        }
         let seat = Seat::take(&self.seats, &self.changes)?;
-        Some((seat, shared.hold()))
+        Some((seat, Hold { holder: holder.clone(), nonce: runtime.nonce(), ttl: *ttl }))
     }
 }
 
@@ -83,17 +100,17 @@ impl Drop for Seat {
 
 impl Counter {
     /// A seat, if one is free.
-    pub(super) fn seat(&self) -> Option<Seat> {
+    pub fn seat(&self) -> Option<Seat> {
         Seat::take(&self.seats, &self.changes)
     }
 
     /// Whether every seat is free.
-    pub(super) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.seats.available_permits() == self.all
     }
 
     /// The next that arrives with a claim; `None`: somebody left.
-    pub(super) async fn next(&mut self) -> Option<Arrival> {
+    pub async fn next(&mut self) -> Option<Arrival> {
         self.changed.recv().await.expect("the sender lives beside the receiver")
     }
 }
