@@ -1,25 +1,69 @@
 //! The clock and the runtime of the machine.
 
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::{
+    sync::atomic::{AtomicBool, AtomicI64, Ordering},
+    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
+};
 
 use segno_core::time::{Millis, Timestamp};
 
 use super::{BoxFuture, Clock, Runtime};
 
-/// The machine's clock, held back where it jumps backwards.
-#[derive(Debug, Default)]
+/// A clock that was set back by less is not worth a message: time services do that.
+const WORTH_A_WARNING: Duration = Duration::from_secs(1);
+
+/// The machine's clock. Where it is set back, time goes on from where it was, as fast as before: deadlines and leases
+/// that were set before come when they would have come.
+#[derive(Debug)]
 pub struct SystemClock {
-    latest: AtomicI64,
+    begun: Instant,
+    /// What has to be added to the time since `begun`, in microseconds; never falls.
+    ahead: AtomicI64,
+    warned: AtomicBool,
+}
+
+impl Default for SystemClock {
+    #[expect(clippy::disallowed_methods, reason = "this is where time enters the host")]
+    fn default() -> Self {
+        Self {
+            begun: Instant::now(),
+            ahead: AtomicI64::new(i64::MIN),
+            warned: AtomicBool::new(false),
+        }
+    }
 }
 
 impl Clock for SystemClock {
     #[expect(clippy::disallowed_methods, reason = "this is where time enters the host")]
     fn now(&self) -> Timestamp {
-        let now = std::time::SystemTime::now()
-            .duration_since(std::time::UNIX_EPOCH)
-            .map_or(0, |since| i64::try_from(since.as_millis()).unwrap_or(i64::MAX));
-        Timestamp(self.latest.fetch_max(now, Ordering::Relaxed).max(now))
+        // In this order: a pause between the two readings makes the difference smaller, which does no harm.
+        let wall = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        self.told(wall, self.begun.elapsed())
     }
+}
+
+impl SystemClock {
+    /// The time when the machine's clock shows `wall`, this long after the beginning.
+    fn told(&self, wall: Duration, elapsed: Duration) -> Timestamp {
+        let elapsed = micros(elapsed);
+        let given = micros(wall) - elapsed;
+        let ahead = self.ahead.fetch_max(given, Ordering::Relaxed).max(given);
+        let behind = ahead - given;
+        if behind < micros(WORTH_A_WARNING) {
+            self.warned.store(false, Ordering::Relaxed);
+        } else if !self.warned.swap(true, Ordering::Relaxed) {
+            tracing::warn!(
+                behind_s = behind / 1_000_000,
+                "the machine's clock was set back: this host counts on from where it was, and nothing is lost; \
+                 restart it once the clock is right, or its times stay ahead"
+            );
+        }
+        Timestamp((elapsed + ahead) / 1_000)
+    }
+}
+
+fn micros(length: Duration) -> i64 {
+    i64::try_from(length.as_micros()).unwrap_or(i64::MAX / 2)
 }
 
 /// tokio's runtime, as it is.
@@ -34,12 +78,32 @@ impl Runtime for SystemRuntime {
 
     #[expect(clippy::disallowed_methods, reason = "this is where waiting enters the host")]
     fn sleep(&self, length: Millis) -> BoxFuture<()> {
-        let length = std::time::Duration::from_millis(u64::try_from(length.0).unwrap_or(0));
+        let length = Duration::from_millis(u64::try_from(length.0).unwrap_or(0));
         Box::pin(tokio::time::sleep(length))
     }
 
     fn nonce(&self) -> u64 {
         use std::hash::{BuildHasher, RandomState};
         RandomState::new().hash_one(0_u8)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_goes_on_where_the_clock_is_set_back() {
+        let clock = SystemClock::default();
+        let at = |wall: f64, elapsed: f64| {
+            clock.told(Duration::from_secs_f64(wall), Duration::from_secs_f64(elapsed)).0
+        };
+        assert_eq!(at(1_000.0, 0.0), 1_000_000);
+        assert_eq!(at(1_001.0, 1.0), 1_001_000);
+        assert_eq!(at(900.0, 2.0), 1_002_000, "set back by more than a minute");
+        assert!(clock.warned.load(Ordering::Relaxed));
+        assert_eq!(at(901.5, 3.5), 1_003_500, "and it is no standstill");
+        assert_eq!(at(1_010.0, 4.0), 1_010_000, "set right, and ahead");
+        assert!(!clock.warned.load(Ordering::Relaxed));
     }
 }
