@@ -7,6 +7,8 @@ mod error;
 mod listing;
 mod memory;
 mod query;
+
+mod sql;
 pub mod sqlite;
 
 #[cfg(test)]

@@ -10,12 +10,12 @@ use segno_core::{
 use sqlx::SqliteConnection;
 
 use super::{
-    cache::Cache,
     failure, load,
     statement::{Failed, Script},
     write::write,
     writer::Submission,
 };
+use crate::store::sql::Cache;
 
 const COMMIT: &str = "COMMIT";
 /// A command's rows are known after so many looks: its own, what these lead to, and who waits for that.

@@ -1,18 +1,13 @@
 //! Everything that is kept, read in one transaction.
 
-use segno_core::{
-    id::{NodeName, PromiseId},
-    state::State,
-    value::Text,
-};
+use segno_core::{id::NodeName, state::State};
 use sqlx::{Row as _, SqliteConnection, sqlite::SqliteRow};
 
-use super::{
-    load,
-    reader::{Reader, failed},
-    rows::{self, promise_columns, promise_tables},
+use super::reader::{Reader, failed};
+use crate::store::{
+    StoreError,
+    sql::{self, promise_columns, promise_tables},
 };
-use crate::store::StoreError;
 
 const PROMISES: &str =
     concat!("SELECT ", promise_columns!(), "FROM promises p ", promise_tables!());
@@ -57,43 +52,42 @@ impl Reader {
 async fn whole(connection: &mut SqliteConnection) -> Result<State, sqlx::Error> {
     let mut state = State::whole();
     for row in &all(connection, PROMISES).await? {
-        let (_, promise) = rows::promise(row)?;
-        if let Some(task) = rows::task(row, promise.id())? {
+        let (_, promise) = sql::promise(row)?;
+        if let Some(task) = sql::task(row, promise.id())? {
             state.put_task(task);
         }
         state.put_promise(promise);
     }
     for row in &all(connection, CALLBACKS).await? {
-        state.put_callback(id(row, 0)?, id(row, 1)?, row.try_get(2)?);
+        state.put_callback(sql::id(row, 0)?, sql::id(row, 1)?, row.try_get(2)?);
     }
     for row in &all(connection, LISTENERS).await? {
-        state.put_listener(id(row, 0)?, text(row, 1)?);
+        state.put_listener(sql::id(row, 0)?, sql::text(row, 1)?);
     }
     for row in &all(connection, OUTBOX).await? {
-        let (key, message) = rows::outbox(row, 1, &id(row, 0)?)?;
+        let (key, message) = sql::outbox(row, 1, &sql::id(row, 0)?)?;
         state.put_outbox(key, message);
     }
     for row in &all(connection, JOURNALS).await? {
-        let invocation = id(row, 0)?;
+        let invocation = sql::id(row, 0)?;
         let mut records = state.tail(&invocation).to_vec();
-        records.extend(load::records(row, 6, &invocation)?);
+        records.extend(sql::records(row, 6, &invocation)?);
         state.put_tail(invocation.clone(), records);
-        state.put_head(invocation, rows::head(row, 1)?);
+        let head = sql::head(row, 1, &invocation)?;
+        state.put_head(invocation, head);
     }
     for row in &all(connection, MODULES).await? {
-        state.put_module(rows::digest(row.try_get(0)?, &"modules")?);
+        state.put_module(sql::digest_at(row, 0)?);
     }
     for row in &all(connection, ALIASES).await? {
-        let name = text(row, 0)?;
-        let digest = rows::digest(row.try_get(1)?, &name)?;
-        state.put_alias(name, digest);
+        state.put_alias(sql::text(row, 0)?, sql::digest_at(row, 1)?);
     }
     for row in &all(connection, HOSTS).await? {
         let node = NodeName::new(row.try_get::<&str, _>(0)?);
         state.put_host(node, row.try_get::<i64, _>(1)?.cast_unsigned());
     }
     for row in &all(connection, SIGNAL_KEYS).await? {
-        state.put_signal_key(id(row, 0)?, text(row, 1)?, row.try_get(2)?);
+        state.put_signal_key(sql::id(row, 0)?, sql::text(row, 1)?, row.try_get(2)?);
     }
     Ok(state)
 }
@@ -103,12 +97,4 @@ async fn all(
     statement: &'static str,
 ) -> Result<Vec<SqliteRow>, sqlx::Error> {
     sqlx::query(statement).fetch_all(connection).await
-}
-
-fn id(row: &SqliteRow, column: usize) -> Result<PromiseId, sqlx::Error> {
-    row.try_get::<&str, _>(column).map(PromiseId::new)
-}
-
-fn text(row: &SqliteRow, column: usize) -> Result<Text, sqlx::Error> {
-    row.try_get::<&str, _>(column).map(Text::from)
 }

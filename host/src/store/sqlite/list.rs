@@ -2,13 +2,11 @@
 
 use sqlx::{Executor as _, QueryBuilder, Row as _, Sqlite};
 
-use super::{
-    reader::{Reader, failed, promise_row},
-    rows::{AFTER_PROMISE, promise_columns, promise_tables},
-};
+use super::reader::{Reader, failed, promise_row};
 use crate::store::{
     InvocationFilter, InvocationRow, Page, StoreError,
     listing::{self, ListedState},
+    sql::{AFTER_PROMISE, promise_columns, promise_tables},
 };
 
 /// Only promises with a task are invocations, so the join on tasks is no outer one here.

@@ -4,18 +4,15 @@ use futures::TryStreamExt as _;
 use segno_core::{
     footprint::{ChildPage, Footprint},
     id::{NodeName, PromiseId},
-    invocation::{Record, decode_records},
     promise::OutboxKey,
-    value::Text,
 };
 use sqlx::{Executor as _, Row as _, SqliteConnection, sqlite::SqliteRow};
 
-use super::{
-    cache::{Cache, Level},
-    rows::{self, promise_columns, promise_tables},
-    statement::Failed,
+use super::statement::Failed;
+use crate::store::{
+    listing,
+    sql::{self, Cache, Level, promise_columns, promise_tables},
 };
-use crate::store::listing;
 
 /// Promises and their tasks, by ids.
 const PROMISES: &str = concat!(
@@ -181,22 +178,11 @@ async fn load_tail(
     let found = connection.fetch_all(query).await.map_err(damaged(name))?;
     let mut tail = Vec::new();
     for row in &found {
-        tail.extend(records(row, 0, invocation).map_err(damaged(name))?);
+        tail.extend(sql::records(row, 0, invocation).map_err(damaged(name))?);
     }
     tail.retain(|record| record.seq >= from);
     cache.state.put_tail(invocation.clone(), tail);
     Ok(())
-}
-
-/// The records in column `column`.
-pub(super) fn records(
-    row: &SqliteRow,
-    column: usize,
-    invocation: &PromiseId,
-) -> Result<Vec<Record>, sqlx::Error> {
-    decode_records(row.try_get(column)?).map_err(|error| {
-        sqlx::Error::Decode(format!("the journal of `{invocation}` cannot be read: {error}").into())
-    })
 }
 
 /// All rows of a statement (or of several) that takes a list as JSON.
@@ -223,15 +209,11 @@ fn outbox_key(key: &OutboxKey) -> (&PromiseId, i64, String) {
 fn put_global(cache: &mut Cache, row: &SqliteRow) -> Result<(), sqlx::Error> {
     match row.try_get::<i64, _>(0)? {
         1 => {
-            let number = row.try_get(1)?;
-            let digest = rows::digest(row.try_get(2)?, &number)?;
-            cache.modules.insert(digest, number);
+            let digest = sql::digest_at(row, 2)?;
+            cache.modules.insert(digest, row.try_get(1)?);
             cache.state.put_module(digest);
         }
-        2 => {
-            let name: &str = row.try_get(1)?;
-            cache.state.put_alias(Text::from(name), rows::digest(row.try_get(2)?, &name)?);
-        }
+        2 => cache.state.put_alias(sql::text(row, 1)?, sql::digest_at(row, 2)?),
         3 => {
             let node = NodeName::new(row.try_get::<&str, _>(1)?);
             cache.state.put_host(node, row.try_get::<i64, _>(2)?.cast_unsigned());
@@ -246,9 +228,9 @@ fn put_promise(
     row: &SqliteRow,
     level: Level,
 ) -> Result<(i64, PromiseId), sqlx::Error> {
-    let (number, promise) = rows::promise(row)?;
+    let (number, promise) = sql::promise(row)?;
     let id = promise.id().clone();
-    if let Some(task) = rows::task(row, &id)? {
+    if let Some(task) = sql::task(row, &id)? {
         cache.state.put_task(task);
     }
     cache.state.put_promise(promise);
@@ -259,41 +241,35 @@ fn put_promise(
 fn put_part(cache: &mut Cache, row: &SqliteRow) -> Result<(), sqlx::Error> {
     match row.try_get::<i64, _>(0)? {
         1 => {
-            let awaited = PromiseId::new(row.try_get::<&str, _>(2)?);
-            let awaiter = PromiseId::new(row.try_get::<&str, _>(4)?);
+            let (awaited, awaiter) = (sql::id(row, 2)?, sql::id(row, 4)?);
             cache.know(&awaited, row.try_get(1)?, Level::Number);
             cache.know(&awaiter, row.try_get(3)?, Level::Number);
             cache.state.put_callback(awaited, awaiter, row.try_get(5)?);
         }
-        2 => {
-            let address = Text::from(row.try_get::<&str, _>(2)?);
-            cache.state.put_listener(PromiseId::new(row.try_get::<&str, _>(1)?), address);
-        }
+        2 => cache.state.put_listener(sql::id(row, 1)?, sql::text(row, 2)?),
         3 => {
-            let source = PromiseId::new(row.try_get::<&str, _>(1)?);
-            let (key, message) = rows::outbox(row, 2, &source)?;
+            let (key, message) = sql::outbox(row, 2, &sql::id(row, 1)?)?;
             cache.state.put_outbox(key, message);
         }
         _ => {
-            let invocation = PromiseId::new(row.try_get::<&str, _>(1)?);
-            cache.state.put_head(invocation, rows::head(row, 2)?);
+            let invocation = sql::id(row, 1)?;
+            let head = sql::head(row, 2, &invocation)?;
+            cache.state.put_head(invocation, head);
         }
     }
     Ok(())
 }
 
 fn put_message(cache: &mut Cache, row: &SqliteRow) -> Result<(), sqlx::Error> {
-    let source = PromiseId::new(row.try_get::<&str, _>(1)?);
+    let source = sql::id(row, 1)?;
     cache.know(&source, row.try_get(0)?, Level::Number);
-    let (key, message) = rows::outbox(row, 2, &source)?;
+    let (key, message) = sql::outbox(row, 2, &source)?;
     cache.state.put_outbox(key, message);
     Ok(())
 }
 
 fn put_signal_key(cache: &mut Cache, row: &SqliteRow) -> Result<(), sqlx::Error> {
-    let invocation = PromiseId::new(row.try_get::<&str, _>(0)?);
-    let key = Text::from(row.try_get::<&str, _>(1)?);
-    cache.state.put_signal_key(invocation, key, row.try_get(2)?);
+    cache.state.put_signal_key(sql::id(row, 0)?, sql::text(row, 1)?, row.try_get(2)?);
     Ok(())
 }
 

@@ -6,11 +6,9 @@
 mod failure;
 mod open;
 
-mod rows;
 mod statement;
 
 mod batch;
-mod cache;
 mod checkpoint;
 mod load;
 mod write;

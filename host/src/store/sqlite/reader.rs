@@ -4,8 +4,8 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use segno_core::{
     command::Command,
-    id::{Digest, PromiseId, Version},
-    invocation::{LogLine, Record},
+    id::{Digest, PromiseId},
+    invocation::Record,
     promise::TaskStatus,
     time::Timestamp,
 };
@@ -14,13 +14,11 @@ use sqlx::{
     sqlite::{SqlitePoolOptions, SqliteRow},
 };
 
-use super::{
-    load,
-    open::DataDirectory,
-    rows::{self, promise_columns, promise_tables},
-    write::LOG_FORMAT,
+use super::open::DataDirectory;
+use crate::store::{
+    Due, LogRow, ModuleRow, PromiseRow, Ready, StoreError, Waits,
+    sql::{self, promise_columns, promise_tables},
 };
-use crate::store::{Due, LogRow, ModuleRow, PromiseRow, Ready, StoreError, Waits};
 
 /// Connections that read at a time.
 const READERS: u32 = 4;
@@ -134,7 +132,7 @@ impl Reader {
         let found = self.pool.fetch_all(query).await.map_err(failed(name))?;
         let mut records = Vec::new();
         for row in &found {
-            records.extend(load::records(row, 0, id).map_err(failed(name))?);
+            records.extend(sql::records(row, 0, id).map_err(failed(name))?);
         }
         let end = from.saturating_add(limit);
         records.retain(|record| (from..end).contains(&record.seq));
@@ -152,7 +150,7 @@ impl Reader {
         let found = self.pool.fetch_all(query).await.map_err(failed(name))?;
         let mut lines = Vec::new();
         for row in &found {
-            lines.extend(log_rows(row, id).map_err(failed(name))?);
+            lines.extend(sql::log_lines(row, 0, id).map_err(failed(name))?);
         }
         let end = from.saturating_add(limit);
         lines.retain(|line| (from..end).contains(&line.line));
@@ -203,8 +201,7 @@ impl Reader {
 
     pub(super) async fn outbox_due(&self, now: Timestamp, limit: u32) -> Result<Due, StoreError> {
         let due = self.first_due("read messages", OUTBOX, now, limit, |row, id| {
-            let key = rows::outbox_key(row.try_get(2)?, row.try_get(3)?, &id)?;
-            Ok(Command::OutboxDue { key })
+            Ok(Command::OutboxDue { key: sql::outbox_key(row, 2, &id)? })
         });
         due.await
     }
@@ -218,7 +215,7 @@ impl Reader {
         let name = "read tasks that wait for a worker";
         let query = sqlx::query(READY).bind(after.unwrap_or(i64::MIN)).bind(now.0).bind(limit);
         let found = self.pool.fetch_all(query).await.map_err(failed(name))?;
-        found.iter().map(|row| ready_row(row).map_err(failed(name))).collect()
+        found.iter().map(|row| sql::ready(row).map_err(failed(name))).collect()
     }
 
     pub(super) async fn component(&self, digest: Digest) -> Result<Option<Arc<[u8]>>, StoreError> {
@@ -233,7 +230,7 @@ impl Reader {
     pub(super) async fn modules(&self) -> Result<Vec<ModuleRow>, StoreError> {
         let name = "read modules";
         let found = self.pool.fetch_all(sqlx::query(MODULES)).await.map_err(failed(name))?;
-        found.iter().map(|row| module_row(row).map_err(failed(name))).collect()
+        found.iter().map(|row| sql::module(row).map_err(failed(name))).collect()
     }
 
     /// The first rows of a statement that lists (id, instant, …) by instant, as far as they are due.
@@ -272,42 +269,9 @@ pub(super) fn failed(statement: &'static str) -> impl Fn(sqlx::Error) -> StoreEr
 
 /// A promise with its task.
 pub(super) fn promise_row(row: &SqliteRow) -> Result<PromiseRow, sqlx::Error> {
-    let (_, promise) = rows::promise(row)?;
-    let task = rows::task(row, promise.id())?;
+    let (_, promise) = sql::promise(row)?;
+    let task = sql::task(row, promise.id())?;
     Ok(PromiseRow { promise, task })
-}
-
-fn ready_row(row: &SqliteRow) -> Result<Ready, sqlx::Error> {
-    Ok(Ready {
-        cursor: row.try_get(0)?,
-        id: PromiseId::new(row.try_get::<&str, _>(1)?),
-        version: Version(row.try_get::<i64, _>(2)?.cast_unsigned()),
-        target: row.try_get(3)?,
-    })
-}
-
-fn log_rows(row: &SqliteRow, id: &PromiseId) -> Result<Vec<LogRow>, sqlx::Error> {
-    let lines: Vec<LogLine> = match row.try_get::<&[u8], _>(0)? {
-        [LOG_FORMAT, lines @ ..] => postcard::from_bytes(lines).ok(),
-        _ => None,
-    }
-    .ok_or_else(|| rows::damaged(id, "lines"))?;
-    let end: u32 = row.try_get(2)?;
-    let first = end - row.try_get::<u32, _>(1)?;
-    Ok((first..).zip(&lines).map(|(line, logged)| LogRow::numbered(line, logged)).collect())
-}
-
-fn module_row(row: &SqliteRow) -> Result<ModuleRow, sqlx::Error> {
-    let digest = rows::digest(row.try_get(0)?, &"modules")?;
-    let aliases = serde_json::from_str(row.try_get(5)?);
-    Ok(ModuleRow {
-        digest,
-        size: row.try_get::<i64, _>(1)?.cast_unsigned(),
-        created_at: Timestamp(row.try_get(2)?),
-        description: row.try_get(3)?,
-        aliases: aliases.map_err(|_| rows::damaged(&digest, "aliases"))?,
-        in_use: row.try_get::<i64, _>(4)?.cast_unsigned(),
-    })
 }
 
 /// Every statement that looks for something, for the tests of their plans.

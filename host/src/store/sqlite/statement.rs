@@ -5,27 +5,18 @@
 //! filled with NULLs, which every statement here drops by its first column. Parameters are not numbered, because a
 //! number would count anew in each statement of a script, and these count through.
 
-use std::sync::Arc;
-
 use futures::TryStreamExt as _;
 use sqlx::{
     Arguments as _, AssertSqlSafe, Either, Executor as _, SqliteConnection, sqlite::SqliteArguments,
 };
+
+use crate::store::sql::Cell;
 
 /// How many rows a statement is prepared for.
 const SIZES: [usize; 5] = [1, 4, 16, 64, 256];
 const LARGEST: usize = SIZES[SIZES.len() - 1];
 /// Up to so many parameters, a whole commit is one trip.
 const ONE_TRIP: usize = 400;
-
-/// One column of one row.
-#[derive(Debug)]
-pub(super) enum Cell {
-    Null,
-    Int(i64),
-    Text(Arc<str>),
-    Blob(Vec<u8>),
-}
 
 /// A statement around a list of rows: `before (VALUES …) after`.
 #[derive(Debug)]
@@ -143,59 +134,4 @@ fn bind(arguments: &mut SqliteArguments, cell: Cell) {
         Cell::Blob(value) => arguments.add(value),
     };
     added.expect("SQLite holds every integer, text and blob");
-}
-
-impl From<i64> for Cell {
-    fn from(value: i64) -> Self {
-        Self::Int(value)
-    }
-}
-
-impl From<u32> for Cell {
-    fn from(value: u32) -> Self {
-        Self::Int(value.into())
-    }
-}
-
-impl From<u64> for Cell {
-    /// The same 64 bits: nonces use them all, and counters never reach the sign.
-    fn from(value: u64) -> Self {
-        Self::Int(value.cast_signed())
-    }
-}
-
-impl From<bool> for Cell {
-    fn from(value: bool) -> Self {
-        Self::Int(value.into())
-    }
-}
-
-impl From<&str> for Cell {
-    fn from(value: &str) -> Self {
-        Self::Text(value.into())
-    }
-}
-
-impl From<String> for Cell {
-    fn from(value: String) -> Self {
-        Self::Text(value.into())
-    }
-}
-
-impl From<&[u8]> for Cell {
-    fn from(value: &[u8]) -> Self {
-        Self::Blob(value.to_vec())
-    }
-}
-
-impl From<Vec<u8>> for Cell {
-    fn from(value: Vec<u8>) -> Self {
-        Self::Blob(value)
-    }
-}
-
-impl<T: Into<Cell>> From<Option<T>> for Cell {
-    fn from(value: Option<T>) -> Self {
-        value.map_or(Self::Null, Into::into)
-    }
 }

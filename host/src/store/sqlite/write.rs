@@ -1,18 +1,14 @@
 //! A delta as statements, one a table and as few sizes as can be.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use segno_core::{
-    delta::{Append, Delta},
-    id::PromiseId,
-    invocation::{LogLine, encode_records},
+    delta::Delta,
+    id::{Digest, PromiseId},
 };
 
-use super::{
-    cache::Cache,
-    rows,
-    statement::{Cell, Script, Template},
-};
+use super::statement::{Script, Template};
+use crate::store::sql::{Cache, Cell, Numbers, Written};
 
 static INSERT_PROMISES: Template = Template {
     name: "insert promises",
@@ -125,13 +121,6 @@ static PUT_HOSTS: Template = Template {
     after: "WHERE column1 IS NOT NULL ON CONFLICT (node) DO UPDATE SET incarnation = excluded.incarnation",
 };
 
-/// The format byte of a row of log lines.
-///
-/// ```text
-/// lines = format: u8 (1), then the lines as one list in postcard
-/// ```
-pub(super) const LOG_FORMAT: u8 = 1;
-
 /// Adds the statements for `delta`, which was applied to `cache`; `fresh` are the promises it makes.
 pub(super) fn write(
     script: &mut Script,
@@ -139,120 +128,31 @@ pub(super) fn write(
     delta: &Delta,
     fresh: &BTreeSet<PromiseId>,
 ) {
-    let number = |id: &PromiseId| {
-        cache.number(id).expect("a decision writes about promises that were looked up or are new")
-    };
-    let made_by = |id: &Option<PromiseId>| id.as_ref().map(number);
-
-    let (new, settled): (Vec<_>, Vec<_>) =
-        delta.promises.values().partition(|promise| fresh.contains(promise.id()));
-    let mut new: Vec<_> = new.into_iter().map(|promise| (number(promise.id()), promise)).collect();
-    new.sort_by_key(|(number, _)| *number);
-    let new = new
-        .into_iter()
-        .map(|(n, promise)| rows::new_promise(n, made_by(&promise.birth.made_by), promise));
-    script.push(&INSERT_PROMISES, new.collect());
-    let settled = settled.into_iter().filter(|promise| !promise.is_pending()).map(|promise| {
-        let [state, at, headers, value] = rows::settlement(promise);
-        [number(promise.id()).into(), state, at, headers, value]
-    });
-    script.push(&SETTLE_PROMISES, settled.collect());
-
-    let tasks = delta.tasks.values().map(|task| {
-        let target = cache.state.promise(&task.id).and_then(|promise| promise.target());
-        let module = task.module.and_then(|digest| cache.modules.get(&digest).copied());
-        rows::task_cells(number(&task.id), module, target, task)
-    });
-    script.push(&PUT_TASKS, tasks.collect());
-
-    let mut put = Vec::new();
-    let mut deleted = Vec::new();
-    for ((awaited, awaiter), consumed) in &delta.callbacks {
-        let (awaited, awaiter) = (Cell::from(number(awaited)), Cell::from(number(awaiter)));
-        match consumed {
-            Some(consumed) => put.push([awaited, awaiter, (*consumed).into()]),
-            None => deleted.push([awaited, awaiter]),
-        }
-    }
-    script.push(&DELETE_CALLBACKS, deleted);
-    script.push(&PUT_CALLBACKS, put);
-
-    let (mut put, mut deleted) = (Vec::new(), Vec::new());
-    for ((awaited, address), present) in &delta.listeners {
-        let row = [number(awaited).into(), address.as_str().into()];
-        if *present { put.push(row) } else { deleted.push(row) }
-    }
-    script.push(&DELETE_LISTENERS, deleted);
-    script.push(&PUT_LISTENERS, put);
-
-    let (mut put, mut deleted) = (Vec::new(), Vec::new());
-    for (key, row) in &delta.outbox {
-        // A message about a promise that does not exist was asked for by somebody else's key: there is no row either.
-        let Some(source) = cache.number(key.promise()) else { continue };
-        match row {
-            Some(row) => put.push(rows::outbox_cells(source, key, row)),
-            None => deleted.push(rows::outbox_key_cells(source, key)),
-        }
-    }
-    script.push(&DELETE_OUTBOX, deleted);
-    script.push(&PUT_OUTBOX, put);
-
-    script.push(&APPEND_JOURNALS, journal_rows(&delta.appends, number));
-    script.push(&APPEND_LOGS, log_rows(&delta.logs, number));
-    let keys = delta.signal_keys.iter().map(|((invocation, key), n)| {
-        [number(invocation).into(), key.as_str().into(), (*n).into()]
-    });
-    script.push(&PUT_SIGNAL_KEYS, keys.collect());
-    let aliases = delta.aliases.iter().filter_map(|(name, digest)| {
-        Some([name.as_str().into(), cache.modules.get(digest).copied()?.into()])
-    });
-    script.push(&PUT_ALIASES, aliases.collect());
-    let hosts =
-        delta.hosts.iter().map(|(node, incarnation)| [node.as_str().into(), (*incarnation).into()]);
-    script.push(&PUT_HOSTS, hosts.collect());
+    let written = Written::of(delta, fresh, &cache.state, cache);
+    script.push(&INSERT_PROMISES, written.new_promises);
+    script.push(&SETTLE_PROMISES, written.settled);
+    script.push(&PUT_TASKS, written.tasks);
+    script.push(&DELETE_CALLBACKS, written.deleted_callbacks);
+    script.push(&PUT_CALLBACKS, written.callbacks);
+    script.push(&DELETE_LISTENERS, written.deleted_listeners);
+    script.push(&PUT_LISTENERS, written.listeners);
+    script.push(&DELETE_OUTBOX, written.deleted_outbox);
+    script.push(&PUT_OUTBOX, written.outbox);
+    script.push(&APPEND_JOURNALS, written.journals);
+    script.push(&APPEND_LOGS, written.logs);
+    script.push(&PUT_SIGNAL_KEYS, written.signal_keys);
+    script.push(&PUT_ALIASES, written.aliases);
+    script.push(&PUT_HOSTS, written.hosts);
 }
 
-/// One row for each journal, whatever number of commands appended to it.
-fn journal_rows(appends: &[Append], number: impl Fn(&PromiseId) -> i64) -> Vec<[Cell; 8]> {
-    let mut journals: BTreeMap<&PromiseId, Vec<&Append>> = BTreeMap::new();
-    for append in appends.iter().filter(|append| !append.records.is_empty()) {
-        journals.entry(&append.invocation).or_default().push(append);
+impl Numbers for Cache {
+    fn promise(&self, id: &PromiseId) -> Option<i64> {
+        self.number(id)
     }
-    let row = |(invocation, appends): (&PromiseId, Vec<&Append>)| {
-        let (first, last) = (appends.first()?, appends.last()?);
-        let records = match appends.as_slice() {
-            [only] => encode_records(&only.records),
-            several => {
-                let records: Vec<_> =
-                    several.iter().flat_map(|append| &append.records).cloned().collect();
-                encode_records(&records)
-            }
-        };
-        Some([
-            number(invocation).into(),
-            first.before.len.into(),
-            last.after.len.into(),
-            last.after.commands.into(),
-            last.after.notified.into(),
-            last.after.at.0.into(),
-            last.after.finished.into(),
-            records.into(),
-        ])
-    };
-    journals.into_iter().filter_map(row).collect()
-}
 
-fn log_rows(logs: &[(PromiseId, LogLine)], number: impl Fn(&PromiseId) -> i64) -> Vec<[Cell; 3]> {
-    let mut logged: BTreeMap<&PromiseId, Vec<&LogLine>> = BTreeMap::new();
-    for (invocation, line) in logs {
-        logged.entry(invocation).or_default().push(line);
+    fn module(&self, digest: &Digest) -> Cell {
+        self.modules.get(digest).copied().into()
     }
-    let row = |(invocation, lines): (&PromiseId, Vec<&LogLine>)| {
-        let encoded = postcard::to_extend(&lines, vec![LOG_FORMAT])
-            .expect("a log line holds nothing postcard refuses");
-        [number(invocation).into(), (lines.len() as i64).into(), encoded.into()]
-    };
-    logged.into_iter().map(row).collect()
 }
 
 /// Every statement with the number of its columns, for the tests of their plans.

@@ -11,14 +11,13 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use super::{
     batch::{Batch, Committed, NotCommitted},
-    cache::Cache,
     failure, load,
     open::DataDirectory,
     statement::Failed,
 };
 use crate::{
     runtime::Clock,
-    store::{Hints, StoreError},
+    store::{Hints, StoreError, sql::Cache},
 };
 
 /// A batch takes no further submission once it has so many commands.

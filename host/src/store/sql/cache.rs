@@ -1,4 +1,4 @@
-//! The part of the database that the writer holds in memory, and which rows that is.
+//! The part of a database that a writer holds in memory, and which rows that is.
 //!
 //! What is here equals what is committed, except while a batch is being decided. A batch that fails clears it.
 
@@ -7,7 +7,7 @@ use std::collections::{BTreeSet, HashMap};
 use segno_core::{
     delta::Delta,
     footprint::Footprint,
-    id::{Digest, PromiseId},
+    id::{Digest, NodeName, PromiseId},
     promise::OutboxKey,
     state::State,
     value::Text,
@@ -17,15 +17,15 @@ use crate::store::listing;
 
 /// Rows held for decisions.
 #[derive(Debug, Default)]
-pub(super) struct Cache {
+pub(in crate::store) struct Cache {
     /// The rows.
-    pub(super) state: State,
+    pub(in crate::store) state: State,
     /// The numbers of modules. All modules, aliases and hosts are held, always.
-    pub(super) modules: HashMap<Digest, i64>,
+    pub(in crate::store) modules: HashMap<Digest, i64>,
     /// The number of the next promise.
-    pub(super) next_number: i64,
+    pub(in crate::store) next_number: i64,
     /// How many promises are held before the least used ones go.
-    pub(super) limit: usize,
+    pub(in crate::store) limit: usize,
     known: HashMap<PromiseId, Known>,
     tick: u64,
     this_batch: ThisBatch,
@@ -33,7 +33,7 @@ pub(super) struct Cache {
 
 /// How much of a promise is held.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Level {
+pub(in crate::store) enum Level {
     /// Its number.
     Number,
     /// Its row and that of its task.
@@ -56,13 +56,13 @@ struct ThisBatch {
     tails: HashMap<PromiseId, u32>,
     children: BTreeSet<PromiseId>,
     outbox: BTreeSet<OutboxKey>,
-    held_by: BTreeSet<segno_core::id::NodeName>,
+    held_by: BTreeSet<NodeName>,
     signal_keys: BTreeSet<(PromiseId, Text)>,
 }
 
 impl Cache {
     /// The part of a footprint that is not held.
-    pub(super) fn missing(&mut self, mut wanted: Footprint) -> Footprint {
+    pub(in crate::store) fn missing(&mut self, mut wanted: Footprint) -> Footprint {
         self.tick += 1;
         wanted.composites.retain(|id| !self.holds(id, Level::Composite));
         let composites = &wanted.composites;
@@ -83,7 +83,7 @@ impl Cache {
     }
 
     /// Takes note that all of this was looked up.
-    pub(super) fn loaded(&mut self, wanted: Footprint) {
+    pub(in crate::store) fn loaded(&mut self, wanted: Footprint) {
         for id in wanted.composites {
             self.know(&id, None, Level::Composite);
         }
@@ -99,7 +99,7 @@ impl Cache {
     }
 
     /// Takes note of a promise: its number, if it has one, and how much of it is held now.
-    pub(super) fn know(&mut self, id: &PromiseId, number: Option<i64>, level: Level) {
+    pub(in crate::store) fn know(&mut self, id: &PromiseId, number: Option<i64>, level: Level) {
         let used = self.tick;
         let known = self.known.entry(id.clone()).or_insert(Known { number, level, used });
         known.number = known.number.or(number);
@@ -108,12 +108,12 @@ impl Cache {
     }
 
     /// The number of a promise that exists and was looked up.
-    pub(super) fn number(&self, id: &PromiseId) -> Option<i64> {
+    pub(in crate::store) fn number(&self, id: &PromiseId) -> Option<i64> {
         self.known.get(id)?.number
     }
 
     /// Applies a decision. Answers the promises that are new.
-    pub(super) fn apply(&mut self, delta: &Delta) -> Vec<PromiseId> {
+    pub(in crate::store) fn apply(&mut self, delta: &Delta) -> Vec<PromiseId> {
         let fresh = listing::unnumbered(delta, |id| self.number(id).is_some());
         for id in &fresh {
             let number = self.next_number;
@@ -125,7 +125,7 @@ impl Cache {
     }
 
     /// Ends a batch that is committed: what was looked up for it alone is forgotten, and what was not used for long.
-    pub(super) fn end_batch(&mut self) {
+    pub(in crate::store) fn end_batch(&mut self) {
         let batch = std::mem::take(&mut self.this_batch);
         for id in batch.tails.into_keys() {
             self.evict(&id);

@@ -1,0 +1,19 @@
+//! What the stores over SQL databases share: how rows are encoded, which of them a decision reads
+//! and writes.
+//!
+//! Statements, transactions and failures are each database's own.
+
+mod cache;
+mod cell;
+mod delta;
+mod fields;
+mod rows;
+
+pub(in crate::store) use cache::{Cache, Level};
+pub(in crate::store) use cell::Cell;
+pub(in crate::store) use delta::{Numbers, Written};
+pub(in crate::store) use fields::Fields;
+pub(in crate::store) use rows::{
+    AFTER_PROMISE, digest_at, head, id, log_lines, module, outbox, outbox_key, promise,
+    promise_columns, promise_tables, ready, records, task, text,
+};
