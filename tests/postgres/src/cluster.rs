@@ -1,0 +1,273 @@
+//! A server with its databases.
+
+use std::{
+    fs,
+    io::{self, Write as _},
+    path::{Path, PathBuf},
+    process::{Command, Output},
+    sync::{
+        Mutex, MutexGuard, OnceLock, PoisonError,
+        atomic::{AtomicU32, Ordering},
+    },
+    thread,
+    time::Duration,
+};
+
+use crate::{
+    programs::Programs,
+    supervisor::{End, Supervisor},
+};
+
+/// The role that owns everything in a cluster.
+const OWNER: &str = "segno";
+/// How often a server is asked whether it is up, and how many times.
+const ASK: (Duration, u32) = (Duration::from_millis(20), 3_000);
+
+static CLUSTERS: AtomicU32 = AtomicU32::new(0);
+
+/// A server of one's own. Dropping it ends it and removes its directory.
+#[derive(Debug)]
+pub struct Cluster {
+    programs: Programs,
+    folder: PathBuf,
+    settings: Vec<String>,
+    server: Mutex<Option<Supervisor>>,
+    databases: AtomicU32,
+}
+
+/// A database of a cluster.
+#[derive(Debug, Clone, Copy)]
+pub struct Database<'a> {
+    cluster: &'a Cluster,
+    number: u32,
+}
+
+impl Cluster {
+    /// The one that all tests of this program share, started when the first asks for it. None, and a line on standard
+    /// error that says so, where PostgreSQL is not installed.
+    ///
+    /// # Panics
+    /// PostgreSQL is there and cannot be started.
+    pub fn shared() -> Option<&'static Self> {
+        static SHARED: OnceLock<Option<Cluster>> = OnceLock::new();
+        SHARED.get_or_init(|| Self::start(&[])).as_ref()
+    }
+
+    /// One for this caller alone, with settings such as `("max_connections", "10")`. None as with [`Cluster::shared`].
+    ///
+    /// Commits wait for the disk; `SEGNO_PG_FSYNC=off` in the environment makes tests faster.
+    ///
+    /// # Panics
+    /// PostgreSQL is there and cannot be started.
+    pub fn start(settings: &[(&str, &str)]) -> Option<Self> {
+        let Some(programs) = Programs::find() else {
+            // Past the capture of the test's output: somebody has to see it.
+            let _ = writeln!(io::stderr(), "skipped: no PostgreSQL on this machine");
+            return None;
+        };
+        let number = CLUSTERS.fetch_add(1, Ordering::Relaxed);
+        // A socket's path must be short, wherever temporary files are kept.
+        let folder = PathBuf::from(format!("/tmp/segno-pg-{}-{number}", std::process::id()));
+        let _ = fs::remove_dir_all(&folder);
+        let fsync = std::env::var("SEGNO_PG_FSYNC").unwrap_or_else(|_| "on".to_owned());
+        let known =
+            [("fsync", fsync.as_str()), ("max_connections", "200"), ("listen_addresses", "")];
+        let settings = known.iter().chain(settings);
+        let cluster = Self {
+            settings: settings.map(|(name, value)| format!("{name}={value}")).collect(),
+            programs,
+            folder,
+            server: Mutex::new(None),
+            databases: AtomicU32::new(0),
+        };
+        if let Err(error) = cluster.make().and_then(|()| cluster.up()) {
+            panic!("PostgreSQL does not start: {error}\n{}", cluster.log());
+        }
+        Some(cluster)
+    }
+
+    /// A new, empty database.
+    ///
+    /// # Panics
+    /// It cannot be made.
+    pub fn database(&self) -> Database<'_> {
+        let number = self.databases.fetch_add(1, Ordering::Relaxed);
+        let database = Database { cluster: self, number };
+        self.sql("postgres", &format!("CREATE DATABASE {}", database.name()));
+        database
+    }
+
+    /// How a client connects to the database `name` as the role that owns everything.
+    pub fn url(&self, name: &str) -> String {
+        self.url_as(OWNER, name)
+    }
+
+    /// How a client connects to the database `name` as `role`.
+    pub fn url_as(&self, role: &str, name: &str) -> String {
+        format!("postgres://{role}@localhost/{name}?host={}", self.folder.display())
+    }
+
+    /// The directory of the socket.
+    pub fn socket(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Runs statements in the database `name` and answers what they print.
+    ///
+    /// # Panics
+    /// PostgreSQL refuses one.
+    pub fn sql(&self, name: &str, statements: &str) -> String {
+        let mut command = self.programs.command(self.programs.path("psql"));
+        command.args(["-X", "-A", "-t", "-q", "-v", "ON_ERROR_STOP=1", "-U", OWNER, "-d", name]);
+        command.arg("-h").arg(&self.folder).args(["-c", statements]);
+        let output = done(command).unwrap_or_else(|error| panic!("{statements}: {error}"));
+        String::from_utf8_lossy(&output.stdout).trim_end().to_owned()
+    }
+
+    /// Ends the server in good order. Databases stay for [`Cluster::up`].
+    ///
+    /// # Panics
+    /// It does not end.
+    pub fn stop(&self) {
+        self.end(End::Fast);
+    }
+
+    /// Ends the server as a crash of the machine would. Databases stay for [`Cluster::up`].
+    ///
+    /// # Panics
+    /// It does not end.
+    pub fn crash(&self) {
+        self.end(End::Crash);
+    }
+
+    /// Starts the server, if it does not run, and waits until it takes clients.
+    ///
+    /// # Errors
+    /// It ended again, or did not get there in time.
+    pub fn up(&self) -> io::Result<()> {
+        let mut server = self.server();
+        if server.as_mut().is_some_and(Supervisor::is_running) {
+            return Ok(());
+        }
+        let data = self.folder.join("data");
+        let mut command = vec![self.programs.path("postgres").display().to_string()];
+        command.extend(["-D".to_owned(), data.display().to_string()]);
+        command.extend(["-k".to_owned(), self.folder.display().to_string()]);
+        for setting in &self.settings {
+            command.extend(["-c".to_owned(), setting.clone()]);
+        }
+        let started = server.insert(Supervisor::start(&self.programs, &self.folder, &command)?);
+        let (pause, times) = ASK;
+        for _ in 0..times {
+            thread::sleep(pause);
+            // The server writes its state into the last line of its pid file.
+            let state = fs::read_to_string(data.join("postmaster.pid")).unwrap_or_default();
+            if state.lines().nth(7).is_some_and(|state| state.trim() == "ready") {
+                return Ok(());
+            }
+            if !started.is_running() {
+                return Err(io::Error::other("it ended again"));
+            }
+        }
+        Err(io::Error::other("it is not ready in time"))
+    }
+
+    /// What the server wrote about itself.
+    pub fn log(&self) -> String {
+        fs::read_to_string(self.folder.join("log")).unwrap_or_default()
+    }
+
+    fn make(&self) -> io::Result<()> {
+        fs::create_dir(&self.folder)?;
+        self.programs.give(&self.folder)?;
+        let mut command = self.programs.command(self.programs.path("initdb"));
+        command.args(["--no-sync", "--auth=trust", "--locale=C", "--encoding=UTF8", "-U", OWNER]);
+        command.arg("-D").arg(self.folder.join("data"));
+        done(command).map(drop)
+    }
+
+    fn end(&self, end: End) {
+        if let Some(server) = self.server().take() {
+            server.end(end).unwrap_or_else(|error| panic!("PostgreSQL does not end: {error}"));
+        }
+    }
+
+    fn server(&self) -> MutexGuard<'_, Option<Supervisor>> {
+        self.server.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        if let Some(server) = self.server().take() {
+            // Nobody is left to tell; breaking the pipe ends it as well.
+            let _ = server.end(End::Crash);
+        }
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+impl Database<'_> {
+    /// Its name.
+    pub fn name(&self) -> String {
+        format!("t{}", self.number)
+    }
+
+    /// How a client connects to it.
+    pub fn url(&self) -> String {
+        self.cluster.url(&self.name())
+    }
+
+    /// Runs statements in it and answers what they print.
+    ///
+    /// # Panics
+    /// PostgreSQL refuses one.
+    pub fn sql(&self, statements: &str) -> String {
+        self.cluster.sql(&self.name(), statements)
+    }
+}
+
+fn done(mut command: Command) -> io::Result<Output> {
+    let output = command.output()?;
+    match output.status.success() {
+        true => Ok(output),
+        false => Err(io::Error::other(String::from_utf8_lossy(&output.stderr).into_owned())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cluster_survives_a_crash_and_leaves_nothing_when_it_is_dropped() {
+        let Some(cluster) = Cluster::start(&[]) else { return };
+        let database = cluster.database();
+        database.sql("CREATE TABLE kept (n int); INSERT INTO kept VALUES (7)");
+        cluster.crash();
+        cluster.up().expect("it starts again");
+        assert_eq!(database.sql("SELECT n FROM kept"), "7");
+        cluster.stop();
+        cluster.up().expect("it starts again");
+        let other = cluster.database();
+        assert_ne!(other.name(), database.name());
+        let folder = cluster.folder.clone();
+        drop(cluster);
+        assert!(!folder.exists());
+    }
+
+    #[test]
+    fn a_broken_pipe_ends_the_server() {
+        let Some(cluster) = Cluster::start(&[]) else { return };
+        let folder = cluster.folder.clone();
+        // As when the whole program is gone: nothing is said, the pipe just breaks.
+        drop(cluster.server().take());
+        for _ in 0..500 {
+            if !folder.exists() {
+                return;
+            }
+            thread::sleep(Duration::from_millis(20));
+        }
+        panic!("{} is still there", folder.display());
+    }
+}

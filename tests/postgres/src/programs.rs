@@ -1,0 +1,93 @@
+//! Where this machine keeps PostgreSQL, and as whom it runs.
+
+use std::{
+    env, fs, io,
+    os::unix::{fs::MetadataExt as _, process::CommandExt as _},
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+/// Accounts that a server may run as where the tests run as root, which PostgreSQL refuses.
+const ACCOUNTS: [&str; 2] = ["postgres", "nobody"];
+
+/// PostgreSQL's programs.
+#[derive(Debug, Clone)]
+pub(crate) struct Programs {
+    folder: PathBuf,
+    account: Option<Account>,
+}
+
+/// A user that is not root.
+#[derive(Debug, Clone, Copy)]
+struct Account {
+    user: u32,
+    group: u32,
+}
+
+impl Programs {
+    /// Those of this machine: on the path, or the newest of Debian's.
+    pub(crate) fn find() -> Option<Self> {
+        let folder = on_path().or_else(newest_of_debian)?;
+        let account = match is_root() {
+            true => Some(ACCOUNTS.into_iter().find_map(account)?),
+            false => None,
+        };
+        Some(Self { folder, account })
+    }
+
+    /// A program by its name.
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.folder.join(name)
+    }
+
+    /// A command that runs as the server's user.
+    pub(crate) fn command(&self, program: impl AsRef<Path>) -> Command {
+        let mut command = Command::new(program.as_ref());
+        // The server's user may not be allowed to be where the test is.
+        command.current_dir("/").env_remove("PGDATABASE").env_remove("PGHOST").env_remove("PGPORT");
+        if let Some(account) = self.account {
+            command.uid(account.user).gid(account.group);
+        }
+        command
+    }
+
+    /// Gives a directory to the server's user.
+    pub(crate) fn give(&self, folder: &Path) -> io::Result<()> {
+        match self.account {
+            Some(account) => {
+                std::os::unix::fs::chown(folder, Some(account.user), Some(account.group))
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+fn on_path() -> Option<PathBuf> {
+    let path = env::var_os("PATH")?;
+    env::split_paths(&path).find(|folder| is_complete(folder))
+}
+
+fn newest_of_debian() -> Option<PathBuf> {
+    let versions = fs::read_dir("/usr/lib/postgresql").ok()?;
+    let number = |folder: &PathBuf| {
+        folder.file_name().and_then(|name| name.to_str()).and_then(|name| name.parse::<u32>().ok())
+    };
+    let mut versions: Vec<_> = versions.flatten().map(|entry| entry.path()).collect();
+    versions.sort_by_key(number);
+    versions.into_iter().rev().map(|folder| folder.join("bin")).find(|folder| is_complete(folder))
+}
+
+fn is_complete(folder: &Path) -> bool {
+    ["initdb", "postgres", "psql"].iter().all(|program| folder.join(program).is_file())
+}
+
+fn is_root() -> bool {
+    fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0)
+}
+
+fn account(name: &str) -> Option<Account> {
+    let accounts = fs::read_to_string("/etc/passwd").ok()?;
+    let fields = accounts.lines().map(|line| line.split(':').collect::<Vec<_>>());
+    let fields = fields.into_iter().find(|fields| fields.first() == Some(&name))?;
+    Some(Account { user: fields.get(2)?.parse().ok()?, group: fields.get(3)?.parse().ok()? })
+}
