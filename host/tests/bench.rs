@@ -18,7 +18,8 @@ fn every_scenario_is_measured_with_its_floor() {
     let sections = report["sections"].as_array().expect("sections");
     let names: Vec<_> =
         sections.iter().filter_map(|section| section["scenario"].as_str()).collect();
-    let all = ["noop", "steps", "crowd", "replay", "idle", "disk", "fan", "timers", "resume"];
+    let all =
+        ["noop", "steps", "crowd", "replay", "idle", "disk", "fan", "timers", "resume", "asleep"];
     assert_eq!(names, all);
     for section in sections {
         let name = section["scenario"].as_str().expect("a scenario has a name");

@@ -2,7 +2,7 @@
 
 use std::{path::Path, sync::Arc};
 
-use anyhow::{Context as _, bail};
+use anyhow::{Context as _, anyhow, bail};
 use segno_core::{
     command::Command,
     config::Config,
@@ -21,6 +21,7 @@ use super::{
     setting::Setting,
 };
 use crate::{
+    api::Intake,
     boot::{self, Running},
     guest::{Gate, HttpClient, HttpLimits, Payload, Policy},
     host::Host,
@@ -91,9 +92,11 @@ impl Bed {
             hub,
         };
         let now = setting.surroundings.clock.now();
-        host.store
-            .put_component(setting.digest, setting.component.clone(), String::new(), now)
-            .await?;
+        let component = setting.component.clone();
+        let inspected = Intake::inspect(&*setting.wasm, component.clone()).await;
+        let description = inspected.map_err(|rejected| anyhow!(rejected.message))?;
+        let description = serde_json::to_string(&description)?;
+        host.store.put_component(setting.digest, component, description, now).await?;
         let deploy = Command::Deploy { alias: "bench".into(), module: setting.digest };
         host.store.execute(vec![deploy]).await?;
         let running = match worker {

@@ -15,6 +15,7 @@ mod bed;
 mod setting;
 mod straight;
 
+mod asleep;
 mod crowd;
 mod disk;
 mod fan;
@@ -22,6 +23,7 @@ mod idle;
 mod noop;
 mod replay;
 mod resume;
+mod sleepers;
 mod steps;
 mod timers;
 
@@ -59,6 +61,8 @@ pub enum Scenario {
     Timers,
     /// Resuming a suspended workflow, warm and by replay
     Resume,
+    /// A host started on a million suspended workflows
+    Asleep,
 }
 
 /// How to measure.
@@ -109,6 +113,7 @@ async fn run(scenario: Scenario, setting: &Arc<Setting>) -> anyhow::Result<Secti
     let run: Run = match scenario {
         Scenario::Noop => return noop::run(setting).await,
         Scenario::Idle => return idle::run(setting).await,
+        Scenario::Asleep => return asleep::run(setting).await,
         Scenario::Steps => |setting| steps::run(setting).boxed(),
         Scenario::Crowd => |setting| crowd::run(setting).boxed(),
         Scenario::Replay => |setting| replay::run(setting).boxed(),
