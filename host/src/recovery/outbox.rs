@@ -13,9 +13,11 @@ const PAGE: u32 = 256;
 pub async fn turn(host: Host) -> Result<Next, StoreError> {
     let due = host.store.outbox_due(host.surroundings.clock.now(), PAGE).await?;
     if !due.commands.is_empty() {
+        let mut handed_over = false;
         let replies = host.store.execute(due.commands.clone()).await?;
         for (command, reply) in due.commands.iter().zip(replies) {
             if let (Command::OutboxDue { key }, Reply::Message(Some(delivery))) = (command, reply) {
+                handed_over = true;
                 match *delivery {
                     Delivery::Execute { task, target, .. } => {
                         tracing::debug!(%task, %target, "no worker outside is connected for this target");
@@ -26,7 +28,9 @@ pub async fn turn(host: Host) -> Result<Next, StoreError> {
                 }
             }
         }
-        return Ok(Next::Now);
+        // What was handed over is due later. Where nothing was, the store's clock is behind this host's, and asking
+        // again at once would ask without end; what the engine dealt with hints at what is left.
+        return Ok(if handed_over { Next::Now } else { Next::Idle });
     }
     let now = host.surroundings.clock.now();
     Ok(due.next.map_or(Next::Idle, |next| Next::After(next.since(now))))
