@@ -5,5 +5,6 @@ pub mod guests;
 pub mod payments;
 pub mod replaying;
 pub mod seed;
+pub mod sim;
 pub mod stage;
 pub mod world;

@@ -1,10 +1,14 @@
 //! Virtual time on one thread: tokio's paused clock, and tasks that can all be ended at once, as a crash ends them.
 
-use std::sync::{
-    Mutex, PoisonError,
-    atomic::{AtomicI64, AtomicU64, Ordering},
+use std::{
+    panic::AssertUnwindSafe,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicI64, AtomicU64, Ordering},
+    },
 };
 
+use futures::FutureExt as _;
 use segno::runtime::{BoxFuture, Clock, Runtime};
 use segno_core::time::{Millis, Timestamp};
 use tokio::{task::AbortHandle, time::Instant};
@@ -46,12 +50,18 @@ impl Clock for SimClock {
 pub struct SimRuntime {
     tasks: Mutex<Vec<AbortHandle>>,
     nonce: AtomicU64,
+    panics: Option<Arc<Mutex<Vec<String>>>>,
 }
 
 impl SimRuntime {
     /// A life whose nonces begin after those of earlier lives.
     pub fn life(number: u64) -> Self {
-        Self { tasks: Mutex::default(), nonce: AtomicU64::new(number << 32) }
+        Self { nonce: AtomicU64::new(number << 32), ..Self::default() }
+    }
+
+    /// The same, which says what its tasks panicked with: a task's end is nobody else's to see.
+    pub fn watched(number: u64, panics: Arc<Mutex<Vec<String>>>) -> Self {
+        Self { panics: Some(panics), ..Self::life(number) }
     }
 
     /// Ends every task where it stands.
@@ -64,8 +74,18 @@ impl SimRuntime {
 
 impl Runtime for SimRuntime {
     #[expect(clippy::disallowed_methods, reason = "tasks enter the world here")]
-    fn spawn(&self, _name: &'static str, task: BoxFuture<()>) {
-        let handle = tokio::spawn(task).abort_handle();
+    fn spawn(&self, name: &'static str, task: BoxFuture<()>) {
+        let panics = self.panics.clone();
+        let handle = tokio::spawn(async move {
+            let Some(panics) = panics else { return task.await };
+            if let Err(panic) = AssertUnwindSafe(task).catch_unwind().await {
+                let text = panic.downcast_ref::<String>().map(String::as_str);
+                let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
+                let text = format!("`{name}` panicked: {}", text.unwrap_or("no words"));
+                panics.lock().unwrap_or_else(PoisonError::into_inner).push(text);
+            }
+        })
+        .abort_handle();
         let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
         tasks.retain(|task| !task.is_finished());
         tasks.push(handle);

@@ -1,0 +1,154 @@
+//! Who hears of commits, and when: hints between hosts, messages to workers and clients outside. Everything may be
+//! lost, doubled, late and out of order.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use segno::{hub::Hub, runtime::Runtime, store::Hints};
+use segno_core::{effect::Effect, promise::Delivery, time::Millis};
+use tokio::sync::mpsc;
+
+use super::{book::Book, dice::Dice, fault::Noise};
+use crate::world::SimRuntime;
+
+/// What every message risks at present.
+#[derive(Default)]
+pub struct Weather(Mutex<BTreeMap<Noise, u64>>);
+
+impl Weather {
+    /// Sets a risk.
+    pub fn set(&self, what: Noise, level: u64) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(what, level);
+    }
+
+    /// Takes all risks away.
+    pub fn clear(&self) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
+    /// How high a risk is.
+    pub fn level(&self, what: Noise) -> u64 {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&what).copied().unwrap_or(0)
+    }
+
+    /// Whether nothing is at risk.
+    pub fn is_clear(&self) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
+    }
+}
+
+/// See the module.
+pub struct Bus {
+    weather: Arc<Weather>,
+    book: Arc<Book>,
+    runtime: Arc<SimRuntime>,
+    dice: Mutex<Dice>,
+    hubs: Mutex<BTreeMap<u64, Arc<Hub>>>,
+    outside: mpsc::UnboundedSender<Delivery>,
+}
+
+impl Bus {
+    /// A bus without hosts; messages outside go to `outside`.
+    pub fn new(
+        seed: u64,
+        weather: Arc<Weather>,
+        book: Arc<Book>,
+        runtime: Arc<SimRuntime>,
+        outside: mpsc::UnboundedSender<Delivery>,
+    ) -> Self {
+        let dice = Mutex::new(Dice::new(seed, "bus"));
+        Self { weather, book, runtime, dice, hubs: Mutex::default(), outside }
+    }
+
+    /// A life of a host listens from now on.
+    pub fn join(&self, life: u64, hub: Arc<Hub>) {
+        self.hubs().insert(life, hub);
+    }
+
+    /// It does not listen any more.
+    pub fn leave(&self, life: u64) {
+        self.hubs().remove(&life);
+    }
+
+    /// Hints of a commit: to the host that made it at once, to the others by the network.
+    pub fn committed(&self, by: Option<u64>, effects: &[Effect]) {
+        if effects.is_empty() {
+            return;
+        }
+        let hubs: Vec<_> = self.hubs().iter().map(|(life, hub)| (*life, hub.clone())).collect();
+        for (life, hub) in hubs {
+            if self.roll(Noise::HintLoss) {
+                continue;
+            }
+            if Some(life) == by {
+                hub.committed(effects);
+                continue;
+            }
+            self.later(hub.clone(), effects);
+            if self.roll(Noise::HintTwice) {
+                self.later(hub, effects);
+            }
+        }
+    }
+
+    fn later(&self, hub: Arc<Hub>, effects: &[Effect]) {
+        let shared: Vec<Effect> =
+            effects.iter().filter(|effect| !matches!(effect, Effect::Count(_))).cloned().collect();
+        let delay = self.delay();
+        let runtime = self.runtime.clone();
+        self.runtime.spawn(
+            "hint",
+            Box::pin(async move {
+                runtime.sleep(delay).await;
+                hub.committed(&shared);
+            }),
+        );
+    }
+
+    /// A message to somebody outside.
+    pub fn deliver(&self, delivery: &Delivery) {
+        if self.roll(Noise::MessageLoss) {
+            return;
+        }
+        let copies = if self.roll(Noise::MessageTwice) { 2 } else { 1 };
+        for _ in 0..copies {
+            let (delay, runtime) = (self.delay(), self.runtime.clone());
+            let (outside, delivery) = (self.outside.clone(), delivery.clone());
+            self.runtime.spawn(
+                "message",
+                Box::pin(async move {
+                    runtime.sleep(delay).await;
+                    // Nobody is outside any more only when the world ends.
+                    let _ = outside.send(delivery);
+                }),
+            );
+        }
+    }
+
+    fn delay(&self) -> Millis {
+        let most = self.weather.level(Noise::MessageDelay);
+        if most == 0 {
+            return Millis(1);
+        }
+        self.book.struck(Noise::MessageDelay.kind());
+        Millis(self.dice().between(1, i64::try_from(most).unwrap_or(1)))
+    }
+
+    fn roll(&self, what: Noise) -> bool {
+        let strikes = self.dice().chance(self.weather.level(what));
+        if strikes {
+            self.book.struck(what.kind());
+        }
+        strikes
+    }
+
+    fn dice(&self) -> MutexGuard<'_, Dice> {
+        self.dice.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn hubs(&self) -> MutexGuard<'_, BTreeMap<u64, Arc<Hub>>> {
+        self.hubs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,251 @@
+//! The functions that hosts run in the simulation, and the ledger of what their steps did to the world outside.
+
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicU32, Ordering},
+    },
+};
+
+use segno::guest::{CallOptions, Failure, Outcome, RetryOptions};
+use serde_json::json;
+
+use super::{book::Book, dice::Dice, fault::Fault};
+use crate::world::script::{Attempt, Desk, Script, options};
+
+/// What steps did outside, by idempotency key: how often each ran.
+pub struct Effects {
+    ran: Mutex<BTreeMap<String, u32>>,
+    stalls: AtomicU32,
+    book: Arc<Book>,
+    seed: u64,
+}
+
+impl Effects {
+    /// An empty ledger.
+    pub fn new(seed: u64, book: Arc<Book>) -> Self {
+        Self { ran: Mutex::default(), stalls: AtomicU32::new(0), book, seed }
+    }
+
+    /// A step runs; which time it is, from 1.
+    pub fn ran(&self, key: &str) -> u32 {
+        let mut ran = self.ran.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = ran.entry(key.to_owned()).or_default();
+        *count += 1;
+        *count
+    }
+
+    /// Every step that ran, and how often.
+    pub fn all(&self) -> BTreeMap<String, u32> {
+        self.ran.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// One more guest is going to stall.
+    pub fn plan_stall(&self) {
+        self.stalls.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Nobody stalls any more.
+    pub fn calm(&self) {
+        self.stalls.store(0, Ordering::Relaxed);
+    }
+
+    /// Whether the one who asks is to stall.
+    fn stalls(&self) -> bool {
+        let one = |left: u32| left.checked_sub(1);
+        let stalls = self.stalls.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one).is_ok();
+        if stalls {
+            self.book.strikes(&Fault::Stall);
+        }
+        stalls
+    }
+
+    /// How long an attempt takes.
+    pub fn length(&self, key: &str, attempt: u32) -> i64 {
+        let mut dice = Dice::new(self.seed, &format!("{key} {attempt}"));
+        if dice.chance(70) { dice.between(1_000, 5_000) } else { dice.between(1, 300) }
+    }
+}
+
+/// What a step says of itself: which, and which of its runs. Only one of them is kept.
+pub fn receipt(key: &str, run: u32) -> String {
+    json!({ "key": key, "run": run }).to_string()
+}
+
+async fn work(attempt: &Attempt, effects: &Effects) -> String {
+    let key = attempt.context.idempotency_key.clone();
+    let run = effects.ran(&key);
+    if effects.stalls() {
+        std::future::pending::<()>().await;
+    }
+    let mut left = effects.length(&key, attempt.context.attempt);
+    while left > 0 {
+        attempt.heartbeat(&run.to_string()).await;
+        attempt.sleep(left.min(400)).await;
+        left -= 400;
+    }
+    receipt(&key, run)
+}
+
+fn patient() -> RetryOptions {
+    RetryOptions {
+        initial_ms: 20,
+        factor: 2.0,
+        max_ms: 200,
+        jitter: 0.0,
+        max_attempts: None,
+        non_retryable: Vec::new(),
+    }
+}
+
+/// The module that every host runs.
+pub fn functions(effects: &Arc<Effects>) -> Arc<Script> {
+    let (to_work, to_fail, to_spin) = (effects.clone(), effects.clone(), effects.clone());
+    let script = Script::default()
+        .activity("work", move |attempt| {
+            let effects = to_work.clone();
+            async move {
+                let receipt = work(&attempt, &effects).await;
+                attempt.succeed(receipt)
+            }
+        })
+        .retry(patient())
+        .activity("flaky", move |attempt| {
+            let effects = to_fail.clone();
+            async move {
+                let receipt = work(&attempt, &effects).await;
+                let enough: u32 = attempt.input().parse().unwrap_or(0);
+                if attempt.context.attempt <= enough {
+                    attempt.fail(503)
+                } else {
+                    attempt.succeed(receipt)
+                }
+            }
+        })
+        .retry(patient())
+        .activity("refuse", |_| async {
+            // Without the attempt's number: it depends on what goes wrong.
+            let failure = Failure { code: 402, message: "no money".into(), details: None };
+            Ok(Outcome::Failure(failure))
+        })
+        .retry(RetryOptions { max_attempts: Some(1), ..patient() });
+    let script = script
+        .workflow("order", order)
+        .workflow("fan", fan)
+        .workflow("leaf", leaf)
+        .workflow("race", race)
+        .workflow("patient", impatient)
+        .workflow("outside", outside)
+        .workflow("detach", detach)
+        .workflow("saga", saga)
+        .workflow("spin", move |desk| {
+            let effects = to_spin.clone();
+            async move {
+                if effects.stalls() {
+                    return desk.hang().await;
+                }
+                desk.done(desk.call("work", "1")).await?;
+                desk.done(desk.sleep(500)).await?;
+                if effects.stalls() {
+                    return desk.hang().await;
+                }
+                Ok("\"spun\"".into())
+            }
+        })
+        .workflow("listener", listener)
+        .signals();
+    Arc::new(script)
+}
+
+type Flow = crate::world::script::Result;
+
+async fn order(desk: Desk) -> Flow {
+    let price = desk.done(desk.run("price", || "12".into())).await?;
+    let items: Vec<u32> = (0..3).map(|n| desk.call("work", &n.to_string())).collect();
+    desk.log("charged");
+    for item in items {
+        desk.done(item).await?;
+    }
+    desk.done(desk.sleep(300)).await?;
+    let (approval, _) = desk.promise(Some("approval"));
+    desk.done(approval).await?;
+    desk.done(desk.publish("orders", "{\"sold\":1}")).await?;
+    desk.done(desk.call("flaky", "2")).await?;
+    Ok(price)
+}
+
+async fn fan(desk: Desk) -> Flow {
+    let width = desk.input().parse::<u32>().unwrap_or(0) + 1;
+    let children: Vec<u32> = (0..width).map(|n| desk.call("leaf", &n.to_string())).collect();
+    let mut sum = 0;
+    for child in children {
+        sum += desk.done(child).await?.parse::<u32>().unwrap_or(1_000);
+    }
+    Ok(sum.to_string())
+}
+
+async fn leaf(desk: Desk) -> Flow {
+    let input = desk.input();
+    let same = desk.done(desk.run("same", || input.clone())).await?;
+    desk.done(desk.call("work", &same)).await?;
+    Ok(same)
+}
+
+async fn race(desk: Desk) -> Flow {
+    let call = desk.call("work", "1");
+    let sleep = desk.sleep(150);
+    let first = desk.any().await;
+    let (winner, loser) = if first == call { ("work", sleep) } else { ("sleep", call) };
+    desk.cancel(loser);
+    desk.forget(loser);
+    desk.done(desk.call("leaf", "3")).await?;
+    Ok(format!("\"{winner}\""))
+}
+
+async fn impatient(desk: Desk) -> Flow {
+    let options = CallOptions { timeout_ms: Some(700), ..options() };
+    let called = desk.call_with("work", "1", options);
+    match desk.done(called).await {
+        Ok(_) => Ok("\"done\"".into()),
+        Err((408, _)) => Ok("\"late\"".into()),
+        Err(other) => Err(other),
+    }
+}
+
+async fn outside(desk: Desk) -> Flow {
+    let first = desk.call("poll://workers/step", "1");
+    let second = desk.call("poll://workers/step", "2");
+    let third = desk.call("leaf", "1");
+    desk.done(third).await?;
+    desk.done(second).await?;
+    desk.done(first).await?;
+    Ok("\"outside\"".into())
+}
+
+async fn detach(desk: Desk) -> Flow {
+    let sent = desk.send("leaf", "7", options());
+    desk.done(sent).await?;
+    Ok("\"sent\"".into())
+}
+
+async fn saga(desk: Desk) -> Flow {
+    desk.done(desk.call("work", "1")).await?;
+    match desk.done(desk.call("refuse", "1")).await {
+        Err((402, _)) => {
+            desk.done(desk.call("work", "-1")).await?;
+            Err((402, "refused".into()))
+        }
+        other => other,
+    }
+}
+
+async fn listener(desk: Desk) -> Flow {
+    let mut heard = Vec::new();
+    for _ in 0..3 {
+        heard.push(desk.signal().await.1);
+    }
+    heard.sort();
+    desk.done(desk.call("work", "1")).await?;
+    Ok(format!("[{}]", heard.join(",")))
+}

@@ -1,0 +1,234 @@
+//! What goes wrong.
+
+use std::fmt;
+
+/// What happens to the host whose commit is struck.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CommitFault {
+    /// It dies before the commit: nothing was written.
+    CrashBefore,
+    /// It dies after the commit: everything was written, and it never learns.
+    CrashAfter,
+    /// The commit happened, and the answer says that nobody knows.
+    UnknownButDone,
+    /// The commit did not happen, and the answer says that nobody knows.
+    UnknownAndLost,
+}
+
+impl CommitFault {
+    /// All of them.
+    pub const ALL: [Self; 4] =
+        [Self::CrashBefore, Self::CrashAfter, Self::UnknownButDone, Self::UnknownAndLost];
+}
+
+/// What may happen to any message, from the beginning until the faults stop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Noise {
+    /// A request to the store is lost: nothing happened, and the caller does not know.
+    RequestLoss,
+    /// An answer of the store is lost.
+    AnswerLoss,
+    /// A request arrives a second time, later.
+    RequestTwice,
+    /// Requests and answers take this long at most, each its own time, so that they overtake each other.
+    Delay,
+    /// A hint of a commit does not arrive.
+    HintLoss,
+    /// A hint arrives a second time, later.
+    HintTwice,
+    /// A message to a worker or client outside is lost.
+    MessageLoss,
+    /// Such a message arrives a second time, later.
+    MessageTwice,
+    /// Hints and messages take this long at most.
+    MessageDelay,
+}
+
+impl Noise {
+    /// All of them.
+    pub const ALL: [Self; 9] = [
+        Self::RequestLoss,
+        Self::AnswerLoss,
+        Self::RequestTwice,
+        Self::Delay,
+        Self::HintLoss,
+        Self::HintTwice,
+        Self::MessageLoss,
+        Self::MessageTwice,
+        Self::MessageDelay,
+    ];
+}
+
+/// One thing that goes wrong. Hosts are numbered from 0, lengths are milliseconds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Fault {
+    /// A commit of a host, counted over all hosts from 0, is struck.
+    Commit {
+        /// Which.
+        number: u64,
+        /// How.
+        how: CommitFault,
+    },
+    /// A host dies and comes up again under the same name.
+    Crash {
+        /// Which.
+        host: usize,
+        /// How long it is down.
+        down: i64,
+    },
+    /// A host is stopped as an operator does, and started again.
+    Stop {
+        /// Which.
+        host: usize,
+        /// How long it is down.
+        down: i64,
+    },
+    /// A host cannot reach the store.
+    Partition {
+        /// Which.
+        host: usize,
+        /// How long.
+        lasts: i64,
+    },
+    /// A host is frozen with all its requests under way, and goes on afterwards as if no time had passed; then
+    /// everything it ever asked under claims that have ended is asked again.
+    Freeze {
+        /// Which.
+        host: usize,
+        /// How long.
+        lasts: i64,
+    },
+    /// A host's heartbeats do not arrive.
+    HeartbeatLoss {
+        /// Which.
+        host: usize,
+        /// How long.
+        lasts: i64,
+    },
+    /// A second life of a host begins while the first goes on; the older one dies at last.
+    SecondLife {
+        /// Which.
+        host: usize,
+        /// How long there are two.
+        lasts: i64,
+    },
+    /// A host's clock differs from the store's from now on.
+    Skew {
+        /// Which.
+        host: usize,
+        /// By how much.
+        by: i64,
+    },
+    /// A host's clock jumps forward.
+    Jump {
+        /// Which.
+        host: usize,
+        /// How far.
+        by: i64,
+    },
+    /// The store's clock jumps forward.
+    StoreJump {
+        /// How far.
+        by: i64,
+    },
+    /// The next guest that looks for it makes no progress for ever.
+    Stall,
+    /// Every message has its risks; the level is so many in a thousand, or milliseconds.
+    Noise {
+        /// Which risk.
+        what: Noise,
+        /// How much.
+        level: u64,
+    },
+}
+
+impl Fault {
+    /// Its kind, for the tally.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Commit { how: CommitFault::CrashBefore, .. } => "crash before a commit",
+            Self::Commit { how: CommitFault::CrashAfter, .. } => "crash after a commit",
+            Self::Commit { how: CommitFault::UnknownButDone, .. } => "unknown outcome, done",
+            Self::Commit { how: CommitFault::UnknownAndLost, .. } => "unknown outcome, lost",
+            Self::Crash { .. } => "crash and restart of a node",
+            Self::Stop { .. } => "orderly stop and restart",
+            Self::Partition { .. } => "partition",
+            Self::Freeze { .. } => "zombie after its lease",
+            Self::HeartbeatLoss { .. } => "heartbeats lost",
+            Self::SecondLife { .. } => "two lives of one node",
+            Self::Skew { .. } => "clock skew",
+            Self::Jump { .. } => "clock jump",
+            Self::StoreJump { .. } => "clock jump of the store",
+            Self::Stall => "stalled guest",
+            Self::Noise { what, .. } => what.kind(),
+        }
+    }
+
+    /// Every kind, as [`Fault::kind`] and the tally name them.
+    pub const KINDS: [&'static str; 24] = [
+        "crash before a commit",
+        "crash after a commit",
+        "unknown outcome, done",
+        "unknown outcome, lost",
+        "crash and restart of a node",
+        "orderly stop and restart",
+        "partition",
+        "zombie after its lease",
+        "operations replayed by a zombie",
+        "heartbeats lost",
+        "two lives of one node",
+        "clock skew",
+        "clock jump",
+        "clock jump of the store",
+        "stalled guest",
+        "request lost",
+        "answer lost",
+        "request twice",
+        "request delayed",
+        "hint lost",
+        "hint twice",
+        "message lost",
+        "message twice",
+        "message delayed",
+    ];
+}
+
+impl Noise {
+    /// Its kind, for the tally.
+    pub fn kind(self) -> &'static str {
+        match self {
+            Self::RequestLoss => "request lost",
+            Self::AnswerLoss => "answer lost",
+            Self::RequestTwice => "request twice",
+            Self::Delay => "request delayed",
+            Self::HintLoss => "hint lost",
+            Self::HintTwice => "hint twice",
+            Self::MessageLoss => "message lost",
+            Self::MessageTwice => "message twice",
+            Self::MessageDelay => "message delayed",
+        }
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Commit { number, how } => write!(f, "commit {number}: {how:?}"),
+            Self::Crash { host, down } => write!(f, "host {host} crashes, down {down} ms"),
+            Self::Stop { host, down } => write!(f, "host {host} is stopped, down {down} ms"),
+            Self::Partition { host, lasts } => write!(f, "host {host} is cut off for {lasts} ms"),
+            Self::Freeze { host, lasts } => write!(f, "host {host} is frozen for {lasts} ms"),
+            Self::HeartbeatLoss { host, lasts } => {
+                write!(f, "heartbeats of host {host} are lost for {lasts} ms")
+            }
+            Self::SecondLife { host, lasts } => {
+                write!(f, "a second life of host {host}, two for {lasts} ms")
+            }
+            Self::Skew { host, by } => write!(f, "the clock of host {host} is {by} ms off"),
+            Self::Jump { host, by } => write!(f, "the clock of host {host} jumps {by} ms"),
+            Self::StoreJump { by } => write!(f, "the store's clock jumps {by} ms"),
+            Self::Stall => write!(f, "a guest stalls"),
+            Self::Noise { what, level } => write!(f, "{}, level {level}", what.kind()),
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! What must be true of every step: the invariants, the claims as somebody outside the engine keeps them, the counts,
+//! and the bounds on how long a lost claim stays lost.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use segno_core::{
+    command::Command,
+    config::Config,
+    effect::Effect,
+    id::{Claim, PromiseId, Version},
+    invariants::{check, check_step},
+    promise::{Task, TaskStatus},
+    reply::Reply,
+    snapshot::Snapshot,
+};
+
+use super::metrics::{self, Step};
+
+/// See the module.
+pub struct Judge {
+    config: Config,
+    /// The live claim of each task.
+    live: BTreeMap<PromiseId, Version>,
+    /// Every claim ever granted.
+    granted: BTreeSet<Claim>,
+    /// Tasks whose lease is over, and since when of the world's time.
+    overdue: BTreeMap<PromiseId, (Version, i64)>,
+    /// The longest that a lease was over before the task was given back.
+    pub longest_overdue: i64,
+}
+
+impl Judge {
+    /// For stores that decide with `config`.
+    pub fn new(config: Config) -> Self {
+        Self {
+            config,
+            live: BTreeMap::new(),
+            granted: BTreeSet::new(),
+            overdue: BTreeMap::new(),
+            longest_overdue: 0,
+        }
+    }
+
+    /// All that is wrong with a step.
+    pub fn step(&mut self, step: &Step<'_>, effects: &[Effect]) -> Vec<String> {
+        let mut wrong: Vec<String> = Vec::new();
+        if step.before != step.after {
+            wrong.extend(check(step.after).iter().map(ToString::to_string));
+            let violations = check_step(step.before, step.command, step.after, &self.config);
+            wrong.extend(violations.iter().map(ToString::to_string));
+            wrong.extend(step.after.tasks.values().filter_map(|task| self.lease(task)));
+        }
+        wrong.extend(self.claims(step));
+        for difference in metrics::difference(step, effects) {
+            wrong.push(format!("counted wrongly: {difference}"));
+        }
+        if let Some((counted, rose)) = metrics::woken(step, effects)
+            && counted != rose
+        {
+            wrong.push(format!("{counted} tasks were counted as woken, and {rose} were"));
+        }
+        wrong.into_iter().map(|wrong| format!("{}: {wrong}", step.command.name())).collect()
+    }
+
+    /// Only the live claim writes, and none is granted twice.
+    fn claims(&mut self, step: &Step<'_>) -> Vec<String> {
+        let mut wrong = Vec::new();
+        let refused = matches!(step.reply, Reply::Refused(_));
+        if let Some(claim) = guard(step.command).filter(|_| !refused && step.before != step.after) {
+            let live = self.live.get(&claim.id);
+            if live != Some(&claim.version) {
+                wrong.push(format!("ghost claim: {claim:?} wrote while {live:?} was live"));
+            }
+        }
+        for (id, task) in &step.after.tasks {
+            let live = self.live.get(id).copied();
+            if task.status() != TaskStatus::Acquired {
+                self.live.remove(id);
+            } else if live != Some(task.version) {
+                let claim = Claim { id: id.clone(), version: task.version };
+                if live.is_some() {
+                    wrong.push(format!("ghost claim: `{id}` was taken from its live holder"));
+                }
+                if !self.granted.insert(claim.clone()) {
+                    wrong.push(format!("ghost claim: {claim:?} was granted again"));
+                }
+                self.live.insert(id.clone(), task.version);
+            }
+        }
+        wrong
+    }
+
+    /// A lease never ends later than its holder's last sign of life and its length allow.
+    fn lease(&self, task: &Task) -> Option<String> {
+        let lease = task.lease()?;
+        let heard = task.last_heartbeat.unwrap_or(task.progress.at).max(task.progress.at);
+        let latest = heard + lease.ttl;
+        let stalled = task
+            .stall_limit
+            .filter(|limit| *limit >= lease.ttl)
+            .is_some_and(|limit| lease.until > task.progress.at + limit);
+        (lease.until > latest || stalled).then(|| {
+            format!(
+                "recovery bound: the lease of `{}` ends at {}, heard {heard}",
+                task.id, lease.until
+            )
+        })
+    }
+
+    /// Whether this claim was granted and is over.
+    pub fn is_over(&self, claim: &Claim) -> bool {
+        self.granted.contains(claim) && self.live.get(&claim.id) != Some(&claim.version)
+    }
+
+    /// Whether this claim was granted.
+    pub fn was_granted(&self, claim: &Claim) -> bool {
+        self.granted.contains(claim)
+    }
+
+    /// Looks at the leases that are over. `calm_since` is since when some host could have given them back.
+    pub fn look(
+        &mut self,
+        rows: &Snapshot,
+        now: segno_core::time::Timestamp,
+        at: i64,
+        calm_since: i64,
+        bound: i64,
+    ) -> Vec<String> {
+        let mut wrong = Vec::new();
+        let mut overdue = BTreeMap::new();
+        for (id, task) in &rows.tasks {
+            let Some(lease) = task.lease().filter(|lease| lease.until < now) else { continue };
+            let known = self.overdue.get(id).filter(|(version, _)| *version == task.version);
+            let since = known.map_or(at, |(_, since)| *since);
+            overdue.insert(id.clone(), (task.version, since));
+            let lasted = at - since.max(calm_since);
+            self.longest_overdue = self.longest_overdue.max(lasted);
+            if lasted > bound {
+                wrong.push(format!(
+                    "recovery bound: the lease of `{id}` ran out at {} and it is still held {lasted} ms later",
+                    lease.until
+                ));
+            }
+        }
+        self.overdue = overdue;
+        wrong
+    }
+}
+
+/// The claim a command presents.
+pub fn guard(command: &Command) -> Option<&Claim> {
+    match command {
+        Command::TaskFence { claim, .. }
+        | Command::TaskSuspend { claim, .. }
+        | Command::TaskFulfill { claim, .. }
+        | Command::TaskRelease { claim, .. } => Some(claim),
+        _ => None,
+    }
+}

@@ -1,0 +1,154 @@
+//! What a step should have been counted as, told from the rows before and after it and never from the engine.
+
+use std::collections::BTreeMap;
+
+use segno_core::{
+    command::Command,
+    effect::{Effect, Metric, RequeueCause},
+    id::PromiseId,
+    promise::{HaltReason, Promise, Task, TaskState, TaskStatus},
+    reply::{Beat, Conflict, Refusal, Reply},
+    snapshot::Snapshot,
+    time::{Millis, Timestamp},
+};
+
+/// One step.
+pub struct Step<'a> {
+    /// The rows before.
+    pub before: &'a Snapshot,
+    /// The command.
+    pub command: &'a Command,
+    /// Its answer.
+    pub reply: &'a Reply,
+    /// The rows after.
+    pub after: &'a Snapshot,
+    /// When.
+    pub now: Timestamp,
+}
+
+/// What the engine counted, less what it should have: empty if they agree.
+pub fn difference(step: &Step<'_>, effects: &[Effect]) -> Vec<String> {
+    let mut tally: BTreeMap<String, i64> = BTreeMap::new();
+    for effect in effects {
+        if let Effect::Count(metric) = effect {
+            *tally.entry(name(metric)).or_default() += 1;
+        }
+    }
+    for metric in expected(step) {
+        *tally.entry(name(&metric)).or_default() -= 1;
+    }
+    let wrong = tally.into_iter().filter(|(_, difference)| *difference != 0);
+    wrong.map(|(metric, difference)| format!("{metric}: {difference:+}")).collect()
+}
+
+/// A settlement is compared by its verdict here; how many it woke is compared over the whole step, below.
+fn name(metric: &Metric) -> String {
+    match metric {
+        Metric::Settled(verdict, _) => format!("Settled({verdict:?})"),
+        metric => format!("{metric:?}"),
+    }
+}
+
+fn expected(step: &Step<'_>) -> Vec<Metric> {
+    let mut metrics = Vec::new();
+    for (id, after) in &step.after.tasks {
+        let before = step.before.tasks.get(id);
+        metrics.extend(acquired(step, before, after));
+        metrics.extend(quarantined(before, after));
+    }
+    for (id, after) in &step.after.promises {
+        let was_open = step.before.promises.get(id).is_none_or(Promise::is_pending);
+        metrics.extend(
+            after
+                .settlement()
+                .filter(|_| was_open)
+                .map(|settlement| Metric::Settled(settlement.verdict, 0)),
+        );
+    }
+    if let Reply::Heartbeat(beats) = step.reply {
+        metrics.extend(beats.iter().map(|beat| match beat {
+            Beat::Extended { .. } => Metric::HeartbeatExtended,
+            Beat::Stale => Metric::HeartbeatStale,
+            Beat::Stalled => Metric::HeartbeatStalled,
+        }));
+    }
+    match step.command {
+        Command::LeaseDue { id } => {
+            if let Some(unheard) = lost(step, id, |lease_until| lease_until <= step.now) {
+                metrics.push(Metric::LeaseExpired);
+                metrics.push(Metric::Requeued(RequeueCause::Expiry, unheard));
+            }
+        }
+        Command::HostRelease { id, .. } => {
+            let unheard = lost(step, id, |_| true);
+            metrics.extend(unheard.map(|length| Metric::Requeued(RequeueCause::HostReset, length)));
+        }
+        Command::TaskFence { .. }
+        | Command::TaskSuspend { .. }
+        | Command::TaskFulfill { .. }
+        | Command::TaskRelease { .. } => {
+            if let Reply::Refused(Refusal::Conflict(Conflict::StaleVersion { .. })) = step.reply {
+                metrics.push(Metric::FencingRejected);
+            }
+        }
+        _ => {}
+    }
+    metrics
+}
+
+fn acquired(step: &Step<'_>, before: Option<&Task>, after: &Task) -> Option<Metric> {
+    if after.status() != TaskStatus::Acquired {
+        return None;
+    }
+    match before.map(|task| &task.state) {
+        Some(TaskState::Acquired { .. }) => None,
+        Some(TaskState::Pending { since, .. }) => {
+            Some(Metric::LeaseAcquired(step.now.since(*since)))
+        }
+        _ => Some(Metric::LeaseAcquired(Millis::ZERO)),
+    }
+}
+
+fn quarantined(before: Option<&Task>, after: &Task) -> Option<Metric> {
+    let was_halted = before.is_some_and(|task| task.status() == TaskStatus::Halted);
+    match after.state {
+        TaskState::Halted { reason } if !was_halted && reason != HaltReason::Requested => {
+            Some(Metric::Quarantined)
+        }
+        _ => None,
+    }
+}
+
+/// How long the holder of a claim that this step ended had not been heard of.
+fn lost(step: &Step<'_>, id: &PromiseId, ends: impl Fn(Timestamp) -> bool) -> Option<Millis> {
+    let before = step.before.tasks.get(id)?;
+    let lease = before.lease()?;
+    let after = step.after.tasks.get(id)?;
+    let overdue = step.before.promises.get(id).is_some_and(|promise| promise.is_overdue(step.now));
+    let gone = matches!(after.status(), TaskStatus::Pending | TaskStatus::Halted);
+    let heard = before.last_heartbeat.unwrap_or(before.progress.at);
+    (ends(lease.until) && !overdue && gone).then(|| step.now.since(heard))
+}
+
+/// How many tasks the settlements of this step woke: as counted, and as the rows say. None: a command that also wakes
+/// by cancelling, where the rows alone do not tell the two apart.
+pub fn woken(step: &Step<'_>, effects: &[Effect]) -> Option<(u32, u32)> {
+    if matches!(
+        step.command,
+        Command::Cancel { .. }
+            | Command::TaskFence { .. }
+            | Command::OutboxDue { .. }
+            | Command::Reconcile { .. }
+    ) {
+        return None;
+    }
+    let counted = effects.iter().map(|effect| match effect {
+        Effect::Count(Metric::Settled(_, woken)) => *woken,
+        _ => 0,
+    });
+    let rose = step.after.tasks.iter().filter(|(id, task)| {
+        let before = step.before.tasks.get(*id).map(Task::status);
+        before == Some(TaskStatus::Suspended) && task.status() == TaskStatus::Pending
+    });
+    Some((counted.sum(), u32::try_from(rose.count()).unwrap_or(u32::MAX)))
+}

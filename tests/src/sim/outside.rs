@@ -1,0 +1,249 @@
+//! Workers and clients outside: what they do when a message reaches them, and how they insist on what they want.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use segno::{guest::Payload, runtime::Runtime, worker::convention};
+use segno_core::{
+    command::{Command, HeartbeatItem, Hold},
+    id::{Claim, Holder, NodeName, PromiseId, Version},
+    promise::{Delivery, NewPromise, OutboxKey, Promise, Verdict},
+    reply::{Refusal, Reply},
+    tags,
+    time::{Millis, Timestamp},
+    value::{Tags, Text, Value},
+};
+use tokio::sync::mpsc;
+
+use super::{
+    effects::{self, Effects},
+    link::{Link, Network},
+    scenario::Op,
+};
+
+/// Where clients listen.
+pub const ADDRESS: &str = "poll://client";
+
+/// Everybody outside.
+pub struct Outside {
+    network: Arc<Network>,
+    effects: Arc<Effects>,
+    clients: Link,
+    claims: AtomicU64,
+    open: AtomicU64,
+    heard: Mutex<Heard>,
+}
+
+/// What clients know.
+#[derive(Default, Clone)]
+pub struct Heard {
+    /// Promises whose settlement they asked to be told of.
+    pub listening: BTreeSet<PromiseId>,
+    /// What they were told.
+    pub told: BTreeMap<PromiseId, Promise>,
+    /// Events that were published, by invocation and command.
+    pub events: BTreeSet<(PromiseId, u32)>,
+}
+
+impl Outside {
+    /// Everybody, listening to `messages`.
+    pub fn start(
+        network: Arc<Network>,
+        effects: Arc<Effects>,
+        mut messages: mpsc::UnboundedReceiver<Delivery>,
+    ) -> Arc<Self> {
+        let outside = Arc::new(Self {
+            clients: Link::of_client("client".into(), network.clone()),
+            network: network.clone(),
+            effects,
+            claims: AtomicU64::new(0),
+            open: AtomicU64::new(0),
+            heard: Mutex::default(),
+        });
+        let everybody = outside.clone();
+        network.runtime.spawn(
+            "outside",
+            Box::pin(async move {
+                while let Some(delivery) = messages.recv().await {
+                    let one = everybody.clone();
+                    everybody.network.runtime.spawn(
+                        "message",
+                        Box::pin(async move {
+                            one.receive(delivery).await;
+                        }),
+                    );
+                }
+            }),
+        );
+        outside
+    }
+
+    /// Whether every operation is over.
+    pub fn is_idle(&self) -> bool {
+        self.open.load(Ordering::Relaxed) == 0
+    }
+
+    /// What clients know.
+    pub fn heard(&self) -> MutexGuard<'_, Heard> {
+        self.heard.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Continues what somebody halted, as an operator does.
+    pub async fn resume(&self, id: PromiseId) {
+        self.clients.insist(Command::TaskContinue { id }).await;
+    }
+
+    /// Does something at an instant.
+    pub fn plan(self: &Arc<Self>, at: i64, op: Op) {
+        self.open.fetch_add(1, Ordering::Relaxed);
+        let one = self.clone();
+        self.network.runtime.spawn(
+            "client",
+            Box::pin(async move {
+                one.wait(at).await;
+                one.network.book.note(format_args!("client   {op:?}"));
+                one.act(&op).await;
+                one.open.fetch_sub(1, Ordering::Relaxed);
+            }),
+        );
+    }
+
+    async fn receive(&self, delivery: Delivery) {
+        match delivery {
+            Delivery::Execute { task, version, .. } => self.perform(task, version).await,
+            Delivery::Unblock { promise, address } => {
+                let id = promise.id().clone();
+                let known = self.heard().told.insert(id.clone(), promise.clone());
+                if known.is_some_and(|known| known != promise) {
+                    self.network.book.wrong(format_args!("`{id}` was told of with two outcomes"));
+                }
+                // If it gets lost, the message comes again.
+                let ack = Command::OutboxAck { key: OutboxKey::Unblock(id, address) };
+                let _ = segno::store::Store::execute(&self.clients, vec![ack]).await;
+            }
+            Delivery::Event { source, index, .. } => {
+                self.heard().events.insert((source.clone(), index.0));
+                let ack = Command::OutboxAck { key: OutboxKey::Event(source, index) };
+                let _ = segno::store::Store::execute(&self.clients, vec![ack]).await;
+            }
+        }
+    }
+
+    /// One attempt of a step by a worker outside. It may be too slow, and goes on all the same.
+    async fn perform(&self, task: PromiseId, version: Version) {
+        let number = self.claims.fetch_add(1, Ordering::Relaxed) + 1;
+        let link = Link::of_client(format!("w{number}"), self.network.clone());
+        let holder = Holder { node: NodeName::from(format!("w{number}").as_str()), incarnation: 1 };
+        let hold = Hold { holder: holder.clone(), nonce: number, ttl: Millis(3_000) };
+        let offer = Claim { id: task.clone(), version };
+        let acquire = Command::TaskAcquire { claim: offer, hold, stall_limit: None };
+        let Reply::Task(acquired) = link.insist(acquire).await else { return };
+        let claim = Claim { id: task.clone(), version: acquired.task.version };
+        let run = self.effects.ran(task.as_str());
+        let mut left = self.effects.length(task.as_str(), run);
+        let mut steps = 0;
+        while left > 0 {
+            self.sleep(left.min(1_000)).await;
+            left -= 1_000;
+            steps += 1;
+            let items = vec![HeartbeatItem { claim: claim.clone(), progress: Some((steps, None)) }];
+            let beat = Command::TaskHeartbeat { holder: holder.clone(), items };
+            // What it answers does not matter to a careless worker.
+            let _ = segno::store::Store::execute(&link, vec![beat]).await;
+        }
+        let value = Value::of(effects::receipt(task.as_str(), run).into_bytes());
+        let (records, logs) = (Vec::new(), Vec::new());
+        let verdict = Verdict::Resolved;
+        link.insist(Command::TaskFulfill { claim, records, logs, verdict, value }).await;
+    }
+
+    async fn act(&self, op: &Op) {
+        let id = PromiseId::from(op.id());
+        match op {
+            Op::Start { function, input, .. } => {
+                let input = Payload::Json(input.to_string());
+                let target = format!("wasm://m/{function}");
+                let new = NewPromise {
+                    id,
+                    param: convention::param(function, &input, Tags::new()),
+                    tags: Tags::from([(tags::TARGET.to_owned(), target)]),
+                    timeout_at: Timestamp::NEVER,
+                };
+                self.clients.insist(Command::PromiseCreate(new)).await;
+            }
+            Op::Listen { .. } => {
+                let address = Text::from(ADDRESS);
+                let listen = Command::RegisterListener { awaited: id.clone(), address };
+                self.heard().listening.insert(id.clone());
+                if let Some(Reply::Promise { promise, .. }) = self.once_there(&id, listen).await
+                    && !promise.is_pending()
+                {
+                    self.heard().told.insert(id, promise);
+                }
+            }
+            Op::Resolve { name, .. } => {
+                let settle = Command::PromiseSettle {
+                    id: PromiseId::from(format!("{id}/p/{name}").as_str()),
+                    verdict: Verdict::Resolved,
+                    value: Value::of(&b"true"[..]),
+                };
+                self.once_there(&id, settle).await;
+            }
+            Op::Signal { number, .. } => {
+                let signal = Command::Signal {
+                    invocation: id.clone(),
+                    name: Text::from("s"),
+                    payload: Value::of(number.to_string().into_bytes()),
+                    key: Some(Text::from(format!("k{number}"))),
+                };
+                self.once_there(&id, signal).await;
+            }
+            Op::Cancel { .. } => {
+                self.once_there(&id, Command::Cancel { invocation: id.clone() }).await;
+            }
+            Op::Kill { .. } => {
+                self.once_there(&id, Command::Kill { invocation: id.clone() }).await;
+            }
+            Op::Pause { lasts, .. } => {
+                self.once_there(&id, Command::TaskHalt { id: id.clone() }).await;
+                self.sleep(*lasts).await;
+                self.once_there(&id, Command::TaskContinue { id: id.clone() }).await;
+            }
+        }
+    }
+
+    /// Sends a command until it finds what it is about, or nothing will come of it any more.
+    async fn once_there(&self, id: &PromiseId, command: Command) -> Option<Reply> {
+        let root = PromiseId::from(id.as_str().split('/').next().unwrap_or_default());
+        for _ in 0..600 {
+            let reply = self.clients.insist(command.clone()).await;
+            if !matches!(reply, Reply::Refused(Refusal::NotFound(_))) {
+                return Some(reply);
+            }
+            let get = Command::PromiseGet { id: root.clone() };
+            if let Reply::Promise { promise, .. } = self.clients.insist(get).await
+                && !promise.is_pending()
+            {
+                return None;
+            }
+            self.sleep(110).await;
+        }
+        self.network.book.wrong(format_args!("{command:?} never found what it is about"));
+        None
+    }
+
+    async fn wait(&self, at: i64) {
+        self.sleep(at - self.network.book.at()).await;
+    }
+
+    async fn sleep(&self, length: i64) {
+        if length > 0 {
+            self.network.runtime.sleep(Millis(length)).await;
+        }
+    }
+}

@@ -1,0 +1,238 @@
+//! What clients do and what goes wrong: a script that a seed decides, and that can be printed and shortened.
+
+use std::fmt;
+
+use segno_core::config::VersionRule;
+
+use super::{
+    dice::Dice,
+    fault::{CommitFault, Fault, Noise},
+};
+
+/// Faults stop at this instant.
+pub const CALM: i64 = 10_000;
+
+/// One thing that a client does; it insists until it is answered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Op {
+    /// Starts a function.
+    Start {
+        /// As which invocation.
+        id: String,
+        /// Which.
+        function: &'static str,
+        /// Its input.
+        input: u64,
+    },
+    /// Wants to be told of the outcome.
+    Listen {
+        /// Whose.
+        id: String,
+    },
+    /// Resolves a promise that a workflow made under a name.
+    Resolve {
+        /// The workflow.
+        id: String,
+        /// The name.
+        name: &'static str,
+    },
+    /// Sends a signal.
+    Signal {
+        /// To whom.
+        id: String,
+        /// Which.
+        number: u64,
+    },
+    /// Asks an invocation to stop.
+    Cancel {
+        /// Which.
+        id: String,
+    },
+    /// Ends an invocation.
+    Kill {
+        /// Which.
+        id: String,
+    },
+    /// Halts an invocation, and continues it after a while.
+    Pause {
+        /// Which.
+        id: String,
+        /// For how long.
+        lasts: i64,
+    },
+}
+
+impl Op {
+    /// The invocation it is about.
+    pub fn id(&self) -> &str {
+        match self {
+            Self::Start { id, .. }
+            | Self::Listen { id }
+            | Self::Resolve { id, .. }
+            | Self::Signal { id, .. }
+            | Self::Cancel { id }
+            | Self::Kill { id }
+            | Self::Pause { id, .. } => id,
+        }
+    }
+
+    /// Whether it may change an outcome.
+    pub fn interferes(&self) -> bool {
+        matches!(self, Self::Cancel { .. } | Self::Kill { .. })
+    }
+}
+
+/// A script; instants are milliseconds after the beginning.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Scenario {
+    /// Decides every draw that is left.
+    pub seed: u64,
+    /// How many hosts there are.
+    pub hosts: usize,
+    /// When versions rise.
+    pub rule: VersionRule,
+    /// Whether suspended instances are kept.
+    pub warm: bool,
+    /// What clients do, and when.
+    pub ops: Vec<(i64, Op)>,
+    /// What goes wrong, and when.
+    pub faults: Vec<(i64, Fault)>,
+}
+
+/// The workflows that scenarios are made of.
+const FUNCTIONS: [&str; 9] =
+    ["order", "fan", "listener", "race", "patient", "outside", "detach", "spin", "saga"];
+
+impl Scenario {
+    /// The script of a seed.
+    pub fn new(seed: u64) -> Self {
+        let mut dice = Dice::new(seed, "scenario");
+        let hosts = usize::try_from(dice.between(2, 4)).expect("a small number");
+        let rule =
+            if dice.chance(800) { VersionRule::EveryHandover } else { VersionRule::AcquireOnly };
+        let mut scenario =
+            Self { seed, hosts, rule, warm: dice.chance(600), ops: Vec::new(), faults: Vec::new() };
+        for root in 0..dice.between(2, 4) {
+            let function = dice.pick(&FUNCTIONS);
+            scenario.root(&format!("r{root}"), function, &mut dice);
+        }
+        for _ in 0..dice.between(1, 6) {
+            let fault = fault(hosts, &mut dice);
+            scenario.faults.push((dice.between(0, CALM - 3_000), fault));
+        }
+        for what in Noise::ALL {
+            if dice.chance(350) {
+                let level = match what {
+                    Noise::Delay => dice.between(2, 60),
+                    Noise::MessageDelay => dice.between(2, 900),
+                    _ => dice.between(10, 250),
+                };
+                let level = u64::try_from(level).expect("levels are positive");
+                scenario.faults.push((0, Fault::Noise { what, level }));
+            }
+        }
+        scenario.ops.sort_by_key(|(at, _)| *at);
+        scenario.faults.sort_by_key(|(at, _)| *at);
+        scenario
+    }
+
+    /// The same workflows for everybody, without a fault: what is enumerated.
+    pub fn quiet(seed: u64, functions: &[&'static str]) -> Self {
+        let mut scenario = Self {
+            seed,
+            hosts: 2,
+            rule: VersionRule::EveryHandover,
+            warm: seed.is_multiple_of(2),
+            ops: Vec::new(),
+            faults: Vec::new(),
+        };
+        for (root, function) in functions.iter().enumerate() {
+            let id = format!("r{root}");
+            scenario.ops.push((0, Op::Start { id: id.clone(), function, input: 2 }));
+            scenario.needs(&id, function, 300);
+            scenario.ops.push((10, Op::Listen { id }));
+        }
+        scenario.ops.sort_by_key(|(at, _)| *at);
+        scenario
+    }
+
+    /// What the script would be if nothing went wrong and nobody interfered.
+    pub fn without_faults(&self) -> Self {
+        let ops =
+            self.ops.iter().filter(|(_, op)| !op.interferes() && !matches!(op, Op::Pause { .. }));
+        Self { faults: Vec::new(), hosts: 1, ops: ops.cloned().collect(), ..self.clone() }
+    }
+
+    fn root(&mut self, id: &str, function: &'static str, dice: &mut Dice) {
+        let at = dice.between(0, 3_000);
+        let input = dice.below(4);
+        self.ops.push((at, Op::Start { id: id.into(), function, input }));
+        self.needs(id, function, at + dice.between(0, 3_000));
+        let mut sometimes = |per_mille, op: Op, dice: &mut Dice| {
+            if dice.chance(per_mille) {
+                self.ops.push((at + dice.between(0, 3_000), op));
+            }
+        };
+        let id = || id.to_owned();
+        sometimes(600, Op::Listen { id: id() }, dice);
+        sometimes(150, Op::Cancel { id: id() }, dice);
+        sometimes(60, Op::Kill { id: id() }, dice);
+        let lasts = dice.between(50, 3_000);
+        sometimes(120, Op::Pause { id: id(), lasts }, dice);
+        if function == "fan" {
+            let child = format!("{}/0", id());
+            sometimes(150, Op::Kill { id: child.clone() }, dice);
+            sometimes(100, Op::Pause { id: child, lasts }, dice);
+        }
+    }
+
+    /// What a function cannot end without.
+    fn needs(&mut self, id: &str, function: &str, at: i64) {
+        match function {
+            "order" => self.ops.push((at, Op::Resolve { id: id.into(), name: "approval" })),
+            "listener" => {
+                for number in 0..3 {
+                    self.ops.push((
+                        at + 40 * number,
+                        Op::Signal { id: id.into(), number: u64::try_from(number).expect("small") },
+                    ));
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+fn fault(hosts: usize, dice: &mut Dice) -> Fault {
+    let host = usize::try_from(dice.below(hosts as u64)).expect("a small number");
+    match dice.below(15) {
+        0..=3 => Fault::Commit { number: dice.below(120), how: dice.pick(&CommitFault::ALL) },
+        4 => Fault::Crash { host, down: dice.between(0, 2_000) },
+        5 => Fault::Stop { host, down: dice.between(0, 1_000) },
+        6 => Fault::Partition { host, lasts: dice.between(100, 6_000) },
+        7 | 8 => Fault::Freeze { host, lasts: dice.between(1_000, 6_000) },
+        9 => Fault::HeartbeatLoss { host, lasts: dice.between(1_000, 6_000) },
+        10 => Fault::SecondLife { host, lasts: dice.between(200, 4_000) },
+        11 => Fault::Skew { host, by: dice.between(-20_000, 20_000) },
+        12 => Fault::Jump { host, by: dice.between(100, 20_000) },
+        13 => Fault::StoreJump { by: dice.between(100, 10_000) },
+        _ => Fault::Stall,
+    }
+}
+
+impl fmt::Display for Scenario {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { seed, hosts, rule, warm, .. } = self;
+        writeln!(
+            f,
+            "seed {seed}: {hosts} hosts, versions rise by {rule:?}, warm instances: {warm}"
+        )?;
+        for (at, op) in &self.ops {
+            writeln!(f, "  {at:>6} ms  {op:?}")?;
+        }
+        for (at, fault) in &self.faults {
+            writeln!(f, "  {at:>6} ms  fault: {fault}")?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,233 @@
+//! What must be true of the end of a run: of itself, and against a run without faults.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use segno_core::{
+    id::PromiseId,
+    invocation::{CommandKind, Outcome, RecordBody, StepResult},
+    promise::{Promise, Verdict},
+    snapshot::Snapshot,
+    value::Payload,
+};
+use serde_json::Value as Json;
+
+use super::{
+    run::End,
+    scenario::{Op, Scenario},
+};
+
+/// All that is wrong with an end in itself.
+pub fn end(end: &End) -> Vec<String> {
+    let mut wrong = Vec::new();
+    wrong.extend(steps(end));
+    wrong.extend(told(&end.rows));
+    wrong.extend(heard(end));
+    wrong
+}
+
+/// Every step with an outcome ran, and its outcome is that of one of its runs.
+fn steps(end: &End) -> Vec<String> {
+    let mut wrong = Vec::new();
+    for (id, promise) in &end.rows.promises {
+        let Some(receipt) = receipt(promise) else { continue };
+        let ran = end.effects.get(id.as_str()).copied().unwrap_or(0);
+        let run = receipt["run"].as_u64().unwrap_or(0);
+        if receipt["key"] != id.as_str() || run == 0 || run > u64::from(ran) {
+            wrong.push(format!("effect ledger: `{id}` has {receipt}, and ran {ran} times"));
+        }
+    }
+    for (key, ran) in &end.effects {
+        let Some(promise) = end.rows.promises.get(&PromiseId::from(key.as_str())) else {
+            wrong.push(format!("effect ledger: `{key}` ran {ran} times and has no promise"));
+            continue;
+        };
+        if promise.is_pending() {
+            wrong.push(format!("effect ledger: `{key}` ran {ran} times and has no outcome"));
+        }
+    }
+    wrong
+}
+
+fn receipt(promise: &Promise) -> Option<Json> {
+    let settlement = promise.settlement().filter(|settled| settled.verdict == Verdict::Resolved)?;
+    let value: Json = serde_json::from_slice(&settlement.value.as_ref()?.data).ok()?;
+    value.get("run").is_some().then_some(value)
+}
+
+/// What a journal says an invocation was told is what the promise says.
+fn told(rows: &Snapshot) -> Vec<String> {
+    let mut wrong = Vec::new();
+    for (id, journal) in &rows.journals {
+        let mut kinds = BTreeMap::new();
+        for record in &journal.records {
+            match &record.body {
+                RecordBody::Command { index, kind, .. } => {
+                    kinds.insert(*index, *kind);
+                }
+                RecordBody::Notified { index, outcome }
+                    if kinds.get(index) == Some(&CommandKind::Call) =>
+                {
+                    let promise = rows.promises.get(&id.command(*index));
+                    if let Some(difference) = differs(outcome, promise) {
+                        wrong
+                            .push(format!("history: `{id}` was told of {}: {difference}", index.0));
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+    wrong
+}
+
+fn differs(outcome: &Outcome, promise: Option<&Promise>) -> Option<String> {
+    let Some(settlement) = promise.and_then(Promise::settlement) else {
+        return Some("its promise is not settled".into());
+    };
+    let value = settlement.value.as_ref().map(|value| value.data.to_vec()).unwrap_or_default();
+    match outcome {
+        Outcome::Own => None,
+        Outcome::Inline(StepResult::Value(Payload::Json(text))) => {
+            let same = settlement.verdict == Verdict::Resolved && text.as_bytes() == value;
+            (!same).then(|| format!("{text}, and the promise has {settlement:?}"))
+        }
+        Outcome::Inline(StepResult::Failure { code, .. }) => {
+            let same = match settlement.verdict {
+                Verdict::Resolved => false,
+                Verdict::TimedOut => *code == 408,
+                Verdict::Canceled => *code == 499,
+                Verdict::Rejected => true,
+            };
+            (!same).then(|| format!("failure {code}, and the promise has {settlement:?}"))
+        }
+        Outcome::Inline(_) => None,
+    }
+}
+
+/// Everybody who listened was told, and of what is stored; every event that was published arrived.
+fn heard(end: &End) -> Vec<String> {
+    let mut wrong = Vec::new();
+    for id in &end.heard.listening {
+        let stored = end.rows.promises.get(id);
+        let told = end.heard.told.get(id);
+        if stored.is_some_and(|stored| !stored.is_pending()) && told != stored {
+            wrong.push(format!(
+                "unblock: a listener of `{id}` was told {told:?}, stored is {stored:?}"
+            ));
+        }
+    }
+    for (id, journal) in &end.rows.journals {
+        for record in &journal.records {
+            if let RecordBody::Command { index, kind: CommandKind::Publish, .. } = record.body
+                && !end.heard.events.contains(&(id.clone(), index.0))
+            {
+                wrong.push(format!("event: what `{id}` published as {} never arrived", index.0));
+            }
+        }
+    }
+    wrong
+}
+
+/// All that a run without faults could not have come to.
+pub fn refines(scenario: &Scenario, end: &End, expected: &End) -> Vec<String> {
+    let mut wrong = Vec::new();
+    for (_, op) in &scenario.ops {
+        let Op::Start { id, function, .. } = op else { continue };
+        let interfered = scenario
+            .ops
+            .iter()
+            .any(|(_, op)| op.interferes() && op.id().split('/').next() == Some(id));
+        let (seen, wanted) = (outcome(&end.rows, id), outcome(&expected.rows, id));
+        let free = matches!(*function, "race" | "patient");
+        if interfered {
+            wrong.extend(within(id, end, expected, free));
+            continue;
+        }
+        match *function {
+            "race" if ["\"work\"", "\"sleep\""].contains(&seen.1.as_str()) => {}
+            "patient" if ["\"done\"", "\"late\""].contains(&seen.1.as_str()) => {}
+            _ if seen == wanted => {}
+            _ => wrong.push(format!("refinement: `{id}` came to {seen:?}, not to {wanted:?}")),
+        }
+        if !free {
+            for (id, ours, theirs) in histories(id, &end.rows, &expected.rows) {
+                let without = |lines: &[String], others: &[String]| -> Vec<String> {
+                    lines.iter().filter(|line| !others.contains(line)).cloned().collect()
+                };
+                let (more, less) = (without(&ours, &theirs), without(&theirs, &ours));
+                if ours != theirs {
+                    wrong.push(format!(
+                        "refinement: the history of `{id}` has {more:?} and lacks {less:?}"
+                    ));
+                }
+            }
+            let (ours, theirs) = (keys(id, end), keys(id, expected));
+            if ours != theirs {
+                wrong.push(format!("refinement: `{id}` did {ours:?}, not {theirs:?}"));
+            }
+        }
+    }
+    wrong
+}
+
+/// One that was interfered with does nothing that it would not have done anyway.
+fn within(id: &str, end: &End, expected: &End, free: bool) -> Vec<String> {
+    let (ours, theirs) = (keys(id, end), keys(id, expected));
+    let beyond: Vec<_> = ours.difference(&theirs).collect();
+    if free || beyond.is_empty() {
+        return Vec::new();
+    }
+    vec![format!("refinement: `{id}` did {beyond:?} beyond what it does alone")]
+}
+
+fn outcome(rows: &Snapshot, id: &str) -> (Option<Verdict>, String) {
+    let settlement = rows.promises.get(&PromiseId::from(id)).and_then(Promise::settlement);
+    let value = settlement.and_then(|settled| settled.value.as_ref());
+    let text = value.map(|value| String::from_utf8_lossy(&value.data).into_owned());
+    (settlement.map(|settled| settled.verdict), text.unwrap_or_default())
+}
+
+/// The steps of a tree.
+fn keys(root: &str, end: &End) -> BTreeSet<String> {
+    let under = |key: &&String| key.split('/').next() == Some(root);
+    end.effects.keys().filter(under).cloned().collect()
+}
+
+type Histories<'a> = Vec<(&'a PromiseId, Vec<String>, Vec<String>)>;
+
+/// The histories of a tree in both runs, without what faults may move: times, and the order of what was told.
+fn histories<'a>(root: &str, ours: &'a Snapshot, theirs: &'a Snapshot) -> Histories<'a> {
+    let ids: BTreeSet<&PromiseId> = ours.journals.keys().chain(theirs.journals.keys()).collect();
+    ids.into_iter()
+        .filter(|id| id.as_str().split('/').next() == Some(root))
+        .map(|id| (id, history(ours, id), history(theirs, id)))
+        .collect()
+}
+
+fn history(rows: &Snapshot, id: &PromiseId) -> Vec<String> {
+    let Some(journal) = rows.journals.get(id) else { return Vec::new() };
+    let mut lines: Vec<String> = journal
+        .records
+        .iter()
+        .map(|record| match &record.body {
+            RecordBody::Started { function, input, .. } => format!("started {function} {input:?}"),
+            RecordBody::Command { index, kind: CommandKind::Sleep, .. } => format!("{index} sleep"),
+            RecordBody::Command { index, kind, name, request } => {
+                format!("{index} {kind:?} {name} {request:?}")
+            }
+            // Which of its runs a step kept is free.
+            RecordBody::Notified {
+                index,
+                outcome: Outcome::Inline(StepResult::Value(Payload::Json(text))),
+            } if text.contains("\"run\"") => {
+                format!("{index} told a receipt")
+            }
+            RecordBody::Notified { index, outcome } => format!("{index} told {outcome:?}"),
+            RecordBody::Signal { name, payload } => format!("signal {name} {payload:?}"),
+            RecordBody::Cancelled => "cancelled".into(),
+            RecordBody::Finished { outcome } => format!("finished {outcome:?}"),
+        })
+        .collect();
+    lines.sort();
+    lines
+}

@@ -1,0 +1,142 @@
+//! Several hosts, one store, one seed: the real worker and recovery in virtual time, with everything going wrong that
+//! can, and every rule looked at after every step. `docs/testing.md` says what is looked at and how to run more.
+
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Mutex,
+        atomic::{AtomicU64, Ordering},
+    },
+    thread,
+};
+
+use tests::{
+    seed::number,
+    sim::{CommitFault, Fault, Report, Scenario, run, shrink},
+};
+
+/// Seeds of an ordinary run; `SEGNO_SEEDS` sets another number.
+const SEEDS: u64 = 1_000;
+
+/// Runs scenarios on all processors; answers each report to `see`, and the first failure of all.
+fn run_all(
+    scenarios: impl Iterator<Item = Scenario> + Send,
+    see: impl Fn(&Scenario, &Report) + Sync,
+) {
+    let scenarios = Mutex::new(scenarios);
+    let failed: Mutex<Option<Scenario>> = Mutex::default();
+    thread::scope(|scope| {
+        for _ in 0..thread::available_parallelism().map_or(2, usize::from) {
+            scope.spawn(|| {
+                loop {
+                    let next = scenarios.lock().expect("nobody panics with it").next();
+                    let Some(scenario) = next else { return };
+                    if failed.lock().expect("nobody panics with it").is_some() {
+                        return;
+                    }
+                    let report = run(&scenario);
+                    see(&scenario, &report);
+                    if !report.wrong.is_empty() {
+                        failed.lock().expect("nobody panics with it").get_or_insert(scenario);
+                    }
+                }
+            });
+        }
+    });
+    if let Some(scenario) = failed.into_inner().expect("nobody panics with it") {
+        fail(&scenario);
+    }
+}
+
+/// Says all there is to say about a failure.
+fn fail(scenario: &Scenario) -> ! {
+    let shortest = shrink(scenario);
+    let report = run(&shortest);
+    let lines: Vec<&str> = report.log.lines().collect();
+    let last = lines[lines.len().saturating_sub(120)..].join("\n");
+    panic!(
+        "seed {seed} fails. Repeat it with\n  SEGNO_SEED={seed} cargo test -p tests --test simulation one_seed -- --nocapture\n\
+         The shortest script that fails:\n{shortest}{last}\n{wrong:#?}",
+        seed = scenario.seed,
+        wrong = report.wrong,
+    )
+}
+
+#[test]
+fn any_seed_keeps_every_rule() {
+    let seeds = number("SEGNO_SEEDS").unwrap_or(SEEDS);
+    let first = number("SEGNO_FIRST_SEED").unwrap_or(0);
+    let struck: Mutex<BTreeMap<&'static str, u64>> = Mutex::default();
+    let (commits, lasted) = (AtomicU64::new(0), AtomicU64::new(0));
+    let begun = segno::runtime::Surroundings::system().clock.now();
+    run_all((first..first + seeds).map(Scenario::new), |_, report| {
+        commits.fetch_add(report.commits, Ordering::Relaxed);
+        lasted.fetch_add(report.lasted.unsigned_abs(), Ordering::Relaxed);
+        let mut struck = struck.lock().expect("nobody panics with it");
+        for (kind, times) in &report.struck {
+            *struck.entry(*kind).or_default() += times;
+        }
+    });
+    let took =
+        segno::runtime::Surroundings::system().clock.now().since(begun).0.max(1).unsigned_abs();
+    let struck = struck.into_inner().expect("nobody panics with it");
+    println!(
+        "{seeds} seeds in {took} ms: {} seeds an hour, {} commits, {} virtual seconds",
+        seeds * 3_600_000 / took,
+        commits.into_inner(),
+        lasted.into_inner() / 1_000,
+    );
+    for (kind, times) in &struck {
+        println!("{times:>10}  {kind}");
+    }
+    let missing: Vec<_> = Fault::KINDS.iter().filter(|kind| !struck.contains_key(*kind)).collect();
+    assert!(seeds < 200 || missing.is_empty(), "{missing:?} never happened");
+}
+
+/// One seed with its whole book: `SEGNO_SEED=… cargo test -p tests --test simulation one_seed -- --nocapture`.
+#[test]
+fn one_seed_twice_has_the_same_book() {
+    let named = number("SEGNO_SEED");
+    for seed in named.map_or(7..27, |seed| seed..seed + 1) {
+        let scenario = Scenario::new(seed);
+        let (first, second) = (run(&scenario), run(&scenario));
+        if named.is_some() {
+            println!("{scenario}{}", first.log);
+        }
+        assert!(first.log == second.log, "two runs of seed {seed} differ");
+        assert!(first.log.lines().count() > 20, "{}", first.log);
+        if !first.wrong.is_empty() {
+            fail(&scenario);
+        }
+    }
+}
+
+/// Every fault at every commit of a few scenarios, two hosts up.
+fn every_fault_at_every_commit(functions: &[&'static str]) {
+    let quiet = Scenario::quiet(2, functions);
+    let commits = run(&quiet).commits;
+    assert!(commits > 10, "{commits}");
+    let points = (0..commits).flat_map(|number| {
+        CommitFault::ALL.map(|how| {
+            let fault = (0, Fault::Commit { number, how });
+            Scenario { faults: vec![fault], ..quiet.clone() }
+        })
+    });
+    run_all(points, |_, _| {});
+    println!("{functions:?}: {} points", commits * 4);
+}
+
+#[test]
+fn an_order_survives_every_fault_at_every_commit_of_two_hosts() {
+    every_fault_at_every_commit(&["order"]);
+}
+
+#[test]
+fn a_fan_and_a_worker_outside_survive_every_fault_at_every_commit_of_two_hosts() {
+    every_fault_at_every_commit(&["fan", "outside"]);
+}
+
+#[test]
+fn signals_and_a_detached_child_survive_every_fault_at_every_commit_of_two_hosts() {
+    every_fault_at_every_commit(&["listener", "detach"]);
+}
