@@ -8,9 +8,7 @@ use futures::StreamExt as _;
 use segno_core::time::Millis;
 use serde::de::DeserializeOwned;
 
-use crate::runtime::Surroundings;
-
-use super::{Api, error::ApiError};
+use super::{Api, admission::BodyRoom, error::ApiError};
 
 /// Nothing may be silent for longer while it sends.
 const SILENCE: Millis = Millis(10_000);
@@ -29,14 +27,9 @@ impl<T: DeserializeOwned> FromRequest<Api> for Body<T> {
 
     async fn from_request(request: Request, api: &Api) -> Result<Self, ApiError> {
         let (parts, body) = request.into_parts();
-        let bytes = read(
-            &api.host.surroundings,
-            &parts.headers,
-            body,
-            JSON_LIMIT,
-            "the limit of JSON bodies",
-        )
-        .await?;
+        let setting = "the limit of JSON bodies";
+        // The room is kept until the value stands in place of its text.
+        let (bytes, _room) = read(api, &parts.headers, body, JSON_LIMIT, setting).await?;
         if bytes.is_empty() {
             return parse(b"{}").map(Self);
         }
@@ -92,14 +85,16 @@ pub fn check_type(headers: &HeaderMap, wanted: &'static str) -> Result<(), ApiEr
     Err(ApiError::WrongContentType { given: given.to_owned(), wanted })
 }
 
-/// Reads a body of at most `limit` bytes; `setting` says what sets the limit.
-pub async fn read(
-    surroundings: &Surroundings,
+/// Reads a body of at most `limit` bytes; `setting` says what sets the limit. The room it takes is given back when the
+/// second part of the answer is dropped.
+pub(super) async fn read(
+    api: &Api,
     headers: &HeaderMap,
     body: axum::body::Body,
     limit: usize,
     setting: &'static str,
-) -> Result<Vec<u8>, ApiError> {
+) -> Result<(Vec<u8>, BodyRoom), ApiError> {
+    let surroundings = &api.host.surroundings;
     let too_large = ApiError::TooLarge { limit: limit as u64, setting };
     let announced = headers
         .get(header::CONTENT_LENGTH)
@@ -111,8 +106,9 @@ pub async fn read(
         return Err(too_large);
     }
     let too_slow = || ApiError::TooSlow { seconds: SILENCE.0 / 1000 };
+    let mut room = api.admission.body();
     let whole = async {
-        let mut bytes = Vec::with_capacity(usize::try_from(announced).unwrap_or(0));
+        let mut bytes = Vec::new();
         while let Some(piece) =
             surroundings.within(SILENCE, pieces.next()).await.ok_or_else(too_slow)?
         {
@@ -120,12 +116,13 @@ pub async fn read(
             if bytes.len() + piece.len() > limit {
                 return Ok::<_, ApiError>(None);
             }
+            room.grow(piece.len())?;
             bytes.extend_from_slice(&piece);
         }
         Ok(Some(bytes))
     };
     match surroundings.within(WHOLE, whole).await.ok_or_else(too_slow)?? {
-        Some(bytes) => Ok(bytes),
+        Some(bytes) => Ok((bytes, room)),
         None => {
             surroundings
                 .within(DRAIN, async { while let Some(Ok(_)) = pieces.next().await {} })

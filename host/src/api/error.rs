@@ -195,6 +195,9 @@ pub enum ApiError {
     /// The host is stopping or has not begun.
     #[error("the host is {0}")]
     NotReady(&'static str),
+    /// More arrives than the host can take.
+    #[error("the host is overloaded: {0}; nothing was done, send it again in a moment")]
+    Overloaded(&'static str),
     /// The store did not answer as it should.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -233,6 +236,7 @@ impl ApiError {
             Self::Refused { code, .. } => code,
             Self::BadModule { code, .. } => code,
             Self::NotReady(_) => "not-ready",
+            Self::Overloaded(_) => "overloaded",
             Self::Store(StoreError::UnknownOutcome(_)) => "unknown-outcome",
             Self::Store(StoreError::Conflict) => "conflict",
             Self::Store(StoreError::Filter(_)) => "invalid-query",
@@ -267,7 +271,9 @@ impl ApiError {
                 StatusCode::CONFLICT
             }
             Self::Refused { status, .. } => *status,
-            Self::NotReady(_) | Self::Store(_) => StatusCode::SERVICE_UNAVAILABLE,
+            Self::NotReady(_) | Self::Overloaded(_) | Self::Store(_) => {
+                StatusCode::SERVICE_UNAVAILABLE
+            }
             Self::Internal(_) => StatusCode::INTERNAL_SERVER_ERROR,
         }
     }
@@ -300,6 +306,7 @@ impl ApiError {
             Self::Refused { .. } => "Refused",
             Self::BadModule { .. } => "Module refused",
             Self::NotReady(_) => "Not ready",
+            Self::Overloaded(_) => "Overloaded",
             Self::Store(_) => "Store unavailable",
             Self::Internal(_) => "Internal error",
         }
@@ -359,12 +366,18 @@ impl ApiError {
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
         let status = self.status();
-        if status.is_server_error() {
-            tracing::error!(code = self.code(), "{self}");
+        match &self {
+            // The busier it is, the less it should say.
+            Self::Overloaded(_) => tracing::debug!(code = self.code(), "{self}"),
+            _ if status.is_server_error() => tracing::error!(code = self.code(), "{self}"),
+            _ => {}
         }
         let mut response = (status, Json(self.problem())).into_response();
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, PROBLEM_JSON);
+        if status == StatusCode::SERVICE_UNAVAILABLE {
+            headers.insert(header::RETRY_AFTER, IN_A_SECOND);
+        }
         if status == StatusCode::UNAUTHORIZED {
             headers.insert(header::WWW_AUTHENTICATE, BEARER);
         }
@@ -374,6 +387,7 @@ impl IntoResponse for ApiError {
 
 const PROBLEM_JSON: header::HeaderValue =
     header::HeaderValue::from_static("application/problem+json");
+const IN_A_SECOND: header::HeaderValue = header::HeaderValue::from_static("1");
 const BEARER: header::HeaderValue = header::HeaderValue::from_static("Bearer");
 
 fn known_words(lead: &str, known: &[String], none: &str) -> String {

@@ -5,6 +5,7 @@
 pub mod model;
 
 mod access;
+mod admission;
 mod body;
 mod error;
 mod openapi;
@@ -27,6 +28,7 @@ mod view;
 mod wait;
 
 pub use access::{Access, AccessError};
+pub use admission::{Admission, AdmissionLimits};
 pub use error::{ApiError, Misfit};
 pub use intake::{Intake, Rejected};
 pub use openapi::document;

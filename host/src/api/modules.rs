@@ -43,7 +43,7 @@ pub async fn deploy(
     check_type(&parts.headers, WASM)?;
     let setting = "`limits.component_bytes`";
     let surroundings = &api.host.surroundings;
-    let bytes = read(surroundings, &parts.headers, body, api.component_limit, setting).await?;
+    let (bytes, _room) = read(&api, &parts.headers, body, api.component_limit, setting).await?;
     let component: Arc<[u8]> = bytes.into();
     let digest = Digest::of(&component);
     let description =

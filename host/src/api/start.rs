@@ -138,7 +138,7 @@ async fn create(api: &Api, id: &PromiseId, new: NewPromise, now: bool) -> Result
                     // It was there and waited for a worker, perhaps for another one: it waits again.
                     let claim = Claim { id: id.clone(), version: acquired.task.version };
                     let reason = ReleaseReason::Shutdown;
-                    api.execute(Command::TaskRelease { claim, reason }).await?;
+                    api.carry_out(Command::TaskRelease { claim, reason }).await?;
                 }
             }
             Ok(created)

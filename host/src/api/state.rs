@@ -16,7 +16,13 @@ use crate::{
     store::{PromiseRow, StoreError},
 };
 
-use super::{access::Access, catalog::Catalog, error::ApiError, intake::Intake};
+use super::{
+    access::Access,
+    admission::{Admission, AdmissionLimits},
+    catalog::Catalog,
+    error::ApiError,
+    intake::Intake,
+};
 
 /// A command whose outcome is unknown is sent again so often.
 const ATTEMPTS: u32 = 3;
@@ -34,6 +40,8 @@ pub struct Api {
     pub component_limit: usize,
     /// Ends long polls and readiness when the host stops.
     pub stopping: CancellationToken,
+    /// How much is let in at once.
+    pub admission: Admission,
     pub(super) catalog: Arc<Catalog>,
 }
 
@@ -51,12 +59,19 @@ impl Api {
             access,
             component_limit,
             stopping: CancellationToken::new(),
+            admission: Admission::new(AdmissionLimits::default()),
             catalog: Arc::default(),
         }
     }
 
-    /// Sends one command. A refusal is a reply here; only the store's failures are errors.
+    /// Sends one command, if there is room. A refusal is a reply here; only the store's failures are errors.
     pub(super) async fn execute(&self, command: Command) -> Result<Reply, ApiError> {
+        let _room = self.admission.command()?;
+        self.carry_out(command).await
+    }
+
+    /// Sends one command that follows from another, which was let in: whether there is room or not.
+    pub(super) async fn carry_out(&self, command: Command) -> Result<Reply, ApiError> {
         let mut attempt = 1;
         loop {
             match self.host.store.execute(vec![command.clone()]).await {

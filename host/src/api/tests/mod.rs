@@ -6,6 +6,7 @@ mod access;
 mod bodies;
 mod invocations;
 mod modules;
+mod overload;
 mod promises;
 mod replaying;
 mod routes;

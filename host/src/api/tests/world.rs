@@ -27,7 +27,7 @@ use tower::ServiceExt as _;
 
 use crate::{
     api::{
-        Access, Api, Intake, Rejected,
+        Access, Admission, AdmissionLimits, Api, Intake, Rejected,
         model::{Function, FunctionKind, Import, ImportStatus, ModuleDescription},
         router,
     },
@@ -144,6 +144,7 @@ pub(crate) struct World {
 pub struct Answer {
     pub status: StatusCode,
     pub content_type: String,
+    pub retry_after: Option<String>,
     pub body: Value,
 }
 
@@ -168,6 +169,12 @@ impl World {
         let open = Access::new(([127, 0, 0, 1], 7766).into(), None, false, vec![]);
         let access = access(open.expect("loopback needs no token"));
         let api = Api::new(host, Arc::new(ByFirstWord), access, LIMIT);
+        Self { router: router(api.clone()), api }
+    }
+
+    /// The same with other limits of what is let in.
+    pub fn admitting(self, limits: AdmissionLimits) -> Self {
+        let api = Api { admission: Admission::new(limits), ..self.api };
         Self { router: router(api.clone()), api }
     }
 
@@ -211,13 +218,13 @@ impl World {
         }
         let response = self.router.clone().oneshot(request).await.expect("the router answers");
         let status = response.status();
-        let content_type = response.headers().get(header::CONTENT_TYPE);
-        let content_type =
-            content_type.and_then(|kind| kind.to_str().ok()).unwrap_or_default().to_owned();
+        let said = |name| Some(response.headers().get(name)?.to_str().ok()?.to_owned());
+        let content_type = said(header::CONTENT_TYPE).unwrap_or_default();
+        let retry_after = said(header::RETRY_AFTER);
         let bytes = axum::body::to_bytes(response.into_body(), usize::MAX).await.expect("a body");
         let body = serde_json::from_slice(&bytes)
             .unwrap_or_else(|_| Value::from(String::from_utf8_lossy(&bytes)));
-        Answer { status, content_type, body }
+        Answer { status, content_type, retry_after, body }
     }
 
     /// Starts `shop/ship` with the id `id`.
