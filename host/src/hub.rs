@@ -11,7 +11,7 @@ use std::{
 use segno_core::{effect::Effect, id::PromiseId, time::Timestamp};
 use tokio::sync::{Notify, broadcast, mpsc};
 
-use crate::{desk::Desk, store::Hints};
+use crate::{delivery::Channels, desk::Desk, store::Hints};
 
 /// A bound for hints that nobody fetched yet; beyond it the safety net finds the work.
 const HINTS_KEPT: usize = 65_536;
@@ -26,6 +26,7 @@ pub struct Hub {
     /// When the timers are looked at next, whatever happens.
     timers_planned: AtomicI64,
     outbox: Notify,
+    channels: Channels,
     counts: broadcast::Sender<Effect>,
 }
 
@@ -40,6 +41,7 @@ impl Default for Hub {
             timers: Notify::new(),
             timers_planned: AtomicI64::new(i64::MAX),
             outbox: Notify::new(),
+            channels: Channels::default(),
             counts: broadcast::channel(1024).0,
         }
     }
@@ -96,6 +98,16 @@ impl Hub {
     /// Ends when a timer may have become due earlier than was known.
     pub async fn timer_changed(&self) {
         self.timers.notified().await;
+    }
+
+    /// The ways out for messages.
+    pub fn channels(&self) -> &Channels {
+        &self.channels
+    }
+
+    /// Says that something can be handed over that could not before.
+    pub fn wake_outbox(&self) {
+        self.outbox.notify_one();
     }
 
     /// Ends when the outbox may have something to send.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::id::{Claim, CommandIndex, Digest, Holder, NodeName, PromiseId};
 use crate::invocation::{LogLine, Record};
-use crate::promise::{NewPromise, OutboxKey, ReleaseReason, Verdict};
+use crate::promise::{Deferral, NewPromise, OutboxKey, ReleaseReason, Verdict};
 use crate::time::Millis;
 use crate::value::{Bytes, Text, Value};
 
@@ -174,6 +174,13 @@ pub enum Command {
         /// Which.
         key: OutboxKey,
     },
+    /// A message that was handed over, or that lies there, is put off.
+    OutboxDefer {
+        /// Which.
+        key: OutboxKey,
+        /// Until when.
+        until: Deferral,
+    },
     /// A host begins a new life.
     HostStart {
         /// Its name.
@@ -302,6 +309,7 @@ impl Command {
             Self::RetryDue { .. } => "retry-due",
             Self::OutboxDue { .. } => "outbox-due",
             Self::OutboxAck { .. } => "outbox-ack",
+            Self::OutboxDefer { .. } => "outbox-defer",
             Self::HostStart { .. } => "host-start",
             Self::HostRelease { .. } => "host-release",
             Self::Reconcile { .. } => "reconcile",

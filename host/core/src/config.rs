@@ -15,6 +15,8 @@ pub struct Config {
     pub stall_limit: Option<Millis>,
     /// Base, factor and cap of the wait after a failed attempt.
     pub backoff: (Millis, u32, Millis),
+    /// How long a message that was handed over is left to whoever has it, before it is handed over again.
+    pub handover: Millis,
     /// Failed attempts without a new record before giving up; none: no limit.
     pub attempt_limit: Option<u32>,
     /// What giving up means.
@@ -55,6 +57,7 @@ impl Default for Config {
             ttl: (Millis::seconds(15), Millis::seconds(3), Millis::seconds(120)),
             stall_limit: Some(Millis::seconds(300)),
             backoff: (Millis(100), 2, Millis::seconds(60)),
+            handover: Millis::seconds(10),
             attempt_limit: None,
             on_exhausted: Exhausted::Halt,
             lost_limit: 16,

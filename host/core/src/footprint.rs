@@ -110,7 +110,7 @@ pub fn footprint(command: &Command) -> Footprint {
             rows.composite(key.promise());
             rows.outbox.insert(key.clone());
         }
-        Command::OutboxAck { key } => {
+        Command::OutboxAck { key } | Command::OutboxDefer { key, .. } => {
             rows.outbox.insert(key.clone());
         }
         Command::HostStart { node } => {
@@ -181,6 +181,7 @@ pub fn widen(view: &State, command: &Command) -> Footprint {
         | Command::RetryDue { .. }
         | Command::OutboxDue { .. }
         | Command::OutboxAck { .. }
+        | Command::OutboxDefer { .. }
         | Command::HostStart { .. }
         | Command::HostRelease { .. } => {}
     }

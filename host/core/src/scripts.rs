@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use crate::command::{Command, FenceAct, HeartbeatItem};
 use crate::config::{Config, Exhausted, VersionRule};
 use crate::id::{NodeName, PromiseId};
-use crate::promise::{OutboxKey, ReleaseReason, TrapKey, Verdict};
+use crate::promise::{Deferral, OutboxKey, ReleaseReason, TrapKey, Verdict};
 use crate::reply::Reply;
 use crate::tags;
 use crate::time::{Millis, Timestamp};
@@ -82,6 +82,10 @@ fn about(world: &World, name: &str, other: &str) -> Vec<Command> {
         Command::OutboxDue { key: OutboxKey::Execute(id.clone()) },
         Command::OutboxDue { key: OutboxKey::Unblock(id.clone(), Text::from("poll://me")) },
         Command::OutboxDue { key: OutboxKey::CancelChildren(id.clone()) },
+        Command::OutboxDefer {
+            key: OutboxKey::Unblock(id.clone(), Text::from("poll://me")),
+            until: Deferral::Unclaimed,
+        },
         world::acquire(name, version, 1),
         world::acquire(name, version.saturating_sub(1), 1),
         world::suspend(live(), &[other]),

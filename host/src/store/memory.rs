@@ -12,7 +12,7 @@ use segno_core::{
     config::Config,
     id::{Digest, PromiseId},
     invocation::{LogLine, Record},
-    promise::{Task, TaskState, TaskStatus},
+    promise::{MessageKind, Task, TaskState, TaskStatus},
     reply::Reply,
     snapshot::Snapshot,
     state::State,
@@ -210,9 +210,14 @@ impl Store for MemoryStore {
         Ok(offered.take(limit as usize).collect())
     }
 
-    async fn outbox_due(&self, now: Timestamp, limit: u32) -> Result<Due, StoreError> {
+    async fn outbox_due(
+        &self,
+        kind: MessageKind,
+        now: Timestamp,
+        limit: u32,
+    ) -> Result<Due, StoreError> {
         let kept = self.kept();
-        let owed = kept.state.outbox().map(|(key, row)| {
+        let owed = kept.state.outbox().filter(|(key, _)| key.kind() == kind).map(|(key, row)| {
             let order = (kept.number(key.promise()), listing::outbox_order(key));
             (row.next_at, order, Command::OutboxDue { key: key.clone() })
         });

@@ -22,6 +22,7 @@ use segno_core::{
     effect::Effect,
     id::{Digest, PromiseId},
     invocation::Record,
+    promise::MessageKind,
     reply::Reply,
     snapshot::Snapshot,
     time::Timestamp,
@@ -89,8 +90,13 @@ pub trait Store: Send + Sync + 'static {
         limit: u32,
     ) -> Result<Vec<Ready>, StoreError>;
 
-    /// Outbox rows that are due, as commands, at most `limit`, and when the next one will be due.
-    async fn outbox_due(&self, now: Timestamp, limit: u32) -> Result<Due, StoreError>;
+    /// Outbox rows of this kind that are due, as commands, at most `limit`, and when the next one will be due.
+    async fn outbox_due(
+        &self,
+        kind: MessageKind,
+        now: Timestamp,
+        limit: u32,
+    ) -> Result<Due, StoreError>;
 
     /// Keeps a component under its digest. Keeping it twice is the same as once.
     async fn put_component(

@@ -15,6 +15,7 @@ use segno_core::{
     id::{Digest, PromiseId},
     invariants,
     invocation::Record,
+    promise::MessageKind,
     reply::Reply,
     snapshot::Snapshot,
     time::Timestamp,
@@ -213,9 +214,14 @@ impl Store for FaultyStore {
         self.memory.ready(now, after, limit).await
     }
 
-    async fn outbox_due(&self, now: Timestamp, limit: u32) -> Result<Due, StoreError> {
+    async fn outbox_due(
+        &self,
+        kind: MessageKind,
+        now: Timestamp,
+        limit: u32,
+    ) -> Result<Due, StoreError> {
         self.alive().await;
-        self.memory.outbox_due(now, limit).await
+        self.memory.outbox_due(kind, now, limit).await
     }
 
     async fn put_component(

@@ -9,7 +9,7 @@ mod retry;
 mod task;
 
 pub use lease::Lease;
-pub use outbox::{Delivery, Message, OutboxKey, OutboxRow};
+pub use outbox::{Deferral, Delivery, Message, MessageKind, OutboxKey, OutboxRow};
 pub use promise::{Birth, NewPromise, Promise, PromiseState, Settlement, Verdict};
 pub use retry::{RetryDecision, RetryPolicy, backoff};
 pub use task::{

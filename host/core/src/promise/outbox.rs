@@ -4,13 +4,13 @@
 use serde::{Deserialize, Serialize};
 
 use crate::id::{CommandIndex, PromiseId, Version};
-use crate::time::Timestamp;
+use crate::time::{Millis, Timestamp};
 use crate::value::{Text, Value};
 
 use super::Promise;
 
 /// What a message is for.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum OutboxKey {
     /// Run this task: to a worker outside.
     Execute(PromiseId),
@@ -20,6 +20,33 @@ pub enum OutboxKey {
     Event(PromiseId, CommandIndex),
     /// Cancel what this settled invocation left pending; the engine's message to itself.
     CancelChildren(PromiseId),
+}
+
+/// The kinds of messages. The numbers are stored and outlive the code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum MessageKind {
+    /// Run a task.
+    Execute = 1,
+    /// A promise settled.
+    Unblock = 2,
+    /// Something published.
+    Event = 3,
+    /// The engine's own: cancel children.
+    CancelChildren = 4,
+}
+
+/// Until when a message is put off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Deferral {
+    /// Its delivery failed: until its back-off is over, and at least for so long.
+    Failed {
+        /// The least wait.
+        at_least: Millis,
+    },
+    /// Somebody can take it now: not at all.
+    Offered,
+    /// Nobody takes it: until somebody asks for it or offers it again. It costs nothing while it lies there.
+    Unclaimed,
 }
 
 /// What a row holds beside its key.
@@ -98,7 +125,37 @@ impl OutboxRow {
     }
 }
 
+impl MessageKind {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Execute, Self::Unblock, Self::Event, Self::CancelChildren];
+
+    /// Its number in a store.
+    pub fn number(self) -> u8 {
+        self as u8
+    }
+
+    /// Its name, for logs and metrics.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Execute => "execute",
+            Self::Unblock => "unblock",
+            Self::Event => "event",
+            Self::CancelChildren => "cancel-children",
+        }
+    }
+}
+
 impl OutboxKey {
+    /// What kind of message it names.
+    pub fn kind(&self) -> MessageKind {
+        match self {
+            Self::Execute(_) => MessageKind::Execute,
+            Self::Unblock(..) => MessageKind::Unblock,
+            Self::Event(..) => MessageKind::Event,
+            Self::CancelChildren(_) => MessageKind::CancelChildren,
+        }
+    }
+
     /// The promise the message is about.
     pub fn promise(&self) -> &PromiseId {
         match self {

@@ -96,6 +96,7 @@ fn decide(draft: &mut Draft<'_>, command: &Command) -> Result<Reply, Refusal> {
         Command::RetryDue { id } => dues::retry(draft, id),
         Command::OutboxDue { key } => outbox::due(draft, key),
         Command::OutboxAck { key } => outbox::acknowledge(draft, key),
+        Command::OutboxDefer { key, until } => outbox::defer(draft, key, *until),
         Command::HostStart { node } => hosts::start(draft, node),
         Command::HostRelease { id, node, below } => hosts::release(draft, id, node, *below),
         Command::Reconcile { id } => reconcile::reconcile(draft, id),

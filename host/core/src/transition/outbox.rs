@@ -2,8 +2,9 @@
 
 use crate::footprint::CHILD_PAGE;
 use crate::id::{PromiseId, Version};
-use crate::promise::{Delivery, Message, OutboxKey, OutboxRow, Promise, backoff};
+use crate::promise::{Deferral, Delivery, Message, OutboxKey, OutboxRow, Promise, backoff};
 use crate::reply::{Refusal, Reply};
+use crate::time::{Millis, Timestamp};
 use crate::value::Text;
 
 use super::draft::Draft;
@@ -58,6 +59,30 @@ pub(super) fn acknowledge(draft: &mut Draft<'_>, key: &OutboxKey) -> Result<Repl
     Ok(Reply::Done)
 }
 
+/// Early, late and repeated deferrals are harmless: what is owed stays owed, and what was acknowledged stays so.
+pub(super) fn defer(
+    draft: &mut Draft<'_>,
+    key: &OutboxKey,
+    until: Deferral,
+) -> Result<Reply, Refusal> {
+    if let OutboxKey::CancelChildren(parent) = key {
+        let message =
+            format!("the engine itself cancels the children of `{parent}`; nobody puts that off");
+        return Err(Refusal::BadRequest(message));
+    }
+    if let Some(row) = draft.outbox_row(key).cloned() {
+        let next_at = match until {
+            Deferral::Failed { at_least } => draft.now + draft.patience(key, &row).max(at_least),
+            Deferral::Offered => row.next_at.min(draft.now),
+            Deferral::Unclaimed => Timestamp::NEVER,
+        };
+        if next_at != row.next_at {
+            draft.put_outbox(key.clone(), OutboxRow { next_at, ..row });
+        }
+    }
+    Ok(Reply::Done)
+}
+
 impl Draft<'_> {
     fn execution(&self, id: &PromiseId, version: Version) -> Option<Delivery> {
         let target = Text::from(self.promise(id)?.target()?);
@@ -65,12 +90,17 @@ impl Draft<'_> {
     }
 
     fn hand_over_again(&mut self, key: &OutboxKey, row: OutboxRow) {
-        let attempts = row.attempts.saturating_add(1);
-        let wait =
-            backoff(self.config.backoff, attempts, key.promise(), Version(u64::from(attempts)));
-        let next_at = self.now + wait;
+        let row = OutboxRow { attempts: row.attempts.saturating_add(1), ..row };
+        // Whoever has it now says what became of it; this is for the case that nobody lives to say so.
+        let next_at = self.now + self.patience(key, &row).max(self.config.handover);
         self.due(next_at);
-        self.delta.outbox.insert(key.clone(), Some(OutboxRow { attempts, next_at, ..row }));
+        self.delta.outbox.insert(key.clone(), Some(OutboxRow { next_at, ..row }));
+    }
+
+    /// The back-off of a message that was handed over so often.
+    fn patience(&self, key: &OutboxKey, row: &OutboxRow) -> Millis {
+        let attempts = row.attempts;
+        backoff(self.config.backoff, attempts, key.promise(), Version(u64::from(attempts)))
     }
 
     fn cancel_children(&mut self, parent: &PromiseId, after: Option<&PromiseId>) {

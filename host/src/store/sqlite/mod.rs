@@ -29,6 +29,7 @@ use segno_core::{
     config::Config,
     id::{Digest, PromiseId},
     invocation::Record,
+    promise::MessageKind,
     reply::Reply,
     snapshot::Snapshot,
     time::Timestamp,
@@ -189,8 +190,13 @@ impl Store for SqliteStore {
         self.reader.ready(now, after, limit).await
     }
 
-    async fn outbox_due(&self, now: Timestamp, limit: u32) -> Result<Due, StoreError> {
-        self.reader.outbox_due(now, limit).await
+    async fn outbox_due(
+        &self,
+        kind: MessageKind,
+        now: Timestamp,
+        limit: u32,
+    ) -> Result<Due, StoreError> {
+        self.reader.outbox_due(kind, now, limit).await
     }
 
     async fn put_component(

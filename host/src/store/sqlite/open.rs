@@ -97,8 +97,10 @@ const DATABASE_FILE: &str = "segno.db";
 const LOCK_FILE: &str = "segno.lock";
 
 /// Each migration once, by number; never edited once released.
-const MIGRATIONS: &[(i64, &str, &str)] =
-    &[(1, "engine", include_str!("../../../migrations/sqlite/0001_engine.sql"))];
+const MIGRATIONS: &[(i64, &str, &str)] = &[
+    (1, "engine", include_str!("../../../migrations/sqlite/0001_engine.sql")),
+    (2, "outbox by kind", include_str!("../../../migrations/sqlite/0002_outbox_by_kind.sql")),
+];
 
 /// A data directory that belongs to this process until this is dropped.
 #[derive(Debug)]

@@ -6,12 +6,13 @@ use segno_core::{
     command::Command,
     id::{Digest, PromiseId},
     invocation::Record,
-    promise::TaskStatus,
+    promise::{MessageKind, TaskStatus},
     time::Timestamp,
 };
 use sqlx::{
-    Executor as _, Row as _, SqlitePool,
-    sqlite::{SqlitePoolOptions, SqliteRow},
+    Executor as _, Row as _, Sqlite, SqlitePool,
+    query::Query,
+    sqlite::{SqliteArguments, SqlitePoolOptions, SqliteRow},
 };
 
 use super::open::DataDirectory;
@@ -77,8 +78,8 @@ const READY: &str = "
 
 const OUTBOX: &str = "
     SELECT promises.id, next_at, kind, part FROM outbox JOIN promises ON promises.n = source
-     WHERE next_at < 253402300799999
-     ORDER BY next_at, source, kind, part LIMIT ?1";
+     WHERE kind = ?2 AND next_at < 253402300799999
+     ORDER BY next_at, source, part LIMIT ?1";
 
 const COMPONENT: &str = "SELECT component FROM modules WHERE digest = ?1";
 
@@ -180,15 +181,17 @@ impl Reader {
     }
 
     pub(super) async fn due(&self, now: Timestamp, limit: u32) -> Result<Due, StoreError> {
-        let deadlines = self.first_due("read deadlines", DEADLINES, now, limit, |_, id| {
+        let deadlines = sqlx::query(DEADLINES).bind(i64::from(limit) + 1);
+        let deadlines = self.first_due("read deadlines", deadlines, now, limit, |_, id| {
             Ok(Command::PromiseDue { id })
         });
         let deadlines = deadlines.await?;
         let left = limit.saturating_sub(deadlines.commands.len() as u32);
+        let timers = sqlx::query(TIMERS).bind(i64::from(left) + 1);
         let timers =
             self.first_due(
                 "read timers",
-                TIMERS,
+                timers,
                 now,
                 left,
                 |row, id| match TaskStatus::from_number(row.try_get(2)?) {
@@ -199,8 +202,14 @@ impl Reader {
         Ok(deadlines.and(timers.await?))
     }
 
-    pub(super) async fn outbox_due(&self, now: Timestamp, limit: u32) -> Result<Due, StoreError> {
-        let due = self.first_due("read messages", OUTBOX, now, limit, |row, id| {
+    pub(super) async fn outbox_due(
+        &self,
+        kind: MessageKind,
+        now: Timestamp,
+        limit: u32,
+    ) -> Result<Due, StoreError> {
+        let owed = sqlx::query(OUTBOX).bind(i64::from(limit) + 1).bind(kind.number());
+        let due = self.first_due("read messages", owed, now, limit, |row, id| {
             Ok(Command::OutboxDue { key: sql::outbox_key(row, 2, &id)? })
         });
         due.await
@@ -233,17 +242,16 @@ impl Reader {
         found.iter().map(|row| sql::module(row).map_err(failed(name))).collect()
     }
 
-    /// The first rows of a statement that lists (id, instant, …) by instant, as far as they are due.
+    /// The first rows of a query that lists (id, instant, …) by instant, as far as they are due. It asks for one more
+    /// than `limit`, to know when to come again.
     async fn first_due(
         &self,
         name: &'static str,
-        statement: &'static str,
+        query: Query<'_, Sqlite, SqliteArguments>,
         now: Timestamp,
         limit: u32,
         command: impl Fn(&SqliteRow, PromiseId) -> Result<Command, sqlx::Error>,
     ) -> Result<Due, StoreError> {
-        // One more than asked for, to know when to come again.
-        let query = sqlx::query(statement).bind(i64::from(limit) + 1);
         let found = self.pool.fetch_all(query).await.map_err(failed(name))?;
         let mut due = Due::default();
         for row in &found {

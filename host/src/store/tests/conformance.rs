@@ -7,6 +7,7 @@ use segno_core::{
     config::{Config, Exhausted, VersionRule},
     id::PromiseId,
     invariants,
+    promise::MessageKind,
     reply::Reply,
     snapshot::Snapshot,
     time::Millis,
@@ -59,6 +60,8 @@ async fn random_scripts_are_answered_alike_and_leave_the_same_rows() {
         ("task-continue", true),
         ("signal", true),
         ("outbox-due", true),
+        ("outbox-defer", true),
+        ("outbox-defer", false),
         ("host-start", true),
         ("reconcile", true),
     ] {
@@ -138,7 +141,10 @@ async fn walk(
         }
         let commands = match dice.roll(6) {
             0 => model.due(clock.now(), 3).await.expect("what is due").commands,
-            1 => model.outbox_due(clock.now(), 2).await.expect("what is owed").commands,
+            1 => {
+                let kind = dice.of(&MessageKind::ALL);
+                model.outbox_due(kind, clock.now(), 2).await.expect("what is owed").commands
+            }
             _ => vec![script::command(&mut dice, &seen, clock.now())],
         };
         let context = format!("step {step} of seed {seed}: {commands:?}");
@@ -173,11 +179,13 @@ async fn reads(store: &dyn Store, clock: &Arc<HandClock>, seen: &Snapshot) -> Ve
     let mut answers = vec![
         format!("{:?}", store.due(now, 3).await.expect("what is due")),
         format!("{:?}", store.due(now + Millis(20_000), 2).await.expect("what is due")),
-        format!("{:?}", store.outbox_due(now, 2).await.expect("what is owed")),
         format!("{:?}", store.ready(now, None, 3).await.expect("tasks")),
         format!("{:?}", store.ready(now, Some(3), 1).await.expect("tasks")),
         format!("{:?}", store.modules().await.expect("modules")),
     ];
+    for kind in MessageKind::ALL {
+        answers.push(format!("{:?}", store.outbox_due(kind, now, 2).await.expect("what is owed")));
+    }
     let ids: Vec<PromiseId> = seen.promises.keys().cloned().collect();
     answers.push(format!("{:?}", store.promises(&ids).await.expect("promises")));
     for id in &ids {

@@ -7,7 +7,9 @@ use segno_core::{
         CommandKind, EngineFacts, JournalHead, LogLevel, LogLine, Outcome, Record, RecordBody,
         Request, Seed, StepResult,
     },
-    promise::{NewPromise, Note, OutboxKey, ReleaseReason, Task, TaskStatus, TrapKey, Verdict},
+    promise::{
+        Deferral, NewPromise, Note, OutboxKey, ReleaseReason, Task, TaskStatus, TrapKey, Verdict,
+    },
     snapshot::Snapshot,
     tags,
     time::{Millis, Timestamp},
@@ -43,7 +45,7 @@ impl Dice {
         (self.0 >> 11) as usize % sides
     }
 
-    fn of<T: Clone>(&mut self, choices: &[T]) -> T {
+    pub(super) fn of<T: Clone>(&mut self, choices: &[T]) -> T {
         choices[self.roll(choices.len())].clone()
     }
 
@@ -83,6 +85,7 @@ pub(super) fn command(dice: &mut Dice, seen: &Snapshot, now: Timestamp) -> Comma
         19 => Command::Reconcile { id },
         20 => Command::OutboxDue { key: key(dice, seen, &id) },
         21 => Command::OutboxAck { key: key(dice, seen, &id) },
+        24 => Command::OutboxDefer { key: key(dice, seen, &id), until: deferral(dice) },
         22 => Command::TaskHalt { id },
         23 => Command::TaskContinue { id },
         _ => match task {
@@ -249,6 +252,15 @@ fn logs(dice: &mut Dice, head: JournalHead) -> Vec<LogLine> {
         message: Text::from(format!("line {n}")),
     };
     (0..dice.roll(3)).map(line).collect()
+}
+
+fn deferral(dice: &mut Dice) -> Deferral {
+    dice.of(&[
+        Deferral::Failed { at_least: Millis(0) },
+        Deferral::Failed { at_least: Millis(3_000) },
+        Deferral::Offered,
+        Deferral::Unclaimed,
+    ])
 }
 
 fn key(dice: &mut Dice, seen: &Snapshot, id: &PromiseId) -> OutboxKey {

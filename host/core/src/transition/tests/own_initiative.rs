@@ -1,8 +1,9 @@
 use crate::command::Command;
 use crate::id::{NodeName, PromiseId};
-use crate::promise::{Delivery, HaltReason, OutboxKey, TaskState, TaskStatus, Verdict};
+use crate::promise::{Deferral, Delivery, HaltReason, OutboxKey, TaskState, TaskStatus, Verdict};
 use crate::reply::{Orphan, Reply};
 use crate::tags;
+use crate::time::{Millis, Timestamp};
 use crate::value::Text;
 use crate::world::{self, World};
 
@@ -49,6 +50,40 @@ fn a_listeners_message_is_handed_over_until_it_is_acknowledged() {
     }
     world.done(Command::OutboxAck { key: key.clone() });
     assert_eq!(delivery(world.done(Command::OutboxDue { key })), None);
+}
+
+#[test]
+fn a_message_is_put_off_for_its_back_off_or_until_somebody_asks() {
+    let mut world = World::new();
+    world.done(world::create("p", &[]));
+    world.done(world::listener("p"));
+    world.done(world::settle("p", Verdict::Resolved));
+    let key = OutboxKey::Unblock(PromiseId::from("p"), Text::from("poll://me"));
+    let defer = |until| Command::OutboxDefer { key: key.clone(), until };
+    let failed = |ms| Deferral::Failed { at_least: Millis(ms) };
+    let wait = |world: &World| {
+        let row = world.state.outbox_row(&key).expect("it is owed until it is acknowledged");
+        row.next_at.since(world.now)
+    };
+    world.done(Command::OutboxDue { key: key.clone() });
+    assert_eq!(wait(&world), world.config.handover, "whoever has it gets time to say so");
+    world.done(defer(failed(0)));
+    assert!((100..=110).contains(&wait(&world).0), "the first back-off: {:?}", wait(&world));
+    world.done(defer(failed(7_000)));
+    assert_eq!(wait(&world), Millis(7_000));
+    world.done(defer(Deferral::Unclaimed));
+    assert!(world.state.outbox_row(&key).is_some_and(|row| row.next_at == Timestamp::NEVER));
+    assert_eq!(delivery(world.done(Command::OutboxDue { key: key.clone() })), None);
+    world.done(defer(Deferral::Offered));
+    assert_eq!(wait(&world), Millis(0));
+    let early = world.decide(&defer(Deferral::Offered));
+    assert!(early.delta.is_empty(), "what can be taken already is not written again");
+    world.done(Command::OutboxAck { key: key.clone() });
+    world.done(defer(failed(0)));
+    assert!(world.state.outbox_row(&key).is_none(), "what was acknowledged is not owed again");
+    let cancel = OutboxKey::CancelChildren(PromiseId::from("p"));
+    let refused = world.refused(Command::OutboxDefer { key: cancel, until: Deferral::Offered });
+    assert_eq!(refused.kind(), "bad-request");
 }
 
 #[test]

@@ -1,0 +1,71 @@
+//! The channels of this host, and the messages that are under way on them.
+
+use std::{
+    collections::BTreeSet,
+    sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock},
+};
+
+use segno_core::promise::{Delivery, MessageKind, OutboxKey};
+
+use super::{Channel, Delivered};
+
+/// See the module.
+#[derive(Default)]
+pub struct Channels {
+    all: RwLock<Vec<Arc<dyn Channel>>>,
+    under_way: Mutex<BTreeSet<OutboxKey>>,
+}
+
+impl Channels {
+    /// Adds a channel. The first that does not say `NotMine` carries a message.
+    pub fn add(&self, channel: Arc<dyn Channel>) {
+        self.all.write().unwrap_or_else(PoisonError::into_inner).push(channel);
+    }
+
+    /// The kinds of messages that can be handed over at present: those to the engine itself, and what a channel takes.
+    pub fn kinds(&self) -> Vec<MessageKind> {
+        let all = self.all.read().unwrap_or_else(PoisonError::into_inner);
+        let taken = |kind: &MessageKind| {
+            *kind == MessageKind::CancelChildren
+                || all.iter().any(|channel| channel.takes(*kind) && channel.is_open())
+        };
+        MessageKind::ALL.into_iter().filter(taken).collect()
+    }
+
+    /// Has the first channel that wants it carry the message. `NotMine`: no channel does.
+    pub async fn deliver(&self, kind: MessageKind, delivery: &Delivery) -> Delivered {
+        let all = self.all.read().unwrap_or_else(PoisonError::into_inner).clone();
+        for channel in all.iter().filter(|channel| channel.takes(kind)) {
+            let delivered = channel.deliver(delivery).await;
+            tracing::trace!(channel = channel.name(), kind = kind.name(), ?delivered, "delivery");
+            if delivered != Delivered::NotMine {
+                return delivered;
+            }
+        }
+        Delivered::NotMine
+    }
+
+    /// How many messages of this kind are under way.
+    pub fn under_way(&self, kind: MessageKind) -> usize {
+        self.lock().iter().filter(|key| key.kind() == kind).count()
+    }
+
+    /// Whether this message is under way.
+    pub fn carries(&self, key: &OutboxKey) -> bool {
+        self.lock().contains(key)
+    }
+
+    /// Says that a message is under way; false if it was already.
+    pub fn begin(&self, key: OutboxKey) -> bool {
+        self.lock().insert(key)
+    }
+
+    /// Says that a message is not under way any more.
+    pub fn end(&self, key: &OutboxKey) {
+        self.lock().remove(key);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeSet<OutboxKey>> {
+        self.under_way.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
