@@ -58,10 +58,28 @@ pub enum Metric {
     Requeued(RequeueCause, Millis),
     /// A write under a stale claim was refused.
     FencingRejected,
-    /// A promise settled, and woke this many others.
-    Settled(Verdict, u32),
+    /// A promise settled.
+    Settled {
+        /// Its outcome.
+        verdict: Verdict,
+        /// What settled it.
+        cause: SettleCause,
+        /// How many tasks it resumed.
+        resumed: u32,
+    },
     /// A task was halted by the engine.
     Quarantined,
+}
+
+/// What settled a promise.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum SettleCause {
+    /// The claim on it.
+    Claim,
+    /// Its deadline.
+    Deadline,
+    /// A request: of a client, of another invocation, or of the engine that cancels.
+    Request,
 }
 
 /// Why a task went back to pending on the engine's own initiative.

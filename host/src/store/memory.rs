@@ -12,7 +12,7 @@ use segno_core::{
     config::Config,
     id::{Digest, PromiseId},
     invocation::{LogLine, Record},
-    promise::{MessageKind, Task, TaskState, TaskStatus},
+    promise::{MessageKind, Promise, Task, TaskState, TaskStatus},
     reply::Reply,
     snapshot::Snapshot,
     state::State,
@@ -21,8 +21,8 @@ use segno_core::{
 };
 
 use super::{
-    Due, Hints, InvocationFilter, InvocationRow, LogRow, ModuleRow, Page, PromiseRow, Ready, Store,
-    StoreError, Waits, listing,
+    Census, Due, EventPlace, EventRow, Hints, InvocationFilter, InvocationRow, LogRow, ModuleRow,
+    Page, PromiseRow, Ready, Store, StoreError, Waits, listing,
 };
 use crate::runtime::{Clock, Surroundings};
 
@@ -222,6 +222,45 @@ impl Store for MemoryStore {
             (row.next_at, order, Command::OutboxDue { key: key.clone() })
         });
         Ok(first_due(owed.collect(), now, limit))
+    }
+
+    async fn events(
+        &self,
+        after: Option<EventPlace>,
+        limit: u32,
+    ) -> Result<Vec<EventRow>, StoreError> {
+        let kept = self.kept();
+        let rows = kept.state.outbox();
+        let mut events: Vec<EventRow> = rows
+            .filter_map(|(key, row)| EventRow::of(key, row, kept.number(key.promise())))
+            .collect();
+        events.retain(|event| after.is_none_or(|after| event.place > after));
+        events.sort_by_key(|event| event.place);
+        events.truncate(limit as usize);
+        Ok(events)
+    }
+
+    async fn census(&self) -> Result<Census, StoreError> {
+        let kept = self.kept();
+        let mut census = Census::default();
+        for task in kept.state.tasks() {
+            match &task.state {
+                TaskState::Acquired { .. } => census.acquired += 1,
+                TaskState::Halted { .. } => census.halted += 1,
+                TaskState::Pending { offered: true, .. } => {
+                    let promise = kept.state.promise(&task.id);
+                    let target = promise.and_then(Promise::target);
+                    census.ready += u64::from(target.is_some_and(address::is_hosted));
+                }
+                TaskState::Pending { offered: false, .. }
+                | TaskState::Suspended
+                | TaskState::Fulfilled => {}
+            }
+        }
+        for (key, _) in kept.state.outbox() {
+            *census.outbox.entry(key.kind()).or_default() += 1;
+        }
+        Ok(census)
     }
 
     async fn put_component(

@@ -31,7 +31,8 @@ use segno_core::{
 pub use error::StoreError;
 pub use memory::MemoryStore;
 pub use query::{
-    Due, InvocationFilter, InvocationRow, LogRow, ModuleRow, Page, PromiseRow, Ready, Waits,
+    Census, Due, EventPlace, EventRow, InvocationFilter, InvocationRow, LogRow, ModuleRow, Page,
+    PromiseRow, Ready, Waits,
 };
 
 /// Takes the hints of committed commands, in the order of the commits. Losing them loses no work.
@@ -97,6 +98,18 @@ pub trait Store: Send + Sync + 'static {
         now: Timestamp,
         limit: u32,
     ) -> Result<Due, StoreError>;
+
+    /// Events that nobody has acknowledged, in the order in which they were published, after this place, at most
+    /// `limit`. Hosts with clocks of their own may commit one behind a place that was read already: whoever must miss
+    /// none reads from the beginning, and acknowledges what it has dealt with.
+    async fn events(
+        &self,
+        after: Option<EventPlace>,
+        limit: u32,
+    ) -> Result<Vec<EventRow>, StoreError>;
+
+    /// How much there is of what figures show.
+    async fn census(&self) -> Result<Census, StoreError>;
 
     /// Keeps a component under its digest. Keeping it twice is the same as once.
     async fn put_component(

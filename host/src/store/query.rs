@@ -1,11 +1,14 @@
 //! The shapes that reads answer with.
 
+use std::collections::BTreeMap;
+
 use segno_core::{
     command::Command,
-    id::{Digest, PromiseId, Version},
+    id::{CommandIndex, Digest, PromiseId, Version},
     invocation::{LogLevel, LogLine},
-    promise::{Promise, Task},
+    promise::{Message, MessageKind, OutboxKey, OutboxRow, Promise, Task},
     time::Timestamp,
+    value::{Text, Value},
 };
 
 /// A promise, and its task if it has one.
@@ -87,6 +90,71 @@ pub struct ModuleRow {
     pub aliases: Vec<String>,
     /// Unfinished executions that run it.
     pub in_use: u64,
+}
+
+/// Where an event stands among those owed: by the instant, the number of its invocation, and its command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct EventPlace {
+    /// When it was published.
+    pub at: Timestamp,
+    /// The number of its invocation in this store.
+    pub number: i64,
+    /// Its command.
+    pub index: CommandIndex,
+}
+
+/// An event that nobody has acknowledged.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EventRow {
+    /// Where it stands among the others.
+    pub place: EventPlace,
+    /// The invocation that published it.
+    pub source: PromiseId,
+    /// Where.
+    pub topic: Text,
+    /// What.
+    pub payload: Value,
+    /// How often it was handed over.
+    pub attempts: u32,
+    /// When it is handed over next; never: nobody takes its topic.
+    pub next_at: Timestamp,
+}
+
+impl EventRow {
+    /// The row as it is found under `key`; none if it is no event.
+    pub(super) fn of(key: &OutboxKey, row: &OutboxRow, number: i64) -> Option<Self> {
+        let (OutboxKey::Event(source, index), Message::Event { topic, payload }) =
+            (key, &row.message)
+        else {
+            return None;
+        };
+        Some(Self {
+            place: EventPlace { at: row.created_at, number, index: *index },
+            source: source.clone(),
+            topic: topic.clone(),
+            payload: payload.clone(),
+            attempts: row.attempts,
+            next_at: row.next_at,
+        })
+    }
+
+    /// The key of its message.
+    pub fn key(&self) -> OutboxKey {
+        OutboxKey::Event(self.source.clone(), self.place.index)
+    }
+}
+
+/// How much there is of what figures show.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Census {
+    /// Tasks held by somebody.
+    pub acquired: u64,
+    /// Tasks that wait for a person.
+    pub halted: u64,
+    /// Tasks of hosts that wait for a worker.
+    pub ready: u64,
+    /// Messages owed, by kind; kinds without one are left out.
+    pub outbox: BTreeMap<MessageKind, u64>,
 }
 
 /// Who waits for whom.

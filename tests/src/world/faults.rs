@@ -7,8 +7,8 @@ use std::sync::{
 
 use async_trait::async_trait;
 use segno::store::{
-    Due, InvocationFilter, InvocationRow, LogRow, MemoryStore, ModuleRow, Page, PromiseRow, Ready,
-    Store, StoreError, Waits,
+    Census, Due, EventPlace, EventRow, InvocationFilter, InvocationRow, LogRow, MemoryStore,
+    ModuleRow, Page, PromiseRow, Ready, Store, StoreError, Waits,
 };
 use segno_core::{
     command::Command,
@@ -222,6 +222,18 @@ impl Store for FaultyStore {
     ) -> Result<Due, StoreError> {
         self.alive().await;
         self.memory.outbox_due(kind, now, limit).await
+    }
+
+    async fn events(
+        &self,
+        after: Option<EventPlace>,
+        limit: u32,
+    ) -> Result<Vec<EventRow>, StoreError> {
+        self.memory.events(after, limit).await
+    }
+
+    async fn census(&self) -> Result<Census, StoreError> {
+        self.memory.census().await
     }
 
     async fn put_component(

@@ -115,6 +115,8 @@ pub enum Delivery {
         topic: Text,
         /// What.
         payload: Value,
+        /// When.
+        published_at: Timestamp,
     },
 }
 

@@ -1,7 +1,7 @@
 //! The settlement chain: all that follows from one promise settling, whatever settled it. It never settles another
 //! promise, so its length is one plus the number of callbacks.
 
-use crate::effect::{Effect, Metric};
+use crate::effect::{Effect, Metric, SettleCause};
 use crate::id::{PromiseId, Version};
 use crate::promise::{Message, OutboxKey, OutboxRow, Settlement, Task, TaskState};
 
@@ -12,11 +12,17 @@ impl Draft<'_> {
     pub(super) fn settle(&mut self, id: &PromiseId, settlement: Settlement, by: Option<Version>) {
         let Some(promise) = self.promise(id) else { return };
         let verdict = settlement.verdict;
+        // Whatever is past its deadline is settled by it before anything else is done to it.
+        let cause = match by {
+            Some(_) => SettleCause::Claim,
+            None if promise.is_overdue(self.now) => SettleCause::Deadline,
+            None => SettleCause::Request,
+        };
         let settled = promise.settled(settlement);
         self.put_promise(settled);
         self.effects.push(Effect::Settled { id: id.clone() });
-        let woken = self.carry_out(id, by);
-        self.count(Metric::Settled(verdict, woken));
+        let resumed = self.carry_out(id, by);
+        self.count(Metric::Settled { verdict, cause, resumed });
     }
 
     /// Everything that follows from a promise being settled; answers how many tasks it resumed.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::address::{Address, ModuleRef};
 use crate::command::Hold;
-use crate::effect::{Effect, Metric};
+use crate::effect::{Effect, Metric, SettleCause};
 use crate::id::{Digest, PromiseId, Version};
 use crate::promise::{Birth, Lease, NewPromise, Promise, PromiseState, Task, TaskState};
 use crate::reply::Refusal;
@@ -75,7 +75,7 @@ impl Draft<'_> {
             self.put_task(Task::born(id.clone(), TaskState::Fulfilled, module));
         }
         self.effects.push(Effect::Settled { id });
-        self.count(Metric::Settled(verdict, 0));
+        self.count(Metric::Settled { verdict, cause: SettleCause::Deadline, resumed: 0 });
     }
 
     fn make_task(&mut self, id: &PromiseId, module: Option<Digest>, hold: Option<&Hold>) {

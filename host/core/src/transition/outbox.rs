@@ -30,8 +30,13 @@ pub(super) fn due(draft: &mut Draft<'_>, key: &OutboxKey) -> Result<Reply, Refus
             delivery
         }
         (OutboxKey::Event(source, index), Message::Event { topic, payload }) => {
-            let (source, index, topic) = (source.clone(), *index, topic.clone());
-            let delivery = Some(Delivery::Event { source, index, topic, payload: payload.clone() });
+            let delivery = Some(Delivery::Event {
+                source: source.clone(),
+                index: *index,
+                topic: topic.clone(),
+                payload: payload.clone(),
+                published_at: row.created_at,
+            });
             draft.hand_over_again(key, row);
             delivery
         }

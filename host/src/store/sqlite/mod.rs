@@ -14,7 +14,9 @@ mod load;
 mod write;
 mod writer;
 
+mod census;
 mod dump;
+mod events;
 mod list;
 mod reader;
 
@@ -45,8 +47,8 @@ use self::{
     writer::{NewComponent, QUEUE, Request, Writer},
 };
 use super::{
-    Due, Hints, InvocationFilter, InvocationRow, LogRow, ModuleRow, Page, PromiseRow, Ready, Store,
-    StoreError, Waits,
+    Census, Due, EventPlace, EventRow, Hints, InvocationFilter, InvocationRow, LogRow, ModuleRow,
+    Page, PromiseRow, Ready, Store, StoreError, Waits,
 };
 use crate::runtime::Surroundings;
 
@@ -197,6 +199,18 @@ impl Store for SqliteStore {
         limit: u32,
     ) -> Result<Due, StoreError> {
         self.reader.outbox_due(kind, now, limit).await
+    }
+
+    async fn events(
+        &self,
+        after: Option<EventPlace>,
+        limit: u32,
+    ) -> Result<Vec<EventRow>, StoreError> {
+        self.reader.events(after, limit).await
+    }
+
+    async fn census(&self) -> Result<Census, StoreError> {
+        self.reader.census().await
     }
 
     async fn put_component(

@@ -99,7 +99,7 @@ const LOCK_FILE: &str = "segno.lock";
 /// Each migration once, by number; never edited once released.
 const MIGRATIONS: &[(i64, &str, &str)] = &[
     (1, "engine", include_str!("../../../migrations/sqlite/0001_engine.sql")),
-    (2, "outbox by kind", include_str!("../../../migrations/sqlite/0002_outbox_by_kind.sql")),
+    (2, "readers", include_str!("../../../migrations/sqlite/0002_readers.sql")),
 ];
 
 /// A data directory that belongs to this process until this is dropped.

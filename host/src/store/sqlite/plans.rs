@@ -2,7 +2,7 @@
 
 use sqlx::{Executor as _, Row as _, SqliteConnection};
 
-use super::{SqliteConfig, list, load, open::DataDirectory, reader, write};
+use super::{SqliteConfig, census, events, list, load, open::DataDirectory, reader, write};
 use crate::store::InvocationFilter;
 use segno_core::id::PromiseId;
 
@@ -40,6 +40,7 @@ async fn every_statement_finds_its_rows_by_an_index() {
         .flat_map(|(template, columns)| [template.text(1, *columns), template.text(64, *columns)])
         .collect();
     let reads = load::STATEMENTS.iter().chain(&reader::STATEMENTS);
+    let reads = reads.chain(&census::STATEMENTS).chain(&events::STATEMENTS);
     statements.extend(reads.flat_map(|text| text.split(';')).map(str::to_owned));
     for statement in statements {
         let plan = plan(&mut connection, &statement).await;

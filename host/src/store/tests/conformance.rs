@@ -183,6 +183,10 @@ async fn reads(store: &dyn Store, clock: &Arc<HandClock>, seen: &Snapshot) -> Ve
         format!("{:?}", store.ready(now, Some(3), 1).await.expect("tasks")),
         format!("{:?}", store.modules().await.expect("modules")),
     ];
+    answers.push(format!("{:?}", store.census().await.expect("a census")));
+    let first = store.events(None, 2).await.expect("events");
+    let rest = store.events(first.first().map(|event| event.place), 100).await.expect("events");
+    answers.push(format!("{first:?} {rest:?}"));
     for kind in MessageKind::ALL {
         answers.push(format!("{:?}", store.outbox_due(kind, now, 2).await.expect("what is owed")));
     }
