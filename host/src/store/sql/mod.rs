@@ -14,6 +14,6 @@ pub(in crate::store) use cell::Cell;
 pub(in crate::store) use delta::{Numbers, Written};
 pub(in crate::store) use fields::Fields;
 pub(in crate::store) use rows::{
-    AFTER_PROMISE, digest_at, head, id, log_lines, module, outbox, outbox_key, promise,
+    AFTER_PROMISE, digest_at, event, head, id, log_lines, module, outbox, outbox_key, promise,
     promise_columns, promise_tables, ready, records, task, text,
 };

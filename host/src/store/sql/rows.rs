@@ -16,7 +16,7 @@ use segno_core::{
 use serde::{Deserialize, Serialize};
 
 use super::{Cell, Fields};
-use crate::store::{LogRow, ModuleRow, Ready, listing};
+use crate::store::{EventRow, LogRow, ModuleRow, Ready, listing};
 
 /// Columns of a promise `p` with its task `t`, in the order in which [`promise`] and [`task`] read them. They take
 /// `promise_tables`.
@@ -286,6 +286,14 @@ pub(in crate::store) fn outbox(
         attempts: small(row, first + 4, source, "attempts")?,
     };
     Ok((key, row))
+}
+
+/// An event: its source, the source's number, then the columns of [`outbox`].
+pub(in crate::store) fn event(row: &impl Fields) -> Result<EventRow, sqlx::Error> {
+    let source = id(row, 0)?;
+    let number = number(row, 1, &source, "n")?;
+    let (key, message) = outbox(row, 2, &source)?;
+    EventRow::of(&key, &message, number).ok_or_else(|| damaged(&source, "message").into())
 }
 
 /// The key of a message about `source`, `kind, part` from column `first` on: the other way of

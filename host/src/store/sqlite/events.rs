@@ -1,13 +1,9 @@
 //! Events that nobody has acknowledged, as clients read them.
 
-use segno_core::id::PromiseId;
-use sqlx::{Executor as _, Row as _, sqlite::SqliteRow};
+use sqlx::Executor as _;
 
-use super::{
-    reader::{Reader, failed},
-    rows,
-};
-use crate::store::{EventPlace, EventRow, StoreError};
+use super::reader::{Reader, failed};
+use crate::store::{EventPlace, EventRow, StoreError, sql};
 
 const EVENTS: &str = "
     SELECT promises.id, promises.n, kind, part, next_at, outbox.created_at, attempts, message
@@ -27,15 +23,8 @@ impl Reader {
         });
         let query = sqlx::query(EVENTS).bind(at).bind(number).bind(index).bind(limit);
         let found = self.pool.fetch_all(query).await.map_err(failed(name))?;
-        found.iter().map(|row| event(row).map_err(failed(name))).collect()
+        found.iter().map(|row| sql::event(row).map_err(failed(name))).collect()
     }
-}
-
-fn event(row: &SqliteRow) -> Result<EventRow, sqlx::Error> {
-    let source = PromiseId::new(row.try_get::<&str, _>(0)?);
-    let (key, message) = rows::outbox(row, 2, &source)?;
-    let event = EventRow::of(&key, &message, row.try_get(1)?);
-    event.ok_or_else(|| rows::damaged(&source, "message").into())
 }
 
 /// Every statement here, for the tests of their plans.
