@@ -157,7 +157,9 @@ fn subject(command: &Command) -> String {
         }
         Command::PromiseCreate(new) | Command::TaskCreate { new, .. } => new.id.to_string(),
         Command::HostStart { node } => node.to_string(),
-        Command::OutboxDue { key } | Command::OutboxAck { key } => format!("{key:?}"),
+        Command::OutboxDue { key }
+        | Command::OutboxAck { key }
+        | Command::OutboxDefer { key, .. } => format!("{key:?}"),
         Command::RegisterCallback { awaited, awaiter } => format!("{awaited} <- {awaiter}"),
         Command::Cancel { invocation }
         | Command::Kill { invocation }

@@ -5,8 +5,10 @@ use std::sync::{
     atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering},
 };
 
+use async_trait::async_trait;
 use segno::{
     boot,
+    delivery::{Channel, Delivered},
     guest::{Guests, Outbound},
     host::Host,
     hub::Hub,
@@ -16,6 +18,7 @@ use segno::{
 use segno_core::{
     config::Config,
     id::NodeName,
+    promise::{Delivery, MessageKind},
     time::{Millis, Timestamp},
 };
 use tokio::sync::mpsc;
@@ -38,6 +41,24 @@ pub enum Control {
     },
     /// Die for ever.
     End,
+}
+
+/// The channel of a host: the bus carries what its [`Link`] sees, and the receivers themselves say what arrived.
+struct Unconfirmed;
+
+#[async_trait]
+impl Channel for Unconfirmed {
+    fn name(&self) -> &'static str {
+        "bus"
+    }
+
+    fn takes(&self, _kind: MessageKind) -> bool {
+        true
+    }
+
+    async fn deliver(&self, _delivery: &Delivery) -> Delivered {
+        Delivered::Again { after: Millis::ZERO }
+    }
 }
 
 /// What all hosts are made of.
@@ -193,6 +214,7 @@ impl Node {
         let number = self.parts.lives.fetch_add(1, Ordering::Relaxed) + 1;
         let runtime = Arc::new(SimRuntime::watched(number, self.parts.panics.clone()));
         let hub = Arc::new(Hub::default());
+        hub.channels().add(Arc::new(Unconfirmed));
         let network = self.parts.network.clone();
         network.bus.join(number, hub.clone());
         let who = format!("{}#{number}", self.name);

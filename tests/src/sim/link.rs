@@ -13,14 +13,15 @@ use async_trait::async_trait;
 use segno::{
     runtime::Runtime,
     store::{
-        Due, InvocationFilter, InvocationRow, LogRow, ModuleRow, Page, PromiseRow, Ready, Store,
-        StoreError, Waits,
+        Census, Due, EventPlace, EventRow, InvocationFilter, InvocationRow, LogRow, ModuleRow,
+        Page, PromiseRow, Ready, Store, StoreError, Waits,
     },
 };
 use segno_core::{
     command::Command,
     id::{Digest, PromiseId},
     invocation::Record,
+    promise::MessageKind,
     reply::Reply,
     snapshot::Snapshot,
     time::{Millis, Timestamp},
@@ -351,9 +352,28 @@ impl Store for Link {
         self.network.database.memory.ready(now, after, limit).await
     }
 
-    async fn outbox_due(&self, now: Timestamp, limit: u32) -> Result<Due, StoreError> {
+    async fn outbox_due(
+        &self,
+        kind: MessageKind,
+        now: Timestamp,
+        limit: u32,
+    ) -> Result<Due, StoreError> {
         self.way().await?;
-        self.network.database.memory.outbox_due(now, limit).await
+        self.network.database.memory.outbox_due(kind, now, limit).await
+    }
+
+    async fn events(
+        &self,
+        after: Option<EventPlace>,
+        limit: u32,
+    ) -> Result<Vec<EventRow>, StoreError> {
+        self.way().await?;
+        self.network.database.memory.events(after, limit).await
+    }
+
+    async fn census(&self) -> Result<Census, StoreError> {
+        self.way().await?;
+        self.network.database.memory.census().await
     }
 
     async fn put_component(

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use segno_core::{
     command::Command,
-    effect::{Effect, Metric, RequeueCause},
+    effect::{Effect, Metric, RequeueCause, SettleCause},
     id::PromiseId,
     promise::{HaltReason, Promise, Task, TaskState, TaskStatus},
     reply::{Beat, Conflict, Refusal, Reply},
@@ -41,10 +41,10 @@ pub fn difference(step: &Step<'_>, effects: &[Effect]) -> Vec<String> {
     wrong.map(|(metric, difference)| format!("{metric}: {difference:+}")).collect()
 }
 
-/// A settlement is compared by its verdict here; how many it woke is compared over the whole step, below.
+/// A settlement is compared by its verdict and cause here; how many it woke is compared over the whole step, below.
 fn name(metric: &Metric) -> String {
     match metric {
-        Metric::Settled(verdict, _) => format!("Settled({verdict:?})"),
+        Metric::Settled { verdict, cause, .. } => format!("Settled({verdict:?}, {cause:?})"),
         metric => format!("{metric:?}"),
     }
 }
@@ -58,12 +58,11 @@ fn expected(step: &Step<'_>) -> Vec<Metric> {
     }
     for (id, after) in &step.after.promises {
         let was_open = step.before.promises.get(id).is_none_or(Promise::is_pending);
-        metrics.extend(
-            after
-                .settlement()
-                .filter(|_| was_open)
-                .map(|settlement| Metric::Settled(settlement.verdict, 0)),
-        );
+        metrics.extend(after.settlement().filter(|_| was_open).map(|settlement| Metric::Settled {
+            verdict: settlement.verdict,
+            cause: cause(step, after),
+            resumed: 0,
+        }));
     }
     if let Reply::Heartbeat(beats) = step.reply {
         metrics.extend(beats.iter().map(|beat| match beat {
@@ -94,6 +93,16 @@ fn expected(step: &Step<'_>) -> Vec<Metric> {
         _ => {}
     }
     metrics
+}
+
+/// What settled a promise that was open before the step.
+fn cause(step: &Step<'_>, after: &Promise) -> SettleCause {
+    let claim = step.after.tasks.get(after.id()).and_then(|task| task.fulfilled_by);
+    match claim {
+        Some(_) => SettleCause::Claim,
+        None if after.birth.timeout_at <= step.now => SettleCause::Deadline,
+        None => SettleCause::Request,
+    }
 }
 
 fn acquired(step: &Step<'_>, before: Option<&Task>, after: &Task) -> Option<Metric> {
@@ -143,7 +152,7 @@ pub fn woken(step: &Step<'_>, effects: &[Effect]) -> Option<(u32, u32)> {
         return None;
     }
     let counted = effects.iter().map(|effect| match effect {
-        Effect::Count(Metric::Settled(_, woken)) => *woken,
+        Effect::Count(Metric::Settled { resumed, .. }) => *resumed,
         _ => 0,
     });
     let rose = step.after.tasks.iter().filter(|(id, task)| {
