@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use crate::id::{Claim, CommandIndex, Digest, Holder, NodeName, PromiseId};
+use crate::id::{Claim, CommandIndex, Digest, Holder, NodeName, PromiseId, ScheduleId};
 use crate::invocation::{LogLine, Record};
-use crate::promise::{Deferral, NewPromise, OutboxKey, ReleaseReason, Verdict};
-use crate::time::Millis;
+use crate::promise::{Deferral, NewPromise, NewSchedule, OutboxKey, ReleaseReason, Verdict};
+use crate::time::{Millis, Timestamp};
 use crate::value::{Bytes, Text, Value};
 
 /// A command. Every one may be sent again by a caller who does not know what became of it.
@@ -148,6 +148,34 @@ pub enum Command {
         alias: Text,
         /// The module.
         module: Digest,
+    },
+    /// Makes a schedule; answers the existing one, unchanged, if the id is taken.
+    ScheduleCreate(NewSchedule),
+    /// Removes a schedule; what it made stays.
+    ScheduleDelete {
+        /// Which.
+        id: ScheduleId,
+    },
+    /// Stops a schedule, or lets it go on with its next occurrence; those in between are not made up for.
+    SchedulePause {
+        /// Which.
+        id: ScheduleId,
+        /// Whether it is to stand still.
+        paused: bool,
+    },
+    /// Makes the promises of occurrences in the past, in order, a page at a time; repeating it makes none twice.
+    ScheduleBackfill {
+        /// Which.
+        id: ScheduleId,
+        /// The first instant that counts.
+        from: Timestamp,
+        /// The first instant after it that does not.
+        to: Timestamp,
+    },
+    /// The next occurrence of a schedule may have come.
+    ScheduleDue {
+        /// Which.
+        id: ScheduleId,
     },
     /// The deadline of a promise may have come.
     PromiseDue {
@@ -304,6 +332,11 @@ impl Command {
             Self::Kill { .. } => "kill",
             Self::Signal { .. } => "signal",
             Self::Deploy { .. } => "deploy",
+            Self::ScheduleCreate(_) => "schedule-create",
+            Self::ScheduleDelete { .. } => "schedule-delete",
+            Self::SchedulePause { .. } => "schedule-pause",
+            Self::ScheduleBackfill { .. } => "schedule-backfill",
+            Self::ScheduleDue { .. } => "schedule-due",
             Self::PromiseDue { .. } => "promise-due",
             Self::LeaseDue { .. } => "lease-due",
             Self::RetryDue { .. } => "retry-due",

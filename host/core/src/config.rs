@@ -27,6 +27,8 @@ pub struct Config {
     pub trap_limit: u32,
     /// How long a waiting instance stays claimed before its task is suspended.
     pub hot_wait: Millis,
+    /// How many missed occurrences of a schedule are made up for; older ones are counted and skipped.
+    pub catch_up: u32,
     /// When versions rise.
     pub version_rule: VersionRule,
 }
@@ -63,6 +65,7 @@ impl Default for Config {
             lost_limit: 16,
             trap_limit: 3,
             hot_wait: Millis(200),
+            catch_up: 1_000,
             version_rule: VersionRule::EveryHandover,
         }
     }

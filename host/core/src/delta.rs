@@ -3,9 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::id::{Digest, NodeName, PromiseId};
+use crate::id::{Digest, NodeName, PromiseId, ScheduleId};
 use crate::invocation::{JournalHead, LogLine, Record};
-use crate::promise::{OutboxKey, OutboxRow, Promise, Task};
+use crate::promise::{OutboxKey, OutboxRow, Promise, Schedule, Task};
 use crate::value::Text;
 
 /// Rows to write. In maps to an option, none means that the row is deleted.
@@ -31,6 +31,8 @@ pub struct Delta {
     pub hosts: BTreeMap<NodeName, u64>,
     /// Keys of signals by (invocation, key): which signal it was.
     pub signal_keys: BTreeMap<(PromiseId, Text), u32>,
+    /// Schedules.
+    pub schedules: BTreeMap<ScheduleId, Option<Schedule>>,
 }
 
 /// Records appended to one journal by one command.
@@ -59,6 +61,7 @@ impl Delta {
             && self.aliases.is_empty()
             && self.hosts.is_empty()
             && self.signal_keys.is_empty()
+            && self.schedules.is_empty()
     }
 
     /// Adds what a later decision of the same transaction writes: its rows replace those of the same key.
@@ -73,5 +76,6 @@ impl Delta {
         self.aliases.extend(later.aliases);
         self.hosts.extend(later.hosts);
         self.signal_keys.extend(later.signal_keys);
+        self.schedules.extend(later.schedules);
     }
 }

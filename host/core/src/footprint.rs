@@ -11,12 +11,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::address::{Address, ModuleRef};
 use crate::command::{Command, FenceAct};
-use crate::id::{Digest, NodeName, PromiseId};
+use crate::id::{Digest, NodeName, PromiseId, ScheduleId};
 use crate::invocation::Record;
-use crate::promise::{Message, NewPromise, OutboxKey};
+use crate::promise::{Message, NewPromise, OutboxKey, Schedule};
 use crate::state::State;
 use crate::tags;
-use crate::value::Text;
+use crate::time::Timestamp;
+use crate::value::{Tags, Text};
 
 /// Rows to load. Rows that do not exist are simply not put; a decision takes absent for not existing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -42,6 +43,8 @@ pub struct Footprint {
     pub held_by: BTreeSet<NodeName>,
     /// Keys of signals.
     pub signal_keys: BTreeSet<(PromiseId, Text)>,
+    /// Schedules.
+    pub schedules: BTreeSet<ScheduleId>,
 }
 
 /// A page of an invocation's pending children.
@@ -106,6 +109,16 @@ pub fn footprint(command: &Command) -> Footprint {
             rows.aliases.insert(alias.clone());
             rows.modules.insert(*module);
         }
+        Command::ScheduleCreate(new) => {
+            rows.schedules.insert(new.id.clone());
+            rows.module_of(&new.template.tags);
+        }
+        Command::ScheduleDelete { id }
+        | Command::SchedulePause { id, .. }
+        | Command::ScheduleBackfill { id, .. }
+        | Command::ScheduleDue { id } => {
+            rows.schedules.insert(id.clone());
+        }
         Command::OutboxDue { key } => {
             rows.composite(key.promise());
             rows.outbox.insert(key.clone());
@@ -156,6 +169,16 @@ pub fn widen(view: &State, command: &Command) -> Footprint {
                 wider.children.insert(parent.clone(), page);
             }
         }
+        Command::ScheduleDue { id } => {
+            if let Some(schedule) = view.schedule(id) {
+                wider.occurrences(view, schedule, [schedule.next_at]);
+            }
+        }
+        Command::ScheduleBackfill { id, from, to } => {
+            if let Some(schedule) = view.schedule(id) {
+                wider.occurrences(view, schedule, schedule.backfill_page(*from, *to).0);
+            }
+        }
         Command::Reconcile { id } => {
             for awaited in view.awaited_by(id) {
                 wider.rows.insert(awaited.clone());
@@ -176,6 +199,9 @@ pub fn widen(view: &State, command: &Command) -> Footprint {
         | Command::Cancel { .. }
         | Command::Kill { .. }
         | Command::Deploy { .. }
+        | Command::ScheduleCreate(_)
+        | Command::ScheduleDelete { .. }
+        | Command::SchedulePause { .. }
         | Command::PromiseDue { .. }
         | Command::LeaseDue { .. }
         | Command::RetryDue { .. }
@@ -212,6 +238,7 @@ impl Footprint {
         self.hosts.extend(other.hosts);
         self.held_by.extend(other.held_by);
         self.signal_keys.extend(other.signal_keys);
+        self.schedules.extend(other.schedules);
     }
 
     fn composite(&mut self, id: &PromiseId) {
@@ -220,7 +247,11 @@ impl Footprint {
 
     fn create(&mut self, new: &NewPromise) {
         self.composite(&new.id);
-        let target = tags::target(&new.tags).map(Address::parse);
+        self.module_of(&new.tags);
+    }
+
+    fn module_of(&mut self, tags: &Tags) {
+        let target = tags::target(tags).map(Address::parse);
         if let Some(Ok(Address::Wasm { module, .. })) = target {
             match module {
                 ModuleRef::Own => {}
@@ -232,6 +263,21 @@ impl Footprint {
                 }
             }
         }
+    }
+
+    /// What a schedule makes at these instants, and the last thing it made.
+    fn occurrences(
+        &mut self,
+        view: &State,
+        schedule: &Schedule,
+        at: impl IntoIterator<Item = Timestamp>,
+    ) {
+        let made = at.into_iter().map(|at| schedule.promise_at(at));
+        for id in made.chain(schedule.last_id.clone()) {
+            self.awaiters(view, &id);
+            self.composites.insert(id);
+        }
+        self.module_of(&schedule.template.tags);
     }
 
     fn awaiters(&mut self, view: &State, awaited: &PromiseId) {

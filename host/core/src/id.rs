@@ -29,6 +29,11 @@ pub struct Digest(pub [u8; 32]);
 #[serde(transparent)]
 pub struct NodeName(Text);
 
+/// A schedule.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct ScheduleId(Text);
+
 /// One life of one host.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Holder {
@@ -143,6 +148,24 @@ impl NodeName {
     }
 }
 
+impl ScheduleId {
+    /// An id as a client chose it.
+    pub fn new(id: impl Into<Arc<str>>) -> Self {
+        Self(Text::from(id.into()))
+    }
+
+    /// The id as text.
+    pub fn as_str(&self) -> &str {
+        self.0.as_str()
+    }
+}
+
+impl From<&str> for ScheduleId {
+    fn from(id: &str) -> Self {
+        Self::new(id)
+    }
+}
+
 impl From<&str> for PromiseId {
     fn from(id: &str) -> Self {
         Self::new(id)
@@ -196,7 +219,7 @@ macro_rules! shown_as_text {
         }
     )*};
 }
-shown_as_text!(PromiseId, NodeName);
+shown_as_text!(PromiseId, NodeName, ScheduleId);
 
 impl fmt::Display for Version {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

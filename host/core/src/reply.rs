@@ -1,8 +1,8 @@
 //! What a command is answered.
 
-use crate::id::{CommandIndex, PromiseId, Version};
+use crate::id::{CommandIndex, PromiseId, ScheduleId, Version};
 use crate::invocation::{AppendRefused, JournalHead};
-use crate::promise::{Delivery, Promise, Task, TaskStatus};
+use crate::promise::{Delivery, Promise, Schedule, Task, TaskStatus};
 use crate::time::Timestamp;
 
 /// The answer to a command.
@@ -41,6 +41,24 @@ pub enum Reply {
     Signalled {
         /// Which.
         n: u32,
+    },
+    /// A schedule as it is now.
+    Schedule {
+        /// The schedule.
+        schedule: Box<Schedule>,
+        /// Whether this command made it.
+        created: bool,
+    },
+    /// What became of a page of past occurrences.
+    Backfilled {
+        /// How many promises were made.
+        made: u32,
+        /// How many occurrences had theirs already.
+        existing: u32,
+        /// How many the overlap rule left out.
+        skipped: u32,
+        /// From where to ask for the next page; none: this was the last.
+        next: Option<Timestamp>,
     },
     /// A message to deliver now; none if it is not due, gone, or the engine dealt with it.
     Message(Option<Box<Delivery>>),
@@ -133,6 +151,9 @@ pub enum Refusal {
     /// There is no such promise, task or module.
     #[error("`{0}` does not exist")]
     NotFound(PromiseId),
+    /// There is no such schedule.
+    #[error("there is no schedule `{0}`")]
+    NoSchedule(ScheduleId),
     /// The command makes sense, but names something that cannot be used so.
     #[error("{0}")]
     Unprocessable(String),
@@ -205,7 +226,7 @@ impl Refusal {
     pub fn code(&self) -> u16 {
         match self {
             Self::BadRequest(_) => 400,
-            Self::NotFound(_) => 404,
+            Self::NotFound(_) | Self::NoSchedule(_) => 404,
             Self::Conflict(_) | Self::IdTaken { .. } => 409,
             Self::Unprocessable(_) => 422,
             Self::JournalMismatch { .. } => 570,
@@ -216,7 +237,7 @@ impl Refusal {
     pub fn kind(&self) -> &'static str {
         match self {
             Self::BadRequest(_) => "bad-request",
-            Self::NotFound(_) => "not-found",
+            Self::NotFound(_) | Self::NoSchedule(_) => "not-found",
             Self::Unprocessable(_) => "unprocessable",
             Self::Conflict(Conflict::WrongState { .. }) => "wrong-state",
             Self::Conflict(Conflict::StaleVersion { .. }) => "stale-version",

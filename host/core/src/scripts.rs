@@ -8,8 +8,8 @@ use proptest::prelude::*;
 
 use crate::command::{Command, FenceAct, HeartbeatItem};
 use crate::config::{Config, Exhausted, VersionRule};
-use crate::id::{NodeName, PromiseId};
-use crate::promise::{Deferral, OutboxKey, ReleaseReason, TrapKey, Verdict};
+use crate::id::{NodeName, PromiseId, ScheduleId};
+use crate::promise::{Deferral, OutboxKey, Overlap, ReleaseReason, TrapKey, Verdict};
 use crate::reply::Reply;
 use crate::tags;
 use crate::time::{Millis, Timestamp};
@@ -32,6 +32,40 @@ fn alphabet(world: &World, ids: &[&str]) -> Vec<Step> {
     }
     steps.extend(commands.into_iter().map(Step::Command));
     steps
+}
+
+/// The same, with a schedule and what it made.
+fn wide_alphabet(world: &World, ids: &[&str]) -> Vec<Step> {
+    let made = occurrences(world);
+    let ids: Vec<&str> = ids.iter().copied().chain(made.iter().map(String::as_str)).collect();
+    let mut steps = alphabet(world, &ids);
+    steps.extend(scheduled(world));
+    steps
+}
+
+/// What can be done with a schedule.
+fn scheduled(world: &World) -> Vec<Step> {
+    let id = ScheduleId::from("s");
+    let back = world.now - Millis(150_000);
+    let commands = vec![
+        world::schedule("s", Overlap::Allow),
+        world::schedule("s", Overlap::Skip),
+        world::schedule("s", Overlap::Queue),
+        Command::ScheduleDelete { id: id.clone() },
+        Command::SchedulePause { id: id.clone(), paused: true },
+        Command::SchedulePause { id: id.clone(), paused: false },
+        Command::ScheduleDue { id: id.clone() },
+        Command::ScheduleBackfill { id: id.clone(), from: back, to: world.now },
+        Command::ScheduleBackfill { id, from: world.now, to: back },
+    ];
+    let steps = commands.into_iter().map(Step::Command);
+    steps.chain([Step::Wait(60_000), Step::Wait(200_000)]).collect()
+}
+
+/// The ids of two promises that the schedule made.
+fn occurrences(world: &World) -> Vec<String> {
+    let made = world.snapshot.promises.keys().filter(|id| id.as_str().starts_with("s@"));
+    made.rev().take(2).map(ToString::to_string).collect()
 }
 
 fn about(world: &World, name: &str, other: &str) -> Vec<Command> {
@@ -255,7 +289,7 @@ proptest! {
         world.config = Config { version_rule: rule, ..if limited { limits() } else { Config::default() } };
         let mut seen = Seen::new();
         for choice in choices {
-            let mut steps = alphabet(&world, &["a", "b", "c", "a/0"]);
+            let mut steps = wide_alphabet(&world, &["a", "b", "c", "a/0"]);
             let step = steps.swap_remove(choice as usize % steps.len());
             take(&mut world, &step, &mut seen);
         }
@@ -274,7 +308,7 @@ fn a_long_walk_meets_every_kind_of_answer() {
             random = random
                 .wrapping_mul(6_364_136_223_846_793_005)
                 .wrapping_add(1_442_695_040_888_963_407);
-            let mut steps = alphabet(&world, &["a", "b", "a/0"]);
+            let mut steps = wide_alphabet(&world, &["a", "b", "a/0"]);
             let step = steps.swap_remove((random >> 33) as usize % steps.len());
             take(&mut world, &step, &mut seen);
         }
@@ -299,6 +333,13 @@ fn a_long_walk_meets_every_kind_of_answer() {
         ("signal", "promise-settled"),
         ("signal", "done"),
         ("outbox-due", "done"),
+        ("schedule-create", "done"),
+        ("schedule-delete", "done"),
+        ("schedule-delete", "not-found"),
+        ("schedule-pause", "done"),
+        ("schedule-due", "done"),
+        ("schedule-backfill", "done"),
+        ("schedule-backfill", "bad-request"),
     ] {
         assert!(
             seen.contains(&(wanted.0, wanted.1.to_owned())),

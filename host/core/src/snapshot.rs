@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use crate::id::{Digest, NodeName, PromiseId};
+use crate::id::{Digest, NodeName, PromiseId, ScheduleId};
 use crate::invocation::{JournalHead, Record};
-use crate::promise::{OutboxKey, OutboxRow, Promise, PromiseState, Task, TaskStatus};
+use crate::promise::{OutboxKey, OutboxRow, Promise, PromiseState, Schedule, Task, TaskStatus};
 use crate::state::State;
 use crate::time::Timestamp;
 use crate::value::Text;
@@ -19,7 +19,7 @@ pub struct Snapshot {
     pub promises: BTreeMap<PromiseId, Promise>,
     /// Tasks.
     pub tasks: BTreeMap<PromiseId, Task>,
-    /// Timers, by kind and promise: when they are due.
+    /// Timers, by kind and promise (or schedule): when they are due.
     #[serde(with = "rows")]
     pub timers: BTreeMap<(TimerKind, PromiseId), Timestamp>,
     /// Callbacks by awaited and awaiter: whether they are consumed.
@@ -39,9 +39,12 @@ pub struct Snapshot {
     /// Keys of signals.
     #[serde(with = "rows")]
     pub signal_keys: BTreeMap<(PromiseId, Text), u32>,
+    /// Schedules.
+    pub schedules: BTreeMap<ScheduleId, Schedule>,
 }
 
-/// What a timer is for. A task has one while it is pending (retry) or acquired (lease), a promise while it is pending.
+/// What a timer is for. A task has one while it is pending (retry) or acquired (lease), a promise while it is pending,
+/// a schedule unless it is paused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum TimerKind {
     /// The deadline of a promise.
@@ -50,6 +53,8 @@ pub enum TimerKind {
     Retry,
     /// The end of a claim.
     Lease,
+    /// The next occurrence of a schedule.
+    Schedule,
 }
 
 /// A journal with its head, as far as the state holds its records.
@@ -82,6 +87,10 @@ impl Snapshot {
             };
             timers.extend(task.due_at().map(|due_at| ((kind, id.clone()), due_at)));
         }
+        for schedule in state.schedules() {
+            let id = PromiseId::new(schedule.id.as_str());
+            timers.extend(schedule.due_at().map(|due_at| ((TimerKind::Schedule, id), due_at)));
+        }
         let journal = |(id, head): (&PromiseId, &JournalHead)| {
             (id.clone(), Journal { head: *head, records: state.tail(id).to_vec() })
         };
@@ -104,6 +113,10 @@ impl Snapshot {
             signal_keys: state
                 .signal_keys()
                 .map(|(id, key, n)| ((id.clone(), key.clone()), n))
+                .collect(),
+            schedules: state
+                .schedules()
+                .map(|schedule| (schedule.id.clone(), schedule.clone()))
                 .collect(),
         }
     }

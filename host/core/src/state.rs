@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 
 use crate::delta::{Append, Delta};
-use crate::id::{CommandIndex, Digest, NodeName, PromiseId};
+use crate::id::{CommandIndex, Digest, NodeName, PromiseId, ScheduleId};
 use crate::invocation::{JournalHead, Record};
-use crate::promise::{OutboxKey, OutboxRow, Promise, Task};
+use crate::promise::{OutboxKey, OutboxRow, Promise, Schedule, Task};
 use crate::value::Text;
 
 /// Rows, by key.
@@ -29,6 +29,7 @@ pub struct State {
     modules: BTreeSet<Digest>,
     hosts: BTreeMap<NodeName, u64>,
     signal_keys: BTreeMap<(PromiseId, Text), u32>,
+    schedules: BTreeMap<ScheduleId, Schedule>,
     keeps_journals: bool,
 }
 
@@ -125,6 +126,11 @@ impl State {
         self.signal_keys.get(&(invocation.clone(), key.clone())).copied()
     }
 
+    /// The schedule with this id.
+    pub fn schedule(&self, id: &ScheduleId) -> Option<&Schedule> {
+        self.schedules.get(id)
+    }
+
     /// All promises, by id.
     pub fn promises(&self) -> impl Iterator<Item = &Promise> {
         self.promises.values()
@@ -172,6 +178,11 @@ impl State {
     /// All keys of signals.
     pub fn signal_keys(&self) -> impl Iterator<Item = (&PromiseId, &Text, u32)> {
         self.signal_keys.iter().map(|((invocation, key), n)| (invocation, key, *n))
+    }
+
+    /// All schedules, by id.
+    pub fn schedules(&self) -> impl Iterator<Item = &Schedule> {
+        self.schedules.values()
     }
 
     /// Puts a promise row.
@@ -271,6 +282,16 @@ impl State {
         self.signal_keys.insert((invocation, key), n);
     }
 
+    /// Puts a schedule.
+    pub fn put_schedule(&mut self, schedule: Schedule) {
+        self.schedules.insert(schedule.id.clone(), schedule);
+    }
+
+    /// Deletes a schedule.
+    pub fn remove_schedule(&mut self, id: &ScheduleId) {
+        self.schedules.remove(id);
+    }
+
     /// Writes a decision's rows.
     pub fn apply(&mut self, delta: &Delta) {
         for promise in delta.promises.values() {
@@ -302,6 +323,12 @@ impl State {
         self.hosts
             .extend(delta.hosts.iter().map(|(node, incarnation)| (node.clone(), *incarnation)));
         self.signal_keys.extend(delta.signal_keys.iter().map(|(key, n)| (key.clone(), *n)));
+        for (id, row) in &delta.schedules {
+            match row {
+                Some(schedule) => self.put_schedule(schedule.clone()),
+                None => self.remove_schedule(id),
+            }
+        }
     }
 
     /// Forgets the composite of this promise: a view then has to load it again. A callback row is kept while the

@@ -17,6 +17,8 @@ pub const DETACHED: &str = "detached";
 pub const ORIGIN: &str = "origin";
 /// The nearest ancestor-or-self with a target.
 pub const BRANCH: &str = "branch";
+/// The schedule that made the promise.
+pub const SCHEDULE: &str = "schedule";
 /// The prefix of labels, by which people find an invocation again.
 pub const LABEL_PREFIX: &str = "label:";
 

@@ -7,12 +7,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::command::{Command, FenceAct, FenceAction, Hold};
 use crate::config::Config;
 use crate::footprint::{Footprint, footprint, widen};
-use crate::id::{Claim, CommandIndex, Digest, Holder, NodeName, PromiseId, Version};
+use crate::id::{Claim, CommandIndex, Digest, Holder, NodeName, PromiseId, ScheduleId, Version};
 use crate::invariants::{check, check_step};
 use crate::invocation::{
     CommandKind, EngineFacts, LogLine, Outcome, Record, RecordBody, Request, Seed, StepResult,
 };
-use crate::promise::{NewPromise, Note, OutboxKey, ReleaseReason, TaskStatus, Verdict};
+use crate::promise::{
+    NewPromise, NewSchedule, Note, OutboxKey, Overlap, ReleaseReason, TaskStatus, Template, Verdict,
+};
 use crate::reply::{Refusal, Reply};
 use crate::snapshot::Snapshot;
 use crate::state::State;
@@ -229,6 +231,9 @@ fn put(whole: &State, view: &mut State, rows: &Footprint) {
             view.put_task(task.clone());
         }
     }
+    for id in &rows.schedules {
+        whole.schedule(id).into_iter().for_each(|schedule| view.put_schedule(schedule.clone()));
+    }
     for (id, key) in &rows.signal_keys {
         whole
             .signal_key(id, key)
@@ -286,6 +291,18 @@ pub(crate) fn workflow(id: &str) -> Command {
 /// A promise whose task a worker outside executes.
 pub(crate) fn outside(id: &str) -> Command {
     create(id, &[(tags::TARGET, "poll://workers")])
+}
+
+/// Every minute, a task for workers outside.
+pub(crate) fn schedule(id: &str, overlap: Overlap) -> Command {
+    let template = Template {
+        id: Text::from("{{.id}}@{{.timestamp}}"),
+        param: Value::default(),
+        tags: tagged(&[(tags::TARGET, "poll://workers")]),
+        timeout: Millis(100_000),
+    };
+    let cron = Text::from("* * * * *");
+    Command::ScheduleCreate(NewSchedule { id: ScheduleId::from(id), cron, template, overlap })
 }
 
 pub(crate) fn acquire(id: &str, version: u64, nonce: u64) -> Command {

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use crate::command::{Command, FenceAct};
-use crate::id::{CommandIndex, PromiseId, Version};
+use crate::id::{CommandIndex, PromiseId, ScheduleId, Version};
 use crate::promise::{
-    Message, OutboxKey, OutboxRow, Promise, PromiseState, Settlement, Task, TaskState, Verdict,
+    Message, OutboxKey, OutboxRow, Overlap, Promise, PromiseState, Schedule, Settlement, Task,
+    TaskState, Verdict,
 };
 use crate::snapshot::{Snapshot, TimerKind};
 use crate::tags;
@@ -14,7 +15,7 @@ use crate::value::{Text, Value};
 use crate::world::{self, World};
 
 /// `wait` is suspended on `open`, `run` is acquired and has a journal with a child `run/0`, `work` is offered to a
-/// worker outside, `stop` is halted, `done` is fulfilled and owes a message, `late` timed out, `nap` is a timer.
+/// worker outside, `stop` is halted, `each` is a schedule that made `each@60000`, `done` is fulfilled and owes a message, `late` timed out, `nap` is a timer.
 pub(crate) fn legal() -> Snapshot {
     let mut world = World::new();
     let id = PromiseId::from;
@@ -38,6 +39,9 @@ pub(crate) fn legal() -> Snapshot {
     world.done(Command::PromiseCreate(world::new("late", &[], Timestamp(2_000))));
     world.wait(5_000);
     world.done(Command::PromiseGet { id: id("late") });
+    world.done(world::schedule("each", Overlap::Queue));
+    world.wait(60_000);
+    world.done(Command::ScheduleDue { id: ScheduleId::from("each") });
     world.snapshot
 }
 
@@ -89,6 +93,8 @@ pub(crate) fn violators() -> Vec<(&'static str, Violate)> {
         ("journal_prefix", |rows| {
             drop(rows.journals.get_mut(&id("run")).expect("a journal").records.pop())
         }),
+        ("schedule_timer_due", |rows| untimed(rows, TimerKind::Schedule, "each")),
+        ("schedule_last_before_next", |rows| each(rows).last_at = Some(Timestamp::NEVER)),
         ("journal_has_a_task", |rows| drop(rows.tasks.remove(&id("run")))),
     ]
 }
@@ -123,10 +129,16 @@ pub(crate) fn step_violators() -> Vec<(&'static str, Command, Violate)> {
             let (since, retry_at) = (Timestamp(1_000), Timestamp(2_000));
             state(rows, "work", TaskState::Pending { since, retry_at, offered: true });
         }),
+        ("schedules_go_only_when_deleted", elsewhere(), |rows| rows.schedules.clear()),
+        ("schedules_move_forward", elsewhere(), |rows| each(rows).next_at = Timestamp(60_000)),
         ("records_are_never_rewritten", elsewhere(), |rows| {
             rows.journals.get_mut(&id("run")).expect("a journal").records[1].at = Timestamp(9_000);
         }),
     ]
+}
+
+fn each(rows: &mut Snapshot) -> &mut Schedule {
+    rows.schedules.get_mut(&ScheduleId::from("each")).expect("the fixture has this schedule")
 }
 
 fn id(id: &str) -> PromiseId {

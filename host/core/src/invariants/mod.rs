@@ -7,6 +7,7 @@
 mod journals;
 mod messages;
 mod promises;
+mod schedules;
 mod step;
 mod tasks;
 mod waits;
@@ -46,6 +47,7 @@ pub const PREDICATES: &[&[Predicate]] = &[
     waits::PREDICATES,
     messages::PREDICATES,
     journals::PREDICATES,
+    schedules::PREDICATES,
 ];
 
 /// Checks every predicate over the rows of a store.

@@ -5,9 +5,10 @@ use std::collections::BTreeSet;
 use crate::command::{Command, FenceAct};
 use crate::config::{Config, VersionRule};
 use crate::footprint::footprint;
-use crate::id::PromiseId;
-use crate::promise::{HaltReason, OutboxKey, Promise, Task, TaskState, TaskStatus};
+use crate::id::{PromiseId, ScheduleId};
+use crate::promise::{HaltReason, OutboxKey, Promise, Schedule, Task, TaskState, TaskStatus};
 use crate::snapshot::Snapshot;
+use crate::time::Timestamp;
 
 use super::{Found, each, unless};
 
@@ -42,6 +43,8 @@ pub const STEP_PREDICATES: &[StepPredicate] = &[
     ("unblock_discharges_a_listener", unblock_discharges_a_listener),
     ("retry_moves_forward", retry_moves_forward),
     ("records_are_never_rewritten", records_are_never_rewritten),
+    ("schedules_go_only_when_deleted", schedules_go_only_when_deleted),
+    ("schedules_move_forward", schedules_move_forward),
 ];
 
 /// Promises and tasks are never deleted by a command.
@@ -122,6 +125,18 @@ fn only_admitted_edges(step: &StepView<'_>) -> Found {
 /// What settles in a step is what its command names: the chain never goes on to others.
 fn linear_chain(step: &StepView<'_>) -> Found {
     let named = footprint(step.command).composites;
+    // What the schedule made last, and its occurrences.
+    let occurred =
+        |schedule: &ScheduleId, range: Option<(Timestamp, Timestamp)>, id: &PromiseId| {
+            step.before.schedules.get(schedule).is_some_and(|schedule| {
+                let occurrences = match range {
+                    Some((from, to)) => schedule.backfill_page(from, to).0,
+                    None => vec![schedule.next_at],
+                };
+                let mut made = occurrences.into_iter().map(|at| schedule.promise_at(at));
+                schedule.last_id.as_ref() == Some(id) || made.any(|made| made == *id)
+            })
+        };
     each(&step.after.promises, |id, after| {
         let settled_now =
             !after.is_pending() && step.before.promises.get(id).is_none_or(Promise::is_pending);
@@ -133,6 +148,10 @@ fn linear_chain(step: &StepView<'_>) -> Found {
                 .is_some_and(|task| *id == invocation.signal(task.signals)),
             Command::OutboxDue { key: OutboxKey::CancelChildren(parent) } => {
                 after.attached_to() == Some(parent)
+            }
+            Command::ScheduleDue { id: schedule } => occurred(schedule, None, id),
+            Command::ScheduleBackfill { id: schedule, from, to } => {
+                occurred(schedule, Some((*from, *to)), id)
             }
             _ => false,
         };
@@ -217,4 +236,32 @@ fn records_are_never_rewritten(step: &StepView<'_>) -> Found {
             .is_some_and(|after| after.records.starts_with(&before.records));
         unless(grown, || "its records changed".to_owned())
     })
+}
+
+/// A schedule is there until somebody deletes it.
+fn schedules_go_only_when_deleted(step: &StepView<'_>) -> Found {
+    let deleted = |id: &ScheduleId| matches!(step.command, Command::ScheduleDelete { id: named } if named == id);
+    let lost = step
+        .before
+        .schedules
+        .keys()
+        .filter(|id| !step.after.schedules.contains_key(*id) && !deleted(id));
+    lost.map(|id| (vec![PromiseId::new(id.as_str())], "its row is gone".to_owned())).collect()
+}
+
+/// A schedule keeps what it was made with, and its times and counts never go back.
+fn schedules_move_forward(step: &StepView<'_>) -> Found {
+    let found = step.before.schedules.iter().filter_map(|(id, before)| {
+        let after = step.after.schedules.get(id)?;
+        let birth =
+            |row: &Schedule| (row.cron.clone(), row.template.clone(), row.overlap, row.created_at);
+        let forward = before.next_at <= after.next_at
+            && before.last_at <= after.last_at
+            && before.skipped <= after.skipped;
+        let detail = unless(forward && birth(before) == birth(after), || {
+            format!("{before:?} became {after:?}")
+        })?;
+        Some((vec![PromiseId::new(id.as_str())], detail))
+    });
+    found.collect()
 }

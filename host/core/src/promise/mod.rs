@@ -1,17 +1,21 @@
-//! Promises and what hangs on them: the task that produces the value, who waits for it, who is told of it, and the
-//! messages owed. Nothing here knows of journals.
+//! Promises and what hangs on them: the task that produces the value, who waits for it, who is told of it, the
+//! messages owed, and the schedules that make promises. Nothing here knows of journals.
 
+mod cron;
 mod lease;
 mod outbox;
 #[expect(clippy::module_inception, reason = "a file is named after its noun")]
 mod promise;
 mod retry;
+mod schedule;
 mod task;
 
+pub use cron::{Cron, NotACron};
 pub use lease::Lease;
 pub use outbox::{Deferral, Delivery, Message, MessageKind, OutboxKey, OutboxRow};
 pub use promise::{Birth, NewPromise, Promise, PromiseState, Settlement, Verdict};
 pub use retry::{RetryDecision, RetryPolicy, backoff};
+pub use schedule::{NewSchedule, Overlap, Schedule, Template};
 pub use task::{
     CancelState, HaltReason, Note, Progress, ReleaseReason, Task, TaskState, TaskStatus, TrapKey,
     Traps,

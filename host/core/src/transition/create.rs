@@ -21,6 +21,8 @@ pub(super) enum Maker<'a> {
     Client,
     /// That of an invocation, under a claim on it.
     Invocation(&'a Task),
+    /// That of a schedule, for its occurrence at this instant; its task begins after that of `after`.
+    Schedule { at: Timestamp, after: Option<&'a PromiseId> },
 }
 
 impl Draft<'_> {
@@ -40,7 +42,7 @@ impl Draft<'_> {
             address.as_ref().map(|address| self.module_of(address, maker)).transpose()?.flatten();
         let overdue = new.timeout_at <= self.now;
         let (tags, made_by) = match maker {
-            Maker::Client => (new.tags.clone(), None),
+            Maker::Client | Maker::Schedule { .. } => (new.tags.clone(), None),
             Maker::Invocation(task) => {
                 (self.minted_tags(new, &task.id, address.as_ref()), Some(task.id.clone()))
             }
@@ -51,7 +53,11 @@ impl Draft<'_> {
             tags,
             made_by,
             timeout_at: new.timeout_at,
-            created_at: if overdue { new.timeout_at } else { self.now },
+            created_at: match maker {
+                Maker::Schedule { at, .. } => at,
+                Maker::Client | Maker::Invocation(_) if overdue => new.timeout_at,
+                Maker::Client | Maker::Invocation(_) => self.now,
+            },
         };
         let promise = Promise { birth: Arc::new(birth), state: PromiseState::Pending };
         if overdue {
@@ -59,7 +65,12 @@ impl Draft<'_> {
         } else {
             self.put_promise(promise);
             if address.is_some() {
-                self.make_task(&new.id, module, hold);
+                match maker {
+                    Maker::Schedule { after: Some(awaited), .. } => {
+                        self.make_queued(&new.id, module, awaited);
+                    }
+                    _ => self.make_task(&new.id, module, hold),
+                }
             }
         }
         Ok(())
@@ -101,6 +112,12 @@ impl Draft<'_> {
         }
     }
 
+    /// A task that begins when another promise settles.
+    fn make_queued(&mut self, id: &PromiseId, module: Option<Digest>, awaited: &PromiseId) {
+        self.put_task(Task::born(id.clone(), TaskState::Suspended, module));
+        self.put_callback(awaited.clone(), id.clone(), Some(false));
+    }
+
     /// The task in the hands of a new holder.
     pub(super) fn held(
         &mut self,
@@ -132,15 +149,21 @@ impl Draft<'_> {
         (lease.holder == hold.holder && lease.nonce == hold.nonce).then_some(task.version)
     }
 
-    fn module_of(&self, address: &Address, maker: Maker<'_>) -> Result<Option<Digest>, Refusal> {
+    pub(super) fn module_of(
+        &self,
+        address: &Address,
+        maker: Maker<'_>,
+    ) -> Result<Option<Digest>, Refusal> {
         let Address::Wasm { module, function } = address else { return Ok(None) };
         match module {
             ModuleRef::Own => match maker {
                 Maker::Invocation(Task { module: Some(module), .. }) => Ok(Some(*module)),
-                Maker::Invocation(_) | Maker::Client => Err(Refusal::Unprocessable(format!(
-                    "the function `{function}` is named without a module, which only a function of that module may do; \
+                Maker::Invocation(_) | Maker::Client | Maker::Schedule { .. } => {
+                    Err(Refusal::Unprocessable(format!(
+                        "the function `{function}` is named without a module, which only a function of that module may do; \
                      use wasm://MODULE/{function}"
-                ))),
+                    )))
+                }
             },
             ModuleRef::Alias(alias) => self.view.alias(alias).map(Some).ok_or_else(|| {
                 Refusal::Unprocessable(format!(

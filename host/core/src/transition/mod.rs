@@ -21,6 +21,7 @@ mod outbox;
 mod promises;
 mod reconcile;
 mod requeue;
+mod schedules;
 mod signals;
 mod tasks;
 #[cfg(test)]
@@ -91,6 +92,11 @@ fn decide(draft: &mut Draft<'_>, command: &Command) -> Result<Reply, Refusal> {
             signals::signal(draft, invocation, name, payload, key.as_ref())
         }
         Command::Deploy { alias, module } => deploy::deploy(draft, alias, module),
+        Command::ScheduleCreate(new) => schedules::create(draft, new),
+        Command::ScheduleDelete { id } => schedules::delete(draft, id),
+        Command::SchedulePause { id, paused } => schedules::pause(draft, id, *paused),
+        Command::ScheduleBackfill { id, from, to } => schedules::backfill(draft, id, *from, *to),
+        Command::ScheduleDue { id } => schedules::due(draft, id),
         Command::PromiseDue { id } => dues::promise(draft, id),
         Command::LeaseDue { id } => dues::lease(draft, id),
         Command::RetryDue { id } => dues::retry(draft, id),

@@ -4,5 +4,6 @@
 mod fence;
 mod own_initiative;
 mod promises;
+mod schedules;
 mod speed;
 mod tasks;

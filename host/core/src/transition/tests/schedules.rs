@@ -1,0 +1,273 @@
+//! Schedules: what they make, in what order, and what they leave out.
+
+use crate::command::Command;
+use crate::id::{PromiseId, ScheduleId};
+use crate::promise::{NewSchedule, Overlap, Schedule, TaskStatus, Template, Verdict};
+use crate::reply::{Refusal, Reply};
+use crate::tags;
+use crate::time::{Millis, Timestamp};
+use crate::value::{Text, Value};
+use crate::world::{self, MODULE, World};
+
+const MINUTE: i64 = 60_000;
+
+fn id() -> ScheduleId {
+    ScheduleId::from("s")
+}
+
+fn due() -> Command {
+    Command::ScheduleDue { id: id() }
+}
+
+fn backfill(from: i64, to: i64) -> Command {
+    Command::ScheduleBackfill {
+        id: id(),
+        from: Timestamp(from * MINUTE),
+        to: Timestamp(to * MINUTE),
+    }
+}
+
+fn stored(world: &World) -> &Schedule {
+    world.state.schedule(&id()).expect("the schedule")
+}
+
+/// At 1 s, every minute.
+fn scheduled(overlap: Overlap) -> World {
+    let mut world = World::new();
+    world.done(world::schedule("s", overlap));
+    world
+}
+
+fn made(world: &World) -> Vec<&str> {
+    world.snapshot.promises.keys().map(PromiseId::as_str).collect()
+}
+
+fn new(cron: &str, edit: impl Fn(&mut Template)) -> Command {
+    let Command::ScheduleCreate(new) = world::schedule("s", Overlap::Allow) else {
+        panic!("it makes a schedule")
+    };
+    let mut template = new.template.clone();
+    edit(&mut template);
+    Command::ScheduleCreate(NewSchedule { cron: Text::from(cron), template, ..new })
+}
+
+#[test]
+fn an_existing_schedule_is_answered_unchanged() {
+    let mut world = scheduled(Overlap::Allow);
+    let first = stored(&world).clone();
+    assert_eq!((first.next_at, first.created_at), (Timestamp(MINUTE), Timestamp(1_000)));
+    world.wait(5);
+    let reply = world.done(new("0 0 * * *", |template| template.timeout = Millis(1)));
+    assert_eq!(reply, Reply::Schedule { schedule: Box::new(first), created: false });
+}
+
+#[test]
+fn what_could_never_run_is_refused() {
+    let mut world = World::new();
+    for (command, part) in [
+        (new("61 * * * *", |_| ()), "is no cron expression"),
+        (new("* * * * *", |template| template.id = Text::from("")), "needs a template"),
+        (new("* * * * *", |template| template.timeout = Millis(-1)), "a negative time"),
+        (new("* * * * *", |template| template.tags.clear()), "needs a target"),
+        (
+            new("* * * * *", |template| drop(template.tags.insert("timer".into(), "true".into()))),
+            "timers",
+        ),
+    ] {
+        let Refusal::BadRequest(message) = world.refused(command) else { panic!("{part}") };
+        assert!(message.contains(part), "{message}");
+    }
+    let target = |target: &'static str| {
+        move |template: &mut Template| {
+            drop(template.tags.insert(tags::TARGET.into(), target.into()))
+        }
+    };
+    for (command, part) in [
+        (new("0 0 30 2 *", |_| ()), "there is no such date"),
+        (new("* * * * *", target("nowhere")), "without a module"),
+        (new("* * * * *", target("wasm://gone/f")), "not deployed"),
+    ] {
+        let Refusal::Unprocessable(message) = world.refused(command) else { panic!("{part}") };
+        assert!(message.contains(part), "{message}");
+    }
+    assert_eq!(world.refused(Command::ScheduleDelete { id: id() }), Refusal::NoSchedule(id()));
+    assert_eq!(
+        world.refused(Command::SchedulePause { id: id(), paused: true }),
+        Refusal::NoSchedule(id())
+    );
+    assert_eq!(world.refused(backfill(0, 1)), Refusal::NoSchedule(id()));
+    assert_eq!(world.done(due()), Reply::Done);
+}
+
+#[test]
+fn missed_occurrences_are_made_one_by_one_stamped_with_their_instants() {
+    let mut world = scheduled(Overlap::Allow);
+    world.now = Timestamp(2 * MINUTE + 30_000);
+    world.done(due());
+    assert_eq!(made(&world), ["s@60000"]);
+    world.done(due());
+    assert_eq!(made(&world), ["s@120000", "s@60000"]);
+    let decision = world.decide(&due());
+    assert!(decision.delta.is_empty(), "the next one has not come");
+    let birth = &world.state.promise(&"s@120000".into()).expect("a promise").birth;
+    assert_eq!((birth.created_at, birth.timeout_at), (Timestamp(120_000), Timestamp(220_000)));
+    assert_eq!(world.status("s@120000"), Some(TaskStatus::Pending));
+    let schedule = stored(&world);
+    assert_eq!(schedule.last_at, Some(Timestamp(120_000)));
+    assert_eq!(schedule.last_id, Some("s@120000".into()));
+    assert_eq!(schedule.next_at, Timestamp(180_000));
+}
+
+#[test]
+fn an_occurrence_past_its_deadline_is_born_timed_out() {
+    let mut world = scheduled(Overlap::Allow);
+    world.now = Timestamp(10 * MINUTE);
+    world.done(due());
+    assert_eq!(world.verdict("s@60000"), Some(Verdict::TimedOut));
+    assert_eq!(world.status("s@60000"), Some(TaskStatus::Fulfilled));
+    assert_eq!(
+        world.state.promise(&"s@60000".into()).expect("it").birth.created_at,
+        Timestamp(MINUTE)
+    );
+}
+
+#[test]
+fn what_was_missed_too_long_ago_is_counted_and_left_out() {
+    let mut world = scheduled(Overlap::Allow);
+    world.config.catch_up = 2;
+    world.now = Timestamp(10 * MINUTE);
+    for _ in 0..5 {
+        world.done(due());
+    }
+    assert_eq!(made(&world), ["s@540000", "s@600000"]);
+    assert_eq!((stored(&world).skipped, stored(&world).next_at), (8, Timestamp(11 * MINUTE)));
+}
+
+#[test]
+fn an_overlapping_occurrence_is_made_left_out_or_queued() {
+    for (overlap, second) in [
+        (Overlap::Allow, Some(TaskStatus::Pending)),
+        (Overlap::Skip, None),
+        (Overlap::Queue, Some(TaskStatus::Suspended)),
+    ] {
+        let mut world = scheduled(overlap);
+        for minute in 1..=2 {
+            world.now = Timestamp(minute * MINUTE);
+            world.done(due());
+        }
+        assert_eq!(world.status("s@120000"), second, "{overlap:?}");
+        assert_eq!(stored(&world).skipped, u64::from(overlap == Overlap::Skip));
+        world.done(world::settle("s@60000", Verdict::Resolved));
+        let second = second.map(|_| TaskStatus::Pending);
+        assert_eq!(world.status("s@120000"), second, "{overlap:?}");
+        world.now = Timestamp(3 * MINUTE);
+        world.done(due());
+        let third =
+            if overlap == Overlap::Queue { TaskStatus::Suspended } else { TaskStatus::Pending };
+        assert_eq!(world.status("s@180000"), Some(third), "{overlap:?}");
+    }
+}
+
+#[test]
+fn what_overlaps_is_seen_after_its_deadline() {
+    let mut world = scheduled(Overlap::Skip);
+    world.now = Timestamp(MINUTE);
+    world.done(due());
+    world.now = Timestamp(3 * MINUTE);
+    world.done(due());
+    assert_eq!(world.verdict("s@60000"), Some(Verdict::TimedOut), "its deadline was at 160 s");
+    assert_eq!(made(&world), ["s@120000", "s@60000"]);
+}
+
+#[test]
+fn an_alias_is_resolved_when_the_schedule_fires() {
+    let mut world = World::new();
+    world.done(new("* * * * *", |template| {
+        template.tags.insert(tags::TARGET.into(), "wasm://shop/order".into());
+    }));
+    world.now = Timestamp(MINUTE);
+    world.done(due());
+    assert_eq!(world.state.task(&"s@60000".into()).expect("a task").module, Some(MODULE));
+}
+
+#[test]
+fn a_paused_schedule_stands_still_and_goes_on_without_making_up() {
+    let mut world = scheduled(Overlap::Allow);
+    world.done(Command::SchedulePause { id: id(), paused: true });
+    world.now = Timestamp(5 * MINUTE + 1);
+    world.done(due());
+    assert!(made(&world).is_empty());
+    world.done(Command::SchedulePause { id: id(), paused: false });
+    world.done(due());
+    assert!(made(&world).is_empty());
+    assert_eq!(stored(&world).next_at, Timestamp(6 * MINUTE));
+}
+
+#[test]
+fn a_backfill_makes_what_is_missing_once_and_runs_it_now() {
+    let mut world = scheduled(Overlap::Allow);
+    world.now = Timestamp(60 * MINUTE);
+    let reply = world.done(backfill(10, 13));
+    assert_eq!(reply, Reply::Backfilled { made: 3, existing: 0, skipped: 0, next: None });
+    assert_eq!(world.status("s@600000"), Some(TaskStatus::Pending));
+    let birth = &world.state.promise(&"s@600000".into()).expect("a promise").birth;
+    assert_eq!((birth.created_at, birth.timeout_at), (Timestamp(600_000), Timestamp(3_700_000)));
+    let reply = world.done(backfill(9, 13));
+    assert_eq!(reply, Reply::Backfilled { made: 1, existing: 3, skipped: 0, next: None });
+    assert_eq!(stored(&world).last_at, None, "the next and the last stay as they are");
+    let reply = world.done(backfill(59, 90));
+    assert_eq!(
+        reply,
+        Reply::Backfilled { made: 2, existing: 0, skipped: 0, next: None },
+        "only what was"
+    );
+    let reply = world.done(backfill(-200, 0));
+    let next = Some(Timestamp(-100 * MINUTE));
+    assert_eq!(reply, Reply::Backfilled { made: 100, existing: 0, skipped: 0, next });
+    assert!(matches!(world.refused(backfill(5, 5)), Refusal::BadRequest(_)));
+}
+
+#[test]
+fn a_backfill_queues_and_skips_as_the_schedule_does() {
+    let mut world = scheduled(Overlap::Queue);
+    world.now = Timestamp(60 * MINUTE);
+    world.done(backfill(10, 13));
+    let statuses = ["s@600000", "s@660000", "s@720000"].map(|id| world.status(id));
+    let (first, rest) = (Some(TaskStatus::Pending), Some(TaskStatus::Suspended));
+    assert_eq!(statuses, [first, rest, rest]);
+    world.done(world::settle("s@600000", Verdict::Resolved));
+    assert_eq!(world.status("s@660000"), first);
+    assert_eq!(world.status("s@720000"), rest);
+
+    let mut world = scheduled(Overlap::Skip);
+    world.now = Timestamp(60 * MINUTE);
+    let reply = world.done(backfill(10, 13));
+    assert_eq!(reply, Reply::Backfilled { made: 1, existing: 0, skipped: 2, next: None });
+}
+
+#[test]
+fn a_deleted_schedule_makes_nothing_more_and_its_promises_stay() {
+    let mut world = scheduled(Overlap::Allow);
+    world.now = Timestamp(MINUTE);
+    world.done(due());
+    world.done(Command::ScheduleDelete { id: id() });
+    world.now = Timestamp(2 * MINUTE);
+    world.done(due());
+    assert_eq!(made(&world), ["s@60000"]);
+}
+
+#[test]
+fn an_id_that_is_taken_is_not_made_again() {
+    let mut world = World::new();
+    let command = new("* * * * *", |template| {
+        template.id = Text::from("always the same");
+        template.param = Value::of(&b"7"[..]);
+    });
+    world.done(command);
+    for minute in 1..=2 {
+        world.now = Timestamp(minute * MINUTE);
+        world.done(due());
+    }
+    assert_eq!(made(&world), ["always the same"]);
+    assert_eq!(stored(&world).last_at, Some(Timestamp(2 * MINUTE)));
+}
