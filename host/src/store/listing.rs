@@ -74,8 +74,8 @@ pub(super) fn outbox_order(key: &OutboxKey) -> (i64, String) {
 }
 
 /// The limit of a page.
-pub(super) fn page_limit(filter: &InvocationFilter) -> u32 {
-    if filter.limit == 0 { DEFAULT_LIMIT } else { filter.limit }
+pub(super) fn page_limit(asked: u32) -> u32 {
+    if asked == 0 { DEFAULT_LIMIT } else { asked }
 }
 
 /// The tag that carries a label.

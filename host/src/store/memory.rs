@@ -10,9 +10,9 @@ use segno_core::{
     address,
     command::Command,
     config::Config,
-    id::{Digest, PromiseId},
+    id::{Digest, PromiseId, ScheduleId},
     invocation::{LogLine, Record},
-    promise::{MessageKind, Promise, Task, TaskState, TaskStatus},
+    promise::{MessageKind, Promise, Schedule, Task, TaskState, TaskStatus},
     reply::Reply,
     snapshot::Snapshot,
     state::State,
@@ -22,7 +22,7 @@ use segno_core::{
 
 use super::{
     Census, Due, EventPlace, EventRow, Hints, InvocationFilter, InvocationRow, LogRow, ModuleRow,
-    Page, PromiseRow, Ready, Store, StoreError, Waits, listing,
+    Page, PromiseRow, Ready, ScheduleFilter, SchedulePage, Store, StoreError, Waits, listing,
 };
 use crate::runtime::{Clock, Surroundings};
 
@@ -143,7 +143,7 @@ impl Store for MemoryStore {
 
     async fn list(&self, filter: &InvocationFilter) -> Result<Page<InvocationRow>, StoreError> {
         let kept = self.kept();
-        let limit = listing::page_limit(filter) as usize;
+        let limit = listing::page_limit(filter.limit) as usize;
         let mut items = Vec::new();
         let mut last = None;
         let mut more = false;
@@ -169,6 +169,18 @@ impl Store for MemoryStore {
         Ok(Page { items, next: last.filter(|_| more) })
     }
 
+    async fn schedule(&self, id: &ScheduleId) -> Result<Option<Schedule>, StoreError> {
+        Ok(self.kept().state.schedule(id).cloned())
+    }
+
+    async fn schedules(&self, filter: &ScheduleFilter) -> Result<SchedulePage, StoreError> {
+        let kept = self.kept();
+        let listed = kept.state.schedules().filter(|schedule| {
+            filter.after.as_ref().is_none_or(|after| schedule.id > *after) && filter.takes(schedule)
+        });
+        Ok(SchedulePage::of(listed.cloned(), listing::page_limit(filter.limit) as usize))
+    }
+
     async fn due(&self, now: Timestamp, limit: u32) -> Result<Due, StoreError> {
         let kept = self.kept();
         let deadlines =
@@ -181,8 +193,14 @@ impl Store for MemoryStore {
             .tasks()
             .filter_map(|task| Some((task.due_at()?, kept.number(&task.id), timer_command(task)?)));
         let deadlines = first_due(deadlines.collect(), now, limit);
+        let schedules = kept.state.schedules().filter_map(|schedule| {
+            let id = schedule.id.clone();
+            Some((schedule.due_at()?, id.clone(), Command::ScheduleDue { id }))
+        });
         let left = limit.saturating_sub(deadlines.commands.len() as u32);
-        Ok(deadlines.and(first_due(timers.collect(), now, left)))
+        let due = deadlines.and(first_due(timers.collect(), now, left));
+        let left = limit.saturating_sub(due.commands.len() as u32);
+        Ok(due.and(first_due(schedules.collect(), now, left)))
     }
 
     async fn ready(

@@ -20,9 +20,9 @@ use async_trait::async_trait;
 use segno_core::{
     command::Command,
     effect::Effect,
-    id::{Digest, PromiseId},
+    id::{Digest, PromiseId, ScheduleId},
     invocation::Record,
-    promise::MessageKind,
+    promise::{MessageKind, Schedule},
     reply::Reply,
     snapshot::Snapshot,
     time::Timestamp,
@@ -32,7 +32,7 @@ pub use error::StoreError;
 pub use memory::MemoryStore;
 pub use query::{
     Census, Due, EventPlace, EventRow, InvocationFilter, InvocationRow, LogRow, ModuleRow, Page,
-    PromiseRow, Ready, Waits,
+    PromiseRow, Ready, ScheduleFilter, SchedulePage, Waits,
 };
 
 /// Takes the hints of committed commands, in the order of the commits. Losing them loses no work.
@@ -79,7 +79,13 @@ pub trait Store: Send + Sync + 'static {
     /// Invocations in the order of their creation, newest first.
     async fn list(&self, filter: &InvocationFilter) -> Result<Page<InvocationRow>, StoreError>;
 
-    /// Due commands (deadlines, leases, retries), at most `limit`, and when the next one will be due.
+    /// A schedule.
+    async fn schedule(&self, id: &ScheduleId) -> Result<Option<Schedule>, StoreError>;
+
+    /// Schedules, by id.
+    async fn schedules(&self, filter: &ScheduleFilter) -> Result<SchedulePage, StoreError>;
+
+    /// Due commands (deadlines, leases, retries, schedules), at most `limit`, and when the next one will be due.
     async fn due(&self, now: Timestamp, limit: u32) -> Result<Due, StoreError>;
 
     /// Tasks of hosted targets that wait for a worker and may be dispatched now, in the order of their creation,

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use segno_core::{
     command::Command,
-    id::{CommandIndex, Digest, PromiseId, Version},
+    id::{CommandIndex, Digest, PromiseId, ScheduleId, Version},
     invocation::{LogLevel, LogLine},
-    promise::{Message, MessageKind, OutboxKey, OutboxRow, Promise, Task},
+    promise::{Message, MessageKind, OutboxKey, OutboxRow, Promise, Schedule, Task},
     time::Timestamp,
-    value::{Text, Value},
+    value::{Tags, Text, Value},
 };
 
 /// A promise, and its task if it has one.
@@ -198,6 +198,48 @@ pub struct InvocationRow {
     pub task: Task,
     /// Records in its journal.
     pub journal_len: u32,
+}
+
+/// Which schedules to list.
+#[derive(Debug, Clone, Default)]
+pub struct ScheduleFilter {
+    /// Only ids that begin so.
+    pub prefix: Option<String>,
+    /// Only those whose promises have all of these tags.
+    pub tags: Tags,
+    /// After this one.
+    pub after: Option<ScheduleId>,
+    /// At most so many; 0: the store's default of 100.
+    pub limit: u32,
+}
+
+/// A page of schedules.
+#[derive(Debug, Clone, Default)]
+pub struct SchedulePage {
+    /// The schedules, by id.
+    pub items: Vec<Schedule>,
+    /// What the next page comes after; none: this was the last.
+    pub next: Option<ScheduleId>,
+}
+
+impl ScheduleFilter {
+    /// Whether it takes this schedule; its cursor and limit are the caller's business.
+    pub(super) fn takes(&self, schedule: &Schedule) -> bool {
+        let tags = &schedule.template.tags;
+        self.prefix.as_ref().is_none_or(|prefix| schedule.id.as_str().starts_with(prefix))
+            && self.tags.iter().all(|(name, value)| tags.get(name) == Some(value))
+    }
+}
+
+impl SchedulePage {
+    /// The first `limit` of these, and whether there are more.
+    pub(super) fn of(schedules: impl Iterator<Item = Schedule>, limit: usize) -> Self {
+        let mut items: Vec<Schedule> = schedules.take(limit.saturating_add(1)).collect();
+        let more = items.len() > limit;
+        items.truncate(limit);
+        let next = items.last().map(|schedule| schedule.id.clone()).filter(|_| more);
+        Self { items, next }
+    }
 }
 
 /// A page of a listing.

@@ -75,9 +75,10 @@ impl Stopped {
                 tracing::warn!(%refusal, "another execution wrote this journal; this one is dropped");
                 Self::Lost
             }
-            Refusal::BadRequest(_) | Refusal::Unprocessable(_) | Refusal::IdTaken { .. } => {
-                Self::Halt(Halt::new("refused", refusal.to_string()))
-            }
+            Refusal::BadRequest(_)
+            | Refusal::Unprocessable(_)
+            | Refusal::IdTaken { .. }
+            | Refusal::NoSchedule(_) => Self::Halt(Halt::new("refused", refusal.to_string())),
         }
     }
 }

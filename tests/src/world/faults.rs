@@ -8,14 +8,14 @@ use std::sync::{
 use async_trait::async_trait;
 use segno::store::{
     Census, Due, EventPlace, EventRow, InvocationFilter, InvocationRow, LogRow, MemoryStore,
-    ModuleRow, Page, PromiseRow, Ready, Store, StoreError, Waits,
+    ModuleRow, Page, PromiseRow, Ready, ScheduleFilter, SchedulePage, Store, StoreError, Waits,
 };
 use segno_core::{
     command::Command,
-    id::{Digest, PromiseId},
+    id::{Digest, PromiseId, ScheduleId},
     invariants,
     invocation::Record,
-    promise::MessageKind,
+    promise::{MessageKind, Schedule},
     reply::Reply,
     snapshot::Snapshot,
     time::Timestamp,
@@ -197,6 +197,15 @@ impl Store for FaultyStore {
 
     async fn list(&self, filter: &InvocationFilter) -> Result<Page<InvocationRow>, StoreError> {
         self.memory.list(filter).await
+    }
+
+    async fn schedule(&self, id: &ScheduleId) -> Result<Option<Schedule>, StoreError> {
+        self.alive().await;
+        self.memory.schedule(id).await
+    }
+
+    async fn schedules(&self, filter: &ScheduleFilter) -> Result<SchedulePage, StoreError> {
+        self.memory.schedules(filter).await
     }
 
     async fn due(&self, now: Timestamp, limit: u32) -> Result<Due, StoreError> {

@@ -7,7 +7,7 @@ use std::collections::{BTreeSet, HashMap};
 use segno_core::{
     delta::Delta,
     footprint::Footprint,
-    id::{Digest, NodeName, PromiseId},
+    id::{Digest, NodeName, PromiseId, ScheduleId},
     promise::OutboxKey,
     state::State,
     value::Text,
@@ -58,6 +58,7 @@ struct ThisBatch {
     outbox: BTreeSet<OutboxKey>,
     held_by: BTreeSet<NodeName>,
     signal_keys: BTreeSet<(PromiseId, Text)>,
+    schedules: BTreeSet<ScheduleId>,
 }
 
 impl Cache {
@@ -75,6 +76,7 @@ impl Cache {
         wanted.outbox.retain(|key| !batch.outbox.contains(key));
         wanted.held_by.retain(|node| !batch.held_by.contains(node));
         wanted.signal_keys.retain(|key| !batch.signal_keys.contains(key));
+        wanted.schedules.retain(|id| !batch.schedules.contains(id));
         // All of these are always held.
         wanted.aliases.clear();
         wanted.modules.clear();
@@ -96,6 +98,7 @@ impl Cache {
         batch.outbox.extend(wanted.outbox);
         batch.held_by.extend(wanted.held_by);
         batch.signal_keys.extend(wanted.signal_keys);
+        batch.schedules.extend(wanted.schedules);
     }
 
     /// Takes note of a promise: its number, if it has one, and how much of it is held now.

@@ -12,6 +12,7 @@ use segno_core::{
 use super::{
     Cell,
     rows::{self, LOG_FORMAT},
+    schedule::schedule_cells,
 };
 
 /// How rows refer to each other.
@@ -41,6 +42,8 @@ pub(in crate::store) struct Written {
     pub(in crate::store) signal_keys: Vec<[Cell; 3]>,
     pub(in crate::store) aliases: Vec<[Cell; 2]>,
     pub(in crate::store) hosts: Vec<[Cell; 2]>,
+    pub(in crate::store) schedules: Vec<[Cell; 14]>,
+    pub(in crate::store) deleted_schedules: Vec<[Cell; 1]>,
 }
 
 impl Written {
@@ -120,6 +123,12 @@ impl Written {
             .iter()
             .map(|(node, incarnation)| [node.as_str().into(), (*incarnation).into()]);
         written.hosts = hosts.collect();
+        for (id, row) in &delta.schedules {
+            match row {
+                Some(schedule) => written.schedules.push(schedule_cells(schedule)),
+                None => written.deleted_schedules.push([id.as_str().into()]),
+            }
+        }
         written
     }
 }

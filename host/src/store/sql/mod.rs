@@ -8,6 +8,7 @@ mod cell;
 mod delta;
 mod fields;
 mod rows;
+mod schedule;
 
 pub(in crate::store) use cache::{Cache, Level};
 pub(in crate::store) use cell::Cell;
@@ -17,3 +18,4 @@ pub(in crate::store) use rows::{
     AFTER_PROMISE, digest_at, event, head, id, log_lines, module, outbox, outbox_key, promise,
     promise_columns, promise_tables, ready, records, task, text,
 };
+pub(in crate::store) use schedule::{schedule, schedule_columns};

@@ -433,11 +433,12 @@ pub(in crate::store) fn damaged(owner: &dyn fmt::Display, column: &str) -> Damag
     Damaged(format!("the row of `{owner}` is damaged: its {column} is not what it should be"))
 }
 
-fn value(
+/// A value: its headers in this column, and its data.
+pub(super) fn value(
     row: &impl Fields,
     headers: usize,
     data: &[u8],
-    id: &PromiseId,
+    id: &dyn fmt::Display,
 ) -> Result<Value, sqlx::Error> {
     let headers = match row.text(headers)? {
         None => Tags::new(),
@@ -446,15 +447,18 @@ fn value(
     Ok(Value { headers, data: Bytes::from(data) })
 }
 
-fn headers(value: &Value) -> Cell {
+/// The headers of a value; NULL for none.
+pub(super) fn headers(value: &Value) -> Cell {
     if value.headers.is_empty() { Cell::Null } else { json(&value.headers).into() }
 }
 
-fn json(tags: &Tags) -> String {
+/// Tags as they are stored.
+pub(super) fn json(tags: &Tags) -> String {
     serde_json::to_string(tags).expect("a map of texts is JSON")
 }
 
-fn tags(json: &str, id: &PromiseId) -> Result<Tags, Damaged> {
+/// Tags as they were stored.
+pub(super) fn tags(json: &str, id: &dyn fmt::Display) -> Result<Tags, Damaged> {
     serde_json::from_str(json).map_err(|_| damaged(id, "tags"))
 }
 
@@ -465,10 +469,16 @@ fn details(bytes: &[u8]) -> Option<Details> {
     }
 }
 
-fn at(row: &impl Fields, column: usize) -> Result<Option<Timestamp>, sqlx::Error> {
+/// An instant that may be missing.
+pub(super) fn at(row: &impl Fields, column: usize) -> Result<Option<Timestamp>, sqlx::Error> {
     Ok(row.int(column)?.map(Timestamp))
 }
 
-fn needed<T>(value: Option<T>, owner: &dyn fmt::Display, name: &str) -> Result<T, sqlx::Error> {
+/// What has to be there, called `name`.
+pub(super) fn needed<T>(
+    value: Option<T>,
+    owner: &dyn fmt::Display,
+    name: &str,
+) -> Result<T, sqlx::Error> {
     value.ok_or_else(|| damaged(owner, name).into())
 }

@@ -6,7 +6,7 @@ use sqlx::{Row as _, SqliteConnection, sqlite::SqliteRow};
 use super::reader::{Reader, failed};
 use crate::store::{
     StoreError,
-    sql::{self, promise_columns, promise_tables},
+    sql::{self, promise_columns, promise_tables, schedule_columns},
 };
 
 const PROMISES: &str =
@@ -37,6 +37,8 @@ const HOSTS: &str = "SELECT node, incarnation FROM hosts";
 
 const SIGNAL_KEYS: &str =
     "SELECT promises.id, key, number FROM signal_keys JOIN promises ON promises.n = inv";
+
+const SCHEDULES: &str = concat!("SELECT ", schedule_columns!(), "FROM schedules");
 
 impl Reader {
     /// Everything, as the model holds it.
@@ -88,6 +90,9 @@ async fn whole(connection: &mut SqliteConnection) -> Result<State, sqlx::Error> 
     }
     for row in &all(connection, SIGNAL_KEYS).await? {
         state.put_signal_key(sql::id(row, 0)?, sql::text(row, 1)?, row.try_get(2)?);
+    }
+    for row in &all(connection, SCHEDULES).await? {
+        state.put_schedule(sql::schedule(row)?);
     }
     Ok(state)
 }

@@ -25,7 +25,7 @@ impl Reader {
         filter: &InvocationFilter,
     ) -> Result<Page<InvocationRow>, StoreError> {
         let name = "list invocations";
-        let limit = listing::page_limit(filter);
+        let limit = listing::page_limit(filter.limit);
         let mut query = statement(filter)?;
         query.push_bind(i64::from(limit) + 1);
         let found = self.pool.fetch_all(query.build()).await.map_err(failed(name))?;

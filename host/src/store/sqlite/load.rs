@@ -8,7 +8,7 @@ use segno_core::{
 };
 use sqlx::{Executor as _, Row as _, SqliteConnection, sqlite::SqliteRow};
 
-use super::statement::Failed;
+use super::{schedules, statement::Failed};
 use crate::store::{
     listing,
     sql::{self, Cache, Level, promise_columns, promise_tables},
@@ -136,6 +136,13 @@ pub(super) async fn load(
         let keys: Vec<_> = wanted.signal_keys.iter().map(|(id, key)| (id, key)).collect();
         let found = fetch(connection, name, SIGNAL_KEYS, &keys).await?;
         found.iter().try_for_each(|row| put_signal_key(cache, row)).map_err(damaged(name))?;
+    }
+    if !wanted.schedules.is_empty() {
+        let name = "load schedules";
+        let ids: Vec<_> = wanted.schedules.iter().collect();
+        for row in &fetch(connection, name, schedules::SCHEDULES, &ids).await? {
+            cache.state.put_schedule(sql::schedule(row).map_err(damaged(name))?);
+        }
     }
     if !wanted.held_by.is_empty() {
         let name = "load the tasks of a host";

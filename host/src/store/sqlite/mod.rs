@@ -19,6 +19,7 @@ mod dump;
 mod events;
 mod list;
 mod reader;
+mod schedules;
 
 #[cfg(test)]
 mod plans;
@@ -29,9 +30,9 @@ use async_trait::async_trait;
 use segno_core::{
     command::Command,
     config::Config,
-    id::{Digest, PromiseId},
+    id::{Digest, PromiseId, ScheduleId},
     invocation::Record,
-    promise::MessageKind,
+    promise::{MessageKind, Schedule},
     reply::Reply,
     snapshot::Snapshot,
     time::Timestamp,
@@ -48,7 +49,7 @@ use self::{
 };
 use super::{
     Census, Due, EventPlace, EventRow, Hints, InvocationFilter, InvocationRow, LogRow, ModuleRow,
-    Page, PromiseRow, Ready, Store, StoreError, Waits,
+    Page, PromiseRow, Ready, ScheduleFilter, SchedulePage, Store, StoreError, Waits,
 };
 use crate::runtime::Surroundings;
 
@@ -177,6 +178,14 @@ impl Store for SqliteStore {
 
     async fn list(&self, filter: &InvocationFilter) -> Result<Page<InvocationRow>, StoreError> {
         self.reader.list(filter).await
+    }
+
+    async fn schedule(&self, id: &ScheduleId) -> Result<Option<Schedule>, StoreError> {
+        self.reader.schedule(id).await
+    }
+
+    async fn schedules(&self, filter: &ScheduleFilter) -> Result<SchedulePage, StoreError> {
+        self.reader.schedules(filter).await
     }
 
     async fn due(&self, now: Timestamp, limit: u32) -> Result<Due, StoreError> {

@@ -2,11 +2,13 @@
 
 use sqlx::{Executor as _, Row as _, SqliteConnection};
 
-use super::{SqliteConfig, census, events, list, load, open::DataDirectory, reader, write};
+use super::{
+    SqliteConfig, census, events, list, load, open::DataDirectory, reader, schedules, write,
+};
 use crate::store::InvocationFilter;
 use segno_core::id::PromiseId;
 
-const TABLES: [&str; 9] = [
+const TABLES: [&str; 10] = [
     "promises",
     "tasks",
     "callbacks",
@@ -15,6 +17,7 @@ const TABLES: [&str; 9] = [
     "journal",
     "logs",
     "signal_keys",
+    "schedules",
     "found",
 ];
 
@@ -41,6 +44,7 @@ async fn every_statement_finds_its_rows_by_an_index() {
         .collect();
     let reads = load::STATEMENTS.iter().chain(&reader::STATEMENTS);
     let reads = reads.chain(&events::STATEMENTS);
+    let reads = reads.chain(&schedules::STATEMENTS);
     statements.extend(reads.flat_map(|text| text.split(';')).map(str::to_owned));
     for statement in statements {
         let plan = plan(&mut connection, &statement).await;

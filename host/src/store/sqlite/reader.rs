@@ -199,7 +199,9 @@ impl Reader {
                     _ => Ok(Command::RetryDue { id }),
                 },
             );
-        Ok(deadlines.and(timers.await?))
+        let due = deadlines.and(timers.await?);
+        let left = limit.saturating_sub(due.commands.len() as u32);
+        Ok(due.and(self.schedules_due(now, left).await?))
     }
 
     pub(super) async fn outbox_due(
@@ -244,7 +246,7 @@ impl Reader {
 
     /// The first rows of a query that lists (id, instant, …) by instant, as far as they are due. It asks for one more
     /// than `limit`, to know when to come again.
-    async fn first_due(
+    pub(super) async fn first_due(
         &self,
         name: &'static str,
         query: Query<'_, Sqlite, SqliteArguments>,

@@ -7,7 +7,10 @@ use segno_core::{
     id::{Digest, PromiseId},
 };
 
-use super::statement::{Script, Template};
+use super::{
+    schedules,
+    statement::{Script, Template},
+};
 use crate::store::sql::{Cache, Cell, Numbers, Written};
 
 static INSERT_PROMISES: Template = Template {
@@ -143,6 +146,8 @@ pub(super) fn write(
     script.push(&PUT_SIGNAL_KEYS, written.signal_keys);
     script.push(&PUT_ALIASES, written.aliases);
     script.push(&PUT_HOSTS, written.hosts);
+    script.push(&schedules::DELETE_SCHEDULES, written.deleted_schedules);
+    script.push(&schedules::PUT_SCHEDULES, written.schedules);
 }
 
 impl Numbers for Cache {
@@ -157,7 +162,7 @@ impl Numbers for Cache {
 
 /// Every statement with the number of its columns, for the tests of their plans.
 #[cfg(test)]
-pub(super) static TEMPLATES: [(&Template, usize); 13] = [
+pub(super) static TEMPLATES: [(&Template, usize); 15] = [
     (&INSERT_PROMISES, 14),
     (&SETTLE_PROMISES, 5),
     (&PUT_TASKS, 19),
@@ -171,4 +176,6 @@ pub(super) static TEMPLATES: [(&Template, usize); 13] = [
     (&APPEND_LOGS, 3),
     (&PUT_SIGNAL_KEYS, 3),
     (&PUT_ALIASES, 2),
+    (&schedules::PUT_SCHEDULES, 14),
+    (&schedules::DELETE_SCHEDULES, 1),
 ];

@@ -11,6 +11,7 @@ use segno_core::{
     reply::Reply,
     snapshot::Snapshot,
     time::Millis,
+    value::Tags,
 };
 
 use super::{
@@ -20,7 +21,7 @@ use super::{
 };
 use crate::{
     runtime::Clock as _,
-    store::{InvocationFilter, Store},
+    store::{InvocationFilter, ScheduleFilter, Store},
 };
 
 /// Which commands were answered, and which refused: a script that gets nowhere proves nothing.
@@ -64,6 +65,12 @@ async fn random_scripts_are_answered_alike_and_leave_the_same_rows() {
         ("outbox-defer", false),
         ("host-start", true),
         ("reconcile", true),
+        ("schedule-create", true),
+        ("schedule-create", false),
+        ("schedule-due", true),
+        ("schedule-pause", true),
+        ("schedule-backfill", true),
+        ("schedule-delete", true),
     ] {
         assert!(seen.contains(&wanted), "{wanted:?} was never met in {seen:?}");
     }
@@ -196,6 +203,20 @@ async fn reads(store: &dyn Store, clock: &Arc<HandClock>, seen: &Snapshot) -> Ve
         answers.push(format!("{:?}", store.waits(id).await.expect("waits")));
         answers.push(format!("{:?}", store.journal(id, 2, 3).await.expect("a journal")));
         answers.push(format!("{:?}", store.logs(id, 1, 2).await.expect("logs")));
+    }
+    for id in seen.schedules.keys() {
+        answers.push(format!("{:?}", store.schedule(id).await.expect("a schedule")));
+    }
+    let blue = Tags::from([("label:team".to_owned(), "blue".to_owned())]);
+    let all = ScheduleFilter::default();
+    for filter in [
+        all.clone(),
+        ScheduleFilter { limit: 1, ..all.clone() },
+        ScheduleFilter { after: Some("b".into()), limit: 1, ..all.clone() },
+        ScheduleFilter { prefix: Some("n".to_owned()), ..all.clone() },
+        ScheduleFilter { tags: blue, ..all },
+    ] {
+        answers.push(format!("{:?}", store.schedules(&filter).await.expect("schedules")));
     }
     for filter in filters(ids.first()) {
         answers.push(format!("{:?}", store.list(&filter).await.expect("a list")));

@@ -2,13 +2,14 @@
 
 use segno_core::{
     command::{Command, FenceAct, FenceAction, HeartbeatItem, Hold},
-    id::{Claim, CommandIndex, Holder, NodeName, PromiseId, Version},
+    id::{Claim, CommandIndex, Holder, NodeName, PromiseId, ScheduleId, Version},
     invocation::{
         CommandKind, EngineFacts, JournalHead, LogLevel, LogLine, Outcome, Record, RecordBody,
         Request, Seed, StepResult,
     },
     promise::{
-        Deferral, NewPromise, Note, OutboxKey, ReleaseReason, Task, TaskStatus, TrapKey, Verdict,
+        Deferral, NewPromise, NewSchedule, Note, OutboxKey, Overlap, ReleaseReason, Task,
+        TaskStatus, Template, TrapKey, Verdict,
     },
     snapshot::Snapshot,
     tags,
@@ -59,7 +60,8 @@ pub(super) fn command(dice: &mut Dice, seen: &Snapshot, now: Timestamp) -> Comma
     let id = pick(dice, seen);
     let other = pick(dice, seen);
     let task = seen.tasks.get(&id);
-    match dice.roll(60) {
+    match dice.roll(66) {
+        60..=65 => scheduled(dice, now),
         0..=3 => Command::PromiseCreate(promise(dice, now)),
         4 => Command::TaskCreate { new: promise(dice, now), hold: hold(dice) },
         5 => Command::PromiseGet { id },
@@ -92,6 +94,29 @@ pub(super) fn command(dice: &mut Dice, seen: &Snapshot, now: Timestamp) -> Comma
             Some(task) => under_claim(dice, seen, task, &other),
             None => Command::PromiseCreate(promise(dice, now)),
         },
+    }
+}
+
+fn scheduled(dice: &mut Dice, now: Timestamp) -> Command {
+    let id = ScheduleId::from(dice.of(&["nightly", "ночью '", "b"]));
+    match dice.roll(8) {
+        0..=2 => {
+            let tags =
+                [(tags::TARGET, dice.of(&TARGETS)), ("label:team", dice.of(&["blue", "red"]))];
+            let template = Template {
+                id: Text::from("{{.id}}@{{.timestamp}}"),
+                param: value(dice),
+                tags: new("", &tags, now).tags,
+                timeout: Millis(dice.roll(20_000) as i64),
+            };
+            let cron = Text::from(dice.of(&["* * * * * *", "*/3 * * * * *", "0 0 30 2 *"]));
+            let overlap = dice.of(&[Overlap::Allow, Overlap::Skip, Overlap::Queue]);
+            Command::ScheduleCreate(NewSchedule { id, cron, template, overlap })
+        }
+        3 => Command::ScheduleDelete { id },
+        4 => Command::SchedulePause { id, paused: dice.once_in(3) },
+        5 => Command::ScheduleBackfill { id, from: now - Millis(9_000), to: now + Millis(4_000) },
+        _ => Command::ScheduleDue { id },
     }
 }
 
