@@ -151,6 +151,9 @@ pub enum ApiError {
     /// No promise has this id.
     #[error("there is no promise `{0}`")]
     UnknownPromise(String),
+    /// No schedule has this id.
+    #[error("there is no schedule `{0}`; `segno schedule list` shows which there are")]
+    UnknownSchedule(String),
     /// The promise is that of an invocation: nobody else may settle it.
     #[error("`{0}` is an invocation, which settles itself; use cancel or kill")]
     IsInvocation(String),
@@ -230,6 +233,7 @@ impl ApiError {
             Self::BadInput { .. } => "invalid-input",
             Self::UnknownInvocation(_) => "unknown-invocation",
             Self::UnknownPromise(_) => "unknown-promise",
+            Self::UnknownSchedule(_) => "unknown-schedule",
             Self::IsInvocation(_) => "is-an-invocation",
             Self::Settled { .. } => "already-settled",
             Self::WrongState { .. } => "wrong-state",
@@ -251,7 +255,8 @@ impl ApiError {
             | Self::UnknownModule { .. }
             | Self::UnknownFunction { .. }
             | Self::UnknownInvocation(_)
-            | Self::UnknownPromise(_) => StatusCode::NOT_FOUND,
+            | Self::UnknownPromise(_)
+            | Self::UnknownSchedule(_) => StatusCode::NOT_FOUND,
             Self::WrongMethod { .. } => StatusCode::METHOD_NOT_ALLOWED,
             Self::WrongContentType { .. } => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::TooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
@@ -300,6 +305,7 @@ impl ApiError {
             Self::BadInput { .. } => "Input does not fit",
             Self::UnknownInvocation(_) => "Unknown invocation",
             Self::UnknownPromise(_) => "Unknown promise",
+            Self::UnknownSchedule(_) => "Unknown schedule",
             Self::IsInvocation(_) => "Not settled from outside",
             Self::Settled { .. } => "Already settled",
             Self::WrongState { .. } => "Wrong state",
@@ -331,9 +337,10 @@ impl ApiError {
             Self::Settled { id, state } => json!({ "id": id, "state": state }),
             Self::WrongState { id, state, .. } => json!({ "id": id, "state": state }),
             Self::BadModule { report: Some(report), .. } => json!({ "report": report }),
-            Self::UnknownInvocation(id) | Self::UnknownPromise(id) | Self::IsInvocation(id) => {
-                json!({ "id": id })
-            }
+            Self::UnknownInvocation(id)
+            | Self::UnknownPromise(id)
+            | Self::UnknownSchedule(id)
+            | Self::IsInvocation(id) => json!({ "id": id }),
             _ => Value::Null,
         };
         match fields {

@@ -22,6 +22,7 @@ mod journal;
 mod modules;
 mod promises;
 mod replay;
+mod schedules;
 mod start;
 mod values;
 mod view;

@@ -4,7 +4,8 @@ use axum::Json;
 use utoipa::{IntoResponses, OpenApi};
 
 use super::{
-    control, health, invocations, journal, model::Problem, modules, promises, replay, start, wait,
+    control, health, invocations, journal, model::Problem, modules, promises, replay, schedules,
+    start, wait,
 };
 
 /// What any route may answer besides; `code` in the problem document says more.
@@ -21,7 +22,8 @@ pub enum Refusals {
     /// The request was made for another host or by a page of another site: `foreign-host`, `foreign-origin`.
     #[response(status = 403, content_type = "application/problem+json")]
     Foreign(Problem),
-    /// `unknown-route`, `unknown-module`, `unknown-function`, `unknown-invocation`, `unknown-promise`.
+    /// `unknown-route`, `unknown-module`, `unknown-function`, `unknown-invocation`, `unknown-promise`,
+    /// `unknown-schedule`.
     #[response(status = 404, content_type = "application/problem+json")]
     Unknown(Problem),
     /// `method-not-allowed`.
@@ -76,6 +78,13 @@ pub enum Refusals {
         control::proceed,
         control::signal,
         replay::replay,
+        schedules::create,
+        schedules::list,
+        schedules::describe,
+        schedules::delete,
+        schedules::pause,
+        schedules::resume,
+        schedules::backfill,
         promises::describe,
         promises::resolve,
         promises::reject,
@@ -84,6 +93,7 @@ pub enum Refusals {
     tags(
         (name = "modules", description = "Components, by alias and digest"),
         (name = "invocations", description = "Runs of functions"),
+        (name = "schedules", description = "Starting functions at the occurrences of cron expressions"),
         (name = "promises", description = "Values to come, some of them settled from outside"),
         (name = "host", description = "The process itself"),
     )

@@ -9,7 +9,7 @@ use axum::{
 
 use super::{
     Api, access, control, error::ApiError, health, invocations, journal, modules, openapi,
-    promises, replay, start, wait,
+    promises, replay, schedules, start, wait,
 };
 
 /// The API as a service.
@@ -28,6 +28,11 @@ pub fn router(api: Api) -> Router {
         .route("/invocations/{id}/continue", post(control::proceed))
         .route("/invocations/{id}/signals", post(control::signal))
         .route("/invocations/{id}/replay", post(replay::replay))
+        .route("/schedules", get(schedules::list).post(schedules::create))
+        .route("/schedules/{id}", get(schedules::describe).delete(schedules::delete))
+        .route("/schedules/{id}/pause", post(schedules::pause))
+        .route("/schedules/{id}/resume", post(schedules::resume))
+        .route("/schedules/{id}/backfill", post(schedules::backfill))
         .route("/promises/{id}", get(promises::describe))
         .route("/promises/{id}/resolve", post(promises::resolve))
         .route("/promises/{id}/reject", post(promises::reject))

@@ -1,5 +1,7 @@
 //! Starting an invocation, once for each id.
 
+use std::collections::BTreeMap;
+
 use axum::{Json, extract::State, http::StatusCode};
 use segno_core::{
     command::Command,
@@ -28,13 +30,13 @@ use super::{
 
 /// A function as a request names it.
 #[derive(Debug, PartialEq, Eq)]
-struct Target<'a> {
-    module: &'a str,
-    function: &'a str,
+pub(super) struct Target<'a> {
+    pub(super) module: &'a str,
+    pub(super) function: &'a str,
 }
 
 impl<'a> Target<'a> {
-    fn parse(target: &'a str) -> Result<Self, ApiError> {
+    pub(super) fn parse(target: &'a str) -> Result<Self, ApiError> {
         let bad = |reason: &str| ApiError::BadTarget {
             target: target.to_owned(),
             reason: reason.to_owned(),
@@ -55,7 +57,7 @@ impl<'a> Target<'a> {
     }
 
     /// As it is stored: digests are written out, so that they are not taken for aliases.
-    fn address(&self, digest: Digest, by_alias: bool) -> String {
+    pub(super) fn address(&self, digest: Digest, by_alias: bool) -> String {
         let function = self.function;
         match by_alias {
             true => format!("wasm://{}/{function}", self.module),
@@ -162,15 +164,8 @@ async fn prepare(
     if !errors.is_empty() {
         return Err(ApiError::BadInput { target: request.target.clone(), errors });
     }
-    let mut tags = Tags::new();
+    let mut tags = labelled(&request.labels)?;
     tags.insert(tags::TARGET.to_owned(), target.address(digest, by_alias));
-    for (name, value) in &request.labels {
-        if name.is_empty() {
-            let reason = "holds a label without a name".to_owned();
-            return Err(ApiError::BadField { field: "labels", reason });
-        }
-        tags.insert(format!("{}{name}", tags::LABEL_PREFIX), value.clone());
-    }
     let now = api.host.surroundings.clock.now();
     let mut begins = now;
     if let Some(at) = request.start_at_ms {
@@ -187,6 +182,19 @@ async fn prepare(
         .or(function.timeout_ms)
         .map_or(Timestamp::NEVER, |length| after(begins, length));
     Ok(NewPromise { id, param: param(target.function, &request.input), tags, timeout_at })
+}
+
+/// Labels as tags.
+pub(super) fn labelled(labels: &BTreeMap<String, String>) -> Result<Tags, ApiError> {
+    let mut tags = Tags::new();
+    for (name, value) in labels {
+        if name.is_empty() {
+            let reason = "holds a label without a name".to_owned();
+            return Err(ApiError::BadField { field: "labels", reason });
+        }
+        tags.insert(format!("{}{name}", tags::LABEL_PREFIX), value.clone());
+    }
+    Ok(tags)
 }
 
 fn after(begins: Timestamp, length_ms: u64) -> Timestamp {

@@ -25,6 +25,7 @@ mod new;
 mod payments;
 mod replay;
 mod result;
+mod schedule;
 mod serve;
 mod settle;
 mod signal;
@@ -126,6 +127,7 @@ enum Command {
     Resolve(settle::Resolve),
     Reject(settle::Reject),
     Signal(signal::Signal),
+    Schedule(schedule::Schedule),
     Cancel(control::Cancel),
     Kill(control::Kill),
     Continue(control::Continue),
@@ -187,6 +189,7 @@ impl Cli {
             Command::Resolve(command) => command.run(&client()?, console).await,
             Command::Reject(command) => command.run(&client()?, console).await,
             Command::Signal(command) => command.run(&client()?, console).await,
+            Command::Schedule(command) => command.run(&client()?, console).await,
             Command::Cancel(command) => command.run(&client()?, console).await,
             Command::Kill(command) => command.run(&client()?, console).await,
             Command::Continue(command) => command.run(&client()?, console).await,

@@ -5,6 +5,7 @@ mod http;
 mod invocations;
 mod modules;
 mod promises;
+mod schedules;
 
 pub use error::ClientError;
 pub use http::Client;

@@ -12,6 +12,7 @@ mod problem;
 mod promise;
 mod query;
 mod replay;
+mod schedule;
 mod start;
 
 pub use health::{Health, Readiness};
@@ -29,4 +30,8 @@ pub use problem::Problem;
 pub use promise::{FailureView, PromiseState, PromiseView, RejectPromise, ResolvePromise};
 pub use query::{DeployQuery, InvocationQuery, RangeQuery, WaitQuery};
 pub use replay::{DivergenceView, FieldDifference, Replay, ReplayRequest, ReplayVerdict};
+pub use schedule::{
+    Backfill, Backfilled, CreateSchedule, Overlap, ScheduleCreated, ScheduleList, ScheduleQuery,
+    ScheduleView,
+};
 pub use start::{Accepted, SendSignal, SignalAccepted, StartInvocation, Started};

@@ -10,6 +10,7 @@ mod overload;
 mod promises;
 mod replaying;
 mod routes;
+mod schedules;
 mod serving;
 mod starting;
 mod waiting;

@@ -23,6 +23,11 @@ const ROUTES: &[(&str, &[&str])] = &[
     ("/v1/invocations/{id}/continue", &["post"]),
     ("/v1/invocations/{id}/signals", &["post"]),
     ("/v1/invocations/{id}/replay", &["post"]),
+    ("/v1/schedules", &["get", "post"]),
+    ("/v1/schedules/{id}", &["get", "delete"]),
+    ("/v1/schedules/{id}/pause", &["post"]),
+    ("/v1/schedules/{id}/resume", &["post"]),
+    ("/v1/schedules/{id}/backfill", &["post"]),
     ("/v1/promises/{id}", &["get"]),
     ("/v1/promises/{id}/resolve", &["post"]),
     ("/v1/promises/{id}/reject", &["post"]),
@@ -56,8 +61,8 @@ async fn every_route_exists_and_is_documented_with_its_refusals() {
             let answer = world.send(verb, &asked, "{}").await;
             assert_ne!(answer.body["code"], "unknown-route", "{method} {path}");
             assert_ne!(answer.body["code"], "method-not-allowed", "{method} {path}");
-            let wrong = world.send(Method::DELETE, &asked, "").await;
-            assert!(wrong.problem(405, "method-not-allowed").contains("DELETE"));
+            let wrong = world.send(Method::PATCH, &asked, "").await;
+            assert!(wrong.problem(405, "method-not-allowed").contains("PATCH"));
         }
     }
     assert_eq!(world.get("/openapi.json").await.ok(), document);

@@ -1,0 +1,124 @@
+use axum::http::Method;
+use segno_core::{command::Command, time::Timestamp};
+use serde_json::json;
+
+use super::World;
+
+/// In a minute that has passed, every minute.
+fn nightly() -> serde_json::Value {
+    json!({
+        "id": "nightly/report",
+        "cron": "* * * * *",
+        "target": "shop/order",
+        "input": { "items": [1] },
+        "labels": { "team": "blue" }
+    })
+}
+
+#[tokio::test]
+async fn a_schedule_is_made_once_shown_and_removed() {
+    let world = World::shop().await;
+    let made = world.post("/v1/schedules", nightly()).await;
+    assert_eq!(made.status.as_u16(), 201);
+    let made = made.ok();
+    let schedule = &made["schedule"];
+    assert_eq!(
+        (&made["created"], &schedule["target"]),
+        (&json!(true), &json!("wasm://shop/order"))
+    );
+    assert_eq!(schedule["input"], json!({ "items": [1] }));
+    assert_eq!(schedule["invocation_id"], "{{.id}}@{{.timestamp}}");
+    assert_eq!((&schedule["overlap"], &schedule["paused"]), (&json!("allow"), &json!(false)));
+    assert!(schedule.get("timeout_ms").is_none() && schedule["next_at_ms"].is_i64());
+    let mut other = nightly();
+    other["cron"] = json!("0 0 * * *");
+    let again = world.post("/v1/schedules", other).await.ok();
+    assert_eq!(
+        (&again["created"], &again["schedule"]["cron"]),
+        (&json!(false), &json!("* * * * *"))
+    );
+    let path = "/v1/schedules/nightly%2Freport";
+    assert_eq!(world.get(path).await.ok(), *schedule);
+    let listed = world.get("/v1/schedules?label=team=blue&prefix=night").await.ok();
+    assert_eq!(listed, json!({ "items": [schedule] }));
+    assert_eq!(world.get("/v1/schedules?label=team=red").await.ok(), json!({ "items": [] }));
+    let removed = world.send(Method::DELETE, path, "").await.ok();
+    assert_eq!(removed, json!({ "id": "nightly/report", "changed": true }));
+    assert!(world.get(path).await.problem(404, "unknown-schedule").contains("nightly/report"));
+    world.send(Method::DELETE, path, "").await.problem(404, "unknown-schedule");
+}
+
+#[tokio::test]
+async fn a_schedule_stands_still_while_it_is_paused() {
+    let world = World::shop().await;
+    world.post("/v1/schedules", nightly()).await.ok();
+    let path = "/v1/schedules/nightly%2Freport";
+    assert_eq!(world.post(&format!("{path}/pause"), json!({})).await.ok()["paused"], true);
+    assert_eq!(world.post(&format!("{path}/resume"), json!({})).await.ok()["paused"], false);
+    for action in ["pause", "resume", "backfill"] {
+        let body = match action {
+            "backfill" => json!({ "from_at_ms": 0, "to_at_ms": 1 }),
+            _ => json!({}),
+        };
+        let answer = world.post(&format!("/v1/schedules/nothing/{action}"), body).await;
+        answer.problem(404, "unknown-schedule");
+    }
+}
+
+#[tokio::test]
+async fn a_backfill_starts_the_past_once() {
+    let world = World::shop().await;
+    world.post("/v1/schedules", nightly()).await.ok();
+    let path = "/v1/schedules/nightly%2Freport/backfill";
+    let range = json!({ "from_at_ms": 60_000, "to_at_ms": 180_000 });
+    let done = world.post(path, range.clone()).await.ok();
+    assert_eq!(done, json!({ "started": 2, "existing": 0, "skipped": 0 }));
+    let done = world.post(path, range).await.ok();
+    assert_eq!(done, json!({ "started": 0, "existing": 2, "skipped": 0 }));
+    let started = world.get("/v1/invocations/nightly%2Freport@120000").await.ok();
+    assert_eq!(
+        (&started["state"], &started["created_at_ms"]),
+        (&json!("pending"), &json!(120_000))
+    );
+    assert_eq!(started["labels"], json!({ "team": "blue" }));
+    let empty = json!({ "from_at_ms": 5, "to_at_ms": 5 });
+    world.post(path, empty).await.problem(400, "bad-request");
+    let long = json!({ "from_at_ms": 0, "to_at_ms": 60_000 * 250 });
+    assert_eq!(world.post(path, long).await.ok()["next_at_ms"], json!(60_000 * 100));
+}
+
+#[tokio::test]
+async fn what_a_schedule_makes_can_be_run() {
+    let world = World::shop().await;
+    world.post("/v1/schedules", nightly()).await.ok();
+    let path = "/v1/schedules/nightly%2Freport";
+    let next = world.get(path).await.ok()["next_at_ms"].as_i64().expect("an instant");
+    let due = world.api.host.store.due(Timestamp(next), 10).await.expect("what is due");
+    assert_eq!(due.commands, [Command::ScheduleDue { id: "nightly/report".into() }]);
+}
+
+#[tokio::test]
+async fn a_schedule_that_could_not_work_is_refused_in_words() {
+    let world = World::shop().await;
+    for (field, value, status, code, part) in [
+        ("cron", json!("every day"), 400, "bad-request", "is no cron expression"),
+        ("cron", json!("0 0 30 2 *"), 422, "unprocessable", "there is no such date"),
+        ("target", json!("shop/nothing"), 404, "unknown-function", "`nothing`"),
+        ("target", json!("order"), 400, "invalid-target", "missing"),
+        ("input", json!({ "items": "all" }), 422, "invalid-input", "/items"),
+        ("invocation_id", json!("{{.id}}"), 400, "invalid-field", "{{.timestamp}}"),
+        ("labels", json!({ "": "x" }), 400, "invalid-field", "label"),
+        ("id", json!(""), 400, "invalid-id", "empty"),
+    ] {
+        let mut body = nightly();
+        body[field] = value;
+        let answer = world.post("/v1/schedules", body).await;
+        let detail = answer.problem(status, code);
+        assert!(detail.contains(part), "{detail}");
+    }
+    world.get("/v1/schedules?limit=0").await.problem(400, "invalid-field");
+    let mut outside = nightly();
+    outside["target"] = json!("poll://workers");
+    let made = world.post("/v1/schedules", outside).await.ok();
+    assert_eq!(made["schedule"]["input"], json!({ "items": [1] }));
+}

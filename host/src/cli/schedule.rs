@@ -1,0 +1,316 @@
+//! `segno schedule`.
+
+use std::time::Duration;
+
+use clap::{Args, Subcommand, ValueEnum};
+use comfy_table::{Cell, CellAlignment};
+use serde_json::Value;
+
+use crate::{
+    api::model::{Backfill, CreateSchedule, Overlap, ScheduleList, ScheduleQuery, ScheduleView},
+    client::Client,
+};
+
+use super::{
+    CliError, Console, Exit,
+    console::{CYAN, DIM},
+    input::{read_json, read_label},
+    show::{one_line, short_target},
+    time::{as_ms, instant, length, now_ms, read_instant, read_length, relative},
+};
+
+/// Start functions at the occurrences of a cron expression
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  segno schedule create nightly '0 3 * * *' reports/daily '{\"format\": \"pdf\"}'
+  segno schedule list
+  segno schedule pause nightly
+  segno schedule backfill nightly --from 2031-02-01T00:00:00Z --to 2031-03-01T00:00:00Z")]
+pub struct Schedule {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, Subcommand)]
+enum What {
+    Create(Create),
+    List(List),
+    /// Show a schedule
+    Show(Named),
+    /// Stop a schedule until it is resumed
+    Pause(Named),
+    /// Let a paused schedule go on with its next occurrence
+    Resume(Named),
+    /// Remove a schedule; what it started stays
+    Delete(Named),
+    Backfill(Range),
+}
+
+/// Make a schedule
+///
+/// Times are in UTC: minute, hour, day of month, month, weekday. With six fields the first is the second, with seven the
+/// last is the year. Each start gets the id SCHEDULE@MILLISECONDS, so that nothing is started twice. Occurrences that
+/// pass while no host runs are made up for, in order.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  segno schedule create nightly '0 3 * * *' reports/daily
+  segno schedule create poll-mail '*/30 * * * * *' mail/fetch --overlap skip
+  segno schedule create invoices '0 8 1 * *' billing/run @input.json --timeout 6h --label team=finance")]
+struct Create {
+    /// The schedule's id
+    id: String,
+    /// When, as a cron expression in UTC
+    cron: String,
+    /// The function, as MODULE/FUNCTION
+    #[arg(value_name = "MODULE/FUNCTION")]
+    target: String,
+    /// The input: JSON, @FILE, or - for standard input; null otherwise
+    #[arg(value_name = "INPUT")]
+    input: Option<String>,
+    /// What to do while the last one is still going on
+    #[arg(long, value_enum, value_name = "RULE", default_value_t = Rule::Allow)]
+    overlap: Rule,
+    /// The time limit of each start, from its occurrence
+    #[arg(long, value_name = "LENGTH", value_parser = read_length)]
+    timeout: Option<Duration>,
+    /// The ids of what is started; {{.id}} and {{.timestamp}} are filled in
+    #[arg(long, value_name = "TEMPLATE")]
+    invocation_id: Option<String>,
+    /// A label of what is started; may be repeated
+    #[arg(long = "label", value_name = "NAME=VALUE", value_parser = read_label)]
+    labels: Vec<(String, String)>,
+}
+
+/// List schedules, by id
+#[derive(Debug, Args)]
+struct List {
+    /// Only ids that begin so
+    #[arg(long, value_name = "TEXT")]
+    prefix: Option<String>,
+    /// Only those that start things with this label
+    #[arg(long, value_name = "NAME=VALUE", value_parser = read_label)]
+    label: Option<(String, String)>,
+}
+
+#[derive(Debug, Args)]
+struct Named {
+    /// The schedule
+    id: String,
+}
+
+/// Start what a schedule would have started in a part of the past, in order
+///
+/// What was started before is not started again, so this may be repeated. Time limits count from now.
+#[derive(Debug, Args)]
+struct Range {
+    /// The schedule
+    id: String,
+    /// The first instant that counts
+    #[arg(long, value_name = "INSTANT", value_parser = read_instant)]
+    from: i64,
+    /// The first instant after it that does not; now otherwise
+    #[arg(long, value_name = "INSTANT", value_parser = read_instant)]
+    to: Option<i64>,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Rule {
+    /// Start another beside it.
+    Allow,
+    /// Leave the occurrence out.
+    Skip,
+    /// Let the next one wait until it has ended.
+    Queue,
+}
+
+impl From<Rule> for Overlap {
+    fn from(rule: Rule) -> Self {
+        match rule {
+            Rule::Allow => Self::Allow,
+            Rule::Skip => Self::Skip,
+            Rule::Queue => Self::Queue,
+        }
+    }
+}
+
+impl Schedule {
+    pub(super) async fn run(
+        self,
+        client: &Client,
+        console: &mut Console,
+    ) -> Result<Exit, CliError> {
+        match self.what {
+            What::Create(create) => create.run(client, console).await?,
+            What::List(list) => list.run(client, console).await?,
+            What::Show(Named { id }) => show(&client.schedule(&id).await?, console)?,
+            What::Pause(Named { id }) => {
+                changed(&client.pause_schedule(&id, true).await?, "paused", console)?;
+            }
+            What::Resume(Named { id }) => {
+                let schedule = client.pause_schedule(&id, false).await?;
+                let what = format!("goes on, next {}", next(&schedule));
+                changed(&schedule, &what, console)?;
+            }
+            What::Delete(Named { id }) => {
+                let deleted = client.delete_schedule(&id).await?;
+                if console.json() {
+                    console.document(&deleted)?;
+                } else {
+                    let id = console.paint(CYAN, &deleted.id);
+                    console.line(format!("{id}  removed"))?;
+                }
+            }
+            What::Backfill(range) => range.run(client, console).await?,
+        }
+        Ok(Exit::Done)
+    }
+}
+
+impl Create {
+    async fn run(self, client: &Client, console: &mut Console) -> Result<(), CliError> {
+        let request = CreateSchedule {
+            id: self.id,
+            cron: self.cron,
+            target: self.target,
+            input: self.input.as_deref().map_or(Ok(Value::Null), read_json)?,
+            invocation_id: self.invocation_id,
+            timeout_ms: self.timeout.map(as_ms).transpose()?,
+            overlap: self.overlap.into(),
+            labels: self.labels.into_iter().collect(),
+        };
+        let made = client.create_schedule(&request).await?;
+        if console.json() {
+            return console.document(&made);
+        }
+        let what = match made.created {
+            true => format!("made, first {}", next(&made.schedule)),
+            false => {
+                console.warn("it existed before and is unchanged; delete it to make it anew");
+                format!("exists, next {}", next(&made.schedule))
+            }
+        };
+        changed(&made.schedule, &what, console)
+    }
+}
+
+impl List {
+    async fn run(self, client: &Client, console: &mut Console) -> Result<(), CliError> {
+        let mut query = ScheduleQuery {
+            prefix: self.prefix,
+            label: self.label.map(|(name, value)| format!("{name}={value}")),
+            after: None,
+            limit: Some(1000),
+        };
+        let mut all = ScheduleList::default();
+        loop {
+            let page = client.schedules(&query).await?;
+            all.items.extend(page.items);
+            if page.next.is_none() {
+                break;
+            }
+            query.after = page.next;
+        }
+        if console.json() {
+            return console.document(&all);
+        }
+        if all.items.is_empty() {
+            console.remark("no schedules; make one with `segno schedule create`");
+            return Ok(());
+        }
+        let heads = ["ID", "WHEN (UTC)", "FUNCTION", "NEXT", "LAST", "SKIPPED"];
+        let mut table = console.new_table(&heads);
+        for schedule in &all.items {
+            let last = schedule.last_at_ms.map(|at| relative(at, now_ms()));
+            table.add_row([
+                Cell::new(&schedule.id),
+                Cell::new(&schedule.cron),
+                Cell::new(short_target(&schedule.target)),
+                Cell::new(next(schedule)),
+                Cell::new(last.as_deref().unwrap_or("-")),
+                Cell::new(schedule.skipped).set_alignment(CellAlignment::Right),
+            ]);
+        }
+        console.table(table)
+    }
+}
+
+impl Range {
+    async fn run(self, client: &Client, console: &mut Console) -> Result<(), CliError> {
+        let to_at_ms = self.to.unwrap_or_else(|| now_ms().saturating_add(1));
+        let (mut started, mut existing, mut skipped) = (0_u64, 0_u64, 0_u64);
+        let mut from = Some(self.from);
+        {
+            let _progress = console.progress("starting what was missed");
+            while let Some(from_at_ms) = from {
+                let done = client.backfill(&self.id, &Backfill { from_at_ms, to_at_ms }).await?;
+                started += u64::from(done.started);
+                existing += u64::from(done.existing);
+                skipped += u64::from(done.skipped);
+                from = done.next_at_ms;
+            }
+        }
+        if console.json() {
+            let done = serde_json::json!({
+                "id": self.id, "started": started, "existing": existing, "skipped": skipped
+            });
+            return console.document(&done);
+        }
+        let id = console.paint(CYAN, &self.id);
+        console.line(format!(
+            "{id}  {started} started, {existing} had been before, {skipped} left out"
+        ))
+    }
+}
+
+fn show(schedule: &ScheduleView, console: &mut Console) -> Result<(), CliError> {
+    if console.json() {
+        return console.document(schedule);
+    }
+    let id = console.paint(CYAN, &schedule.id);
+    let target = short_target(&schedule.target);
+    console.line(format!("{id}  {target}  {} (UTC)", schedule.cron))?;
+    let mut lines = vec![("next", next(schedule))];
+    if let (Some(at), Some(last)) = (schedule.last_at_ms, &schedule.last_id) {
+        lines.push(("last", format!("{}  {last}", instant(at))));
+    }
+    lines.push(("input", one_line(&schedule.input, 100)));
+    lines.push(("starts", schedule.invocation_id.clone()));
+    let timeout = schedule.timeout_ms.map(|ms| length(i64::try_from(ms).unwrap_or(i64::MAX)));
+    lines.extend(timeout.map(|timeout| ("timeout", timeout)));
+    let overlap = match schedule.overlap {
+        Overlap::Allow => "allow: another is started beside the last",
+        Overlap::Skip => "skip: left out while the last is going on",
+        Overlap::Queue => "queue: begins when the last has ended",
+    };
+    lines.push(("overlap", overlap.to_owned()));
+    if schedule.skipped > 0 {
+        lines.push(("skipped", schedule.skipped.to_string()));
+    }
+    for (name, value) in &schedule.labels {
+        lines.push(("label", format!("{name}={value}")));
+    }
+    for (name, value) in lines {
+        let name = console.paint(DIM, &format!("{name:<8}"));
+        console.line(format!("  {name}  {value}"))?;
+    }
+    Ok(())
+}
+
+fn changed(schedule: &ScheduleView, what: &str, console: &mut Console) -> Result<(), CliError> {
+    if console.json() {
+        return console.document(schedule);
+    }
+    let id = console.paint(CYAN, &schedule.id);
+    console.line(format!("{id}  {what}"))
+}
+
+/// When it occurs next, in words.
+fn next(schedule: &ScheduleView) -> String {
+    match schedule.next_at_ms {
+        _ if schedule.paused => "paused".to_owned(),
+        Some(at) => format!("{} ({})", relative(at, now_ms()), instant(at)),
+        None => "never".to_owned(),
+    }
+}
