@@ -14,14 +14,14 @@ use segno::{
     runtime::Runtime,
     store::{
         Census, Due, EventPlace, EventRow, InvocationFilter, InvocationRow, LogRow, ModuleRow,
-        Page, PromiseRow, Ready, Store, StoreError, Waits,
+        Page, PromiseRow, Ready, ScheduleFilter, SchedulePage, Store, StoreError, Waits,
     },
 };
 use segno_core::{
     command::Command,
-    id::{Digest, PromiseId},
+    id::{Digest, PromiseId, ScheduleId},
     invocation::Record,
-    promise::MessageKind,
+    promise::{MessageKind, Schedule},
     reply::Reply,
     snapshot::Snapshot,
     time::{Millis, Timestamp},
@@ -335,6 +335,16 @@ impl Store for Link {
     async fn list(&self, filter: &InvocationFilter) -> Result<Page<InvocationRow>, StoreError> {
         self.way().await?;
         self.network.database.memory.list(filter).await
+    }
+
+    async fn schedule(&self, id: &ScheduleId) -> Result<Option<Schedule>, StoreError> {
+        self.way().await?;
+        self.network.database.memory.schedule(id).await
+    }
+
+    async fn schedules(&self, filter: &ScheduleFilter) -> Result<SchedulePage, StoreError> {
+        self.way().await?;
+        self.network.database.memory.schedules(filter).await
     }
 
     async fn due(&self, now: Timestamp, limit: u32) -> Result<Due, StoreError> {
