@@ -13,6 +13,7 @@ use segno_core::{
     reply::Reply,
     time::Millis,
 };
+use tokio_util::sync::CancellationToken;
 
 use crate::{
     guest::{
@@ -24,15 +25,18 @@ use crate::{
     runtime::Surroundings,
     store::{
         Store, StoreError,
-        sqlite::{OpenError, SqliteConfig, SqliteStore},
+        postgres::{self, PostgresConfig, PostgresStore},
+        sqlite::{self, SqliteConfig, SqliteStore},
     },
     worker::{Worker, WorkerSettings},
 };
 
 /// What a host is made of.
 pub struct BootConfig {
-    /// The data directory: the database, its lock and the compiled code.
-    pub store: SqliteConfig,
+    /// Where everything that matters is kept.
+    pub store: StoreConfig,
+    /// The directory for what can be made again: the compiled code.
+    pub cache_dir: PathBuf,
     /// The node's name: the same after a restart, so that it recovers its own work at once.
     pub node: NodeName,
     /// The engine's settings.
@@ -45,12 +49,24 @@ pub struct BootConfig {
     pub worker: WorkerSettings,
 }
 
+/// Where everything that matters is kept.
+#[derive(Debug)]
+pub enum StoreConfig {
+    /// In a directory, which is this host's alone.
+    Sqlite(SqliteConfig),
+    /// In a database that other hosts use as well.
+    Postgres(PostgresConfig),
+}
+
 /// Why a host did not come up. Nothing was changed, unless the variant says so.
 #[derive(Debug, thiserror::Error)]
 pub enum BootError {
     /// The data directory cannot be used.
     #[error(transparent)]
-    Open(#[from] OpenError),
+    Directory(#[from] sqlite::OpenError),
+    /// The database cannot be used.
+    #[error(transparent)]
+    Database(#[from] postgres::OpenError),
     /// The wasm engine cannot be set up.
     #[error(transparent)]
     Guest(#[from] GuestError),
@@ -70,6 +86,8 @@ pub struct Running {
     pub recovered: usize,
     /// This life's number.
     pub incarnation: u64,
+    /// Cancelled when another host began a life under this one's name: it has to end.
+    pub superseded: CancellationToken,
     worker: Worker,
     recovery: Recovery,
 }
@@ -83,16 +101,14 @@ pub async fn boot(
     surroundings: Surroundings,
 ) -> Result<(Running, Arc<Wasm>), BootError> {
     let hub = Arc::new(Hub::default());
-    let cache_dir: PathBuf = config.store.dir.join("compiled");
-    let store =
-        SqliteStore::open(config.store, config.engine.clone(), surroundings.clone(), hub.clone())
-            .await?;
+    let Opened { store, shared, surroundings } =
+        open(config.store, config.engine.clone(), surroundings, hub.clone()).await?;
     let source = Arc::new(Components(store.clone()));
     let policy = Arc::new(config.policy.clone());
     let wasm = Arc::new(Wasm::new(WasmConfig {
         limits: config.limits,
         policy: config.policy,
-        cache_dir: Some(cache_dir),
+        cache_dir: Some(config.cache_dir),
         fair: true,
         source,
     })?);
@@ -105,8 +121,40 @@ pub async fn boot(
         outbound,
         hub,
     };
-    let running = start(host, config.node, config.worker).await?;
+    let running = start(host, config.node.clone(), config.worker).await?;
+    if let Some(database) = shared {
+        let (life, superseded) = (running.incarnation, running.superseded.clone());
+        database.watch_life(config.node, life, superseded);
+    }
     Ok((running, wasm))
+}
+
+/// A store that is open, and the same once more where other hosts use it too.
+struct Opened {
+    store: Arc<dyn Store>,
+    shared: Option<Arc<PostgresStore>>,
+    surroundings: Surroundings,
+}
+
+/// Opens the store. All hosts of one database go by its clock.
+async fn open(
+    store: StoreConfig,
+    engine: Config,
+    surroundings: Surroundings,
+    hub: Arc<Hub>,
+) -> Result<Opened, BootError> {
+    match store {
+        StoreConfig::Sqlite(config) => {
+            let store = SqliteStore::open(config, engine, surroundings.clone(), hub).await?;
+            Ok(Opened { store, shared: None, surroundings })
+        }
+        StoreConfig::Postgres(config) => {
+            let store = PostgresStore::open(config, engine, surroundings.clone(), hub).await?;
+            let clock = store.time();
+            let surroundings = Surroundings { clock, ..surroundings };
+            Ok(Opened { store: store.clone(), shared: Some(store), surroundings })
+        }
+    }
 }
 
 /// Brings up a host whose parts are there: gives back what earlier lives of `node` held, then starts the loops.
@@ -134,7 +182,8 @@ pub async fn start(
     }
     let recovery = Recovery::start(&host);
     let worker = Worker::start(host.clone(), Holder { node, incarnation }, settings);
-    Ok(Running { host, recovered, incarnation, worker, recovery })
+    let superseded = CancellationToken::new();
+    Ok(Running { host, recovered, incarnation, superseded, worker, recovery })
 }
 
 impl Running {

@@ -27,6 +27,7 @@ pub struct Hub {
     timers_planned: AtomicI64,
     outbox: Notify,
     channels: Channels,
+    elsewhere: Notify,
     counts: broadcast::Sender<Effect>,
 }
 
@@ -42,6 +43,7 @@ impl Default for Hub {
             timers_planned: AtomicI64::new(i64::MAX),
             outbox: Notify::new(),
             channels: Channels::default(),
+            elsewhere: Notify::new(),
             counts: broadcast::channel(1024).0,
         }
     }
@@ -115,6 +117,11 @@ impl Hub {
         self.outbox.notified().await;
     }
 
+    /// Ends when other hosts may have left tasks that wait for a worker.
+    pub async fn work_elsewhere(&self) {
+        self.elsewhere.notified().await;
+    }
+
     /// The counted events from now on, for metrics and tests.
     pub fn counts(&self) -> broadcast::Receiver<Effect> {
         self.counts.subscribe()
@@ -147,6 +154,15 @@ impl Hints for Hub {
                 }
             }
         }
+    }
+
+    fn work_elsewhere(&self) {
+        self.elsewhere.notify_one();
+    }
+
+    fn watched(&self) -> Vec<PromiseId> {
+        let watchers = self.watchers.lock().unwrap_or_else(PoisonError::into_inner);
+        watchers.keys().cloned().collect()
     }
 }
 

@@ -6,6 +6,7 @@ mod console;
 mod exit;
 mod input;
 mod narrator;
+mod node;
 mod show;
 mod time;
 mod timeline;
@@ -30,6 +31,7 @@ mod serve;
 mod settle;
 mod signal;
 mod start;
+mod store_address;
 
 use std::ffi::OsString;
 

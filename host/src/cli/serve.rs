@@ -11,10 +11,10 @@ use tokio::{
 
 use crate::{
     api::{Access, Api, serve},
-    boot::{BootConfig, Running, boot},
+    boot::{BootConfig, Running, StoreConfig, boot},
     guest::{Limits, Policy},
     runtime::Surroundings,
-    store::sqlite::SqliteConfig,
+    store::{postgres::PostgresConfig, sqlite::SqliteConfig},
     worker::WorkerSettings,
 };
 
@@ -22,12 +22,14 @@ use super::{
     CliError, Console, Exit,
     build::other,
     console::{CYAN, DIM},
+    node,
+    store_address::StoreAddress,
 };
 
-/// Run a host on a data directory
+/// Run a host on a data directory, or together with others on a PostgreSQL database
 ///
-/// Everything that matters is in the directory: kill the host at any instant, start it again, and every execution goes
-/// on. SIGTERM and Ctrl-C end it in good order.
+/// Everything that matters is in the directory or the database: kill the host at any instant, start it again, and every
+/// execution goes on. SIGTERM and Ctrl-C end it in good order.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -35,6 +37,7 @@ Examples:
   segno serve --data /var/lib/segno --policy policy.toml
   segno serve --listen 0.0.0.0:7766 --token \"$(cat token)\" --name segno.example.org
   segno serve --limit cpu_ms=2000 --limit memory_bytes=67108864
+  SEGNO_STORE=postgres://segno:secret@db/segno segno serve --data /var/lib/segno
 
 The policy says what modules may reach; without one they reach nothing:
   [order]                                  # a module's name, or \"*\" for every module
@@ -42,7 +45,17 @@ The policy says what modules may reach; without one they reach nothing:
   dirs = [{ host = \"/srv/data\", guest = \"/data\" }]
   env = { MODE = \"test\", KEY = { from = \"ORDER_KEY\" } }")]
 pub struct Serve {
-    /// The data directory; made if it is missing
+    /// Where everything that matters is kept: sqlite:DIR, or postgres://USER@HOST/DATABASE for any number of hosts
+    /// together; the data directory otherwise
+    #[arg(long, value_name = "STORE", env = "SEGNO_STORE", hide_env_values = true)]
+    store: Option<StoreAddress>,
+    /// Hosts on one database do not tell each other what happened, and find out by looking
+    #[arg(long)]
+    no_notify: bool,
+    /// How long a claim lasts without a sign of life from its host, in seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 15, value_parser = clap::value_parser!(u32).range(1..=3600))]
+    lease: u32,
+    /// The data directory; made if it is missing. With a database it holds only compiled code and this host's name
     #[arg(long, value_name = "DIR", default_value = "segno-data", env = "SEGNO_DATA")]
     data: PathBuf,
     /// Where to listen; a port of 0 takes a free one
@@ -57,9 +70,10 @@ pub struct Serve {
     /// A host name under which this host is reached besides; can be given again
     #[arg(long = "name", value_name = "HOST")]
     names: Vec<String>,
-    /// This host's name in the store: the same after a restart
-    #[arg(long, value_name = "NAME", default_value = "local")]
-    node: String,
+    /// This host's name in the store: the same after a restart, and no other's. `local` on a data directory, and
+    /// made up from the machine's name and the data directory on a database
+    #[arg(long, value_name = "NAME", env = "SEGNO_NODE")]
+    node: Option<String>,
     /// A limit of guests, as NAME=NUMBER: memory_bytes, table_elements, stack_bytes, cpu_ms, output_bytes,
     /// log_line_bytes, component_bytes or instances; can be given again
     #[arg(long = "limit", value_name = "NAME=NUMBER")]
@@ -82,7 +96,8 @@ impl Serve {
         console: &mut Console,
     ) -> Result<Exit, CliError> {
         log_to_standard_error();
-        let policy_file = self.policy.clone().unwrap_or_else(|| self.data.join("policy.toml"));
+        let (store, data) = self.store()?;
+        let policy_file = self.policy.clone().unwrap_or_else(|| data.join("policy.toml"));
         if let Some(missing) = self.policy.as_ref().filter(|path| !path.exists()) {
             return Err(CliError::Usage(format!(
                 "there is no policy file `{}`",
@@ -99,27 +114,42 @@ impl Serve {
         // Before anything can end: a signal during the start must not be lost.
         let mut terminate = signal(SignalKind::terminate())?;
         let mut interrupt = signal(SignalKind::interrupt())?;
+        let node = self.node_name(&store, &data)?;
         let config = BootConfig {
-            store: SqliteConfig { dir: self.data.clone(), relaxed: self.relaxed },
-            node: NodeName::from(self.node.as_str()),
-            engine: Config::default(),
+            node: NodeName::from(node.as_str()),
+            cache_dir: data.join("compiled"),
+            engine: self.engine(),
             limits,
             policy,
-            worker: WorkerSettings { room: self.room.max(1), ..WorkerSettings::default() },
+            worker: self.worker(&store),
+            store,
         };
+        let place = place(&config.store);
         let (running, wasm) = boot(config, Surroundings::system())
             .await
             .map_err(|error| other("not-started", &error))?;
         let api = Api::new(running.host.clone(), wasm, access, component_limit);
-        self.banner(&running, address, console)?;
+        self.banner(&running, address, &place, &node, console)?;
+        let superseded = running.superseded.clone();
         let stop = async {
             tokio::select! {
                 biased;
                 _ = terminate.recv() => tracing::info!("SIGTERM: stopping"),
                 _ = interrupt.recv() => tracing::info!("interrupted: stopping"),
+                () = superseded.cancelled() => {}
             }
         };
         serve(listener, api, stop).await;
+        if superseded.is_cancelled() {
+            // The newer one has every claim already.
+            running.shutdown(Millis::ZERO).await;
+            return Err(CliError::Other {
+                code: "superseded",
+                message: format!(
+                    "another host was started as `{node}`: this one has ended; give each a name of its own with --node"
+                ),
+            });
+        }
         let left = running.shutdown(Millis::seconds(i64::from(self.drain_s))).await;
         if left > 0 {
             console.warn(&format!(
@@ -129,17 +159,67 @@ impl Serve {
         Ok(Exit::Done)
     }
 
+    /// Where everything that matters is kept, and the directory for the rest.
+    fn store(&self) -> Result<(StoreConfig, PathBuf), CliError> {
+        let sqlite = |dir: PathBuf| {
+            let config = SqliteConfig { dir: dir.clone(), relaxed: self.relaxed };
+            (StoreConfig::Sqlite(config), dir)
+        };
+        match &self.store {
+            None => Ok(sqlite(self.data.clone())),
+            Some(StoreAddress::Sqlite(dir)) => Ok(sqlite(dir.clone())),
+            Some(StoreAddress::Postgres(address)) => {
+                let mut config = PostgresConfig::new(address)
+                    .map_err(|error| CliError::Usage(error.to_string()))?;
+                config.notify = !self.no_notify;
+                Ok((StoreConfig::Postgres(config), self.data.clone()))
+            }
+            Some(StoreAddress::Unknown) => Err(CliError::Usage(
+                "--store takes sqlite:DIR or postgres://USER@HOST/DATABASE".to_owned(),
+            )),
+        }
+    }
+
+    fn node_name(&self, store: &StoreConfig, data: &std::path::Path) -> Result<String, CliError> {
+        match (&self.node, store) {
+            (Some(name), _) => Ok(name.clone()),
+            (None, StoreConfig::Sqlite(_)) => Ok("local".to_owned()),
+            (None, StoreConfig::Postgres(_)) => Ok(node::name(data)?),
+        }
+    }
+
+    fn engine(&self) -> Config {
+        let config = Config::default();
+        let lease = Millis::seconds(i64::from(self.lease));
+        let (_, least, most) = config.ttl;
+        Config { ttl: (lease, least.min(lease), most.max(lease)), ..config }
+    }
+
+    fn worker(&self, store: &StoreConfig) -> WorkerSettings {
+        let settings = WorkerSettings { room: self.room.max(1), ..WorkerSettings::default() };
+        match store {
+            StoreConfig::Sqlite(_) => settings,
+            // What other hosts leave behind is found by looking.
+            StoreConfig::Postgres(_) => {
+                WorkerSettings { scan_period: Config::default().scan_period, ..settings }
+            }
+        }
+    }
+
     fn banner(
         &self,
         running: &Running,
         address: SocketAddr,
+        place: &str,
+        node: &str,
         console: &mut Console,
     ) -> Result<(), CliError> {
         if console.json() {
             return console.document(&serde_json::json!({
                 "url": format!("http://{address}"),
                 "data": self.data,
-                "node": self.node,
+                "store": place,
+                "node": node,
                 "incarnation": running.incarnation,
                 "recovered": running.recovered,
                 "pid": std::process::id(),
@@ -152,7 +232,10 @@ impl Serve {
             (lives, 0) => format!("start {lives}"),
             (lives, held) => format!("start {lives}, {held} executions taken up again"),
         };
-        console.line(format!("  data    {} ({life})", self.data.display()))?;
+        console.line(format!("  data    {place} ({life})"))?;
+        if matches!(self.store, Some(StoreAddress::Postgres(_))) {
+            console.line(format!("  node    {node}"))?;
+        }
         let server = match address.port() {
             7766 => String::new(),
             _ => format!(" --server http://{address}"),
@@ -176,6 +259,14 @@ impl Serve {
             _ => format!("cannot listen on {}: {error}", self.listen),
         };
         CliError::Other { code: "cannot-listen", message: what }
+    }
+}
+
+/// The store as it may be shown to anybody.
+fn place(store: &StoreConfig) -> String {
+    match store {
+        StoreConfig::Sqlite(config) => config.dir.display().to_string(),
+        StoreConfig::Postgres(config) => config.shown().to_owned(),
     }
 }
 

@@ -162,6 +162,28 @@ impl Process {
         self.child.try_wait().map_err(|source| ProcessError::Watch { name: self.name, source })
     }
 
+    /// Holds it up until [`Process::resume`].
+    ///
+    /// # Errors
+    /// [`ProcessError::Watch`].
+    pub fn pause(&self) -> Result<(), ProcessError> {
+        self.signal(Signal::STOP)
+    }
+
+    /// Lets it go on after [`Process::pause`].
+    ///
+    /// # Errors
+    /// [`ProcessError::Watch`].
+    pub fn resume(&self) -> Result<(), ProcessError> {
+        self.signal(Signal::CONT)
+    }
+
+    fn signal(&self, signal: Signal) -> Result<(), ProcessError> {
+        // The child was not reaped yet, so the id is still its own.
+        rustix::process::kill_process(Pid::from_child(&self.child), signal)
+            .map_err(|error| ProcessError::Watch { name: self.name, source: error.into() })
+    }
+
     /// Ends it with SIGKILL: no handler runs, nothing is flushed. It is gone when this returns.
     ///
     /// # Errors
@@ -182,10 +204,7 @@ impl Process {
         if let Some(status) = self.ended()? {
             return Ok(status);
         }
-        // The child was not reaped yet, so the id is still its own.
-        let pid = Pid::from_child(&self.child);
-        rustix::process::kill_process(pid, Signal::TERM)
-            .map_err(|error| ProcessError::Watch { name: self.name, source: error.into() })?;
+        self.signal(Signal::TERM)?;
         let ended = surroundings.within(limit, async {
             loop {
                 if let Some(status) = self.ended()? {

@@ -154,6 +154,22 @@ impl Server {
         Ok(())
     }
 
+    /// Holds the process up, as a machine that is overloaded or asleep would; [`Server::resume`] lets it go on.
+    ///
+    /// # Errors
+    /// [`ServerError::Process`] when it cannot be.
+    pub fn pause(&self) -> Result<(), ServerError> {
+        self.process.as_ref().map_or(Ok(()), Process::pause).map_err(ServerError::Process)
+    }
+
+    /// Lets a process that was held up go on.
+    ///
+    /// # Errors
+    /// [`ServerError::Process`] when it cannot.
+    pub fn resume(&self) -> Result<(), ServerError> {
+        self.process.as_ref().map_or(Ok(()), Process::resume).map_err(ServerError::Process)
+    }
+
     /// Starts it again on the same data and address, after whatever ran before is gone.
     ///
     /// # Errors

@@ -15,6 +15,12 @@ pub enum StoreError {
         /// What happened and what to do.
         reason: String,
     },
+    /// The database does not answer. Nothing was written; the store keeps asking, and goes on when it is back.
+    #[error("the database does not answer: {reason}; nothing was written, try again later")]
+    Away {
+        /// What came instead of an answer.
+        reason: String,
+    },
     /// The database refused a statement. Nothing was written.
     #[error("the database refused {statement}")]
     Database {

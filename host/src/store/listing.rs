@@ -83,6 +83,12 @@ pub(super) fn label_tag(label: &str) -> String {
     format!("{}{label}", tags::LABEL_PREFIX)
 }
 
+/// A label and its value as they stand in tags that are written as JSON.
+pub(super) fn label_pair(label: &str, value: &str) -> String {
+    let (name, value) = (serde_json::Value::from(label_tag(label)), serde_json::Value::from(value));
+    format!("{name}:{value}")
+}
+
 /// Whether `filter` takes this invocation; its cursor and limit are the caller's business.
 pub(super) fn takes(
     filter: &InvocationFilter,

@@ -1,7 +1,7 @@
 //! Storage: load what a command needs, let the core decide, write the delta, in one transaction.
 //!
 //! The stores know rows and transactions. They know no rule: what happens is decided by
-//! [`segno_core::transition::transition`], the same over memory and SQLite.
+//! [`segno_core::transition::transition`], the same over memory, SQLite and PostgreSQL.
 
 mod error;
 mod listing;
@@ -9,6 +9,8 @@ mod memory;
 mod query;
 
 mod sql;
+
+pub mod postgres;
 pub mod sqlite;
 
 #[cfg(test)]
@@ -39,6 +41,14 @@ pub use query::{
 pub trait Hints: Send + Sync + 'static {
     /// Called after the commit, by the writer: must not block.
     fn committed(&self, effects: &[Effect]);
+
+    /// Other hosts of the same store may have left tasks that wait for a worker.
+    fn work_elsewhere(&self) {}
+
+    /// The promises that somebody here waits for: a store with other hosts looks after them.
+    fn watched(&self) -> Vec<PromiseId> {
+        Vec::new()
+    }
 }
 
 /// Where everything that matters is kept.

@@ -33,6 +33,8 @@ use crate::{
 /// Tasks that wait here for room; more stay in the store, where the scan finds them.
 const QUEUE: usize = 65_536;
 const SCAN_PAGE: u32 = 1_000;
+/// How long a task that another host made ready is left to that host.
+const ELSEWHERE: Millis = Millis(40);
 
 /// A task that may be taken at this version.
 #[derive(Debug, Clone)]
@@ -52,7 +54,9 @@ pub async fn run(
 ) {
     let mut queue = VecDeque::<Offer>::new();
     let mut known = HashSet::<PromiseId>::new();
-    let mut scan = shared.host.surroundings.runtime.sleep(Millis::ZERO);
+    let runtime = shared.host.surroundings.runtime.clone();
+    let mut scan = runtime.sleep(Millis::ZERO);
+    let mut scans_soon = true;
     loop {
         while !shared.is_draining()
             && !queue.is_empty()
@@ -99,9 +103,16 @@ pub async fn run(
                 Some(_) => {}
                 None => shared.draining.cancel(),
             },
+            () = shared.host.hub.work_elsewhere(), if !scans_soon => {
+                // Those who are told together do not look together.
+                let apart = (runtime.nonce() % 64).cast_signed();
+                scan = runtime.sleep(Millis(ELSEWHERE.0 + apart));
+                scans_soon = true;
+            }
             () = &mut scan, if !shared.is_draining() => {
                 scan_ready(&shared, &mut queue, &mut known).await;
-                scan = shared.host.surroundings.runtime.sleep(scan_period);
+                scan = runtime.sleep(scan_period);
+                scans_soon = false;
             }
         }
     }

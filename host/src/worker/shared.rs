@@ -67,7 +67,9 @@ impl Shared {
         for _ in 0..RESEND_ATTEMPTS {
             match self.host.store.execute(commands.clone()).await {
                 Ok(replies) => return Ok(replies),
-                Err(StoreError::Conflict | StoreError::UnknownOutcome(_)) => {
+                Err(
+                    StoreError::Conflict | StoreError::UnknownOutcome(_) | StoreError::Away { .. },
+                ) => {
                     self.host.surroundings.runtime.sleep(wait).await;
                     wait = Millis((wait.0 * 2).min(1_000));
                 }

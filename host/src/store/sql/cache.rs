@@ -20,7 +20,9 @@ use crate::store::listing;
 pub(in crate::store) struct Cache {
     /// The rows.
     pub(in crate::store) state: State,
-    /// The numbers of modules. All modules, aliases and hosts are held, always.
+    /// Whether all modules, aliases and hosts are held, always; otherwise they are looked up for each batch.
+    pub(in crate::store) holds_globals: bool,
+    /// The numbers of modules, if all are held.
     pub(in crate::store) modules: HashMap<Digest, i64>,
     /// The number of the next promise.
     pub(in crate::store) next_number: i64,
@@ -59,6 +61,9 @@ struct ThisBatch {
     held_by: BTreeSet<NodeName>,
     signal_keys: BTreeSet<(PromiseId, Text)>,
     schedules: BTreeSet<ScheduleId>,
+    aliases: BTreeSet<Text>,
+    modules: BTreeSet<Digest>,
+    hosts: BTreeSet<NodeName>,
 }
 
 impl Cache {
@@ -77,10 +82,10 @@ impl Cache {
         wanted.held_by.retain(|node| !batch.held_by.contains(node));
         wanted.signal_keys.retain(|key| !batch.signal_keys.contains(key));
         wanted.schedules.retain(|id| !batch.schedules.contains(id));
-        // All of these are always held.
-        wanted.aliases.clear();
-        wanted.modules.clear();
-        wanted.hosts.clear();
+        let held = self.holds_globals;
+        wanted.aliases.retain(|alias| !held && !batch.aliases.contains(alias));
+        wanted.modules.retain(|module| !held && !batch.modules.contains(module));
+        wanted.hosts.retain(|node| !held && !batch.hosts.contains(node));
         wanted
     }
 
@@ -99,6 +104,9 @@ impl Cache {
         batch.held_by.extend(wanted.held_by);
         batch.signal_keys.extend(wanted.signal_keys);
         batch.schedules.extend(wanted.schedules);
+        batch.aliases.extend(wanted.aliases);
+        batch.modules.extend(wanted.modules);
+        batch.hosts.extend(wanted.hosts);
     }
 
     /// Takes note of a promise: its number, if it has one, and how much of it is held now.
@@ -113,6 +121,13 @@ impl Cache {
     /// The number of a promise that exists and was looked up.
     pub(in crate::store) fn number(&self, id: &PromiseId) -> Option<i64> {
         self.known.get(id)?.number
+    }
+
+    /// Gives a new promise its number, where that was not known when it was decided.
+    pub(in crate::store) fn renumber(&mut self, id: &PromiseId, number: i64) {
+        if let Some(known) = self.known.get_mut(id) {
+            known.number = Some(number);
+        }
     }
 
     /// Applies a decision. Answers the promises that are new.

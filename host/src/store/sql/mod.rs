@@ -6,6 +6,7 @@
 mod cache;
 mod cell;
 mod delta;
+pub(in crate::store) mod dump;
 mod fields;
 mod rows;
 mod schedule;
@@ -15,7 +16,7 @@ pub(in crate::store) use cell::Cell;
 pub(in crate::store) use delta::{Numbers, Written};
 pub(in crate::store) use fields::Fields;
 pub(in crate::store) use rows::{
-    AFTER_PROMISE, digest_at, event, head, id, log_lines, module, outbox, outbox_key, promise,
-    promise_columns, promise_tables, ready, records, task, text,
+    AFTER_PROMISE, digest_at, event, head, id, log_lines, module, number, outbox, outbox_key,
+    promise, promise_columns, promise_tables, ready, records, small, task, text,
 };
 pub(in crate::store) use schedule::{schedule, schedule_columns};

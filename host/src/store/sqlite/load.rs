@@ -90,6 +90,7 @@ const GLOBALS: &str = "
 /// A cache with what is always held, and nothing else.
 pub(super) async fn begin(connection: &mut SqliteConnection) -> Result<Cache, Failed> {
     let mut cache = Cache::default();
+    cache.holds_globals = true;
     let failed = |source| Failed { statement: "load modules, aliases and hosts", source };
     let found = connection.fetch_all(sqlx::query(GLOBALS)).await.map_err(failed)?;
     found.iter().try_for_each(|row| put_global(&mut cache, row)).map_err(failed)?;

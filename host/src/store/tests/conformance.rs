@@ -25,9 +25,9 @@ use crate::{
 };
 
 /// Which commands were answered, and which refused: a script that gets nowhere proves nothing.
-type Seen = BTreeSet<(&'static str, bool)>;
+pub(super) type Seen = BTreeSet<(&'static str, bool)>;
 
-fn configs() -> [Config; 2] {
+pub(super) fn configs() -> [Config; 2] {
     let strict = Config {
         version_rule: VersionRule::AcquireOnly,
         lost_limit: 3,
@@ -132,7 +132,7 @@ async fn batches_leave_what_single_commands_leave() {
     }
 }
 
-async fn walk(
+pub(super) async fn walk(
     model: &dyn Store,
     store: &dyn Store,
     clock: &Arc<HandClock>,
@@ -165,7 +165,7 @@ async fn walk(
     }
 }
 
-async fn compare(
+pub(super) async fn compare(
     model: &dyn Store,
     store: &dyn Store,
     clock: &Arc<HandClock>,

@@ -2,6 +2,7 @@
 
 mod conformance;
 mod durability;
+mod postgres;
 mod script;
 
 use std::{

@@ -1,0 +1,60 @@
+//! Where a host keeps everything that matters, as it is written on the command line.
+
+use std::{convert::Infallible, fmt, path::PathBuf, str::FromStr};
+
+/// The address of a store. It may hold a password, so it is never shown, not even where it cannot be read.
+#[derive(Clone, PartialEq, Eq)]
+pub(super) enum StoreAddress {
+    /// A data directory.
+    Sqlite(PathBuf),
+    /// A database.
+    Postgres(String),
+    /// Something else.
+    Unknown,
+}
+
+impl FromStr for StoreAddress {
+    type Err = Infallible;
+
+    fn from_str(text: &str) -> Result<Self, Infallible> {
+        if let Some(dir) = text.strip_prefix("sqlite:") {
+            return Ok(Self::Sqlite(PathBuf::from(dir.strip_prefix("//").unwrap_or(dir))));
+        }
+        match text.starts_with("postgres://") || text.starts_with("postgresql://") {
+            true => Ok(Self::Postgres(text.to_owned())),
+            false => Ok(Self::Unknown),
+        }
+    }
+}
+
+impl fmt::Debug for StoreAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Sqlite(_) => "sqlite",
+            Self::Postgres(_) => "postgres",
+            Self::Unknown => "unknown",
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_read_and_never_shown() {
+        for (text, address) in [
+            ("sqlite:data", StoreAddress::Sqlite(PathBuf::from("data"))),
+            ("sqlite:///srv/data", StoreAddress::Sqlite(PathBuf::from("/srv/data"))),
+            (
+                "postgres://a:secret@b/c",
+                StoreAddress::Postgres("postgres://a:secret@b/c".to_owned()),
+            ),
+            ("mysql://a:secret@b/c", StoreAddress::Unknown),
+        ] {
+            let read = text.parse::<StoreAddress>().unwrap_or_else(|never| match never {});
+            assert_eq!(read, address);
+            assert!(!format!("{read:?}").contains("secret"));
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! Which database, and how it is used.
+
+use std::{fmt, str::FromStr as _};
+
+use sqlx::{ConnectOptions as _, postgres::PgConnectOptions};
+
+/// Statements take milliseconds; one that takes this long is stuck.
+const STATEMENT_TIMEOUT: &str = "20s";
+/// A host that is held up in the middle of a transaction must not hold up the others.
+const IDLE_TIMEOUT: &str = "5s";
+
+/// Where the database is, and how much of it this host takes.
+#[derive(Clone)]
+pub struct PostgresConfig {
+    options: Box<PgConnectOptions>,
+    /// The address without its password.
+    shown: String,
+    /// Whether hosts tell each other at once what happened. Without, they find out by looking, a little later.
+    pub notify: bool,
+    /// Batches that are committed at the same time.
+    pub writers: usize,
+    /// Connections that read.
+    pub readers: u32,
+    /// Whether time is the database's. Tests say themselves what time it is.
+    pub server_time: bool,
+}
+
+/// An address that is none.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "`{shown}` is not the address of a database: write postgres://USER@HOST:PORT/DATABASE ({reason})"
+)]
+pub struct BadAddress {
+    shown: String,
+    reason: String,
+}
+
+impl PostgresConfig {
+    /// The database at `address`, such as `postgres://segno@db.example.com/segno`.
+    ///
+    /// # Errors
+    /// [`BadAddress`], without the password.
+    pub fn new(address: &str) -> Result<Self, BadAddress> {
+        let shown = without_password(address);
+        let options = PgConnectOptions::from_str(address)
+            .map_err(|error| BadAddress { shown: shown.clone(), reason: error.to_string() })?;
+        Ok(Self {
+            options: Box::new(options),
+            shown,
+            notify: true,
+            writers: 4,
+            readers: 8,
+            server_time: true,
+        })
+    }
+
+    /// The address as it may be shown to anybody.
+    pub fn shown(&self) -> &str {
+        &self.shown
+    }
+
+    /// How every connection is made.
+    pub(super) fn connection(&self, purpose: &str) -> PgConnectOptions {
+        PgConnectOptions::clone(&self.options)
+            .application_name(&format!("segno {purpose}"))
+            .statement_cache_capacity(512)
+            .options([
+                ("statement_timeout", STATEMENT_TIMEOUT),
+                ("lock_timeout", STATEMENT_TIMEOUT),
+                ("idle_in_transaction_session_timeout", IDLE_TIMEOUT),
+                ("tcp_keepalives_idle", "10"),
+                ("tcp_keepalives_interval", "5"),
+                ("tcp_keepalives_count", "3"),
+                ("client_min_messages", "warning"),
+                ("jit", "off"),
+            ])
+            .disable_statement_logging()
+    }
+
+    /// How a connection that writes is made. Every statement of the writer names the rows it wants and has an index for
+    /// them, so plans are made once, and never to read a table through: statistics cannot mislead them.
+    pub(super) fn writer(&self) -> PgConnectOptions {
+        self.connection("writer").options([
+            ("plan_cache_mode", "force_generic_plan"),
+            ("enable_seqscan", "off"),
+            ("enable_hashjoin", "off"),
+            ("enable_mergejoin", "off"),
+        ])
+    }
+}
+
+impl fmt::Debug for PostgresConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PostgresConfig")
+            .field("address", &self.shown)
+            .field("notify", &self.notify)
+            .field("writers", &self.writers)
+            .field("readers", &self.readers)
+            .finish_non_exhaustive()
+    }
+}
+
+/// An address without its password, whether it stands before the host or among the parameters.
+fn without_password(address: &str) -> String {
+    let (scheme, rest) = address.split_once("://").unwrap_or(("", address));
+    let (rest, parameters) = rest.split_once('?').unwrap_or((rest, ""));
+    let rest = match rest.rsplit_once('@') {
+        Some((user, host)) => format!("{}@{host}", user.split(':').next().unwrap_or_default()),
+        None => rest.to_owned(),
+    };
+    let parameters: Vec<&str> = parameters
+        .split('&')
+        .filter(|parameter| !parameter.is_empty() && !parameter.starts_with("password="))
+        .collect();
+    let parameters = match parameters.is_empty() {
+        true => String::new(),
+        false => format!("?{}", parameters.join("&")),
+    };
+    match scheme {
+        "" => format!("{rest}{parameters}"),
+        scheme => format!("{scheme}://{rest}{parameters}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_password_is_never_shown() {
+        for (address, shown) in [
+            ("postgres://segno:secret@db/segno", "postgres://segno@db/segno"),
+            (
+                "postgres://segno:s:e@c@db:5433/segno?sslmode=require",
+                "postgres://segno@db:5433/segno?sslmode=require",
+            ),
+            (
+                "postgres://db/segno?user=a&password=secret&host=/run",
+                "postgres://db/segno?user=a&host=/run",
+            ),
+            ("postgres://db/segno", "postgres://db/segno"),
+        ] {
+            assert_eq!(without_password(address), shown);
+        }
+        let config = PostgresConfig::new("postgres://segno:secret@db/segno").expect("an address");
+        assert!(!format!("{config:?} {}", config.shown()).contains("secret"));
+        let refused = PostgresConfig::new("postgres://segno:secret@db:port/segno");
+        let refused = refused.expect_err("that is no port").to_string();
+        assert!(
+            refused.contains("postgres://segno@db:port/segno") && !refused.contains("secret"),
+            "{refused}"
+        );
+    }
+}

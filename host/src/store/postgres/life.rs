@@ -1,0 +1,51 @@
+//! Whether a host still has its name for itself.
+//!
+//! Two processes that share a node's name are a mistake of whoever started them. The newer one took the claims of the
+//! older when it came up, so nothing is lost; the older has to end, and to say why.
+
+use std::sync::Arc;
+
+use segno_core::{id::NodeName, time::Millis};
+use sqlx::{Executor as _, Row as _};
+use tokio_util::sync::CancellationToken;
+
+use super::{PostgresStore, fields::escape};
+
+/// How often it is looked.
+const PERIOD: Millis = Millis(2_000);
+
+const LIVES: &str = "SELECT incarnation FROM hosts WHERE node = $1";
+
+impl PostgresStore {
+    /// Cancels `superseded` when a life of `node` newer than `life` has begun, until the store is closed.
+    pub fn watch_life(self: &Arc<Self>, node: NodeName, life: u64, superseded: CancellationToken) {
+        let store = self.clone();
+        let watch = async move {
+            loop {
+                tokio::select! {
+                    biased;
+                    () = store.closed.cancelled() => return,
+                    () = store.shared.surroundings.runtime.sleep(PERIOD) => {}
+                }
+                // Where the database is away, nobody can have begun a life either.
+                let Some(newest) = store.newest_life(&node).await else { continue };
+                if newest > life {
+                    tracing::error!(
+                        %node, life, newest,
+                        "another host was started under this one's name: this one ends; give each a name of its own \
+                         with --node"
+                    );
+                    superseded.cancel();
+                    return;
+                }
+            }
+        };
+        self.shared.surroundings.runtime.spawn("store life", Box::pin(watch));
+    }
+
+    async fn newest_life(&self, node: &NodeName) -> Option<u64> {
+        let query = sqlx::query(LIVES).bind(escape(node.as_str()));
+        let row = self.reader.pool.fetch_optional(query).await.ok()??;
+        row.try_get::<i64, _>(0).ok().map(i64::cast_unsigned)
+    }
+}

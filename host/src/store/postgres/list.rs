@@ -1,0 +1,102 @@
+//! The list of invocations, newest first.
+
+use sqlx::{Executor as _, Postgres, QueryBuilder, Row as _};
+
+use super::{
+    fields::escape,
+    reader::{Reader, failed, promise_row},
+};
+use crate::store::{
+    InvocationFilter, InvocationRow, Page, StoreError,
+    listing::{self, ListedState},
+    sql::{AFTER_PROMISE, Fields as _, promise_columns, promise_tables},
+};
+
+/// Only promises with a task are invocations, so the join on tasks is no outer one here.
+const INVOCATIONS: &str = concat!(
+    "SELECT ",
+    promise_columns!(),
+    ", (SELECT end_seq FROM journal WHERE inv = p.n ORDER BY first_seq DESC LIMIT 1)
+       FROM promises p ",
+    promise_tables!(),
+    "WHERE t.n IS NOT NULL",
+);
+
+impl Reader {
+    pub(super) async fn list(
+        &self,
+        filter: &InvocationFilter,
+    ) -> Result<Page<InvocationRow>, StoreError> {
+        let name = "list invocations";
+        let limit = listing::page_limit(filter.limit);
+        let mut query = statement(filter)?;
+        query.push_bind(i64::from(limit) + 1);
+        let found = self.pool.fetch_all(query.build()).await.map_err(failed(name))?;
+        let mut items = Vec::with_capacity(found.len());
+        let mut last = None;
+        for row in found.iter().take(limit as usize) {
+            let listed = promise_row(row).map_err(failed(name))?;
+            let journal_len = row.int(AFTER_PROMISE).map_err(failed(name))?;
+            last = Some(row.try_get(0).map_err(failed(name))?);
+            let Some(task) = listed.task else { continue };
+            let journal_len = u32::try_from(journal_len.unwrap_or_default()).unwrap_or(u32::MAX);
+            items.push(InvocationRow { promise: listed.promise, task, journal_len });
+        }
+        Ok(Page { items, next: last.filter(|_| found.len() > limit as usize) })
+    }
+}
+
+/// The statement that lists what `filter` takes, but for the limit, which comes last.
+pub(super) fn statement(filter: &InvocationFilter) -> Result<QueryBuilder<Postgres>, StoreError> {
+    let mut query = QueryBuilder::new(INVOCATIONS);
+    // The same number, by the name of the table that is walked in its order.
+    let order = if filter.parent.is_some() { "p.n" } else { "t.n" };
+    if let Some(after) = filter.after {
+        query.push(format!(" AND {order} < ")).push_bind(after);
+    }
+    if let Some(module) = &filter.module {
+        prefixed(&mut query, "p.target", &format!("wasm://{module}/"));
+    }
+    if let Some(function) = &filter.function {
+        let (function, ending) = (stored(function), stored(&format!("/{function}")));
+        query.push(" AND (p.target = ").push_bind(function);
+        query.push(format!(" OR right(p.target, {}) = ", ending.chars().count()));
+        query.push_bind(ending).push(")");
+    }
+    match filter.state.as_deref().map(ListedState::named).transpose()? {
+        None => {}
+        Some(ListedState::Open(status)) => {
+            query.push(" AND p.state = 0 AND t.state = ").push_bind(i64::from(status.number()));
+        }
+        Some(ListedState::Settled(verdict)) => {
+            query.push(" AND p.state = ").push_bind(i64::from(verdict.number()));
+        }
+    }
+    if let Some(prefix) = &filter.prefix {
+        prefixed(&mut query, "p.id", prefix);
+    }
+    if let Some((label, value)) = &filter.label {
+        // Tags are written in one way only, and a label's tag does not begin like the rest of anything else: so it can
+        // be looked for as text, which bears characters that PostgreSQL's own JSON does not.
+        let pair = listing::label_pair(label, value);
+        query.push(" AND (position(").push_bind(format!("{{{pair}")).push(" in p.tags) > 0");
+        query.push(" OR position(").push_bind(format!(",{pair}")).push(" in p.tags) > 0)");
+    }
+    if let Some(parent) = &filter.parent {
+        query.push(" AND p.made_by = (SELECT n FROM promises WHERE id = ");
+        query.push_bind(stored(parent.as_str())).push(")");
+    }
+    if filter.roots {
+        query.push(" AND p.made_by IS NULL");
+    }
+    query.push(format!(" ORDER BY {order} DESC LIMIT "));
+    Ok(query)
+}
+
+fn prefixed(query: &mut QueryBuilder<Postgres>, column: &str, prefix: &str) {
+    query.push(format!(" AND starts_with({column}, ")).push_bind(stored(prefix)).push(")");
+}
+
+fn stored(text: &str) -> String {
+    escape(text).into_owned()
+}

@@ -1,0 +1,249 @@
+//! The shared store: a PostgreSQL database that any number of hosts use as equals.
+//!
+//! No host leads and none keeps rows of its own: what a decision reads is locked and loaded in the transaction that
+//! writes ([`batch`], [`load`], [`write`]). Hosts tell each other what happened ([`news`]), and nothing depends on their
+//! hearing it. What the tables hold is in `host/migrations/postgres`.
+
+mod config;
+mod failure;
+mod open;
+mod time;
+
+mod columns;
+mod fields;
+
+mod batch;
+mod load;
+mod presence;
+mod write;
+mod writer;
+
+mod census;
+mod dump;
+mod events;
+mod life;
+mod list;
+mod news;
+mod reader;
+mod schedules;
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use segno_core::{
+    command::Command,
+    config::Config,
+    id::{Digest, PromiseId, ScheduleId},
+    invocation::Record,
+    promise::{MessageKind, Schedule},
+    reply::Reply,
+    snapshot::Snapshot,
+    time::{Millis, Timestamp},
+};
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio_util::sync::CancellationToken;
+
+pub use config::{BadAddress, PostgresConfig};
+pub use open::OpenError;
+pub use time::Time;
+pub use writer::Written;
+
+use self::{
+    news::Messenger,
+    presence::Presence,
+    reader::Reader,
+    writer::{QUEUE, Request, Shared, Writer},
+};
+use super::{
+    Census, Due, EventPlace, EventRow, Hints, InvocationFilter, InvocationRow, LogRow, ModuleRow,
+    Page, PromiseRow, Ready, ScheduleFilter, SchedulePage, Store, StoreError, Waits,
+};
+use crate::runtime::Surroundings;
+
+/// A store in a database that other hosts use too.
+pub struct PostgresStore {
+    shared: Arc<Shared>,
+    reader: Reader,
+    queue: mpsc::Sender<Request>,
+    written: watch::Receiver<Written>,
+    /// How long leases are not ended after the database was away: until every host has had a heartbeat through.
+    grace: Millis,
+    closed: CancellationToken,
+}
+
+impl PostgresStore {
+    /// Opens a database and brings it to today's format.
+    ///
+    /// # Errors
+    /// [`OpenError`] says why the database cannot be used; nothing was changed then.
+    pub async fn open(
+        config: PostgresConfig,
+        engine: Config,
+        surroundings: Surroundings,
+        hints: Arc<dyn Hints>,
+    ) -> Result<Arc<Self>, OpenError> {
+        let opened = open::open(&config, &surroundings).await?;
+        let time = Arc::new(Time::new(surroundings.clock.clone(), config.server_time));
+        time.of_server(Some(opened.now));
+        let grace = Millis(engine.ttl.0.0 / 2 + 1_000);
+        let (queue, requests) = mpsc::channel(QUEUE);
+        let (counted, written) = watch::channel(Written::default());
+        let closed = CancellationToken::new();
+        let messenger = Messenger::new(
+            config.clone(),
+            &engine,
+            &opened.schema,
+            surroundings.clone(),
+            hints.clone(),
+            closed.clone(),
+        );
+        messenger.start();
+        let shared = Arc::new(Shared {
+            news: messenger.news(),
+            options: config.writer(),
+            config: engine,
+            surroundings,
+            time,
+            hints,
+            presence: Presence::default(),
+            written: counted,
+        });
+        let reader = Reader::new(config.connection("reader"), config.readers);
+        let writer = Writer::new(shared.clone(), requests, config.writers);
+        shared.surroundings.runtime.spawn("store writer", Box::pin(writer.run()));
+        Ok(Arc::new(Self { shared, reader, queue, written, grace, closed }))
+    }
+
+    /// The time of this database, for everything that the host plans.
+    pub fn time(&self) -> Arc<Time> {
+        self.shared.time.clone()
+    }
+
+    /// What was written since the store was opened.
+    pub fn written(&self) -> Written {
+        *self.written.borrow()
+    }
+
+    async fn ask<T>(
+        &self,
+        request: impl FnOnce(oneshot::Sender<T>) -> Request,
+    ) -> Result<T, StoreError> {
+        let (answer, answered) = oneshot::channel();
+        self.queue.send(request(answer)).await.map_err(|_| StoreError::Closed)?;
+        // The writer was stopped with the runtime, before or after it committed.
+        answered.await.map_err(|_| StoreError::UnknownOutcome(anyhow::anyhow!("the writer ended")))
+    }
+}
+
+#[async_trait]
+impl Store for PostgresStore {
+    async fn execute(&self, commands: Vec<Command>) -> Result<Vec<Reply>, StoreError> {
+        self.ask(|answer| Request::Execute { commands, answer }).await?
+    }
+
+    async fn promise(&self, id: &PromiseId) -> Result<Option<PromiseRow>, StoreError> {
+        Ok(self.reader.promises(std::slice::from_ref(id)).await?.pop().flatten())
+    }
+
+    async fn promises(&self, ids: &[PromiseId]) -> Result<Vec<Option<PromiseRow>>, StoreError> {
+        self.reader.promises(ids).await
+    }
+
+    async fn journal(
+        &self,
+        id: &PromiseId,
+        from: u32,
+        limit: u32,
+    ) -> Result<Vec<Record>, StoreError> {
+        self.reader.journal(id, from, limit).await
+    }
+
+    async fn logs(&self, id: &PromiseId, from: u32, limit: u32) -> Result<Vec<LogRow>, StoreError> {
+        self.reader.logs(id, from, limit).await
+    }
+
+    async fn log_count(&self, id: &PromiseId) -> Result<u32, StoreError> {
+        self.reader.log_count(id).await
+    }
+
+    async fn waits(&self, id: &PromiseId) -> Result<Waits, StoreError> {
+        self.reader.waits(id).await
+    }
+
+    async fn list(&self, filter: &InvocationFilter) -> Result<Page<InvocationRow>, StoreError> {
+        self.reader.list(filter).await
+    }
+
+    async fn schedule(&self, id: &ScheduleId) -> Result<Option<Schedule>, StoreError> {
+        self.reader.schedule(id).await
+    }
+
+    async fn schedules(&self, filter: &ScheduleFilter) -> Result<SchedulePage, StoreError> {
+        self.reader.schedules(filter).await
+    }
+
+    async fn due(&self, now: Timestamp, limit: u32) -> Result<Due, StoreError> {
+        let machine = self.shared.surroundings.clock.now();
+        let leases_rest = self.shared.presence.is_just_back(machine, self.grace);
+        self.reader.due(now, limit, leases_rest).await
+    }
+
+    async fn ready(
+        &self,
+        now: Timestamp,
+        after: Option<i64>,
+        limit: u32,
+    ) -> Result<Vec<Ready>, StoreError> {
+        self.reader.ready(now, after, limit).await
+    }
+
+    async fn outbox_due(
+        &self,
+        kind: MessageKind,
+        now: Timestamp,
+        limit: u32,
+    ) -> Result<Due, StoreError> {
+        self.reader.outbox_due(kind, now, limit).await
+    }
+
+    async fn events(
+        &self,
+        after: Option<EventPlace>,
+        limit: u32,
+    ) -> Result<Vec<EventRow>, StoreError> {
+        self.reader.events(after, limit).await
+    }
+
+    async fn census(&self) -> Result<Census, StoreError> {
+        self.reader.census().await
+    }
+
+    async fn put_component(
+        &self,
+        digest: Digest,
+        component: Arc<[u8]>,
+        description: String,
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
+        self.reader.put_component(digest, &component, &description, now).await
+    }
+
+    async fn component(&self, digest: Digest) -> Result<Option<Arc<[u8]>>, StoreError> {
+        self.reader.component(digest).await
+    }
+
+    async fn modules(&self) -> Result<Vec<ModuleRow>, StoreError> {
+        self.reader.modules().await
+    }
+
+    async fn dump(&self) -> Result<Snapshot, StoreError> {
+        Ok(Snapshot::of(&self.reader.whole().await?))
+    }
+
+    async fn close(&self) {
+        // If the writer ended already, there is nothing left to close.
+        let _ = self.ask(|answer| Request::Close { answer }).await;
+        self.closed.cancel();
+        self.reader.pool.close().await;
+    }
+}

@@ -1,0 +1,51 @@
+//! Whether the database is there, as the writer sees it.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use segno_core::time::{Millis, Timestamp};
+
+use super::failure::Failed;
+
+/// Absences shorter than this held nobody up.
+const WORTH_NOTING: Millis = Millis(1_000);
+
+/// When it went away, and when it came back.
+#[derive(Debug, Default)]
+pub(super) struct Presence(Mutex<Seen>);
+
+#[derive(Debug, Default)]
+struct Seen {
+    away_since: Option<Timestamp>,
+    back_since: Option<Timestamp>,
+}
+
+impl Presence {
+    pub(super) fn is_away(&self, now: Timestamp, failed: &Failed) {
+        let mut seen = self.seen();
+        if seen.away_since.is_none() {
+            seen.away_since = Some(now);
+            tracing::warn!(error = %failed, "the database does not answer; it is asked again and again");
+        }
+    }
+
+    pub(super) fn is_here(&self, now: Timestamp) {
+        let mut seen = self.seen();
+        if let Some(since) = seen.away_since.take() {
+            let length = now.since(since);
+            tracing::info!(milliseconds = length.0, "the database answers again");
+            if length > WORTH_NOTING {
+                seen.back_since = Some(now);
+            }
+        }
+    }
+
+    /// Whether it was away, and came back less than `grace` ago: heartbeats may not have come through yet.
+    pub(super) fn is_just_back(&self, now: Timestamp, grace: Millis) -> bool {
+        let seen = self.seen();
+        seen.away_since.is_some() || seen.back_since.is_some_and(|back| now.since(back) < grace)
+    }
+
+    fn seen(&self) -> MutexGuard<'_, Seen> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

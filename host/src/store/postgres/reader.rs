@@ -1,0 +1,322 @@
+//! Reads, on connections of their own: each statement sees everything that was committed when it began.
+
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
+
+use segno_core::{
+    command::Command,
+    id::{Digest, PromiseId},
+    invocation::Record,
+    promise::{MessageKind, TaskStatus},
+    time::Timestamp,
+};
+use sqlx::{
+    Executor as _, PgPool, Postgres, Row as _,
+    postgres::{PgArguments, PgConnectOptions, PgPoolOptions, PgRow},
+    query::Query,
+};
+
+use super::{failure::Failed, fields::escape};
+use crate::store::{
+    Due, LogRow, ModuleRow, PromiseRow, Ready, StoreError, Waits,
+    sql::{self, Fields as _, promise_columns, promise_tables},
+};
+
+/// How long a read waits for a connection: for a free one, or for a database that is away.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+const PROMISES: &str = concat!(
+    "SELECT ",
+    promise_columns!(),
+    "FROM promises p ",
+    promise_tables!(),
+    "WHERE p.id = ANY($1::text[])",
+);
+
+const JOURNAL: &str = "
+    WITH journal_of AS (SELECT n FROM promises WHERE id = $1)
+    SELECT records FROM journal, journal_of
+     WHERE inv = journal_of.n AND first_seq < $2 + $3 AND end_seq > $2
+       AND first_seq >= (SELECT max(first_seq) FROM journal WHERE inv = journal_of.n AND first_seq <= $2)
+     ORDER BY first_seq";
+
+/// The last column numbers the last line of a row, from 1.
+const LOGS: &str = "
+    SELECT found.lines, found.count, last FROM
+           (SELECT n, count, (sum(count) OVER (ORDER BY n))::bigint AS last FROM logs
+             WHERE inv = (SELECT n FROM promises WHERE id = $1)) AS numbered
+      JOIN logs AS found USING (n)
+     WHERE last > $2 AND last - found.count < $2 + $3
+     ORDER BY n";
+
+const LOG_COUNT: &str = "
+    SELECT coalesce(sum(count), 0)::bigint FROM logs WHERE inv = (SELECT n FROM promises WHERE id = $1)";
+
+const WAITS: &str = "
+    SELECT 1, other.id FROM promises p JOIN callbacks ON awaiter = p.n AND consumed = 0
+      JOIN promises other ON other.n = awaited WHERE p.id = $1
+     UNION ALL
+    SELECT 2, other.id FROM promises p JOIN callbacks ON awaited = p.n AND consumed = 0
+      JOIN promises other ON other.n = awaiter WHERE p.id = $1
+     ORDER BY 1, 2";
+
+/// Deadlines, the earliest first. The number is [`Timestamp::NEVER`], as the index has it. Rows that somebody holds at
+/// this moment are most likely being seen to: another host's scan does not take them up too.
+const DEADLINES: &str = "
+    SELECT id, timeout_at FROM promises
+     WHERE state = 0 AND timeout_at < 253402300799999
+     ORDER BY timeout_at, n LIMIT $1";
+
+/// Leases and retries, the earliest first.
+const TIMERS: &str = "
+    SELECT promises.id, wake_at, tasks.state FROM tasks JOIN promises USING (n)
+     WHERE wake_at < 253402300799999
+     ORDER BY wake_at, tasks.n LIMIT $1";
+
+const READY: &str = "
+    SELECT promises.n, promises.id, tasks.version, promises.target
+      FROM tasks JOIN promises USING (n)
+     WHERE tasks.state = 1 AND hosted = 1 AND offered = 1 AND tasks.n > $1 AND timeout_at > $2
+     ORDER BY tasks.n LIMIT $3";
+
+const OUTBOX: &str = "
+    SELECT promises.id, next_at, kind, part FROM outbox JOIN promises ON promises.n = source
+     WHERE kind = $2 AND next_at < 253402300799999
+     ORDER BY next_at, source, part LIMIT $1";
+
+const COMPONENT: &str = "SELECT component FROM modules WHERE digest = $1";
+
+/// A component once more is the same one.
+const PUT_COMPONENT: &str = "
+    INSERT INTO modules (digest, created_at, description, component) VALUES ($1, $2, $3, $4)
+    ON CONFLICT DO NOTHING";
+
+const MODULES: &str = "
+    SELECT digest, octet_length(component)::bigint, created_at, description,
+           (SELECT count(*) FROM tasks WHERE tasks.module = modules.n AND tasks.state <> 5),
+           (SELECT coalesce(json_agg(name ORDER BY name), '[]')::text FROM aliases WHERE module = modules.n)
+      FROM modules ORDER BY digest";
+
+/// The connections that read.
+#[derive(Debug)]
+pub(super) struct Reader {
+    pub(super) pool: PgPool,
+}
+
+impl Reader {
+    /// Connections are made when they are first needed.
+    pub(super) fn new(options: PgConnectOptions, connections: u32) -> Self {
+        let pool = PgPoolOptions::new()
+            .max_connections(connections)
+            .acquire_timeout(PATIENCE)
+            .idle_timeout(Duration::from_secs(60))
+            .connect_lazy_with(options);
+        Self { pool }
+    }
+
+    pub(super) async fn promises(
+        &self,
+        ids: &[PromiseId],
+    ) -> Result<Vec<Option<PromiseRow>>, StoreError> {
+        let name = "read promises";
+        let wanted: Vec<_> = ids.iter().map(|id| escape(id.as_str()).into_owned()).collect();
+        let found = self.pool.fetch_all(sqlx::query(PROMISES).bind(wanted)).await;
+        let mut by_id = BTreeMap::new();
+        for row in &found.map_err(failed(name))? {
+            let row = promise_row(row).map_err(failed(name))?;
+            by_id.insert(row.promise.id().clone(), row);
+        }
+        Ok(ids.iter().map(|id| by_id.get(id).cloned()).collect())
+    }
+
+    pub(super) async fn journal(
+        &self,
+        id: &PromiseId,
+        from: u32,
+        limit: u32,
+    ) -> Result<Vec<Record>, StoreError> {
+        let name = "read a journal";
+        let query = sqlx::query(JOURNAL)
+            .bind(escape(id.as_str()))
+            .bind(i64::from(from))
+            .bind(i64::from(limit));
+        let found = self.pool.fetch_all(query).await.map_err(failed(name))?;
+        let mut records = Vec::new();
+        for row in &found {
+            records.extend(sql::records(row, 0, id).map_err(failed(name))?);
+        }
+        let end = from.saturating_add(limit);
+        records.retain(|record| (from..end).contains(&record.seq));
+        Ok(records)
+    }
+
+    pub(super) async fn logs(
+        &self,
+        id: &PromiseId,
+        from: u32,
+        limit: u32,
+    ) -> Result<Vec<LogRow>, StoreError> {
+        let name = "read logs";
+        let query = sqlx::query(LOGS)
+            .bind(escape(id.as_str()))
+            .bind(i64::from(from))
+            .bind(i64::from(limit));
+        let found = self.pool.fetch_all(query).await.map_err(failed(name))?;
+        let mut lines = Vec::new();
+        for row in &found {
+            lines.extend(sql::log_lines(row, 0, id).map_err(failed(name))?);
+        }
+        let end = from.saturating_add(limit);
+        lines.retain(|line| (from..end).contains(&line.line));
+        Ok(lines)
+    }
+
+    pub(super) async fn log_count(&self, id: &PromiseId) -> Result<u32, StoreError> {
+        let name = "count log lines";
+        let query = sqlx::query(LOG_COUNT).bind(escape(id.as_str()));
+        let row = self.pool.fetch_one(query).await.map_err(failed(name))?;
+        let count: i64 = row.try_get(0).map_err(failed(name))?;
+        Ok(u32::try_from(count).unwrap_or(u32::MAX))
+    }
+
+    pub(super) async fn waits(&self, id: &PromiseId) -> Result<Waits, StoreError> {
+        let name = "read who waits";
+        let found = self.pool.fetch_all(sqlx::query(WAITS).bind(escape(id.as_str()))).await;
+        let mut waits = Waits::default();
+        for row in &found.map_err(failed(name))? {
+            let other = sql::id(row, 1).map_err(failed(name))?;
+            match row.int(0).map_err(failed(name))? {
+                Some(1) => waits.awaits.push(other),
+                _ => waits.awaited_by.push(other),
+            }
+        }
+        Ok(waits)
+    }
+
+    /// Deadlines, and unless `leases_rest` leases; and retries.
+    pub(super) async fn due(
+        &self,
+        now: Timestamp,
+        limit: u32,
+        leases_rest: bool,
+    ) -> Result<Due, StoreError> {
+        let deadlines = sqlx::query(DEADLINES).bind(i64::from(limit) + 1);
+        let deadlines = self.first_due("read deadlines", deadlines, now, limit, |_, id| {
+            Ok(Command::PromiseDue { id })
+        });
+        let deadlines = deadlines.await?;
+        let left = limit.saturating_sub(deadlines.commands.len() as u32);
+        let timers = sqlx::query(TIMERS).bind(i64::from(left) + 1);
+        let timers =
+            self.first_due(
+                "read timers",
+                timers,
+                now,
+                left,
+                |row, id| match TaskStatus::from_number(sql::small(row, 2, &id, "state")?) {
+                    Some(TaskStatus::Acquired) => Ok(Command::LeaseDue { id }),
+                    _ => Ok(Command::RetryDue { id }),
+                },
+            );
+        let mut timers = timers.await?;
+        if leases_rest {
+            timers.commands.retain(|command| !matches!(command, Command::LeaseDue { .. }));
+        }
+        let due = deadlines.and(timers);
+        let left = limit.saturating_sub(due.commands.len() as u32);
+        Ok(due.and(self.schedules_due(now, left).await?))
+    }
+
+    pub(super) async fn outbox_due(
+        &self,
+        kind: MessageKind,
+        now: Timestamp,
+        limit: u32,
+    ) -> Result<Due, StoreError> {
+        let owed = sqlx::query(OUTBOX).bind(i64::from(limit) + 1).bind(i64::from(kind.number()));
+        let due = self.first_due("read messages", owed, now, limit, |row, id| {
+            Ok(Command::OutboxDue { key: sql::outbox_key(row, 2, &id)? })
+        });
+        due.await
+    }
+
+    pub(super) async fn ready(
+        &self,
+        now: Timestamp,
+        after: Option<i64>,
+        limit: u32,
+    ) -> Result<Vec<Ready>, StoreError> {
+        let name = "read tasks that wait for a worker";
+        let query =
+            sqlx::query(READY).bind(after.unwrap_or(i64::MIN)).bind(now.0).bind(i64::from(limit));
+        let found = self.pool.fetch_all(query).await.map_err(failed(name))?;
+        found.iter().map(|row| sql::ready(row).map_err(failed(name))).collect()
+    }
+
+    pub(super) async fn put_component(
+        &self,
+        digest: Digest,
+        component: &[u8],
+        description: &str,
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
+        let query = sqlx::query(PUT_COMPONENT)
+            .bind(digest.0.to_vec())
+            .bind(now.0)
+            .bind(escape(description))
+            .bind(component);
+        self.pool.execute(query).await.map(drop).map_err(failed("keep a component"))
+    }
+
+    pub(super) async fn component(&self, digest: Digest) -> Result<Option<Arc<[u8]>>, StoreError> {
+        let query = sqlx::query(COMPONENT).bind(digest.0.to_vec());
+        let name = "read a component";
+        let found = self.pool.fetch_optional(query).await.map_err(failed(name))?;
+        let bytes = |row: PgRow| row.try_get::<&[u8], _>(0).map(Arc::from).map_err(failed(name));
+        found.map(bytes).transpose()
+    }
+
+    pub(super) async fn modules(&self) -> Result<Vec<ModuleRow>, StoreError> {
+        let name = "read modules";
+        let found = self.pool.fetch_all(sqlx::query(MODULES)).await.map_err(failed(name))?;
+        found.iter().map(|row| sql::module(row).map_err(failed(name))).collect()
+    }
+
+    /// The first rows of a query that lists (id, instant, …) by instant, as far as they are due. It asks for one more
+    /// than `limit`, to know when to come again.
+    pub(super) async fn first_due(
+        &self,
+        name: &'static str,
+        query: Query<'_, Postgres, PgArguments>,
+        now: Timestamp,
+        limit: u32,
+        command: impl Fn(&PgRow, PromiseId) -> Result<Command, sqlx::Error>,
+    ) -> Result<Due, StoreError> {
+        let found = self.pool.fetch_all(query).await.map_err(failed(name))?;
+        let mut due = Due::default();
+        for row in &found {
+            let at = Timestamp(row.try_get(1).map_err(failed(name))?);
+            if at > now || due.commands.len() == limit as usize {
+                due.next = Some(at);
+                break;
+            }
+            let id = sql::id(row, 0).map_err(failed(name))?;
+            due.commands.push(command(row, id).map_err(failed(name))?);
+        }
+        Ok(due)
+    }
+}
+
+/// What a failed read is to whoever asked.
+pub(super) fn failed(statement: &'static str) -> impl Fn(sqlx::Error) -> StoreError {
+    move |source| match source {
+        sqlx::Error::PoolClosed => StoreError::Closed,
+        source => Failed { statement, source }.explain(),
+    }
+}
+
+/// A promise with its task.
+pub(super) fn promise_row(row: &PgRow) -> Result<PromiseRow, sqlx::Error> {
+    let (_, promise) = sql::promise(row)?;
+    let task = sql::task(row, promise.id())?;
+    Ok(PromiseRow { promise, task })
+}

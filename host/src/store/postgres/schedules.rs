@@ -1,0 +1,83 @@
+//! The statements about schedules: loading, reading. How they are written stands with the rest of a batch.
+
+use segno_core::{command::Command, id::ScheduleId, promise::Schedule, time::Timestamp};
+use sqlx::Executor as _;
+
+use super::{
+    fields::escape,
+    reader::{Reader, failed},
+};
+use crate::store::{
+    Due, ScheduleFilter, SchedulePage, StoreError, listing,
+    sql::{self, schedule_columns},
+};
+
+/// Schedules, by ids. They are locked before anything else: which promises are needed follows from them.
+pub(super) const LOCK_SCHEDULES: &str = concat!(
+    "SELECT ",
+    schedule_columns!(),
+    "FROM schedules WHERE id = ANY($1::text[]) ORDER BY id FOR UPDATE"
+);
+
+const SCHEDULES: &str =
+    concat!("SELECT ", schedule_columns!(), "FROM schedules WHERE id = ANY($1::text[])");
+
+/// Schedules after one, by id.
+const PAGE: &str =
+    concat!("SELECT ", schedule_columns!(), "FROM schedules WHERE id > $1 ORDER BY id LIMIT $2");
+
+/// Schedules, the earliest first.
+const DUE: &str = "
+    SELECT id, next_at FROM schedules
+     WHERE paused = 0 AND next_at < 253402300799999
+     ORDER BY next_at, id LIMIT $1";
+
+/// Rows that one look at the table takes.
+const LOOK: u32 = 256;
+
+impl Reader {
+    pub(super) async fn schedule(&self, id: &ScheduleId) -> Result<Option<Schedule>, StoreError> {
+        let name = "read a schedule";
+        let wanted = vec![escape(id.as_str()).into_owned()];
+        let found = self.pool.fetch_optional(sqlx::query(SCHEDULES).bind(wanted)).await;
+        found
+            .map_err(failed(name))?
+            .map(|row| sql::schedule(&row).map_err(failed(name)))
+            .transpose()
+    }
+
+    pub(super) async fn schedules(
+        &self,
+        filter: &ScheduleFilter,
+    ) -> Result<SchedulePage, StoreError> {
+        let name = "list schedules";
+        let limit = listing::page_limit(filter.limit) as usize;
+        let mut taken: Vec<Schedule> = Vec::new();
+        let mut after = filter.after.clone();
+        loop {
+            let from = after.as_ref().map_or("", ScheduleId::as_str);
+            let query = sqlx::query(PAGE).bind(escape(from)).bind(i64::from(LOOK));
+            let found = self.pool.fetch_all(query).await.map_err(failed(name))?;
+            for row in &found {
+                let schedule = sql::schedule(row).map_err(failed(name))?;
+                after = Some(schedule.id.clone());
+                taken.extend(filter.takes(&schedule).then_some(schedule));
+            }
+            if found.len() < LOOK as usize || taken.len() > limit {
+                return Ok(SchedulePage::of(taken.into_iter(), limit));
+            }
+        }
+    }
+
+    pub(super) async fn schedules_due(
+        &self,
+        now: Timestamp,
+        limit: u32,
+    ) -> Result<Due, StoreError> {
+        let query = sqlx::query(DUE).bind(i64::from(limit) + 1);
+        let due = self.first_due("read schedules", query, now, limit, |_, id| {
+            Ok(Command::ScheduleDue { id: ScheduleId::new(id.as_str()) })
+        });
+        due.await
+    }
+}

@@ -1,0 +1,117 @@
+//! Everything that is kept, as statements and what each of their rows puts into the model.
+
+use segno_core::{id::NodeName, state::State};
+
+use super::{
+    Fields, digest_at, head, id, number, outbox, promise, promise_columns, promise_tables, records,
+    schedule, schedule_columns, small, task, text,
+};
+
+const PROMISES: &str =
+    concat!("SELECT ", promise_columns!(), "FROM promises p ", promise_tables!());
+
+const CALLBACKS: &str = "
+    SELECT awaited.id, awaiter.id, consumed FROM callbacks
+      JOIN promises awaited ON awaited.n = callbacks.awaited
+      JOIN promises awaiter ON awaiter.n = callbacks.awaiter";
+
+const LISTENERS: &str =
+    "SELECT promises.id, address FROM listeners JOIN promises ON promises.n = awaited";
+
+const OUTBOX: &str = "
+    SELECT promises.id, kind, part, next_at, outbox.created_at, attempts, message
+      FROM outbox JOIN promises ON promises.n = source";
+
+/// In the order of the journals, so that the last row of each is its head.
+const JOURNALS: &str = "
+    SELECT promises.id, end_seq, commands, notified, at, finished, records
+      FROM journal JOIN promises ON promises.n = inv ORDER BY inv, first_seq";
+
+const ALIASES: &str = "SELECT name, digest FROM aliases JOIN modules ON modules.n = aliases.module";
+
+const MODULES: &str = "SELECT digest FROM modules";
+
+const HOSTS: &str = "SELECT node, incarnation FROM hosts";
+
+const SIGNAL_KEYS: &str =
+    "SELECT promises.id, key, number FROM signal_keys JOIN promises ON promises.n = inv";
+
+const SCHEDULES: &str = concat!("SELECT ", schedule_columns!(), "FROM schedules");
+
+/// What a row of a dump is about.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::store) enum About {
+    Promise,
+    Callback,
+    Listener,
+    Outbox,
+    Journal,
+    Module,
+    Alias,
+    Host,
+    SignalKey,
+    Schedule,
+}
+
+/// Every statement of a dump, to be run in one transaction.
+pub(in crate::store) const WHOLE: [(About, &str); 10] = [
+    (About::Promise, PROMISES),
+    (About::Callback, CALLBACKS),
+    (About::Listener, LISTENERS),
+    (About::Outbox, OUTBOX),
+    (About::Journal, JOURNALS),
+    (About::Module, MODULES),
+    (About::Alias, ALIASES),
+    (About::Host, HOSTS),
+    (About::SignalKey, SIGNAL_KEYS),
+    (About::Schedule, SCHEDULES),
+];
+
+/// Puts a row of a dump.
+pub(in crate::store) fn put(
+    state: &mut State,
+    about: About,
+    row: &impl Fields,
+) -> Result<(), sqlx::Error> {
+    match about {
+        About::Promise => {
+            let (_, promise) = promise(row)?;
+            if let Some(task) = task(row, promise.id())? {
+                state.put_task(task);
+            }
+            state.put_promise(promise);
+        }
+        About::Callback => {
+            let (awaited, awaiter) = (id(row, 0)?, id(row, 1)?);
+            let consumed = number(row, 2, &awaited, "consumed")? != 0;
+            state.put_callback(awaited, awaiter, consumed);
+        }
+        About::Listener => state.put_listener(id(row, 0)?, text(row, 1)?),
+        About::Outbox => {
+            let (key, message) = outbox(row, 1, &id(row, 0)?)?;
+            state.put_outbox(key, message);
+        }
+        About::Journal => {
+            let invocation = id(row, 0)?;
+            let mut all = state.tail(&invocation).to_vec();
+            all.extend(records(row, 6, &invocation)?);
+            let head = head(row, 1, &invocation)?;
+            state.put_tail(invocation.clone(), all);
+            state.put_head(invocation, head);
+        }
+        About::Module => state.put_module(digest_at(row, 0)?),
+        About::Alias => state.put_alias(text(row, 0)?, digest_at(row, 1)?),
+        About::Host => {
+            let node = text(row, 0)?;
+            let lives = number(row, 1, &node, "incarnation")?.cast_unsigned();
+            state.put_host(NodeName::new(node.as_str()), lives);
+        }
+        About::SignalKey => {
+            let invocation = id(row, 0)?;
+            let n = small(row, 2, &invocation, "number")?;
+            state.put_signal_key(invocation, text(row, 1)?, n);
+        }
+        About::Schedule => state.put_schedule(schedule(row)?),
+    }
+    Ok(())
+}

@@ -1,0 +1,119 @@
+//! The same over PostgreSQL, each test in a database of its own.
+
+use std::sync::Arc;
+
+use segno_core::{config::Config, time::Millis};
+use throwaway_postgres::{Cluster, Database};
+
+use super::{
+    HandClock, NoHints,
+    conformance::{Seen, compare, configs, walk},
+    deploy, memory,
+    script::{self, Dice},
+    surroundings,
+};
+use crate::{
+    runtime::Clock as _,
+    store::{
+        Store,
+        postgres::{PostgresConfig, PostgresStore},
+    },
+};
+
+/// A new database, or none where PostgreSQL is not installed.
+fn database() -> Option<Database<'static>> {
+    Cluster::shared().map(Cluster::database)
+}
+
+fn config(database: &Database<'_>) -> PostgresConfig {
+    let mut config = PostgresConfig::new(&database.url()).expect("an address");
+    config.server_time = false;
+    config
+}
+
+async fn store(
+    database: &Database<'_>,
+    clock: &Arc<HandClock>,
+    engine: &Config,
+) -> Arc<PostgresStore> {
+    let opened = PostgresStore::open(
+        config(database),
+        engine.clone(),
+        surroundings(clock),
+        Arc::new(NoHints),
+    );
+    opened.await.expect("the database opens")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn random_scripts_are_answered_alike_and_leave_the_same_rows() {
+    let mut seen = Seen::new();
+    for (seed, engine) in (0..).zip(configs().iter().cycle().take(4)) {
+        let Some(database) = database() else { return };
+        let clock = HandClock::new();
+        let model = memory(&clock, engine);
+        let store = store(&database, &clock, engine).await;
+        deploy(&*model).await;
+        deploy(&*store).await;
+        walk(&*model, &*store, &clock, seed, 120, &mut seen).await;
+        store.close().await;
+    }
+    assert!(seen.len() > 30, "the scripts got nowhere: {seen:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_database_that_serializes_everything_answers_alike() {
+    let Some(database) = database() else { return };
+    let name = database.name();
+    database
+        .sql(&format!("ALTER DATABASE {name} SET default_transaction_isolation = 'serializable'"));
+    let (clock, engine) = (HandClock::new(), Config::default());
+    let model = memory(&clock, &engine);
+    let store = store(&database, &clock, &engine).await;
+    deploy(&*model).await;
+    deploy(&*store).await;
+    walk(&*model, &*store, &clock, 21, 150, &mut Seen::new()).await;
+}
+
+/// Numbers that were given and not used are lost when a store is opened again; nothing else is.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_database_that_is_opened_again_goes_on_as_if_nothing_had_happened() {
+    let Some(database) = database() else { return };
+    let (clock, engine) = (HandClock::new(), Config::default());
+    let model = memory(&clock, &engine);
+    deploy(&*model).await;
+    for seed in 100..104 {
+        let store = store(&database, &clock, &engine).await;
+        deploy(&*store).await;
+        walk(&*model, &*store, &clock, seed, 40, &mut Seen::new()).await;
+        store.close().await;
+    }
+}
+
+/// Submissions of many commands, several at a time, against the model one command at a time.
+#[tokio::test(flavor = "multi_thread")]
+async fn batches_leave_what_single_commands_leave() {
+    let Some(database) = database() else { return };
+    let (clock, engine) = (HandClock::new(), Config::default());
+    let model = memory(&clock, &engine);
+    let store = store(&database, &clock, &engine).await;
+    deploy(&*model).await;
+    deploy(&*store).await;
+    let mut dice = Dice::new(7);
+    for _ in 0..40 {
+        clock.wait(Millis(dice.roll(4_000) as i64));
+        let mut expected = Vec::new();
+        let mut commands = Vec::new();
+        for _ in 0..1 + dice.roll(20) {
+            let seen = model.dump().await.expect("a dump");
+            let command = script::command(&mut dice, &seen, clock.now());
+            expected.extend(model.execute(vec![command.clone()]).await.expect("replies"));
+            commands.push(command);
+        }
+        let replies = store.execute(commands.clone()).await.expect("replies");
+        for ((command, reply), expected) in commands.iter().zip(replies).zip(expected) {
+            assert_eq!(reply, expected, "{command:?}");
+        }
+        compare(&*model, &*store, &clock, "a batch").await;
+    }
+}
