@@ -8,10 +8,15 @@ use std::{
     },
 };
 
-use segno_core::{effect::Effect, id::PromiseId, time::Timestamp};
-use tokio::sync::{Notify, broadcast, mpsc};
+use segno_core::{effect::Effect, id::PromiseId, promise::OutboxKey, time::Timestamp};
+use tokio::sync::{Notify, mpsc, watch};
 
-use crate::{delivery::Channels, desk::Desk, store::Hints};
+use crate::{
+    delivery::Channels,
+    desk::Desk,
+    metrics::Metrics,
+    store::{Commit, Hints},
+};
 
 /// A bound for hints that nobody fetched yet; beyond it the safety net finds the work.
 const HINTS_KEPT: usize = 65_536;
@@ -28,7 +33,9 @@ pub struct Hub {
     outbox: Notify,
     channels: Channels,
     elsewhere: Notify,
-    counts: broadcast::Sender<Effect>,
+    /// How many events were published on this host.
+    events: watch::Sender<u64>,
+    metrics: Metrics,
 }
 
 impl Default for Hub {
@@ -44,7 +51,8 @@ impl Default for Hub {
             outbox: Notify::new(),
             channels: Channels::default(),
             elsewhere: Notify::new(),
-            counts: broadcast::channel(1024).0,
+            events: watch::Sender::new(0),
+            metrics: Metrics::default(),
         }
     }
 }
@@ -122,9 +130,14 @@ impl Hub {
         self.elsewhere.notified().await;
     }
 
-    /// The counted events from now on, for metrics and tests.
-    pub fn counts(&self) -> broadcast::Receiver<Effect> {
-        self.counts.subscribe()
+    /// Tells of every event that is published on this host from now on.
+    pub fn published(&self) -> watch::Receiver<u64> {
+        self.events.subscribe()
+    }
+
+    /// The figures of this host.
+    pub fn metrics(&self) -> &Metrics {
+        &self.metrics
     }
 }
 
@@ -148,10 +161,13 @@ impl Hints for Hub {
                         self.timers.notify_one();
                     }
                 }
-                Effect::Outbox(_) => self.outbox.notify_one(),
-                Effect::Count(_) => {
-                    let _ = self.counts.send(effect.clone());
+                Effect::Outbox(key) => {
+                    self.outbox.notify_one();
+                    if matches!(key, OutboxKey::Event(..)) {
+                        self.events.send_modify(|published| *published += 1);
+                    }
                 }
+                Effect::Count(metric) => self.metrics.engine.count(*metric),
             }
         }
     }
@@ -163,6 +179,11 @@ impl Hints for Hub {
     fn watched(&self) -> Vec<PromiseId> {
         let watchers = self.watchers.lock().unwrap_or_else(PoisonError::into_inner);
         watchers.keys().cloned().collect()
+    }
+
+    fn measured(&self, commit: &Commit) {
+        let Commit { commands, took, waiting } = *commit;
+        self.metrics.store.committed(commands, took, waiting);
     }
 }
 

@@ -15,6 +15,8 @@ mod state;
 
 mod catalog;
 mod control;
+mod events;
+mod figures;
 mod health;
 mod intake;
 mod invocations;
@@ -34,7 +36,7 @@ pub use error::{ApiError, Misfit};
 pub use intake::{Intake, Rejected};
 pub use openapi::document;
 pub use routes::router;
-pub use server::serve;
+pub use server::{serve, serve_figures};
 pub use state::Api;
 
 #[cfg(test)]

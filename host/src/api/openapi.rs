@@ -4,8 +4,8 @@ use axum::Json;
 use utoipa::{IntoResponses, OpenApi};
 
 use super::{
-    control, health, invocations, journal, model::Problem, modules, promises, replay, schedules,
-    start, wait,
+    control, events, health, invocations, journal, model::Problem, modules, promises, replay,
+    schedules, start, wait,
 };
 
 /// What any route may answer besides; `code` in the problem document says more.
@@ -89,12 +89,15 @@ pub enum Refusals {
         promises::resolve,
         promises::reject,
         promises::cancel,
+        events::list,
+        events::acknowledge,
     ),
     tags(
         (name = "modules", description = "Components, by alias and digest"),
         (name = "invocations", description = "Runs of functions"),
         (name = "schedules", description = "Starting functions at the occurrences of cron expressions"),
         (name = "promises", description = "Values to come, some of them settled from outside"),
+        (name = "events", description = "What functions published, until it is acknowledged"),
         (name = "host", description = "The process itself"),
     )
 )]

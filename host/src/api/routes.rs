@@ -8,8 +8,8 @@ use axum::{
 };
 
 use super::{
-    Api, access, control, error::ApiError, health, invocations, journal, modules, openapi,
-    promises, replay, schedules, start, wait,
+    Api, access, control, error::ApiError, events, figures, health, invocations, journal, modules,
+    openapi, promises, replay, schedules, start, wait,
 };
 
 /// The API as a service.
@@ -33,6 +33,8 @@ pub fn router(api: Api) -> Router {
         .route("/schedules/{id}/pause", post(schedules::pause))
         .route("/schedules/{id}/resume", post(schedules::resume))
         .route("/schedules/{id}/backfill", post(schedules::backfill))
+        .route("/events", get(events::list))
+        .route("/events/ack", post(events::acknowledge))
         .route("/promises/{id}", get(promises::describe))
         .route("/promises/{id}/resolve", post(promises::resolve))
         .route("/promises/{id}/reject", post(promises::reject))
@@ -41,12 +43,14 @@ pub fn router(api: Api) -> Router {
         .nest("/v1", v1)
         .route("/health", get(health::health))
         .route("/ready", get(health::ready))
+        .route("/metrics", get(figures::metrics))
         .route("/openapi.json", get(openapi::serve))
         .fallback(unknown)
         .method_not_allowed_fallback(wrong_method)
         // Bodies are bounded where they are read.
         .layer(DefaultBodyLimit::disable())
         .layer(middleware::from_fn_with_state(api.clone(), access::guard))
+        .layer(middleware::from_fn_with_state(api.clone(), figures::count))
         .with_state(api)
 }
 

@@ -2,6 +2,7 @@
 
 use std::{future::Future, io, pin::pin, time::Duration};
 
+use axum::Router;
 use hyper::server::conn::http1;
 use hyper_util::{
     rt::{TokioIo, TokioTimer},
@@ -12,7 +13,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio_util::task::TaskTracker;
 
-use super::{Api, router};
+use super::{Api, figures::figures_only, router};
 
 /// Open connections; further ones wait to be accepted.
 const CONNECTIONS: usize = 4_096;
@@ -25,10 +26,22 @@ const PAUSE: Millis = Millis(100);
 
 /// Answers on `listener` until `stop` ends and the requests that were being answered then are done.
 pub async fn serve(listener: TcpListener, api: Api, stop: impl Future<Output = ()>) {
+    let router = router(api.clone());
+    answer(listener, api.clone(), router, stop).await;
+    api.stopping.cancel();
+}
+
+/// Answers for the figures alone on `listener`, until the host stops. Whoever reaches it needs no token.
+pub async fn serve_figures(listener: TcpListener, api: Api) {
+    let stopping = api.stopping.clone();
+    answer(listener, api.clone(), figures_only(api), stopping.cancelled()).await;
+}
+
+async fn answer(listener: TcpListener, api: Api, router: Router, stop: impl Future<Output = ()>) {
     let surroundings = api.host.surroundings.clone();
     let room = std::sync::Arc::new(Semaphore::new(CONNECTIONS));
     let open = TaskTracker::new();
-    let service = TowerToHyperService::new(router(api.clone()));
+    let service = TowerToHyperService::new(router);
     let mut stop = pin!(stop);
     loop {
         let accepted = tokio::select! {
@@ -70,7 +83,7 @@ async fn accept(
     Ok((stream, permit))
 }
 
-async fn connection(stream: TcpStream, service: TowerToHyperService<axum::Router>, api: Api) {
+async fn connection(stream: TcpStream, service: TowerToHyperService<Router>, api: Api) {
     let mut builder = http1::Builder::new();
     builder.timer(TokioTimer::new()).header_read_timeout(HEAD);
     let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), service));

@@ -18,8 +18,10 @@ mod completions;
 mod control;
 mod demo;
 mod deploy;
+mod events;
 mod inspect;
 mod list;
+mod logging;
 mod logs;
 mod modules;
 mod new;
@@ -28,6 +30,7 @@ mod replay;
 mod result;
 mod schedule;
 mod serve;
+mod serve_events;
 mod settle;
 mod signal;
 mod start;
@@ -126,6 +129,7 @@ enum Command {
     List(list::List),
     Inspect(inspect::Inspect),
     Logs(logs::Logs),
+    Events(events::Events),
     Resolve(settle::Resolve),
     Reject(settle::Reject),
     Signal(signal::Signal),
@@ -188,6 +192,7 @@ impl Cli {
             Command::List(command) => command.run(&client()?, console).await,
             Command::Inspect(command) => command.run(&client()?, console).await,
             Command::Logs(command) => command.run(&client()?, console).await,
+            Command::Events(command) => command.run(&client()?, console).await,
             Command::Resolve(command) => command.run(&client()?, console).await,
             Command::Reject(command) => command.run(&client()?, console).await,
             Command::Signal(command) => command.run(&client()?, console).await,

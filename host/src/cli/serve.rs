@@ -10,7 +10,7 @@ use tokio::{
 };
 
 use crate::{
-    api::{Access, Api, serve},
+    api::{Access, Api, serve, serve_figures},
     boot::{BootConfig, Running, StoreConfig, boot},
     guest::{Limits, Policy},
     runtime::Surroundings,
@@ -22,7 +22,9 @@ use super::{
     CliError, Console, Exit,
     build::other,
     console::{CYAN, DIM},
+    logging::{self, LogFormat},
     node,
+    serve_events::{EventOptions, push},
     store_address::StoreAddress,
 };
 
@@ -87,6 +89,14 @@ pub struct Serve {
     /// Commits that a power loss may take back, about ten times cheaper; a crash of the process never does
     #[arg(long)]
     relaxed: bool,
+    /// Answer GET /metrics on this address as well, to anybody who reaches it
+    #[arg(long, value_name = "ADDR")]
+    metrics_listen: Option<SocketAddr>,
+    /// How log lines are written to standard error; SEGNO_LOG says which
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t = LogFormat::Text, env = "SEGNO_LOG_FORMAT")]
+    log_format: LogFormat,
+    #[command(flatten)]
+    events: EventOptions,
 }
 
 impl Serve {
@@ -95,7 +105,7 @@ impl Serve {
         token: Option<&str>,
         console: &mut Console,
     ) -> Result<Exit, CliError> {
-        log_to_standard_error();
+        logging::to_standard_error(self.log_format);
         let (store, data) = self.store()?;
         let policy_file = self.policy.clone().unwrap_or_else(|| data.join("policy.toml"));
         if let Some(missing) = self.policy.as_ref().filter(|path| !path.exists()) {
@@ -105,12 +115,18 @@ impl Serve {
             )));
         }
         let policy = Policy::load(&policy_file).map_err(|error| other("invalid-policy", &error))?;
+        let routes = self.events.routes(&data)?;
         let limits = limits(&self.limits)?;
         let component_limit = limits.component_bytes;
-        let listener = TcpListener::bind(self.listen).await.map_err(|error| self.taken(&error))?;
+        let listener =
+            TcpListener::bind(self.listen).await.map_err(|error| taken(self.listen, &error))?;
         let address = listener.local_addr()?;
         let access = Access::new(address, token, self.insecure, self.names.clone())
             .map_err(|error| CliError::Usage(error.to_string()))?;
+        let figures = match self.metrics_listen {
+            Some(at) => Some(TcpListener::bind(at).await.map_err(|error| taken(at, &error))?),
+            None => None,
+        };
         // Before anything can end: a signal during the start must not be lost.
         let mut terminate = signal(SignalKind::terminate())?;
         let mut interrupt = signal(SignalKind::interrupt())?;
@@ -129,6 +145,11 @@ impl Serve {
             .await
             .map_err(|error| other("not-started", &error))?;
         let api = Api::new(running.host.clone(), wasm, access, component_limit);
+        push(&running.host, routes).await?;
+        if let Some(listener) = figures {
+            let runtime = running.host.surroundings.runtime.clone();
+            runtime.spawn("metrics", Box::pin(serve_figures(listener, api.clone())));
+        }
         self.banner(&running, address, &place, &node, console)?;
         let superseded = running.superseded.clone();
         let stop = async {
@@ -243,23 +264,23 @@ impl Serve {
         let hint = format!("  deploy  segno deploy FILE.wasm --as NAME{server}");
         console.line(console.paint(DIM, &hint))
     }
+}
 
-    fn taken(&self, error: &std::io::Error) -> CliError {
-        let what = match error.kind() {
-            std::io::ErrorKind::AddrInUse => format!(
-                "{} is taken by another program: stop it, or choose another address with --listen (port 0 takes a free one)",
-                self.listen
-            ),
-            std::io::ErrorKind::PermissionDenied => {
-                format!(
-                    "this user may not listen on {}: choose a port above 1023 with --listen",
-                    self.listen
-                )
-            }
-            _ => format!("cannot listen on {}: {error}", self.listen),
-        };
-        CliError::Other { code: "cannot-listen", message: what }
-    }
+fn taken(address: SocketAddr, error: &std::io::Error) -> CliError {
+    let what = match error.kind() {
+        std::io::ErrorKind::AddrInUse => format!(
+            "{} is taken by another program: stop it, or choose another address with --listen (port 0 takes a free one)",
+            address
+        ),
+        std::io::ErrorKind::PermissionDenied => {
+            format!(
+                "this user may not listen on {}: choose a port above 1023 with --listen",
+                address
+            )
+        }
+        _ => format!("cannot listen on {}: {error}", address),
+    };
+    CliError::Other { code: "cannot-listen", message: what }
 }
 
 /// The store as it may be shown to anybody.
@@ -283,19 +304,6 @@ fn limits(pairs: &[String]) -> Result<Limits, CliError> {
         text.push_str(&format!("{name} = {number}\n"));
     }
     toml::from_str(&text).map_err(|error| CliError::Usage(format!("--limit: {}", error.message())))
-}
-
-fn log_to_standard_error() {
-    use tracing_subscriber::EnvFilter;
-    let filter =
-        EnvFilter::try_from_env("SEGNO_LOG").unwrap_or_else(|_| EnvFilter::new("warn,segno=info"));
-    let colours = std::io::IsTerminal::is_terminal(&std::io::stderr());
-    // A second subscriber in one process (tests) is not worth an error.
-    let _ = tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(std::io::stderr)
-        .with_ansi(colours)
-        .try_init();
 }
 
 #[cfg(test)]

@@ -81,6 +81,7 @@ async fn carry(host: Host, mut group: Group) {
         if matches!(delivered, Delivered::Again { .. }) {
             held_up = Some(delivered);
         }
+        host.hub.metrics().delivery.count(key.kind(), delivered);
         note(&host, &key, delivered).await;
         host.hub.channels().end(&key);
         host.hub.wake_outbox();

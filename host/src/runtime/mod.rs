@@ -5,7 +5,7 @@
 
 mod system;
 
-use std::{future::Future, pin::Pin, sync::Arc};
+use std::{future::Future, pin::Pin, sync::Arc, time::Duration};
 
 use segno_core::time::{Millis, Timestamp};
 
@@ -18,6 +18,11 @@ pub type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send + 'static>>;
 pub trait Clock: Send + Sync + 'static {
     /// Milliseconds since the Unix epoch; never smaller than an earlier answer.
     fn now(&self) -> Timestamp;
+
+    /// Time since some beginning, as exactly as it is known: for measuring how long something took.
+    fn elapsed(&self) -> Duration {
+        Duration::from_millis(u64::try_from(self.now().0).unwrap_or(0))
+    }
 }
 
 /// Where tasks run and how they wait.

@@ -3,6 +3,7 @@
 use std::{
     collections::BTreeMap,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
 };
 
 use async_trait::async_trait;
@@ -21,8 +22,9 @@ use segno_core::{
 };
 
 use super::{
-    Census, Due, EventPlace, EventRow, Hints, InvocationFilter, InvocationRow, LogRow, ModuleRow,
-    Page, PromiseRow, Ready, ScheduleFilter, SchedulePage, Store, StoreError, Waits, listing,
+    Census, Commit, Due, EventPlace, EventRow, Hints, InvocationFilter, InvocationRow, LogRow,
+    ModuleRow, Page, PromiseRow, Ready, ScheduleFilter, SchedulePage, Store, StoreError, Waits,
+    listing,
 };
 use crate::runtime::{Clock, Surroundings};
 
@@ -91,6 +93,8 @@ impl Store for MemoryStore {
             }
             // While the state is locked, so that hints come in the order of the commits.
             self.hints.committed(&effects);
+            let commit = Commit { commands: commands.len(), took: Duration::ZERO, waiting: 0 };
+            self.hints.measured(&commit);
         }
         Ok(replies)
     }

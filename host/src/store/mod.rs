@@ -16,7 +16,7 @@ pub mod sqlite;
 #[cfg(test)]
 mod tests;
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use segno_core::{
@@ -49,6 +49,20 @@ pub trait Hints: Send + Sync + 'static {
     fn watched(&self) -> Vec<PromiseId> {
         Vec::new()
     }
+
+    /// Called after the commit, by the writer, with how it went.
+    fn measured(&self, _commit: &Commit) {}
+}
+
+/// How a commit went.
+#[derive(Debug, Clone, Copy)]
+pub struct Commit {
+    /// The commands in it.
+    pub commands: usize,
+    /// From the decision of the first to the answer of the database.
+    pub took: Duration,
+    /// Submissions that were waiting behind it when it began.
+    pub waiting: usize,
 }
 
 /// Where everything that matters is kept.

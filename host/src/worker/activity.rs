@@ -184,7 +184,7 @@ async fn keep(shared: &Shared, held: &Held, logs: Vec<LogLine>) {
         return;
     }
     if let Err(error) = shared.submit(commands).await {
-        tracing::warn!(id = %held.claim.id, ?error, "what a failed attempt leaves was not kept");
+        tracing::warn!(invocation = %held.claim.id, ?error, "what a failed attempt leaves was not kept");
     }
 }
 

@@ -18,16 +18,19 @@ use segno_core::{
 };
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
+use tracing::Instrument as _;
 
 use super::{
     activity::{self, Kind},
     execution::Execution,
     failure::{End, Halt, Stopped, give_back},
+    says,
     shared::Shared,
 };
 use crate::{
     desk::{Arrival, Counter},
     guest::FunctionKind,
+    metrics::ClaimEnd,
 };
 
 /// Tasks that wait here for room; more stay in the store, where the scan finds them.
@@ -71,6 +74,7 @@ pub async fn run(
             };
             shared.host.surroundings.runtime.spawn("execution", Box::pin(task));
         }
+        shared.host.hub.metrics().worker.queued.set(i64::try_from(queue.len()).unwrap_or(i64::MAX));
         if shared.is_draining() && desk.is_empty() {
             ended.cancel();
             return;
@@ -169,14 +173,28 @@ pub async fn run_claimed(
 ) {
     let claim = Claim { id: acquired.task.id.clone(), version: acquired.task.version };
     let held = shared.claims.hold(claim.clone());
-    let running = route(shared.clone(), held.clone(), acquired, target);
-    let end = tokio::select! {
-        biased;
-        () = held.abort.cancelled() => End::Lost,
-        end = running => end,
+    let metrics = &shared.host.hub.metrics().worker;
+    metrics.running.inc();
+    let span = says::span(&shared.holder, &acquired);
+    let execution = async {
+        let running = route(shared.clone(), held.clone(), acquired, target);
+        let end = tokio::select! {
+            biased;
+            () = held.abort.cancelled() => End::Lost,
+            end = running => end,
+        };
+        shared.claims.drop_claim(&claim);
+        tracing::debug!(?end, "claim over");
+        end
     };
-    shared.claims.drop_claim(&claim);
-    tracing::debug!(id = %claim.id, version = claim.version.0, ?end, "claim over");
+    let end = execution.instrument(span).await;
+    metrics.running.dec();
+    metrics.claim_over(match end {
+        End::Finished => ClaimEnd::Finished,
+        End::Suspended => ClaimEnd::Suspended,
+        End::Released => ClaimEnd::Released,
+        End::Lost => ClaimEnd::Lost,
+    });
 }
 
 async fn route(

@@ -112,11 +112,11 @@ pub async fn give_back(
     let reason = match stopped {
         Stopped::Lost => return End::Lost,
         Stopped::Store(error) => {
-            tracing::error!(id = %claim.id, %error, "the store did not answer; the claim is left to its lease");
+            tracing::error!(invocation = %claim.id, %error, "the store did not answer; the claim is left to its lease");
             return End::Lost;
         }
         Stopped::Halt(Halt { kind, message }) => {
-            tracing::error!(id = %claim.id, kind, message, "the execution is halted");
+            tracing::error!(invocation = %claim.id, kind, message, "the execution is halted");
             ReleaseReason::Halt { report: note(kind, &message, None) }
         }
         Stopped::Failed { error, retry_after } => {
@@ -124,6 +124,15 @@ pub async fn give_back(
         }
         Stopped::Guest(error) => guest(claim, error, stored_len, recorder),
     };
+    let metrics = &shared.host.hub.metrics().worker;
+    match &reason {
+        ReleaseReason::Halt { report } if *report.kind == *"divergence" => metrics.diverged(),
+        ReleaseReason::Failed { trap: Some(_), .. } => metrics.trapped(),
+        ReleaseReason::Halt { .. }
+        | ReleaseReason::Failed { .. }
+        | ReleaseReason::Yield
+        | ReleaseReason::Shutdown => {}
+    }
     let release = Command::TaskRelease { claim: claim.clone(), reason };
     match shared.submit(vec![release]).await {
         Ok(_) => End::Released,
@@ -144,7 +153,7 @@ fn guest(
                 recorder.lock().unwrap_or_else(PoisonError::into_inner).divergence().cloned()
             });
             let message = report.as_ref().map_or(message, ToString::to_string);
-            tracing::error!(id = %claim.id, %message, "the execution diverged from its journal and is halted");
+            tracing::error!(invocation = %claim.id, %message, "the execution diverged from its journal and is halted");
             let details = json!({ "divergence": report, "backtrace": backtrace });
             ReleaseReason::Halt { report: note("divergence", &message, Some(&details)) }
         }
@@ -155,7 +164,7 @@ fn guest(
             ReleaseReason::Halt { report: note("other-engine", &message, None) }
         }
         GuestError::Host(_) => {
-            tracing::warn!(id = %claim.id, %message, "the host could not run the guest; it will be tried again");
+            tracing::warn!(invocation = %claim.id, %message, "the host could not run the guest; it will be tried again");
             ReleaseReason::Failed {
                 retry_after: None,
                 error: note("host", &message, None),
@@ -165,7 +174,7 @@ fn guest(
         GuestError::Stopped { stop: Stop::Contract(_), backtrace }
         | GuestError::Trap { backtrace, .. }
         | GuestError::OutOfTime { backtrace, .. } => {
-            tracing::warn!(id = %claim.id, %message, "the guest trapped");
+            tracing::warn!(invocation = %claim.id, %message, "the guest trapped");
             let error = note(
                 "trap",
                 &message,

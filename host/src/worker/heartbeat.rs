@@ -42,7 +42,7 @@ async fn beat(shared: &Shared) {
                                 shared.claims.request_cancel(&claim.id)
                             }
                             Beat::Stale | Beat::Stalled => {
-                                tracing::warn!(id = %claim.id, ?beat, "the claim has ended; its execution is dropped");
+                                tracing::warn!(invocation = %claim.id, version = claim.version.0, ?beat, "the claim has ended; its execution is dropped");
                                 shared.claims.interrupt(claim);
                             }
                         }

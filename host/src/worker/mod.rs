@@ -19,6 +19,7 @@ mod recorder;
 pub mod replay;
 pub mod request;
 mod rerun;
+mod says;
 mod shared;
 mod warm;
 mod watching;

@@ -13,6 +13,7 @@ use super::{
     claims::Claims,
     convention,
     failure::{Halt, Stopped},
+    says,
     warm::WarmCache,
 };
 use crate::{
@@ -66,7 +67,10 @@ impl Shared {
         let mut wait = Millis(10);
         for _ in 0..RESEND_ATTEMPTS {
             match self.host.store.execute(commands.clone()).await {
-                Ok(replies) => return Ok(replies),
+                Ok(replies) => {
+                    self.note(&commands, &replies);
+                    return Ok(replies);
+                }
                 Err(
                     StoreError::Conflict | StoreError::UnknownOutcome(_) | StoreError::Away { .. },
                 ) => {
@@ -77,6 +81,35 @@ impl Shared {
             }
         }
         Err(Stopped::Lost)
+    }
+
+    /// Counts what became durable, and says what guests logged.
+    fn note(&self, commands: &[Command], replies: &[Reply]) {
+        let metrics = &self.host.hub.metrics().worker;
+        for (command, reply) in commands.iter().zip(replies) {
+            let (Command::TaskFence { claim, records, logs, .. }
+            | Command::TaskSuspend { claim, records, logs, .. }
+            | Command::TaskFulfill { claim, records, logs, .. }) = command
+            else {
+                continue;
+            };
+            if matches!(reply, Reply::Refused(_)) {
+                continue;
+            }
+            metrics.processed(records.len());
+            if let (Command::TaskFulfill { .. }, Some(last)) = (command, records.last()) {
+                metrics.finished(last.seq + 1);
+            }
+            for line in logs {
+                says::line(&claim.id, line);
+            }
+        }
+    }
+
+    /// Shows how much is kept warm.
+    pub fn show_warm(&self) {
+        let (instances, bytes) = self.warm.size();
+        self.host.hub.metrics().gauges.warm(instances, bytes);
     }
 
     /// The whole journal, which is `len` records long: under a claim it only grows by the claim itself.

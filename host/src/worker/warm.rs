@@ -96,6 +96,12 @@ impl WarmCache {
         fits.then_some(warm)
     }
 
+    /// How many are kept, and the bytes of their memory.
+    pub fn size(&self) -> (usize, usize) {
+        let kept = self.lock();
+        (kept.entries.len(), kept.bytes)
+    }
+
     /// Drops everything.
     pub fn clear(&self) {
         let all = std::mem::take(&mut *self.lock());

@@ -3,6 +3,7 @@
 //! Instants are milliseconds since the Unix epoch and end in `_at_ms`; lengths end in `_ms`. Absent optional fields are
 //! left out.
 
+mod event;
 mod health;
 mod invocation;
 mod journal;
@@ -15,6 +16,7 @@ mod replay;
 mod schedule;
 mod start;
 
+pub use event::{AcknowledgeEvents, Acknowledged, EventPage, EventQuery};
 pub use health::{Health, Readiness};
 pub use invocation::{
     CancelProgress, Invocation, InvocationOutcome, InvocationPage, InvocationState,

@@ -4,6 +4,8 @@ mod world;
 
 mod access;
 mod bodies;
+mod events;
+mod figures;
 mod invocations;
 mod modules;
 mod overload;

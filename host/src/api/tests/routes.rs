@@ -32,6 +32,8 @@ const ROUTES: &[(&str, &[&str])] = &[
     ("/v1/promises/{id}/resolve", &["post"]),
     ("/v1/promises/{id}/reject", &["post"]),
     ("/v1/promises/{id}/cancel", &["post"]),
+    ("/v1/events", &["get"]),
+    ("/v1/events/ack", &["post"]),
 ];
 
 #[tokio::test]

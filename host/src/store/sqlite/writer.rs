@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{
     runtime::Clock,
-    store::{Hints, StoreError, sql::Cache},
+    store::{Commit, Hints, StoreError, sql::Cache},
 };
 
 /// A batch takes no further submission once it has so many commands.
@@ -225,11 +225,14 @@ impl Writer {
                 .await
                 .map_err(NotCommitted::Refused)?;
         let now = self.clock.now();
+        let (began, waiting) = (self.clock.elapsed(), self.queue.len());
         let done = Batch::new(connection, cache, &self.config, now).run(submissions).await;
         match &done {
             Ok(committed) => {
                 cache.end_batch();
                 let commands: usize = submissions.iter().map(|each| each.commands.len()).sum();
+                let took = self.clock.elapsed().saturating_sub(began);
+                self.hints.measured(&Commit { commands, took, waiting });
                 self.written.send_modify(|written| {
                     written.commits += u64::from(committed.statements > 0);
                     written.commands += commands as u64;

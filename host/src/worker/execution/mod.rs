@@ -138,6 +138,7 @@ impl Execution {
                     promise.id().clone(),
                     Warm { instance, recorder, version, journal_len, module, signals },
                 );
+                shared.show_warm();
                 End::Suspended
             }
         }

@@ -47,6 +47,8 @@ impl Execution {
         let watching = Watching::new(shared.host.hub.clone());
         if let Some(warm) = shared.warm.take(&task.id, task.version, module, head.len) {
             let Warm { instance, recorder, signals, .. } = warm;
+            shared.host.hub.metrics().worker.warm_start();
+            shared.show_warm();
             let mut execution = Self {
                 shared,
                 held,
@@ -101,8 +103,13 @@ impl Execution {
         if is_new {
             execution.begin(now).await?;
         } else {
-            tracing::debug!(target: "segno::replays", id = %execution.promise.id(), records = journal_len, "replaying");
+            let clock = execution.shared.host.surroundings.clock.clone();
+            let began = clock.elapsed();
             execution.replay().await?;
+            let took = clock.elapsed().saturating_sub(began);
+            execution.shared.host.hub.metrics().worker.replayed(journal_len, took);
+            let id = execution.promise.id();
+            tracing::debug!(target: "segno::replays", %id, records = journal_len, ?took, "replayed");
             execution.look_around(true).await?;
         }
         Ok(execution)

@@ -1,0 +1,115 @@
+//! Log lines of a host, on standard error.
+
+use clap::ValueEnum;
+use tracing::Subscriber;
+use tracing_subscriber::{
+    EnvFilter, Layer, fmt::MakeWriter, layer::SubscriberExt as _, registry::LookupSpan,
+    util::SubscriberInitExt as _,
+};
+
+/// What is logged if nobody says: warnings of everything, what this host does, and what guests say.
+const USUALLY: &str = "warn,segno=info";
+
+/// How lines are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum LogFormat {
+    /// For people.
+    Text,
+    /// An object a line, for programs.
+    Json,
+}
+
+/// Logs to standard error from now on.
+pub(super) fn to_standard_error(format: LogFormat) {
+    let filter = EnvFilter::try_from_env("SEGNO_LOG").unwrap_or_else(|_| EnvFilter::new(USUALLY));
+    let colours = std::io::IsTerminal::is_terminal(&std::io::stderr());
+    let lines = lines(format, colours, std::io::stderr);
+    // A second subscriber in one process (tests) is not worth an error.
+    let _ = tracing_subscriber::registry().with(lines.with_filter(filter)).try_init();
+}
+
+/// Writes lines, with the ids of the execution they are about.
+fn lines<S, W>(format: LogFormat, colours: bool, writer: W) -> Box<dyn Layer<S> + Send + Sync>
+where
+    S: Subscriber + for<'a> LookupSpan<'a>,
+    W: for<'a> MakeWriter<'a> + Send + Sync + 'static,
+{
+    let layer = tracing_subscriber::fmt::layer().with_writer(writer);
+    match format {
+        LogFormat::Text => layer.with_ansi(colours).boxed(),
+        LogFormat::Json => layer.json().flatten_event(true).with_span_list(false).boxed(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        io,
+        sync::{Arc, Mutex, PoisonError},
+    };
+
+    use super::*;
+
+    /// Keeps what is written.
+    #[derive(Clone, Default)]
+    struct Kept(Arc<Mutex<Vec<u8>>>);
+
+    impl io::Write for Kept {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    /// What is written while `says` runs.
+    fn written(format: LogFormat, says: impl FnOnce()) -> String {
+        let kept = Kept::default();
+        let writer = kept.clone();
+        let lines = lines(format, false, move || writer.clone());
+        let subscriber = tracing_subscriber::registry().with(lines);
+        tracing::subscriber::with_default(subscriber, says);
+        let bytes = kept.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        String::from_utf8(bytes).expect("lines are text")
+    }
+
+    fn something() {
+        let span =
+            tracing::error_span!("execution", invocation = "order-1", version = 3, node = "a");
+        span.in_scope(|| tracing::warn!(message = "the guest trapped", kind = "trap"));
+        tracing::info!(target: "segno::guest", invocation = "order-1", line = 4, "charging");
+    }
+
+    #[test]
+    fn a_json_line_is_an_object_with_the_ids_of_its_execution() {
+        let text = written(LogFormat::Json, something);
+        let lines: Vec<serde_json::Value> = text
+            .lines()
+            .map(|line| {
+                serde_json::from_str(line).unwrap_or_else(|error| panic!("{line}: {error}"))
+            })
+            .collect();
+        assert_eq!(lines[0]["level"], "WARN");
+        assert_eq!(lines[0]["message"], "the guest trapped");
+        assert_eq!(lines[0]["span"]["invocation"], "order-1");
+        assert_eq!(lines[0]["span"]["version"], 3);
+        assert_eq!(lines[0]["span"]["node"], "a");
+        assert_eq!(lines[1]["target"], "segno::guest");
+        assert_eq!(lines[1]["invocation"], "order-1");
+        assert_eq!(lines[1]["message"], "charging");
+    }
+
+    #[test]
+    fn a_text_line_carries_the_same_ids() {
+        let text = written(LogFormat::Text, something);
+        let first = text.lines().next().expect("a line");
+        for part in
+            ["WARN", "invocation=\"order-1\"", "version=3", "node=\"a\"", "the guest trapped"]
+        {
+            assert!(first.contains(part), "{part}: {first}");
+        }
+    }
+}

@@ -1,0 +1,245 @@
+//! Which topics go where: the first route whose pattern fits takes an event.
+//!
+//! ```toml
+//! [[push]]
+//! topics = ["order.*", "refund"]     # left out: every topic
+//! url = "https://hooks.example.com/segno"
+//! secret = { from = "HOOK_SECRET" }  # or the secret itself; left out: nothing is signed
+//! ```
+
+use std::{env, fmt, path::Path};
+
+use reqwest::Url;
+use serde::Deserialize;
+
+/// The routes of a host.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Routes(pub Vec<Route>);
+
+/// One receiver and its topics.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Route {
+    /// Patterns of topics; `*` stands for any text.
+    pub topics: Vec<String>,
+    /// Where events are posted to.
+    pub url: Url,
+    /// What they are signed with.
+    pub secret: Option<Secret>,
+}
+
+/// A key that is never shown.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(Vec<u8>);
+
+/// Why routes cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum RoutesError {
+    /// The file cannot be read.
+    #[error("the routes of events `{file}` cannot be read: {source}")]
+    File {
+        /// Which.
+        file: String,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The file is not TOML of this shape.
+    #[error("the routes of events `{file}` are wrong: {reason}")]
+    Syntax {
+        /// Which.
+        file: String,
+        /// What is wrong.
+        reason: String,
+    },
+    /// An address that cannot be posted to.
+    #[error("`{url}` is no address to post events to: {reason}")]
+    Address {
+        /// As it was given.
+        url: String,
+        /// What is wrong.
+        reason: String,
+    },
+    /// A variable that holds no secret.
+    #[error("the secret for `{url}` is to come from the variable {variable}, which is not set")]
+    Variable {
+        /// The route.
+        url: String,
+        /// The variable.
+        variable: String,
+    },
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    #[serde(default)]
+    push: Vec<Entry>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Entry {
+    #[serde(default = "every_topic")]
+    topics: Vec<String>,
+    url: String,
+    secret: Option<Source>,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Source {
+    Literal(String),
+    Variable { from: String },
+}
+
+fn every_topic() -> Vec<String> {
+    vec!["*".to_owned()]
+}
+
+impl Routes {
+    /// The routes in a file.
+    ///
+    /// # Errors
+    /// [`RoutesError`]: nothing is used of a file with a mistake in it.
+    pub fn load(path: &Path) -> Result<Self, RoutesError> {
+        let file = path.display().to_string();
+        let text = std::fs::read_to_string(path)
+            .map_err(|source| RoutesError::File { file: file.clone(), source })?;
+        let parsed: File = toml::from_str(&text)
+            .map_err(|error| RoutesError::Syntax { file, reason: error.to_string() })?;
+        let route = |entry: Entry| {
+            let secret = match entry.secret {
+                None => None,
+                Some(Source::Literal(secret)) => Some(secret),
+                Some(Source::Variable { from }) => Some(env::var(&from).map_err(|_| {
+                    RoutesError::Variable { url: entry.url.clone(), variable: from }
+                })?),
+            };
+            Route::new(entry.topics, &entry.url, secret.as_deref())
+        };
+        parsed.push.into_iter().map(route).collect::<Result<_, _>>().map(Self)
+    }
+
+    /// The number of the route that takes `topic`.
+    pub fn find(&self, topic: &str) -> Option<usize> {
+        self.0.iter().position(|route| route.takes(topic))
+    }
+}
+
+impl Route {
+    /// A route for these topics.
+    ///
+    /// # Errors
+    /// The address is none.
+    pub fn new(topics: Vec<String>, url: &str, secret: Option<&str>) -> Result<Self, RoutesError> {
+        let wrong = |reason: String| RoutesError::Address { url: url.to_owned(), reason };
+        let parsed = Url::parse(url).map_err(|error| wrong(error.to_string()))?;
+        if !matches!(parsed.scheme(), "http" | "https") {
+            return Err(wrong("it begins with neither http:// nor https://".to_owned()));
+        }
+        let secret = secret.map(|secret| Secret(secret.as_bytes().to_vec()));
+        Ok(Self { topics, url: parsed, secret })
+    }
+
+    /// Whether a pattern fits.
+    pub fn takes(&self, topic: &str) -> bool {
+        self.topics.iter().any(|pattern| fits(pattern, topic))
+    }
+}
+
+impl Secret {
+    /// The key.
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret(…)")
+    }
+}
+
+/// Whether `topic` is what `pattern` says, `*` being any text.
+pub fn fits(pattern: &str, topic: &str) -> bool {
+    let mut parts = pattern.split('*');
+    let first = parts.next().unwrap_or_default();
+    let Some(mut rest) = topic.strip_prefix(first) else { return false };
+    let mut parts = parts.peekable();
+    if parts.peek().is_none() {
+        return rest.is_empty();
+    }
+    while let Some(part) = parts.next() {
+        if parts.peek().is_none() {
+            return rest.ends_with(part);
+        }
+        match rest.find(part) {
+            Some(at) => rest = &rest[at + part.len()..],
+            None => return false,
+        }
+    }
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_star_is_any_text() {
+        for (pattern, topic, expected) in [
+            ("*", "", true),
+            ("*", "order.paid", true),
+            ("order.paid", "order.paid", true),
+            ("order.paid", "order.paid.late", false),
+            ("order.*", "order.paid", true),
+            ("order.*", "orders", false),
+            ("*.paid", "order.paid", true),
+            ("*.paid", "order.paid.", false),
+            ("o*r.*d", "order.paid", true),
+            ("o*o*d", "od", false),
+            ("a*a", "a", false),
+            ("", "", true),
+            ("", "a", false),
+        ] {
+            assert_eq!(fits(pattern, topic), expected, "{pattern} {topic}");
+        }
+    }
+
+    fn load(text: &str) -> Result<Routes, RoutesError> {
+        let dir = tempfile::tempdir().expect("a directory");
+        let file = dir.path().join("events.toml");
+        std::fs::write(&file, text).expect("written");
+        Routes::load(&file)
+    }
+
+    #[test]
+    fn the_first_route_that_fits_takes_a_topic() {
+        let routes = load(
+            "[[push]]\ntopics = [\"order.*\"]\nurl = \"http://a/\"\nsecret = \"s\"\n\
+             [[push]]\nurl = \"https://b/\"\nsecret = { from = \"PATH\" }\n",
+        )
+        .expect("they are routes");
+        assert_eq!(routes.find("order.paid"), Some(0));
+        assert_eq!(routes.find("refund"), Some(1));
+        assert_eq!(Routes::default().find("refund"), None);
+        assert!(!format!("{routes:?}").contains("[115]"), "a secret is not shown: {routes:?}");
+    }
+
+    #[test]
+    fn a_mistake_is_named() {
+        for (text, says) in [
+            ("[[push]]\nurl = \"ftp://a/\"", "neither http:// nor https://"),
+            ("[[push]]\nurl = \"nowhere\"", "`nowhere` is no address"),
+            ("[[push]]\nuri = \"http://a/\"", "uri"),
+            (
+                "[[push]]\nurl = \"http://a/\"\nsecret = { from = \"NO_SUCH_VARIABLE\" }",
+                "NO_SUCH_VARIABLE",
+            ),
+        ] {
+            let error = load(text).expect_err(text).to_string();
+            assert!(error.contains(says), "{error}");
+        }
+        let error = Routes::load(Path::new("/no/such/file")).expect_err("there is none");
+        assert!(error.to_string().contains("/no/such/file"), "{error}");
+    }
+}

@@ -1,0 +1,160 @@
+//! What the engine decided, from the effects of commits.
+
+use prometheus_client::{
+    metrics::{
+        counter::Counter,
+        family::Family,
+        histogram::{Histogram, exponential_buckets},
+    },
+    registry::{Registry, Unit},
+};
+use segno_core::{
+    effect::{Metric, RequeueCause, SettleCause},
+    promise::Verdict,
+    time::Millis,
+};
+
+/// See the module.
+pub struct EngineMetrics {
+    acquisition: Histogram,
+    heartbeats: Family<super::Label, Counter>,
+    expirations: Counter,
+    requeues: Family<super::Label, Counter>,
+    death_to_requeue: Histogram,
+    fencing_rejections: Counter,
+    settlements: Family<[(&'static str, &'static str); 2], Counter>,
+    chain_length: Histogram,
+    quarantines: Counter,
+}
+
+impl EngineMetrics {
+    pub(super) fn new(registry: &mut Registry) -> Self {
+        let metrics = Self {
+            // 1 ms to about 1,000 s.
+            acquisition: Histogram::new(exponential_buckets(0.001, 4.0, 11)),
+            heartbeats: Family::default(),
+            expirations: Counter::default(),
+            requeues: Family::default(),
+            death_to_requeue: Histogram::new(exponential_buckets(0.25, 2.0, 11)),
+            fencing_rejections: Counter::default(),
+            settlements: Family::default(),
+            chain_length: Histogram::new([0.0, 1.0, 2.0, 4.0, 16.0, 64.0, 256.0, 1_024.0]),
+            quarantines: Counter::default(),
+        };
+        metrics.begin_at_zero();
+        registry.register_with_unit(
+            "lease_acquisition_latency",
+            "How long tasks were pending before a worker acquired them",
+            Unit::Seconds,
+            metrics.acquisition.clone(),
+        );
+        registry.register(
+            "heartbeats",
+            "Claims named in heartbeats, by what became of them",
+            metrics.heartbeats.clone(),
+        );
+        registry.register("lease_expirations", "Leases that ran out", metrics.expirations.clone());
+        registry.register(
+            "recovery_requeues",
+            "Tasks the engine took back from their holders, by cause",
+            metrics.requeues.clone(),
+        );
+        registry.register_with_unit(
+            "death_to_requeue",
+            "How long after its holder was last heard of a task was taken back",
+            Unit::Seconds,
+            metrics.death_to_requeue.clone(),
+        );
+        registry.register(
+            "fencing_rejections",
+            "Writes refused because their claim or token was stale",
+            metrics.fencing_rejections.clone(),
+        );
+        registry.register(
+            "settlements",
+            "Promises that got their outcome, by outcome and by what settled them",
+            metrics.settlements.clone(),
+        );
+        registry.register(
+            "chain_length",
+            "Tasks that one settlement resumed",
+            metrics.chain_length.clone(),
+        );
+        registry.register(
+            "quarantines",
+            "Executions the engine halted for a person to look at",
+            metrics.quarantines.clone(),
+        );
+        metrics
+    }
+
+    /// A counter that was never raised is shown as zero and not left out, so that alerts can look at its rise.
+    fn begin_at_zero(&self) {
+        for result in ["extended", "stale", "stalled"] {
+            drop(self.heartbeats.get_or_create(&[("result", result)]));
+        }
+        for cause in [RequeueCause::Expiry, RequeueCause::HostReset, RequeueCause::Reconcile] {
+            drop(self.requeues.get_or_create(&[("cause", requeue(cause))]));
+        }
+    }
+
+    /// Counts what a commit says is to be counted.
+    pub fn count(&self, metric: Metric) {
+        let heartbeat = |result| {
+            self.heartbeats.get_or_create(&[("result", result)]).inc();
+        };
+        match metric {
+            Metric::LeaseAcquired(waited) => self.acquisition.observe(seconds(waited)),
+            Metric::HeartbeatExtended => heartbeat("extended"),
+            Metric::HeartbeatStale => heartbeat("stale"),
+            Metric::HeartbeatStalled => heartbeat("stalled"),
+            Metric::LeaseExpired => {
+                self.expirations.inc();
+            }
+            Metric::Requeued(cause, unheard) => {
+                self.requeues.get_or_create(&[("cause", requeue(cause))]).inc();
+                self.death_to_requeue.observe(seconds(unheard));
+            }
+            Metric::FencingRejected => {
+                self.fencing_rejections.inc();
+            }
+            Metric::Settled { verdict, cause, resumed } => {
+                let labels = [("state", state(verdict)), ("cause", settled_by(cause))];
+                self.settlements.get_or_create(&labels).inc();
+                self.chain_length.observe(f64::from(resumed));
+            }
+            Metric::Quarantined => {
+                self.quarantines.inc();
+            }
+        }
+    }
+}
+
+fn seconds(length: Millis) -> f64 {
+    length.0 as f64 / 1_000.0
+}
+
+fn requeue(cause: RequeueCause) -> &'static str {
+    match cause {
+        RequeueCause::Expiry => "expiry",
+        RequeueCause::HostReset => "host-reset",
+        RequeueCause::Reconcile => "reconcile",
+    }
+}
+
+fn settled_by(cause: SettleCause) -> &'static str {
+    match cause {
+        SettleCause::Claim => "claim",
+        SettleCause::Deadline => "deadline",
+        SettleCause::Request => "request",
+    }
+}
+
+fn state(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Resolved => "resolved",
+        Verdict::Rejected => "rejected",
+        Verdict::Canceled => "cancelled",
+        Verdict::TimedOut => "timed-out",
+    }
+}

@@ -1,0 +1,54 @@
+//! What was asked over HTTP.
+
+use std::time::Duration;
+
+use prometheus_client::{
+    metrics::{
+        counter::Counter,
+        family::Family,
+        histogram::{Histogram, exponential_buckets},
+    },
+    registry::{Registry, Unit},
+};
+
+/// Method, route as it is written in the router, class of the status.
+type Asked = [(&'static str, String); 3];
+
+/// See the module.
+pub struct HttpMetrics {
+    requests: Family<Asked, Counter>,
+    duration: Family<[(&'static str, String); 1], Histogram>,
+}
+
+impl HttpMetrics {
+    pub(super) fn new(registry: &mut Registry) -> Self {
+        let metrics = Self {
+            requests: Family::default(),
+            duration: Family::new_with_constructor(|| {
+                Histogram::new(exponential_buckets(0.000_5, 4.0, 10))
+            }),
+        };
+        registry.register(
+            "http_requests",
+            "Requests answered, by method, route and class of the status",
+            metrics.requests.clone(),
+        );
+        registry.register_with_unit(
+            "http_request_duration",
+            "How long answers took, by route; long polls wait on purpose",
+            Unit::Seconds,
+            metrics.duration.clone(),
+        );
+        metrics
+    }
+
+    /// A request to `route` was answered with `status` after so long.
+    pub fn answered(&self, method: &str, route: &str, status: u16, took: Duration) {
+        let class = format!("{}xx", status / 100);
+        let labels =
+            [("method", method.to_owned()), ("route", route.to_owned()), ("status", class)];
+        self.requests.get_or_create(&labels).inc();
+        let route = [("route", route.to_owned())];
+        self.duration.get_or_create(&route).observe(took.as_secs_f64());
+    }
+}

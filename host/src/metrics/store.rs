@@ -1,0 +1,57 @@
+//! What the store's writer did.
+
+use std::time::Duration;
+
+use prometheus_client::{
+    metrics::{
+        counter::Counter,
+        gauge::Gauge,
+        histogram::{Histogram, exponential_buckets},
+    },
+    registry::{Registry, Unit},
+};
+
+/// See the module.
+pub struct StoreMetrics {
+    commits: Counter,
+    batch: Histogram,
+    latency: Histogram,
+    queue: Gauge,
+}
+
+impl StoreMetrics {
+    pub(super) fn new(registry: &mut Registry) -> Self {
+        let metrics = Self {
+            commits: Counter::default(),
+            batch: Histogram::new(exponential_buckets(1.0, 2.0, 11)),
+            latency: Histogram::new(exponential_buckets(0.000_1, 2.5, 12)),
+            queue: Gauge::default(),
+        };
+        registry.register("store_commits", "Transactions committed", metrics.commits.clone());
+        registry.register(
+            "store_batch_commands",
+            "Commands that shared a transaction",
+            metrics.batch.clone(),
+        );
+        registry.register_with_unit(
+            "store_commit_duration",
+            "How long transactions took, from the decision of their first command to their end",
+            Unit::Seconds,
+            metrics.latency.clone(),
+        );
+        registry.register(
+            "store_queue_length",
+            "Submissions that waited for the writer when it began its last transaction",
+            metrics.queue.clone(),
+        );
+        metrics
+    }
+
+    /// A transaction of so many commands took so long; so many submissions waited behind it.
+    pub fn committed(&self, commands: usize, took: Duration, waiting: usize) {
+        self.commits.inc();
+        self.batch.observe(commands as f64);
+        self.latency.observe(took.as_secs_f64());
+        self.queue.set(i64::try_from(waiting).unwrap_or(i64::MAX));
+    }
+}

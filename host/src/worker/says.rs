@@ -1,0 +1,47 @@
+//! What is logged of executions: every line carries the ids of what it is about.
+
+use segno_core::{
+    id::{Holder, PromiseId},
+    invocation::{LogLevel, LogLine},
+    promise::Promise,
+    reply::TaskReply,
+};
+use tracing::Span;
+
+/// Lines of guests are logged under this target.
+pub const GUEST: &str = "segno::guest";
+
+/// The span of everything that is done under a claim. It is there at every level, so that no warning is without ids.
+pub fn span(holder: &Holder, acquired: &TaskReply) -> Span {
+    let promise: &Promise = &acquired.promise;
+    let target = promise.target().unwrap_or_default();
+    let function = target.rsplit('/').next().unwrap_or_default();
+    let module = super::module_name(promise);
+    let span = tracing::error_span!(
+        "execution",
+        invocation = %acquired.task.id,
+        function,
+        module,
+        digest = tracing::field::Empty,
+        version = acquired.task.version.0,
+        node = %holder.node,
+    );
+    if let Some(digest) = acquired.task.module {
+        // Nobody needs all of it to find the module.
+        span.record("digest", &digest.to_string()[..12]);
+    }
+    span
+}
+
+/// Logs a line of a guest, at its level.
+pub fn line(invocation: &PromiseId, line: &LogLine) {
+    let message = &*line.message;
+    let number = line.seq;
+    match line.level {
+        LogLevel::Trace => tracing::trace!(target: GUEST, %invocation, line = number, "{message}"),
+        LogLevel::Debug => tracing::debug!(target: GUEST, %invocation, line = number, "{message}"),
+        LogLevel::Info => tracing::info!(target: GUEST, %invocation, line = number, "{message}"),
+        LogLevel::Warn => tracing::warn!(target: GUEST, %invocation, line = number, "{message}"),
+        LogLevel::Error => tracing::error!(target: GUEST, %invocation, line = number, "{message}"),
+    }
+}
