@@ -7,5 +7,4 @@ pub mod replaying;
 pub mod seed;
 pub mod sim;
 pub mod stage;
-pub mod troupe;
 pub mod world;
