@@ -7,4 +7,5 @@ pub mod replaying;
 pub mod seed;
 pub mod sim;
 pub mod stage;
+pub mod troupe;
 pub mod world;

@@ -23,6 +23,8 @@ pub struct PostgresConfig {
     pub readers: u32,
     /// Whether time is the database's. Tests say themselves what time it is.
     pub server_time: bool,
+    /// Whether each host looks at tasks that wait in an order of its own, so that not all reach for the same.
+    pub spread: bool,
 }
 
 /// An address that is none.
@@ -51,6 +53,7 @@ impl PostgresConfig {
             writers: 4,
             readers: 8,
             server_time: true,
+            spread: true,
         })
     }
 

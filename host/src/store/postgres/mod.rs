@@ -27,7 +27,10 @@ mod news;
 mod reader;
 mod schedules;
 
-use std::sync::Arc;
+use std::{
+    hash::{BuildHasher as _, RandomState},
+    sync::Arc,
+};
 
 use async_trait::async_trait;
 use segno_core::{
@@ -68,6 +71,8 @@ pub struct PostgresStore {
     written: watch::Receiver<Written>,
     /// How long leases are not ended after the database was away: until every host has had a heartbeat through.
     grace: Millis,
+    /// The order in which this host reaches for tasks that wait, if it has one of its own.
+    order: Option<RandomState>,
     closed: CancellationToken,
 }
 
@@ -108,10 +113,11 @@ impl PostgresStore {
             presence: Presence::default(),
             written: counted,
         });
+        let order = config.spread.then(RandomState::new);
         let reader = Reader::new(config.connection("reader"), config.readers);
         let writer = Writer::new(shared.clone(), requests, config.writers);
         shared.surroundings.runtime.spawn("store writer", Box::pin(writer.run()));
-        Ok(Arc::new(Self { shared, reader, queue, written, grace, closed }))
+        Ok(Arc::new(Self { shared, reader, queue, written, grace, order, closed }))
     }
 
     /// The time of this database, for everything that the host plans.
@@ -194,7 +200,12 @@ impl Store for PostgresStore {
         after: Option<i64>,
         limit: u32,
     ) -> Result<Vec<Ready>, StoreError> {
-        self.reader.ready(now, after, limit).await
+        let mut page = self.reader.ready(now, after, limit).await?;
+        if let (Some(order), Some((_, others))) = (&self.order, page.split_last_mut()) {
+            // The last one says where the next page begins.
+            others.sort_by_key(|ready| order.hash_one(ready.cursor));
+        }
+        Ok(page)
     }
 
     async fn outbox_due(

@@ -133,6 +133,10 @@ const MIGRATIONS: &[(i64, &str, &str)] = &[
     (3, "schedules", include_str!("../../../migrations/postgres/0003_schedules.sql")),
 ];
 
+/// Hosts that start together look one after the other, so that none sees tables half made. "Segn"; it ends with the
+/// connection.
+const ONE_BY_ONE: &str = "SELECT pg_advisory_lock(x'5365676e'::bigint)";
+
 /// What is asked first. The comment on the table of hosts is how a database of ours is told from others.
 const LOOK: &str = "
     SELECT current_setting('server_version_num')::int / 10000,
@@ -166,7 +170,9 @@ pub(super) async fn open(
     surroundings: &Surroundings,
 ) -> Result<Opened, OpenError> {
     let address = config.shown();
-    let options = config.connection("start");
+    // Making tables takes as long as it takes, and so does waiting for another host that makes them.
+    let options =
+        config.connection("start").options([("statement_timeout", "0"), ("lock_timeout", "0")]);
     let connecting = PgConnection::connect_with(&options);
     let mut connection = match surroundings.within(PATIENCE, connecting).await {
         Some(connected) => connected.map_err(|source| explain(address, source))?,
@@ -193,6 +199,7 @@ pub(super) async fn open(
 
 async fn prepare(connection: &mut PgConnection, address: &str) -> Result<Opened, OpenError> {
     let explained = |source| explain(address, source);
+    connection.execute(ONE_BY_ONE).await.map_err(explained)?;
     let row = connection.fetch_one(LOOK).await.map_err(explained)?;
     let version: i32 = row.try_get(0).map_err(explained)?;
     let flag = |column: usize| row.try_get::<bool, _>(column).map_err(explained);

@@ -1,49 +1,17 @@
-//! The same over PostgreSQL, each test in a database of its own.
-
-use std::sync::Arc;
+//! The scripts of every store, against the model.
 
 use segno_core::{config::Config, time::Millis};
-use throwaway_postgres::{Cluster, Database};
 
 use super::{
-    HandClock, NoHints,
-    conformance::{Seen, compare, configs, walk},
-    deploy, memory,
-    script::{self, Dice},
-    surroundings,
-};
-use crate::{
-    runtime::Clock as _,
-    store::{
-        Store,
-        postgres::{PostgresConfig, PostgresStore},
+    super::{
+        HandClock,
+        conformance::{Seen, compare, configs, walk},
+        deploy, memory,
+        script::{self, Dice},
     },
+    database, store,
 };
-
-/// A new database, or none where PostgreSQL is not installed.
-fn database() -> Option<Database<'static>> {
-    Cluster::shared().map(Cluster::database)
-}
-
-fn config(database: &Database<'_>) -> PostgresConfig {
-    let mut config = PostgresConfig::new(&database.url()).expect("an address");
-    config.server_time = false;
-    config
-}
-
-async fn store(
-    database: &Database<'_>,
-    clock: &Arc<HandClock>,
-    engine: &Config,
-) -> Arc<PostgresStore> {
-    let opened = PostgresStore::open(
-        config(database),
-        engine.clone(),
-        surroundings(clock),
-        Arc::new(NoHints),
-    );
-    opened.await.expect("the database opens")
-}
+use crate::{runtime::Clock as _, store::Store as _};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn random_scripts_are_answered_alike_and_leave_the_same_rows() {

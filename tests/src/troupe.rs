@@ -1,0 +1,95 @@
+//! Several hosts on one PostgreSQL database, and a payment service that all of them speak to.
+
+use std::path::Path;
+
+use segno::{
+    client::Client,
+    demo::{
+        payments::PaymentsOptions,
+        server::{Server, ServerOptions},
+    },
+    runtime::Surroundings,
+};
+use tempfile::TempDir;
+
+use crate::payments::PaymentService;
+
+/// One test's hosts. They are ended before the folder goes.
+pub struct Troupe {
+    /// The hosts.
+    pub hosts: Vec<Server>,
+    /// The payment service.
+    pub payments: PaymentService,
+    /// Time.
+    pub surroundings: Surroundings,
+    /// Where data directories, ledger and logs are.
+    pub folder: TempDir,
+}
+
+impl Troupe {
+    /// So many hosts on the database at `url`, with further arguments of `segno serve`. Modules called `order` may speak
+    /// to the payment service.
+    ///
+    /// # Panics
+    /// A host does not come up; the message carries the end of its output.
+    pub async fn start(
+        binary: &str,
+        url: &str,
+        hosts: usize,
+        payments: PaymentsOptions,
+        arguments: &[&str],
+    ) -> Self {
+        let surroundings = Surroundings::system();
+        let folder = tempfile::tempdir().expect("there is room for a folder");
+        let payments = PaymentService::start(folder.path(), payments, &surroundings).await;
+        let mut troupe = Self { hosts: Vec::new(), payments, surroundings, folder };
+        for number in 0..hosts {
+            let options = troupe.options(binary, url, number, arguments);
+            let started = Server::start(options, troupe.surroundings.clone()).await;
+            troupe.hosts.push(started.unwrap_or_else(|error| panic!("host {number}: {error}")));
+        }
+        troupe
+    }
+
+    /// How host `number` is run.
+    ///
+    /// # Panics
+    /// The folder cannot be used, or there is no free port.
+    pub fn options(
+        &self,
+        binary: &str,
+        url: &str,
+        number: usize,
+        arguments: &[&str],
+    ) -> ServerOptions {
+        let own = self.folder.path().join(format!("host-{number}"));
+        let mut options =
+            ServerOptions::within(&own, Path::new(binary)).expect("a folder and a port");
+        options.arguments =
+            ["--store", url].iter().chain(arguments).map(ToString::to_string).collect();
+        options.allow_http("order", self.payments.address()).expect("the policy can be written");
+        options
+    }
+
+    /// Speaks to host `number`, or to the one that has its turn where there are fewer.
+    pub fn client(&self, number: usize) -> &Client {
+        self.hosts[number % self.hosts.len()].client()
+    }
+
+    /// Uploads `component` as `alias` for all of them.
+    ///
+    /// # Panics
+    /// It is refused.
+    pub async fn deploy(&self, alias: &str, component: Vec<u8>) {
+        self.deploy_at(0, alias, component).await;
+    }
+
+    /// Uploads `component` as `alias` at host `number`.
+    ///
+    /// # Panics
+    /// It refuses it.
+    pub async fn deploy_at(&self, number: usize, alias: &str, component: Vec<u8>) {
+        let deployed = self.client(number).deploy(component, Some(alias)).await;
+        deployed.unwrap_or_else(|error| panic!("{alias}: {error}"));
+    }
+}

@@ -1,0 +1,293 @@
+//! Real hosts on one real PostgreSQL: killed, paused past their leases, and the database itself restarted under load.
+//!
+//! `SEGNO_WORKFLOWS` sets the number of orders (60), `SEGNO_SEED` repeats a run's draws.
+
+use std::collections::BTreeMap;
+
+use segno::{
+    demo::{
+        chance::Chance,
+        crowd::{self, Tally, Wish},
+        customer::Customer,
+        order::{Fate, Order},
+        payments::PaymentsOptions,
+        verdict::Verdict,
+    },
+    runtime::Surroundings,
+};
+use segno_core::time::Millis;
+use sqlx::{Connection as _, PgConnection};
+use tests::{fixtures, seed, troupe::Troupe};
+use throwaway_postgres::Cluster;
+use tokio::sync::watch;
+
+const SEGNO: &str = env!("CARGO_BIN_EXE_segno-under-test");
+
+/// How long a claim lasts in these tests, and how it is said on the command line.
+const LEASE: Millis = Millis(2_000);
+const ARGUMENTS: [&str; 2] = ["--lease", "2"];
+
+/// Nobody answers a forgotten order for so long.
+const PATIENCE: Millis = Millis(3_000);
+
+/// What is done to the hosts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Blow {
+    /// SIGKILL, and a start soon after.
+    Kill,
+    /// SIGKILL, and a start only after others took its work.
+    Death,
+    /// SIGSTOP past the lease, then SIGCONT.
+    Pause,
+    /// The database ends in good order, and comes back.
+    Restart,
+    /// The database ends as if its machine had crashed, and comes back.
+    Crash,
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn three_hosts_killed_and_paused_at_random_lose_and_repeat_nothing() {
+    let orders =
+        usize::try_from(seed::number("SEGNO_WORKFLOWS").unwrap_or(60)).expect("it is small");
+    let Some(cluster) = Cluster::start(&[]) else { return };
+    let mut chance = seed::chance();
+    let url = cluster.database().url();
+    let payments = PaymentsOptions { delay: Millis(30), ..PaymentsOptions::default() };
+    let mut troupe = Troupe::start(SEGNO, &url, 3, payments, &ARGUMENTS).await;
+    troupe.deploy("order", fixtures::example("order")).await;
+
+    let blows = 8 + orders / 25;
+    let wishes = wishes(orders, blows, troupe.payments.address(), &mut chance);
+    let clients: Vec<_> = troupe.hosts.iter().map(|host| host.client().clone()).collect();
+    let surroundings = troupe.surroundings.clone();
+    let customers = clients.iter().map(|client| Customer {
+        client,
+        surroundings: &surroundings,
+        module: "order",
+    });
+    let customers: Vec<_> = customers.collect();
+    let (tally, (reached, reach)) = (Tally::default(), watch::channel(0));
+    // Each order is served by another host.
+    let served =
+        customers.iter().zip(shares(&wishes, customers.len())).map(|(customer, wishes)| {
+            let (reach, tally) = (&reach, &tally);
+            async move { crowd::serve(customer, &wishes, reach, tally).await }
+        });
+    let served: Vec<_> = served.collect();
+    let striking = strike(&mut troupe, &cluster, &url, blows, &mut chance, &reached);
+    let (ended, struck) = tokio::join!(all_of(served), striking);
+    let ended: Vec<_> = ended.into_iter().flatten().collect();
+
+    let verdict = Verdict::of(&ended, &troupe.payments.entries());
+    assert!(verdict.is_right(), "{:#?}", verdict.complaints());
+    assert_eq!(verdict.orders.len(), orders);
+    for (order, _) in ended.iter().step_by(orders / 8 + 1) {
+        let replay = clients[0].replay(&order.id, None).await;
+        let replay = replay.unwrap_or_else(|error| panic!("{}: {error}", order.id));
+        assert_eq!(replay.matched, replay.journal_len, "{replay:#?}");
+    }
+    struck.report(orders);
+    let slowest = struck.requeues.iter().max().copied().unwrap_or(Millis::ZERO);
+    // The rest of a lease, the scan, and what a busy machine adds.
+    assert!(
+        slowest <= Millis(LEASE.0 * 2 + 8_000),
+        "a dead host's claim was given on after {slowest}"
+    );
+    for host in troupe.hosts {
+        host.stop().await.unwrap_or_else(|error| panic!("{error}"));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_older_of_two_hosts_with_one_name_ends_and_says_why() {
+    let Some(cluster) = Cluster::shared() else { return };
+    let url = cluster.database().url();
+    let arguments = ["--node", "twin"];
+    let mut troupe = Troupe::start(SEGNO, &url, 2, PaymentsOptions::default(), &arguments).await;
+    let surroundings = troupe.surroundings.clone();
+    for looks in 0.. {
+        if troupe.client(0).ready().await.is_err() {
+            break;
+        }
+        assert!(looks < 300, "the older host goes on");
+        surroundings.runtime.sleep(Millis(100)).await;
+    }
+    // It has to take leave of everything first.
+    surroundings.runtime.sleep(Millis(2_000)).await;
+    let ended = troupe.hosts[0].kill().expect_err("it ended by itself").to_string();
+    assert!(ended.contains("another host was started as `twin`"), "{ended}");
+    assert!(ended.contains("--node"), "{ended}");
+    troupe.deploy_at(1, "order", fixtures::example("order")).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_host_whose_database_is_away_says_so_and_goes_on_when_it_is_back() {
+    let Some(cluster) = Cluster::start(&[]) else { return };
+    // Whoever may come in by the socket needs no password; it must not be shown all the same.
+    let url = cluster.database().url().replace("segno@", "segno:hush-hush@");
+    let payments = PaymentsOptions::default();
+    let troupe = Troupe::start(SEGNO, &url, 1, payments, &["--no-notify", "--lease", "2"]).await;
+    troupe.deploy("order", fixtures::example("order")).await;
+    let surroundings = troupe.surroundings.clone();
+    let client = troupe.client(0).clone();
+    let customer = Customer { client: &client, surroundings: &surroundings, module: "order" };
+    let order = Order::new(1, Fate::Approved, troupe.payments.address(), PATIENCE);
+    customer.place(&order).await.unwrap_or_else(|error| panic!("{error}"));
+
+    tokio::task::block_in_place(|| cluster.stop());
+    let address =
+        format!("http://{}/v1/invocations/{}", troupe.hosts[0].options().listen, order.id);
+    let answer = reqwest::get(&address).await.expect("the host answers");
+    assert_eq!(answer.status(), 503);
+    assert!(answer.headers().contains_key("retry-after"), "{answer:?}");
+    // Longer than a lease.
+    surroundings.runtime.sleep(Millis(3_000)).await;
+    tokio::task::block_in_place(|| cluster.up().expect("it starts again"));
+
+    customer.decide(&order, Millis(10)).await.unwrap_or_else(|error| panic!("{error}"));
+    let ended = customer.ended(&order).await.unwrap_or_else(|error| panic!("{error}"));
+    let verdict = Verdict::of(&[(order, ended)], &troupe.payments.entries());
+    assert!(verdict.is_right(), "{:#?}", verdict.complaints());
+    let log = std::fs::read_to_string(&troupe.hosts[0].options().log).expect("a log");
+    assert!(log.contains("postgres://segno@localhost"), "{log}");
+    assert!(!log.contains("hush-hush"), "the password is in the log");
+}
+
+/// What was done, and how long a dead host's claims lasted.
+#[derive(Debug, Default)]
+struct Struck {
+    blows: BTreeMap<Blow, usize>,
+    requeues: Vec<Millis>,
+}
+
+impl Struck {
+    fn report(&self, orders: usize) {
+        let mut requeues = self.requeues.clone();
+        requeues.sort();
+        let middle = requeues.get(requeues.len() / 2);
+        eprintln!(
+            "{orders} orders, {:?}; from a host's death to its last claim given on: {middle:?} in the middle, {:?} at \
+             most, with leases of {LEASE}",
+            self.blows,
+            requeues.last()
+        );
+    }
+}
+
+async fn strike(
+    troupe: &mut Troupe,
+    cluster: &Cluster,
+    url: &str,
+    blows: usize,
+    chance: &mut Chance,
+    reached: &watch::Sender<usize>,
+) -> Struck {
+    let surroundings = troupe.surroundings.clone();
+    let mut struck = Struck::default();
+    for number in 1..=blows {
+        surroundings.runtime.sleep(chance.length(200, 1_000)).await;
+        let victim = usize::try_from(chance.between(0, 2)).expect("it is small");
+        let blow = match number {
+            // Each of them for certain, the rest by chance.
+            2 => Blow::Death,
+            3 => Blow::Pause,
+            4 => Blow::Restart,
+            6 => Blow::Crash,
+            _ => [Blow::Kill, Blow::Kill, Blow::Death, Blow::Pause][chance.between(0, 3) as usize],
+        };
+        *struck.blows.entry(blow).or_default() += 1;
+        let host = &mut troupe.hosts[victim];
+        let fine = |what: &str, done: Result<(), segno::demo::server::ServerError>| {
+            done.unwrap_or_else(|error| panic!("{what} {number}: {error}"));
+        };
+        match blow {
+            Blow::Kill => {
+                fine("kill", host.kill());
+                surroundings.runtime.sleep(chance.length(50, 500)).await;
+                fine("restart", host.restart().await);
+            }
+            Blow::Death => {
+                let node = node_of(host.options());
+                fine("kill", host.kill());
+                struck.requeues.extend(until_released(&surroundings, url, &node).await);
+                fine("restart", host.restart().await);
+            }
+            Blow::Pause => {
+                fine("pause", host.pause());
+                surroundings.runtime.sleep(LEASE + chance.length(1_000, 3_000)).await;
+                fine("resume", host.resume());
+            }
+            Blow::Restart | Blow::Crash => tokio::task::block_in_place(|| {
+                if blow == Blow::Crash {
+                    cluster.crash()
+                } else {
+                    cluster.stop()
+                }
+                cluster.up().expect("it starts again");
+            }),
+        }
+        reached.send_replace(number);
+    }
+    struck
+}
+
+/// How long a dead node's claims last; none if it held none.
+async fn until_released(surroundings: &Surroundings, url: &str, node: &str) -> Option<Millis> {
+    let mut connection = PgConnection::connect(url).await.expect("the database answers");
+    let died = surroundings.clock.now();
+    let mut held = false;
+    loop {
+        let left: i64 =
+            sqlx::query_scalar("SELECT count(*) FROM tasks WHERE node = $1 AND state = 2")
+                .bind(node)
+                .fetch_one(&mut connection)
+                .await
+                .expect("a count");
+        let waited = surroundings.clock.now().since(died);
+        if left == 0 {
+            return held.then_some(waited);
+        }
+        held = true;
+        assert!(waited < Millis(60_000), "{node} still holds {left} tasks");
+        surroundings.runtime.sleep(Millis(20)).await;
+    }
+}
+
+/// The name that a host made up for itself.
+fn node_of(options: &segno::demo::server::ServerOptions) -> String {
+    let own = std::fs::read_to_string(options.data.join("node")).expect("a host has a name");
+    let machine =
+        std::fs::read_to_string("/proc/sys/kernel/hostname").expect("a machine has a name");
+    format!("{}-{}", machine.trim(), own.trim())
+}
+
+/// Orders of every fate, placed between the first blow and the last.
+fn wishes(orders: usize, blows: usize, payments: &str, chance: &mut Chance) -> Vec<Wish> {
+    let fate = |number| match number % 10 {
+        3 => Fate::Rejected,
+        6 => Fate::Forgotten,
+        9 => Fate::TooDear,
+        _ => Fate::Approved,
+    };
+    let wish = |number| Wish {
+        order: Order::new(number, fate(number), payments, PATIENCE),
+        stage: number * blows / orders,
+        place_after: chance.length(0, 300),
+        decide_after: chance.length(0, 2_000),
+    };
+    (0..orders).map(wish).collect()
+}
+
+fn shares(wishes: &[Wish], hosts: usize) -> Vec<Vec<Wish>> {
+    let share = |host| wishes.iter().skip(host).step_by(hosts).cloned().collect();
+    (0..hosts).map(share).collect()
+}
+
+async fn all_of<T, E: std::fmt::Display>(all: Vec<impl Future<Output = Result<T, E>>>) -> Vec<T> {
+    let mut done = Vec::new();
+    let all = futures::future::join_all(all).await;
+    for one in all {
+        done.push(one.unwrap_or_else(|error| panic!("{error}")));
+    }
+    done
+}
