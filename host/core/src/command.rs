@@ -2,9 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use crate::id::{Claim, CommandIndex, Digest, Holder, NodeName, PromiseId, ScheduleId};
+use crate::id::{
+    Claim, CommandIndex, Digest, Holder, NodeName, PromiseId, ResourceName, ScheduleId,
+};
 use crate::invocation::{LogLine, Record};
-use crate::promise::{Deferral, NewPromise, NewSchedule, OutboxKey, ReleaseReason, Verdict};
+use crate::promise::{
+    Deferral, FenceToken, NewPromise, NewSchedule, OutboxKey, ReleaseReason, Verdict,
+};
 use crate::time::{Millis, Timestamp};
 use crate::value::{Bytes, Text, Value};
 
@@ -149,6 +153,29 @@ pub enum Command {
         /// The module.
         module: Digest,
     },
+    /// Reads a resource and the lease on it.
+    ResourceGet {
+        /// Which.
+        name: ResourceName,
+    },
+    /// Takes a resource for a while, with a token larger than all before it.
+    ResourceLease {
+        /// Which.
+        name: ResourceName,
+        /// Who takes it.
+        holder: Text,
+        /// For how long; zero gives it back.
+        ttl: Millis,
+    },
+    /// Writes a resource, if no later token has written it.
+    FencedPut {
+        /// Which.
+        name: ResourceName,
+        /// What it holds then.
+        value: Value,
+        /// The writer's token.
+        token: FenceToken,
+    },
     /// Makes a schedule; answers the existing one, unchanged, if the id is taken.
     ScheduleCreate(NewSchedule),
     /// Removes a schedule; what it made stays.
@@ -290,6 +317,13 @@ pub enum FenceAct {
         /// What.
         payload: Value,
     },
+    /// Writes a resource under the token of this claim and command.
+    FencedPut {
+        /// Which.
+        name: ResourceName,
+        /// What it holds then.
+        value: Value,
+    },
     /// Resumes the claim's task when this promise settles.
     RegisterCallback {
         /// The promise waited for.
@@ -304,7 +338,7 @@ impl FenceAct {
             Self::Create { new, .. } => Some(&new.id),
             Self::Settle { id, .. } | Self::Cancel { id } => Some(id),
             Self::RegisterCallback { awaited } => Some(awaited),
-            Self::Publish { .. } => None,
+            Self::Publish { .. } | Self::FencedPut { .. } => None,
         }
     }
 }
@@ -332,6 +366,9 @@ impl Command {
             Self::Kill { .. } => "kill",
             Self::Signal { .. } => "signal",
             Self::Deploy { .. } => "deploy",
+            Self::ResourceGet { .. } => "resource-get",
+            Self::ResourceLease { .. } => "resource-lease",
+            Self::FencedPut { .. } => "fenced-put",
             Self::ScheduleCreate(_) => "schedule-create",
             Self::ScheduleDelete { .. } => "schedule-delete",
             Self::SchedulePause { .. } => "schedule-pause",

@@ -3,9 +3,10 @@
 
 use std::collections::BTreeMap;
 
-use crate::id::{Digest, NodeName, PromiseId, ScheduleId};
+use crate::id::{Digest, NodeName, PromiseId, ResourceName, ScheduleId};
 use crate::invocation::{JournalHead, LogLine, Record};
-use crate::promise::{OutboxKey, OutboxRow, Promise, Schedule, Task};
+use crate::promise::{OutboxKey, OutboxRow, Promise, Resource, ResourceLease, Schedule, Task};
+use crate::saga::{Fact, FactKey};
 use crate::value::Text;
 
 /// Rows to write. In maps to an option, none means that the row is deleted.
@@ -33,6 +34,12 @@ pub struct Delta {
     pub signal_keys: BTreeMap<(PromiseId, Text), u32>,
     /// Schedules.
     pub schedules: BTreeMap<ScheduleId, Option<Schedule>>,
+    /// Resources.
+    pub resources: BTreeMap<ResourceName, Resource>,
+    /// Leases on resources.
+    pub resource_leases: BTreeMap<ResourceName, ResourceLease>,
+    /// Facts of sagas, by invocation; new ones only.
+    pub facts: BTreeMap<(PromiseId, FactKey), Fact>,
 }
 
 /// Records appended to one journal by one command.
@@ -62,6 +69,9 @@ impl Delta {
             && self.hosts.is_empty()
             && self.signal_keys.is_empty()
             && self.schedules.is_empty()
+            && self.resources.is_empty()
+            && self.resource_leases.is_empty()
+            && self.facts.is_empty()
     }
 
     /// Adds what a later decision of the same transaction writes: its rows replace those of the same key.
@@ -77,5 +87,8 @@ impl Delta {
         self.hosts.extend(later.hosts);
         self.signal_keys.extend(later.signal_keys);
         self.schedules.extend(later.schedules);
+        self.resources.extend(later.resources);
+        self.resource_leases.extend(later.resource_leases);
+        self.facts.extend(later.facts);
     }
 }

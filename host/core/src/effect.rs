@@ -69,6 +69,8 @@ pub enum Metric {
     },
     /// A task was halted by the engine.
     Quarantined,
+    /// A step of a saga could not be undone.
+    CompensationFailed,
 }
 
 /// What settled a promise.

@@ -11,9 +11,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::address::{Address, ModuleRef};
 use crate::command::{Command, FenceAct};
-use crate::id::{Digest, NodeName, PromiseId, ScheduleId};
+use crate::id::{Digest, NodeName, PromiseId, ResourceName, ScheduleId};
 use crate::invocation::Record;
 use crate::promise::{Message, NewPromise, OutboxKey, Schedule};
+use crate::saga::StepTags;
 use crate::state::State;
 use crate::tags;
 use crate::time::Timestamp;
@@ -45,6 +46,10 @@ pub struct Footprint {
     pub signal_keys: BTreeSet<(PromiseId, Text)>,
     /// Schedules.
     pub schedules: BTreeSet<ScheduleId>,
+    /// Resources, with the leases on them.
+    pub resources: BTreeSet<ResourceName>,
+    /// Invocations: all facts of their sagas.
+    pub facts: BTreeSet<PromiseId>,
 }
 
 /// A page of an invocation's pending children.
@@ -83,14 +88,17 @@ pub fn footprint(command: &Command) -> Footprint {
         Command::TaskAcquire { claim, .. } | Command::TaskRelease { claim, .. } => {
             rows.composite(&claim.id)
         }
-        Command::TaskHeartbeat { items, .. } => {
-            items.iter().for_each(|item| rows.composite(&item.claim.id))
+        Command::TaskHeartbeat { holder, items } => {
+            items.iter().for_each(|item| rows.composite(&item.claim.id));
+            rows.hosts.insert(holder.node.clone());
         }
         Command::TaskFence { claim, actions, .. } => {
             rows.composite(&claim.id);
             for action in actions {
                 if let FenceAct::Create { new, .. } = &action.act {
                     rows.create(new);
+                } else if let FenceAct::FencedPut { name, .. } = &action.act {
+                    rows.resources.insert(name.clone());
                 } else if let Some(id) = action.act.promise() {
                     rows.composite(id);
                 }
@@ -108,6 +116,11 @@ pub fn footprint(command: &Command) -> Footprint {
         Command::Deploy { alias, module } => {
             rows.aliases.insert(alias.clone());
             rows.modules.insert(*module);
+        }
+        Command::ResourceGet { name }
+        | Command::ResourceLease { name, .. }
+        | Command::FencedPut { name, .. } => {
+            rows.resources.insert(name.clone());
         }
         Command::ScheduleCreate(new) => {
             rows.schedules.insert(new.id.clone());
@@ -134,6 +147,7 @@ pub fn footprint(command: &Command) -> Footprint {
             rows.composite(id);
             rows.outbox.insert(OutboxKey::CancelChildren(id.clone()));
             rows.children.insert(id.clone(), ChildPage { after: None, limit: 1 });
+            rows.facts.insert(id.clone());
         }
     }
     rows
@@ -145,16 +159,24 @@ pub fn widen(view: &State, command: &Command) -> Footprint {
     // A settlement reads the tasks of those who await it. Which promises settle depends on the time, so every named
     // pending promise counts.
     for id in &footprint(command).composites {
-        wider.awaiters(view, id);
+        wider.settles(view, id);
     }
     match command {
-        Command::TaskFence { claim, records, .. }
-        | Command::TaskSuspend { claim, records, .. }
+        Command::TaskFence { claim, records, actions, .. } => {
+            wider.repeated(view, &claim.id, records);
+            // A step that this very fence makes may be settled by it.
+            let steps = actions.iter().filter(|action| match &action.act {
+                FenceAct::Create { new, .. } => is_step(&claim.id, &new.id, &new.tags),
+                _ => false,
+            });
+            wider.facts.extend(steps.map(|_| claim.id.clone()));
+        }
+        Command::TaskSuspend { claim, records, .. }
         | Command::TaskFulfill { claim, records, .. } => wider.repeated(view, &claim.id, records),
         Command::Signal { invocation, .. } => {
             if let Some(task) = view.task(invocation) {
                 let signal = invocation.signal(task.signals);
-                wider.awaiters(view, &signal);
+                wider.settles(view, &signal);
                 wider.composites.insert(signal);
             }
         }
@@ -164,7 +186,7 @@ pub fn widen(view: &State, command: &Command) -> Footprint {
             {
                 let page = ChildPage { after: after.clone(), limit: CHILD_PAGE };
                 for child in view.children(parent, after.as_ref()).take(CHILD_PAGE as usize) {
-                    wider.awaiters(view, child);
+                    wider.settles(view, child);
                 }
                 wider.children.insert(parent.clone(), page);
             }
@@ -183,6 +205,9 @@ pub fn widen(view: &State, command: &Command) -> Footprint {
             for awaited in view.awaited_by(id) {
                 wider.rows.insert(awaited.clone());
             }
+            if let Some(last) = view.head(id).len.checked_sub(1) {
+                wider.tails.insert(id.clone(), last);
+            }
         }
         Command::PromiseGet { .. }
         | Command::PromiseCreate(_)
@@ -199,6 +224,9 @@ pub fn widen(view: &State, command: &Command) -> Footprint {
         | Command::Cancel { .. }
         | Command::Kill { .. }
         | Command::Deploy { .. }
+        | Command::ResourceGet { .. }
+        | Command::ResourceLease { .. }
+        | Command::FencedPut { .. }
         | Command::ScheduleCreate(_)
         | Command::ScheduleDelete { .. }
         | Command::SchedulePause { .. }
@@ -239,6 +267,8 @@ impl Footprint {
         self.held_by.extend(other.held_by);
         self.signal_keys.extend(other.signal_keys);
         self.schedules.extend(other.schedules);
+        self.resources.extend(other.resources);
+        self.facts.extend(other.facts);
     }
 
     fn composite(&mut self, id: &PromiseId) {
@@ -274,14 +304,21 @@ impl Footprint {
     ) {
         let made = at.into_iter().map(|at| schedule.promise_at(at));
         for id in made.chain(schedule.last_id.clone()) {
-            self.awaiters(view, &id);
+            self.settles(view, &id);
             self.composites.insert(id);
         }
         self.module_of(&schedule.template.tags);
     }
 
-    fn awaiters(&mut self, view: &State, awaited: &PromiseId) {
-        self.rows.extend(view.callbacks_on(awaited).map(|(awaiter, _)| awaiter.clone()));
+    /// What the settlement of a promise reads: who awaits it, and the facts of the saga it is a part of.
+    fn settles(&mut self, view: &State, id: &PromiseId) {
+        self.rows.extend(view.callbacks_on(id).map(|(awaiter, _)| awaiter.clone()));
+        if let Some(promise) = view.promise(id).filter(|promise| promise.is_pending())
+            && let Some(owner) = &promise.birth.made_by
+            && is_step(owner, id, &promise.birth.tags)
+        {
+            self.facts.insert(owner.clone());
+        }
     }
 
     fn repeated(&mut self, view: &State, invocation: &PromiseId, records: &[Record]) {
@@ -291,4 +328,9 @@ impl Footprint {
             self.tails.insert(invocation.clone(), first.seq);
         }
     }
+}
+
+/// Whether a promise of this invocation is a step of a saga, or the compensation of one.
+fn is_step(invocation: &PromiseId, id: &PromiseId, tags: &Tags) -> bool {
+    StepTags::of(tags).is_some() || id.compensates(invocation).is_some()
 }

@@ -4,6 +4,7 @@
 //! {inv}/{k}         the promise of command k of invocation inv
 //! {inv}/p/{name}    a named promise
 //! {inv}/s/{n}       its n-th signal
+//! {inv}/c/{saga}/{seq}   the compensation of a step of one of its sagas
 //! ```
 
 use std::fmt;
@@ -33,6 +34,11 @@ pub struct NodeName(Text);
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct ScheduleId(Text);
+
+/// Something that several writers share: its value is written under fencing tokens.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct ResourceName(Text);
 
 /// One life of one host.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -95,6 +101,19 @@ impl PromiseId {
     /// The promise of the `n`-th signal to this invocation.
     pub fn signal(&self, n: u32) -> Self {
         Self::new(format!("{self}/s/{n}"))
+    }
+
+    /// The promise of the compensation of a step of a saga of this invocation.
+    pub fn compensation(&self, saga: &str, seq: u32) -> Self {
+        Self::new(format!("{self}/c/{saga}/{seq}"))
+    }
+
+    /// The saga and the step that this is the compensation of, if it is one of `invocation`'s.
+    pub fn compensates(&self, invocation: &Self) -> Option<(Text, u32)> {
+        let rest = self.as_str().strip_prefix(invocation.as_str())?.strip_prefix("/c/")?;
+        let (saga, seq) = rest.rsplit_once('/')?;
+        let seq = seq.parse().ok()?;
+        (invocation.compensation(saga, seq) == *self).then(|| (Text::from(saga), seq))
     }
 
     /// Whether this id lies under `owner`, where only `owner` may make promises.
@@ -160,6 +179,24 @@ impl ScheduleId {
     }
 }
 
+impl ResourceName {
+    /// A name as a client chose it.
+    pub fn new(name: impl Into<Arc<str>>) -> Self {
+        Self(Text::from(name.into()))
+    }
+
+    /// The name as text.
+    pub fn as_str(&self) -> &str {
+        self.0.as_str()
+    }
+}
+
+impl From<&str> for ResourceName {
+    fn from(name: &str) -> Self {
+        Self::new(name)
+    }
+}
+
 impl From<&str> for ScheduleId {
     fn from(id: &str) -> Self {
         Self::new(id)
@@ -219,7 +256,7 @@ macro_rules! shown_as_text {
         }
     )*};
 }
-shown_as_text!(PromiseId, NodeName, ScheduleId);
+shown_as_text!(PromiseId, NodeName, ScheduleId, ResourceName);
 
 impl fmt::Display for Version {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -7,6 +7,7 @@
 //! In the order a newcomer should read:
 //! - [`id`], [`time`], [`value`], [`address`], [`tags`]: the words;
 //! - [`promise`]: promises, tasks, leases, callbacks, the outbox;
+//! - [`saga`]: what is known of steps that may have to be undone, and what is done next;
 //! - [`invocation`]: the journal, its bytes, its replay;
 //! - [`command`], [`reply`], [`delta`], [`effect`], [`config`]: what goes in and out;
 //! - [`state`], [`footprint`](mod@footprint): the rows, and which of them a command needs;
@@ -21,6 +22,7 @@ pub mod value;
 
 pub mod invocation;
 pub mod promise;
+pub mod saga;
 
 pub mod command;
 pub mod config;

@@ -1,9 +1,12 @@
 //! What a command is answered.
 
-use crate::id::{CommandIndex, PromiseId, ScheduleId, Version};
+use crate::id::{CommandIndex, NodeName, PromiseId, ResourceName, ScheduleId, Version};
 use crate::invocation::{AppendRefused, JournalHead};
-use crate::promise::{Delivery, Promise, Schedule, Task, TaskStatus};
+use crate::promise::{
+    Delivery, FenceToken, Promise, Resource, ResourceLease, Schedule, Task, TaskStatus,
+};
 use crate::time::Timestamp;
+use crate::value::Text;
 
 /// The answer to a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,6 +51,13 @@ pub enum Reply {
         schedule: Box<Schedule>,
         /// Whether this command made it.
         created: bool,
+    },
+    /// A resource and the lease on it, as far as they exist.
+    Resource {
+        /// The resource.
+        resource: Option<Box<Resource>>,
+        /// The lease.
+        lease: Option<Box<ResourceLease>>,
     },
     /// What became of a page of past occurrences.
     Backfilled {
@@ -138,8 +148,10 @@ pub enum Orphan {
     WokenButSuspended,
     /// A task has no promise: it is halted.
     TaskWithoutPromise,
-    /// A journal's end contradicts itself: the task is halted.
+    /// A journal's end contradicts itself or is not there: the task is halted.
     JournalDamaged,
+    /// A step of a saga is both undone and not: the task is halted.
+    FactsContradict,
 }
 
 /// Why a command was refused.
@@ -219,6 +231,36 @@ pub enum Conflict {
     /// Somebody else holds it.
     #[error("the task `{0}` is held by another")]
     NotHolder(PromiseId),
+    /// Somebody else holds the resource.
+    #[error("the resource `{name}` is held by `{holder}` until {until}")]
+    Busy {
+        /// The resource.
+        name: ResourceName,
+        /// Who holds it.
+        holder: Text,
+        /// Until when.
+        until: Timestamp,
+    },
+    /// A later writer has written the resource: this one must stop.
+    #[error("the token {given} for `{name}` is stale: {current} has written it")]
+    StaleToken {
+        /// The resource.
+        name: ResourceName,
+        /// The token given.
+        given: FenceToken,
+        /// That of the last write.
+        current: FenceToken,
+    },
+    /// The host has a successor of the same name.
+    #[error("two hosts share the node name `{node}`: life {given} was succeeded by life {current}")]
+    Superseded {
+        /// The node.
+        node: NodeName,
+        /// The life that spoke.
+        given: u64,
+        /// The present one.
+        current: u64,
+    },
 }
 
 impl Refusal {
@@ -243,6 +285,9 @@ impl Refusal {
             Self::Conflict(Conflict::StaleVersion { .. }) => "stale-version",
             Self::Conflict(Conflict::PromiseSettled(_)) => "promise-settled",
             Self::Conflict(Conflict::NotHolder(_)) => "not-holder",
+            Self::Conflict(Conflict::Busy { .. }) => "resource-busy",
+            Self::Conflict(Conflict::StaleToken { .. }) => "stale-token",
+            Self::Conflict(Conflict::Superseded { .. }) => "superseded",
             Self::IdTaken { .. } => "id-taken",
             Self::JournalMismatch { .. } => "journal-mismatch",
         }

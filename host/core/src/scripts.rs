@@ -57,6 +57,12 @@ fn scheduled(world: &World) -> Vec<Step> {
         Command::ScheduleDue { id: id.clone() },
         Command::ScheduleBackfill { id: id.clone(), from: back, to: world.now },
         Command::ScheduleBackfill { id, from: world.now, to: back },
+        world::lease("r", "ada", 15_000),
+        world::lease("r", "bob", 0),
+        world::lease("r", "", 1),
+        world::write("r", "1", 2),
+        world::write("r", "2", 1 << 24),
+        Command::ResourceGet { name: "r".into() },
     ];
     let steps = commands.into_iter().map(Step::Command);
     steps.chain([Step::Wait(60_000), Step::Wait(200_000)]).collect()
@@ -147,6 +153,21 @@ fn fences(world: &World, name: &str, other: &str, version: u64) -> Vec<Command> 
         new: world::new(&child, &[(tags::TARGET, "ship")], Timestamp::NEVER),
         hold,
     };
+    let part = |seq: u32| PromiseId::new(format!("{name}/step{seq}"));
+    let step = |seq: u32| FenceAct::Create {
+        new: world::new(
+            part(seq).as_str(),
+            &world::step(if seq == 0 { "0" } else { "1" }),
+            Timestamp::NEVER,
+        ),
+        hold: None,
+    };
+    let undone = id.compensation("trip", 0);
+    let undo = FenceAct::Create {
+        new: world::new(undone.as_str(), &[(tags::TARGET, "poll://w")], Timestamp::NEVER),
+        hold: None,
+    };
+    let settle = |id: PromiseId, verdict| FenceAct::Settle { id, verdict, value: Value::default() };
     let head = world.state.head(&id);
     let next = match head.len {
         0 => world::started(),
@@ -158,6 +179,17 @@ fn fences(world: &World, name: &str, other: &str, version: u64) -> Vec<Command> 
     vec![
         fence(vec![next], vec![create(None)]),
         fence(vec![world::started()], vec![create(Some(world::hold(5)))]),
+        fence(
+            vec![],
+            vec![
+                step(0),
+                step(1),
+                FenceAct::FencedPut { name: "r".into(), value: Value::default() },
+            ],
+        ),
+        fence(vec![], vec![settle(part(0), Verdict::Resolved), FenceAct::Cancel { id: part(1) }]),
+        fence(vec![], vec![undo.clone(), settle(undone.clone(), Verdict::Resolved)]),
+        fence(vec![], vec![undo, settle(undone, Verdict::Rejected)]),
         fence(vec![world::asked(1, 3)], vec![]),
         fence(vec![], vec![FenceAct::Cancel { id: PromiseId::from(child.as_str()) }]),
         fence(
@@ -333,6 +365,12 @@ fn a_long_walk_meets_every_kind_of_answer() {
         ("signal", "promise-settled"),
         ("signal", "done"),
         ("outbox-due", "done"),
+        ("resource-lease", "done"),
+        ("resource-lease", "resource-busy"),
+        ("resource-lease", "bad-request"),
+        ("fenced-put", "done"),
+        ("fenced-put", "stale-token"),
+        ("task-heartbeat", "superseded"),
         ("schedule-create", "done"),
         ("schedule-delete", "done"),
         ("schedule-delete", "not-found"),

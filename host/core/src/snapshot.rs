@@ -5,9 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use crate::id::{Digest, NodeName, PromiseId, ScheduleId};
+use crate::id::{Digest, NodeName, PromiseId, ResourceName, ScheduleId};
 use crate::invocation::{JournalHead, Record};
-use crate::promise::{OutboxKey, OutboxRow, Promise, PromiseState, Schedule, Task, TaskStatus};
+use crate::promise::{
+    OutboxKey, OutboxRow, Promise, PromiseState, Resource, ResourceLease, Schedule, Task,
+    TaskStatus,
+};
+use crate::saga::{Fact, FactKey};
 use crate::state::State;
 use crate::time::Timestamp;
 use crate::value::Text;
@@ -41,6 +45,13 @@ pub struct Snapshot {
     pub signal_keys: BTreeMap<(PromiseId, Text), u32>,
     /// Schedules.
     pub schedules: BTreeMap<ScheduleId, Schedule>,
+    /// Resources.
+    pub resources: BTreeMap<ResourceName, Resource>,
+    /// Leases on resources.
+    pub resource_leases: BTreeMap<ResourceName, ResourceLease>,
+    /// Facts of sagas, by invocation.
+    #[serde(with = "rows")]
+    pub facts: BTreeMap<(PromiseId, FactKey), Fact>,
 }
 
 /// What a timer is for. A task has one while it is pending (retry) or acquired (lease), a promise while it is pending,
@@ -117,6 +128,15 @@ impl Snapshot {
             schedules: state
                 .schedules()
                 .map(|schedule| (schedule.id.clone(), schedule.clone()))
+                .collect(),
+            resources: state.resources().map(|row| (row.name.clone(), row.clone())).collect(),
+            resource_leases: state
+                .resource_leases()
+                .map(|lease| (lease.name.clone(), lease.clone()))
+                .collect(),
+            facts: state
+                .facts()
+                .map(|(invocation, key, fact)| ((invocation.clone(), key.clone()), fact.clone()))
                 .collect(),
         }
     }

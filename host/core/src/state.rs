@@ -5,9 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 
 use crate::delta::{Append, Delta};
-use crate::id::{CommandIndex, Digest, NodeName, PromiseId, ScheduleId};
+use crate::id::{CommandIndex, Digest, NodeName, PromiseId, ResourceName, ScheduleId};
 use crate::invocation::{JournalHead, Record};
-use crate::promise::{OutboxKey, OutboxRow, Promise, Schedule, Task};
+use crate::promise::{OutboxKey, OutboxRow, Promise, Resource, ResourceLease, Schedule, Task};
+use crate::saga::{Fact, FactKey};
 use crate::value::Text;
 
 /// Rows, by key.
@@ -30,6 +31,9 @@ pub struct State {
     hosts: BTreeMap<NodeName, u64>,
     signal_keys: BTreeMap<(PromiseId, Text), u32>,
     schedules: BTreeMap<ScheduleId, Schedule>,
+    resources: BTreeMap<ResourceName, Resource>,
+    resource_leases: BTreeMap<ResourceName, ResourceLease>,
+    facts: BTreeMap<PromiseId, BTreeMap<FactKey, Fact>>,
     keeps_journals: bool,
 }
 
@@ -131,6 +135,26 @@ impl State {
         self.schedules.get(id)
     }
 
+    /// The resource with this name.
+    pub fn resource(&self, name: &ResourceName) -> Option<&Resource> {
+        self.resources.get(name)
+    }
+
+    /// The lease on the resource with this name.
+    pub fn resource_lease(&self, name: &ResourceName) -> Option<&ResourceLease> {
+        self.resource_leases.get(name)
+    }
+
+    /// The facts of this invocation's sagas.
+    pub fn facts_of(&self, invocation: &PromiseId) -> impl Iterator<Item = (&FactKey, &Fact)> {
+        self.facts.get(invocation).into_iter().flatten()
+    }
+
+    /// A fact of one of this invocation's sagas.
+    pub fn fact(&self, invocation: &PromiseId, key: &FactKey) -> Option<&Fact> {
+        self.facts.get(invocation)?.get(key)
+    }
+
     /// All promises, by id.
     pub fn promises(&self) -> impl Iterator<Item = &Promise> {
         self.promises.values()
@@ -183,6 +207,23 @@ impl State {
     /// All schedules, by id.
     pub fn schedules(&self) -> impl Iterator<Item = &Schedule> {
         self.schedules.values()
+    }
+
+    /// All resources, by name.
+    pub fn resources(&self) -> impl Iterator<Item = &Resource> {
+        self.resources.values()
+    }
+
+    /// All leases on resources, by name.
+    pub fn resource_leases(&self) -> impl Iterator<Item = &ResourceLease> {
+        self.resource_leases.values()
+    }
+
+    /// All facts of sagas, by invocation.
+    pub fn facts(&self) -> impl Iterator<Item = (&PromiseId, &FactKey, &Fact)> {
+        self.facts.iter().flat_map(|(invocation, facts)| {
+            facts.iter().map(move |(key, fact)| (invocation, key, fact))
+        })
     }
 
     /// Puts a promise row.
@@ -292,6 +333,21 @@ impl State {
         self.schedules.remove(id);
     }
 
+    /// Puts a resource.
+    pub fn put_resource(&mut self, resource: Resource) {
+        self.resources.insert(resource.name.clone(), resource);
+    }
+
+    /// Puts a lease on a resource.
+    pub fn put_resource_lease(&mut self, lease: ResourceLease) {
+        self.resource_leases.insert(lease.name.clone(), lease);
+    }
+
+    /// Puts a fact of a saga.
+    pub fn put_fact(&mut self, invocation: PromiseId, key: FactKey, fact: Fact) {
+        self.facts.entry(invocation).or_default().insert(key, fact);
+    }
+
     /// Writes a decision's rows.
     pub fn apply(&mut self, delta: &Delta) {
         for promise in delta.promises.values() {
@@ -328,6 +384,11 @@ impl State {
                 Some(schedule) => self.put_schedule(schedule.clone()),
                 None => self.remove_schedule(id),
             }
+        }
+        delta.resources.values().for_each(|resource| self.put_resource(resource.clone()));
+        delta.resource_leases.values().for_each(|lease| self.put_resource_lease(lease.clone()));
+        for ((invocation, key), fact) in &delta.facts {
+            self.put_fact(invocation.clone(), key.clone(), fact.clone());
         }
     }
 

@@ -19,6 +19,14 @@ pub const ORIGIN: &str = "origin";
 pub const BRANCH: &str = "branch";
 /// The schedule that made the promise.
 pub const SCHEDULE: &str = "schedule";
+/// The saga, by its name within the invocation, of which the promise is a step.
+pub const SAGA: &str = "saga";
+/// The place of a step in its saga, from 0.
+pub const SEQ: &str = "seq";
+/// The address of the function that undoes a step.
+pub const COMPENSATE: &str = "compensate";
+/// `"compensate"`: a step that ended without saying whether it acted is to be undone.
+pub const UNKNOWN: &str = "unknown";
 /// The prefix of labels, by which people find an invocation again.
 pub const LABEL_PREFIX: &str = "label:";
 

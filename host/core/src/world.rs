@@ -13,7 +13,8 @@ use crate::invocation::{
     CommandKind, EngineFacts, LogLine, Outcome, Record, RecordBody, Request, Seed, StepResult,
 };
 use crate::promise::{
-    NewPromise, NewSchedule, Note, OutboxKey, Overlap, ReleaseReason, TaskStatus, Template, Verdict,
+    FenceToken, NewPromise, NewSchedule, Note, OutboxKey, Overlap, ReleaseReason, TaskStatus,
+    Template, Verdict,
 };
 use crate::reply::{Refusal, Reply};
 use crate::snapshot::Snapshot;
@@ -234,6 +235,16 @@ fn put(whole: &State, view: &mut State, rows: &Footprint) {
     for id in &rows.schedules {
         whole.schedule(id).into_iter().for_each(|schedule| view.put_schedule(schedule.clone()));
     }
+    for name in &rows.resources {
+        whole.resource(name).into_iter().for_each(|row| view.put_resource(row.clone()));
+        let lease = whole.resource_lease(name);
+        lease.into_iter().for_each(|lease| view.put_resource_lease(lease.clone()));
+    }
+    for id in &rows.facts {
+        for (key, fact) in whole.facts_of(id) {
+            view.put_fact(id.clone(), key.clone(), fact.clone());
+        }
+    }
     for (id, key) in &rows.signal_keys {
         whole
             .signal_key(id, key)
@@ -291,6 +302,25 @@ pub(crate) fn workflow(id: &str) -> Command {
 /// A promise whose task a worker outside executes.
 pub(crate) fn outside(id: &str) -> Command {
     create(id, &[(tags::TARGET, "poll://workers")])
+}
+
+/// The tags of a step of the saga `trip`, which is undone even if nobody knows whether it acted.
+pub(crate) fn step(seq: &str) -> [(&str, &str); 4] {
+    [
+        (tags::SAGA, "trip"),
+        (tags::SEQ, seq),
+        (tags::COMPENSATE, "ship"),
+        (tags::UNKNOWN, "compensate"),
+    ]
+}
+
+pub(crate) fn lease(name: &str, holder: &str, ttl: i64) -> Command {
+    Command::ResourceLease { name: name.into(), holder: Text::from(holder), ttl: Millis(ttl) }
+}
+
+pub(crate) fn write(name: &str, value: &str, token: u64) -> Command {
+    let value = Value::of(value.as_bytes());
+    Command::FencedPut { name: name.into(), value, token: FenceToken(token) }
 }
 
 /// Every minute, a task for workers outside.

@@ -154,6 +154,9 @@ pub enum ApiError {
     /// No schedule has this id.
     #[error("there is no schedule `{0}`; `segno schedule list` shows which there are")]
     UnknownSchedule(String),
+    /// Nobody has taken or written this resource.
+    #[error("there is no resource `{0}`: nobody has taken or written it")]
+    UnknownResource(String),
     /// The promise is that of an invocation: nobody else may settle it.
     #[error("`{0}` is an invocation, which settles itself; use cancel or kill")]
     IsInvocation(String),
@@ -234,6 +237,7 @@ impl ApiError {
             Self::UnknownInvocation(_) => "unknown-invocation",
             Self::UnknownPromise(_) => "unknown-promise",
             Self::UnknownSchedule(_) => "unknown-schedule",
+            Self::UnknownResource(_) => "unknown-resource",
             Self::IsInvocation(_) => "is-an-invocation",
             Self::Settled { .. } => "already-settled",
             Self::WrongState { .. } => "wrong-state",
@@ -256,7 +260,8 @@ impl ApiError {
             | Self::UnknownFunction { .. }
             | Self::UnknownInvocation(_)
             | Self::UnknownPromise(_)
-            | Self::UnknownSchedule(_) => StatusCode::NOT_FOUND,
+            | Self::UnknownSchedule(_)
+            | Self::UnknownResource(_) => StatusCode::NOT_FOUND,
             Self::WrongMethod { .. } => StatusCode::METHOD_NOT_ALLOWED,
             Self::WrongContentType { .. } => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::TooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
@@ -306,6 +311,7 @@ impl ApiError {
             Self::UnknownInvocation(_) => "Unknown invocation",
             Self::UnknownPromise(_) => "Unknown promise",
             Self::UnknownSchedule(_) => "Unknown schedule",
+            Self::UnknownResource(_) => "Unknown resource",
             Self::IsInvocation(_) => "Not settled from outside",
             Self::Settled { .. } => "Already settled",
             Self::WrongState { .. } => "Wrong state",
@@ -340,6 +346,7 @@ impl ApiError {
             Self::UnknownInvocation(id)
             | Self::UnknownPromise(id)
             | Self::UnknownSchedule(id)
+            | Self::UnknownResource(id)
             | Self::IsInvocation(id) => json!({ "id": id }),
             _ => Value::Null,
         };

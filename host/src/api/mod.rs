@@ -24,6 +24,7 @@ mod journal;
 mod modules;
 mod promises;
 mod replay;
+mod resources;
 mod schedules;
 mod start;
 mod values;

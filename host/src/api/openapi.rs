@@ -5,7 +5,7 @@ use utoipa::{IntoResponses, OpenApi};
 
 use super::{
     control, events, health, invocations, journal, model::Problem, modules, promises, replay,
-    schedules, start, wait,
+    resources, schedules, start, wait,
 };
 
 /// What any route may answer besides; `code` in the problem document says more.
@@ -23,7 +23,7 @@ pub enum Refusals {
     #[response(status = 403, content_type = "application/problem+json")]
     Foreign(Problem),
     /// `unknown-route`, `unknown-module`, `unknown-function`, `unknown-invocation`, `unknown-promise`,
-    /// `unknown-schedule`.
+    /// `unknown-schedule`, `unknown-resource`.
     #[response(status = 404, content_type = "application/problem+json")]
     Unknown(Problem),
     /// `method-not-allowed`.
@@ -33,7 +33,7 @@ pub enum Refusals {
     #[response(status = 408, content_type = "application/problem+json")]
     Slow(Problem),
     /// It is not in a state for that: `already-settled`, `wrong-state`, `is-an-invocation`, `id-taken`, `no-journal`,
-    /// `journal-damaged`.
+    /// `journal-damaged`, `resource-busy`, `stale-token`.
     #[response(status = 409, content_type = "application/problem+json")]
     Conflict(Problem),
     /// `body-too-large`.
@@ -78,6 +78,9 @@ pub enum Refusals {
         control::proceed,
         control::signal,
         replay::replay,
+        resources::describe,
+        resources::lease,
+        resources::write,
         schedules::create,
         schedules::list,
         schedules::describe,
@@ -95,6 +98,7 @@ pub enum Refusals {
     tags(
         (name = "modules", description = "Components, by alias and digest"),
         (name = "invocations", description = "Runs of functions"),
+        (name = "resources", description = "Values that several writers share, under fencing tokens"),
         (name = "schedules", description = "Starting functions at the occurrences of cron expressions"),
         (name = "promises", description = "Values to come, some of them settled from outside"),
         (name = "events", description = "What functions published, until it is acknowledged"),

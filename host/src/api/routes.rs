@@ -9,7 +9,7 @@ use axum::{
 
 use super::{
     Api, access, control, error::ApiError, events, figures, health, invocations, journal, modules,
-    openapi, promises, replay, schedules, start, wait,
+    openapi, promises, replay, resources, schedules, start, wait,
 };
 
 /// The API as a service.
@@ -28,6 +28,8 @@ pub fn router(api: Api) -> Router {
         .route("/invocations/{id}/continue", post(control::proceed))
         .route("/invocations/{id}/signals", post(control::signal))
         .route("/invocations/{id}/replay", post(replay::replay))
+        .route("/resources/{name}", get(resources::describe).put(resources::write))
+        .route("/resources/{name}/lease", post(resources::lease))
         .route("/schedules", get(schedules::list).post(schedules::create))
         .route("/schedules/{id}", get(schedules::describe).delete(schedules::delete))
         .route("/schedules/{id}/pause", post(schedules::pause))

@@ -8,6 +8,7 @@ use crate::promise::{
     Message, OutboxKey, OutboxRow, Overlap, Promise, PromiseState, Schedule, Settlement, Task,
     TaskState, Verdict,
 };
+use crate::saga::{Fact, FactKey, FactKind};
 use crate::snapshot::{Snapshot, TimerKind};
 use crate::tags;
 use crate::time::Timestamp;
@@ -31,7 +32,25 @@ pub(crate) fn legal() -> Snapshot {
     let run = world.acquire("run", 2);
     let child = world::new("run/0", &[(tags::TARGET, "ship")], Timestamp::NEVER);
     let create = FenceAct::Create { new: child, hold: None };
-    world.done(world::fence(run, vec![world::started(), world::asked(1, 0)], vec![create]));
+    world.done(world::fence(run.clone(), vec![world::started(), world::asked(1, 0)], vec![create]));
+    let made = |id: &str, pairs: &[(&str, &str)]| FenceAct::Create {
+        new: world::new(id, pairs, Timestamp::NEVER),
+        hold: None,
+    };
+    let resolve = |id: &str| FenceAct::Settle {
+        id: PromiseId::from(id),
+        verdict: Verdict::Resolved,
+        value: Value::default(),
+    };
+    let acts = vec![
+        made("run/step", &world::step("0")),
+        resolve("run/step"),
+        made("run/c/trip/0", &[(tags::TARGET, "ship")]),
+        resolve("run/c/trip/0"),
+        FenceAct::FencedPut { name: "stock".into(), value: Value::default() },
+    ];
+    world.done(world::fence(run, vec![], acts));
+    world.done(world::lease("stock", "ada", 5_000));
     world.done(Command::TaskHalt { id: id("stop") });
     world.done(world::listener("done"));
     let done = world.acquire("done", 3);
@@ -60,7 +79,12 @@ pub(crate) fn violators() -> Vec<(&'static str, Violate)> {
         ("settled_fields", |rows| {
             settle(rows, "late", Verdict::TimedOut, Some(Value::default()), 2_000)
         }),
-        ("minted_by_owner", |rows| edit_birth(rows, "run/0", |birth| birth.made_by = None)),
+        ("minted_by_owner", |rows| {
+            edit_birth(rows, "run/0", |birth| {
+                birth.made_by = None;
+                birth.created_at = Timestamp(999);
+            })
+        }),
         ("orphan_tasks", |rows| drop(rows.promises.remove(&id("stop")))),
         ("settled_task_open", |rows| state(rows, "wait", TaskState::Fulfilled)),
         ("pending_task_no_ttimeout", |rows| untimed(rows, TimerKind::Retry, "work")),
@@ -92,6 +116,15 @@ pub(crate) fn violators() -> Vec<(&'static str, Violate)> {
         }),
         ("journal_prefix", |rows| {
             drop(rows.journals.get_mut(&id("run")).expect("a journal").records.pop())
+        }),
+        ("compensation_facts", |rows| {
+            let both = fact(rows, FactKind::Completed);
+            rows.facts.insert((id("run"), FactKey { kind: FactKind::Failed, ..trip() }), both);
+        }),
+        ("facts_follow_settlements", |rows| {
+            fact(rows, FactKind::Registered);
+            let key = (id("run"), FactKey { kind: FactKind::Registered, ..trip() });
+            rows.facts.get_mut(&key).expect("it is there").promise = id("open");
         }),
         ("schedule_timer_due", |rows| untimed(rows, TimerKind::Schedule, "each")),
         ("schedule_last_before_next", |rows| each(rows).last_at = Some(Timestamp::NEVER)),
@@ -129,12 +162,24 @@ pub(crate) fn step_violators() -> Vec<(&'static str, Command, Violate)> {
             let (since, retry_at) = (Timestamp(1_000), Timestamp(2_000));
             state(rows, "work", TaskState::Pending { since, retry_at, offered: true });
         }),
+        ("facts_are_never_rewritten", elsewhere(), |rows| rows.facts.clear()),
+        ("tokens_strictly_rise", elsewhere(), |rows| {
+            rows.resource_leases.values_mut().for_each(|lease| lease.holder = Text::from("bob"));
+        }),
         ("schedules_go_only_when_deleted", elsewhere(), |rows| rows.schedules.clear()),
         ("schedules_move_forward", elsewhere(), |rows| each(rows).next_at = Timestamp(60_000)),
         ("records_are_never_rewritten", elsewhere(), |rows| {
             rows.journals.get_mut(&id("run")).expect("a journal").records[1].at = Timestamp(9_000);
         }),
     ]
+}
+
+fn trip() -> FactKey {
+    FactKey { saga: Text::from("trip"), seq: 0, kind: FactKind::Registered }
+}
+
+fn fact(rows: &Snapshot, kind: FactKind) -> Fact {
+    rows.facts.get(&(id("run"), FactKey { kind, ..trip() })).expect("the fixture has it").clone()
 }
 
 fn each(rows: &mut Snapshot) -> &mut Schedule {

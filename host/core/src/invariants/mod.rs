@@ -7,6 +7,7 @@
 mod journals;
 mod messages;
 mod promises;
+mod sagas;
 mod schedules;
 mod step;
 mod tasks;
@@ -48,6 +49,7 @@ pub const PREDICATES: &[&[Predicate]] = &[
     messages::PREDICATES,
     journals::PREDICATES,
     schedules::PREDICATES,
+    sagas::PREDICATES,
 ];
 
 /// Checks every predicate over the rows of a store.

@@ -1,5 +1,6 @@
 //! What is always true of promises and their deadlines.
 
+use crate::invocation::{CommandKind, RecordBody};
 use crate::promise::{Promise, PromiseState, Verdict};
 use crate::snapshot::{Snapshot, TimerKind};
 
@@ -86,21 +87,36 @@ fn settled_fields(rows: &Snapshot) -> Found {
     })
 }
 
-/// A promise that a journal's command names by the invocation's own id was made by that invocation.
+/// A promise that a journal's command names by the invocation's own id was made by that invocation, unless somebody else
+/// made it after the command was recorded: a command that was refused leaves its id free.
 fn minted_by_owner(rows: &Snapshot) -> Found {
     let mut found = Found::new();
     for (invocation, journal) in &rows.journals {
-        for index in 0..journal.head.commands {
-            let id = invocation.command(crate::id::CommandIndex(index));
-            if let Some(promise) = rows.promises.get(&id)
+        for record in &journal.records {
+            let RecordBody::Command { index, kind, .. } = &record.body else { continue };
+            let id = invocation.command(*index);
+            if makes_a_promise(*kind)
+                && let Some(promise) = rows.promises.get(&id)
                 && promise.birth.made_by.as_ref() != Some(invocation)
+                && promise.birth.created_at < record.at
             {
-                found.push((
-                    vec![id],
-                    format!("made by {:?}, not by `{invocation}`", promise.birth.made_by),
-                ));
+                let detail = format!("made by {:?}, not by `{invocation}`", promise.birth.made_by);
+                found.push((vec![id], detail));
             }
         }
     }
     found
+}
+
+fn makes_a_promise(kind: CommandKind) -> bool {
+    match kind {
+        CommandKind::Call
+        | CommandKind::Send
+        | CommandKind::Sleep
+        | CommandKind::Promise
+        | CommandKind::Http => true,
+        CommandKind::Settle | CommandKind::Run | CommandKind::Cancel | CommandKind::Publish => {
+            false
+        }
+    }
 }

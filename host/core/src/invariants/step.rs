@@ -43,6 +43,8 @@ pub const STEP_PREDICATES: &[StepPredicate] = &[
     ("unblock_discharges_a_listener", unblock_discharges_a_listener),
     ("retry_moves_forward", retry_moves_forward),
     ("records_are_never_rewritten", records_are_never_rewritten),
+    ("facts_are_never_rewritten", facts_are_never_rewritten),
+    ("tokens_strictly_rise", tokens_strictly_rise),
     ("schedules_go_only_when_deleted", schedules_go_only_when_deleted),
     ("schedules_move_forward", schedules_move_forward),
 ];
@@ -264,4 +266,34 @@ fn schedules_move_forward(step: &StepView<'_>) -> Found {
         Some((vec![PromiseId::new(id.as_str())], detail))
     });
     found.collect()
+}
+
+/// Facts of sagas are only ever added.
+fn facts_are_never_rewritten(step: &StepView<'_>) -> Found {
+    let changed =
+        step.before.facts.iter().filter(|(key, fact)| step.after.facts.get(*key) != Some(fact));
+    changed
+        .map(|((invocation, key), _)| (vec![invocation.clone()], format!("{key:?} changed")))
+        .collect()
+}
+
+/// Whatever changes of a resource or its lease, its token rises.
+fn tokens_strictly_rise(step: &StepView<'_>) -> Found {
+    let written = step.before.resources.iter().filter(|(name, before)| {
+        let after = step.after.resources.get(*name);
+        after != Some(before) && after.is_none_or(|after| after.token <= before.token)
+    });
+    let leased = step.before.resource_leases.iter().filter(|(name, before)| {
+        let after = step.after.resource_leases.get(*name);
+        after != Some(before) && after.is_none_or(|after| after.token <= before.token)
+    });
+    let names = written.map(|(name, _)| name).chain(leased.map(|(name, _)| name));
+    names
+        .map(|name| {
+            (
+                vec![PromiseId::new(name.as_str())],
+                "it changed and its token did not rise".to_owned(),
+            )
+        })
+        .collect()
 }

@@ -6,6 +6,7 @@ mod lease;
 mod outbox;
 #[expect(clippy::module_inception, reason = "a file is named after its noun")]
 mod promise;
+mod resource;
 mod retry;
 mod schedule;
 mod task;
@@ -14,6 +15,7 @@ pub use cron::{Cron, NotACron};
 pub use lease::Lease;
 pub use outbox::{Deferral, Delivery, Message, MessageKind, OutboxKey, OutboxRow};
 pub use promise::{Birth, NewPromise, Promise, PromiseState, Settlement, Verdict};
+pub use resource::{FenceToken, Resource, ResourceLease};
 pub use retry::{RetryDecision, RetryPolicy, backoff};
 pub use schedule::{NewSchedule, Overlap, Schedule, Template};
 pub use task::{

@@ -19,6 +19,7 @@ impl Draft<'_> {
             None => SettleCause::Request,
         };
         let settled = promise.settled(settlement);
+        self.note_fact(&settled);
         self.put_promise(settled);
         self.effects.push(Effect::Settled { id: id.clone() });
         let resumed = self.carry_out(id, by);

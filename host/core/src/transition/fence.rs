@@ -4,7 +4,9 @@
 use crate::command::{FenceAct, FenceAction, Hold};
 use crate::id::{Claim, CommandIndex, PromiseId};
 use crate::invocation::{LogLine, Record};
-use crate::promise::{Message, NewPromise, OutboxKey, OutboxRow, Promise, Task, TaskState};
+use crate::promise::{
+    FenceToken, Message, NewPromise, OutboxKey, OutboxRow, Promise, Task, TaskState,
+};
 use crate::reply::{Acted, Refusal, Reply};
 use crate::tags;
 
@@ -84,6 +86,10 @@ impl Draft<'_> {
                     let message = Message::Event { topic: topic.clone(), payload: payload.clone() };
                     self.publish(&task.id, action.index, message);
                 }
+                Ok(Acted::Done)
+            }
+            FenceAct::FencedPut { name, value } => {
+                self.fenced_put(name, value, FenceToken::of(task.version, action.index))?;
                 Ok(Acted::Done)
             }
             FenceAct::RegisterCallback { awaited } => {

@@ -4,7 +4,7 @@ use crate::command::HeartbeatItem;
 use crate::effect::Metric;
 use crate::id::Holder;
 use crate::promise::{CancelState, Lease, Progress, Task, TaskState};
-use crate::reply::{Beat, Refusal, Reply};
+use crate::reply::{Beat, Conflict, Refusal, Reply};
 
 use super::draft::Draft;
 
@@ -13,6 +13,12 @@ pub(super) fn extend(
     holder: &Holder,
     items: &[HeartbeatItem],
 ) -> Result<Reply, Refusal> {
+    // Life 0 is that of workers that are no hosts.
+    let current = draft.view.incarnation(&holder.node);
+    if (1..current).contains(&holder.incarnation) {
+        let (node, given) = (holder.node.clone(), holder.incarnation);
+        return Err(Conflict::Superseded { node, given, current }.into());
+    }
     let mut beats = Vec::with_capacity(items.len());
     for item in items {
         draft.touch(&item.claim.id);

@@ -21,6 +21,8 @@ mod outbox;
 mod promises;
 mod reconcile;
 mod requeue;
+mod resources;
+mod sagas;
 mod schedules;
 mod signals;
 mod tasks;
@@ -92,6 +94,9 @@ fn decide(draft: &mut Draft<'_>, command: &Command) -> Result<Reply, Refusal> {
             signals::signal(draft, invocation, name, payload, key.as_ref())
         }
         Command::Deploy { alias, module } => deploy::deploy(draft, alias, module),
+        Command::ResourceGet { name } => resources::get(draft, name),
+        Command::ResourceLease { name, holder, ttl } => resources::lease(draft, name, holder, *ttl),
+        Command::FencedPut { name, value, token } => resources::put(draft, name, value, *token),
         Command::ScheduleCreate(new) => schedules::create(draft, new),
         Command::ScheduleDelete { id } => schedules::delete(draft, id),
         Command::SchedulePause { id, paused } => schedules::pause(draft, id, *paused),

@@ -3,9 +3,9 @@
 
 use crate::effect::{Metric, RequeueCause};
 use crate::id::PromiseId;
-use crate::invocation::JournalHead;
 use crate::promise::{HaltReason, Message, OutboxKey, OutboxRow, Promise, Task, TaskState};
 use crate::reply::{Orphan, Refusal, Reply};
+use crate::saga::{FactKey, FactKind};
 use crate::time::Millis;
 
 use super::draft::Draft;
@@ -43,9 +43,14 @@ impl Draft<'_> {
             }
             return;
         };
-        if is_damaged(self.head(id)) && !matches!(task.state, TaskState::Halted { .. }) {
+        let halted = matches!(task.state, TaskState::Halted { .. });
+        if !halted && self.is_journal_damaged(id) {
             orphans.push(Orphan::JournalDamaged);
             return self.quarantine(task, "the end of its journal contradicts itself");
+        }
+        if !halted && self.do_facts_contradict(id) {
+            orphans.push(Orphan::FactsContradict);
+            return self.quarantine(task, "a step of one of its sagas is both undone and not");
         }
         if task.state != TaskState::Suspended {
             return;
@@ -83,15 +88,25 @@ impl Draft<'_> {
         }
     }
 
+    /// Whether a journal's counts cannot come from records that follow the rules, or its last record is not there.
+    fn is_journal_damaged(&self, id: &PromiseId) -> bool {
+        let head = self.head(id);
+        let told = u64::from(head.commands) + u64::from(head.notified);
+        let after_start = u64::from(head.len.saturating_sub(1));
+        let contradicts = head.notified > head.commands || told > after_start;
+        let last = self.view.tail(id).last().map(|record| record.seq);
+        contradicts || last != head.len.checked_sub(1)
+    }
+
+    fn do_facts_contradict(&self, id: &PromiseId) -> bool {
+        self.view.facts_of(id).any(|(key, _)| {
+            let failed = FactKey { kind: FactKind::Failed, ..key.clone() };
+            key.kind == FactKind::Completed && self.view.fact(id, &failed).is_some()
+        })
+    }
+
     fn quarantine(&mut self, task: Task, why: &str) {
         self.interrupt(&task);
         self.stop(task, HaltReason::Damaged, Some(engine_note("damaged", why.to_owned())));
     }
-}
-
-/// Whether a journal's end contradicts itself: its counts cannot come from records that follow the rules.
-fn is_damaged(head: JournalHead) -> bool {
-    let told = u64::from(head.commands) + u64::from(head.notified);
-    let after_start = u64::from(head.len.saturating_sub(1));
-    head.notified > head.commands || told > after_start
 }

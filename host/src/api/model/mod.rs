@@ -13,6 +13,7 @@ mod problem;
 mod promise;
 mod query;
 mod replay;
+mod resource;
 mod schedule;
 mod start;
 
@@ -32,6 +33,7 @@ pub use problem::Problem;
 pub use promise::{FailureView, PromiseState, PromiseView, RejectPromise, ResolvePromise};
 pub use query::{DeployQuery, InvocationQuery, RangeQuery, WaitQuery};
 pub use replay::{DivergenceView, FieldDifference, Replay, ReplayRequest, ReplayVerdict};
+pub use resource::{ResourceLeaseView, ResourceView, TakeResource, WriteResource};
 pub use schedule::{
     Backfill, Backfilled, CreateSchedule, Overlap, ScheduleCreated, ScheduleList, ScheduleQuery,
     ScheduleView,

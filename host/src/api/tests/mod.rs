@@ -11,6 +11,7 @@ mod modules;
 mod overload;
 mod promises;
 mod replaying;
+mod resources;
 mod routes;
 mod schedules;
 mod serving;

@@ -23,6 +23,8 @@ const ROUTES: &[(&str, &[&str])] = &[
     ("/v1/invocations/{id}/continue", &["post"]),
     ("/v1/invocations/{id}/signals", &["post"]),
     ("/v1/invocations/{id}/replay", &["post"]),
+    ("/v1/resources/{name}", &["get", "put"]),
+    ("/v1/resources/{name}/lease", &["post"]),
     ("/v1/schedules", &["get", "post"]),
     ("/v1/schedules/{id}", &["get", "delete"]),
     ("/v1/schedules/{id}/pause", &["post"]),
@@ -58,7 +60,7 @@ async fn every_route_exists_and_is_documented_with_its_refusals() {
                     "{method} {path} {status}"
                 );
             }
-            let asked = path.replace("{id}", "x").replace("{module}", "x");
+            let asked = path.replace("{id}", "x").replace("{name}", "x").replace("{module}", "x");
             let verb = Method::from_bytes(method.to_uppercase().as_bytes()).expect("a method");
             let answer = world.send(verb, &asked, "{}").await;
             assert_ne!(answer.body["code"], "unknown-route", "{method} {path}");

@@ -175,9 +175,10 @@ impl<'a> Batch<'a> {
         let fresh = std::mem::take(&mut self.fresh);
         self.number(&fresh).await?;
         let fresh = fresh.into_iter().collect();
-        let sent =
-            write(self.connection, &self.cache, &delta, &fresh, &self.held.schedules).await?;
+        let sent = write(self.connection, &self.cache, &delta, &fresh, &self.held).await?;
         self.held.schedules.extend(delta.schedules.into_keys());
+        self.held.resources.extend(delta.resources.into_keys());
+        self.held.leases.extend(delta.resource_leases.into_keys());
         self.committed.wrote = true;
         self.committed.statements += sent.statements;
         match sent.complete {

@@ -1,6 +1,6 @@
 //! Locks the rows that a decision reads, and loads them: a few statements, whatever number of promises.
 //!
-//! A batch locks in one order: schedules by id, promises by their numbers, then tasks by theirs. Who awaits a promise is known for sure
+//! A batch locks in one order: schedules by id, resources by name, promises by their numbers, then tasks by theirs. Who awaits a promise is known for sure
 //! once the promise is locked, because a callback on it is only added under that lock; and no callback of a task is
 //! changed without the task's lock. What is read comes after the locks, in a statement of its own, so that it shows what
 //! those left who were waited for.
@@ -13,13 +13,18 @@ use std::collections::{BTreeSet, HashMap};
 
 use segno_core::{
     footprint::{ChildPage, Footprint},
-    id::{NodeName, PromiseId, ScheduleId},
+    id::{NodeName, PromiseId, ResourceName, ScheduleId},
     promise::OutboxKey,
     time::Timestamp,
 };
 use sqlx::{Executor as _, PgConnection, Row as _, postgres::PgRow};
 
-use super::{failure::Failed, fields::escape, schedules::LOCK_SCHEDULES};
+use super::{
+    failure::Failed,
+    fields::escape,
+    resources::{FACTS, LOCK_LEASES, LOCK_RESOURCES},
+    schedules::LOCK_SCHEDULES,
+};
 use crate::store::{
     listing,
     sql::{self, Cache, Fields as _, Level, promise_columns, promise_tables},
@@ -165,6 +170,10 @@ pub(super) struct Held {
     loaded: BTreeSet<i64>,
     /// Schedules that exist and are locked.
     pub(super) schedules: BTreeSet<ScheduleId>,
+    /// Resources that exist and are locked.
+    pub(super) resources: BTreeSet<ResourceName>,
+    /// Leases on resources that exist and are locked.
+    pub(super) leases: BTreeSet<ResourceName>,
     /// What the database says the time is, after the first load.
     pub(super) now: Option<Timestamp>,
     /// Statements sent.
@@ -180,6 +189,7 @@ impl Held {
         wanted: Footprint,
     ) -> Result<(), NotLoaded> {
         self.lock_schedules(connection, cache, &wanted).await?;
+        self.lock_resources(connection, cache, &wanted).await?;
         let ids = self.to_lock(&wanted);
         let waits = self.now.is_none();
         let numbers = self.lock_promises(connection, &ids, waits).await?;
@@ -194,6 +204,15 @@ impl Held {
             self.loaded.extend(fresh);
         }
         self.load_parts(connection, cache, &wanted).await?;
+        if !wanted.facts.is_empty() {
+            let invocations: Vec<_> = wanted.facts.iter().map(|id| escape(id.as_str())).collect();
+            self.statements += 1;
+            let name = "load the facts of sagas";
+            let query = sqlx::query(FACTS).bind(invocations);
+            for row in &connection.fetch_all(query).await.map_err(Failed::of(name))? {
+                sql::put_fact(cache, row).map_err(Failed::of(name))?;
+            }
+        }
         if !wanted.held_by.is_empty() {
             let nodes: Vec<_> = wanted.held_by.iter().map(|node| escape(node.as_str())).collect();
             self.statements += 1;
@@ -231,6 +250,34 @@ impl Held {
             let schedule = sql::schedule(row).map_err(Failed::of(name))?;
             self.schedules.insert(schedule.id.clone());
             cache.state.put_schedule(schedule);
+        }
+        Ok(())
+    }
+
+    async fn lock_resources(
+        &mut self,
+        connection: &mut PgConnection,
+        cache: &mut Cache,
+        wanted: &Footprint,
+    ) -> Result<(), Failed> {
+        if wanted.resources.is_empty() {
+            return Ok(());
+        }
+        let names: Vec<_> = wanted.resources.iter().map(|name| escape(name.as_str())).collect();
+        let name = "lock resources";
+        self.statements += 2;
+        let query = sqlx::query(LOCK_RESOURCES).bind(&names);
+        for row in &connection.fetch_all(query).await.map_err(Failed::of(name))? {
+            let resource = sql::resource(row, 0).map_err(Failed::of(name))?;
+            self.resources.insert(resource.name.clone());
+            cache.state.put_resource(resource);
+        }
+        let name = "lock leases on resources";
+        let query = sqlx::query(LOCK_LEASES).bind(&names);
+        for row in &connection.fetch_all(query).await.map_err(Failed::of(name))? {
+            let lease = sql::lease(row, 0).map_err(Failed::of(name))?;
+            self.leases.insert(lease.name.clone());
+            cache.state.put_resource_lease(lease);
         }
         Ok(())
     }

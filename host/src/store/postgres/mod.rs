@@ -25,6 +25,7 @@ mod life;
 mod list;
 mod news;
 mod reader;
+mod resources;
 mod schedules;
 
 use std::{

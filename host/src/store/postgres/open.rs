@@ -131,6 +131,7 @@ const MIGRATIONS: &[(i64, &str, &str)] = &[
     (1, "engine", include_str!("../../../migrations/postgres/0001_engine.sql")),
     (2, "readers", include_str!("../../../migrations/postgres/0002_readers.sql")),
     (3, "schedules", include_str!("../../../migrations/postgres/0003_schedules.sql")),
+    (4, "resources, sagas", include_str!("../../../migrations/postgres/0004_resources_sagas.sql")),
 ];
 
 /// Hosts that start together look one after the other, so that none sees tables half made. "Segn"; it ends with the
@@ -151,7 +152,7 @@ const LOOK: &str = "
 const PRIVILEGES: &str = "
     SELECT coalesce(string_agg(tables.name, ', '), '')
       FROM unnest(ARRAY['promises', 'tasks', 'callbacks', 'listeners', 'outbox', 'journal', 'logs', 'signal_keys',
-                        'hosts', 'modules', 'aliases', 'schedules']) AS tables (name)
+                        'hosts', 'modules', 'aliases', 'schedules', 'resources', 'resource_leases']) AS tables (name)
      WHERE NOT (has_table_privilege(tables.name, 'SELECT') AND has_table_privilege(tables.name, 'INSERT')
                 AND has_table_privilege(tables.name, 'UPDATE') AND has_table_privilege(tables.name, 'DELETE'))";
 

@@ -3,11 +3,11 @@
 //! The parts of a statement see the database as it was before it, and no row is written twice by one delta, so the
 //! order of the parts does not matter. Foreign keys are checked at the end of the statement.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, sync::Arc};
 
 use segno_core::{
     delta::Delta,
-    id::{Digest, PromiseId, ScheduleId},
+    id::{Digest, PromiseId, ResourceName, ScheduleId},
 };
 use sqlx::{AssertSqlSafe, Executor as _, PgConnection, postgres::PgArguments};
 
@@ -17,6 +17,7 @@ use super::{
         Kind::{Blob, Int, Text},
     },
     failure::Failed,
+    load::Held,
 };
 use crate::store::sql::{Cache, Cell, Numbers, Written};
 
@@ -180,6 +181,49 @@ const DELETE_SCHEDULES: Part = Part {
     after: "AS given (id) WHERE schedules.id = given.id",
 };
 
+macro_rules! insert_resources {
+    () => {
+        "INSERT INTO resources (name, token, value_headers, value) SELECT * FROM"
+    };
+}
+
+macro_rules! insert_leases {
+    () => {
+        "INSERT INTO resource_leases (name, token, holder, until_at) SELECT * FROM"
+    };
+}
+
+const RESOURCE: &[Kind] = &[Text, Int, Text, Blob];
+const RESOURCE_LEASE: &[Kind] = &[Text, Int, Text, Int];
+
+const NEW_RESOURCES: Part = Part { columns: RESOURCE, before: insert_resources!(), after: "" };
+
+const PUT_RESOURCES: Part = Part {
+    columns: RESOURCE,
+    before: insert_resources!(),
+    after: "
+        ON CONFLICT (name) DO UPDATE
+           SET token = excluded.token, value_headers = excluded.value_headers, value = excluded.value
+         WHERE resources.token < excluded.token",
+};
+
+const NEW_LEASES: Part = Part { columns: RESOURCE_LEASE, before: insert_leases!(), after: "" };
+
+const PUT_LEASES: Part = Part {
+    columns: RESOURCE_LEASE,
+    before: insert_leases!(),
+    after: "
+        ON CONFLICT (name) DO UPDATE
+           SET token = excluded.token, holder = excluded.holder, until_at = excluded.until_at
+         WHERE resource_leases.token < excluded.token",
+};
+
+const APPEND_FACTS: Part = Part {
+    columns: &[Int, Text, Int, Int, Text, Text, Int, Int],
+    before: "INSERT INTO compensations (inv, saga, seq, fact, promise, compensate, unknown, at) SELECT * FROM",
+    after: "",
+};
+
 /// A statement in the making.
 #[derive(Default)]
 struct Statement {
@@ -196,18 +240,15 @@ pub(super) struct Sent {
     pub(super) complete: bool,
 }
 
-/// Writes `delta`, which was applied to `cache`; `fresh` are the promises it makes, `held` the schedules that exist.
+/// Writes `delta`, which was applied to `cache`; `fresh` are the promises it makes, `held` says which schedules and
+/// resources exist.
 pub(super) async fn write(
     connection: &mut PgConnection,
     cache: &Cache,
     delta: &Delta,
     fresh: &BTreeSet<PromiseId>,
-    held: &BTreeSet<ScheduleId>,
+    held: &Held,
 ) -> Result<Sent, Failed> {
-    let exists = |row: &[Cell; 14]| match &row[0] {
-        Cell::Text(id) => held.contains(&ScheduleId::new(id.clone())),
-        Cell::Null | Cell::Int(_) | Cell::Blob(_) => false,
-    };
     let written = Written::of(delta, fresh, &cache.state, &ByDigest(cache));
     let mut main = Statement::default();
     main.push(&INSERT_PROMISES, written.new_promises);
@@ -222,12 +263,29 @@ pub(super) async fn write(
     main.push(&APPEND_JOURNALS, written.journals);
     main.push(&APPEND_LOGS, written.logs);
     main.push(&PUT_SIGNAL_KEYS, written.signal_keys);
-    let (known, new): (Vec<_>, Vec<_>) = written.schedules.into_iter().partition(exists);
+    let (known, new): (Vec<_>, Vec<_>) = written
+        .schedules
+        .into_iter()
+        .partition(|row| named(row, |id| held.schedules.contains(&ScheduleId::new(id))));
     main.push(&DELETE_SCHEDULES, written.deleted_schedules);
     main.push(&PUT_SCHEDULES, known);
+    main.push(&APPEND_FACTS, written.facts);
+    let (known, new_resources): (Vec<_>, Vec<_>) = written
+        .resources
+        .into_iter()
+        .partition(|row| named(row, |name| held.resources.contains(&ResourceName::new(name))));
+    main.push(&PUT_RESOURCES, known);
+    let (known, new_leases): (Vec<_>, Vec<_>) = written
+        .resource_leases
+        .into_iter()
+        .partition(|row| named(row, |name| held.leases.contains(&ResourceName::new(name))));
+    main.push(&PUT_LEASES, known);
     // Rows that nobody locked come last, always in this order, so that two transactions cannot wait for each other.
     let mut schedules = Statement::default();
     schedules.push(&NEW_SCHEDULES, new);
+    let (mut resources, mut leases) = (Statement::default(), Statement::default());
+    resources.push(&NEW_RESOURCES, new_resources);
+    leases.push(&NEW_LEASES, new_leases);
     let mut aliases = Statement::default();
     aliases.push(&PUT_ALIASES, written.aliases);
     let mut hosts = Statement::default();
@@ -235,9 +293,13 @@ pub(super) async fn write(
     hosts.push(&PUT_HOSTS, written.hosts);
 
     let mut sent = Sent { statements: 0, complete: true };
-    for (name, statement) in
-        [("write a batch", main), ("make schedules", schedules), ("put aliases", aliases)]
-    {
+    for (name, statement) in [
+        ("write a batch", main),
+        ("make schedules", schedules),
+        ("make resources", resources),
+        ("take resources", leases),
+        ("put aliases", aliases),
+    ] {
         if !statement.parts.is_empty() {
             statement.run(connection, name).await?;
             sent.statements += 1;
@@ -248,6 +310,14 @@ pub(super) async fn write(
         sent.statements += 1;
     }
     Ok(sent)
+}
+
+/// Whether the name a row begins with is known.
+fn named(row: &[Cell], is_known: impl Fn(Arc<str>) -> bool) -> bool {
+    match row.first() {
+        Some(Cell::Text(name)) => is_known(name.clone()),
+        Some(Cell::Null | Cell::Int(_) | Cell::Blob(_)) | None => false,
+    }
 }
 
 impl Statement {

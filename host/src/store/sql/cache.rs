@@ -7,7 +7,7 @@ use std::collections::{BTreeSet, HashMap};
 use segno_core::{
     delta::Delta,
     footprint::Footprint,
-    id::{Digest, NodeName, PromiseId, ScheduleId},
+    id::{Digest, NodeName, PromiseId, ResourceName, ScheduleId},
     promise::OutboxKey,
     state::State,
     value::Text,
@@ -64,6 +64,8 @@ struct ThisBatch {
     aliases: BTreeSet<Text>,
     modules: BTreeSet<Digest>,
     hosts: BTreeSet<NodeName>,
+    resources: BTreeSet<ResourceName>,
+    facts: BTreeSet<PromiseId>,
 }
 
 impl Cache {
@@ -86,6 +88,8 @@ impl Cache {
         wanted.aliases.retain(|alias| !held && !batch.aliases.contains(alias));
         wanted.modules.retain(|module| !held && !batch.modules.contains(module));
         wanted.hosts.retain(|node| !held && !batch.hosts.contains(node));
+        wanted.resources.retain(|name| !batch.resources.contains(name));
+        wanted.facts.retain(|id| !batch.facts.contains(id));
         wanted
     }
 
@@ -107,6 +111,8 @@ impl Cache {
         batch.aliases.extend(wanted.aliases);
         batch.modules.extend(wanted.modules);
         batch.hosts.extend(wanted.hosts);
+        batch.resources.extend(wanted.resources);
+        batch.facts.extend(wanted.facts);
     }
 
     /// Takes note of a promise: its number, if it has one, and how much of it is held now.

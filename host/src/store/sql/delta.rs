@@ -11,6 +11,7 @@ use segno_core::{
 
 use super::{
     Cell,
+    resource::{fact_cells, lease_cells, resource_cells},
     rows::{self, LOG_FORMAT},
     schedule::schedule_cells,
 };
@@ -44,6 +45,9 @@ pub(in crate::store) struct Written {
     pub(in crate::store) hosts: Vec<[Cell; 2]>,
     pub(in crate::store) schedules: Vec<[Cell; 14]>,
     pub(in crate::store) deleted_schedules: Vec<[Cell; 1]>,
+    pub(in crate::store) resources: Vec<[Cell; 4]>,
+    pub(in crate::store) resource_leases: Vec<[Cell; 4]>,
+    pub(in crate::store) facts: Vec<[Cell; 8]>,
 }
 
 impl Written {
@@ -129,6 +133,13 @@ impl Written {
                 None => written.deleted_schedules.push([id.as_str().into()]),
             }
         }
+        written.resources = delta.resources.values().map(resource_cells).collect();
+        written.resource_leases = delta.resource_leases.values().map(lease_cells).collect();
+        let facts = delta
+            .facts
+            .iter()
+            .map(|((invocation, key), fact)| fact_cells(number(invocation), key, fact));
+        written.facts = facts.collect();
         written
     }
 }

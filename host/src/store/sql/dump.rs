@@ -3,8 +3,8 @@
 use segno_core::{id::NodeName, state::State};
 
 use super::{
-    Fields, digest_at, head, id, number, outbox, promise, promise_columns, promise_tables, records,
-    schedule, schedule_columns, small, task, text,
+    Fields, digest_at, fact, head, id, lease, number, outbox, promise, promise_columns,
+    promise_tables, records, resource, schedule, schedule_columns, small, task, text,
 };
 
 const PROMISES: &str =
@@ -38,6 +38,14 @@ const SIGNAL_KEYS: &str =
 
 const SCHEDULES: &str = concat!("SELECT ", schedule_columns!(), "FROM schedules");
 
+const RESOURCES: &str = "SELECT name, token, value_headers, value FROM resources";
+
+const RESOURCE_LEASES: &str = "SELECT name, token, holder, until_at FROM resource_leases";
+
+const FACTS: &str = "
+    SELECT promises.id, saga, seq, fact, promise, compensate, unknown, at
+      FROM compensations JOIN promises ON promises.n = inv";
+
 /// What a row of a dump is about.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::store) enum About {
@@ -51,10 +59,13 @@ pub(in crate::store) enum About {
     Host,
     SignalKey,
     Schedule,
+    Resource,
+    ResourceLease,
+    Fact,
 }
 
 /// Every statement of a dump, to be run in one transaction.
-pub(in crate::store) const WHOLE: [(About, &str); 10] = [
+pub(in crate::store) const WHOLE: [(About, &str); 13] = [
     (About::Promise, PROMISES),
     (About::Callback, CALLBACKS),
     (About::Listener, LISTENERS),
@@ -65,6 +76,9 @@ pub(in crate::store) const WHOLE: [(About, &str); 10] = [
     (About::Host, HOSTS),
     (About::SignalKey, SIGNAL_KEYS),
     (About::Schedule, SCHEDULES),
+    (About::Resource, RESOURCES),
+    (About::ResourceLease, RESOURCE_LEASES),
+    (About::Fact, FACTS),
 ];
 
 /// Puts a row of a dump.
@@ -112,6 +126,12 @@ pub(in crate::store) fn put(
             state.put_signal_key(invocation, text(row, 1)?, n);
         }
         About::Schedule => state.put_schedule(schedule(row)?),
+        About::Resource => state.put_resource(resource(row, 0)?),
+        About::ResourceLease => state.put_resource_lease(lease(row, 0)?),
+        About::Fact => {
+            let (invocation, key, fact) = fact(row, 0)?;
+            state.put_fact(invocation, key, fact);
+        }
     }
     Ok(())
 }

@@ -8,6 +8,7 @@ mod cell;
 mod delta;
 pub(in crate::store) mod dump;
 mod fields;
+mod resource;
 mod rows;
 mod schedule;
 
@@ -15,6 +16,7 @@ pub(in crate::store) use cache::{Cache, Level};
 pub(in crate::store) use cell::Cell;
 pub(in crate::store) use delta::{Numbers, Written};
 pub(in crate::store) use fields::Fields;
+pub(in crate::store) use resource::{fact, lease, put_fact, resource};
 pub(in crate::store) use rows::{
     AFTER_PROMISE, digest_at, event, head, id, log_lines, module, number, outbox, outbox_key,
     promise, promise_columns, promise_tables, ready, records, small, task, text,

@@ -8,7 +8,7 @@ use segno_core::{
 };
 use sqlx::{Executor as _, Row as _, SqliteConnection, sqlite::SqliteRow};
 
-use super::{schedules, statement::Failed};
+use super::{resources, schedules, statement::Failed};
 use crate::store::{
     listing,
     sql::{self, Cache, Level, promise_columns, promise_tables},
@@ -145,6 +145,18 @@ pub(super) async fn load(
             cache.state.put_schedule(sql::schedule(row).map_err(damaged(name))?);
         }
     }
+    if !wanted.resources.is_empty() {
+        let name = "load resources";
+        let names: Vec<_> = wanted.resources.iter().collect();
+        let found = fetch(connection, name, resources::RESOURCES, &names).await?;
+        found.iter().try_for_each(|row| put_resource(cache, row)).map_err(damaged(name))?;
+    }
+    if !wanted.facts.is_empty() {
+        let name = "load the facts of sagas";
+        let ids: Vec<_> = wanted.facts.iter().collect();
+        let found = fetch(connection, name, resources::FACTS, &ids).await?;
+        found.iter().try_for_each(|row| sql::put_fact(cache, row)).map_err(damaged(name))?;
+    }
     if !wanted.held_by.is_empty() {
         let name = "load the tasks of a host";
         let nodes: Vec<_> = wanted.held_by.iter().collect();
@@ -273,6 +285,14 @@ fn put_message(cache: &mut Cache, row: &SqliteRow) -> Result<(), sqlx::Error> {
     cache.know(&source, row.try_get(0)?, Level::Number);
     let (key, message) = sql::outbox(row, 2, &source)?;
     cache.state.put_outbox(key, message);
+    Ok(())
+}
+
+fn put_resource(cache: &mut Cache, row: &SqliteRow) -> Result<(), sqlx::Error> {
+    match row.try_get::<i64, _>(0)? {
+        1 => cache.state.put_resource(sql::resource(row, 1)?),
+        _ => cache.state.put_resource_lease(sql::lease(row, 1)?),
+    }
     Ok(())
 }
 

@@ -19,6 +19,7 @@ mod dump;
 mod events;
 mod list;
 mod reader;
+mod resources;
 mod schedules;
 
 #[cfg(test)]

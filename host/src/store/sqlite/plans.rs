@@ -3,12 +3,13 @@
 use sqlx::{Executor as _, Row as _, SqliteConnection};
 
 use super::{
-    SqliteConfig, census, events, list, load, open::DataDirectory, reader, schedules, write,
+    SqliteConfig, census, events, list, load, open::DataDirectory, reader, resources, schedules,
+    write,
 };
 use crate::store::InvocationFilter;
 use segno_core::id::PromiseId;
 
-const TABLES: [&str; 10] = [
+const TABLES: [&str; 13] = [
     "promises",
     "tasks",
     "callbacks",
@@ -18,6 +19,9 @@ const TABLES: [&str; 10] = [
     "logs",
     "signal_keys",
     "schedules",
+    "resources",
+    "resource_leases",
+    "compensations",
     "found",
 ];
 
@@ -44,7 +48,7 @@ async fn every_statement_finds_its_rows_by_an_index() {
         .collect();
     let reads = load::STATEMENTS.iter().chain(&reader::STATEMENTS);
     let reads = reads.chain(&events::STATEMENTS);
-    let reads = reads.chain(&schedules::STATEMENTS);
+    let reads = reads.chain(&schedules::STATEMENTS).chain(&resources::STATEMENTS);
     statements.extend(reads.flat_map(|text| text.split(';')).map(str::to_owned));
     for statement in statements {
         let plan = plan(&mut connection, &statement).await;

@@ -8,7 +8,7 @@ use segno_core::{
 };
 
 use super::{
-    schedules,
+    resources, schedules,
     statement::{Script, Template},
 };
 use crate::store::sql::{Cache, Cell, Numbers, Written};
@@ -148,6 +148,9 @@ pub(super) fn write(
     script.push(&PUT_HOSTS, written.hosts);
     script.push(&schedules::DELETE_SCHEDULES, written.deleted_schedules);
     script.push(&schedules::PUT_SCHEDULES, written.schedules);
+    script.push(&resources::PUT_RESOURCES, written.resources);
+    script.push(&resources::PUT_LEASES, written.resource_leases);
+    script.push(&resources::APPEND_FACTS, written.facts);
 }
 
 impl Numbers for Cache {
@@ -162,7 +165,7 @@ impl Numbers for Cache {
 
 /// Every statement with the number of its columns, for the tests of their plans.
 #[cfg(test)]
-pub(super) static TEMPLATES: [(&Template, usize); 15] = [
+pub(super) static TEMPLATES: [(&Template, usize); 18] = [
     (&INSERT_PROMISES, 14),
     (&SETTLE_PROMISES, 5),
     (&PUT_TASKS, 19),
@@ -178,4 +181,7 @@ pub(super) static TEMPLATES: [(&Template, usize); 15] = [
     (&PUT_ALIASES, 2),
     (&schedules::PUT_SCHEDULES, 14),
     (&schedules::DELETE_SCHEDULES, 1),
+    (&resources::PUT_RESOURCES, 4),
+    (&resources::PUT_LEASES, 4),
+    (&resources::APPEND_FACTS, 8),
 ];

@@ -2,14 +2,14 @@
 
 use segno_core::{
     command::{Command, FenceAct, FenceAction, HeartbeatItem, Hold},
-    id::{Claim, CommandIndex, Holder, NodeName, PromiseId, ScheduleId, Version},
+    id::{Claim, CommandIndex, Holder, NodeName, PromiseId, ResourceName, ScheduleId, Version},
     invocation::{
         CommandKind, EngineFacts, JournalHead, LogLevel, LogLine, Outcome, Record, RecordBody,
         Request, Seed, StepResult,
     },
     promise::{
-        Deferral, NewPromise, NewSchedule, Note, OutboxKey, Overlap, ReleaseReason, Task,
-        TaskStatus, Template, TrapKey, Verdict,
+        Deferral, FenceToken, NewPromise, NewSchedule, Note, OutboxKey, Overlap, ReleaseReason,
+        Task, TaskStatus, Template, TrapKey, Verdict,
     },
     snapshot::Snapshot,
     tags,
@@ -60,7 +60,8 @@ pub(super) fn command(dice: &mut Dice, seen: &Snapshot, now: Timestamp) -> Comma
     let id = pick(dice, seen);
     let other = pick(dice, seen);
     let task = seen.tasks.get(&id);
-    match dice.roll(66) {
+    match dice.roll(70) {
+        66..=69 => about_resources(dice),
         60..=65 => scheduled(dice, now),
         0..=3 => Command::PromiseCreate(promise(dice, now)),
         4 => Command::TaskCreate { new: promise(dice, now), hold: hold(dice) },
@@ -94,6 +95,19 @@ pub(super) fn command(dice: &mut Dice, seen: &Snapshot, now: Timestamp) -> Comma
             Some(task) => under_claim(dice, seen, task, &other),
             None => Command::PromiseCreate(promise(dice, now)),
         },
+    }
+}
+
+fn about_resources(dice: &mut Dice) -> Command {
+    let name = ResourceName::from(dice.of(&["stock", "склад '", ""]));
+    let token = FenceToken(dice.roll(6) as u64 * (1 << 23));
+    match dice.roll(4) {
+        0 => Command::ResourceGet { name },
+        1 => {
+            let (holder, ttl) = (Text::from(dice.of(&["ada", "bob"])), dice.roll(9_000) as i64);
+            Command::ResourceLease { name, holder, ttl: Millis(ttl) }
+        }
+        _ => Command::FencedPut { name, value: value(dice), token },
     }
 }
 
@@ -204,7 +218,25 @@ fn promise(dice: &mut Dice, now: Timestamp) -> NewPromise {
 }
 
 fn actions(dice: &mut Dice, inv: &PromiseId, other: &PromiseId) -> Vec<FenceAction> {
-    let act = |dice: &mut Dice| match dice.roll(5) {
+    let undone = |dice: &mut Dice| inv.compensation("trip", dice.roll(2) as u32);
+    let act = |dice: &mut Dice| match dice.roll(9) {
+        5 => {
+            let id = inv.named(dice.of(&["x", "y"]));
+            let seq = dice.of(&["0", "1"]);
+            let step = [(tags::SAGA, "trip"), (tags::SEQ, seq), (tags::COMPENSATE, "ship")];
+            let doubt = (tags::UNKNOWN, dice.of(&["compensate", "stop"]));
+            let tags = [&step[..], &[doubt]].concat();
+            FenceAct::Create { new: new(id.as_str(), &tags, Timestamp::NEVER), hold: None }
+        }
+        6 => {
+            let id = undone(dice);
+            FenceAct::Create { new: new(id.as_str(), &[], Timestamp::NEVER), hold: None }
+        }
+        7 => {
+            let id = if dice.once_in(2) { undone(dice) } else { inv.named(dice.of(&["x", "y"])) };
+            FenceAct::Settle { id, verdict: verdict(dice), value: value(dice) }
+        }
+        8 => FenceAct::FencedPut { name: "stock".into(), value: value(dice) },
         0 | 1 => {
             let child = inv.command(CommandIndex(dice.roll(12) as u32));
             let detached = (tags::DETACHED, if dice.once_in(4) { "true" } else { "false" });

@@ -4,6 +4,9 @@
 mod fence;
 mod own_initiative;
 mod promises;
+mod reconcile;
+mod resources;
+mod sagas;
 mod schedules;
 mod speed;
 mod tasks;

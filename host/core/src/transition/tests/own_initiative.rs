@@ -1,7 +1,7 @@
 use crate::command::Command;
 use crate::id::{NodeName, PromiseId};
-use crate::promise::{Deferral, Delivery, HaltReason, OutboxKey, TaskState, TaskStatus, Verdict};
-use crate::reply::{Orphan, Reply};
+use crate::promise::{Deferral, Delivery, OutboxKey, TaskState, TaskStatus, Verdict};
+use crate::reply::{Conflict, Refusal, Reply};
 use crate::tags;
 use crate::time::{Millis, Timestamp};
 use crate::value::Text;
@@ -136,46 +136,19 @@ fn a_host_that_starts_again_gets_its_own_leftovers_back() {
 }
 
 #[test]
-fn damage_is_mended_where_it_follows_from_other_facts_and_stopped_where_not() {
-    let reconcile = |world: &mut World, id: &str| {
-        let command = Command::Reconcile { id: PromiseId::from(id) };
-        let decision = crate::transition(&world.state, &command, world.now, &world.config);
-        world.state.apply(&decision.delta);
-        match decision.reply {
-            Reply::Reconciled { orphans } => orphans,
-            reply => panic!("{reply:?}"),
-        }
+fn a_host_that_has_a_successor_is_told_with_its_next_heartbeat() {
+    let mut world = World::new();
+    let node = NodeName::from("n");
+    let beat = |node: &str, incarnation| Command::TaskHeartbeat {
+        holder: world::holder(node, incarnation),
+        items: Vec::new(),
     };
-    let damaged = || {
-        let mut world = World::new();
-        world.done(world::create("p", &[]));
-        world.done(world::workflow("w"));
-        let held = world.acquire("w", 1);
-        world.done(world::suspend(held, &["p"]));
-        world
-    };
-    let (p, w) = (PromiseId::from("p"), PromiseId::from("w"));
-
-    let mut world = damaged();
-    assert_eq!(reconcile(&mut world, "w"), []);
-    world.state.remove_callback(&p, &w);
-    assert_eq!(reconcile(&mut world, "w"), [Orphan::SuspendedOnNothing]);
-    assert_eq!(world.status("w"), Some(TaskStatus::Pending));
-
-    let mut world = damaged();
-    let settled = world.state.promise(&p).expect("made").clone();
-    world.state.put_promise(settled.settled(settled.deadline_settlement()));
-    assert_eq!(reconcile(&mut world, "p"), [Orphan::ChainUnfinished]);
-    assert_eq!(world.status("w"), Some(TaskStatus::Pending));
-
-    let mut world = damaged();
-    world.state.put_callback(p, w.clone(), true);
-    assert_eq!(reconcile(&mut world, "w"), [Orphan::WokenButSuspended]);
-
-    let mut world = damaged();
-    let head = crate::invocation::JournalHead { len: 1, commands: 4, ..Default::default() };
-    world.state.put_head(w.clone(), head);
-    assert_eq!(reconcile(&mut world, "w"), [Orphan::JournalDamaged]);
-    let halted = TaskState::Halted { reason: HaltReason::Damaged };
-    assert_eq!(world.state.task(&w).map(|task| task.state.clone()), Some(halted));
+    world.done(Command::HostStart { node: node.clone() });
+    world.done(beat("n", 1));
+    world.done(Command::HostStart { node: node.clone() });
+    let succeeded = Conflict::Superseded { node, given: 1, current: 2 };
+    assert_eq!(world.refused(beat("n", 1)), Refusal::Conflict(succeeded));
+    for harmless in [beat("n", 2), beat("m", 1), beat("n", 0)] {
+        world.done(harmless);
+    }
 }

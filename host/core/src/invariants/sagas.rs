@@ -1,0 +1,43 @@
+//! What is always true of the facts of sagas.
+
+use crate::promise::{Promise, Verdict};
+use crate::saga::{FactKey, FactKind};
+use crate::snapshot::Snapshot;
+
+use super::{Found, Predicate};
+
+pub(super) const PREDICATES: &[Predicate] = &[
+    ("compensation_facts", compensation_facts),
+    ("facts_follow_settlements", facts_follow_settlements),
+];
+
+/// A step is undone, or failed to be, at most once, and only after it was registered.
+fn compensation_facts(rows: &Snapshot) -> Found {
+    let has = |(invocation, key): &(_, FactKey), kind| {
+        rows.facts.contains_key(&(
+            crate::id::PromiseId::clone(invocation),
+            FactKey { kind, ..key.clone() },
+        ))
+    };
+    let ended = rows.facts.keys().filter(|(_, key)| key.kind != FactKind::Registered);
+    let wrong = ended.filter(|fact| {
+        !has(fact, FactKind::Registered)
+            || (has(fact, FactKind::Completed) && has(fact, FactKind::Failed))
+    });
+    wrong.map(|(invocation, key)| (vec![invocation.clone()], format!("{key:?}"))).collect()
+}
+
+/// A fact says what the settlement of its promise says.
+fn facts_follow_settlements(rows: &Snapshot) -> Found {
+    let wrong = rows.facts.iter().filter_map(|((invocation, key), fact)| {
+        let settlement = rows.promises.get(&fact.promise).and_then(Promise::settlement);
+        let resolved = settlement.map(|settlement| settlement.verdict == Verdict::Resolved);
+        let follows = match key.kind {
+            FactKind::Registered => resolved == Some(!fact.unknown),
+            FactKind::Completed => resolved == Some(true),
+            FactKind::Failed => resolved == Some(false),
+        };
+        (!follows).then(|| (vec![invocation.clone()], format!("{key:?}: {fact:?}, {settlement:?}")))
+    });
+    wrong.collect()
+}

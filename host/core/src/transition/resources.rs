@@ -1,0 +1,95 @@
+//! Resources: taking them, and writing them under tokens.
+
+use crate::effect::Metric;
+use crate::id::ResourceName;
+use crate::promise::{FenceToken, Resource, ResourceLease};
+use crate::reply::{Conflict, Refusal, Reply};
+use crate::time::Millis;
+use crate::value::{Text, Value};
+
+use super::draft::Draft;
+
+/// The longest lease: one that is forgotten must end.
+const LONGEST: Millis = Millis::seconds(24 * 60 * 60);
+
+pub(super) fn get(draft: &mut Draft<'_>, name: &ResourceName) -> Result<Reply, Refusal> {
+    Ok(shown(draft, name))
+}
+
+/// Every lease has a token of its own, the same holder's next one as well: an answer that was lost costs a number.
+pub(super) fn lease(
+    draft: &mut Draft<'_>,
+    name: &ResourceName,
+    holder: &Text,
+    ttl: Millis,
+) -> Result<Reply, Refusal> {
+    named(name)?;
+    if holder.is_empty() || ttl < Millis::ZERO || ttl > LONGEST {
+        let message =
+            format!("the resource `{name}` is taken in somebody's name, for 0 to {} ms", LONGEST.0);
+        return Err(Refusal::BadRequest(message));
+    }
+    let before = draft.view.resource_lease(name);
+    if let Some(before) = before.filter(|lease| lease.until > draft.now && lease.holder != *holder)
+    {
+        let (holder, until) = (before.holder.clone(), before.until);
+        return Err(Conflict::Busy { name: name.clone(), holder, until }.into());
+    }
+    // A token is larger than that of every write, so that whoever wrote without a lease is passed as well.
+    let written = draft.view.resource(name).map(|resource| resource.token);
+    let token = before.map(|lease| lease.token).max(written).unwrap_or_default().next();
+    let (holder, until) = (holder.clone(), draft.now + ttl);
+    let lease = ResourceLease { name: name.clone(), token, holder, until };
+    draft.delta.resource_leases.insert(name.clone(), lease);
+    Ok(shown(draft, name))
+}
+
+pub(super) fn put(
+    draft: &mut Draft<'_>,
+    name: &ResourceName,
+    value: &Value,
+    token: FenceToken,
+) -> Result<Reply, Refusal> {
+    named(name)?;
+    draft.fenced_put(name, value, token)?;
+    Ok(shown(draft, name))
+}
+
+fn named(name: &ResourceName) -> Result<(), Refusal> {
+    match name.as_str().is_empty() {
+        true => Err(Refusal::BadRequest("the name of a resource must not be empty".to_owned())),
+        false => Ok(()),
+    }
+}
+
+fn shown(draft: &Draft<'_>, name: &ResourceName) -> Reply {
+    let resource = draft.delta.resources.get(name).or_else(|| draft.view.resource(name));
+    let lease = draft.delta.resource_leases.get(name).or_else(|| draft.view.resource_lease(name));
+    Reply::Resource {
+        resource: resource.cloned().map(Box::new),
+        lease: lease.cloned().map(Box::new),
+    }
+}
+
+impl Draft<'_> {
+    /// Writes a resource, unless a token as large has written it. The same write again is absorbed.
+    pub(super) fn fenced_put(
+        &mut self,
+        name: &ResourceName,
+        value: &Value,
+        token: FenceToken,
+    ) -> Result<(), Refusal> {
+        let stored = self.delta.resources.get(name).or_else(|| self.view.resource(name));
+        if let Some(stored) = stored.filter(|stored| stored.token >= token) {
+            if stored.token == token && stored.value == *value {
+                return Ok(());
+            }
+            let current = stored.token;
+            self.count(Metric::FencingRejected);
+            return Err(Conflict::StaleToken { name: name.clone(), given: token, current }.into());
+        }
+        let resource = Resource { name: name.clone(), value: value.clone(), token };
+        self.delta.resources.insert(name.clone(), resource);
+        Ok(())
+    }
+}

@@ -1,0 +1,51 @@
+//! The facts of sagas: what a settlement says of a step, written with it.
+
+use crate::effect::Metric;
+use crate::id::PromiseId;
+use crate::promise::{Promise, Verdict};
+use crate::saga::{Fact, FactKey, FactKind, StepTags};
+use crate::value::Text;
+
+use super::draft::Draft;
+
+impl Draft<'_> {
+    /// Appends the fact that follows from a settlement, if the promise is a step of a saga or undoes one. The first
+    /// fact of a kind stands.
+    pub(super) fn note_fact(&mut self, promise: &Promise) {
+        let Some(invocation) = promise.birth.made_by.clone() else { return };
+        let Some(settlement) = promise.settlement() else { return };
+        let fact = |compensate: Option<&str>, unknown| Fact {
+            promise: promise.id().clone(),
+            compensate: compensate.map(Text::from),
+            unknown,
+            at: settlement.settled_at,
+        };
+        let acted = settlement.verdict == Verdict::Resolved;
+        if let Some((saga, seq)) = promise.id().compensates(&invocation) {
+            let key = |kind| FactKey { saga: saga.clone(), seq, kind };
+            let ended = [FactKind::Completed, FactKind::Failed].map(key);
+            let is_known = |key: &FactKey| self.has_fact(&invocation, key);
+            if is_known(&key(FactKind::Registered)) && !ended.iter().any(is_known) {
+                let [completed, failed] = ended;
+                if !acted {
+                    self.count(Metric::CompensationFailed);
+                }
+                let key = if acted { completed } else { failed };
+                self.delta.facts.insert((invocation, key), fact(None, false));
+            }
+        } else if let Some(step) = StepTags::of(&promise.birth.tags) {
+            let unknown = matches!(settlement.verdict, Verdict::TimedOut | Verdict::Canceled);
+            let kind = FactKind::Registered;
+            let key = FactKey { saga: Text::from(step.saga), seq: step.seq, kind };
+            if (acted || (unknown && step.unknown)) && !self.has_fact(&invocation, &key) {
+                let fact = fact(Some(step.compensate), unknown);
+                self.delta.facts.insert((invocation, key), fact);
+            }
+        }
+    }
+
+    fn has_fact(&self, invocation: &PromiseId, key: &FactKey) -> bool {
+        self.delta.facts.contains_key(&(invocation.clone(), key.clone()))
+            || self.view.fact(invocation, key).is_some()
+    }
+}

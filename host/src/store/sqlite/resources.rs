@@ -1,0 +1,48 @@
+//! The statements about resources and the facts of sagas.
+
+use super::statement::Template;
+
+/// Resources and leases on them, by names. The first column says which.
+pub(super) const RESOURCES: &str = "
+    SELECT 1, name, token, value_headers, value
+      FROM json_each(?1) wanted JOIN resources ON resources.name = wanted.value;
+    SELECT 2, name, token, holder, until_at
+      FROM json_each(?1) wanted JOIN resource_leases ON resource_leases.name = wanted.value";
+
+/// The facts of invocations, by ids; a row without a fact for one that has none.
+pub(super) const FACTS: &str = "
+    SELECT promises.n, promises.id, saga, seq, fact, promise, compensate, unknown, at
+      FROM json_each(?1) wanted JOIN promises ON promises.id = wanted.value
+      LEFT JOIN compensations ON compensations.inv = promises.n";
+
+pub(super) static PUT_RESOURCES: Template = Template {
+    name: "put resources",
+    before: "INSERT INTO resources (name, token, value_headers, value) SELECT * FROM",
+    after: "
+        WHERE column1 IS NOT NULL
+        ON CONFLICT (name) DO UPDATE
+           SET token = excluded.token, value_headers = excluded.value_headers, value = excluded.value
+         WHERE resources.token < excluded.token",
+};
+
+pub(super) static PUT_LEASES: Template = Template {
+    name: "put leases on resources",
+    before: "INSERT INTO resource_leases (name, token, holder, until_at) SELECT * FROM",
+    after: "
+        WHERE column1 IS NOT NULL
+        ON CONFLICT (name) DO UPDATE
+           SET token = excluded.token, holder = excluded.holder, until_at = excluded.until_at
+         WHERE resource_leases.token < excluded.token",
+};
+
+pub(super) static APPEND_FACTS: Template = Template {
+    name: "append facts",
+    before: "
+        INSERT INTO compensations (inv, saga, seq, fact, promise, compensate, unknown, at)
+        SELECT * FROM",
+    after: "WHERE column1 IS NOT NULL",
+};
+
+/// Every statement that looks for something, for the tests of their plans.
+#[cfg(test)]
+pub(super) const STATEMENTS: [&str; 2] = [RESOURCES, FACTS];
