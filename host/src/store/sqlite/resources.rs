@@ -4,7 +4,7 @@ use super::statement::Template;
 
 /// Resources and leases on them, by names. The first column says which.
 pub(super) const RESOURCES: &str = "
-    SELECT 1, name, token, value_headers, value
+    SELECT 1, name, token, value_headers, resources.value
       FROM json_each(?1) wanted JOIN resources ON resources.name = wanted.value;
     SELECT 2, name, token, holder, until_at
       FROM json_each(?1) wanted JOIN resource_leases ON resource_leases.name = wanted.value";
