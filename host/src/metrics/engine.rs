@@ -25,6 +25,7 @@ pub struct EngineMetrics {
     settlements: Family<[(&'static str, &'static str); 2], Counter>,
     chain_length: Histogram,
     quarantines: Counter,
+    compensation_failures: Counter,
 }
 
 impl EngineMetrics {
@@ -40,6 +41,7 @@ impl EngineMetrics {
             settlements: Family::default(),
             chain_length: Histogram::new([0.0, 1.0, 2.0, 4.0, 16.0, 64.0, 256.0, 1_024.0]),
             quarantines: Counter::default(),
+            compensation_failures: Counter::default(),
         };
         metrics.begin_at_zero();
         registry.register_with_unit(
@@ -85,6 +87,11 @@ impl EngineMetrics {
             "Executions the engine halted for a person to look at",
             metrics.quarantines.clone(),
         );
+        registry.register(
+            "compensation_failures",
+            "Steps of sagas that could not be undone",
+            metrics.compensation_failures.clone(),
+        );
         metrics
     }
 
@@ -125,6 +132,9 @@ impl EngineMetrics {
             }
             Metric::Quarantined => {
                 self.quarantines.inc();
+            }
+            Metric::CompensationFailed => {
+                self.compensation_failures.inc();
             }
         }
     }
