@@ -16,6 +16,7 @@ use crate::{
     desk::Desk,
     metrics::Metrics,
     store::{Commit, Hints},
+    traces::Traces,
 };
 
 /// A bound for hints that nobody fetched yet; beyond it the safety net finds the work.
@@ -36,6 +37,7 @@ pub struct Hub {
     /// How many events were published on this host.
     events: watch::Sender<u64>,
     metrics: Metrics,
+    traces: OnceLock<Traces>,
 }
 
 impl Default for Hub {
@@ -53,6 +55,7 @@ impl Default for Hub {
             elsewhere: Notify::new(),
             events: watch::Sender::new(0),
             metrics: Metrics::default(),
+            traces: OnceLock::new(),
         }
     }
 }
@@ -135,6 +138,17 @@ impl Hub {
         self.events.subscribe()
     }
 
+    /// Has what becomes history traced.
+    pub fn trace(&self, traces: Traces) {
+        // There is one receiver, so there is nothing to replace.
+        let _ = self.traces.set(traces);
+    }
+
+    /// Where history is handed in, if anybody wants to know of it.
+    pub fn traces(&self) -> Option<&Traces> {
+        self.traces.get()
+    }
+
     /// The figures of this host.
     pub fn metrics(&self) -> &Metrics {
         &self.metrics
@@ -149,6 +163,9 @@ impl Hints for Hub {
                     self.dispatch(effect.clone());
                 }
                 Effect::Settled { id } => {
+                    if let Some(traces) = self.traces.get() {
+                        traces.settled(id);
+                    }
                     let gone =
                         self.watchers.lock().unwrap_or_else(PoisonError::into_inner).remove(id);
                     for watcher in gone.into_iter().flatten() {

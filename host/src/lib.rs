@@ -17,4 +17,5 @@ pub mod metrics;
 pub mod recovery;
 pub mod runtime;
 pub mod store;
+pub mod traces;
 pub mod worker;

@@ -2,7 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use axum::{Json, extract::State, http::StatusCode};
+use axum::{
+    Json,
+    extract::State,
+    http::{HeaderMap, StatusCode},
+};
 use segno_core::{
     command::Command,
     id::{Claim, Digest, PromiseId},
@@ -15,7 +19,10 @@ use segno_core::{
 use serde_json::Value;
 use tokio::sync::oneshot;
 
-use crate::store::PromiseRow;
+use crate::{
+    store::PromiseRow,
+    traces::{TRACEPARENT, TraceContext},
+};
 
 use super::{
     Api, ApiError,
@@ -78,6 +85,7 @@ impl<'a> Target<'a> {
 )]
 pub async fn start(
     State(api): State<Api>,
+    headers: HeaderMap,
     Body(request): Body<StartInvocation>,
 ) -> Result<(StatusCode, Json<Started>), ApiError> {
     let target = Target::parse(&request.target)?;
@@ -91,7 +99,12 @@ pub async fn start(
         let nonce = api.host.surroundings.runtime.nonce();
         PromiseId::new(format!("{}-{nonce:016x}", target.function))
     });
-    let new = prepare(&api, id.clone(), &target, &request).await?;
+    let mut new = prepare(&api, id.clone(), &target, &request).await?;
+    // Kept with the invocation: whoever tells of it later, in another life or on another host, tells the same trace.
+    let parent = headers.get(TRACEPARENT).and_then(|header| header.to_str().ok());
+    if let Some(parent) = parent.filter(|text| TraceContext::parse(text).is_some()) {
+        new.param.headers.insert(TRACEPARENT.to_owned(), parent.to_owned());
+    }
     if !created(&api, &id, new, request.start_at_ms.is_none()).await? {
         // Somebody else was faster with this id.
         let row = api.invocation(&id).await?;

@@ -31,6 +31,7 @@ mod result;
 mod schedule;
 mod serve;
 mod serve_events;
+mod serve_traces;
 mod settle;
 mod signal;
 mod start;

@@ -25,6 +25,7 @@ use super::{
     logging::{self, LogFormat},
     node,
     serve_events::{EventOptions, push},
+    serve_traces::TraceOptions,
     store_address::StoreAddress,
 };
 
@@ -97,6 +98,8 @@ pub struct Serve {
     log_format: LogFormat,
     #[command(flatten)]
     events: EventOptions,
+    #[command(flatten)]
+    traces: TraceOptions,
 }
 
 impl Serve {
@@ -146,6 +149,7 @@ impl Serve {
             .map_err(|error| other("not-started", &error))?;
         let api = Api::new(running.host.clone(), wasm, access, component_limit);
         push(&running.host, routes).await?;
+        self.traces.trace(&running.host, &node)?;
         if let Some(listener) = figures {
             let runtime = running.host.surroundings.runtime.clone();
             runtime.spawn("metrics", Box::pin(serve_figures(listener, api.clone())));

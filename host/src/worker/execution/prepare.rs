@@ -15,6 +15,7 @@ use segno_core::{
 use super::{Execution, context, stopped};
 use crate::{
     guest::{Completion, Event, FunctionDescription, Payload},
+    traces::Replayed,
     worker::{
         batch::Batch,
         claims::Held,
@@ -109,6 +110,15 @@ impl Execution {
             let took = clock.elapsed().saturating_sub(began);
             execution.shared.host.hub.metrics().worker.replayed(journal_len, took);
             let id = execution.promise.id();
+            if let Some(traces) = execution.shared.host.hub.traces() {
+                traces.replayed(Replayed {
+                    id: id.clone(),
+                    version: execution.held.claim.version.0,
+                    at: execution.shared.now(),
+                    took,
+                    records: journal_len,
+                });
+            }
             tracing::debug!(target: "segno::replays", %id, records = journal_len, ?took, "replayed");
             execution.look_around(true).await?;
         }

@@ -1,0 +1,163 @@
+//! A real host that sends traces, and a receiver that reads them: a tree of calls is one trace, across lives.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use axum::{Router, body::Bytes, extract::State, http::HeaderMap, routing::post};
+use opentelemetry_proto::tonic::{
+    collector::trace::v1::ExportTraceServiceRequest, common::v1::any_value::Value, trace::v1::Span,
+};
+use prost::Message as _;
+use segno::{demo::payments::PaymentsOptions, runtime::Surroundings};
+use segno_core::time::Millis;
+use serde_json::json;
+use tests::{fixtures, stage::Stage};
+use tokio::net::TcpListener;
+
+const SEGNO: &str = env!("CARGO_BIN_EXE_segno-under-test");
+
+/// A trace that somebody else began.
+const GIVEN: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+
+/// Keeps the spans it is sent, and what sent them.
+#[derive(Clone, Default)]
+struct Collector {
+    spans: Arc<Mutex<Vec<Span>>>,
+    services: Arc<Mutex<Vec<String>>>,
+}
+
+impl Collector {
+    async fn start(surroundings: &Surroundings) -> (Self, String) {
+        let collector = Self::default();
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let address = listener.local_addr().expect("an address");
+        let router = Router::new().route("/v1/traces", post(take)).with_state(collector.clone());
+        let serving = async move { axum::serve(listener, router).await.expect("it serves") };
+        surroundings.runtime.spawn("collector", Box::pin(serving));
+        (collector, format!("http://{address}"))
+    }
+
+    fn spans(&self) -> Vec<Span> {
+        self.spans.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The spans, once `enough` says so.
+    async fn until(&self, stage: &Stage, enough: impl Fn(&[Span]) -> bool) -> Vec<Span> {
+        let give_up_at = stage.surroundings.clock.now() + Millis(30_000);
+        loop {
+            let spans = self.spans();
+            if enough(&spans) {
+                return spans;
+            }
+            assert!(stage.surroundings.clock.now() < give_up_at, "{:#?}", names(&spans));
+            stage.surroundings.runtime.sleep(Millis(50)).await;
+        }
+    }
+}
+
+async fn take(State(collector): State<Collector>, headers: HeaderMap, body: Bytes) {
+    assert_eq!(headers["content-type"], "application/x-protobuf");
+    let request = ExportTraceServiceRequest::decode(body).expect("it is OTLP");
+    for resource in request.resource_spans {
+        let attributes = resource.resource.into_iter().flat_map(|resource| resource.attributes);
+        for attribute in attributes.filter(|attribute| attribute.key == "service.name") {
+            if let Some(Value::StringValue(name)) = attribute.value.and_then(|value| value.value) {
+                collector.services.lock().unwrap_or_else(PoisonError::into_inner).push(name);
+            }
+        }
+        let spans = resource.scope_spans.into_iter().flat_map(|scope| scope.spans);
+        collector.spans.lock().unwrap_or_else(PoisonError::into_inner).extend(spans);
+    }
+}
+
+fn names(spans: &[Span]) -> Vec<&str> {
+    spans.iter().map(|span| span.name.as_str()).collect()
+}
+
+fn attribute(span: &Span, key: &str) -> Option<String> {
+    let found = span.attributes.iter().find(|attribute| attribute.key == key)?;
+    match found.value.as_ref()?.value.as_ref()? {
+        Value::StringValue(text) => Some(text.clone()),
+        Value::IntValue(number) => Some(number.to_string()),
+        _ => None,
+    }
+}
+
+/// The names from a span up to its root.
+fn lineage<'a>(spans: &'a [Span], span: &'a Span) -> Vec<&'a str> {
+    let by_id: BTreeMap<&[u8], &Span> =
+        spans.iter().map(|span| (span.span_id.as_slice(), span)).collect();
+    let mut names = vec![span.name.as_str()];
+    let mut at = span;
+    while let Some(parent) = by_id.get(at.parent_span_id.as_slice()) {
+        names.push(&parent.name);
+        at = parent;
+    }
+    names
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_tree_of_calls_is_one_trace_across_lives() {
+    let (collector, url) = Collector::start(&Surroundings::system()).await;
+    let mut stage = Stage::with(SEGNO, PaymentsOptions::default(), &["--otlp", &url]).await;
+    stage.deploy("tune", fixtures::fixture("tune-one")).await;
+    // Started with a trace of somebody else, and so by hand.
+    let request = reqwest::Client::new()
+        .post(format!("{}/v1/invocations", stage.client().server()))
+        .header("content-type", "application/json")
+        .header("traceparent", GIVEN)
+        .body(json!({ "id": "t", "target": "tune/play", "input": "song" }).to_string());
+    assert!(request.send().await.expect("the host answers").status().is_success());
+    stage.until("t", "at its promise", |invocation| invocation.journal_len >= 4).await;
+    // The first child has ended in this life, the rest happens in the next.
+    collector.until(&stage, |spans| names(spans).contains(&"sound")).await;
+    stage.server.kill().unwrap_or_else(|error| panic!("{error}"));
+    stage.server.restart().await.unwrap_or_else(|error| panic!("{error}"));
+    let resolved = stage.client().resolve("t/p/go", json!(true)).await;
+    resolved.unwrap_or_else(|error| panic!("{error}"));
+    stage.ended("t").await;
+    let spans = collector
+        .until(&stage, |spans| {
+            let sounds = names(spans).iter().filter(|name| **name == "sound").count();
+            names(spans).contains(&"play") && sounds == 2
+        })
+        .await;
+    let trace = "4bf92f3577b34da6a3ce929d0e0e4736";
+    for span in &spans {
+        let hex: String = span.trace_id.iter().map(|byte| format!("{byte:02x}")).collect();
+        assert_eq!(hex, trace, "{}", span.name);
+        assert!(span.end_time_unix_nano >= span.start_time_unix_nano, "{}", span.name);
+    }
+    let play = spans.iter().find(|span| span.name == "play").expect("the root");
+    let parent: String = play.parent_span_id.iter().map(|byte| format!("{byte:02x}")).collect();
+    assert_eq!(parent, "00f067aa0ba902b7");
+    assert_eq!(attribute(play, "segno.invocation").as_deref(), Some("t"));
+    for sound in spans.iter().filter(|span| span.name == "sound") {
+        assert_eq!(lineage(&spans, sound), ["sound", "call sound", "play"]);
+    }
+    let steps: Vec<&str> = spans
+        .iter()
+        .filter(|span| span.parent_span_id == play.span_id && span.name != "replay")
+        .map(|span| span.name.as_str())
+        .collect();
+    assert_eq!(steps, ["call sound", "promise go", "call sound"]);
+    let replay = spans.iter().find(|span| span.name == "replay").expect("the second life replayed");
+    assert_eq!(replay.parent_span_id, play.span_id);
+    let services = collector.services.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    assert!(services.iter().all(|service| service == "segno"), "{services:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_receiver_that_is_away_harms_nobody() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let url = format!("http://{}", listener.local_addr().expect("an address"));
+    drop(listener);
+    let stage = Stage::with(SEGNO, PaymentsOptions::default(), &["--otlp", &url]).await;
+    stage.deploy("herald", fixtures::fixture("herald")).await;
+    let started = stage.start_as("a", "herald/announce", json!([2, 1])).await;
+    started.unwrap_or_else(|error| panic!("{error}"));
+    stage.ended("a").await;
+    stage.server.stop().await.unwrap_or_else(|error| panic!("{error}"));
+}
