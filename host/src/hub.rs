@@ -157,15 +157,23 @@ impl Hub {
 
 impl Hints for Hub {
     fn committed(&self, effects: &[Effect]) {
+        if let Some(traces) = self.traces.get() {
+            for effect in effects {
+                if let Effect::Settled { id } = effect {
+                    traces.settled(id);
+                }
+            }
+        }
+        self.heard(effects);
+    }
+
+    fn heard(&self, effects: &[Effect]) {
         for effect in effects {
             match effect {
                 Effect::Ready { .. } | Effect::Interrupt(_) | Effect::CancelRequested { .. } => {
                     self.dispatch(effect.clone());
                 }
                 Effect::Settled { id } => {
-                    if let Some(traces) = self.traces.get() {
-                        traces.settled(id);
-                    }
                     let gone =
                         self.watchers.lock().unwrap_or_else(PoisonError::into_inner).remove(id);
                     for watcher in gone.into_iter().flatten() {

@@ -50,6 +50,11 @@ pub trait Hints: Send + Sync + 'static {
         Vec::new()
     }
 
+    /// Called with what other hosts of the same store committed, as far as it is heard of.
+    fn heard(&self, effects: &[Effect]) {
+        self.committed(effects);
+    }
+
     /// Called after the commit, by the writer, with how it went.
     fn measured(&self, _commit: &Commit) {}
 }

@@ -224,7 +224,7 @@ impl Messenger {
             .into_iter()
             .map(|(id, version)| Effect::Interrupt(Claim { id, version: Version(version) }));
         let effects: Vec<Effect> = settled.chain(cancelled).chain(interrupted).collect();
-        self.hints.committed(&effects);
+        self.hints.heard(&effects);
         if message.ready {
             self.hints.work_elsewhere();
         }

@@ -25,7 +25,7 @@ use super::{
 };
 use crate::{
     runtime::Surroundings,
-    store::{Hints, StoreError},
+    store::{Commit, Hints, StoreError},
 };
 
 /// A batch takes no further submission once it has so many commands.
@@ -209,8 +209,9 @@ impl Writer {
                 batch.iter().flat_map(|each| each.names.iter().copied()).collect();
             self.busy.extend(&names);
             let (shared, finished) = (self.shared.clone(), self.finished.0.clone());
+            let waiting = self.pending.len() + self.queue.len();
             let work = async move {
-                let line = shared.execute(line, batch).await;
+                let line = shared.execute(line, batch, waiting).await;
                 // Nobody is left to hear it when the writer has ended.
                 let _ = finished.send(Finished { line, names });
             };
@@ -256,15 +257,26 @@ impl Request {
 
 impl Shared {
     /// Commits a batch, or each of its submissions alone where one of them spoils it for the others.
-    async fn execute(&self, mut line: Line, batch: Vec<Submission>) -> Line {
+    async fn execute(&self, mut line: Line, batch: Vec<Submission>, waiting: usize) -> Line {
+        let began = self.surroundings.clock.elapsed();
+        let measured = |commands: usize| {
+            let took = self.surroundings.clock.elapsed().saturating_sub(began);
+            self.hints.measured(&Commit { commands, took, waiting });
+        };
         let commands: Vec<&[Command]> = batch.iter().map(|each| each.commands.as_slice()).collect();
         match self.commit(&mut line, &commands).await {
-            Ok(committed) => self.answer(batch, committed),
+            Ok(committed) => {
+                measured(batch.iter().map(|each| each.commands.len()).sum());
+                self.answer(batch, committed);
+            }
             // One of them is refused by the tables: the others must not suffer for it.
             Err(Fate::Refused(_)) if batch.len() > 1 => {
                 for submission in batch {
                     match self.commit(&mut line, &[&submission.commands]).await {
-                        Ok(committed) => self.answer(vec![submission], committed),
+                        Ok(committed) => {
+                            measured(submission.commands.len());
+                            self.answer(vec![submission], committed);
+                        }
                         Err(fate) => drop(submission.answer.send(Err(fate.into()))),
                     }
                 }
