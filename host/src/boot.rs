@@ -182,7 +182,7 @@ pub async fn start(
     }
     let recovery = Recovery::start(&host);
     let worker = Worker::start(host.clone(), Holder { node, incarnation }, settings);
-    let superseded = CancellationToken::new();
+    let superseded = worker.superseded();
     Ok(Running { host, recovered, incarnation, superseded, worker, recovery })
 }
 

@@ -6,11 +6,18 @@
 
 use std::sync::Arc;
 
-use segno_core::{command::Hold, id::Holder, reply::TaskReply, time::Millis};
+use segno_core::{
+    command::Hold,
+    id::{Holder, PromiseId},
+    reply::TaskReply,
+};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio_util::sync::CancellationToken;
 
-use crate::runtime::Runtime;
+use crate::{
+    lengths::LeaseLengths,
+    runtime::{BoxFuture, Runtime},
+};
 
 /// Where others take seats.
 pub struct Desk {
@@ -24,11 +31,19 @@ pub struct Claims {
     /// Whom they belong to.
     pub holder: Holder,
     /// How long their leases are.
-    pub ttl: Millis,
+    pub lengths: Arc<LeaseLengths>,
+    /// Who extends them.
+    pub renewal: Arc<dyn Renewal>,
     /// Where nonces come from.
     pub runtime: Arc<dyn Runtime>,
     /// Cancelled when the host is about to stop: there are no more seats for others.
     pub draining: CancellationToken,
+}
+
+/// Extends claims at once, rather than with the next heartbeat.
+pub trait Renewal: Send + Sync + 'static {
+    /// Ends when those of these tasks that this host still executes are extended, if they can be.
+    fn renew(&self, ids: Vec<PromiseId>) -> BoxFuture<()>;
 }
 
 /// Where the dispatcher counts them.
@@ -65,12 +80,20 @@ pub fn room(claims: Claims, seats: usize) -> (Desk, Counter) {
 impl Desk {
     /// A seat and what a claim is made with, if there is room and the host is not about to stop.
     pub fn seat(&self) -> Option<(Seat, Hold)> {
-        let Claims { holder, ttl, runtime, draining } = &self.claims;
+        let Claims { holder, lengths, runtime, draining, .. } = &self.claims;
         if draining.is_cancelled() {
             return None;
         }
         let seat = Seat::take(&self.seats, &self.changes)?;
-        Some((seat, Hold { holder: holder.clone(), nonce: runtime.nonce(), ttl: *ttl }))
+        Some((seat, Hold { holder: holder.clone(), nonce: runtime.nonce(), ttl: lengths.ttl() }))
+    }
+}
+
+impl Desk {
+    /// Extends those of these claims that are this host's own and still used. A host that was held up does not take its
+    /// own work for dead.
+    pub async fn renew(&self, ids: Vec<PromiseId>) {
+        self.claims.renewal.renew(ids).await;
     }
 }
 

@@ -13,6 +13,7 @@ pub mod events;
 pub mod guest;
 pub mod host;
 pub mod hub;
+pub mod lengths;
 pub mod metrics;
 pub mod recovery;
 pub mod runtime;

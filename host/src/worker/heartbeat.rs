@@ -4,29 +4,51 @@ use std::sync::Arc;
 
 use segno_core::{
     command::Command,
-    reply::{Beat, Reply},
+    id::{Claim, PromiseId},
+    reply::{Beat, Conflict, Refusal, Reply},
     time::Millis,
 };
 
 use super::shared::Shared;
+use crate::{desk::Renewal, runtime::BoxFuture};
+
+/// Beats out of turn.
+pub struct AtOnce(pub Arc<Shared>);
+
+impl Renewal for AtOnce {
+    fn renew(&self, ids: Vec<PromiseId>) -> BoxFuture<()> {
+        let shared = self.0.clone();
+        Box::pin(async move {
+            if ids.iter().any(|id| shared.claims.holds(id)) {
+                beat(&shared).await;
+            }
+        })
+    }
+}
 
 /// Beats until the worker has stopped.
 pub async fn run(shared: Arc<Shared>, stopped: tokio_util::sync::CancellationToken) {
-    let period = Millis((shared.host.config.ttl.0.0 / 2).max(1));
+    // No lease is shorter than the first ones.
+    let (initial, least, _) = shared.host.config.ttl;
+    let period = Millis((initial.max(least).0 / 2).max(1));
     loop {
+        let intended = shared.now() + period;
         tokio::select! {
             biased;
             () = stopped.cancelled() => return,
             () = shared.host.surroundings.runtime.sleep(period) => {}
         }
-        beat(&shared).await;
+        if beat(&shared).await {
+            shared.lengths.observe(shared.now().since(intended));
+        }
     }
 }
 
-async fn beat(shared: &Shared) {
+/// Extends all claims. Whether there were any, and it was acknowledged.
+async fn beat(shared: &Shared) -> bool {
     let items = shared.claims.beat();
     if items.is_empty() {
-        return;
+        return false;
     }
     let claims: Vec<_> = items.iter().map(|item| item.claim.clone()).collect();
     let heartbeat = Command::TaskHeartbeat { holder: shared.holder.clone(), items };
@@ -34,23 +56,38 @@ async fn beat(shared: &Shared) {
     for _ in 0..2 {
         match shared.host.store.execute(vec![heartbeat.clone()]).await {
             Ok(replies) => {
-                if let Some(Reply::Heartbeat(beats)) = replies.into_iter().next() {
-                    for (claim, beat) in claims.iter().zip(beats) {
-                        match beat {
-                            Beat::Extended { cancel: false, .. } => {}
-                            Beat::Extended { cancel: true, .. } => {
-                                shared.claims.request_cancel(&claim.id)
-                            }
-                            Beat::Stale | Beat::Stalled => {
-                                tracing::warn!(invocation = %claim.id, version = claim.version.0, ?beat, "the claim has ended; its execution is dropped");
-                                shared.claims.interrupt(claim);
-                            }
-                        }
-                    }
+                match replies.into_iter().next() {
+                    Some(Reply::Heartbeat(beats)) => hear(shared, &claims, beats),
+                    Some(Reply::Refused(refusal)) => refused(shared, &refusal),
+                    _ => {}
                 }
-                return;
+                return true;
             }
             Err(error) => tracing::warn!(%error, "a heartbeat was not stored"),
         }
+    }
+    false
+}
+
+fn hear(shared: &Shared, claims: &[Claim], beats: Vec<Beat>) {
+    for (claim, beat) in claims.iter().zip(beats) {
+        match beat {
+            Beat::Extended { cancel: false, .. } => {}
+            Beat::Extended { cancel: true, .. } => shared.claims.request_cancel(&claim.id),
+            Beat::Stale | Beat::Stalled => {
+                tracing::warn!(invocation = %claim.id, version = claim.version.0, ?beat, "the claim has ended; its execution is dropped");
+                shared.claims.interrupt(claim);
+            }
+        }
+    }
+}
+
+/// A newer life of this node has every claim, or will have it: what runs here must write nothing more.
+fn refused(shared: &Shared, refusal: &Refusal) {
+    tracing::error!(node = %shared.holder.node, "{refusal}");
+    if let Refusal::Conflict(Conflict::Superseded { .. }) = refusal {
+        shared.draining.cancel();
+        shared.superseded.cancel();
+        shared.claims.all().iter().for_each(|held| held.abort.cancel());
     }
 }

@@ -29,7 +29,7 @@ use std::sync::Arc;
 use segno_core::{
     command::Command,
     id::Holder,
-    promise::{Promise, ReleaseReason},
+    promise::{LeasePolicy, Promise, ReleaseReason},
     time::Millis,
 };
 use tokio_util::sync::CancellationToken;
@@ -43,6 +43,7 @@ use self::{claims::Claims, shared::Shared, warm::WarmCache};
 use crate::{
     desk::{self, Desk},
     host::Host,
+    lengths::LeaseLengths,
 };
 
 /// How much a worker does at once.
@@ -87,6 +88,8 @@ impl Worker {
             claims: Claims::default(),
             warm: WarmCache::new(settings.warm),
             draining: CancellationToken::new(),
+            lengths: Arc::new(LeaseLengths::new(LeasePolicy::of(host.config.ttl))),
+            superseded: CancellationToken::new(),
             host,
         });
         let (idle, stopped) = (CancellationToken::new(), CancellationToken::new());
@@ -94,7 +97,8 @@ impl Worker {
         runtime.spawn("heartbeat", Box::pin(heartbeat::run(shared.clone(), stopped.clone())));
         let claims = desk::Claims {
             holder: shared.holder.clone(),
-            ttl: shared.host.config.ttl.0,
+            lengths: shared.lengths.clone(),
+            renewal: Arc::new(heartbeat::AtOnce(shared.clone())),
             runtime: runtime.clone(),
             draining: shared.draining.clone(),
         };
@@ -105,6 +109,11 @@ impl Worker {
             dispatcher::run(shared.clone(), hints, counter, settings.scan_period, idle.clone());
         runtime.spawn("dispatcher", Box::pin(dispatcher));
         Self { shared, _desk: desk, idle, stopped }
+    }
+
+    /// Cancelled when another host has begun a life under this one's name: this one does nothing any more.
+    pub fn superseded(&self) -> CancellationToken {
+        self.shared.superseded.clone()
     }
 
     /// Takes no more tasks, lets the running ones come to a point where they can wait, and gives back what is still

@@ -1,5 +1,7 @@
 //! What every execution of one worker shares.
 
+use std::sync::Arc;
+
 use segno_core::{
     command::{Command, Hold},
     id::{Holder, PromiseId},
@@ -19,6 +21,7 @@ use super::{
 use crate::{
     guest::Outcome,
     host::Host,
+    lengths::LeaseLengths,
     store::{PromiseRow, StoreError},
 };
 
@@ -39,6 +42,10 @@ pub struct Shared {
     pub warm: WarmCache,
     /// Cancelled when the host is about to stop: nothing new is begun, and nobody waits.
     pub draining: CancellationToken,
+    /// How long leases are.
+    pub lengths: Arc<LeaseLengths>,
+    /// Cancelled when another host has begun a life under this one's name.
+    pub superseded: CancellationToken,
 }
 
 impl Shared {
@@ -57,7 +64,7 @@ impl Shared {
         Hold {
             holder: self.holder.clone(),
             nonce: self.host.surroundings.runtime.nonce(),
-            ttl: self.host.config.ttl.0,
+            ttl: self.lengths.ttl(),
         }
     }
 
