@@ -29,6 +29,7 @@ use crate::{
     runtime::Surroundings,
     store::{
         MemoryStore, Store,
+        postgres::{self, PostgresConfig, PostgresStore},
         sqlite::{SqliteConfig, SqliteStore, Written},
     },
     worker::{WorkerSettings, convention},
@@ -45,6 +46,7 @@ pub struct Bed {
     pub host: Host,
     running: Option<Running>,
     sqlite: Option<Arc<SqliteStore>>,
+    postgres: Option<Arc<PostgresStore>>,
 }
 
 impl Bed {
@@ -58,6 +60,25 @@ impl Bed {
         let config = SqliteConfig::new(dir);
         let store = SqliteStore::open(config, Config::default(), surroundings, hub.clone()).await?;
         Self::staffed(setting, store.clone(), Some(store), hub, Some(worker)).await
+    }
+
+    /// One of several hosts on a PostgreSQL database, called `node`.
+    pub async fn postgres(
+        setting: &Setting,
+        config: PostgresConfig,
+        node: &str,
+    ) -> anyhow::Result<Self> {
+        let (surroundings, hub) = (setting.surroundings.clone(), Arc::new(Hub::default()));
+        let engine = Config::default();
+        let opened = PostgresStore::open(config, engine, surroundings, hub.clone()).await;
+        let store = opened?;
+        let worker = WorkerSettings {
+            scan_period: Config::default().scan_period,
+            ..WorkerSettings::default()
+        };
+        let own = store.clone();
+        let bed = Self::staffed_as(setting, node, store, None, hub, Some(worker)).await?;
+        Ok(Self { postgres: Some(own), ..bed })
     }
 
     /// Over memory: nothing lasts.
@@ -82,6 +103,17 @@ impl Bed {
         hub: Arc<Hub>,
         worker: Option<WorkerSettings>,
     ) -> anyhow::Result<Self> {
+        Self::staffed_as(setting, "bench", store, sqlite, hub, worker).await
+    }
+
+    async fn staffed_as(
+        setting: &Setting,
+        node: &str,
+        store: Arc<dyn Store>,
+        sqlite: Option<Arc<SqliteStore>>,
+        hub: Arc<Hub>,
+        worker: Option<WorkerSettings>,
+    ) -> anyhow::Result<Self> {
         let policy = Arc::new(Policy::default());
         let host = Host {
             surroundings: setting.surroundings.clone(),
@@ -100,10 +132,10 @@ impl Bed {
         let deploy = Command::Deploy { alias: "bench".into(), module: setting.digest };
         host.store.execute(vec![deploy]).await?;
         let running = match worker {
-            Some(worker) => Some(boot::start(host.clone(), NodeName::from("bench"), worker).await?),
+            Some(worker) => Some(boot::start(host.clone(), NodeName::from(node), worker).await?),
             None => None,
         };
-        Ok(Self { host, running, sqlite })
+        Ok(Self { host, running, sqlite, postgres: None })
     }
 
     /// Runs one invocation to its end.
@@ -223,6 +255,11 @@ impl Bed {
     /// What the store wrote so far; nothing if it is memory.
     pub fn written(&self) -> Written {
         self.sqlite.as_ref().map(|store| store.written()).unwrap_or_default()
+    }
+
+    /// What a host that shares its database wrote so far.
+    pub fn written_together(&self) -> postgres::Written {
+        self.postgres.as_ref().map(|store| store.written()).unwrap_or_default()
     }
 
     /// Ends the host in good order.

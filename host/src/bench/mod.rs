@@ -21,6 +21,7 @@ mod disk;
 mod fan;
 mod idle;
 mod noop;
+mod peers;
 mod replay;
 mod resume;
 mod sleepers;
@@ -63,10 +64,12 @@ pub enum Scenario {
     Resume,
     /// A host started on a million suspended workflows
     Asleep,
+    /// One, two and three hosts on the PostgreSQL that --postgres names
+    Peers,
 }
 
 /// How to measure.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct BenchOptions {
     /// What; in this order.
     pub scenarios: Vec<Scenario>,
@@ -76,6 +79,8 @@ pub struct BenchOptions {
     pub repetitions: usize,
     /// Where data is written; it decides which disk is measured. None: the directory for temporary files.
     pub folder: Option<PathBuf>,
+    /// The address of a PostgreSQL database, for the scenario that needs one.
+    pub postgres: Option<String>,
     /// The command `segno`, for the scenarios that need a host of its own.
     pub binary: PathBuf,
 }
@@ -121,6 +126,7 @@ async fn run(scenario: Scenario, setting: &Arc<Setting>) -> anyhow::Result<Secti
         Scenario::Fan => |setting| fan::run(setting).boxed(),
         Scenario::Timers => |setting| timers::run(setting).boxed(),
         Scenario::Resume => |setting| resume::run(setting).boxed(),
+        Scenario::Peers => |setting| peers::run(setting).boxed(),
     };
     // On the runtime's own threads, where the host's work is done as well: a busy machine wakes the thread that waits
     // for everything later than those, and the floors would look slower than they are.

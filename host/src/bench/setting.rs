@@ -23,6 +23,8 @@ pub struct Setting {
     pub repetitions: usize,
     /// For all data; gone with this.
     pub folder: TempDir,
+    /// The address of a PostgreSQL database, if there is one to be measured.
+    pub postgres: Option<String>,
     /// The command `segno`.
     pub binary: PathBuf,
     /// Time and tasks.
@@ -62,6 +64,7 @@ impl Setting {
             quick: options.quick,
             repetitions: options.repetitions.max(1),
             folder,
+            postgres: options.postgres,
             binary: options.binary,
             surroundings,
             wasm: Arc::new(wasm),

@@ -30,6 +30,7 @@ Examples:
   segno bench steps crowd --repetitions 7
   segno bench --dir /var/lib --json > bench.json   # measures the disk under /var/lib
   segno bench --quick                              # seconds, for a look
+  segno bench peers --postgres postgres://segno@db/segno
 
 Commits are those of a real host: an acknowledged write survives a power loss. Choose a directory on the disk that you
 want to know; one in memory shows commits that cost nothing.")]
@@ -46,18 +47,31 @@ pub struct Bench {
     /// Where to write; it decides which disk is measured. The directory for temporary files otherwise
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
+    /// A PostgreSQL database to measure hosts on, in a schema that is gone afterwards: postgres://USER@HOST/DATABASE
+    #[arg(long, value_name = "ADDRESS", env = "SEGNO_BENCH_POSTGRES", hide_env_values = true)]
+    postgres: Option<Address>,
 }
 
 impl Bench {
     pub(super) async fn run(self, console: &mut Console) -> Result<Exit, CliError> {
         let binary = std::env::current_exe().map_err(|error| failed(&error.into()))?;
         let scenarios = match self.scenarios.as_slice() {
-            [] => Scenario::value_variants().to_vec(),
+            [] => {
+                let all = Scenario::value_variants().iter().copied();
+                // There is a database only if somebody says where.
+                all.filter(|one| *one != Scenario::Peers || self.postgres.is_some()).collect()
+            }
             chosen => chosen.to_vec(),
         };
         let repetitions = self.repetitions.map_or(if self.quick { 1 } else { 5 }, usize::from);
-        let options =
-            BenchOptions { scenarios, quick: self.quick, repetitions, folder: self.dir, binary };
+        let options = BenchOptions {
+            scenarios,
+            quick: self.quick,
+            repetitions,
+            folder: self.dir,
+            postgres: self.postgres.map(|address| address.0),
+            binary,
+        };
         let progress = console.progress("measuring");
         let measured = bench(options, Surroundings::system(), &|step| progress.say(step)).await;
         drop(progress);
@@ -67,6 +81,22 @@ impl Bench {
             false => show(&report, console)?,
         }
         Ok(Exit::Done)
+    }
+}
+
+/// May hold a password, so it is not shown.
+#[derive(Clone)]
+struct Address(String);
+
+impl From<String> for Address {
+    fn from(address: String) -> Self {
+        Self(address)
+    }
+}
+
+impl std::fmt::Debug for Address {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("an address")
     }
 }
 

@@ -72,7 +72,8 @@ impl Order {
     pub fn new(number: usize, fate: Fate, payments: &str, patience: Millis) -> Self {
         let id = format!("order-{number:03}");
         let item = |at: usize| {
-            let price_cents = if fate == Fate::TooDear { 200_000 } else { 1_000 + 100 * number };
+            let price_cents =
+                if fate == Fate::TooDear { 200_000 } else { 1_000 + 100 * (number % 100) };
             json!({ "sku": SKUS[(number + at) % SKUS.len()], "quantity": 1 + at, "price_cents": price_cents })
         };
         let approve_within = if fate == Fate::Forgotten { patience } else { FOREVER };

@@ -1,0 +1,145 @@
+//! Hosts on one PostgreSQL, next to what the database does when every row is committed alone.
+
+use anyhow::Context as _;
+use futures::future::try_join_all;
+use segno_core::id::PromiseId;
+use serde_json::json;
+use sqlx::{AssertSqlSafe, Connection as _, Executor as _, PgConnection};
+
+use super::{
+    bed::Bed,
+    measure::{Passed, Stopwatch},
+    report::{Goal, Section},
+    setting::Setting,
+};
+use crate::store::postgres::PostgresConfig;
+
+/// Steps of each workflow.
+const STEPS: u32 = 20;
+/// Connections that commit single rows.
+const CONNECTIONS: u32 = 16;
+/// Hosts at once, at most.
+const HOSTS: usize = 3;
+
+pub async fn run(setting: &Setting) -> anyhow::Result<Section> {
+    let address = setting.postgres.as_deref().context("say which database with --postgres")?;
+    let schema = Schema::new(setting, address).await?;
+    let measured = measure(setting, &schema).await;
+    let dropped = schema.drop().await;
+    measured.and_then(|section| dropped.map(|()| section))
+}
+
+async fn measure(setting: &Setting, schema: &Schema) -> anyhow::Result<Section> {
+    let workflows = setting.size(600, 30);
+    let all = workflows * STEPS;
+    let mut rates = [const { Vec::new() }; HOSTS];
+    let (mut cpu, mut shared, mut repeated, mut single) = (vec![], vec![], vec![], vec![]);
+    for repetition in 0..setting.repetitions {
+        for hosts in 1..=HOSTS {
+            let mut beds = Vec::new();
+            for host in 0..hosts {
+                let config = PostgresConfig::new(&schema.address)?;
+                beds.push(Bed::postgres(setting, config, &format!("bench-{host}")).await?);
+            }
+            crowd(&beds, &format!("warm-up-{repetition}-{hosts}"), 20).await?;
+            let before: Vec<_> = beds.iter().map(Bed::written_together).collect();
+            let passed = crowd(&beds, &format!("crowd-{repetition}-{hosts}"), workflows).await?;
+            rates[hosts - 1].push(passed.rate(all));
+            if hosts == 1 {
+                let (before, after) = (before[0], beds[0].written_together());
+                let commits = (after.commits - before.commits) as f64;
+                cpu.push(passed.cpu_each_us(all));
+                shared.push(f64::from(all) / commits);
+                repeated.push((after.repeats - before.repeats) as f64);
+            }
+            for bed in beds {
+                bed.close().await;
+            }
+        }
+        single.push(single_rows(schema, setting.size(200, 10)).await?);
+    }
+
+    let mut section = Section::new(format!(
+        "{workflows} workflows of {STEPS} `run` steps with results of 20 bytes, all at once, shared out among hosts in this \
+         process; starts and ends are in the figures. Next to it, {CONNECTIONS} connections that commit a row of 100 bytes \
+         each, again and again"
+    ));
+    let [one, two, three] = &rates;
+    section.measured("durable steps, one host", "/s", one);
+    section.measured("durable steps, two hosts", "/s", two);
+    section.measured("durable steps, three hosts", "/s", three);
+    section.measured("CPU time of a step, without the database's", "µs", &cpu);
+    section.measured("steps a commit", "", &shared);
+    section.measured("batches decided again", "", &repeated);
+    section.floor("single rows committed", "/s", &single);
+    section
+        .ratio("steps/s / single rows/s", one, &single)
+        .goal(Goal::AtLeast { must: 1.0, aim: 2.0 });
+    Ok(section)
+}
+
+/// Runs workflows shared out among the hosts, each of which waits for those that it started.
+async fn crowd(beds: &[Bed], name: &str, workflows: u32) -> anyhow::Result<Passed> {
+    let input = json!({ "steps": STEPS, "result_bytes": 22 });
+    let shares = (0..beds.len()).map(|host| {
+        (0..workflows)
+            .skip(host)
+            .step_by(beds.len())
+            .map(|number| (PromiseId::new(format!("{name}-{number}")), input.clone()))
+            .collect::<Vec<_>>()
+    });
+    let stopwatch = Stopwatch::start();
+    try_join_all(beds.iter().zip(shares).map(|(bed, share)| bed.run(share, "steps"))).await?;
+    Ok(stopwatch.passed())
+}
+
+/// Rows a second, when each is a commit and so many connections commit at once.
+async fn single_rows(schema: &Schema, each: u32) -> anyhow::Result<f64> {
+    let mut connections = Vec::new();
+    for _ in 0..CONNECTIONS {
+        connections.push(PgConnection::connect(&schema.address).await?);
+    }
+    let stopwatch = Stopwatch::start();
+    let writing = connections.iter_mut().map(async |connection| {
+        for _ in 0..each {
+            let row =
+                sqlx::query("INSERT INTO single_rows (record) VALUES ($1)").bind(vec![1; 100]);
+            connection.execute(row).await?;
+        }
+        anyhow::Ok(())
+    });
+    try_join_all(writing).await?;
+    Ok(stopwatch.passed().rate(each * CONNECTIONS))
+}
+
+/// A schema of this run's own, gone afterwards.
+struct Schema {
+    /// Where its tables are found.
+    address: String,
+    name: String,
+    owner: PgConnection,
+}
+
+impl Schema {
+    async fn new(setting: &Setting, address: &str) -> anyhow::Result<Self> {
+        let name = format!("segno_bench_{:x}", setting.surroundings.runtime.nonce());
+        // Before it is used: the address may hold a password, which no error may show.
+        let shown = PostgresConfig::new(address)?.shown().to_owned();
+        let connected = PgConnection::connect(address).await;
+        let mut owner = connected.with_context(|| format!("no database answers at {shown}"))?;
+        owner
+            .execute(AssertSqlSafe(format!(
+                "CREATE SCHEMA {name}; CREATE TABLE {name}.single_rows (n BIGSERIAL PRIMARY KEY, record BYTEA)"
+            )))
+            .await
+            .context("no schema can be made for the benchmark")?;
+        let sign = if address.contains('?') { '&' } else { '?' };
+        Ok(Self { address: format!("{address}{sign}options[search_path]={name}"), name, owner })
+    }
+
+    async fn drop(mut self) -> anyhow::Result<()> {
+        let statement = format!("DROP SCHEMA {} CASCADE", self.name);
+        self.owner.execute(AssertSqlSafe(statement)).await.context("the schema stays behind")?;
+        Ok(())
+    }
+}
