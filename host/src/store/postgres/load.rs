@@ -527,3 +527,19 @@ fn put_promise(cache: &mut Cache, row: &PgRow) -> Result<(), sqlx::Error> {
     cache.know(&id, Some(number), Level::Rows);
     Ok(())
 }
+
+/// Every statement that looks for something, for the tests of their plans.
+#[cfg(test)]
+pub(super) const STATEMENTS: [&str; 11] = [
+    LOCK_SCHEDULES,
+    LOCK_PROMISES,
+    TRY_PROMISES,
+    COUNT_PROMISES,
+    LOCK_TASKS,
+    TRY_TASKS,
+    COUNT_TASKS,
+    PROMISES,
+    CHILDREN,
+    PARTS,
+    TAIL,
+];

@@ -28,6 +28,9 @@ mod reader;
 mod resources;
 mod schedules;
 
+#[cfg(test)]
+mod plans;
+
 use std::{
     hash::{BuildHasher as _, RandomState},
     sync::Arc,
@@ -191,8 +194,15 @@ impl Store for PostgresStore {
 
     async fn due(&self, now: Timestamp, limit: u32) -> Result<Due, StoreError> {
         let machine = self.shared.surroundings.clock.now();
-        let leases_rest = self.shared.presence.is_just_back(machine, self.grace);
-        self.reader.due(now, limit, leases_rest).await
+        let presence = &self.shared.presence;
+        let leases_rest = presence.is_just_back(machine, self.grace);
+        let due = self.reader.due(now, limit, leases_rest).await;
+        match &due {
+            Ok(_) => presence.is_here(machine),
+            Err(error @ StoreError::Away { .. }) => presence.is_away(machine, error),
+            Err(_) => {}
+        }
+        due
     }
 
     async fn ready(

@@ -1,10 +1,8 @@
-//! Whether the database is there, as the writer sees it.
+//! Whether the database is there, as the writer and the scans see it.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use segno_core::time::{Millis, Timestamp};
-
-use super::failure::Failed;
 
 /// Absences shorter than this held nobody up.
 const WORTH_NOTING: Millis = Millis(1_000);
@@ -20,11 +18,11 @@ struct Seen {
 }
 
 impl Presence {
-    pub(super) fn is_away(&self, now: Timestamp, failed: &Failed) {
+    pub(super) fn is_away(&self, now: Timestamp, error: &dyn std::fmt::Display) {
         let mut seen = self.seen();
         if seen.away_since.is_none() {
             seen.away_since = Some(now);
-            tracing::warn!(error = %failed, "the database does not answer; it is asked again and again");
+            tracing::warn!(%error, "the database does not answer; it is asked again and again");
         }
     }
 
@@ -47,5 +45,25 @@ impl Presence {
 
     fn seen(&self) -> MutexGuard<'_, Seen> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn leases_rest_until_everybody_could_have_given_a_sign_of_life() {
+        let presence = Presence::default();
+        let (grace, now) = (Millis(1_000), Timestamp);
+        assert!(!presence.is_just_back(now(0), grace));
+        presence.is_away(now(0), &"gone");
+        assert!(presence.is_just_back(now(9_000), grace));
+        presence.is_here(now(10_000));
+        assert!(presence.is_just_back(now(10_999), grace));
+        assert!(!presence.is_just_back(now(11_000), grace));
+        presence.is_away(now(20_000), &"gone");
+        presence.is_here(now(20_010));
+        assert!(!presence.is_just_back(now(20_011), grace), "that held nobody up");
     }
 }

@@ -35,7 +35,7 @@ const PROMISES: &str = concat!(
 const JOURNAL: &str = "
     WITH journal_of AS (SELECT n FROM promises WHERE id = $1)
     SELECT records FROM journal, journal_of
-     WHERE inv = journal_of.n AND first_seq < $2 + $3 AND end_seq > $2
+     WHERE inv = journal_of.n AND first_seq < $2::bigint + $3::bigint AND end_seq > $2
        AND first_seq >= (SELECT max(first_seq) FROM journal WHERE inv = journal_of.n AND first_seq <= $2)
      ORDER BY first_seq";
 
@@ -45,7 +45,7 @@ const LOGS: &str = "
            (SELECT n, count, (sum(count) OVER (ORDER BY n))::bigint AS last FROM logs
              WHERE inv = (SELECT n FROM promises WHERE id = $1)) AS numbered
       JOIN logs AS found USING (n)
-     WHERE last > $2 AND last - found.count < $2 + $3
+     WHERE last > $2 AND last - found.count < $2::bigint + $3::bigint
      ORDER BY n";
 
 const LOG_COUNT: &str = "
@@ -320,3 +320,8 @@ pub(super) fn promise_row(row: &PgRow) -> Result<PromiseRow, sqlx::Error> {
     let task = sql::task(row, promise.id())?;
     Ok(PromiseRow { promise, task })
 }
+
+/// Every statement that looks for something, for the tests of their plans.
+#[cfg(test)]
+pub(super) const STATEMENTS: [&str; 10] =
+    [PROMISES, JOURNAL, LOGS, LOG_COUNT, WAITS, DEADLINES, TIMERS, READY, OUTBOX, COMPONENT];

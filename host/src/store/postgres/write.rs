@@ -361,3 +361,22 @@ impl Numbers for ByDigest<'_> {
         Cell::Blob(digest.0.to_vec())
     }
 }
+
+/// Every part that looks for something, as a statement of its own, for the tests of their plans.
+#[cfg(test)]
+pub(super) fn statements() -> Vec<String> {
+    let parts = [
+        SETTLE_PROMISES,
+        DELETE_CALLBACKS,
+        DELETE_LISTENERS,
+        DELETE_OUTBOX,
+        DELETE_SCHEDULES,
+        PUT_TASKS,
+        PUT_ALIASES,
+    ];
+    let statement = |part: Part| {
+        let given = columns::parameters(part.columns, 1);
+        format!("{} UNNEST({given}) {}", part.before, part.after)
+    };
+    parts.map(statement).to_vec()
+}
