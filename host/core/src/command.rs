@@ -73,6 +73,18 @@ pub enum Command {
         /// Which.
         items: Vec<HeartbeatItem>,
     },
+    /// Extends every claim of a holder outside.
+    WorkerHeartbeat {
+        /// Whose.
+        holder: Holder,
+    },
+    /// Offers again what a holder outside holds and has not been heard about: it seems to be gone.
+    WorkerGone {
+        /// Whose.
+        holder: Holder,
+        /// Claims that were heard of at this instant or later are left to their leases.
+        unheard_since: Timestamp,
+    },
     /// Appends records and acts under a claim: one gate, one transaction.
     TaskFence {
         /// The claim.
@@ -296,6 +308,11 @@ pub enum FenceAct {
         /// If given, its task is born acquired.
         hold: Option<Hold>,
     },
+    /// Makes a promise as a client does, in nobody's name: no tag is added, and it outlives the claim's invocation.
+    CreateLoose {
+        /// The promise.
+        new: NewPromise,
+    },
     /// Settles a promise; one that has its outcome keeps it.
     Settle {
         /// Which.
@@ -335,7 +352,7 @@ impl FenceAct {
     /// The promise it is about, if it is about one.
     pub fn promise(&self) -> Option<&PromiseId> {
         match self {
-            Self::Create { new, .. } => Some(&new.id),
+            Self::Create { new, .. } | Self::CreateLoose { new } => Some(&new.id),
             Self::Settle { id, .. } | Self::Cancel { id } => Some(id),
             Self::RegisterCallback { awaited } => Some(awaited),
             Self::Publish { .. } | Self::FencedPut { .. } => None,
@@ -356,6 +373,8 @@ impl Command {
             Self::TaskCreate { .. } => "task-create",
             Self::TaskAcquire { .. } => "task-acquire",
             Self::TaskHeartbeat { .. } => "task-heartbeat",
+            Self::WorkerHeartbeat { .. } => "worker-heartbeat",
+            Self::WorkerGone { .. } => "worker-gone",
             Self::TaskFence { .. } => "task-fence",
             Self::TaskSuspend { .. } => "task-suspend",
             Self::TaskFulfill { .. } => "task-fulfill",

@@ -31,6 +31,9 @@ pub struct Config {
     pub catch_up: u32,
     /// When versions rise.
     pub version_rule: VersionRule,
+    /// Whether clients and workers outside are held to the narrow reading of their protocol: a timer has no target, and
+    /// only what somebody is to settle is waited for, in one tree.
+    pub strict: bool,
 }
 
 /// What happens to a task that failed too often.
@@ -67,6 +70,7 @@ impl Default for Config {
             hot_wait: Millis(200),
             catch_up: 1_000,
             version_rule: VersionRule::EveryHandover,
+            strict: false,
         }
     }
 }

@@ -93,4 +93,6 @@ pub enum RequeueCause {
     HostReset,
     /// Its rows contradicted each other.
     Reconcile,
+    /// The worker outside that held it closed its last connection and was not heard of.
+    WorkerGone,
 }

@@ -92,10 +92,13 @@ pub fn footprint(command: &Command) -> Footprint {
             items.iter().for_each(|item| rows.composite(&item.claim.id));
             rows.hosts.insert(holder.node.clone());
         }
+        Command::WorkerHeartbeat { holder } | Command::WorkerGone { holder, .. } => {
+            rows.held_by.insert(holder.node.clone());
+        }
         Command::TaskFence { claim, actions, .. } => {
             rows.composite(&claim.id);
             for action in actions {
-                if let FenceAct::Create { new, .. } = &action.act {
+                if let FenceAct::Create { new, .. } | FenceAct::CreateLoose { new } = &action.act {
                     rows.create(new);
                 } else if let FenceAct::FencedPut { name, .. } = &action.act {
                     rows.resources.insert(name.clone());
@@ -218,6 +221,8 @@ pub fn widen(view: &State, command: &Command) -> Footprint {
         | Command::TaskCreate { .. }
         | Command::TaskAcquire { .. }
         | Command::TaskHeartbeat { .. }
+        | Command::WorkerHeartbeat { .. }
+        | Command::WorkerGone { .. }
         | Command::TaskRelease { .. }
         | Command::TaskHalt { .. }
         | Command::TaskContinue { .. }

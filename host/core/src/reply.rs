@@ -97,6 +97,8 @@ pub struct TaskReply {
     pub promise: Promise,
     /// The end of its journal.
     pub head: JournalHead,
+    /// How many promises it waits for, or waited for, settled since it was last taken or suspended.
+    pub resumes: u32,
     /// Whether this command made the promise.
     pub created: bool,
 }
@@ -261,6 +263,9 @@ pub enum Conflict {
         /// The present one.
         current: u64,
     },
+    /// A worker outside cannot take it.
+    #[error("hosts execute the function of `{0}` themselves; wait for its promise instead")]
+    Hosted(PromiseId),
 }
 
 impl Refusal {
@@ -288,6 +293,7 @@ impl Refusal {
             Self::Conflict(Conflict::Busy { .. }) => "resource-busy",
             Self::Conflict(Conflict::StaleToken { .. }) => "stale-token",
             Self::Conflict(Conflict::Superseded { .. }) => "superseded",
+            Self::Conflict(Conflict::Hosted(_)) => "hosted",
             Self::IdTaken { .. } => "id-taken",
             Self::JournalMismatch { .. } => "journal-mismatch",
         }

@@ -6,9 +6,10 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use proptest::prelude::*;
 
-use crate::command::{Command, FenceAct, HeartbeatItem};
+use crate::command::{Command, FenceAct, HeartbeatItem, Hold};
 use crate::config::{Config, Exhausted, VersionRule};
-use crate::id::{NodeName, PromiseId, ScheduleId};
+use crate::id::{Holder, NodeName, PromiseId, ScheduleId};
+use crate::invocation::Record;
 use crate::promise::{Deferral, OutboxKey, Overlap, ReleaseReason, TrapKey, Verdict};
 use crate::reply::Reply;
 use crate::tags;
@@ -30,6 +31,8 @@ fn alphabet(world: &World, ids: &[&str]) -> Vec<Step> {
     for (place, name) in ids.iter().enumerate() {
         commands.extend(about(world, name, ids[(place + 1) % ids.len()]));
     }
+    commands.push(Command::WorkerHeartbeat { holder: Holder::worker("w") });
+    commands.push(Command::WorkerGone { holder: Holder::worker("w"), unheard_since: world.now });
     steps.extend(commands.into_iter().map(Step::Command));
     steps
 }
@@ -127,6 +130,11 @@ fn about(world: &World, name: &str, other: &str) -> Vec<Command> {
             until: Deferral::Unclaimed,
         },
         world::acquire(name, version, 1),
+        Command::TaskAcquire {
+            claim: live(),
+            hold: Hold { holder: Holder::worker("w"), ..world::hold(9) },
+            stall_limit: None,
+        },
         world::acquire(name, version.saturating_sub(1), 1),
         world::suspend(live(), &[other]),
         world::suspend(live(), &[&format!("{name}/s/{}", task.signals)]),
@@ -175,7 +183,12 @@ fn fences(world: &World, name: &str, other: &str, version: u64) -> Vec<Command> 
         seq if head.commands > 1 => world::finished(seq),
         seq => world::asked(seq, head.commands),
     };
-    let fence = |records, acts| world::fence(claim(name, version), records, acts);
+    // Only hosts keep journals, and they run modules only.
+    let hosted = world.state.task(&id).is_some_and(|task| task.module.is_some());
+    let fence = |mut records: Vec<Record>, acts| {
+        records.retain(|_| hosted);
+        world::fence(claim(name, version), records, acts)
+    };
     vec![
         fence(vec![next], vec![create(None)]),
         fence(vec![world::started()], vec![create(Some(world::hold(5)))]),
@@ -191,6 +204,12 @@ fn fences(world: &World, name: &str, other: &str, version: u64) -> Vec<Command> 
         fence(vec![], vec![undo.clone(), settle(undone.clone(), Verdict::Resolved)]),
         fence(vec![], vec![undo, settle(undone, Verdict::Rejected)]),
         fence(vec![world::asked(1, 3)], vec![]),
+        fence(
+            vec![],
+            vec![FenceAct::CreateLoose {
+                new: world::new(&format!("{name}:0"), &[], Timestamp::NEVER),
+            }],
+        ),
         fence(vec![], vec![FenceAct::Cancel { id: PromiseId::from(child.as_str()) }]),
         fence(
             vec![],

@@ -15,6 +15,8 @@ pub const PARENT: &str = "parent";
 pub const DETACHED: &str = "detached";
 /// The root of the tree the promise belongs to.
 pub const ORIGIN: &str = "origin";
+/// The tree the promise was made in, for clients that tell it from the one it belongs to.
+pub const PREFIX: &str = "prefix";
 /// The nearest ancestor-or-self with a target.
 pub const BRANCH: &str = "branch";
 /// The schedule that made the promise.
@@ -27,6 +29,14 @@ pub const SEQ: &str = "seq";
 pub const COMPENSATE: &str = "compensate";
 /// `"compensate"`: a step that ended without saying whether it acted is to be undone.
 pub const UNKNOWN: &str = "unknown";
+/// `"true"`: somebody outside settles the promise.
+pub const EXTERNAL: &str = "external";
+/// The names above: where tags are exchanged with others, these carry a prefix that says whose they are.
+pub const RESERVED: [&str; 14] = [
+    TARGET, TIMER, DELAY, PARENT, DETACHED, ORIGIN, PREFIX, BRANCH, SCHEDULE, EXTERNAL, SAGA, SEQ,
+    COMPENSATE, UNKNOWN,
+];
+
 /// The prefix of labels, by which people find an invocation again.
 pub const LABEL_PREFIX: &str = "label:";
 
@@ -48,6 +58,11 @@ pub fn is_timer(tags: &Tags) -> bool {
 /// Whether the promise outlives the invocation that made it.
 pub fn is_detached(tags: &Tags) -> bool {
     is_true(tags, DETACHED)
+}
+
+/// Whether somebody is to settle the promise: a worker, the clock, or somebody outside.
+pub fn is_awaitable(tags: &Tags) -> bool {
+    tags.contains_key(TARGET) || is_timer(tags) || is_true(tags, EXTERNAL)
 }
 
 /// When the task may first be dispatched; a value that is not a number is no delay.

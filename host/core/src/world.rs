@@ -230,6 +230,10 @@ fn put(whole: &State, view: &mut State, rows: &Footprint) {
     for task in whole.tasks() {
         if task.lease().is_some_and(|lease| rows.held_by.contains(&lease.holder.node)) {
             view.put_task(task.clone());
+            whole
+                .promise(&task.id)
+                .into_iter()
+                .for_each(|promise| view.put_promise(promise.clone()));
         }
     }
     for id in &rows.schedules {

@@ -107,6 +107,15 @@ impl Promise {
         tags::target(&self.birth.tags)
     }
 
+    /// The root of the tree it belongs to: as its tags say, else as its id does, which names a part of a tree after `:`
+    /// or `.`.
+    pub fn origin(&self) -> &str {
+        let id = self.birth.id.as_str();
+        let named = self.birth.tags.get(tags::ORIGIN).map(String::as_str);
+        let cut = |mark| id.split_once(mark).map(|(root, _)| root);
+        named.or_else(|| cut(':')).or_else(|| cut('.')).unwrap_or(id)
+    }
+
     /// Whether it resolves by itself at its deadline.
     pub fn is_timer(&self) -> bool {
         tags::is_timer(&self.birth.tags)

@@ -152,7 +152,7 @@ impl Schedule {
         let id = self.promise_at(at);
         let mut tags = self.template.tags.clone();
         tags.insert(tags::SCHEDULE.to_owned(), self.id.to_string());
-        for own in [tags::ORIGIN, tags::BRANCH, tags::PARENT] {
+        for own in [tags::ORIGIN, tags::BRANCH, tags::PARENT, tags::PREFIX] {
             tags.insert(own.to_owned(), id.to_string());
         }
         let timeout_at = (since + self.template.timeout).min(Timestamp::NEVER);

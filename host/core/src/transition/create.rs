@@ -40,6 +40,11 @@ impl Draft<'_> {
         let address = address.map_err(|refused| Refusal::Unprocessable(refused.to_string()))?;
         let module =
             address.as_ref().map(|address| self.module_of(address, maker)).transpose()?.flatten();
+        if self.config.strict && address.is_some() && tags::is_timer(&new.tags) {
+            let message =
+                format!("`{}` is a timer, which nobody executes: it has no target", new.id);
+            return Err(Refusal::BadRequest(message));
+        }
         let overdue = new.timeout_at <= self.now;
         let (tags, made_by) = match maker {
             Maker::Client | Maker::Schedule { .. } => (new.tags.clone(), None),

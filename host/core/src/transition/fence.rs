@@ -67,9 +67,17 @@ impl Draft<'_> {
     ) -> Result<Acted, Refusal> {
         match &action.act {
             FenceAct::Create { new, hold } => self.create_under(task, new, hold.as_ref()),
+            FenceAct::CreateLoose { new } => {
+                let changed = self.create(new)?;
+                task.attempt = if changed { 0 } else { task.attempt };
+                self.acted(&new.id, changed, None)
+            }
             FenceAct::Settle { id, verdict, value } => {
                 for_clients(*verdict)?;
                 let changed = self.settle_with(id, *verdict, value)?;
+                if changed && self.is_outside(&task.id) {
+                    task.attempt = 0;
+                }
                 self.acted(id, changed, None)
             }
             FenceAct::Cancel { id } => {

@@ -9,6 +9,11 @@ use crate::reply::{Refusal, Reply};
 use super::draft::Draft;
 
 pub(super) fn start(draft: &mut Draft<'_>, node: &NodeName) -> Result<Reply, Refusal> {
+    if node.worker_pid().is_some() {
+        return Err(Refusal::BadRequest(format!(
+            "`{node}` is the name of a worker, not of a host"
+        )));
+    }
     let incarnation = draft.view.incarnation(node).saturating_add(1);
     draft.delta.hosts.insert(node.clone(), incarnation);
     let held = draft.view.tasks().filter(|task| is_left_over(task, node, incarnation));

@@ -28,6 +28,7 @@ mod signals;
 mod tasks;
 #[cfg(test)]
 mod tests;
+mod workers;
 
 use crate::command::Command;
 use crate::config::Config;
@@ -76,6 +77,10 @@ fn decide(draft: &mut Draft<'_>, command: &Command) -> Result<Reply, Refusal> {
             tasks::acquire(draft, claim, hold, *stall_limit)
         }
         Command::TaskHeartbeat { holder, items } => heartbeat::extend(draft, holder, items),
+        Command::WorkerHeartbeat { holder } => workers::heartbeat(draft, holder),
+        Command::WorkerGone { holder, unheard_since } => {
+            workers::gone(draft, holder, *unheard_since)
+        }
         Command::TaskFence { claim, records, logs, actions } => {
             fence::act(draft, claim, records, logs, actions)
         }

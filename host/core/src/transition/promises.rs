@@ -2,8 +2,9 @@
 
 use crate::address::Address;
 use crate::id::PromiseId;
-use crate::promise::{NewPromise, Settlement, Verdict};
+use crate::promise::{NewPromise, Promise, Settlement, Verdict};
 use crate::reply::{Refusal, Reply};
+use crate::tags;
 use crate::value::{Text, Value};
 
 use super::create::{Maker, settled_at};
@@ -16,14 +17,8 @@ pub(super) fn get(draft: &mut Draft<'_>, id: &PromiseId) -> Result<Reply, Refusa
 
 pub(super) fn create(draft: &mut Draft<'_>, new: &NewPromise) -> Result<Reply, Refusal> {
     draft.touch(&new.id);
-    if draft.promise(&new.id).is_some() {
-        return record(draft, &new.id, false);
-    }
-    if new.id.as_str().is_empty() {
-        return Err(Refusal::BadRequest("the id of a promise must not be empty".to_owned()));
-    }
-    draft.make(new, Maker::Client, None)?;
-    record(draft, &new.id, true)
+    let changed = draft.create(new)?;
+    record(draft, &new.id, changed)
 }
 
 pub(super) fn settle(
@@ -53,6 +48,7 @@ pub(super) fn register_callback(
         let message = format!("`{awaiter}` has no task that could be resumed");
         return Err(Refusal::Unprocessable(message));
     }
+    draft.may_await(awaited, Some(awaiter))?;
     draft.await_promise(awaited, awaiter);
     record(draft, awaited, false)
 }
@@ -72,8 +68,9 @@ pub(super) fn register_listener(
         Err(refused) => return Err(Refusal::BadRequest(refused.to_string())),
     }
     draft.touch(awaited);
-    if draft.existing(awaited)?.is_pending()
-        && !draft.view.listeners_on(awaited).any(|known| known == address)
+    draft.existing(awaited)?;
+    draft.may_await(awaited, None)?;
+    if draft.is_pending(awaited) && !draft.view.listeners_on(awaited).any(|known| known == address)
     {
         draft.delta.listeners.insert((awaited.clone(), address.clone()), true);
     }
@@ -81,6 +78,18 @@ pub(super) fn register_listener(
 }
 
 impl Draft<'_> {
+    /// Makes a promise in nobody's name if its id is free; says whether it was.
+    pub(super) fn create(&mut self, new: &NewPromise) -> Result<bool, Refusal> {
+        if self.promise(&new.id).is_some() {
+            return Ok(false);
+        }
+        if new.id.as_str().is_empty() {
+            return Err(Refusal::BadRequest("the id of a promise must not be empty".to_owned()));
+        }
+        self.make(new, Maker::Client, None)?;
+        Ok(true)
+    }
+
     /// Settles a promise if it is pending; says whether it was.
     pub(super) fn settle_with(
         &mut self,
@@ -95,6 +104,32 @@ impl Draft<'_> {
         let settled_at = settled_at(promise, self.now);
         self.settle(id, Settlement { verdict, value: Some(value.clone()), settled_at }, None);
         Ok(true)
+    }
+
+    /// Where the narrow reading of the protocol counts: refuses to wait for what nobody is to settle, or for what
+    /// belongs to another tree than the awaiter.
+    pub(super) fn may_await(
+        &self,
+        awaited: &PromiseId,
+        awaiter: Option<&PromiseId>,
+    ) -> Result<(), Refusal> {
+        if !self.config.strict {
+            return Ok(());
+        }
+        let promise = self.existing(awaited)?;
+        let origin =
+            awaiter.map(|awaiter| self.existing(awaiter)).transpose()?.map(Promise::origin);
+        if origin.is_some_and(|origin| origin != promise.origin()) {
+            let message = format!("`{awaited}` belongs to another tree than who is to wait for it");
+            return Err(Refusal::BadRequest(message));
+        }
+        if !tags::is_awaitable(&promise.birth.tags) {
+            let message = format!(
+                "nobody is to settle `{awaited}`: it has no target, is no timer and not marked as external"
+            );
+            return Err(Refusal::Unprocessable(message));
+        }
+        Ok(())
     }
 
     /// Has the task of `awaiter` resumed when `awaited` settles, if both are pending.

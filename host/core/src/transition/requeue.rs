@@ -59,7 +59,8 @@ impl Draft<'_> {
     }
 
     /// A claim was lost: its holder died or stalled. The first time the task is offered at once, later it waits, and
-    /// in the end it is halted, so that an execution which kills its hosts does not kill them all.
+    /// in the end it is halted, so that an execution which kills its hosts does not kill them all. Workers outside look
+    /// after themselves: their tasks are offered for ever.
     pub(super) fn lost(&mut self, task: Task, cause: RequeueCause) {
         let id = task.id.clone();
         let (attempt, losses) = (task.attempt.saturating_add(1), task.losses.saturating_add(1));
@@ -67,7 +68,7 @@ impl Draft<'_> {
         self.interrupt(&task);
         self.count(Metric::Requeued(cause, self.now.since(unheard)));
         let task = Task { attempt, losses, ..task };
-        if losses >= self.config.lost_limit {
+        if losses >= self.config.lost_limit && !self.is_outside(&id) {
             let message = format!(
                 "its last {losses} claims were lost: it may be killing the hosts that run it"
             );
@@ -84,6 +85,29 @@ impl Draft<'_> {
             let wait = backoff(self.config.backoff, attempt, &id, task.version);
             self.pend_until(task, Some(self.now + wait));
         }
+    }
+
+    /// A claim was given back unused: the task is offered at once. A worker outside that keeps giving a task back
+    /// without having done anything for it waits for it longer each time.
+    pub(super) fn given_back(&mut self, task: Task) {
+        let id = task.id.clone();
+        if !self.is_outside(&id) {
+            self.pend_until(task, None);
+            return self.execute(&id);
+        }
+        let attempt = task.attempt.saturating_add(1);
+        let wait = (attempt > 1)
+            .then(|| self.now + backoff(self.config.backoff, attempt - 1, &id, task.version));
+        self.pend_until(Task { attempt, ..task }, wait);
+        if wait.is_none() {
+            self.execute(&id);
+        }
+    }
+
+    /// Whether workers outside execute the task, and not hosts.
+    pub(super) fn is_outside(&self, id: &PromiseId) -> bool {
+        let target = self.promise(id).and_then(|promise| promise.target());
+        target.is_some_and(|target| !is_hosted(target))
     }
 
     /// Stops a task until a person continues it.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use crate::address::is_hosted;
 use crate::command::Hold;
 use crate::config::Exhausted;
 use crate::id::{Claim, PromiseId};
@@ -39,9 +40,13 @@ pub(super) fn create(
     }
     draft.touch(&new.id);
     if draft.promise(&new.id).is_none() {
+        if hold.holder.worker_pid().is_some() && tags::target(&new.tags).is_some_and(is_hosted) {
+            return Err(Conflict::Hosted(new.id.clone()).into());
+        }
         draft.make(new, Maker::Client, Some(hold))?;
         return shown(draft, &new.id, true);
     }
+    draft.may_take(&new.id, hold)?;
     let Some(task) = draft.task(&new.id) else {
         return Err(Refusal::Unprocessable(format!("`{}` exists and has no task", new.id)));
     };
@@ -70,6 +75,7 @@ pub(super) fn acquire(
         return shown(draft, &claim.id, false);
     }
     let task = draft.existing_task(&claim.id)?;
+    draft.may_take(&claim.id, hold)?;
     match &task.state {
         TaskState::Pending { .. } if task.version == claim.version => {}
         TaskState::Pending { .. } => {
@@ -109,6 +115,9 @@ pub(super) fn suspend(
             claim.id
         )));
     }
+    if draft.is_outside(&claim.id) {
+        awaits.iter().try_for_each(|id| draft.may_await(id, Some(&claim.id)))?;
+    }
     // A module's commands wait for what they made. Whom a worker outside waits for is its own affair.
     let hosted = task.module.is_some();
     let mut own = awaits.iter().filter(|id| hosted || **id == next_signal);
@@ -130,7 +139,8 @@ pub(super) fn suspend(
         return Ok(Reply::Ready { settled, cancelled });
     }
     awaits.iter().for_each(|awaited| draft.await_promise(awaited, &claim.id));
-    draft.put_task(Task { state: TaskState::Suspended, losses: 0, ..task });
+    let attempt = if draft.is_outside(&claim.id) { 0 } else { task.attempt };
+    draft.put_task(Task { state: TaskState::Suspended, attempt, losses: 0, ..task });
     Ok(Reply::Suspended)
 }
 
@@ -165,10 +175,7 @@ pub(super) fn release(
     draft.touch(&claim.id);
     let task = Task { losses: 0, ..draft.claimed(claim)? };
     match reason {
-        ReleaseReason::Yield | ReleaseReason::Shutdown => {
-            draft.pend_until(task, None);
-            draft.execute(&claim.id);
-        }
+        ReleaseReason::Yield | ReleaseReason::Shutdown => draft.given_back(task),
         ReleaseReason::Failed { retry_after, error, trap } => {
             draft.failed(task, *retry_after, error, trap.as_ref());
         }
@@ -211,6 +218,14 @@ pub(super) fn resume(draft: &mut Draft<'_>, id: &PromiseId) -> Result<Reply, Ref
 }
 
 impl Draft<'_> {
+    /// Refuses a worker outside what hosts execute themselves.
+    fn may_take(&self, id: &PromiseId, hold: &Hold) -> Result<(), Refusal> {
+        match hold.holder.worker_pid() {
+            Some(_) if !self.is_outside(id) => Err(Conflict::Hosted(id.clone()).into()),
+            Some(_) | None => Ok(()),
+        }
+    }
+
     /// Hands a pending task to a holder.
     pub(super) fn take(&mut self, id: &PromiseId, hold: &Hold, stall_limit: Option<Millis>) {
         if let Some(task) = self.task(id).cloned() {
@@ -288,5 +303,6 @@ fn is_repeated(draft: &Draft<'_>, claim: &Claim, verdict: Verdict, value: &Value
 
 fn shown(draft: &Draft<'_>, id: &PromiseId, created: bool) -> Result<Reply, Refusal> {
     let (task, promise) = (draft.existing_task(id)?.clone(), draft.existing(id)?.clone());
-    Ok(Reply::Task(Box::new(TaskReply { task, promise, head: draft.head(id), created })))
+    let resumes = draft.callbacks_by(id).iter().filter(|(_, consumed)| *consumed).count() as u32;
+    Ok(Reply::Task(Box::new(TaskReply { task, promise, head: draft.head(id), resumes, created })))
 }

@@ -10,3 +10,4 @@ mod sagas;
 mod schedules;
 mod speed;
 mod tasks;
+mod workers;

@@ -1,0 +1,145 @@
+//! Workers outside: what they may take, and what becomes of what they hold.
+
+use crate::command::{Command, FenceAct, Hold};
+use crate::config::Config;
+use crate::id::{Claim, Holder, PromiseId};
+use crate::promise::{ReleaseReason, TaskStatus};
+use crate::reply::{Beat, Reply};
+use crate::tags;
+use crate::time::{Millis, Timestamp};
+use crate::world::{self, World, claim};
+
+fn hold(pid: &str, nonce: u64) -> Hold {
+    Hold { holder: Holder::worker(pid), nonce, ttl: Millis(15_000) }
+}
+
+/// A task that the worker `w` holds.
+fn held(world: &mut World, id: &str, nonce: u64) -> Claim {
+    world.done(world::outside(id));
+    take(world, id, nonce)
+}
+
+fn take(world: &mut World, id: &str, nonce: u64) -> Claim {
+    let version = world.state.task(&PromiseId::from(id)).expect("a task").version.0;
+    let claimed = claim(id, version);
+    world.done(Command::TaskAcquire { claim: claimed, hold: hold("w", nonce), stall_limit: None });
+    claim(id, version + 1)
+}
+
+fn offers(world: &World) -> usize {
+    world.snapshot.outbox.len()
+}
+
+#[test]
+fn a_worker_takes_nothing_that_hosts_execute() {
+    let mut world = World::new();
+    world.done(world::workflow("w"));
+    let acquire =
+        Command::TaskAcquire { claim: claim("w", 0), hold: hold("w", 1), stall_limit: None };
+    assert_eq!(world.refused(acquire).kind(), "hosted");
+    let new = world::new("n", &[(tags::TARGET, "wasm://shop/order")], Timestamp::NEVER);
+    let create = Command::TaskCreate { new, hold: hold("w", 1) };
+    assert_eq!(world.refused(create).kind(), "hosted");
+    let node = Holder::worker("w").node;
+    assert_eq!(world.refused(Command::HostStart { node }).kind(), "bad-request");
+}
+
+#[test]
+fn one_word_extends_everything_a_worker_holds() {
+    let mut world = World::new();
+    held(&mut world, "a", 1);
+    held(&mut world, "b", 2);
+    world.wait(10_000);
+    let beats = world.done(Command::WorkerHeartbeat { holder: Holder::worker("w") });
+    let extended = Beat::Extended { until: world.now + Millis(15_000), cancel: false };
+    assert_eq!(beats, Reply::Heartbeat(vec![extended.clone(), extended]));
+    let stranger = Command::WorkerHeartbeat { holder: Holder::worker("v") };
+    assert_eq!(world.done(stranger), Reply::Heartbeat(vec![]));
+}
+
+#[test]
+fn what_a_worker_that_left_was_not_heard_about_is_offered_again() {
+    let mut world = World::new();
+    let gone = held(&mut world, "a", 1);
+    world.wait(10);
+    let left_at = world.now;
+    world.wait(10);
+    held(&mut world, "b", 2);
+    let command = Command::WorkerGone { holder: Holder::worker("w"), unheard_since: left_at };
+    world.done(command);
+    assert_eq!(world.status("a"), Some(TaskStatus::Pending));
+    assert_eq!(world.status("b"), Some(TaskStatus::Acquired), "taken after it was thought gone");
+    assert_eq!(offers(&world), 1);
+    assert!(matches!(world.refused(world::fulfill(gone)).kind(), "stale-version" | "wrong-state"));
+}
+
+#[test]
+fn a_task_that_is_given_back_unused_again_and_again_waits_longer_each_time() {
+    let mut world = World::new();
+    let mut claim = held(&mut world, "a", 1);
+    let mut waits = Vec::new();
+    for nonce in 2..6 {
+        let id = claim.id.clone();
+        world.done(world::release(claim, ReleaseReason::Yield));
+        waits.push(match offers(&world) {
+            0 => {
+                world.state.task(&id).and_then(|task| task.due_at()).expect("a retry").0
+                    - world.now.0
+            }
+            _ => 0,
+        });
+        claim = take(&mut world, "a", nonce);
+    }
+    assert!(waits[0] == 0 && waits.is_sorted() && waits[1] >= 100 && waits[3] >= 400, "{waits:?}");
+    // Having done something makes it welcome again.
+    let child = world::new("a:0", &[], Timestamp::NEVER);
+    world.done(world::fence(claim.clone(), vec![], vec![FenceAct::CreateLoose { new: child }]));
+    world.done(world::release(claim, ReleaseReason::Yield));
+    assert_eq!(offers(&world), 1);
+}
+
+#[test]
+fn a_worker_s_tasks_are_offered_however_often_they_were_lost() {
+    let mut world = World::new();
+    world.config.lost_limit = 2;
+    world.done(world::outside("a"));
+    for nonce in 0..4 {
+        take(&mut world, "a", nonce);
+        world.wait(15_000);
+        world.done(Command::LeaseDue { id: PromiseId::from("a") });
+        assert_eq!(world.status("a"), Some(TaskStatus::Pending));
+    }
+}
+
+#[test]
+fn what_is_made_loosely_belongs_to_nobody() {
+    let mut world = World::new();
+    let claim = held(&mut world, "a", 1);
+    let new = world::new("a/0", &[(tags::BRANCH, "mine")], Timestamp::NEVER);
+    let create = FenceAct::CreateLoose { new: new.clone() };
+    world.done(world::fence(claim.clone(), vec![], vec![create.clone()]));
+    let made = world.state.promise(&new.id).expect("it was made").clone();
+    assert_eq!((made.birth.made_by.as_ref(), &made.birth.tags), (None, &new.tags));
+    world.done(world::fence(claim.clone(), vec![], vec![create]));
+    world.done(world::fulfill(claim));
+    assert_eq!((world.verdict("a/0"), offers(&world)), (None, 0), "it lives on");
+}
+
+#[test]
+fn the_narrow_reading_waits_only_for_what_somebody_is_to_settle_in_one_tree() {
+    let mut world = World::new();
+    world.config = Config { strict: true, ..Config::default() };
+    let claim = held(&mut world, "a", 1);
+    world.done(world::create("a:latent", &[]));
+    world.done(world::create("a:given", &[(tags::EXTERNAL, "true")]));
+    world.done(world::outside("b"));
+    for (awaited, kind) in [("a:latent", "unprocessable"), ("b", "bad-request")] {
+        assert_eq!(world.refused(world::callback(awaited, "a")).kind(), kind);
+        assert_eq!(world.refused(world::suspend(claim.clone(), &[awaited])).kind(), kind);
+    }
+    assert_eq!(world.refused(world::listener("a:latent")).kind(), "unprocessable");
+    world.done(world::listener("b"));
+    let nap = world::create("nap", &[(tags::TIMER, "true"), (tags::TARGET, "poll://w")]);
+    assert_eq!(world.refused(nap).kind(), "bad-request");
+    assert_eq!(world.done(world::suspend(claim, &["a:given"])), Reply::Suspended);
+}

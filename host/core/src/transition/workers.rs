@@ -1,0 +1,54 @@
+//! Workers outside: all of their claims at once. A worker that lost count of its claims extends them in one word, and
+//! one that seems to be gone leaves them to others before their leases end.
+
+use crate::effect::{Metric, RequeueCause};
+use crate::id::Holder;
+use crate::promise::{Lease, Task, TaskState};
+use crate::reply::{Beat, Refusal, Reply};
+use crate::time::Timestamp;
+
+use super::draft::Draft;
+
+pub(super) fn heartbeat(draft: &mut Draft<'_>, holder: &Holder) -> Result<Reply, Refusal> {
+    let mut beats = Vec::new();
+    for task in draft.held_by(holder) {
+        let TaskState::Acquired { lease } = &task.state else { continue };
+        let until = lease.extended_until(&task.progress, task.stall_limit, draft.now);
+        if until <= draft.now {
+            draft.count(Metric::HeartbeatStalled);
+            beats.push(Beat::Stalled);
+            continue;
+        }
+        let lease = Lease { until, ..lease.clone() };
+        let last_heartbeat = Some(draft.now);
+        draft.put_task(Task { state: TaskState::Acquired { lease }, last_heartbeat, ..task });
+        draft.count(Metric::HeartbeatExtended);
+        beats.push(Beat::Extended { until, cancel: false });
+    }
+    Ok(Reply::Heartbeat(beats))
+}
+
+pub(super) fn gone(
+    draft: &mut Draft<'_>,
+    holder: &Holder,
+    unheard_since: Timestamp,
+) -> Result<Reply, Refusal> {
+    for task in draft.held_by(holder) {
+        if task.last_heartbeat.unwrap_or(task.progress.at) < unheard_since {
+            draft.lost(task, RequeueCause::WorkerGone);
+        }
+    }
+    Ok(Reply::Done)
+}
+
+impl Draft<'_> {
+    /// What a holder holds, by id; not what is past its deadline, which its own timer ends.
+    fn held_by(&self, holder: &Holder) -> Vec<Task> {
+        let held = |task: &&Task| task.lease().is_some_and(|lease| lease.holder == *holder);
+        let alive = |task: &&Task| {
+            let promise = self.promise(&task.id);
+            promise.is_some_and(|promise| promise.is_pending() && !promise.is_overdue(self.now))
+        };
+        self.view.tasks().filter(held).filter(alive).cloned().collect()
+    }
+}
