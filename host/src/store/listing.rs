@@ -7,7 +7,7 @@ use segno_core::{
     tags,
 };
 
-use super::{InvocationFilter, StoreError};
+use super::{InvocationFilter, PromiseFilter, Standing, StoreError};
 
 /// How many lines a page has when the caller does not say.
 const DEFAULT_LIMIT: u32 = 100;
@@ -78,6 +78,29 @@ pub(super) fn page_limit(asked: u32) -> u32 {
     if asked == 0 { DEFAULT_LIMIT } else { asked }
 }
 
+/// How many promises are found at a time.
+pub(super) fn find_limit(filter: &PromiseFilter) -> u32 {
+    if filter.limit == 0 { DEFAULT_LIMIT } else { filter.limit }
+}
+
+/// Whether `filter` finds this promise; its cursor and limit are the caller's business.
+pub(super) fn finds(filter: &PromiseFilter, promise: &Promise, task: Option<&Task>) -> bool {
+    let birth = &promise.birth;
+    let stands = |standing| match (standing, promise.settlement()) {
+        (Standing::Pending, settlement) => settlement.is_none(),
+        (Standing::Settled(verdict), settlement) => {
+            settlement.is_some_and(|settlement| settlement.verdict == verdict)
+        }
+    };
+    let in_branch =
+        |branch: &String| birth.made_by.is_none() && birth.tags.get(tags::BRANCH) == Some(branch);
+    filter.branch.as_ref().is_none_or(in_branch)
+        && filter.standing.is_none_or(stands)
+        && filter.tags.iter().all(|(name, value)| birth.tags.get(name) == Some(value))
+        && (!filter.tasks || task.is_some())
+        && filter.status.is_none_or(|status| task.is_some_and(|task| task.status() == status))
+}
+
 /// The tag that carries a label.
 pub(super) fn label_tag(label: &str) -> String {
     format!("{}{label}", tags::LABEL_PREFIX)
@@ -85,7 +108,12 @@ pub(super) fn label_tag(label: &str) -> String {
 
 /// A label and its value as they stand in tags that are written as JSON.
 pub(super) fn label_pair(label: &str, value: &str) -> String {
-    let (name, value) = (serde_json::Value::from(label_tag(label)), serde_json::Value::from(value));
+    tag_pair(&label_tag(label), value)
+}
+
+/// A tag as it stands in tags that are written as JSON.
+pub(super) fn tag_pair(name: &str, value: &str) -> String {
+    let (name, value) = (serde_json::Value::from(name), serde_json::Value::from(value));
     format!("{name}:{value}")
 }
 

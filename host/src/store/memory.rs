@@ -23,8 +23,8 @@ use segno_core::{
 
 use super::{
     Census, Commit, Due, EventPlace, EventRow, Hints, InvocationFilter, InvocationRow, LogRow,
-    ModuleRow, Page, PromiseRow, Ready, ScheduleFilter, SchedulePage, Store, StoreError, Waits,
-    listing,
+    ModuleRow, Page, PromiseFilter, PromiseRow, Ready, ScheduleFilter, SchedulePage, Store,
+    StoreError, Waits, listing,
 };
 use crate::runtime::{Clock, Surroundings};
 
@@ -185,6 +185,17 @@ impl Store for MemoryStore {
         Ok(SchedulePage::of(listed.cloned(), listing::page_limit(filter.limit) as usize))
     }
 
+    async fn find(&self, filter: &PromiseFilter) -> Result<Vec<PromiseRow>, StoreError> {
+        let kept = self.kept();
+        let after = |promise: &&Promise| filter.after.as_ref().is_none_or(|id| promise.id() > id);
+        let rows = kept.state.promises().filter(after).filter_map(|promise| {
+            let task = kept.state.task(promise.id());
+            listing::finds(filter, promise, task)
+                .then(|| PromiseRow { promise: promise.clone(), task: task.cloned() })
+        });
+        Ok(rows.take(listing::find_limit(filter) as usize).collect())
+    }
+
     async fn due(&self, now: Timestamp, limit: u32) -> Result<Due, StoreError> {
         let kept = self.kept();
         let deadlines =
@@ -323,6 +334,21 @@ impl Store for MemoryStore {
 
     async fn dump(&self) -> Result<Snapshot, StoreError> {
         Ok(Snapshot::of(&self.kept().state))
+    }
+
+    async fn wipe(&self) -> Result<(), StoreError> {
+        let mut kept = self.kept();
+        let mut state = State::whole();
+        kept.modules.keys().for_each(|digest| state.put_module(*digest));
+        let aliases = kept.state.aliases().map(|(name, module)| (name.clone(), *module));
+        aliases.for_each(|(name, module)| state.put_alias(name, module));
+        let hosts = kept.state.hosts().map(|(node, incarnation)| (node.clone(), incarnation));
+        hosts.for_each(|(node, incarnation)| state.put_host(node, incarnation));
+        kept.state = state;
+        kept.numbers.clear();
+        kept.by_id.clear();
+        kept.logs.clear();
+        Ok(())
     }
 
     async fn close(&self) {}

@@ -34,7 +34,7 @@ pub use error::StoreError;
 pub use memory::MemoryStore;
 pub use query::{
     Census, Due, EventPlace, EventRow, InvocationFilter, InvocationRow, LogRow, ModuleRow, Page,
-    PromiseRow, Ready, ScheduleFilter, SchedulePage, Waits,
+    PromiseFilter, PromiseRow, Ready, ScheduleFilter, SchedulePage, Standing, Waits,
 };
 
 /// Takes the hints of committed commands, in the order of the commits. Losing them loses no work.
@@ -114,6 +114,9 @@ pub trait Store: Send + Sync + 'static {
     /// Schedules, by id.
     async fn schedules(&self, filter: &ScheduleFilter) -> Result<SchedulePage, StoreError>;
 
+    /// Promises in the order of their ids.
+    async fn find(&self, filter: &PromiseFilter) -> Result<Vec<PromiseRow>, StoreError>;
+
     /// Due commands (deadlines, leases, retries, schedules), at most `limit`, and when the next one will be due.
     async fn due(&self, now: Timestamp, limit: u32) -> Result<Due, StoreError>;
 
@@ -163,6 +166,12 @@ pub trait Store: Send + Sync + 'static {
 
     /// Everything, canonically: two stores that hold the same answer the same.
     async fn dump(&self) -> Result<Snapshot, StoreError>;
+
+    /// Forgets every promise and what belongs to it, but no module; for debugging.
+    async fn wipe(&self) -> Result<(), StoreError> {
+        let reason = "this store cannot be wiped: stop the host and remove its data".to_owned();
+        Err(StoreError::Unavailable { reason })
+    }
 
     /// Writes what is still to be written and gives the data directory back.
     async fn close(&self);

@@ -6,7 +6,9 @@ use segno_core::{
     command::Command,
     id::{CommandIndex, Digest, PromiseId, ScheduleId, Version},
     invocation::{LogLevel, LogLine},
-    promise::{Message, MessageKind, OutboxKey, OutboxRow, Promise, Schedule, Task},
+    promise::{
+        Message, MessageKind, OutboxKey, OutboxRow, Promise, Schedule, Task, TaskStatus, Verdict,
+    },
     time::Timestamp,
     value::{Tags, Text, Value},
 };
@@ -185,6 +187,34 @@ pub struct InvocationFilter {
     pub roots: bool,
     /// After this cursor.
     pub after: Option<i64>,
+    /// At most so many; 0: the store's default of 100.
+    pub limit: u32,
+}
+
+/// Where a promise stands, as a listing asks for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Standing {
+    /// Nobody knows its value yet; its deadline may have passed unnoticed.
+    Pending,
+    /// It has this outcome.
+    Settled(Verdict),
+}
+
+/// Which promises to find, in the order of their ids.
+#[derive(Debug, Clone, Default)]
+pub struct PromiseFilter {
+    /// Only those with this tag `branch` that no invocation of a module made.
+    pub branch: Option<String>,
+    /// Only those that stand so.
+    pub standing: Option<Standing>,
+    /// Only those with all of these tags.
+    pub tags: Tags,
+    /// Only those with a task.
+    pub tasks: bool,
+    /// Only those with a task that stands so.
+    pub status: Option<TaskStatus>,
+    /// Only ids after this one.
+    pub after: Option<PromiseId>,
     /// At most so many; 0: the store's default of 100.
     pub limit: u32,
 }

@@ -14,7 +14,8 @@ use segno::{
     runtime::Runtime,
     store::{
         Census, Due, EventPlace, EventRow, InvocationFilter, InvocationRow, LogRow, ModuleRow,
-        Page, PromiseRow, Ready, ScheduleFilter, SchedulePage, Store, StoreError, Waits,
+        Page, PromiseFilter, PromiseRow, Ready, ScheduleFilter, SchedulePage, Store, StoreError,
+        Waits,
     },
 };
 use segno_core::{
@@ -345,6 +346,11 @@ impl Store for Link {
     async fn schedules(&self, filter: &ScheduleFilter) -> Result<SchedulePage, StoreError> {
         self.way().await?;
         self.network.database.memory.schedules(filter).await
+    }
+
+    async fn find(&self, filter: &PromiseFilter) -> Result<Vec<PromiseRow>, StoreError> {
+        self.way().await?;
+        self.network.database.memory.find(filter).await
     }
 
     async fn due(&self, now: Timestamp, limit: u32) -> Result<Due, StoreError> {

@@ -8,7 +8,8 @@ use std::sync::{
 use async_trait::async_trait;
 use segno::store::{
     Census, Due, EventPlace, EventRow, InvocationFilter, InvocationRow, LogRow, MemoryStore,
-    ModuleRow, Page, PromiseRow, Ready, ScheduleFilter, SchedulePage, Store, StoreError, Waits,
+    ModuleRow, Page, PromiseFilter, PromiseRow, Ready, ScheduleFilter, SchedulePage, Store,
+    StoreError, Waits,
 };
 use segno_core::{
     command::Command,
@@ -193,6 +194,11 @@ impl Store for FaultyStore {
 
     async fn waits(&self, id: &PromiseId) -> Result<Waits, StoreError> {
         self.memory.waits(id).await
+    }
+
+    async fn find(&self, filter: &PromiseFilter) -> Result<Vec<PromiseRow>, StoreError> {
+        self.alive().await;
+        self.memory.find(filter).await
     }
 
     async fn list(&self, filter: &InvocationFilter) -> Result<Page<InvocationRow>, StoreError> {

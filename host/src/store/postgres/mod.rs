@@ -21,6 +21,7 @@ mod writer;
 mod census;
 mod dump;
 mod events;
+mod find;
 mod life;
 mod list;
 mod news;
@@ -63,7 +64,7 @@ use self::{
 };
 use super::{
     Census, Due, EventPlace, EventRow, Hints, InvocationFilter, InvocationRow, LogRow, ModuleRow,
-    Page, PromiseRow, Ready, ScheduleFilter, SchedulePage, Store, StoreError, Waits,
+    Page, PromiseFilter, PromiseRow, Ready, ScheduleFilter, SchedulePage, Store, StoreError, Waits,
 };
 use crate::runtime::Surroundings;
 
@@ -182,6 +183,10 @@ impl Store for PostgresStore {
 
     async fn list(&self, filter: &InvocationFilter) -> Result<Page<InvocationRow>, StoreError> {
         self.reader.list(filter).await
+    }
+
+    async fn find(&self, filter: &PromiseFilter) -> Result<Vec<PromiseRow>, StoreError> {
+        self.reader.find(filter).await
     }
 
     async fn schedule(&self, id: &ScheduleId) -> Result<Option<Schedule>, StoreError> {

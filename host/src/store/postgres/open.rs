@@ -132,6 +132,7 @@ const MIGRATIONS: &[(i64, &str, &str)] = &[
     (2, "readers", include_str!("../../../migrations/postgres/0002_readers.sql")),
     (3, "schedules", include_str!("../../../migrations/postgres/0003_schedules.sql")),
     (4, "resources, sagas", include_str!("../../../migrations/postgres/0004_resources_sagas.sql")),
+    (5, "branches", include_str!("../../../migrations/postgres/0005_branches.sql")),
 ];
 
 /// Hosts that start together look one after the other, so that none sees tables half made. "Segn"; it ends with the

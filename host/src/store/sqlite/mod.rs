@@ -17,6 +17,7 @@ mod writer;
 mod census;
 mod dump;
 mod events;
+mod find;
 mod list;
 mod reader;
 mod resources;
@@ -50,7 +51,7 @@ use self::{
 };
 use super::{
     Census, Due, EventPlace, EventRow, Hints, InvocationFilter, InvocationRow, LogRow, ModuleRow,
-    Page, PromiseRow, Ready, ScheduleFilter, SchedulePage, Store, StoreError, Waits,
+    Page, PromiseFilter, PromiseRow, Ready, ScheduleFilter, SchedulePage, Store, StoreError, Waits,
 };
 use crate::runtime::Surroundings;
 
@@ -187,6 +188,10 @@ impl Store for SqliteStore {
 
     async fn schedules(&self, filter: &ScheduleFilter) -> Result<SchedulePage, StoreError> {
         self.reader.schedules(filter).await
+    }
+
+    async fn find(&self, filter: &PromiseFilter) -> Result<Vec<PromiseRow>, StoreError> {
+        self.reader.find(filter).await
     }
 
     async fn due(&self, now: Timestamp, limit: u32) -> Result<Due, StoreError> {

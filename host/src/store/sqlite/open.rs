@@ -102,6 +102,7 @@ const MIGRATIONS: &[(i64, &str, &str)] = &[
     (2, "readers", include_str!("../../../migrations/sqlite/0002_readers.sql")),
     (3, "schedules", include_str!("../../../migrations/sqlite/0003_schedules.sql")),
     (4, "resources, sagas", include_str!("../../../migrations/sqlite/0004_resources_sagas.sql")),
+    (5, "branches", include_str!("../../../migrations/sqlite/0005_branches.sql")),
 ];
 
 /// A data directory that belongs to this process until this is dropped.

@@ -3,10 +3,10 @@
 use sqlx::{Executor as _, Row as _, SqliteConnection};
 
 use super::{
-    SqliteConfig, census, events, list, load, open::DataDirectory, reader, resources, schedules,
-    write,
+    SqliteConfig, census, events, find, list, load, open::DataDirectory, reader, resources,
+    schedules, write,
 };
-use crate::store::InvocationFilter;
+use crate::store::{InvocationFilter, PromiseFilter};
 use segno_core::id::PromiseId;
 
 const TABLES: [&str; 13] = [
@@ -89,4 +89,16 @@ async fn a_census_walks_only_what_it_counts() {
             assert!(of_all.iter().any(|partial| step.ends_with(partial)), "{plan:#?}");
         }
     }
+}
+
+#[tokio::test]
+async fn the_promises_of_a_branch_are_found_by_its_index_and_in_its_order() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let directory = DataDirectory::open(&SqliteConfig::new(dir.path())).await.expect("it opens");
+    let mut connection = directory.connect().await.expect("a connection");
+    let filter = PromiseFilter { branch: Some("a".to_owned()), ..PromiseFilter::default() };
+    let query = find::statement(&filter);
+    let plan = plan(&mut connection, query.sql().as_str()).await;
+    assert!(plan[0].starts_with("SEARCH p USING INDEX promises_branch"), "{plan:#?}");
+    assert!(!plan.iter().any(|step| step.contains("TEMP B-TREE")), "{plan:#?}");
 }

@@ -7,7 +7,7 @@ use segno_core::{
     config::{Config, Exhausted, VersionRule},
     id::PromiseId,
     invariants,
-    promise::MessageKind,
+    promise::{MessageKind, TaskStatus, Verdict},
     reply::Reply,
     snapshot::Snapshot,
     time::Millis,
@@ -21,7 +21,7 @@ use super::{
 };
 use crate::{
     runtime::Clock as _,
-    store::{InvocationFilter, ScheduleFilter, Store},
+    store::{InvocationFilter, PromiseFilter, ScheduleFilter, Standing, Store},
 };
 
 /// Which commands were answered, and which refused: a script that gets nowhere proves nothing.
@@ -225,7 +225,28 @@ async fn reads(store: &dyn Store, clock: &Arc<HandClock>, seen: &Snapshot) -> Ve
     for filter in filters(ids.first()) {
         answers.push(format!("{:?}", store.list(&filter).await.expect("a list")));
     }
+    for filter in finds(ids.first()) {
+        answers.push(format!("{:?}", store.find(&filter).await.expect("promises")));
+    }
     answers
+}
+
+fn finds(some: Option<&PromiseId>) -> Vec<PromiseFilter> {
+    let all = PromiseFilter::default;
+    let tag = |name: &str, value: &str| Tags::from([(name.to_owned(), value.to_owned())]);
+    vec![
+        all(),
+        PromiseFilter { limit: 2, ..all() },
+        PromiseFilter { after: some.cloned(), limit: 2, ..all() },
+        PromiseFilter { standing: Some(Standing::Pending), ..all() },
+        PromiseFilter { standing: Some(Standing::Settled(Verdict::Resolved)), ..all() },
+        PromiseFilter { tags: tag("target", "poll://workers"), ..all() },
+        PromiseFilter { tags: tag("branch", "\"quoted\" \\ é"), ..all() },
+        PromiseFilter { branch: some.map(ToString::to_string), ..all() },
+        PromiseFilter { branch: Some("\"quoted\" \\ é".to_owned()), ..all() },
+        PromiseFilter { tasks: true, ..all() },
+        PromiseFilter { status: Some(TaskStatus::Suspended), ..all() },
+    ]
 }
 
 fn filters(parent: Option<&PromiseId>) -> Vec<InvocationFilter> {
