@@ -22,7 +22,7 @@ use crate::{
     host::Host,
     hub::Hub,
     recovery::Recovery,
-    runtime::Surroundings,
+    runtime::{DebugClock, Surroundings},
     store::{
         Store, StoreError,
         postgres::{self, PostgresConfig, PostgresStore},
@@ -47,6 +47,8 @@ pub struct BootConfig {
     pub policy: Policy,
     /// What the worker does at once.
     pub worker: WorkerSettings,
+    /// The clock that debuggers set, if they may.
+    pub debug: Option<Arc<DebugClock>>,
 }
 
 /// Where everything that matters is kept.
@@ -101,8 +103,17 @@ pub async fn boot(
     surroundings: Surroundings,
 ) -> Result<(Running, Arc<Wasm>), BootError> {
     let hub = Arc::new(Hub::default());
+    let deciding = match &config.debug {
+        Some(clock) => Surroundings { clock: clock.clone(), ..surroundings },
+        None => surroundings,
+    };
     let Opened { store, shared, surroundings } =
-        open(config.store, config.engine.clone(), surroundings, hub.clone()).await?;
+        open(config.store, config.engine.clone(), deciding, hub.clone()).await?;
+    // The time of the host's own loops is that of decisions, unless a debugger sets it.
+    let surroundings = match &config.debug {
+        Some(clock) => Surroundings { clock: clock.loops(), ..surroundings },
+        None => surroundings,
+    };
     let source = Arc::new(Components(store.clone()));
     let policy = Arc::new(config.policy.clone());
     let wasm = Arc::new(Wasm::new(WasmConfig {

@@ -3,12 +3,14 @@
 //! Nothing else in the host reads a clock, spawns, sleeps or draws a random number: clippy's `disallowed-methods` says
 //! so. That is what lets the real worker run on one thread in virtual time.
 
+mod debug;
 mod system;
 
 use std::{future::Future, pin::Pin, sync::Arc, time::Duration};
 
 use segno_core::time::{Millis, Timestamp};
 
+pub use debug::DebugClock;
 pub use system::{SystemClock, SystemRuntime};
 
 /// A future that a [`Runtime`] runs or hands out.
