@@ -134,6 +134,25 @@ impl Context {
         Call(Step::new(&self.0, request, decode_result))
     }
 
+    /// Calls a function of a worker outside, for example of a Resonate application: `address` says which workers, as in
+    /// `poll://any@GROUP`, and `arguments` is the tuple of what the function takes.
+    ///
+    /// ```
+    /// # extern crate segno_sdk as segno;
+    /// # async fn order(ctx: segno::Context) -> segno::Result<()> {
+    /// let total: f64 = ctx.call_remote("poll://any@pricing", "total", &("hat", 3)).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn call_remote<In: Serialize + ?Sized, Out: DeserializeOwned>(
+        &self,
+        address: &str,
+        function: &str,
+        arguments: &In,
+    ) -> Call<Out> {
+        self.call_named(&format!("{address}#{function}"), arguments)
+    }
+
     /// Starts a durable function of this crate without waiting for its end.
     pub fn send<A, I: Item<A>>(&self, function: I, input: &<I::Function as Function>::Input) -> Send
     where

@@ -14,7 +14,7 @@ use super::{
     convention::{self, payload_json},
     recorder::Identity,
 };
-use crate::guest::{Ask, CallOptions, FunctionDescription, Stop};
+use crate::guest::{Ask, CallOptions, FunctionDescription, Payload, Stop};
 
 /// The target of HTTP requests that the host performs.
 pub const HTTP: &str = "segno:http";
@@ -47,17 +47,11 @@ pub fn of(
     let invocation = &identity.id;
     let create = |new| Some(FenceAct::Create { new, hold: None });
     Ok(match ask {
-        Ask::Call { function, input, options } => create(call(
-            identity,
-            index,
-            function,
-            convention::param(function_name(function), input, headers(identity, function)),
-            options,
-            at,
-        )),
+        Ask::Call { function, input, options } => {
+            create(call(identity, index, function, param(identity, function, input), options, at))
+        }
         Ask::Send { function, input, options } => {
-            let param =
-                convention::param(function_name(function), input, headers(identity, function));
+            let param = param(identity, function, input);
             let mut new = call(identity, index, function, param, options, at);
             new.tags.insert(tags::DETACHED.into(), "true".into());
             create(new)
@@ -148,13 +142,25 @@ fn described<'a>(identity: &'a Identity, function: &str) -> Option<&'a FunctionD
     identity.functions.iter().find(|described| described.name == function)
 }
 
-/// A bare name is in the caller's own module.
+/// A bare name is in the caller's own module. An address of workers outside has the function's name after `#`.
 fn target(function: &str) -> String {
-    if function.contains(':') { function.to_owned() } else { format!("wasm:///{function}") }
+    match function.split_once('#') {
+        Some((address, _)) => address.to_owned(),
+        None if function.contains(':') => function.to_owned(),
+        None => format!("wasm:///{function}"),
+    }
 }
 
-fn function_name(function: &str) -> &str {
-    function.rsplit('/').next().unwrap_or(function)
+/// The input of the call as its function finds it: workers outside take a list of arguments.
+fn param(identity: &Identity, function: &str, input: &Payload) -> Value {
+    let headers = headers(identity, function);
+    match function.split_once('#') {
+        Some((_, name)) => convention::param_of_arguments(name, input, headers),
+        None => {
+            let name = function.rsplit('/').next().unwrap_or(function);
+            convention::param(name, input, headers)
+        }
+    }
 }
 
 /// The module whose policy applies is the caller's, as long as the call stays in it; another module has its own.

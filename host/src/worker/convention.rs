@@ -4,7 +4,7 @@
 //! ```text
 //! param of an invocation   {"func": "ship", "args": [INPUT]}     (no input: "args": [])
 //! value, resolved          the output as plain JSON
-//! value, rejected          {"code": 402, "message": "card declined", "details": …}
+//! value, rejected          {"__type": "error", "code": 402, "message": "card declined", "details": …}
 //! bytes instead of JSON    data as it is, headers content-type: application/octet-stream, segno:func: ship
 //! ```
 
@@ -57,20 +57,43 @@ pub fn param(function: &str, input: &Payload, mut headers: Tags) -> Value {
     Value { headers, data }
 }
 
-/// The input in the parameter of an invocation: one argument as it is, none as `null`, several as an array.
+/// The same for workers outside, whose functions take several arguments: a JSON array is the list of them, `null` none.
+pub fn param_of_arguments(function: &str, input: &Payload, headers: Tags) -> Value {
+    let arguments = match input {
+        Payload::Json(text) => serde_json::from_str::<serde_json::Value>(text).ok(),
+        Payload::Bytes(_) => None,
+    };
+    let arguments = match arguments {
+        Some(list @ serde_json::Value::Array(_)) => list,
+        Some(serde_json::Value::Null) => json!([]),
+        Some(_) | None => return param(function, input, headers),
+    };
+    let data = json!({ "func": function, "args": arguments });
+    Value { headers, data: data.to_string().into_bytes().into() }
+}
+
+/// The input in the parameter of an invocation: one argument as it is, none as `null` or as the arguments that have
+/// names, several as an array.
 pub fn input(param: &Value) -> Payload {
     use serde_json::value::RawValue;
     #[derive(serde::Deserialize)]
     struct Call<'a> {
         #[serde(borrow, default)]
         args: Vec<&'a RawValue>,
+        #[serde(borrow, default)]
+        kwargs: Option<&'a RawValue>,
     }
     if param.headers.get(CONTENT_TYPE).is_some_and(|kind| kind == BYTES) {
         return Payload::Bytes(param.data.to_vec());
     }
     match serde_json::from_slice::<Call<'_>>(&param.data) {
         Ok(call) => match call.args.as_slice() {
-            [] => Payload::Json("null".into()),
+            [] => match call.kwargs.map(RawValue::get) {
+                Some(named) if named.starts_with('{') && named != "{}" => {
+                    Payload::Json(named.to_owned())
+                }
+                Some(_) | None => Payload::Json("null".into()),
+            },
             [one] => Payload::Json(one.get().to_owned()),
             many => {
                 let args: Vec<&str> = many.iter().map(|arg| arg.get()).collect();
@@ -110,7 +133,8 @@ pub fn failure_value(failure: &Failure) -> Value {
         Payload::Json(text) => serde_json::from_str(text).unwrap_or_else(|_| json!(text)),
         Payload::Bytes(bytes) => json!({ "bytes": bytes }),
     });
-    let mut body = json!({ "code": failure.code, "message": failure.message });
+    // The first field has clients in other languages raise an error that says the message.
+    let mut body = json!({ "__type": "error", "code": failure.code, "message": failure.message });
     if let Some(details) = details {
         body["details"] = details;
     }
