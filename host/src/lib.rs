@@ -16,6 +16,7 @@ pub mod hub;
 pub mod lengths;
 pub mod metrics;
 pub mod recovery;
+pub mod resonate;
 pub mod runtime;
 pub mod store;
 pub mod traces;

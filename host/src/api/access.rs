@@ -101,7 +101,32 @@ impl Access {
         if authority.eq_ignore_ascii_case(host) { Ok(()) } else { Err(foreign()) }
     }
 
-    fn check_token(&self, headers: &HeaderMap) -> Result<(), ApiError> {
+    /// Refuses a request whose `Host` or `Origin` is not this host's; `allowed`: its origin is, as an exception.
+    pub(crate) fn check_sender(&self, request: &Request, allowed: bool) -> Result<(), ApiError> {
+        let headers = request.headers();
+        let unreadable = |()| ApiError::ForeignHost("(none, or several)".to_owned());
+        let host =
+            only(headers, &header::HOST).map_err(unreadable)?.ok_or(()).map_err(unreadable)?;
+        self.check_host(host)?;
+        if let Some(authority) = request.uri().authority() {
+            self.check_host(authority.as_str())?;
+        }
+        let origin = only(headers, &header::ORIGIN)
+            .map_err(|()| ApiError::ForeignOrigin("(several)".to_owned()))?;
+        match origin {
+            Some(origin) if !allowed => self.check_origin(origin, host),
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    /// Whether this is the token.
+    pub(crate) fn is_token(&self, given: &str) -> bool {
+        let given: [u8; 32] = Sha256::digest(given).into();
+        self.token.as_ref().is_some_and(|expected| bool::from(given.ct_eq(expected)))
+    }
+
+    /// Refuses a request without the token, if there is one.
+    pub(crate) fn check_token(&self, headers: &HeaderMap) -> Result<(), ApiError> {
         let Some(expected) = &self.token else {
             return Ok(());
         };
@@ -139,21 +164,9 @@ pub async fn guard(
     request: Request,
     next: Next,
 ) -> Result<Response, ApiError> {
-    let access = &api.access;
-    let headers = request.headers();
-    let unreadable = |()| ApiError::ForeignHost("(none, or several)".to_owned());
-    let host = only(headers, &header::HOST).map_err(unreadable)?.ok_or(()).map_err(unreadable)?;
-    access.check_host(host)?;
-    if let Some(authority) = request.uri().authority() {
-        access.check_host(authority.as_str())?;
-    }
-    let origin = only(headers, &header::ORIGIN)
-        .map_err(|()| ApiError::ForeignOrigin("(several)".to_owned()))?;
-    if let Some(origin) = origin {
-        access.check_origin(origin, host)?;
-    }
+    api.access.check_sender(&request, false)?;
     if !matches!(request.uri().path(), "/health" | "/ready") {
-        access.check_token(headers)?;
+        api.access.check_token(request.headers())?;
     }
     Ok(next.run(request).await)
 }

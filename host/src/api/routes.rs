@@ -14,6 +14,7 @@ use super::{
 
 /// The API as a service.
 pub fn router(api: Api) -> Router {
+    let beside = api.beside.clone();
     let v1 = Router::new()
         .route("/modules", get(modules::list).post(modules::deploy))
         .route("/modules/{module}", get(modules::describe))
@@ -54,6 +55,7 @@ pub fn router(api: Api) -> Router {
         .layer(middleware::from_fn_with_state(api.clone(), access::guard))
         .layer(middleware::from_fn_with_state(api.clone(), figures::count))
         .with_state(api)
+        .merge(beside)
 }
 
 async fn unknown(request: Request) -> ApiError {

@@ -7,9 +7,14 @@ use segno_core::{
     id::PromiseId,
     reply::{Conflict, Refusal, Reply},
 };
+use tokio::sync::OwnedSemaphorePermit;
 use tokio_util::sync::CancellationToken;
 
-use axum::http::StatusCode;
+use axum::{
+    Router,
+    body::Body,
+    http::{HeaderMap, StatusCode},
+};
 
 use crate::{
     host::Host,
@@ -19,6 +24,7 @@ use crate::{
 use super::{
     access::Access,
     admission::{Admission, AdmissionLimits},
+    body,
     catalog::Catalog,
     error::ApiError,
     intake::Intake,
@@ -42,6 +48,8 @@ pub struct Api {
     pub stopping: CancellationToken,
     /// How much is let in at once.
     pub admission: Admission,
+    /// Routes beside the API's own, with guards of their own.
+    pub beside: Router,
     pub(super) catalog: Arc<Catalog>,
 }
 
@@ -60,8 +68,25 @@ impl Api {
             component_limit,
             stopping: CancellationToken::new(),
             admission: Admission::new(AdmissionLimits::default()),
+            beside: Router::new(),
             catalog: Arc::default(),
         }
+    }
+
+    /// Room for one command, until this is dropped.
+    pub(crate) fn room(&self) -> Result<OwnedSemaphorePermit, ApiError> {
+        self.admission.command()
+    }
+
+    /// A body of at most `limit` bytes; what sets the limit is `setting`.
+    pub(crate) async fn read(
+        &self,
+        headers: &HeaderMap,
+        body: Body,
+        limit: usize,
+        setting: &'static str,
+    ) -> Result<(Vec<u8>, impl Send + use<>), ApiError> {
+        body::read(self, headers, body, limit, setting).await
     }
 
     /// Sends one command, if there is room. A refusal is a reply here; only the store's failures are errors.

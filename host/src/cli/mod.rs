@@ -27,6 +27,7 @@ mod modules;
 mod new;
 mod payments;
 mod replay;
+mod resonate;
 mod result;
 mod schedule;
 mod serve;
@@ -121,7 +122,7 @@ pub enum Color {
 enum Command {
     New(new::New),
     Build(build::Build),
-    Serve(serve::Serve),
+    Serve(Box<serve::Serve>),
     Deploy(deploy::Deploy),
     Modules(modules::Modules),
     Start(start::Start),

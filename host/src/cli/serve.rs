@@ -24,6 +24,7 @@ use super::{
     console::{CYAN, DIM},
     logging::{self, LogFormat},
     node,
+    resonate::ResonateOptions,
     serve_events::{EventOptions, push},
     serve_traces::TraceOptions,
     store_address::StoreAddress,
@@ -87,6 +88,8 @@ pub struct Serve {
     /// How long running work may go on after SIGTERM, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 20)]
     drain_s: u32,
+    #[command(flatten)]
+    resonate: ResonateOptions,
     /// Commits that a power loss may take back, about ten times cheaper; a crash of the process never does
     #[arg(long)]
     relaxed: bool,
@@ -133,13 +136,15 @@ impl Serve {
         // Before anything can end: a signal during the start must not be lost.
         let mut terminate = signal(SignalKind::terminate())?;
         let mut interrupt = signal(SignalKind::interrupt())?;
+        let debug = self.resonate.debug_clock();
         let node = self.node_name(&store, &data)?;
         let config = BootConfig {
             node: NodeName::from(node.as_str()),
             cache_dir: data.join("compiled"),
-            engine: self.engine(),
+            engine: self.resonate.engine(self.engine()),
             limits,
             policy,
+            debug: debug.clone(),
             worker: self.worker(&store),
             store,
         };
@@ -147,7 +152,8 @@ impl Serve {
         let (running, wasm) = boot(config, Surroundings::system())
             .await
             .map_err(|error| other("not-started", &error))?;
-        let api = Api::new(running.host.clone(), wasm, access, component_limit);
+        let mut api = Api::new(running.host.clone(), wasm, access, component_limit);
+        api.beside = self.resonate.start(&api, address, debug)?.router();
         push(&running.host, routes).await?;
         self.traces.trace(&running.host, &node)?;
         if let Some(listener) = figures {

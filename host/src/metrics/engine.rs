@@ -149,6 +149,7 @@ fn requeue(cause: RequeueCause) -> &'static str {
         RequeueCause::Expiry => "expiry",
         RequeueCause::HostReset => "host-reset",
         RequeueCause::Reconcile => "reconcile",
+        RequeueCause::WorkerGone => "worker-gone",
     }
 }
 

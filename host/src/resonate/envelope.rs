@@ -1,0 +1,192 @@
+//! The envelope around every request and answer, and nothing of what is inside.
+//!
+//! ```text
+//! {"kind": "promise.get", "head": {"corrId": "c-1", "version": "2026-04-01", "auth": …}, "data": {…}}
+//! {"kind": "promise.get", "head": {"corrId": "c-1", "status": 200, "version": "2026-04-01"}, "data": {…}}
+//! ```
+//! An answer that refuses carries text as its data.
+
+use serde::{Deserialize, de::DeserializeOwned};
+use serde_json::{Value as Json, json, value::RawValue};
+
+use super::refused::Refused;
+
+/// The version of the protocol that is spoken here.
+pub const VERSION: &str = "2026-04-01";
+
+/// A request whose envelope is in order.
+#[derive(Debug)]
+pub struct Request {
+    /// The operation.
+    pub kind: String,
+    /// The caller's mark, repeated in the answer.
+    pub corr_id: String,
+    /// The caller's token.
+    pub auth: Option<String>,
+    /// The time to decide at, where debugging is allowed.
+    pub debug_time: Option<i64>,
+    /// The operation's own data: a JSON object.
+    pub data: Box<RawValue>,
+}
+
+/// An answer: what the operation says, with its status.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Answer {
+    /// 200, or 300 where a suspended task has something to do already.
+    pub status: u16,
+    /// The operation's data.
+    pub data: Json,
+}
+
+/// What could be made out of a request that is not in order, so that its sender recognises the refusal.
+#[derive(Debug)]
+pub struct Unreadable {
+    /// The operation, or `unknown`.
+    pub kind: String,
+    /// The caller's mark, or `0`.
+    pub corr_id: String,
+    /// What is wrong.
+    pub refused: Refused,
+}
+
+#[derive(Deserialize)]
+struct Envelope {
+    kind: String,
+    head: Head,
+    data: Box<RawValue>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Head {
+    corr_id: String,
+    version: String,
+    #[serde(default)]
+    auth: Option<String>,
+    #[serde(default, rename = "resonate:debug_time")]
+    debug_time: Option<i64>,
+}
+
+impl Request {
+    /// Reads a request.
+    ///
+    /// # Errors
+    /// [`Unreadable`]: it is not JSON, not an envelope, or of a version that is not spoken here.
+    pub fn decode(bytes: &[u8]) -> Result<Self, Unreadable> {
+        Self::parse(bytes).map_err(|refused| {
+            let salvaged: Json = serde_json::from_slice(bytes).unwrap_or_default();
+            let text = |value: &Json, or: &str| value.as_str().unwrap_or(or).to_owned();
+            let kind = Some(text(&salvaged["kind"], "unknown")).filter(|kind| !kind.is_empty());
+            Unreadable {
+                kind: kind.unwrap_or_else(|| "unknown".to_owned()),
+                corr_id: text(&salvaged["head"]["corrId"], "0"),
+                refused,
+            }
+        })
+    }
+
+    fn parse(bytes: &[u8]) -> Result<Self, Refused> {
+        let envelope: Envelope = serde_json::from_slice(bytes)
+            .map_err(|error| Refused::bad(format!("the request is no envelope: {error}")))?;
+        let Envelope { kind, head, data } = envelope;
+        if kind.is_empty() {
+            return Err(Refused::bad("`kind` must not be empty"));
+        }
+        if head.version != VERSION {
+            return Err(Refused::bad(format!(
+                "version `{}` is not spoken here; send `{VERSION}`",
+                head.version
+            )));
+        }
+        if !data.get().starts_with('{') {
+            return Err(Refused::bad("`data` must be an object"));
+        }
+        let Head { corr_id, auth, debug_time, .. } = head;
+        Ok(Self { kind, corr_id, auth, debug_time, data })
+    }
+
+    /// The operation's own data.
+    ///
+    /// # Errors
+    /// 400: a field is missing or of the wrong type.
+    pub fn read<T: DeserializeOwned>(&self) -> Result<T, Refused> {
+        serde_json::from_str(self.data.get())
+            .map_err(|error| Refused::bad(format!("`data` of {}: {error}", self.kind)))
+    }
+}
+
+impl Answer {
+    /// Done.
+    pub fn ok(data: Json) -> Self {
+        Self { status: 200, data }
+    }
+}
+
+/// An answer in its envelope.
+pub fn wrapped(kind: &str, corr_id: &str, answer: Result<Answer, Refused>) -> (u16, Json) {
+    let (status, data) = match answer {
+        Ok(Answer { status, data }) => (status, data),
+        Err(Refused { status, message }) => (status, Json::String(message)),
+    };
+    let head = json!({ "corrId": corr_id, "status": status, "version": VERSION });
+    (status, json!({ "kind": kind, "head": head, "data": data }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(request: &str) -> Unreadable {
+        Request::decode(request.as_bytes()).expect_err(request)
+    }
+
+    #[test]
+    fn an_envelope_is_read_and_strange_members_are_ignored() {
+        let text = r#"{"kind":"promise.get","head":{"corrId":"c","version":"2026-04-01","resonate:origin":"x"},
+                       "data":{"id":"p"},"more":1}"#;
+        let request = Request::decode(text.as_bytes()).expect("an envelope");
+        assert_eq!((request.kind.as_str(), request.corr_id.as_str()), ("promise.get", "c"));
+        assert_eq!(request.auth, None);
+        let data: Json = request.read().expect("an object");
+        assert_eq!(data, json!({ "id": "p" }));
+    }
+
+    #[test]
+    fn what_can_be_made_out_of_a_bad_request_is_repeated() {
+        for (request, kind, corr_id, says) in [
+            ("", "unknown", "0", "no envelope"),
+            ("[]", "unknown", "0", "no envelope"),
+            (r#"{"kind":7}"#, "unknown", "0", "no envelope"),
+            (r#"{"kind":"k","head":{"corrId":"c"},"data":{}}"#, "k", "c", "version"),
+            (r#"{"kind":"k","head":{"corrId":"c","version":"1"},"data":{}}"#, "k", "c", "`1`"),
+            (
+                r#"{"kind":"","head":{"corrId":"c","version":"2026-04-01"},"data":{}}"#,
+                "unknown",
+                "c",
+                "empty",
+            ),
+            (
+                r#"{"kind":"k","head":{"corrId":"c","version":"2026-04-01"},"data":[]}"#,
+                "k",
+                "c",
+                "object",
+            ),
+            (r#"{"kind":"k","head":{"corrId":5,"version":"2026-04-01"},"data":{}}"#, "k", "0", "5"),
+        ] {
+            let unreadable = refused(request);
+            assert_eq!((unreadable.kind.as_str(), unreadable.corr_id.as_str()), (kind, corr_id));
+            assert_eq!(unreadable.refused.status, 400);
+            assert!(unreadable.refused.message.contains(says), "{}", unreadable.refused.message);
+        }
+    }
+
+    #[test]
+    fn a_refusal_carries_text() {
+        let (status, reply) = wrapped("k", "c", Err(Refused::bad("no")));
+        assert_eq!(status, 400);
+        assert_eq!(
+            reply,
+            json!({ "kind": "k", "head": { "corrId": "c", "status": 400, "version": VERSION }, "data": "no" })
+        );
+    }
+}

@@ -1,0 +1,68 @@
+//! The fence: one operation on another promise under a claim, in one transaction.
+
+use segno_core::{
+    command::{Command, FenceAct, FenceAction},
+    id::CommandIndex,
+    reply::{Acted, Reply},
+};
+use serde::Deserialize;
+use serde_json::json;
+
+use super::{
+    envelope::{Answer, Request, wrapped},
+    front::{self, Resonate, unexpected},
+    promises::{Create, Settle},
+    records,
+    refused::Refused,
+    tasks::{Action, claim},
+};
+
+#[derive(Deserialize)]
+struct Fence {
+    id: String,
+    version: u64,
+    action: Action,
+}
+
+pub(super) async fn fence(front: &Resonate, request: &Request) -> Result<Answer, Refused> {
+    let Fence { id, version, action } = request.read()?;
+    let claim = claim(id, version)?;
+    let act = act(&action)?;
+    if act.promise() == Some(&claim.id) {
+        return Err(Refused::bad(format!("an action under `{0}` cannot be about `{0}`", claim.id)));
+    }
+    let actions = vec![FenceAction { index: CommandIndex(0), act }];
+    let (records, logs) = (Vec::new(), Vec::new());
+    let reply = front.decide(Command::TaskFence { claim, records, logs, actions }).await?;
+    let Reply::Fenced { mut outcomes, .. } = reply else { return Err(unexpected(&reply)) };
+    let inner = match outcomes.pop() {
+        Some((_, Ok(Acted::Promise { promise, .. }))) => {
+            Ok(Answer::ok(json!({ "promise": records::promise(&promise) })))
+        }
+        Some((_, Err(refusal))) => Err(refusal.into()),
+        Some((_, Ok(Acted::Done))) | None => {
+            return Err(Refused::internal("the engine did not say what an action did"));
+        }
+    };
+    let (_, inner) = wrapped(&action.kind, &request.corr_id, inner);
+    // The worker knows what it has just done, and what it did before it was told when it took the task.
+    Ok(Answer::ok(json!({ "action": inner, "preload": [] })))
+}
+
+fn act(action: &Action) -> Result<FenceAct, Refused> {
+    match action.kind.as_str() {
+        "promise.create" => {
+            let new = action.read::<Create>("promise.create")?.checked()?;
+            Ok(FenceAct::CreateLoose { new })
+        }
+        "promise.settle" => {
+            let settle: Settle = action.read("promise.settle")?;
+            let id = front::id("id", settle.id.clone())?;
+            let (verdict, value) = settle.checked()?;
+            Ok(FenceAct::Settle { id, verdict, value })
+        }
+        kind => Err(Refused::bad(format!(
+            "`{kind}` cannot be done under a claim: use promise.create or promise.settle"
+        ))),
+    }
+}

@@ -1,0 +1,159 @@
+//! Operations on promises.
+
+use segno_core::{
+    command::Command,
+    promise::{NewPromise, Verdict},
+    reply::Reply,
+    tags,
+    time::Timestamp,
+    value::{Tags, Text, Value},
+};
+use serde::Deserialize;
+use serde_json::json;
+
+use super::{
+    address::{check_listener, check_target},
+    envelope::{Answer, Request},
+    front::{self, Resonate, unexpected},
+    records,
+    refused::Refused,
+    values::{self, WireValue},
+};
+
+#[derive(Deserialize)]
+struct Named {
+    id: String,
+}
+
+/// The data of `promise.create`, alone or under another operation.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Create {
+    id: String,
+    timeout_at: i64,
+    #[serde(default)]
+    param: Option<WireValue>,
+    #[serde(default)]
+    tags: Option<Tags>,
+}
+
+/// The data of `promise.settle`, alone or under another operation.
+#[derive(Deserialize)]
+pub(super) struct Settle {
+    pub(super) id: String,
+    state: String,
+    #[serde(default)]
+    value: Option<WireValue>,
+}
+
+/// The data of `promise.register_callback`, alone or under another operation.
+#[derive(Deserialize)]
+pub(super) struct Callback {
+    pub(super) awaited: String,
+    pub(super) awaiter: String,
+}
+
+#[derive(Deserialize)]
+struct Listener {
+    awaited: String,
+    address: String,
+}
+
+impl Create {
+    /// The promise to make.
+    ///
+    /// # Errors
+    /// 400.
+    pub(super) fn checked(self) -> Result<NewPromise, Refused> {
+        let id = front::id("id", self.id)?;
+        if self.timeout_at < 0 {
+            return Err(Refused::bad("`timeoutAt` is negative"));
+        }
+        let tags = values::stored_tags(self.tags.unwrap_or_default());
+        let target = tags::target(&tags);
+        target.map(check_target).transpose()?;
+        if let Some(delay) = tags.get(tags::DELAY) {
+            let from = delay.parse().ok().filter(|from: &i64| *from >= 0).ok_or_else(|| {
+                Refused::bad(format!(
+                    "the tag resonate:delay is `{delay}`, which is no time in milliseconds"
+                ))
+            })?;
+            if from >= self.timeout_at {
+                return Err(Refused::bad("the tag resonate:delay is not before `timeoutAt`"));
+            }
+            if target.is_none() {
+                return Err(Refused::bad("the tag resonate:delay needs the tag resonate:target"));
+            }
+        }
+        let param = values::stored(self.param.unwrap_or_default())?;
+        Ok(NewPromise { id, param, tags, timeout_at: Timestamp(self.timeout_at) })
+    }
+}
+
+impl Settle {
+    /// The verdict and the value.
+    ///
+    /// # Errors
+    /// 400.
+    pub(super) fn checked(self) -> Result<(Verdict, Value), Refused> {
+        let verdict = match self.state.as_str() {
+            "resolved" => Verdict::Resolved,
+            "rejected" => Verdict::Rejected,
+            "rejected_canceled" => Verdict::Canceled,
+            other => {
+                return Err(Refused::bad(format!(
+                    "a promise cannot be settled as `{other}`: use resolved, rejected or rejected_canceled"
+                )));
+            }
+        };
+        Ok((verdict, values::stored(self.value.unwrap_or_default())?))
+    }
+}
+
+pub(super) async fn get(front: &Resonate, request: &Request) -> Result<Answer, Refused> {
+    let Named { id } = request.read()?;
+    let id = front::id("id", id)?;
+    shown(front.decide(Command::PromiseGet { id }).await?)
+}
+
+pub(super) async fn create(front: &Resonate, request: &Request) -> Result<Answer, Refused> {
+    let new = request.read::<Create>()?.checked()?;
+    shown(front.decide(Command::PromiseCreate(new)).await?)
+}
+
+pub(super) async fn settle(front: &Resonate, request: &Request) -> Result<Answer, Refused> {
+    let settle: Settle = request.read()?;
+    let id = front::id("id", settle.id.clone())?;
+    let (verdict, value) = settle.checked()?;
+    shown(front.decide(Command::PromiseSettle { id, verdict, value }).await?)
+}
+
+pub(super) async fn register_callback(
+    front: &Resonate,
+    request: &Request,
+) -> Result<Answer, Refused> {
+    let Callback { awaited, awaiter } = request.read()?;
+    let awaited = front::id("awaited", awaited)?;
+    let awaiter = front::id("awaiter", awaiter)?;
+    shown(front.decide(Command::RegisterCallback { awaited, awaiter }).await?)
+}
+
+pub(super) async fn register_listener(
+    front: &Resonate,
+    request: &Request,
+) -> Result<Answer, Refused> {
+    let Listener { awaited, address } = request.read()?;
+    let awaited = front::id("awaited", awaited)?;
+    check_listener(&address)?;
+    let address = Text::from(address);
+    shown(front.decide(Command::RegisterListener { awaited, address }).await?)
+}
+
+fn shown(reply: Reply) -> Result<Answer, Refused> {
+    match reply {
+        Reply::Promise { promise, .. } => {
+            Ok(Answer::ok(json!({ "promise": records::promise(&promise) })))
+        }
+        other => Err(unexpected(&other)),
+    }
+}

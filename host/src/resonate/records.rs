@@ -1,0 +1,59 @@
+//! Promises and tasks as they are sent. A field that has nothing to say is left out, never `null`.
+
+use segno_core::{
+    promise::{Promise, PromiseState, Task, TaskState, Verdict},
+    value::Value,
+};
+use serde_json::{Value as Json, json};
+
+use super::values::{sent, sent_tags};
+
+/// A promise.
+pub fn promise(promise: &Promise) -> Json {
+    let birth = &promise.birth;
+    let settlement = promise.settlement();
+    let value = settlement.and_then(|settlement| settlement.value.as_ref());
+    let mut record = json!({
+        "id": birth.id.as_str(),
+        "state": state(promise),
+        "param": sent(&birth.param),
+        "value": value.map_or_else(|| sent(&Value::default()), sent),
+        "tags": sent_tags(&birth.tags),
+        "timeoutAt": birth.timeout_at.0,
+        "createdAt": birth.created_at.0,
+    });
+    if let Some(settlement) = settlement {
+        record["settledAt"] = json!(settlement.settled_at.0);
+    }
+    record
+}
+
+/// A promise's state by the protocol's name.
+pub fn state(promise: &Promise) -> &'static str {
+    match &promise.state {
+        PromiseState::Pending => "pending",
+        PromiseState::Settled(settlement) => match settlement.verdict {
+            Verdict::Resolved => "resolved",
+            Verdict::Rejected => "rejected",
+            Verdict::Canceled => "rejected_canceled",
+            Verdict::TimedOut => "rejected_timedout",
+        },
+    }
+}
+
+/// A task that was woken by so many settlements since it was last taken or suspended.
+pub fn task(task: &Task, resumes: u32) -> Json {
+    let resumes = if matches!(task.state, TaskState::Fulfilled) { 0 } else { resumes };
+    let mut record = json!({
+        "id": task.id.as_str(),
+        "state": task.status().to_string(),
+        "version": task.version.0,
+        "resumes": resumes,
+    });
+    if let Some(lease) = task.lease() {
+        let holder = &lease.holder;
+        record["pid"] = json!(holder.worker_pid().unwrap_or(holder.node.as_str()));
+        record["ttl"] = json!(lease.ttl.0);
+    }
+    record
+}

@@ -1,0 +1,130 @@
+//! Where the protocol is spoken, and who may speak it.
+
+use axum::{
+    Json, Router,
+    body::Body,
+    extract::{Request as HttpRequest, State},
+    http::{HeaderMap, HeaderValue, Method, StatusCode, header},
+    middleware::{self, Next},
+    response::{IntoResponse, Response},
+    routing::{any, get, post},
+};
+use serde_json::{Value as Json_, json};
+use tower_http::cors::{AllowOrigin, CorsLayer};
+
+use super::{
+    envelope::{Request, Unreadable, wrapped},
+    front::Resonate,
+    poll,
+    refused::Refused,
+};
+
+/// The largest request.
+const LIMIT: usize = 8 * 1024 * 1024;
+
+impl Resonate {
+    /// The routes of the protocol.
+    pub fn router(&self) -> Router {
+        let router = Router::new()
+            .route("/", post(operate))
+            .route("/poll/{group}/{worker}", get(poll::poll));
+        let legacy = ["promises", "tasks", "schedules"];
+        let router = legacy.into_iter().fold(router, |router, name| {
+            router
+                .route(&format!("/{name}"), any(legacy_rest))
+                .route(&format!("/{name}/{{*rest}}"), any(legacy_rest))
+        });
+        let router = router.layer(middleware::from_fn_with_state(self.clone(), guard));
+        let router = match self.cors() {
+            Some(cors) => router.layer(cors),
+            None => router,
+        };
+        router.with_state(self.clone())
+    }
+
+    fn cors(&self) -> Option<CorsLayer> {
+        let origins = &self.settings.cors;
+        if origins.is_empty() {
+            return None;
+        }
+        let allowed = match origins.iter().any(|origin| origin == "*") {
+            true => AllowOrigin::any(),
+            false => AllowOrigin::list(
+                origins.iter().filter_map(|origin| HeaderValue::from_str(origin).ok()),
+            ),
+        };
+        let cors = CorsLayer::new()
+            .allow_origin(allowed)
+            .allow_methods([Method::GET, Method::POST])
+            .allow_headers([header::CONTENT_TYPE, header::AUTHORIZATION]);
+        Some(cors)
+    }
+
+    fn allows_origin(&self, origin: &str) -> bool {
+        self.settings.cors.iter().any(|allowed| allowed == "*" || allowed == origin)
+    }
+}
+
+/// The host and origin of a request, as for the native API; origins that are allowed besides pass. Tokens are looked at
+/// where the answer is made.
+async fn guard(State(front): State<Resonate>, request: HttpRequest, next: Next) -> Response {
+    let origin = request.headers().get(header::ORIGIN).and_then(|origin| origin.to_str().ok());
+    let foreign = origin.is_some_and(|origin| front.allows_origin(origin));
+    if let Err(error) = front.access.check_sender(&request, foreign) {
+        return plain(StatusCode::FORBIDDEN, &error.to_string());
+    }
+    if request.uri().path() != "/"
+        && let Err(error) = front.access.check_token(request.headers())
+    {
+        return plain(StatusCode::UNAUTHORIZED, &error.to_string());
+    }
+    next.run(request).await
+}
+
+/// Any operation.
+async fn operate(State(front): State<Resonate>, headers: HeaderMap, body: Body) -> Response {
+    let (bytes, _room) = match front.api.read(&headers, body, LIMIT, "of requests").await {
+        Ok(read) => read,
+        Err(error) => {
+            return enveloped(wrapped("unknown", "0", Err(Refused::bad(error.to_string()))));
+        }
+    };
+    let request = match Request::decode(&bytes) {
+        Ok(request) => request,
+        Err(Unreadable { kind, corr_id, refused }) => {
+            return enveloped(wrapped(&kind, &corr_id, Err(refused)));
+        }
+    };
+    let answer = match front.permits(&headers, &request) {
+        Ok(()) => front.answer(&request).await,
+        Err(refused) => Err(refused),
+    };
+    enveloped(wrapped(&request.kind, &request.corr_id, answer))
+}
+
+impl Resonate {
+    fn permits(&self, headers: &HeaderMap, request: &Request) -> Result<(), Refused> {
+        let by_header = self.access.check_token(headers);
+        let by_envelope = request.auth.as_deref().is_some_and(|token| self.access.is_token(token));
+        match by_header {
+            Ok(()) => Ok(()),
+            Err(_) if by_envelope => Ok(()),
+            Err(error) => Err(Refused::unauthorized(error.to_string())),
+        }
+    }
+}
+
+fn enveloped((status, reply): (u16, Json_)) -> Response {
+    let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    (status, Json(reply)).into_response()
+}
+
+async fn legacy_rest() -> Response {
+    let message = "this is the protocol of an older server: send envelopes to POST / instead";
+    plain(StatusCode::GONE, message)
+}
+
+/// A refusal outside the protocol's own envelope.
+pub(super) fn plain(status: StatusCode, message: &str) -> Response {
+    (status, Json(json!({ "error": message }))).into_response()
+}

@@ -1,0 +1,240 @@
+//! The open streams of workers, by group, and the messages that wait for one to open. It knows nothing of HTTP.
+//!
+//! Everything here is lost with the process, and nothing is lost by that: what waits is owed by rows of the store.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+use bytes::Bytes;
+use segno_core::promise::OutboxKey;
+use tokio::sync::mpsc;
+
+/// Messages that are remembered while no stream is open for them; for more, the store's own timers do.
+const WAITING: usize = 10_000;
+
+/// What became of a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sent {
+    /// A stream took it.
+    Accepted,
+    /// Every stream that could take it has too many messages waiting.
+    Full,
+    /// No stream is open that could take it.
+    Nobody,
+}
+
+/// The open streams.
+#[derive(Debug)]
+pub struct Streams {
+    table: Mutex<Table>,
+    limit: usize,
+    buffer: usize,
+}
+
+/// An open stream, as its owner sees it.
+#[derive(Debug)]
+pub struct Stream {
+    /// Its number, to close it by.
+    pub number: u64,
+    /// Where its messages come from.
+    pub messages: mpsc::Receiver<Bytes>,
+    /// What waited for it.
+    pub waiting: Vec<OutboxKey>,
+}
+
+#[derive(Debug, Default)]
+struct Table {
+    groups: BTreeMap<String, Vec<Open>>,
+    open: usize,
+    next: u64,
+    turn: usize,
+    waiting: BTreeMap<String, BTreeSet<(Option<String>, OutboxKey)>>,
+    waiting_count: usize,
+}
+
+#[derive(Debug)]
+struct Open {
+    number: u64,
+    worker: String,
+    sender: mpsc::Sender<Bytes>,
+}
+
+impl Streams {
+    /// Room for `limit` streams, each with `buffer` messages that wait for its reader.
+    pub fn new(limit: usize, buffer: usize) -> Self {
+        Self { table: Mutex::default(), limit, buffer: buffer.max(1) }
+    }
+
+    /// Opens a stream of a worker; nothing if there is no room for another.
+    pub fn open(&self, group: &str, worker: &str) -> Option<Stream> {
+        let mut table = self.lock();
+        if table.open >= self.limit {
+            return None;
+        }
+        let (sender, messages) = mpsc::channel(self.buffer);
+        let number = table.next;
+        table.next += 1;
+        table.open += 1;
+        let open = Open { number, worker: worker.to_owned(), sender };
+        table.groups.entry(group.to_owned()).or_default().push(open);
+        let waiting = table.take_waiting(group, worker);
+        Some(Stream { number, messages, waiting })
+    }
+
+    /// Closes a stream. Whether it was the worker's last, in any group.
+    pub fn close(&self, group: &str, number: u64) -> bool {
+        let mut table = self.lock();
+        let Some(members) = table.groups.get_mut(group) else { return false };
+        let Some(place) = members.iter().position(|open| open.number == number) else {
+            return false;
+        };
+        let worker = members.remove(place).worker;
+        if members.is_empty() {
+            table.groups.remove(group);
+        }
+        table.open -= 1;
+        !table.is_open(&worker)
+    }
+
+    /// Whether the worker has a stream in any group.
+    pub fn is_open(&self, worker: &str) -> bool {
+        self.lock().is_open(worker)
+    }
+
+    /// How many streams are open.
+    pub fn count(&self) -> usize {
+        self.lock().open
+    }
+
+    /// Gives a message to a stream of the group: to one of `worker` if there is one, and else, unless it is for that
+    /// worker alone, to any.
+    pub fn send(&self, group: &str, worker: Option<&str>, alone: bool, message: &Bytes) -> Sent {
+        let mut table = self.lock();
+        table.turn = table.turn.wrapping_add(1);
+        let turn = table.turn;
+        let Some(members) = table.groups.get(group) else { return Sent::Nobody };
+        let (named, others): (Vec<&Open>, Vec<&Open>) =
+            members.iter().partition(|open| Some(open.worker.as_str()) == worker);
+        // The newest first: after a reconnection the older one may be dead and not know it.
+        let named = named.into_iter().rev();
+        let start = turn.checked_rem(others.len()).unwrap_or(0);
+        let others = others[start..].iter().chain(&others[..start]).copied().filter(|_| !alone);
+        let mut sent = Sent::Nobody;
+        for open in named.chain(others) {
+            match open.sender.try_send(message.clone()) {
+                Ok(()) => return Sent::Accepted,
+                Err(mpsc::error::TrySendError::Full(_)) => sent = Sent::Full,
+                // It is being closed at this moment.
+                Err(mpsc::error::TrySendError::Closed(_)) => {}
+            }
+        }
+        sent
+    }
+
+    /// Remembers what could be sent to nobody, until a stream of the group opens: one of `alone`, if that is given.
+    pub fn wait(&self, group: &str, alone: Option<&str>, key: OutboxKey) {
+        let mut table = self.lock();
+        if table.waiting_count < WAITING {
+            let of_group = table.waiting.entry(group.to_owned()).or_default();
+            table.waiting_count += usize::from(of_group.insert((alone.map(str::to_owned), key)));
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Table> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Table {
+    fn is_open(&self, worker: &str) -> bool {
+        self.groups.values().flatten().any(|open| open.worker == worker)
+    }
+
+    fn take_waiting(&mut self, group: &str, worker: &str) -> Vec<OutboxKey> {
+        let Some(of_group) = self.waiting.get_mut(group) else { return Vec::new() };
+        let before = of_group.len();
+        let mut taken = Vec::new();
+        of_group.retain(|(alone, key)| {
+            let its = alone.as_deref().is_none_or(|alone| alone == worker);
+            taken.extend(its.then(|| key.clone()));
+            !its
+        });
+        self.waiting_count -= before - of_group.len();
+        if of_group.is_empty() {
+            self.waiting.remove(group);
+        }
+        taken
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use segno_core::id::PromiseId;
+
+    use super::*;
+
+    const HELLO: Bytes = Bytes::from_static(b"hello");
+
+    #[test]
+    fn messages_go_to_the_worker_named_or_to_any() {
+        let streams = Streams::new(10, 10);
+        assert_eq!(streams.send("g", None, false, &HELLO), Sent::Nobody);
+        let mut first = streams.open("g", "one").expect("room");
+        let mut second = streams.open("g", "two").expect("room");
+        for _ in 0..4 {
+            assert_eq!(streams.send("g", None, false, &HELLO), Sent::Accepted);
+        }
+        let received =
+            |stream: &mut Stream| std::iter::from_fn(|| stream.messages.try_recv().ok()).count();
+        assert_eq!((received(&mut first), received(&mut second)), (2, 2), "in turn");
+        assert_eq!(streams.send("g", Some("two"), false, &HELLO), Sent::Accepted);
+        assert_eq!((received(&mut first), received(&mut second)), (0, 1), "the one preferred");
+        assert_eq!(streams.send("g", Some("three"), true, &HELLO), Sent::Nobody);
+        assert_eq!(streams.send("g", Some("three"), false, &HELLO), Sent::Accepted);
+        assert_eq!(streams.send("h", None, false, &HELLO), Sent::Nobody);
+    }
+
+    #[test]
+    fn there_is_room_for_so_many_and_no_more() {
+        let streams = Streams::new(1, 1);
+        let stream = streams.open("g", "w").expect("room");
+        assert!(streams.open("g", "v").is_none());
+        assert_eq!(streams.send("g", None, false, &HELLO), Sent::Accepted);
+        assert_eq!(streams.send("g", None, false, &HELLO), Sent::Full);
+        assert!(streams.close("g", stream.number), "it was the last of its worker");
+        assert!(!streams.close("g", stream.number));
+        assert!(streams.open("g", "v").is_some());
+    }
+
+    #[test]
+    fn a_worker_is_gone_when_its_last_stream_is() {
+        let streams = Streams::new(9, 1);
+        let [old, new] = [(); 2].map(|()| streams.open("g", "w").expect("room"));
+        let other = streams.open("h", "w").expect("room");
+        assert!(!streams.close("g", old.number) && !streams.close("h", other.number));
+        assert!(streams.is_open("w"));
+        assert!(streams.close("g", new.number));
+        assert!(!streams.is_open("w"));
+        assert_eq!(streams.count(), 0);
+    }
+
+    #[test]
+    fn what_waits_is_told_to_the_stream_that_opens() {
+        let streams = Streams::new(9, 1);
+        let key = |id: &str| OutboxKey::Execute(PromiseId::from(id));
+        streams.wait("g", None, key("a"));
+        streams.wait("g", Some("w"), key("b"));
+        streams.wait("g", Some("v"), key("c"));
+        streams.wait("h", None, key("d"));
+        let stream = streams.open("g", "w").expect("room");
+        assert_eq!(stream.waiting, [key("a"), key("b")]);
+        assert!(streams.open("g", "w").expect("room").waiting.is_empty());
+        assert_eq!(streams.open("g", "v").expect("room").waiting, [key("c")]);
+        for n in 0..2 * WAITING {
+            streams.wait("i", None, key(&n.to_string()));
+        }
+        assert_eq!(streams.open("i", "w").expect("room").waiting.len(), WAITING - 1);
+    }
+}

@@ -1,0 +1,257 @@
+//! Operations on tasks: what workers do with them, and what operators do.
+
+use std::collections::BTreeSet;
+
+use segno_core::{
+    command::{Command, HeartbeatItem, Hold},
+    id::{Claim, Holder, Version},
+    promise::{ReleaseReason, TaskStatus},
+    reply::{Reply, TaskReply},
+    tags,
+    time::Millis,
+};
+use serde::{Deserialize, de::DeserializeOwned};
+use serde_json::{json, value::RawValue};
+
+use super::{
+    envelope::{Answer, Request},
+    front::{self, Resonate, unexpected},
+    preload,
+    promises::{Callback, Create, Settle},
+    records,
+    refused::Refused,
+};
+
+#[derive(Deserialize)]
+struct Named {
+    id: String,
+}
+
+#[derive(Deserialize)]
+struct Claimed {
+    id: String,
+    version: u64,
+}
+
+#[derive(Deserialize)]
+struct Acquire {
+    id: String,
+    version: u64,
+    pid: String,
+    ttl: i64,
+}
+
+#[derive(Deserialize)]
+struct CreateTask {
+    pid: String,
+    ttl: i64,
+    action: Action,
+}
+
+#[derive(Deserialize)]
+struct Suspend {
+    id: String,
+    version: u64,
+    actions: Vec<Action>,
+}
+
+#[derive(Deserialize)]
+struct Fulfill {
+    id: String,
+    version: u64,
+    action: Action,
+}
+
+#[derive(Deserialize)]
+struct Heartbeat {
+    pid: String,
+    #[serde(default)]
+    tasks: Vec<Claimed>,
+}
+
+/// An operation inside another, in its own envelope.
+#[derive(Deserialize)]
+pub(super) struct Action {
+    pub(super) kind: String,
+    data: Box<RawValue>,
+}
+
+impl Action {
+    /// The inner operation's data, if it is the operation wanted.
+    ///
+    /// # Errors
+    /// 400.
+    pub(super) fn read<T: DeserializeOwned>(&self, wanted: &str) -> Result<T, Refused> {
+        if self.kind != wanted {
+            let kind = &self.kind;
+            return Err(Refused::bad(format!("the action is `{kind}` where {wanted} belongs")));
+        }
+        serde_json::from_str(self.data.get())
+            .map_err(|error| Refused::bad(format!("`data` of the action {wanted}: {error}")))
+    }
+}
+
+/// A claim as a worker presents it.
+///
+/// # Errors
+/// 400.
+pub(super) fn claim(id: String, version: u64) -> Result<Claim, Refused> {
+    Ok(Claim { id: front::id("id", id)?, version: Version(version) })
+}
+
+pub(super) async fn get(front: &Resonate, request: &Request) -> Result<Answer, Refused> {
+    let Named { id } = request.read()?;
+    let task = taken(front.decide(Command::TaskGet { id: front::id("id", id)? }).await?)?;
+    Ok(Answer::ok(json!({ "task": records::task(&task.task, task.resumes) })))
+}
+
+pub(super) async fn create(front: &Resonate, request: &Request) -> Result<Answer, Refused> {
+    let CreateTask { pid, ttl, action } = request.read()?;
+    let hold = hold(front, &pid, ttl)?;
+    let new = action.read::<Create>("promise.create")?.checked()?;
+    if tags::target(&new.tags).is_none() {
+        return Err(Refused::bad("the promise of a task needs the tag resonate:target"));
+    }
+    if new.tags.contains_key(tags::DELAY) {
+        return Err(Refused::bad(
+            "a task that is taken at once cannot have the tag resonate:delay",
+        ));
+    }
+    let task = taken(front.decide(Command::TaskCreate { new, hold }).await?)?;
+    // What was just made has nothing under it.
+    answered(front, &task, !task.created).await
+}
+
+pub(super) async fn acquire(front: &Resonate, request: &Request) -> Result<Answer, Refused> {
+    let Acquire { id, version, pid, ttl } = request.read()?;
+    let (claim, hold) = (claim(id, version)?, hold(front, &pid, ttl)?);
+    let command = Command::TaskAcquire { claim, hold, stall_limit: None };
+    let task = taken(front.decide(command).await?)?;
+    // A task that was never taken before has nothing under it either.
+    answered(front, &task, version > 0).await
+}
+
+pub(super) async fn release(front: &Resonate, request: &Request) -> Result<Answer, Refused> {
+    let Claimed { id, version } = request.read()?;
+    let (claim, reason) = (claim(id, version)?, ReleaseReason::Yield);
+    done(front.decide(Command::TaskRelease { claim, reason }).await?)
+}
+
+pub(super) async fn suspend(front: &Resonate, request: &Request) -> Result<Answer, Refused> {
+    let Suspend { id, version, actions } = request.read()?;
+    if actions.is_empty() {
+        return Err(Refused::bad("`actions` is empty: a task waits for at least one promise"));
+    }
+    let claim = claim(id, version)?;
+    let mut awaits = BTreeSet::new();
+    for action in &actions {
+        let Callback { awaited, awaiter } = action.read("promise.register_callback")?;
+        let awaited = front::id("awaited", awaited)?;
+        if awaiter != claim.id.as_str() || awaited == claim.id {
+            return Err(Refused::bad(format!(
+                "`{awaiter}` waiting for `{awaited}` is not a wait of the task `{}`",
+                claim.id
+            )));
+        }
+        if let Some(twice) = (!awaits.insert(awaited.clone())).then_some(awaited) {
+            return Err(Refused::bad(format!("`{twice}` is awaited twice")));
+        }
+    }
+    let (records, logs) = (Vec::new(), Vec::new());
+    match front.decide(Command::TaskSuspend { claim, records, logs, awaits }).await? {
+        Reply::Suspended => Ok(Answer::ok(json!({}))),
+        // The worker creates each step again and is answered with its record, so nothing has to be said here.
+        Reply::Ready { .. } => Ok(Answer { status: 300, data: json!({ "preload": [] }) }),
+        other => Err(unexpected(&other)),
+    }
+}
+
+pub(super) async fn fulfill(front: &Resonate, request: &Request) -> Result<Answer, Refused> {
+    let Fulfill { id, version, action } = request.read()?;
+    let claim = claim(id, version)?;
+    let settle: Settle = action.read("promise.settle")?;
+    if settle.id != claim.id.as_str() {
+        let id = &settle.id;
+        return Err(Refused::bad(format!("the task of `{}` cannot fulfill `{id}`", claim.id)));
+    }
+    let (verdict, value) = settle.checked()?;
+    let (records, logs) = (Vec::new(), Vec::new());
+    match front.decide(Command::TaskFulfill { claim, records, logs, verdict, value }).await? {
+        Reply::Promise { promise, .. } => {
+            Ok(Answer::ok(json!({ "promise": records::promise(&promise) })))
+        }
+        other => Err(unexpected(&other)),
+    }
+}
+
+pub(super) async fn heartbeat(front: &Resonate, request: &Request) -> Result<Answer, Refused> {
+    let Heartbeat { pid, tasks } = request.read()?;
+    let holder = holder(&pid)?;
+    let item = |claimed: Claimed| {
+        Ok(HeartbeatItem { claim: claim(claimed.id, claimed.version)?, progress: None })
+    };
+    let items = tasks.into_iter().map(item).collect::<Result<Vec<_>, Refused>>()?;
+    let command = match items.is_empty() {
+        true => Command::WorkerHeartbeat { holder },
+        false => Command::TaskHeartbeat { holder, items },
+    };
+    match front.decide(command).await? {
+        // Claims that have ended are not told of: the next write says so.
+        Reply::Heartbeat(_) => Ok(Answer::ok(json!({}))),
+        other => Err(unexpected(&other)),
+    }
+}
+
+pub(super) async fn halt(front: &Resonate, request: &Request) -> Result<Answer, Refused> {
+    let Named { id } = request.read()?;
+    done(front.decide(Command::TaskHalt { id: front::id("id", id)? }).await?)
+}
+
+pub(super) async fn proceed(front: &Resonate, request: &Request) -> Result<Answer, Refused> {
+    let Named { id } = request.read()?;
+    done(front.decide(Command::TaskContinue { id: front::id("id", id)? }).await?)
+}
+
+fn holder(pid: &str) -> Result<Holder, Refused> {
+    match pid {
+        "" => Err(Refused::bad("`pid` is empty")),
+        _ if pid.len() > 512 => Err(Refused::bad("`pid` is longer than 512 bytes")),
+        _ => Ok(Holder::worker(pid)),
+    }
+}
+
+fn hold(front: &Resonate, pid: &str, ttl: i64) -> Result<Hold, Refused> {
+    if ttl < 1 {
+        return Err(Refused::bad("`ttl` must be at least 1"));
+    }
+    let nonce = front.host.surroundings.runtime.nonce();
+    Ok(Hold { holder: holder(pid)?, nonce, ttl: Millis(ttl) })
+}
+
+async fn answered(front: &Resonate, task: &TaskReply, may_have: bool) -> Result<Answer, Refused> {
+    let branch = task.promise.birth.tags.get(tags::BRANCH);
+    let branch = branch.filter(|_| may_have && task.task.status() == TaskStatus::Acquired);
+    let preload = match branch {
+        Some(branch) => preload::of(front, branch, &task.task.id).await?,
+        None => Vec::new(),
+    };
+    Ok(Answer::ok(json!({
+        "task": records::task(&task.task, task.resumes),
+        "promise": records::promise(&task.promise),
+        "preload": preload,
+    })))
+}
+
+fn taken(reply: Reply) -> Result<TaskReply, Refused> {
+    match reply {
+        Reply::Task(task) => Ok(*task),
+        other => Err(unexpected(&other)),
+    }
+}
+
+fn done(reply: Reply) -> Result<Answer, Refused> {
+    match reply {
+        Reply::Done => Ok(Answer::ok(json!({}))),
+        other => Err(unexpected(&other)),
+    }
+}

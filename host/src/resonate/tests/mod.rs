@@ -1,0 +1,6 @@
+//! The operations over a host without workers of its own, asked as clients ask.
+
+mod http;
+mod operations;
+mod traces;
+mod world;

@@ -1,0 +1,136 @@
+//! A host with the front end, and a way to ask it.
+
+use std::sync::Arc;
+
+use axum::{
+    Router,
+    body::{Body, BodyDataStream},
+    http::{HeaderMap, Request, StatusCode, header},
+};
+use segno_core::config::{Config, VersionRule};
+use serde_json::{Value as Json, json};
+use tower::ServiceExt as _;
+
+use crate::{
+    api::{Access, Api, tests::World as Native},
+    host::Host,
+    resonate::{Resonate, Settings, envelope::VERSION},
+    runtime::{DebugClock, Surroundings},
+    store::MemoryStore,
+};
+
+/// A host.
+pub(super) struct World {
+    pub(super) host: Host,
+    pub(super) front: Resonate,
+    /// The time of decisions, in a world for debugging.
+    pub(super) clock: Arc<DebugClock>,
+    router: Router,
+}
+
+impl World {
+    pub(super) fn new() -> Self {
+        Self::with(Settings::new("http://here"), |access| access)
+    }
+
+    pub(super) fn with(settings: Settings, access: impl FnOnce(Access) -> Access) -> Self {
+        Self::on(Native::new().api, settings, access)
+    }
+
+    /// In which time stands still, and versions rise by acquiring only.
+    pub(super) fn debugging() -> Self {
+        let mut api = Native::new().api;
+        let host = &mut api.host;
+        let clock = DebugClock::new(host.surroundings.clock.clone());
+        clock.stop(true);
+        let config = Config { version_rule: VersionRule::AcquireOnly, ..Config::default() };
+        let deciding = Surroundings { clock: clock.clone(), ..host.surroundings.clone() };
+        host.store = MemoryStore::new(config, deciding, host.hub.clone());
+        let settings = Settings { debug: Some(clock.clone()), ..Settings::new("http://here") };
+        Self { clock, ..Self::on(api, settings, |access| access) }
+    }
+
+    fn on(mut api: Api, settings: Settings, access: impl FnOnce(Access) -> Access) -> Self {
+        api.access = access(api.access);
+        let front = Resonate::start(&api, settings).expect("a client");
+        let host = api.host;
+        let clock = DebugClock::new(host.surroundings.clock.clone());
+        Self { host, router: front.router(), front, clock }
+    }
+
+    /// The status and the data of the answer to an operation.
+    pub(super) async fn ask(&self, kind: &str, data: Json) -> (u16, Json) {
+        let head = json!({ "corrId": "c", "version": VERSION });
+        let request = json!({ "kind": kind, "head": head, "data": data });
+        let (status, reply) = self.post(request.to_string(), HeaderMap::new()).await;
+        assert_eq!(reply["kind"], kind);
+        assert_eq!(reply["head"], json!({ "corrId": "c", "status": status, "version": VERSION }));
+        assert!(!reply.to_string().contains("null"), "{reply}");
+        assert_eq!(reply["data"].is_string(), status >= 400, "{reply}");
+        (status, reply["data"].clone())
+    }
+
+    /// The data of an operation that is done.
+    pub(super) async fn done(&self, kind: &str, data: Json) -> Json {
+        let (status, answer) = self.ask(kind, data).await;
+        assert_eq!(status, 200, "{kind}: {answer}");
+        answer
+    }
+
+    /// The answer to any body.
+    pub(super) async fn post(&self, body: impl Into<Body>, headers: HeaderMap) -> (u16, Json) {
+        let mut request = Request::post("/").body(body.into()).expect("a request");
+        *request.headers_mut() = headers;
+        let (status, bytes) = self.raw(request).await;
+        let reply: Json = serde_json::from_slice(&bytes).expect("every answer is JSON");
+        if reply.get("head").is_some() {
+            assert_eq!(reply["head"]["status"], status.as_u16(), "the status is said twice");
+        }
+        (status.as_u16(), reply)
+    }
+
+    pub(super) async fn raw(&self, mut request: Request<Body>) -> (StatusCode, Vec<u8>) {
+        let headers = request.headers_mut();
+        if !headers.contains_key(header::HOST) {
+            headers.insert(header::HOST, header::HeaderValue::from_static("localhost:7766"));
+        }
+        let response = self.router.clone().oneshot(request).await.expect("the router answers");
+        let status = response.status();
+        let bytes = axum::body::to_bytes(response.into_body(), usize::MAX).await.expect("a body");
+        (status, bytes.to_vec())
+    }
+
+    /// Opens a stream of messages.
+    pub(super) async fn stream(&self, path: &str) -> BodyDataStream {
+        let request = Request::get(path).header(header::HOST, "localhost:7766");
+        let request = request.body(Body::empty()).expect("a request");
+        let response = self.router.clone().oneshot(request).await.expect("the router answers");
+        assert_eq!(response.status(), StatusCode::OK);
+        assert_eq!(response.headers()[header::CONTENT_TYPE], "text/event-stream");
+        response.into_body().into_data_stream()
+    }
+
+    /// Lets everything run that can.
+    pub(super) async fn settle_down(&self) {
+        for _ in 0..50 {
+            tokio::task::yield_now().await;
+        }
+    }
+
+    /// Makes a task that a worker takes at once; its version.
+    pub(super) async fn task(&self, id: &str) -> u64 {
+        let action = create(id, "poll://any@g");
+        let data = json!({ "pid": "w", "ttl": 60_000, "action": { "kind": "promise.create", "data": action } });
+        let made = self.done("task.create", data).await;
+        made["task"]["version"].as_u64().expect("a version")
+    }
+
+    pub(super) fn stores(&self) -> Arc<dyn crate::store::Store> {
+        self.host.store.clone()
+    }
+}
+
+/// The data that make a promise with a target.
+pub(super) fn create(id: &str, target: &str) -> Json {
+    json!({ "id": id, "timeoutAt": 9_000_000_000_000_i64, "tags": { "resonate:target": target, "resonate:branch": id } })
+}
