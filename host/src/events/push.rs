@@ -133,3 +133,88 @@ pub async fn offer(host: &Host, routes: &Routes) -> Result<usize, StoreError> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use axum::{Router, http::StatusCode, routing::post};
+    use segno_core::value::{Text, Value};
+    use tokio::net::TcpListener;
+
+    use super::*;
+    use crate::events::Route;
+
+    fn event(source: &str, index: u32, topic: &str) -> Delivery {
+        Delivery::Event {
+            source: PromiseId::from(source),
+            index: CommandIndex(index),
+            topic: Text::from(topic),
+            payload: Value::default(),
+            published_at: Timestamp(0),
+        }
+    }
+
+    async fn address(listener: &TcpListener) -> String {
+        format!("http://{}/hook", listener.local_addr().expect("an address"))
+    }
+
+    fn push(routes: &[(&str, &str)]) -> Arc<Push> {
+        let route = |(topic, url): &(&str, &str)| {
+            Route::new(vec![(*topic).to_owned()], url, None).expect("a route")
+        };
+        let routes = Routes(routes.iter().map(route).collect());
+        Push::new(routes, Surroundings::system()).expect("a client")
+    }
+
+    #[tokio::test]
+    async fn a_receiver_that_hangs_or_refuses_holds_up_no_other() {
+        let surroundings = Surroundings::system();
+        // Connections wait in its queue, and nobody ever answers them.
+        let hangs = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let works = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let urls = [address(&hangs).await, address(&works).await];
+        let refuse = || async { StatusCode::INTERNAL_SERVER_ERROR };
+        let router = Router::new()
+            .route("/hook", post(|| async { StatusCode::OK }))
+            .route("/refuses", post(refuse));
+        let serving = async move { axum::serve(works, router).await.expect("it serves") };
+        surroundings.runtime.spawn("receiver", Box::pin(serving));
+        let refuses = urls[1].replace("hook", "refuses");
+        let push = push(&[("hangs", &urls[0]), ("refuses", &refuses), ("works", &urls[1])]);
+        for number in 0..300 {
+            let push = push.clone();
+            let stuck = async move {
+                push.deliver(&event(&format!("h{number}"), 0, "hangs")).await;
+            };
+            surroundings.runtime.spawn("stuck", Box::pin(stuck));
+        }
+        for number in 0..50 {
+            let failed = push.deliver(&event(&format!("r{number}"), 0, "refuses")).await;
+            assert!(matches!(failed, Delivered::Again { .. }), "{failed:?}");
+            let id = format!("w{number}");
+            let event = event(&id, 0, "works");
+            let done = surroundings.within(Millis(5_000), push.deliver(&event)).await;
+            assert_eq!(done, Some(Delivered::Done), "{id}");
+        }
+        assert!(push.is_open(), "one of them works");
+        let unknown = push.deliver(&event("w", 1, "other")).await;
+        assert_eq!(unknown, Delivered::NotMine, "no route takes it");
+    }
+
+    #[tokio::test]
+    async fn later_events_of_an_invocation_wait_for_one_that_failed() {
+        let gone = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let works = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let urls = [address(&gone).await, address(&works).await];
+        drop(gone);
+        let router = Router::new().route("/hook", post(|| async { StatusCode::OK }));
+        let serving = async move { axum::serve(works, router).await.expect("it serves") };
+        Surroundings::system().runtime.spawn("receiver", Box::pin(serving));
+        let push = push(&[("gone", &urls[0]), ("works", &urls[1])]);
+        let failed = push.deliver(&event("a", 3, "gone")).await;
+        assert!(matches!(failed, Delivered::Again { .. }), "{failed:?}");
+        let later = push.deliver(&event("a", 5, "works")).await;
+        assert!(matches!(later, Delivered::Again { .. }), "{later:?}");
+        assert_eq!(push.deliver(&event("a", 1, "works")).await, Delivered::Done, "it is earlier");
+        assert_eq!(push.deliver(&event("b", 5, "works")).await, Delivered::Done, "another one");
+    }
+}
