@@ -6,6 +6,7 @@ use segno::{
     runtime::{Surroundings, SystemRuntime},
     store::{
         Hints, MemoryStore, Store,
+        postgres::{PostgresConfig, PostgresStore},
         sqlite::{SqliteConfig, SqliteStore},
     },
 };
@@ -16,6 +17,7 @@ use tests::{
     },
     seed::number,
 };
+use throwaway_postgres::Cluster;
 
 struct NoHints;
 
@@ -86,6 +88,37 @@ async fn sqlite_answers_many_clients_as_if_one_came_after_the_other() {
         overlapped += overlapping(&groups);
     }
     println!("{operations} operations on SQLite, {overlapped} of them at the same time as another");
+    assert!(overlapped * 2 > operations, "{overlapped} of {operations}");
+}
+
+/// Two hosts' stores over one database, the clients of each in turn.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn postgresql_answers_the_clients_of_two_hosts_as_if_one_came_after_the_other() {
+    let Some(cluster) = Cluster::shared() else { return };
+    let (mut operations, mut overlapped) = (0, 0);
+    for seed in 0..courses() {
+        let database = cluster.database();
+        let mut config = PostgresConfig::new(&database.url()).expect("an address");
+        config.server_time = false;
+        let clock = Arc::new(HandClock::default());
+        let mut opened: Vec<Arc<dyn Store>> = Vec::new();
+        for _ in 0..2 {
+            let (surroundings, hints) = (surroundings(&clock), Arc::new(NoHints));
+            let store = PostgresStore::open(config.clone(), Config::default(), surroundings, hints);
+            opened.push(store.await.expect("it opens"));
+        }
+        deploy(&*opened[0]).await;
+        let served: Vec<Arc<dyn Served>> =
+            opened.iter().map(|store| Arc::new(store.clone()) as Arc<dyn Served>).collect();
+        let groups = run(&served, &clock, &course(seed)).await;
+        explained(seed, &groups);
+        operations += groups.iter().map(Vec::len).sum::<usize>();
+        overlapped += overlapping(&groups);
+        for store in opened {
+            store.close().await;
+        }
+    }
+    println!("{operations} operations on PostgreSQL, {overlapped} at the same time as another");
     assert!(overlapped * 2 > operations, "{overlapped} of {operations}");
 }
 
