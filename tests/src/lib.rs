@@ -2,6 +2,7 @@
 
 pub mod fixtures;
 pub mod guests;
+pub mod linear;
 pub mod payments;
 pub mod replaying;
 pub mod seed;

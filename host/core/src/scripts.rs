@@ -352,7 +352,7 @@ proptest! {
 fn a_long_walk_meets_every_kind_of_answer() {
     let mut seen = Seen::new();
     let mut random = 1_u64;
-    for walk in 0..150 {
+    for walk in 0..300 {
         let mut world = World::new();
         world.config = if walk % 2 == 0 { limits() } else { Config::default() };
         for _ in 0..200 {

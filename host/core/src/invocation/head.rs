@@ -109,3 +109,21 @@ impl JournalHead {
         Ok(head)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::world;
+
+    #[test]
+    fn what_cannot_follow_is_refused() {
+        let started = JournalHead::default().after(&world::started()).expect("it begins");
+        let earlier = Record { at: Timestamp(started.at.0 - 1), ..world::asked(1, 0) };
+        let fell = AppendRefused::TimeFell { seq: 1, given: earlier.at, last: started.at };
+        assert_eq!(started.after(&earlier), Err(fell));
+        let gap = AppendRefused::WrongCommand { expected: CommandIndex(0), given: CommandIndex(3) };
+        assert_eq!(started.after(&world::asked(1, 3)), Err(gap));
+        let ended = started.after(&world::finished(1)).expect("it ends");
+        assert_eq!(ended.after(&world::asked(2, 0)), Err(AppendRefused::AfterTheEnd(2)));
+    }
+}

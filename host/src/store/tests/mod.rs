@@ -1,6 +1,7 @@
 //! What every store must do, and what each does on its own.
 
 mod conformance;
+mod coverage;
 mod durability;
 mod postgres;
 mod script;

@@ -2,7 +2,9 @@
 
 use segno_core::{
     command::{Command, FenceAct, FenceAction, HeartbeatItem, Hold},
-    id::{Claim, CommandIndex, Holder, NodeName, PromiseId, ResourceName, ScheduleId, Version},
+    id::{
+        Claim, CommandIndex, Digest, Holder, NodeName, PromiseId, ResourceName, ScheduleId, Version,
+    },
     invocation::{
         CommandKind, EngineFacts, JournalHead, LogLevel, LogLine, Outcome, Record, RecordBody,
         Request, Seed, StepResult,
@@ -79,7 +81,10 @@ pub(super) fn command(dice: &mut Dice, seen: &Snapshot, now: Timestamp) -> Comma
             let key = dice.of(&[None, Some("k"), Some("l")]).map(Text::from);
             Command::Signal { invocation: id, name: Text::from("go"), payload: value(dice), key }
         }
-        13 => Command::Deploy { alias: Text::from(dice.of(&["shop", "other"])), module: MODULE },
+        13 => {
+            let module = dice.of(&[MODULE, MODULE, Digest([9; 32])]);
+            Command::Deploy { alias: Text::from(dice.of(&["shop", "other"])), module }
+        }
         14 => Command::PromiseDue { id },
         15 => Command::LeaseDue { id },
         16 => Command::RetryDue { id },

@@ -1,0 +1,91 @@
+//! Edges of the rules that every predicate alone would let pass: the rows would be legal, and wrong.
+
+use crate::command::{Command, FenceAct};
+use crate::id::PromiseId;
+use crate::promise::{TaskStatus, Verdict};
+use crate::reply::{Refusal, Reply};
+use crate::tags;
+use crate::time::Timestamp;
+use crate::value::Value;
+use crate::world::{self, World};
+
+#[test]
+fn an_action_is_never_about_the_claims_own_promise() {
+    let mut world = World::new();
+    world.done(world::workflow("wf"));
+    let claim = world.acquire("wf", 1);
+    let id = PromiseId::from("wf");
+    for act in [
+        FenceAct::Settle { id: id.clone(), verdict: Verdict::Resolved, value: Value::default() },
+        FenceAct::Cancel { id: id.clone() },
+        FenceAct::RegisterCallback { awaited: id.clone() },
+    ] {
+        let refused = world.refused(world::fence(claim.clone(), vec![], vec![act]));
+        assert!(matches!(refused, Refusal::BadRequest(_)), "{refused:?}");
+    }
+    assert_eq!(world.status("wf"), Some(TaskStatus::Acquired));
+}
+
+#[test]
+fn a_new_record_forgives_earlier_failures() {
+    let mut world = World::new();
+    world.done(world::workflow("wf"));
+    let claim = world.acquire("wf", 1);
+    world.done(world::release(claim, world::failed()));
+    let attempt = |world: &World| world.state.task(&PromiseId::from("wf")).map(|task| task.attempt);
+    assert_eq!(attempt(&world), Some(1));
+    let claim = world.acquire("wf", 2);
+    world.done(world::fence(claim, vec![world::started()], vec![]));
+    assert_eq!(attempt(&world), Some(0));
+}
+
+#[test]
+fn a_task_that_was_asked_to_stop_does_not_suspend() {
+    let mut world = World::new();
+    world.done(world::workflow("wf"));
+    world.done(world::create("it", &[]));
+    let claim = world.acquire("wf", 1);
+    world.done(Command::Cancel { invocation: PromiseId::from("wf") });
+    let reply = world.done(world::suspend(claim, &["it"]));
+    assert_eq!(reply, Reply::Ready { settled: vec![], cancelled: true });
+    assert_eq!(world.status("wf"), Some(TaskStatus::Acquired));
+}
+
+#[test]
+fn timers_that_fire_early_change_nothing() {
+    let mut world = World::new();
+    world.done(world::outside("held"));
+    world.acquire("held", 1);
+    world.done(world::outside("offered"));
+    world.done(world::create("open", &[]));
+    world.wait(100);
+    let before = world.snapshot.clone();
+    for id in ["held", "offered", "open"].map(PromiseId::from) {
+        world.done(Command::LeaseDue { id: id.clone() });
+        world.done(Command::RetryDue { id: id.clone() });
+        world.done(Command::PromiseDue { id });
+    }
+    assert_eq!(world.snapshot, before);
+}
+
+#[test]
+fn what_a_claim_makes_says_so() {
+    let mut world = World::new();
+    world.done(world::workflow("wf"));
+    let claim = world.acquire("wf", 1);
+    let child = world::new("wf/0", &[(tags::TARGET, "ship")], Timestamp::NEVER);
+    let create = FenceAct::Create { new: child, hold: None };
+    world.done(world::fence(claim, vec![world::started(), world::asked(1, 0)], vec![create]));
+    let child = world.state.promise(&PromiseId::from("wf/0")).expect("it was made");
+    assert_eq!(child.birth.made_by, Some(PromiseId::from("wf")));
+}
+
+#[test]
+fn what_is_made_after_its_deadline_is_born_settled_by_it() {
+    let mut world = World::new();
+    let late = Timestamp(world.now.0 - 10);
+    world.done(Command::PromiseCreate(world::new("late", &[], late)));
+    let promise = world.state.promise(&PromiseId::from("late")).expect("it was made");
+    let settled_at = promise.settlement().map(|settlement| settlement.settled_at);
+    assert_eq!((promise.birth.created_at, settled_at), (late, Some(late)));
+}

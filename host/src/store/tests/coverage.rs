@@ -1,0 +1,60 @@
+//! How far scripts got: a comparison goes on until every kind of command was answered, and refused if it can be.
+
+use std::collections::BTreeSet;
+
+/// Which commands were answered, and which refused: a script that gets nowhere proves nothing.
+pub(super) type Seen = BTreeSet<(&'static str, bool)>;
+
+/// Every kind of command, and whether it is ever refused. What the engine asks of itself is not: it looks again.
+const KINDS: [(&str, bool); 36] = [
+    ("cancel", true),
+    ("deploy", true),
+    ("fenced-put", true),
+    ("host-release", false),
+    ("host-start", false),
+    ("kill", true),
+    ("lease-due", false),
+    ("outbox-ack", true),
+    ("outbox-defer", true),
+    ("outbox-due", false),
+    ("promise-create", true),
+    ("promise-due", false),
+    ("promise-get", true),
+    ("promise-settle", true),
+    ("reconcile", false),
+    ("register-callback", true),
+    ("register-listener", true),
+    ("resource-get", false),
+    ("resource-lease", true),
+    ("retry-due", false),
+    ("schedule-backfill", true),
+    ("schedule-create", true),
+    ("schedule-delete", true),
+    ("schedule-due", false),
+    ("schedule-pause", true),
+    ("signal", true),
+    ("task-acquire", true),
+    ("task-continue", true),
+    ("task-create", true),
+    ("task-fence", true),
+    ("task-fulfill", true),
+    ("task-get", true),
+    ("task-halt", true),
+    ("task-heartbeat", false),
+    ("task-release", true),
+    ("task-suspend", true),
+];
+
+/// What was not met yet.
+pub(super) fn missing(seen: &Seen) -> Vec<(&'static str, bool)> {
+    for (name, _) in seen {
+        assert!(
+            KINDS.iter().any(|(kind, _)| kind == name),
+            "`{name}` is missing in the table of kinds"
+        );
+    }
+    let wanted = KINDS.iter().flat_map(|(kind, refused)| {
+        std::iter::once((*kind, true)).chain(refused.then_some((*kind, false)))
+    });
+    wanted.filter(|wanted| !seen.contains(wanted)).collect()
+}

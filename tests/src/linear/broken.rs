@@ -1,0 +1,97 @@
+//! Stores that lie.
+
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use async_trait::async_trait;
+use segno::store::{PromiseRow, StoreError};
+use segno_core::{
+    command::Command, id::PromiseId, promise::Settlement, reply::Reply, time::Timestamp,
+};
+
+use super::clients::Served;
+
+/// How a store lies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lie {
+    /// Now and then it reads what was true before.
+    StaleRead,
+    /// Now and then it says that it settled a promise, and does not.
+    LostWrite,
+    /// Now and then it grants a claim to one who came too late.
+    DoubleGrant,
+}
+
+/// See the module.
+pub struct LyingStore {
+    honest: Arc<dyn Served>,
+    lie: Lie,
+    count: AtomicU64,
+    seen: Mutex<BTreeMap<PromiseId, Reply>>,
+    now: Timestamp,
+}
+
+impl LyingStore {
+    /// A liar over an honest store whose clock stands at `now`.
+    pub fn new(honest: Arc<dyn Served>, lie: Lie, now: Timestamp) -> Self {
+        Self { honest, lie, count: AtomicU64::new(0), seen: Mutex::default(), now }
+    }
+
+    async fn tell(&self, command: Command) -> Result<Reply, StoreError> {
+        self.honest.execute(command).await
+    }
+}
+
+#[async_trait]
+impl Served for LyingStore {
+    async fn read(&self, id: &PromiseId) -> Result<Option<PromiseRow>, StoreError> {
+        self.honest.read(id).await
+    }
+
+    async fn execute(&self, command: Command) -> Result<Reply, StoreError> {
+        let lies = self.count.fetch_add(1, Ordering::Relaxed) % 5 == 4;
+        match (&command, self.lie) {
+            (Command::PromiseGet { id }, Lie::StaleRead) if lies => {
+                let old = self.seen.lock().unwrap_or_else(PoisonError::into_inner).get(id).cloned();
+                if let Some(old) = old {
+                    return Ok(old);
+                }
+            }
+            (Command::PromiseSettle { id, verdict, value }, Lie::LostWrite) if lies => {
+                let get = Command::PromiseGet { id: id.clone() };
+                if let Reply::Promise { promise, .. } = self.tell(get).await?
+                    && promise.is_pending()
+                {
+                    let (verdict, value) = (*verdict, Some(value.clone()));
+                    let settlement = Settlement { verdict, value, settled_at: self.now };
+                    return Ok(Reply::Promise {
+                        promise: promise.settled(settlement),
+                        changed: true,
+                    });
+                }
+            }
+            (Command::TaskAcquire { claim, .. }, Lie::DoubleGrant) => {
+                let reply = self.tell(command.clone()).await?;
+                let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+                if let Reply::Task(_) = &reply {
+                    seen.insert(claim.id.clone(), reply.clone());
+                } else if let Some(granted) = seen.get(&claim.id) {
+                    return Ok(granted.clone());
+                }
+                return Ok(reply);
+            }
+            _ => {}
+        }
+        let reply = self.tell(command).await?;
+        if let Reply::Promise { promise, .. } = &reply {
+            let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+            seen.entry(promise.id().clone()).or_insert_with(|| reply.clone());
+        }
+        Ok(reply)
+    }
+}

@@ -1,0 +1,125 @@
+//! The search of Wing, Gong and Lowe: an order of the operations that respects which were over before others began, and
+//! in which the rules give every answer that was given. What was tried once from one state is not tried again.
+
+use std::{
+    collections::HashSet,
+    hash::{DefaultHasher, Hash, Hasher},
+};
+
+use segno_core::{config::Config, id::Digest, snapshot::Snapshot, state::State, transition};
+
+use super::history::{Asked, Operation};
+
+/// Steps of a search after which it is given up.
+const STEPS: u64 = 2_000_000;
+
+/// What the search came to.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// There is such an order.
+    Linearizable,
+    /// There is none: the longest beginning of one, and the operations that could not follow it.
+    Violated(String),
+    /// It took too long.
+    Unknown,
+}
+
+struct Search<'a> {
+    operations: &'a [Operation],
+    config: &'a Config,
+    tried: HashSet<(Vec<u64>, u64)>,
+    steps: u64,
+    /// The most operations that could be put in order, and what did not follow them.
+    longest: (usize, String),
+}
+
+/// Looks for an order of the operations of one group. The store began empty, with the module `module` as `shop`.
+pub fn check(operations: &[Operation], config: &Config, module: Digest) -> Verdict {
+    let mut state = State::whole();
+    state.put_module(module);
+    state.put_alias("shop".into(), module);
+    let mut search =
+        Search { operations, config, tried: HashSet::new(), steps: 0, longest: (0, String::new()) };
+    let done = vec![0_u64; operations.len().div_ceil(64)];
+    if search.extends(&state, &done, 0) {
+        return Verdict::Linearizable;
+    }
+    if search.steps > STEPS {
+        return Verdict::Unknown;
+    }
+    let (count, stuck) = search.longest;
+    Verdict::Violated(format!("after {count} of {} operations:\n{stuck}", operations.len()))
+}
+
+impl Search<'_> {
+    fn extends(&mut self, state: &State, done: &[u64], count: usize) -> bool {
+        self.steps += 1;
+        if self.steps > STEPS {
+            return false;
+        }
+        let open = (0..self.operations.len()).filter(|index| !is_done(done, *index));
+        let open: Vec<usize> = open.collect();
+        // Operations whose outcome nobody knows need not have happened.
+        if open.iter().all(|index| self.operations[*index].answered.is_none()) {
+            return true;
+        }
+        if !self.tried.insert((done.to_vec(), digest(state))) {
+            return false;
+        }
+        let first_answer = open
+            .iter()
+            .filter_map(|index| self.operations[*index].answered)
+            .min()
+            .unwrap_or(u64::MAX);
+        let mut refused = String::new();
+        for index in open {
+            let operation = &self.operations[index];
+            if operation.called > first_answer {
+                continue;
+            }
+            let (after, answer) = self.decide(state, operation);
+            if operation.answer.as_ref().is_some_and(|given| *given != answer) {
+                let given = operation.answer.as_deref().unwrap_or_default();
+                refused.push_str(&format!(
+                    "{:?}\n  was answered {given}\n  and would be {answer}\n",
+                    operation.asked
+                ));
+                continue;
+            }
+            let mut with = done.to_vec();
+            with[index / 64] |= 1 << (index % 64);
+            if self.extends(&after, &with, count + 1) {
+                return true;
+            }
+        }
+        if count >= self.longest.0 {
+            self.longest = (count, refused);
+        }
+        false
+    }
+
+    fn decide(&self, state: &State, operation: &Operation) -> (State, String) {
+        match &operation.asked {
+            Asked::Command(command) => {
+                let decision = transition(state, command, operation.now, self.config);
+                let mut after = state.clone();
+                after.apply(&decision.delta);
+                (after, format!("{:?}", decision.reply))
+            }
+            Asked::Read(id) => {
+                let row = state.promise(id).map(|promise| (promise, state.task(id)));
+                (state.clone(), format!("{row:?}"))
+            }
+        }
+    }
+}
+
+fn is_done(done: &[u64], index: usize) -> bool {
+    done[index / 64] & (1 << (index % 64)) != 0
+}
+
+fn digest(state: &State) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    format!("{:?}", Snapshot::of(state)).hash(&mut hasher);
+    hasher.finish()
+}

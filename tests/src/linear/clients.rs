@@ -1,0 +1,242 @@
+//! Clients that get into each other's way on purpose: a few promises, many hands, and now and then an answer that is
+//! lost.
+
+use std::sync::{
+    Arc, Mutex, PoisonError,
+    atomic::{AtomicI64, Ordering},
+};
+
+use async_trait::async_trait;
+use futures::future::join_all;
+use segno::{
+    runtime::Clock,
+    store::{PromiseRow, Store, StoreError},
+};
+use segno_core::{
+    command::{Command, FenceAct, FenceAction, HeartbeatItem, Hold},
+    id::{Claim, CommandIndex, Digest, Holder, NodeName, PromiseId, Version},
+    promise::{NewPromise, OutboxKey, ReleaseReason, Verdict},
+    reply::Reply,
+    tags,
+    time::{Millis, Timestamp},
+    value::{Tags, Text, Value},
+};
+
+use super::history::{Asked, History, Operation};
+use crate::sim::Dice;
+
+/// A clock that moves when it is told to.
+pub struct HandClock(AtomicI64);
+
+impl Default for HandClock {
+    fn default() -> Self {
+        Self(AtomicI64::new(1_000_000))
+    }
+}
+
+impl HandClock {
+    /// Moves it.
+    pub fn wait(&self, length: Millis) {
+        self.0.fetch_add(length.0, Ordering::SeqCst);
+    }
+}
+
+impl Clock for HandClock {
+    fn now(&self) -> Timestamp {
+        Timestamp(self.0.load(Ordering::SeqCst))
+    }
+}
+
+/// What clients ask.
+#[async_trait]
+pub trait Served: Send + Sync {
+    /// Carries out one command.
+    async fn execute(&self, command: Command) -> Result<Reply, StoreError>;
+
+    /// Reads a promise with its task, beside all commands.
+    async fn read(&self, id: &PromiseId) -> Result<Option<PromiseRow>, StoreError>;
+}
+
+#[async_trait]
+impl Served for Arc<dyn Store> {
+    async fn execute(&self, command: Command) -> Result<Reply, StoreError> {
+        let mut replies = Store::execute(&**self, vec![command]).await?;
+        Ok(replies.pop().expect("one reply for one command"))
+    }
+
+    async fn read(&self, id: &PromiseId) -> Result<Option<PromiseRow>, StoreError> {
+        self.promise(id).await
+    }
+}
+
+/// How clients go about it.
+pub struct Course {
+    /// Decides every draw.
+    pub seed: u64,
+    /// How many clients there are; they use the stores in turn.
+    pub clients: usize,
+    /// Groups of promises that have nothing to do with each other.
+    pub groups: usize,
+    /// Times between which everybody waits for everybody, and the clock moves.
+    pub phases: usize,
+    /// What each client asks in each phase.
+    pub questions: usize,
+    /// Answers lost in a thousand.
+    pub lost: u64,
+}
+
+/// The versions last heard of, by group and promise: what clients guess with.
+type Known = Mutex<Vec<[u64; 2]>>;
+
+/// Has clients use `stores`, all of one database, and answers what happened.
+pub async fn run(
+    stores: &[Arc<dyn Served>],
+    clock: &HandClock,
+    course: &Course,
+) -> Vec<Vec<Operation>> {
+    let history = History::new(course.groups);
+    let known = Known::new(vec![[0; 2]; course.groups]);
+    for phase in 0..course.phases {
+        let clients = (0..course.clients).map(|client| {
+            let dice = Dice::new(course.seed, &format!("client {client} {phase}"));
+            let store = &stores[client % stores.len()];
+            one(&**store, clock.now(), course, client, dice, &history, &known)
+        });
+        join_all(clients).await;
+        clock.wait(Millis(4_000));
+    }
+    history.close()
+}
+
+async fn one(
+    store: &dyn Served,
+    now: Timestamp,
+    course: &Course,
+    client: usize,
+    mut dice: Dice,
+    history: &History,
+    known: &Known,
+) {
+    for _ in 0..course.questions {
+        let group = usize::try_from(dice.below(course.groups as u64)).expect("few groups");
+        let versions = known.lock().unwrap_or_else(PoisonError::into_inner)[group];
+        let asked = question(&mut dice, group, versions, client, now);
+        let called = history.event();
+        if dice.chance(course.lost / 2) {
+            // It got lost on its way, and nobody knows.
+            history.add(group, Operation { asked, now, called, answered: None, answer: None });
+            continue;
+        }
+        let answered = ask(store, &asked).await;
+        let lost = dice.chance(course.lost / 2);
+        let answer = match answered {
+            Ok((answer, heard)) if !lost => {
+                for (place, version) in heard.into_iter().flatten() {
+                    known.lock().unwrap_or_else(PoisonError::into_inner)[group][place] = version;
+                }
+                Some(answer)
+            }
+            Ok(_) | Err(StoreError::UnknownOutcome(_)) => None,
+            Err(error) => panic!("{asked:?}: {error}"),
+        };
+        let answered = answer.is_some().then(|| history.event());
+        history.add(group, Operation { asked, now, called, answered, answer });
+    }
+}
+
+/// What was answered, and the version it told of, by place in the group.
+type Heard = Option<(usize, u64)>;
+
+async fn ask(store: &dyn Served, asked: &Asked) -> Result<(String, Option<Heard>), StoreError> {
+    match asked {
+        Asked::Command(command) => {
+            let reply = store.execute(command.clone()).await?;
+            let heard = match &reply {
+                Reply::Task(task) => Some((place(&task.task.id), task.task.version.0)),
+                _ => None,
+            };
+            Ok((format!("{reply:?}"), Some(heard)))
+        }
+        Asked::Read(id) => {
+            let row = store.read(id).await?;
+            let heard = row.as_ref().and_then(|row| row.task.as_ref());
+            let heard = heard.map(|task| (place(&task.id), task.version.0));
+            let row = row.as_ref().map(|row| (&row.promise, row.task.as_ref()));
+            Ok((format!("{row:?}"), Some(heard)))
+        }
+    }
+}
+
+fn place(id: &PromiseId) -> usize {
+    usize::from(id.as_str().ends_with('b'))
+}
+
+fn question(
+    dice: &mut Dice,
+    group: usize,
+    versions: [u64; 2],
+    client: usize,
+    now: Timestamp,
+) -> Asked {
+    let place = usize::from(dice.chance(400));
+    let name = |place: usize| PromiseId::from(format!("g{group}{}", ["a", "b"][place]).as_str());
+    let (id, other) = (name(place), name(1 - place));
+    // Mostly what makes sense, sometimes a version too old or too new.
+    let drift = dice.pick(&[0, 0, 0, 1, 2]);
+    let version = Version(if drift == 2 {
+        versions[place] + 1
+    } else {
+        versions[place].saturating_sub(drift)
+    });
+    let claim = Claim { id: id.clone(), version };
+    let holder = Holder { node: NodeName::from(format!("n{client}").as_str()), incarnation: 1 };
+    let hold = Hold { holder: holder.clone(), nonce: dice.below(3), ttl: Millis(6_000) };
+    let (records, logs) = (Vec::new(), Vec::new());
+    let value = Value::of(dice.below(1_000).to_string().into_bytes());
+    let verdict = dice.pick(&[Verdict::Resolved, Verdict::Rejected]);
+    let command = match dice.below(24) {
+        0..=2 => Command::PromiseCreate(new(id, dice, now)),
+        3 => Command::TaskCreate { new: new(id, dice, now), hold },
+        4 | 5 => return Asked::Read(id),
+        6 | 7 => Command::PromiseGet { id },
+        8 => Command::TaskGet { id },
+        9 => Command::PromiseSettle { id, verdict, value },
+        10..=12 => Command::TaskAcquire { claim, hold, stall_limit: None },
+        13 => Command::TaskFulfill { claim, records, logs, verdict, value },
+        14 => Command::TaskRelease { claim, reason: ReleaseReason::Yield },
+        15 | 16 => {
+            Command::TaskSuspend { claim, records, logs, awaits: [other].into_iter().collect() }
+        }
+        17 => {
+            let act = FenceAct::Settle { id: other, verdict, value };
+            let actions = vec![FenceAction { index: CommandIndex(0), act }];
+            Command::TaskFence { claim, records, logs, actions }
+        }
+        18 => Command::RegisterCallback { awaited: other, awaiter: id },
+        19 => Command::RegisterListener { awaited: id, address: Text::from("poll://me") },
+        20 => {
+            let items = vec![HeartbeatItem { claim, progress: Some((dice.below(9), None)) }];
+            Command::TaskHeartbeat { holder, items }
+        }
+        21 => Command::LeaseDue { id },
+        22 => Command::OutboxDue { key: OutboxKey::Unblock(id, Text::from("poll://me")) },
+        _ => dice.pick(&[
+            Command::TaskHalt { id: id.clone() },
+            Command::TaskContinue { id: id.clone() },
+            Command::Cancel { invocation: id.clone() },
+            Command::RetryDue { id: id.clone() },
+            Command::PromiseDue { id },
+        ]),
+    };
+    Asked::Command(command)
+}
+
+fn new(id: PromiseId, dice: &mut Dice, now: Timestamp) -> NewPromise {
+    let target = dice.pick(&["wasm://shop/order", "poll://workers"]);
+    let timeout_at = if dice.chance(200) { now + Millis(9_000) } else { Timestamp::NEVER };
+    let tags = Tags::from([(tags::TARGET.to_owned(), target.to_owned())]);
+    NewPromise { id, param: Value::of(dice.below(9).to_string().into_bytes()), tags, timeout_at }
+}
+
+/// The module that the promises' functions are in.
+pub const MODULE: Digest = Digest([7; 32]);
