@@ -103,7 +103,7 @@ async fn single_rows(schema: &Schema, each: u32) -> anyhow::Result<f64> {
     let writing = connections.iter_mut().map(async |connection| {
         for _ in 0..each {
             let row =
-                sqlx::query("INSERT INTO single_rows (record) VALUES ($1)").bind(vec![1; 100]);
+                sqlx::query("INSERT INTO single_rows (record) VALUES ($1)").bind(vec![1_u8; 100]);
             connection.execute(row).await?;
         }
         anyhow::Ok(())
