@@ -57,6 +57,15 @@ impl World {
 
     /// Carries a command out and checks everything.
     pub(crate) fn decide(&mut self, command: &Command) -> Decision {
+        let decision = self.consider(command);
+        if !decision.delta.is_empty() {
+            self.accept(command, &decision);
+        }
+        decision
+    }
+
+    /// What a command would do, checked as far as that can be before it is done.
+    pub(crate) fn consider(&self, command: &Command) -> Decision {
         let decision = transition(&self.state, command, self.now, &self.config);
         let loaded = load(&self.state, command);
         assert_eq!(
@@ -67,16 +76,18 @@ impl World {
         if let Reply::Refused(_) = decision.reply {
             self.check_refused(command, &decision);
         }
-        if !decision.delta.is_empty() {
-            self.state.apply(&decision.delta);
-            let after = Snapshot::of(&self.state);
-            let mut violations = check(&after);
-            violations.extend(check_step(&self.snapshot, command, &after, &self.config));
-            assert!(violations.is_empty(), "{command:?} at {} broke {violations:#?}", self.now);
-            self.check_claims(command, &decision, &after);
-            self.snapshot = after;
-        }
         decision
+    }
+
+    /// Does what was decided, and checks the rest.
+    pub(crate) fn accept(&mut self, command: &Command, decision: &Decision) {
+        self.state.apply(&decision.delta);
+        let after = Snapshot::of(&self.state);
+        let mut violations = check(&after);
+        violations.extend(check_step(&self.snapshot, command, &after, &self.config));
+        assert!(violations.is_empty(), "{command:?} at {} broke {violations:#?}", self.now);
+        self.check_claims(command, decision, &after);
+        self.snapshot = after;
     }
 
     pub(crate) fn run(&mut self, command: Command) -> Reply {
