@@ -39,10 +39,6 @@ pub enum Payload {
     Bytes(Bytes),
 }
 
-/// The header that marks the data of a [`Value`] as bytes rather than JSON text.
-pub const ENCODING: &str = "segno:encoding";
-const ENCODING_BYTES: &str = "bytes";
-
 impl Text {
     /// The text itself.
     pub fn as_str(&self) -> &str {
@@ -62,15 +58,6 @@ impl Value {
     pub fn of(data: impl Into<Bytes>) -> Self {
         Self { headers: Tags::new(), data: data.into() }
     }
-
-    /// The data as a guest is given it: JSON text, unless the headers or the bytes say otherwise.
-    pub fn payload(&self) -> Payload {
-        let marked = self.headers.get(ENCODING).is_some_and(|encoding| encoding == ENCODING_BYTES);
-        match std::str::from_utf8(&self.data) {
-            Ok(text) if !marked => Payload::Json(Text::from(text)),
-            _ => Payload::Bytes(self.data.clone()),
-        }
-    }
 }
 
 impl Payload {
@@ -79,18 +66,6 @@ impl Payload {
         match self {
             Self::Json(text) => text.as_bytes(),
             Self::Bytes(bytes) => bytes,
-        }
-    }
-}
-
-impl From<&Payload> for Value {
-    fn from(payload: &Payload) -> Self {
-        match payload {
-            Payload::Json(text) => Self::of(text.as_bytes()),
-            Payload::Bytes(bytes) => Self {
-                headers: Tags::from([(ENCODING.to_owned(), ENCODING_BYTES.to_owned())]),
-                data: bytes.clone(),
-            },
         }
     }
 }
@@ -235,17 +210,6 @@ pub(crate) mod shared {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_payload_keeps_its_kind_through_a_value() {
-        for payload in [
-            Payload::Json(Text::from("{\"a\":1}")),
-            Payload::Bytes(Bytes::from("looks like text".as_bytes())),
-            Payload::Bytes(Bytes::from(&[0xff, 0x00][..])),
-        ] {
-            assert_eq!(Value::from(&payload).payload(), payload);
-        }
-    }
 
     #[test]
     fn bytes_and_text_round_trip() {
