@@ -18,15 +18,22 @@ mod census;
 mod dump;
 mod events;
 mod find;
+mod house;
 mod list;
+mod page;
 mod reader;
 mod resources;
 mod schedules;
+mod size;
+mod survey;
 
 #[cfg(test)]
 mod plans;
 
-use std::{path::PathBuf, sync::Arc};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use async_trait::async_trait;
 use segno_core::{
@@ -41,6 +48,7 @@ use segno_core::{
 };
 use tokio::sync::{mpsc, oneshot, watch};
 
+pub use house::SqliteArrival;
 pub use open::OpenError;
 pub use writer::Written;
 
@@ -51,7 +59,8 @@ use self::{
 };
 use super::{
     Census, Due, EventPlace, EventRow, Hints, InvocationFilter, InvocationRow, LogRow, ModuleRow,
-    Page, PromiseFilter, PromiseRow, Ready, ScheduleFilter, SchedulePage, Store, StoreError, Waits,
+    Page, PromiseFilter, PromiseRow, Ready, ScheduleFilter, SchedulePage, Store, StoreError,
+    Survey, Waits,
 };
 use crate::runtime::Surroundings;
 
@@ -79,6 +88,31 @@ impl SqliteConfig {
     /// A directory, with commits that survive a power loss.
     pub fn new(dir: impl Into<PathBuf>) -> Self {
         Self { dir: dir.into(), relaxed: false }
+    }
+}
+
+/// A data directory that is only looked at: it may belong to a host that runs.
+pub struct SqliteLook {
+    reader: Reader,
+}
+
+impl SqliteLook {
+    /// Looks at the database in a directory.
+    ///
+    /// # Errors
+    /// [`OpenError`] says why it cannot be read.
+    pub async fn at(directory: &Path) -> Result<Self, OpenError> {
+        Ok(Self { reader: Reader::with(open::look(directory).await?) })
+    }
+
+    /// What is in it.
+    pub fn survey(&self) -> &dyn Survey {
+        &self.reader
+    }
+
+    /// Ends looking.
+    pub async fn close(self) {
+        self.reader.pool.close().await;
     }
 }
 
@@ -245,6 +279,22 @@ impl Store for SqliteStore {
 
     async fn modules(&self) -> Result<Vec<ModuleRow>, StoreError> {
         self.reader.modules().await
+    }
+
+    fn survey(&self) -> Option<&dyn Survey> {
+        Some(&self.reader)
+    }
+
+    async fn remove_component(
+        &self,
+        digest: Digest,
+        before: Timestamp,
+    ) -> Result<bool, StoreError> {
+        self.ask(|answer| Request::RemoveComponent { digest, before, answer }).await?
+    }
+
+    async fn give_back_room(&self) -> Result<bool, StoreError> {
+        self.ask(|answer| Request::GiveBackRoom { answer }).await?
     }
 
     async fn dump(&self) -> Result<Snapshot, StoreError> {

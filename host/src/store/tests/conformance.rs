@@ -55,6 +55,34 @@ async fn random_scripts_are_answered_alike_until_every_command_was_answered_and_
     }
     let missing = coverage::missing(&seen);
     assert!(missing.is_empty(), "these were never met: {missing:?}");
+    for wanted in [
+        ("task-acquire", true),
+        ("task-fence", true),
+        ("task-fence", false),
+        ("task-suspend", true),
+        ("task-fulfill", true),
+        ("task-release", true),
+        ("task-continue", true),
+        ("signal", true),
+        ("outbox-due", true),
+        ("outbox-defer", true),
+        ("outbox-defer", false),
+        ("host-start", true),
+        ("reconcile", true),
+        ("resource-lease", true),
+        ("resource-lease", false),
+        ("fenced-put", true),
+        ("fenced-put", false),
+        ("schedule-create", true),
+        ("schedule-create", false),
+        ("schedule-due", true),
+        ("schedule-pause", true),
+        ("schedule-backfill", true),
+        ("schedule-delete", true),
+        ("prune", true),
+    ] {
+        assert!(seen.contains(&wanted), "{wanted:?} was never met in {seen:?}");
+    }
 }
 
 #[tokio::test]
