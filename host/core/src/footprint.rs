@@ -214,7 +214,9 @@ pub fn widen(view: &State, command: &Command) -> Footprint {
         }
         Command::Prune { top, .. } => {
             let tree = view.tree(top, TREE_LIMIT);
-            tree.members.iter().for_each(|member| wider.awaiters(view, member));
+            for member in &tree.members {
+                wider.rows.extend(view.callbacks_on(member).map(|(by, _)| by.clone()));
+            }
         }
         Command::Reconcile { id } => {
             for awaited in view.awaited_by(id) {

@@ -72,12 +72,15 @@ pub fn class(orphan: Orphan) -> Class {
         Orphan::JournalDamaged => {
             ("journal-damaged", "the end of a journal contradicts its records", Action::Halt)
         }
+        Orphan::FactsContradict => {
+            ("facts-contradict", "a step of a saga is both undone and not", Action::Halt)
+        }
     };
     Class { class, detection, action }
 }
 
 /// All kinds of damage.
-pub const ORPHANS: [Orphan; 7] = [
+pub const ORPHANS: [Orphan; 8] = [
     Orphan::ChainUnfinished,
     Orphan::ChildRuns,
     Orphan::SuspendedOnNothing,
@@ -85,6 +88,7 @@ pub const ORPHANS: [Orphan; 7] = [
     Orphan::TaskMissing,
     Orphan::TaskWithoutPromise,
     Orphan::JournalDamaged,
+    Orphan::FactsContradict,
 ];
 
 /// A duty as it is shown.

@@ -348,7 +348,7 @@ async fn modules_that_nobody_refers_to_go() {
 }
 
 /// Damages, what they are taken for, and what is done.
-const DAMAGES: [(Orphan, &str); 6] = [
+const DAMAGES: [(Orphan, &str); 7] = [
     (Orphan::TaskMissing, "DELETE FROM tasks WHERE n = (SELECT n FROM promises WHERE id = 'free')"),
     (
         Orphan::ChainUnfinished,
@@ -358,6 +358,12 @@ const DAMAGES: [(Orphan, &str); 6] = [
     (Orphan::SuspendedOnNothing, "DELETE FROM callbacks"),
     (Orphan::WokenButSuspended, "UPDATE callbacks SET consumed = 1"),
     (Orphan::JournalDamaged, "UPDATE journal SET commands = 9"),
+    (
+        Orphan::FactsContradict,
+        "INSERT INTO compensations (inv, saga, seq, fact, promise, compensate, unknown, at)
+         SELECT n, 's', 0, column1, 'x', column2, 0, 1000 FROM promises,
+                (VALUES (1, 'undo'), (2, NULL), (3, NULL)) WHERE id = 'waits'",
+    ),
 ];
 
 /// `waits` is suspended on `gate`, to which somebody listens; `free` is pending; `runs` has a journal; `left` ended and
