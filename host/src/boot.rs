@@ -206,7 +206,7 @@ pub async fn start_keeping(
     if !releases.is_empty() {
         host.store.execute(releases).await?;
     }
-    let recovery = Recovery::start(&host, retention);
+    let recovery = Recovery::start_keeping(&host, retention);
     let worker = Worker::start(host.clone(), Holder { node, incarnation }, settings);
     let superseded = worker.superseded();
     Ok(Running { host, recovered, incarnation, superseded, worker, recovery })

@@ -100,8 +100,13 @@ pub struct Recovery {
 }
 
 impl Recovery {
+    /// Starts every duty; nothing is ever removed.
+    pub fn start(host: &Host) -> Self {
+        Self::start_keeping(host, Retention::default())
+    }
+
     /// Starts every duty.
-    pub fn start(host: &Host, retention: Retention) -> Self {
+    pub fn start_keeping(host: &Host, retention: Retention) -> Self {
         let stopped = CancellationToken::new();
         let retention = Arc::new(retention);
         for duty in duties() {

@@ -128,7 +128,7 @@ async fn what_is_no_cursor_and_no_id_is_named() {
 async fn events_that_nobody_is_pushed_are_not_written_again() {
     let world = World::shop().await;
     publisher(&world, "a", 1).await;
-    let recovery = crate::recovery::Recovery::start(&world.api.host, Default::default());
+    let recovery = crate::recovery::Recovery::start(&world.api.host);
     world.api.host.surroundings.runtime.sleep(Millis(300)).await;
     recovery.stop();
     let rows = world.api.host.store.dump().await.expect("memory answers").outbox;
