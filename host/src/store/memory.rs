@@ -43,6 +43,8 @@ struct Kept {
     state: State,
     /// Promises in the order of their creation.
     numbers: BTreeMap<i64, PromiseId>,
+    /// The last number that was given: none is given twice.
+    last_number: i64,
     by_id: BTreeMap<PromiseId, i64>,
     logs: BTreeMap<PromiseId, Vec<LogLine>>,
     modules: BTreeMap<Digest, Module>,
@@ -60,6 +62,7 @@ impl MemoryStore {
         let kept = Kept {
             state: State::whole(),
             numbers: BTreeMap::new(),
+            last_number: 0,
             by_id: BTreeMap::new(),
             logs: BTreeMap::new(),
             modules: BTreeMap::new(),
@@ -468,8 +471,9 @@ impl Kept {
         (page.into_iter().map(|(_, id)| id.clone()).collect(), next)
     }
 
-    fn next_number(&self) -> i64 {
-        self.numbers.last_key_value().map_or(1, |(number, _)| number + 1)
+    fn next_number(&mut self) -> i64 {
+        self.last_number += 1;
+        self.last_number
     }
 
     fn number(&self, id: &PromiseId) -> i64 {

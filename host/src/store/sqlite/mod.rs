@@ -32,7 +32,7 @@ mod plans;
 
 use std::{
     path::{Path, PathBuf},
-    sync::Arc,
+    sync::{Arc, Weak},
 };
 
 use async_trait::async_trait;
@@ -44,7 +44,7 @@ use segno_core::{
     promise::{MessageKind, Schedule},
     reply::Reply,
     snapshot::Snapshot,
-    time::Timestamp,
+    time::{Millis, Timestamp},
 };
 use tokio::sync::{mpsc, oneshot, watch};
 
@@ -77,11 +77,17 @@ pub struct SqliteConfig {
 /// How many promises the writer holds in memory, so that a commit about them reads nothing.
 const CACHED_PROMISES: usize = 100_000;
 
+/// How often a closing store looks whether a checkpoint has ended, 5 ms apart.
+const CHECKPOINT_LOOKS: u32 = 2_000;
+
 /// A store in a data directory.
 pub struct SqliteStore {
     reader: Reader,
     queue: mpsc::Sender<Request>,
     written: watch::Receiver<Written>,
+    /// Who still holds the directory: the writer, and a checkpoint that is under way.
+    directory: Weak<DataDirectory>,
+    surroundings: Surroundings,
 }
 
 impl SqliteConfig {
@@ -144,6 +150,7 @@ impl SqliteStore {
         let (counted, written) = watch::channel(Written::default());
         let checkpoint =
             checkpoint::run(Arc::downgrade(&directory), surroundings.clone(), written.clone());
+        let held = Arc::downgrade(&directory);
         let writer = Writer {
             directory,
             clock: surroundings.clock.clone(),
@@ -158,7 +165,7 @@ impl SqliteStore {
         };
         surroundings.runtime.spawn("store writer", Box::pin(writer.run()));
         surroundings.runtime.spawn("store checkpoint", Box::pin(checkpoint));
-        Ok(Arc::new(Self { reader, queue, written }))
+        Ok(Arc::new(Self { reader, queue, written, directory: held, surroundings }))
     }
 
     /// What was written since the store was opened.
@@ -305,5 +312,12 @@ impl Store for SqliteStore {
         self.reader.pool.close().await;
         // If the writer ended already, there is nothing left to close.
         let _ = self.ask(|answer| Request::Close { answer }).await;
+        // A checkpoint that has begun ends soon; until then the directory is not given back.
+        for _ in 0..CHECKPOINT_LOOKS {
+            if self.directory.strong_count() == 0 {
+                return;
+            }
+            self.surroundings.runtime.sleep(Millis(5)).await;
+        }
     }
 }
