@@ -21,7 +21,7 @@ use crate::{
     },
     host::Host,
     hub::Hub,
-    recovery::Recovery,
+    recovery::{Recovery, retention::Retention},
     runtime::{DebugClock, Surroundings},
     store::{
         Store, StoreError,
@@ -49,6 +49,8 @@ pub struct BootConfig {
     pub worker: WorkerSettings,
     /// The clock that debuggers set, if they may.
     pub debug: Option<Arc<DebugClock>>,
+    /// How long what has ended is kept.
+    pub retention: Retention,
 }
 
 /// Where everything that matters is kept.
@@ -132,7 +134,7 @@ pub async fn boot(
         outbound,
         hub,
     };
-    let running = start(host, config.node.clone(), config.worker).await?;
+    let running = start_keeping(host, config.node.clone(), config.worker, config.retention).await?;
     if let Some(database) = shared {
         let (life, superseded) = (running.incarnation, running.superseded.clone());
         database.watch_life(config.node, life, superseded);
@@ -168,7 +170,7 @@ async fn open(
     }
 }
 
-/// Brings up a host whose parts are there: gives back what earlier lives of `node` held, then starts the loops.
+/// Brings up a host whose parts are there, and that keeps everything.
 ///
 /// # Errors
 /// The store did not answer.
@@ -176,6 +178,19 @@ pub async fn start(
     host: Host,
     node: NodeName,
     settings: WorkerSettings,
+) -> Result<Running, StoreError> {
+    start_keeping(host, node, settings, Retention::default()).await
+}
+
+/// Brings up a host whose parts are there: gives back what earlier lives of `node` held, then starts the loops.
+///
+/// # Errors
+/// The store did not answer.
+pub async fn start_keeping(
+    host: Host,
+    node: NodeName,
+    settings: WorkerSettings,
+    retention: Retention,
 ) -> Result<Running, StoreError> {
     let replies = host.store.execute(vec![Command::HostStart { node: node.clone() }]).await?;
     let Some(Reply::Host { incarnation, held }) = replies.into_iter().next() else {
@@ -191,7 +206,7 @@ pub async fn start(
     if !releases.is_empty() {
         host.store.execute(releases).await?;
     }
-    let recovery = Recovery::start(&host);
+    let recovery = Recovery::start_keeping(&host, retention);
     let worker = Worker::start(host.clone(), Holder { node, incarnation }, settings);
     let superseded = worker.superseded();
     Ok(Running { host, recovered, incarnation, superseded, worker, recovery })

@@ -262,6 +262,15 @@ pub enum Command {
         /// Its present incarnation.
         below: u64,
     },
+    /// Removes a finished tree: a promise and everything made by its members.
+    Prune {
+        /// Its root; of a tree that is too large for one command, also the top of a part of it.
+        top: PromiseId,
+        /// When the last of it has to have settled.
+        before: Timestamp,
+        /// Whether all of the tree around `top` was seen to be finished, so that a part of it may go.
+        part: bool,
+    },
     /// Looks for damage to one composite, and mends what follows from other facts.
     Reconcile {
         /// Which.
@@ -401,6 +410,7 @@ impl Command {
             Self::OutboxDefer { .. } => "outbox-defer",
             Self::HostStart { .. } => "host-start",
             Self::HostRelease { .. } => "host-release",
+            Self::Prune { .. } => "prune",
             Self::Reconcile { .. } => "reconcile",
         }
     }

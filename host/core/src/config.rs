@@ -7,6 +7,8 @@ use crate::time::Millis;
 pub struct Config {
     /// When an unclaimed task is offered again; more than zero.
     pub retry_interval: Millis,
+    /// The longest wait until an unclaimed task of this kind of host is offered again; its row is what hosts look for.
+    pub offer_cap: Millis,
     /// How often due rows are looked for when no hint arrives.
     pub scan_period: Millis,
     /// A lease's length: at first, least and most.
@@ -58,6 +60,7 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             retry_interval: Millis::seconds(5),
+            offer_cap: Millis::seconds(3_600),
             scan_period: Millis(500),
             ttl: (Millis::seconds(15), Millis::seconds(3), Millis::seconds(120)),
             stall_limit: Some(Millis::seconds(300)),

@@ -1,7 +1,7 @@
 //! The rows a decision writes: whole rows, keyed, so that a later decision of the same transaction simply replaces
 //! them. Written whole or not at all.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::id::{Digest, NodeName, PromiseId, ResourceName, ScheduleId};
 use crate::invocation::{JournalHead, LogLine, Record};
@@ -12,6 +12,9 @@ use crate::value::Text;
 /// Rows to write. In maps to an option, none means that the row is deleted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Delta {
+    /// Promises that go, with all rows that belong to them: task, callbacks, journal, logs, keys of signals. They go
+    /// before the rest is written, so that an id can be made anew in the same transaction.
+    pub removed: BTreeSet<PromiseId>,
     /// Promises, new or settled.
     pub promises: BTreeMap<PromiseId, Promise>,
     /// Tasks.
@@ -58,7 +61,8 @@ pub struct Append {
 impl Delta {
     /// Whether nothing is written.
     pub fn is_empty(&self) -> bool {
-        self.promises.is_empty()
+        self.removed.is_empty()
+            && self.promises.is_empty()
             && self.tasks.is_empty()
             && self.callbacks.is_empty()
             && self.listeners.is_empty()
@@ -76,6 +80,10 @@ impl Delta {
 
     /// Adds what a later decision of the same transaction writes: its rows replace those of the same key.
     pub fn merge(&mut self, later: Self) {
+        if !later.removed.is_empty() {
+            self.forget(&later.removed);
+            self.removed.extend(later.removed);
+        }
         self.promises.extend(later.promises);
         self.tasks.extend(later.tasks);
         self.callbacks.extend(later.callbacks);
@@ -90,5 +98,18 @@ impl Delta {
         self.resources.extend(later.resources);
         self.resource_leases.extend(later.resource_leases);
         self.facts.extend(later.facts);
+    }
+
+    /// Drops what was to be written about promises that go.
+    fn forget(&mut self, gone: &BTreeSet<PromiseId>) {
+        self.promises.retain(|id, _| !gone.contains(id));
+        self.tasks.retain(|id, _| !gone.contains(id));
+        self.callbacks.retain(|(on, by), _| !gone.contains(on) && !gone.contains(by));
+        self.listeners.retain(|(id, _), _| !gone.contains(id));
+        self.outbox.retain(|key, _| !gone.contains(key.promise()));
+        self.appends.retain(|append| !gone.contains(&append.invocation));
+        self.logs.retain(|(id, _)| !gone.contains(id));
+        self.signal_keys.retain(|(id, _), _| !gone.contains(id));
+        self.facts.retain(|(id, _), _| !gone.contains(id));
     }
 }

@@ -32,6 +32,9 @@ pub struct Footprint {
     pub tails: BTreeMap<PromiseId, u32>,
     /// Pending attached promises of an invocation ([`crate::promise::Promise::attached_to`]), by id: whole composites.
     pub children: BTreeMap<PromiseId, ChildPage>,
+    /// A promise and everything made by its members, at most so many: whole composites, with all messages about them
+    /// ([`State::put_tree`]).
+    pub trees: BTreeMap<PromiseId, u32>,
     /// Messages.
     pub outbox: BTreeSet<OutboxKey>,
     /// Aliases.
@@ -63,6 +66,8 @@ pub struct ChildPage {
 
 /// How many children one command cancels.
 pub const CHILD_PAGE: u32 = 128;
+/// How many promises one command removes.
+pub const TREE_LIMIT: u32 = 1_024;
 
 /// The rows a command names.
 pub fn footprint(command: &Command) -> Footprint {
@@ -146,6 +151,9 @@ pub fn footprint(command: &Command) -> Footprint {
             rows.hosts.insert(node.clone());
             rows.held_by.insert(node.clone());
         }
+        Command::Prune { top, .. } => {
+            rows.trees.insert(top.clone(), TREE_LIMIT);
+        }
         Command::Reconcile { id } => {
             rows.composite(id);
             rows.outbox.insert(OutboxKey::CancelChildren(id.clone()));
@@ -202,6 +210,12 @@ pub fn widen(view: &State, command: &Command) -> Footprint {
         Command::ScheduleBackfill { id, from, to } => {
             if let Some(schedule) = view.schedule(id) {
                 wider.occurrences(view, schedule, schedule.backfill_page(*from, *to).0);
+            }
+        }
+        Command::Prune { top, .. } => {
+            let tree = view.tree(top, TREE_LIMIT);
+            for member in &tree.members {
+                wider.rows.extend(view.callbacks_on(member).map(|(by, _)| by.clone()));
             }
         }
         Command::Reconcile { id } => {
@@ -264,6 +278,10 @@ impl Footprint {
             let known = self.children.entry(id).or_insert_with(|| page.clone());
             known.after = known.after.take().min(page.after);
             known.limit = known.limit.max(page.limit);
+        }
+        for (top, limit) in other.trees {
+            let known = self.trees.entry(top).or_insert(limit);
+            *known = limit.max(*known);
         }
         self.outbox.extend(other.outbox);
         self.aliases.extend(other.aliases);

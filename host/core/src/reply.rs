@@ -79,6 +79,8 @@ pub enum Reply {
         /// Tasks its earlier lives hold.
         held: Vec<PromiseId>,
     },
+    /// What became of a tree.
+    Pruned(Pruned),
     /// What a look for damage found and mended.
     Reconciled {
         /// The damage.
@@ -133,6 +135,61 @@ pub enum Acted {
     },
     /// Done.
     Done,
+}
+
+/// What became of a tree that was to be removed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Pruned {
+    /// It is gone: so many promises, with all that belonged to them.
+    Gone {
+        /// How many.
+        promises: u32,
+    },
+    /// Nothing was removed.
+    Kept(Kept),
+}
+
+/// Why a tree stays.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Kept {
+    /// There is no such promise.
+    #[error("it does not exist")]
+    Absent,
+    /// It was made by an invocation, and goes with it.
+    #[error("it is a part of what `{maker}` made")]
+    Part {
+        /// The invocation.
+        maker: PromiseId,
+    },
+    /// A member has no outcome.
+    #[error("`{id}` is not settled")]
+    Pending {
+        /// The member.
+        id: PromiseId,
+    },
+    /// A member settled later than that.
+    #[error("`{id}` settled too recently")]
+    Recent {
+        /// The member.
+        id: PromiseId,
+    },
+    /// A message about a member is owed.
+    #[error("a message about `{id}` is not delivered")]
+    Owes {
+        /// The member.
+        id: PromiseId,
+    },
+    /// Somebody who is not done waits for a member, or was woken by it and has not looked yet.
+    #[error("`{by}`, which has not ended, waits for `{id}`")]
+    Awaited {
+        /// The member.
+        id: PromiseId,
+        /// Who waits.
+        by: PromiseId,
+    },
+    /// It has more members than one command removes.
+    #[error("it is too large for one command")]
+    Large,
 }
 
 /// A kind of damage, found and mended by `Reconcile`. None of them can arise from commands alone, but `ChildRuns`.

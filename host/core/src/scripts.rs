@@ -11,7 +11,7 @@ use crate::config::{Config, Exhausted, VersionRule};
 use crate::id::{Holder, NodeName, PromiseId, ScheduleId};
 use crate::invocation::Record;
 use crate::promise::{Deferral, OutboxKey, Overlap, ReleaseReason, TrapKey, Verdict};
-use crate::reply::Reply;
+use crate::reply::{Pruned, Reply};
 use crate::tags;
 use crate::time::{Millis, Timestamp};
 use crate::value::{Text, Value};
@@ -125,6 +125,7 @@ fn about(world: &World, name: &str, other: &str) -> Vec<Command> {
         Command::PromiseDue { id: id.clone() },
         Command::PromiseGet { id: id.clone() },
         Command::TaskGet { id: id.clone() },
+        Command::Prune { top: id.clone(), before: world.now, part: false },
     ];
     let Some(task) = world.state.task(&id) else { return commands };
     let version = task.version.0;
@@ -264,6 +265,7 @@ fn note(command: &Command, reply: &Reply, seen: &mut Seen) {
         Reply::Refused(refusal) => refusal.kind().to_owned(),
         Reply::Suspended => "suspended".to_owned(),
         Reply::Ready { .. } => "ready".to_owned(),
+        Reply::Pruned(Pruned::Kept(_)) => "kept".to_owned(),
         _ => "done".to_owned(),
     };
     seen.insert((command.name(), kind));
@@ -509,6 +511,8 @@ fn a_long_walk_meets_every_kind_of_answer() {
         ("schedule-due", "done"),
         ("schedule-backfill", "done"),
         ("schedule-backfill", "bad-request"),
+        ("prune", "done"),
+        ("prune", "kept"),
     ] {
         assert!(
             seen.contains(&(wanted.0, wanted.1.to_owned())),

@@ -34,7 +34,20 @@ pub struct State {
     resources: BTreeMap<ResourceName, Resource>,
     resource_leases: BTreeMap<ResourceName, ResourceLease>,
     facts: BTreeMap<PromiseId, BTreeMap<FactKey, Fact>>,
+    /// What each invocation made, in a state that holds everything.
+    made: BTreeMap<PromiseId, BTreeSet<PromiseId>>,
+    /// Trees, in a view that was loaded for removing them.
+    trees: BTreeMap<PromiseId, Tree>,
     keeps_journals: bool,
+}
+
+/// A promise and everything made by its members.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tree {
+    /// The promises, the top included.
+    pub members: BTreeSet<PromiseId>,
+    /// Whether these are all of them.
+    pub whole: bool,
 }
 
 impl State {
@@ -108,6 +121,33 @@ impl State {
             .get(parent)
             .into_iter()
             .flat_map(move |ids| ids.range((from.clone(), Bound::Unbounded)))
+    }
+
+    /// A promise and everything made by its members, at most `limit` of them.
+    pub fn tree(&self, top: &PromiseId, limit: u32) -> Tree {
+        if !self.keeps_journals {
+            return self.trees.get(top).cloned().unwrap_or_default();
+        }
+        let mut tree = Tree { members: BTreeSet::new(), whole: true };
+        let mut open = Vec::from_iter(self.promises.contains_key(top).then_some(top));
+        while let Some(id) = open.pop() {
+            if tree.members.len() == limit as usize {
+                return Tree { whole: false, ..tree };
+            }
+            tree.members.insert(id.clone());
+            open.extend(self.made_by(id));
+        }
+        tree
+    }
+
+    /// What an invocation made, in a state that holds everything.
+    pub fn made_by(&self, maker: &PromiseId) -> impl Iterator<Item = &PromiseId> {
+        self.made.get(maker).into_iter().flatten()
+    }
+
+    /// The keys of messages from this one on.
+    pub fn outbox_from(&self, key: &OutboxKey) -> impl Iterator<Item = &OutboxKey> {
+        self.outbox.range(key.clone()..).map(|(key, _)| key)
     }
 
     /// The module an alias stands for.
@@ -228,6 +268,9 @@ impl State {
 
     /// Puts a promise row.
     pub fn put_promise(&mut self, promise: Promise) {
+        if let Some(maker) = promise.birth.made_by.as_ref().filter(|_| self.keeps_journals) {
+            self.made.entry(maker.clone()).or_default().insert(promise.id().clone());
+        }
         if let Some(parent) = promise.attached_to() {
             if promise.is_pending() {
                 self.children.entry(parent.clone()).or_default().insert(promise.id().clone());
@@ -303,6 +346,40 @@ impl State {
         self.tails.insert(invocation, records);
     }
 
+    /// Puts the members of a tree, which are put besides.
+    pub fn put_tree(&mut self, top: PromiseId, tree: Tree) {
+        self.trees.insert(top, tree);
+    }
+
+    /// Forgets which promises belong to which tree.
+    pub fn forget_trees(&mut self) {
+        self.trees.clear();
+    }
+
+    /// Deletes a promise with all that belongs to it.
+    pub fn remove(&mut self, id: &PromiseId) {
+        let maker = self.promise(id).and_then(|promise| promise.birth.made_by.clone());
+        if let Some(maker) = maker.filter(|_| self.keeps_journals)
+            && let Some(made) = self.made.get_mut(&maker)
+        {
+            made.remove(id);
+            if made.is_empty() {
+                self.made.remove(&maker);
+            }
+        }
+        let awaiters: Vec<PromiseId> = self.callbacks_on(id).map(|(by, _)| by.clone()).collect();
+        awaiters.iter().for_each(|by| self.remove_callback(id, by));
+        let awaited: Vec<PromiseId> = self.awaited_by(id).cloned().collect();
+        awaited.iter().for_each(|on| self.remove_callback(on, id));
+        self.facts.remove(id);
+        self.evict(id);
+    }
+
+    /// Deletes a module.
+    pub fn remove_module(&mut self, module: &Digest) {
+        self.modules.remove(module);
+    }
+
     /// Puts an alias.
     pub fn put_alias(&mut self, name: Text, module: Digest) {
         self.aliases.insert(name, module);
@@ -350,6 +427,7 @@ impl State {
 
     /// Writes a decision's rows.
     pub fn apply(&mut self, delta: &Delta) {
+        delta.removed.iter().for_each(|id| self.remove(id));
         for promise in delta.promises.values() {
             self.put_promise(promise.clone());
         }

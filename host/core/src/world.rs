@@ -86,6 +86,8 @@ impl World {
         let mut violations = check(&after);
         violations.extend(check_step(&self.snapshot, command, &after, &self.config));
         assert!(violations.is_empty(), "{command:?} at {} broke {violations:#?}", self.now);
+        // A pruned id begins anew, with its first version.
+        self.granted.retain(|claim| !decision.delta.removed.contains(&claim.id));
         self.check_claims(command, decision, &after);
         self.snapshot = after;
     }
@@ -203,6 +205,14 @@ fn put(whole: &State, view: &mut State, rows: &Footprint) {
     for (parent, page) in &rows.children {
         composites
             .extend(whole.children(parent, page.after.as_ref()).take(page.limit as usize).cloned());
+    }
+    for (top, limit) in &rows.trees {
+        let tree = whole.tree(top, *limit);
+        composites.extend(tree.members.iter().cloned());
+        for (key, row) in whole.outbox().filter(|(key, _)| tree.members.contains(key.promise())) {
+            view.put_outbox(key.clone(), row.clone());
+        }
+        view.put_tree(top.clone(), tree);
     }
     for id in composites.iter().chain(&rows.rows) {
         whole.promise(id).into_iter().for_each(|promise| view.put_promise(promise.clone()));

@@ -159,6 +159,17 @@ impl Console {
         self.remark(&format!("{lead} {error}"));
     }
 
+    /// How far something is; its length is told when it is known.
+    pub fn bar(&self, text: &'static str) -> Bar {
+        if !self.progress {
+            return Bar { bar: None };
+        }
+        let style = "{msg} {wide_bar} {human_pos} of {human_len} rows ({eta})";
+        let style =
+            ProgressStyle::with_template(style).unwrap_or_else(|_| ProgressStyle::default_bar());
+        Bar { bar: Some(ProgressBar::no_length().with_message(text).with_style(style)) }
+    }
+
     /// Shown while something takes longer than a second, until the answer is dropped.
     pub fn progress(&self, text: impl Into<String>) -> Progress {
         if !self.progress {
@@ -178,6 +189,35 @@ impl Console {
             }
         });
         Progress { bar: Some(bar), speaks: self.speaks }
+    }
+}
+
+/// How far something is whose length is known; gone when it is dropped.
+pub struct Bar {
+    bar: Option<ProgressBar>,
+}
+
+impl Bar {
+    /// So much will come in all.
+    pub fn expect(&self, all: u64) {
+        if let Some(bar) = &self.bar {
+            bar.set_length(all);
+        }
+    }
+
+    /// So much more has come.
+    pub fn advance(&self, by: u64) {
+        if let Some(bar) = &self.bar {
+            bar.inc(by);
+        }
+    }
+}
+
+impl Drop for Bar {
+    fn drop(&mut self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
     }
 }
 

@@ -27,6 +27,8 @@ pub enum Exit {
     Diverged = 7,
     /// The host does not answer.
     Unreachable = 8,
+    /// The store is damaged.
+    Damaged = 9,
 }
 
 impl Exit {

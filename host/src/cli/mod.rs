@@ -18,7 +18,10 @@ mod completions;
 mod control;
 mod demo;
 mod deploy;
+mod doctor;
 mod events;
+mod export;
+mod import;
 mod inspect;
 mod list;
 mod logging;
@@ -26,6 +29,8 @@ mod logs;
 mod modules;
 mod new;
 mod payments;
+mod place;
+mod recovery;
 mod replay;
 mod resonate;
 mod result;
@@ -35,6 +40,7 @@ mod serve_events;
 mod serve_traces;
 mod settle;
 mod signal;
+mod size;
 mod start;
 mod store_address;
 
@@ -57,7 +63,8 @@ Exit codes:
   5  the invocation was cancelled
   6  the invocation timed out, is halted, or has not ended within --wait
   7  a replay diverged
-  8  the host does not answer";
+  8  the host does not answer
+  9  the store is damaged (doctor)";
 
 /// Durable functions as WebAssembly components: build, deploy, run, look at and replay them.
 #[derive(Debug, Parser)]
@@ -140,6 +147,11 @@ enum Command {
     Kill(control::Kill),
     Continue(control::Continue),
     Replay(replay::Replay),
+    Recovery(recovery::Recovery),
+    Doctor(doctor::Doctor),
+    Size(size::Size),
+    Export(export::Export),
+    Import(import::Import),
     Completions(completions::Completions),
     Demo(demo::Demo),
     Bench(bench::Bench),
@@ -203,6 +215,11 @@ impl Cli {
             Command::Kill(command) => command.run(&client()?, console).await,
             Command::Continue(command) => command.run(&client()?, console).await,
             Command::Replay(command) => command.run(&client()?, console).await,
+            Command::Recovery(command) => command.run(console),
+            Command::Doctor(command) => command.run(console).await,
+            Command::Size(command) => command.run(console).await,
+            Command::Export(command) => command.run(console).await,
+            Command::Import(command) => command.run(console).await,
             Command::Completions(command) => command.run(console),
             Command::Demo(command) => command.run(console).await,
             Command::Bench(command) => command.run(console).await,

@@ -13,6 +13,7 @@ use crate::{
     api::{Access, Api, serve, serve_figures},
     boot::{BootConfig, Running, StoreConfig, boot},
     guest::{Limits, Policy},
+    recovery::retention::{Keep, Retention},
     runtime::Surroundings,
     store::{postgres::PostgresConfig, sqlite::SqliteConfig},
     worker::WorkerSettings,
@@ -90,6 +91,12 @@ pub struct Serve {
     drain_s: u32,
     #[command(flatten)]
     resonate: ResonateOptions,
+    /// How long what has ended is kept (TOML); retention.toml in the data directory otherwise
+    #[arg(long, value_name = "FILE")]
+    retention: Option<PathBuf>,
+    /// How long what has ended is kept where no rule says otherwise, like 30d or forever
+    #[arg(long, value_name = "AGE")]
+    keep: Option<Keep>,
     /// Commits that a power loss may take back, about ten times cheaper; a crash of the process never does
     #[arg(long)]
     relaxed: bool,
@@ -122,6 +129,7 @@ impl Serve {
         }
         let policy = Policy::load(&policy_file).map_err(|error| other("invalid-policy", &error))?;
         let routes = self.events.routes(&data)?;
+        let retention = self.retention(&data)?;
         let limits = limits(&self.limits)?;
         let component_limit = limits.component_bytes;
         let listener =
@@ -145,6 +153,7 @@ impl Serve {
             limits,
             policy,
             debug: debug.clone(),
+            retention,
             worker: self.worker(&store),
             store,
         };
@@ -235,6 +244,19 @@ impl Serve {
                 WorkerSettings { scan_period: Config::default().scan_period, ..settings }
             }
         }
+    }
+
+    fn retention(&self, data: &std::path::Path) -> Result<Retention, CliError> {
+        let file = self.retention.clone().unwrap_or_else(|| data.join("retention.toml"));
+        if let Some(missing) = self.retention.as_ref().filter(|path| !path.exists()) {
+            let message = format!("there are no retention rules `{}`", missing.display());
+            return Err(CliError::Usage(message));
+        }
+        let rules = Retention::load(&file).map_err(|error| other("invalid-retention", &error))?;
+        Ok(match self.keep {
+            Some(keep) => rules.with_default(keep),
+            None => rules,
+        })
     }
 
     fn banner(

@@ -2,10 +2,14 @@
 
 use std::sync::Arc;
 
-use segno_core::time::Millis;
+use segno_core::{config::Config, time::Millis};
 use tokio_util::sync::CancellationToken;
 
-use super::{outbox, timers};
+use super::{
+    outbox, reconcile,
+    retention::{self, Retention},
+    timers,
+};
 use crate::{host::Host, runtime::BoxFuture, store::StoreError};
 
 /// How soon a duty should run again.
@@ -19,14 +23,23 @@ pub enum Next {
     Idle,
 }
 
+/// One turn of a duty.
+pub type Turn = Box<dyn FnMut(Host) -> BoxFuture<Result<Next, StoreError>> + Send>;
+
 /// One thing that the host does on its own.
 pub struct Duty {
     /// Its name, for logs and people.
     pub name: &'static str,
     /// What it sees to.
     pub purpose: &'static str,
-    /// One turn.
-    pub turn: fn(Host) -> BoxFuture<Result<Next, StoreError>>,
+    /// How often it looks when no hint comes.
+    pub period: fn(&Config) -> Millis,
+    /// The wait after a whole round, for duties that go round.
+    pub round_pause: Option<Millis>,
+    /// How many rows it looks at in one turn.
+    pub page: u32,
+    /// Begins it; what it remembers between turns may be lost at any time.
+    pub begin: fn(&Arc<Retention>) -> Turn,
     /// Ends when there may be something to do.
     pub hint: fn(Arc<crate::hub::Hub>) -> BoxFuture<()>,
 }
@@ -37,14 +50,46 @@ pub fn duties() -> Vec<Duty> {
         Duty {
             name: "timers",
             purpose: "settles promises past their deadline, ends leases that ran out, offers tasks again",
-            turn: |host| Box::pin(timers::turn(host)),
+            period: |config| config.scan_period,
+            round_pause: None,
+            page: timers::PAGE,
+            begin: |_| Box::new(|host| Box::pin(timers::turn(host))),
             hint: |hub| Box::pin(async move { hub.timer_changed().await }),
         },
         Duty {
             name: "outbox",
             purpose: "cancels the children of what ended, and delivers messages until they are acknowledged",
-            turn: |host| Box::pin(outbox::turn(host)),
+            period: |config| config.scan_period,
+            round_pause: None,
+            page: outbox::PAGE as u32,
+            begin: |_| Box::new(|host| Box::pin(outbox::turn(host))),
             hint: |hub| Box::pin(async move { hub.outbox_changed().await }),
+        },
+        Duty {
+            name: "reconcile",
+            purpose: "goes round looking for rows that contradict each other; mends or quarantines",
+            period: |_| reconcile::PERIOD,
+            round_pause: Some(reconcile::ROUND_PAUSE),
+            page: reconcile::PAGE,
+            begin: |_| {
+                let round = Arc::default();
+                Box::new(move |host| Box::pin(reconcile::turn(host, Arc::clone(&round))))
+            },
+            hint: |_| Box::pin(std::future::pending()),
+        },
+        Duty {
+            name: "retention",
+            purpose: "removes finished trees that are older than the rules keep them, and modules nobody uses",
+            period: |_| retention::PERIOD,
+            round_pause: Some(retention::ROUND_PAUSE),
+            page: retention::PAGE,
+            begin: |rules| {
+                let (rules, round) = (rules.clone(), Arc::default());
+                Box::new(move |host| {
+                    Box::pin(retention::turn(host, rules.clone(), Arc::clone(&round)))
+                })
+            },
+            hint: |_| Box::pin(std::future::pending()),
         },
     ]
 }
@@ -55,13 +100,20 @@ pub struct Recovery {
 }
 
 impl Recovery {
-    /// Starts every duty.
+    /// Starts every duty; nothing is ever removed.
     pub fn start(host: &Host) -> Self {
+        Self::start_keeping(host, Retention::default())
+    }
+
+    /// Starts every duty.
+    pub fn start_keeping(host: &Host, retention: Retention) -> Self {
         let stopped = CancellationToken::new();
+        let retention = Arc::new(retention);
         for duty in duties() {
+            let turn = (duty.begin)(&retention);
             host.surroundings
                 .runtime
-                .spawn(duty.name, Box::pin(drive(host.clone(), duty, stopped.clone())));
+                .spawn(duty.name, Box::pin(drive(host.clone(), duty, turn, stopped.clone())));
         }
         Self { stopped }
     }
@@ -72,11 +124,12 @@ impl Recovery {
     }
 }
 
-async fn drive(host: Host, duty: Duty, stopped: CancellationToken) {
-    let period = host.config.scan_period;
+async fn drive(host: Host, duty: Duty, mut turn: Turn, stopped: CancellationToken) {
+    let period = (duty.period)(&host.config);
+    let longest = duty.round_pause.map_or(period, |pause| pause.max(period));
     loop {
         // Hints that come during the turn are not lost: the hub keeps one.
-        let next = match (duty.turn)(host.clone()).await {
+        let next = match turn(host.clone()).await {
             Ok(next) => next,
             Err(StoreError::Closed) => return,
             Err(error) => {
@@ -87,7 +140,7 @@ async fn drive(host: Host, duty: Duty, stopped: CancellationToken) {
         let wait = match next {
             Next::Now if !stopped.is_cancelled() => continue,
             Next::Now => return,
-            Next::After(wait) => wait.min(period).max(Millis(1)),
+            Next::After(wait) => wait.min(longest).max(Millis(1)),
             Next::Idle => period,
         };
         tokio::select! {

@@ -4,7 +4,20 @@
 //! late or repeated firing is harmless.
 
 mod driver;
+mod policy;
+
 mod outbox;
 mod timers;
 
+mod reconcile;
+pub mod retention;
+
+mod doctor;
+
+#[cfg(test)]
+mod tests;
+
+pub use doctor::{Diagnosis, Mended, Symptom, examine, repair};
 pub use driver::{Duty, Recovery, duties};
+pub use policy::{Action, Class, ORPHANS, RecoveryPolicy, class, policy};
+pub use reconcile::{Finding, mend};

@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// Due rows handled in one transaction, and messages of one kind under way at once.
-const PAGE: usize = 256;
+pub const PAGE: usize = 256;
 /// What is written down after a delivery is tried so often; after that the message is handed over again.
 const ATTEMPTS: u32 = 3;
 

@@ -6,7 +6,7 @@ use super::driver::Next;
 use crate::{host::Host, store::StoreError};
 
 /// Due rows handled in one transaction.
-const PAGE: u32 = 1_000;
+pub const PAGE: u32 = 1_000;
 
 /// Fires what is due.
 pub async fn turn(host: Host) -> Result<Next, StoreError> {

@@ -22,9 +22,12 @@ use segno_core::{
 };
 
 use super::{
-    Census, Commit, Due, EventPlace, EventRow, Hints, InvocationFilter, InvocationRow, LogRow,
-    ModuleRow, Page, PromiseFilter, PromiseRow, Ready, ScheduleFilter, SchedulePage, Store,
-    StoreError, Waits, listing,
+    Census, Commit, Due, EventPlace, EventRow, Examined, Found, Hints, InvocationFilter,
+    InvocationRow, LogRow, ModuleRow, Page, PartSize, PromiseFilter, PromiseRow, Ready,
+    ScheduleFilter, SchedulePage, SizeReport, Store, StoreError, Survey, TreeSize, Waits,
+    house::{HouseError, Van},
+    listing,
+    size::Forest,
 };
 use crate::runtime::{Clock, Surroundings};
 
@@ -40,6 +43,8 @@ struct Kept {
     state: State,
     /// Promises in the order of their creation.
     numbers: BTreeMap<i64, PromiseId>,
+    /// The last number that was given: none is given twice.
+    last_number: i64,
     by_id: BTreeMap<PromiseId, i64>,
     logs: BTreeMap<PromiseId, Vec<LogLine>>,
     modules: BTreeMap<Digest, Module>,
@@ -57,6 +62,7 @@ impl MemoryStore {
         let kept = Kept {
             state: State::whole(),
             numbers: BTreeMap::new(),
+            last_number: 0,
             by_id: BTreeMap::new(),
             logs: BTreeMap::new(),
             modules: BTreeMap::new(),
@@ -79,6 +85,12 @@ impl Store for MemoryStore {
             let now = self.clock.now();
             for command in &commands {
                 let decision = transition(&kept.state, command, now, &self.config);
+                for id in &decision.delta.removed {
+                    kept.by_id.remove(id).iter().for_each(|number| {
+                        kept.numbers.remove(number);
+                    });
+                    kept.logs.remove(id);
+                }
                 for id in listing::unnumbered(&decision.delta, |id| kept.by_id.contains_key(id)) {
                     let number = kept.next_number();
                     kept.numbers.insert(number, id.clone());
@@ -332,6 +344,27 @@ impl Store for MemoryStore {
         Ok(rows.collect())
     }
 
+    fn survey(&self) -> Option<&dyn Survey> {
+        Some(self)
+    }
+
+    async fn remove_component(
+        &self,
+        digest: Digest,
+        before: Timestamp,
+    ) -> Result<bool, StoreError> {
+        let mut kept = self.kept();
+        let old = kept.modules.get(&digest).is_some_and(|module| module.created_at <= before);
+        let used = kept.state.aliases().any(|(_, named)| *named == digest)
+            || kept.state.tasks().any(|task| task.module == Some(digest));
+        if !old || used {
+            return Ok(false);
+        }
+        kept.modules.remove(&digest);
+        kept.state.remove_module(&digest);
+        Ok(true)
+    }
+
     async fn dump(&self) -> Result<Snapshot, StoreError> {
         Ok(Snapshot::of(&self.kept().state))
     }
@@ -354,9 +387,93 @@ impl Store for MemoryStore {
     async fn close(&self) {}
 }
 
+#[async_trait]
+impl Survey for MemoryStore {
+    async fn suspects(&self, after: i64, limit: u32) -> Result<Found<PromiseId>, StoreError> {
+        let kept = self.kept();
+        let (ids, next) = kept.page(after, limit);
+        let looked_at = ids.len() as u32;
+        Ok(Found { items: ids, looked_at, next })
+    }
+
+    async fn finished(
+        &self,
+        after: i64,
+        limit: u32,
+        before: Timestamp,
+    ) -> Result<Found<Promise>, StoreError> {
+        let kept = self.kept();
+        let (ids, next) = kept.page(after, limit);
+        let looked_at = ids.len() as u32;
+        let promises = ids.iter().filter_map(|id| kept.state.promise(id)).filter(|promise| {
+            promise.birth.made_by.is_none()
+                && promise.settlement().is_some_and(|settled| settled.settled_at <= before)
+        });
+        Ok(Found { items: promises.cloned().collect(), looked_at, next })
+    }
+
+    async fn examine(
+        &self,
+        maker: Option<&PromiseId>,
+        after: i64,
+        limit: u32,
+    ) -> Result<Examined, StoreError> {
+        let kept = self.kept();
+        let (ids, next) = match maker {
+            None => kept.page(after, limit),
+            Some(maker) => {
+                let made = kept.state.made_by(maker).map(|id| kept.number(id));
+                let mut made: Vec<i64> = made.filter(|number| *number > after).collect();
+                made.sort_unstable();
+                let next = made.get(limit as usize - 1).copied();
+                made.truncate(limit as usize);
+                (made.iter().filter_map(|number| kept.numbers.get(number).cloned()).collect(), next)
+            }
+        };
+        Ok(Examined { state: kept.state.clone(), ids, next, unreadable: Vec::new() })
+    }
+
+    async fn integrity(&self) -> Result<Vec<String>, StoreError> {
+        Ok(Vec::new())
+    }
+
+    async fn move_out(&self, _van: &mut dyn Van) -> Result<(), HouseError> {
+        Err(HouseError::Place("a store in memory has no tables to move".to_owned()))
+    }
+
+    async fn size(&self, top: u32) -> Result<SizeReport, StoreError> {
+        let kept = self.kept();
+        let mut forest = Forest::default();
+        for (number, id) in &kept.numbers {
+            let Some(promise) = kept.state.promise(id) else { continue };
+            let value = promise.settlement().and_then(|settled| settled.value.as_ref());
+            let bytes = promise.birth.param.data.len() + value.map_or(0, |value| value.data.len());
+            let maker = promise.birth.made_by.as_ref().map(|maker| kept.number(maker));
+            forest.add(*number, maker, !promise.is_pending(), bytes as u64);
+        }
+        let name =
+            |number: &i64| kept.numbers.get(number).map_or_else(String::new, ToString::to_string);
+        let trees = forest.largest(top).into_iter();
+        let trees: Vec<_> =
+            trees.map(|(root, tree)| TreeSize { id: name(&root), ..tree }).collect();
+        let bytes = trees.iter().map(|tree| tree.bytes).sum();
+        let parts =
+            vec![PartSize { name: "promises".to_owned(), rows: kept.numbers.len() as u64, bytes }];
+        Ok(SizeReport { bytes, parts, trees, ..SizeReport::default() })
+    }
+}
+
 impl Kept {
-    fn next_number(&self) -> i64 {
-        self.numbers.last_key_value().map_or(1, |(number, _)| number + 1)
+    /// The `limit` promises after `after`, and where the next page begins.
+    fn page(&self, after: i64, limit: u32) -> (Vec<PromiseId>, Option<i64>) {
+        let page: Vec<_> = self.numbers.range(after + 1..).take(limit as usize).collect();
+        let next = page.last().map(|(number, _)| **number).filter(|_| page.len() == limit as usize);
+        (page.into_iter().map(|(_, id)| id.clone()).collect(), next)
+    }
+
+    fn next_number(&mut self) -> i64 {
+        self.last_number += 1;
+        self.last_number
     }
 
     fn number(&self, id: &PromiseId) -> i64 {

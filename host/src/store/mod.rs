@@ -4,14 +4,16 @@
 //! [`segno_core::transition::transition`], the same over memory, SQLite and PostgreSQL.
 
 mod error;
+pub mod house;
 mod listing;
 mod memory;
 mod query;
-
+mod size;
 mod sql;
 
 pub mod postgres;
 pub mod sqlite;
+mod survey;
 
 #[cfg(test)]
 mod tests;
@@ -36,6 +38,8 @@ pub use query::{
     Census, Due, EventPlace, EventRow, InvocationFilter, InvocationRow, LogRow, ModuleRow, Page,
     PromiseFilter, PromiseRow, Ready, ScheduleFilter, SchedulePage, Standing, Waits,
 };
+pub use size::{FunctionSize, ModuleSize, PartSize, SizeReport, TreeSize};
+pub use survey::{Examined, Found, Survey};
 
 /// Takes the hints of committed commands, in the order of the commits. Losing them loses no work.
 pub trait Hints: Send + Sync + 'static {
@@ -163,6 +167,26 @@ pub trait Store: Send + Sync + 'static {
 
     /// Every module that is kept, with its aliases.
     async fn modules(&self) -> Result<Vec<ModuleRow>, StoreError>;
+
+    /// Looking over everything, a page at a time; none: this store cannot.
+    fn survey(&self) -> Option<&dyn Survey> {
+        None
+    }
+
+    /// Removes a module that was uploaded before `before`, and that no alias and no task refers to. Whether it did.
+    async fn remove_component(
+        &self,
+        _digest: Digest,
+        _before: Timestamp,
+    ) -> Result<bool, StoreError> {
+        Ok(false)
+    }
+
+    /// Gives room that is free back to the system, a bounded piece of it. Whether there is more. A store whose database
+    /// does that by itself has nothing to do.
+    async fn give_back_room(&self) -> Result<bool, StoreError> {
+        Ok(false)
+    }
 
     /// Everything, canonically: two stores that hold the same answer the same.
     async fn dump(&self) -> Result<Snapshot, StoreError>;

@@ -85,6 +85,9 @@ pub(crate) fn violators() -> Vec<(&'static str, Violate)> {
                 birth.created_at = Timestamp(999);
             })
         }),
+        ("makers_are_kept", |rows| {
+            edit_birth(rows, "late", |birth| birth.made_by = Some(id("gone")))
+        }),
         ("orphan_tasks", |rows| drop(rows.promises.remove(&id("stop")))),
         ("settled_task_open", |rows| state(rows, "wait", TaskState::Fulfilled)),
         ("pending_task_no_ttimeout", |rows| untimed(rows, TimerKind::Retry, "work")),

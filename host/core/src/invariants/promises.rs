@@ -14,6 +14,7 @@ pub(super) const PREDICATES: &[Predicate] = &[
     ("timedout_settled_at_mismatch", timedout_settled_at_mismatch),
     ("settled_fields", settled_fields),
     ("minted_by_owner", minted_by_owner),
+    ("makers_are_kept", makers_are_kept),
 ];
 
 /// Every pending promise with a target has a task.
@@ -84,6 +85,16 @@ fn settled_fields(rows: &Snapshot) -> Found {
                 format!("made at {}, due at {}, {settlement:?}", birth.created_at, birth.timeout_at)
             })
         }
+    })
+}
+
+/// Nothing outlives the invocation that made it in the store: trees go as a whole.
+fn makers_are_kept(rows: &Snapshot) -> Found {
+    each(&rows.promises, |_, promise| {
+        let maker = promise.birth.made_by.as_ref()?;
+        unless(rows.promises.contains_key(maker), || {
+            format!("made by `{maker}`, which does not exist")
+        })
     })
 }
 

@@ -49,17 +49,28 @@ pub const STEP_PREDICATES: &[StepPredicate] = &[
     ("schedules_move_forward", schedules_move_forward),
 ];
 
-/// Promises and tasks are never deleted by a command.
+/// Promises and tasks are deleted by pruning only, and only settled ones.
 fn rows_are_not_lost(step: &StepView<'_>) -> Found {
     let lost = step.before.promises.keys().filter(|id| !step.after.promises.contains_key(id));
     let lost = lost.chain(step.before.tasks.keys().filter(|id| !step.after.tasks.contains_key(id)));
+    let lost = lost.filter(|id| !is_pruned(step, id));
     lost.map(|id| (vec![id.clone()], "its row is gone".to_owned())).collect()
+}
+
+/// Whether this promise was removed, and may have been.
+fn is_pruned(step: &StepView<'_>, id: &PromiseId) -> bool {
+    let Command::Prune { before, .. } = step.command else { return false };
+    let settled = step.before.promises.get(id).and_then(Promise::settlement);
+    !step.after.promises.contains_key(id)
+        && settled.is_some_and(|settlement| settlement.settled_at <= *before)
 }
 
 /// A settled promise stays as it is.
 fn settled_record_never_changes(step: &StepView<'_>) -> Found {
     each(&step.before.promises, |id, before| {
-        let same = before.is_pending() || step.after.promises.get(id) == Some(before);
+        let same = before.is_pending()
+            || step.after.promises.get(id) == Some(before)
+            || is_pruned(step, id);
         unless(same, || "its settlement changed".to_owned())
     })
 }
@@ -236,7 +247,7 @@ fn records_are_never_rewritten(step: &StepView<'_>) -> Found {
             .journals
             .get(id)
             .is_some_and(|after| after.records.starts_with(&before.records));
-        unless(grown, || "its records changed".to_owned())
+        unless(grown || is_pruned(step, id), || "its records changed".to_owned())
     })
 }
 

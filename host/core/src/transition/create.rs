@@ -98,7 +98,7 @@ impl Draft<'_> {
         let Some(promise) = self.promise(id) else { return };
         let (retry_at, offered) = match tags::delay(&promise.birth.tags) {
             Some(delay) if delay > self.now && !promise.is_timer() => (delay, false),
-            _ => self.offer(id),
+            _ => self.offer(id, self.now),
         };
         let pending = Task::born(
             id.clone(),

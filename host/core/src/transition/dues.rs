@@ -38,7 +38,7 @@ pub(super) fn retry(draft: &mut Draft<'_>, id: &PromiseId) -> Result<Reply, Refu
     if let Some(task) = due.cloned()
         && let TaskState::Pending { since, .. } = task.state
     {
-        let (retry_at, offered) = draft.offer(id);
+        let (retry_at, offered) = draft.offer(id, since);
         draft.put_task(Task { state: TaskState::Pending { since, retry_at, offered }, ..task });
         draft.execute(id);
     }

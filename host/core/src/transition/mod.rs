@@ -19,6 +19,7 @@ mod heartbeat;
 mod hosts;
 mod outbox;
 mod promises;
+mod prune;
 mod reconcile;
 mod requeue;
 mod resources;
@@ -37,6 +38,8 @@ use crate::effect::Effect;
 use crate::reply::{Refusal, Reply};
 use crate::state::State;
 use crate::time::Timestamp;
+
+pub use prune::obstacle;
 
 use draft::Draft;
 
@@ -115,6 +118,7 @@ fn decide(draft: &mut Draft<'_>, command: &Command) -> Result<Reply, Refusal> {
         Command::OutboxDefer { key, until } => outbox::defer(draft, key, *until),
         Command::HostStart { node } => hosts::start(draft, node),
         Command::HostRelease { id, node, below } => hosts::release(draft, id, node, *below),
+        Command::Prune { top, before, part } => prune::prune(draft, top, *before, *part),
         Command::Reconcile { id } => reconcile::reconcile(draft, id),
     }
 }

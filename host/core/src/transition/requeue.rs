@@ -23,7 +23,7 @@ impl Draft<'_> {
         let version = self.version_after_handing_back(&task);
         let (retry_at, offered) = match wait_until {
             Some(instant) => (instant, false),
-            None => self.offer(&task.id),
+            None => self.offer(&task.id, self.now),
         };
         self.put_task(Task {
             version,
@@ -32,14 +32,28 @@ impl Draft<'_> {
         });
     }
 
-    /// When a task that is offered now is offered again, and whether it may be taken at all: a timer is never
-    /// executed, and neither is what is past its deadline.
-    pub(super) fn offer(&self, id: &PromiseId) -> (Timestamp, bool) {
-        let again = self.now + Millis(self.config.retry_interval.0.max(1));
+    /// When a task that is offered now and was pending since `since` is offered again, and whether it may be taken at
+    /// all: a timer is never executed, and neither is what is past its deadline.
+    pub(super) fn offer(&self, id: &PromiseId, since: Timestamp) -> (Timestamp, bool) {
+        let again = self.now + self.until_next_offer(id, since);
         match self.promise(id) {
             Some(promise) if promise.is_timer() => (promise.birth.timeout_at, false),
             Some(promise) => (again, promise.birth.timeout_at > self.now),
             None => (again, false),
+        }
+    }
+
+    /// The offer of a task for workers outside is a message that may be lost, so it is repeated steadily. Hosts look for
+    /// the row itself: repeating that offer only repeats a hint, and a long queue must not be written again and again.
+    fn until_next_offer(&self, id: &PromiseId, since: Timestamp) -> Millis {
+        let least = self.config.retry_interval.0.max(1);
+        let hosted = self.promise(id).and_then(|promise| promise.target()).is_some_and(is_hosted);
+        let waited = self.now.since(since).0;
+        match hosted {
+            true => {
+                Millis(waited.saturating_mul(3).clamp(least, self.config.offer_cap.0.max(least)))
+            }
+            false => Millis(least),
         }
     }
 

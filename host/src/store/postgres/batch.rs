@@ -13,7 +13,7 @@ use super::{
     failure::{Failed, is_undone},
     load::{Held, NotLoaded},
     time::Time,
-    write::write,
+    write::{REMOVE, write},
 };
 use crate::store::sql::Cache;
 
@@ -122,6 +122,8 @@ impl<'a> Batch<'a> {
         for command in submissions.iter().copied().flatten() {
             wanted.merge(footprint(command));
         }
+        // What belongs to a tree is seen when its turn comes: the commands before may add to it.
+        wanted.trees.clear();
         self.held.load(self.connection, &mut self.cache, wanted).await?;
         self.now = self.time.of_server(self.held.now);
         let mut wanted = Footprint::default();
@@ -140,18 +142,43 @@ impl<'a> Batch<'a> {
     }
 
     async fn decide(&mut self, command: &Command) -> Result<Reply, NotCommitted> {
+        let trees = footprint(command).trees;
+        if !trees.is_empty() {
+            self.load(Footprint { trees, ..Footprint::default() }).await?;
+        }
         for _ in 0..LOOKS {
             let mut wanted = footprint(command);
+            wanted.trees.clear();
             wanted.merge(widen(&self.cache.state, command));
             if !self.load(wanted).await? {
                 break;
             }
         }
         let decision = transition(&self.cache.state, command, self.now, self.config);
-        self.fresh.extend(self.cache.apply(&decision.delta));
-        self.delta.merge(decision.delta);
+        if decision.delta.removed.is_empty() {
+            self.fresh.extend(self.cache.apply(&decision.delta));
+            self.delta.merge(decision.delta);
+        } else {
+            self.remove(&decision.delta).await?;
+        }
         self.committed.effects.extend(decision.effects);
         Ok(decision.reply)
+    }
+
+    /// Writes a decision that removes promises at once: their numbers are gone with them.
+    async fn remove(&mut self, delta: &Delta) -> Result<(), NotCommitted> {
+        self.write().await?;
+        let numbers = delta.removed.iter().filter_map(|id| self.cache.number(id));
+        let numbers: Vec<i64> = numbers.collect();
+        for (name, statement) in REMOVE {
+            self.committed.statements += 1;
+            let query = sqlx::query(statement).bind(&numbers);
+            self.connection.execute(query).await.map_err(Failed::of(name))?;
+        }
+        self.committed.wrote = true;
+        self.cache.apply(delta);
+        self.held.forget(&delta.removed);
+        Ok(())
     }
 
     /// Loads what is not held. Whether there was anything.

@@ -15,6 +15,7 @@ use segno_core::{
     footprint::{ChildPage, Footprint},
     id::{NodeName, PromiseId, ResourceName, ScheduleId},
     promise::OutboxKey,
+    state::Tree,
     time::Timestamp,
 };
 use sqlx::{Executor as _, PgConnection, Row as _, postgres::PgRow};
@@ -76,6 +77,19 @@ const HELD_BY: &str = concat!(
 /// A page of the pending children of an invocation.
 const CHILDREN: &str = "
     SELECT id FROM promises WHERE made_by = $1 AND state = 0 AND attached = 1 AND id > $2 ORDER BY id LIMIT $3";
+
+/// A promise and everything made by its members, at most so many.
+const TREE: &str = "
+    WITH RECURSIVE tree (n) AS (
+        SELECT n FROM promises WHERE id = $1
+         UNION ALL
+        SELECT made.n FROM tree JOIN promises made ON made.made_by = tree.n)
+    SELECT promises.id FROM (SELECT n FROM tree LIMIT $2) AS members JOIN promises USING (n)";
+
+/// All messages about these promises.
+const OWED: &str = "
+    SELECT promises.n, promises.id, outbox.kind, outbox.part, next_at, outbox.created_at, attempts, message
+      FROM outbox JOIN promises ON promises.n = outbox.source WHERE outbox.source = ANY($1::bigint[])";
 
 /// Everything else, whatever it is: the first column says what a row is.
 ///
@@ -181,6 +195,13 @@ pub(super) struct Held {
 }
 
 impl Held {
+    /// Takes note that these do not exist any more.
+    pub(super) fn forget(&mut self, gone: &BTreeSet<PromiseId>) {
+        for id in gone {
+            self.promises.insert(id.clone(), None);
+        }
+    }
+
     /// Locks and loads `wanted`, which the cache does not hold. The first time, it waits for those who hold rows.
     pub(super) async fn load(
         &mut self,
@@ -225,8 +246,11 @@ impl Held {
         for (invocation, from) in &wanted.tails {
             self.load_tail(connection, cache, invocation, *from).await?;
         }
-        let children = wanted.children.clone();
+        let (children, trees) = (wanted.children.clone(), wanted.trees.clone());
         cache.loaded(wanted);
+        for (top, limit) in &trees {
+            self.load_tree(connection, cache, top, *limit).await?;
+        }
         for (parent, page) in &children {
             self.load_children(connection, cache, parent, page).await?;
         }
@@ -486,6 +510,61 @@ impl Held {
         }
     }
 
+    /// A tree as whole composites, with all messages about its members. Like a page of children, it is read again once
+    /// all of it is held.
+    async fn load_tree(
+        &mut self,
+        connection: &mut PgConnection,
+        cache: &mut Cache,
+        top: &PromiseId,
+        limit: u32,
+    ) -> Result<(), NotLoaded> {
+        let tree = self.tree(connection, top, limit).await?;
+        if !tree.whole {
+            // Nothing of it will go, so only its top is of interest.
+            let wanted =
+                Footprint { composites: BTreeSet::from([top.clone()]), ..Footprint::default() };
+            let missing = cache.missing(wanted);
+            if !missing.is_empty() {
+                Box::pin(self.load(connection, cache, missing)).await?;
+            }
+        } else {
+            let wanted = Footprint { composites: tree.members.clone(), ..Footprint::default() };
+            let missing = cache.missing(wanted);
+            if !missing.is_empty() {
+                Box::pin(self.load(connection, cache, missing)).await?;
+            }
+            if self.tree(connection, top, limit).await? != tree {
+                return Err(NotLoaded::Held(tree.members));
+            }
+        }
+        let name = "load messages";
+        let members = tree.members.iter().filter_map(|id| *self.promises.get(id)?);
+        let members: Vec<i64> = members.collect();
+        for row in &self.rows(connection, name, OWED, &members).await? {
+            put_message(cache, row).map_err(Failed::of(name))?;
+        }
+        cache.state.put_tree(top.clone(), tree);
+        Ok(())
+    }
+
+    async fn tree(
+        &mut self,
+        connection: &mut PgConnection,
+        top: &PromiseId,
+        limit: u32,
+    ) -> Result<Tree, Failed> {
+        let name = "load a tree";
+        self.statements += 1;
+        // One more than asked for, to know whether there is more.
+        let query = sqlx::query(TREE).bind(escape(top.as_str())).bind(i64::from(limit) + 1);
+        let found = connection.fetch_all(query).await.map_err(Failed::of(name))?;
+        let whole = found.len() <= limit as usize;
+        let members = found.iter().take(limit as usize).map(|row| sql::id(row, 0));
+        let members = members.collect::<Result<_, _>>().map_err(Failed::of(name))?;
+        Ok(Tree { members, whole })
+    }
+
     async fn children(
         &mut self,
         connection: &mut PgConnection,
@@ -511,6 +590,14 @@ impl Held {
         self.statements += 1;
         connection.fetch_all(sqlx::query(statement).bind(numbers)).await.map_err(Failed::of(name))
     }
+}
+
+fn put_message(cache: &mut Cache, row: &PgRow) -> Result<(), sqlx::Error> {
+    let source = sql::id(row, 1)?;
+    cache.know(&source, row.int(0)?, Level::Number);
+    let (key, message) = sql::outbox(row, 2, &source)?;
+    cache.state.put_outbox(key, message);
+    Ok(())
 }
 
 fn escaped(ids: &[PromiseId]) -> Vec<String> {

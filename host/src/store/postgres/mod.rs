@@ -22,12 +22,16 @@ mod census;
 mod dump;
 mod events;
 mod find;
+mod house;
 mod life;
 mod list;
 mod news;
+mod page;
 mod reader;
 mod resources;
 mod schedules;
+mod size;
+mod survey;
 
 #[cfg(test)]
 mod plans;
@@ -52,6 +56,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
 pub use config::{BadAddress, PostgresConfig};
+pub use house::PostgresArrival;
 pub use open::OpenError;
 pub use time::Time;
 pub use writer::Written;
@@ -64,7 +69,8 @@ use self::{
 };
 use super::{
     Census, Due, EventPlace, EventRow, Hints, InvocationFilter, InvocationRow, LogRow, ModuleRow,
-    Page, PromiseFilter, PromiseRow, Ready, ScheduleFilter, SchedulePage, Store, StoreError, Waits,
+    Page, PromiseFilter, PromiseRow, Ready, ScheduleFilter, SchedulePage, Store, StoreError,
+    Survey, Waits,
 };
 use crate::runtime::Surroundings;
 
@@ -79,6 +85,23 @@ pub struct PostgresStore {
     /// The order in which this host reaches for tasks that wait, if it has one of its own.
     order: Option<RandomState>,
     closed: CancellationToken,
+}
+
+/// A database that is only looked at.
+pub struct PostgresLook {
+    reader: Reader,
+}
+
+impl PostgresLook {
+    /// What is in it.
+    pub fn survey(&self) -> &dyn Survey {
+        &self.reader
+    }
+
+    /// Ends looking.
+    pub async fn close(self) {
+        self.reader.pool.close().await;
+    }
 }
 
 impl PostgresStore {
@@ -123,6 +146,18 @@ impl PostgresStore {
         let writer = Writer::new(shared.clone(), requests, config.writers);
         shared.surroundings.runtime.spawn("store writer", Box::pin(writer.run()));
         Ok(Arc::new(Self { shared, reader, queue, written, grace, order, closed }))
+    }
+
+    /// Looks at a database, without a life of a host on it.
+    ///
+    /// # Errors
+    /// [`OpenError`] says why it cannot be used.
+    pub async fn look(
+        config: &PostgresConfig,
+        surroundings: &Surroundings,
+    ) -> Result<PostgresLook, OpenError> {
+        open::open(config, surroundings).await?;
+        Ok(PostgresLook { reader: Reader::new(config.connection("look"), 2) })
     }
 
     /// The time of this database, for everything that the host plans.
@@ -261,6 +296,18 @@ impl Store for PostgresStore {
 
     async fn modules(&self) -> Result<Vec<ModuleRow>, StoreError> {
         self.reader.modules().await
+    }
+
+    fn survey(&self) -> Option<&dyn Survey> {
+        Some(&self.reader)
+    }
+
+    async fn remove_component(
+        &self,
+        digest: Digest,
+        before: Timestamp,
+    ) -> Result<bool, StoreError> {
+        self.reader.remove_component(digest, before).await
     }
 
     async fn dump(&self) -> Result<Snapshot, StoreError> {

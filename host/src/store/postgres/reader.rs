@@ -90,6 +90,12 @@ const PUT_COMPONENT: &str = "
     INSERT INTO modules (digest, created_at, description, component) VALUES ($1, $2, $3, $4)
     ON CONFLICT DO NOTHING";
 
+const REMOVE_COMPONENT: &str = "
+    DELETE FROM modules
+     WHERE digest = $1 AND created_at <= $2
+       AND NOT EXISTS (SELECT 1 FROM aliases WHERE module = modules.n)
+       AND NOT EXISTS (SELECT 1 FROM tasks WHERE module = modules.n)";
+
 const MODULES: &str = "
     SELECT digest, octet_length(component)::bigint, created_at, description,
            (SELECT count(*) FROM tasks WHERE tasks.module = modules.n AND tasks.state <> 5),
@@ -265,6 +271,20 @@ impl Reader {
             .bind(escape(description))
             .bind(component);
         self.pool.execute(query).await.map(drop).map_err(failed("keep a component"))
+    }
+
+    /// Removes a module that nobody refers to. A reference that is made at the same time wins.
+    pub(super) async fn remove_component(
+        &self,
+        digest: Digest,
+        before: Timestamp,
+    ) -> Result<bool, StoreError> {
+        let query = sqlx::query(REMOVE_COMPONENT).bind(digest.0.to_vec()).bind(before.0);
+        match self.pool.execute(query).await {
+            Ok(done) => Ok(done.rows_affected() > 0),
+            Err(sqlx::Error::Database(error)) if error.is_foreign_key_violation() => Ok(false),
+            Err(error) => Err(failed("remove a component")(error)),
+        }
     }
 
     pub(super) async fn component(&self, digest: Digest) -> Result<Option<Arc<[u8]>>, StoreError> {

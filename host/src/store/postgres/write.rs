@@ -28,6 +28,22 @@ struct Part {
     after: &'static str,
 }
 
+/// What belongs to promises that go, and then they themselves: rows before those they refer to.
+pub(super) const REMOVE: [(&str, &str); 9] = [
+    (
+        "remove callbacks",
+        "DELETE FROM callbacks WHERE awaited = ANY($1::bigint[]) OR awaiter = ANY($1::bigint[])",
+    ),
+    ("remove listeners", "DELETE FROM listeners WHERE awaited = ANY($1::bigint[])"),
+    ("remove messages", "DELETE FROM outbox WHERE source = ANY($1::bigint[])"),
+    ("remove journals", "DELETE FROM journal WHERE inv = ANY($1::bigint[])"),
+    ("remove logs", "DELETE FROM logs WHERE inv = ANY($1::bigint[])"),
+    ("remove signal keys", "DELETE FROM signal_keys WHERE inv = ANY($1::bigint[])"),
+    ("remove tasks", "DELETE FROM tasks WHERE n = ANY($1::bigint[])"),
+    ("remove facts", "DELETE FROM compensations WHERE inv = ANY($1::bigint[])"),
+    ("remove promises", "DELETE FROM promises WHERE n = ANY($1::bigint[])"),
+];
+
 const INSERT_PROMISES: Part = Part {
     columns: &[Int, Text, Int, Int, Int, Int, Int, Int, Text, Text, Text, Blob, Text, Blob],
     before: "

@@ -69,7 +69,7 @@ struct ThisBatch {
 }
 
 impl Cache {
-    /// The part of a footprint that is not held.
+    /// The part of a footprint that is not held. Trees never are: what belongs to one may have grown since.
     pub(in crate::store) fn missing(&mut self, mut wanted: Footprint) -> Footprint {
         self.tick += 1;
         wanted.composites.retain(|id| !self.holds(id, Level::Composite));
@@ -145,12 +145,16 @@ impl Cache {
             self.know(id, Some(number), Level::Composite);
         }
         self.state.apply(delta);
+        for id in &delta.removed {
+            self.known.remove(id);
+        }
         fresh
     }
 
     /// Ends a batch that is committed: what was looked up for it alone is forgotten, and what was not used for long.
     pub(in crate::store) fn end_batch(&mut self) {
         let batch = std::mem::take(&mut self.this_batch);
+        self.state.forget_trees();
         for id in batch.tails.into_keys() {
             self.evict(&id);
         }

@@ -8,6 +8,7 @@ mod cell;
 mod delta;
 pub(in crate::store) mod dump;
 mod fields;
+mod page;
 mod resource;
 mod rows;
 mod schedule;

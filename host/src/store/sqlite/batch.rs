@@ -12,7 +12,7 @@ use sqlx::SqliteConnection;
 use super::{
     failure, load,
     statement::{Failed, Script},
-    write::write,
+    write::{remove, write},
     writer::Submission,
 };
 use crate::store::sql::Cache;
@@ -95,6 +95,8 @@ impl<'a> Batch<'a> {
         for command in submissions.iter().flat_map(|submission| &submission.commands) {
             wanted.merge(footprint(command));
         }
+        // What belongs to a tree is seen when its turn comes: the commands before may add to it.
+        wanted.trees.clear();
         self.load(wanted).await?;
         let mut wanted = Footprint::default();
         for command in submissions.iter().flat_map(|submission| &submission.commands) {
@@ -112,18 +114,37 @@ impl<'a> Batch<'a> {
     }
 
     async fn decide(&mut self, command: &Command) -> Result<Reply, Failed> {
+        let trees = footprint(command).trees;
+        if !trees.is_empty() {
+            self.load(Footprint { trees, ..Footprint::default() }).await?;
+        }
         for _ in 0..LOOKS {
             let mut wanted = footprint(command);
+            wanted.trees.clear();
             wanted.merge(widen(&self.cache.state, command));
             if !self.load(wanted).await? {
                 break;
             }
         }
         let decision = transition(&self.cache.state, command, self.now, self.config);
-        self.fresh.extend(self.cache.apply(&decision.delta));
-        self.delta.merge(decision.delta);
+        if decision.delta.removed.is_empty() {
+            self.fresh.extend(self.cache.apply(&decision.delta));
+            self.delta.merge(decision.delta);
+        } else {
+            self.remove(&decision.delta).await?;
+        }
         self.committed.effects.extend(decision.effects);
         Ok(decision.reply)
+    }
+
+    /// Writes a decision that removes promises at once: their numbers are gone with them.
+    async fn remove(&mut self, delta: &Delta) -> Result<(), Failed> {
+        let mut script = Script::default();
+        self.write(&mut script);
+        remove(&mut script, self.cache, &delta.removed);
+        self.send(script).await?;
+        self.cache.apply(delta);
+        Ok(())
     }
 
     /// Loads what is not held. Whether there was anything.

@@ -5,6 +5,7 @@ use segno_core::{
     footprint::{ChildPage, Footprint},
     id::{NodeName, PromiseId},
     promise::OutboxKey,
+    state::Tree,
 };
 use sqlx::{Executor as _, Row as _, SqliteConnection, sqlite::SqliteRow};
 
@@ -38,6 +39,25 @@ const CHILDREN: &str = concat!(
     "WHERE p.made_by = (SELECT n FROM promises WHERE id = ?1) AND p.state = 0 AND p.attached = 1 AND p.id > ?2
      ORDER BY p.id LIMIT ?3",
 );
+
+/// A promise and everything made by its members, at most so many.
+const TREE: &str = concat!(
+    "WITH RECURSIVE tree (n) AS (
+         SELECT n FROM promises WHERE id = ?1
+          UNION ALL
+         SELECT made.n FROM tree JOIN promises made ON made.made_by = tree.n
+          LIMIT ?2)
+     SELECT ",
+    promise_columns!(),
+    "FROM tree JOIN promises p ON p.n = tree.n ",
+    promise_tables!(),
+);
+
+/// All messages about these promises, by numbers.
+const OWED: &str = "
+    SELECT promises.n, promises.id, outbox.kind, outbox.part, next_at, outbox.created_at, attempts, message
+      FROM json_each(?1) wanted JOIN outbox ON outbox.source = wanted.value
+      JOIN promises ON promises.n = outbox.source";
 
 /// The rest of composites, by numbers: callbacks on them and by them, listeners, execute messages, ends of journals.
 /// The first column says which.
@@ -118,6 +138,9 @@ pub(super) async fn load(
     for (parent, page) in &wanted.children {
         composites.extend(load_children(connection, cache, parent, page).await?);
     }
+    for (top, limit) in &wanted.trees {
+        composites.extend(load_tree(connection, cache, top, *limit).await?);
+    }
     if !composites.is_empty() {
         let name = "load composites";
         let found = fetch(connection, name, COMPOSITES, &composites).await?;
@@ -182,6 +205,30 @@ async fn load_children(
     for row in &found {
         let (number, _) = put_promise(cache, row, Level::Composite).map_err(damaged(name))?;
         numbers.push(number);
+    }
+    Ok(numbers)
+}
+
+async fn load_tree(
+    connection: &mut SqliteConnection,
+    cache: &mut Cache,
+    top: &PromiseId,
+    limit: u32,
+) -> Result<Vec<i64>, Failed> {
+    let name = "load a tree";
+    // One more than asked for, to know whether there is more.
+    let query = sqlx::query(TREE).bind(top.as_str()).bind(i64::from(limit) + 1);
+    let found = connection.fetch_all(query).await.map_err(damaged(name))?;
+    let mut tree = Tree { whole: found.len() <= limit as usize, ..Tree::default() };
+    let mut numbers = Vec::with_capacity(found.len());
+    for row in found.iter().take(limit as usize) {
+        let (number, id) = put_promise(cache, row, Level::Composite).map_err(damaged(name))?;
+        numbers.push(number);
+        tree.members.insert(id);
+    }
+    cache.state.put_tree(top.clone(), tree);
+    for row in &fetch(connection, name, OWED, &numbers).await? {
+        put_message(cache, row).map_err(damaged(name))?;
     }
     Ok(numbers)
 }
@@ -303,5 +350,5 @@ fn put_signal_key(cache: &mut Cache, row: &SqliteRow) -> Result<(), sqlx::Error>
 
 /// Every statement that looks for something, for the tests of their plans.
 #[cfg(test)]
-pub(super) const STATEMENTS: [&str; 7] =
-    [PROMISES, HELD_BY, CHILDREN, COMPOSITES, OUTBOX, SIGNAL_KEYS, TAIL];
+pub(super) const STATEMENTS: [&str; 9] =
+    [PROMISES, HELD_BY, CHILDREN, TREE, OWED, COMPOSITES, OUTBOX, SIGNAL_KEYS, TAIL];

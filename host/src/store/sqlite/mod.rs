@@ -18,15 +18,22 @@ mod census;
 mod dump;
 mod events;
 mod find;
+mod house;
 mod list;
+mod page;
 mod reader;
 mod resources;
 mod schedules;
+mod size;
+mod survey;
 
 #[cfg(test)]
 mod plans;
 
-use std::{path::PathBuf, sync::Arc};
+use std::{
+    path::{Path, PathBuf},
+    sync::{Arc, Weak},
+};
 
 use async_trait::async_trait;
 use segno_core::{
@@ -37,10 +44,11 @@ use segno_core::{
     promise::{MessageKind, Schedule},
     reply::Reply,
     snapshot::Snapshot,
-    time::Timestamp,
+    time::{Millis, Timestamp},
 };
 use tokio::sync::{mpsc, oneshot, watch};
 
+pub use house::SqliteArrival;
 pub use open::OpenError;
 pub use writer::Written;
 
@@ -51,7 +59,8 @@ use self::{
 };
 use super::{
     Census, Due, EventPlace, EventRow, Hints, InvocationFilter, InvocationRow, LogRow, ModuleRow,
-    Page, PromiseFilter, PromiseRow, Ready, ScheduleFilter, SchedulePage, Store, StoreError, Waits,
+    Page, PromiseFilter, PromiseRow, Ready, ScheduleFilter, SchedulePage, Store, StoreError,
+    Survey, Waits,
 };
 use crate::runtime::Surroundings;
 
@@ -68,17 +77,48 @@ pub struct SqliteConfig {
 /// How many promises the writer holds in memory, so that a commit about them reads nothing.
 const CACHED_PROMISES: usize = 100_000;
 
+/// How often a closing store looks whether a checkpoint has ended, 5 ms apart.
+const CHECKPOINT_LOOKS: u32 = 2_000;
+
 /// A store in a data directory.
 pub struct SqliteStore {
     reader: Reader,
     queue: mpsc::Sender<Request>,
     written: watch::Receiver<Written>,
+    /// Who still holds the directory: the writer, and a checkpoint that is under way.
+    directory: Weak<DataDirectory>,
+    surroundings: Surroundings,
 }
 
 impl SqliteConfig {
     /// A directory, with commits that survive a power loss.
     pub fn new(dir: impl Into<PathBuf>) -> Self {
         Self { dir: dir.into(), relaxed: false }
+    }
+}
+
+/// A data directory that is only looked at: it may belong to a host that runs.
+pub struct SqliteLook {
+    reader: Reader,
+}
+
+impl SqliteLook {
+    /// Looks at the database in a directory.
+    ///
+    /// # Errors
+    /// [`OpenError`] says why it cannot be read.
+    pub async fn at(directory: &Path) -> Result<Self, OpenError> {
+        Ok(Self { reader: Reader::with(open::look(directory).await?) })
+    }
+
+    /// What is in it.
+    pub fn survey(&self) -> &dyn Survey {
+        &self.reader
+    }
+
+    /// Ends looking.
+    pub async fn close(self) {
+        self.reader.pool.close().await;
     }
 }
 
@@ -110,6 +150,7 @@ impl SqliteStore {
         let (counted, written) = watch::channel(Written::default());
         let checkpoint =
             checkpoint::run(Arc::downgrade(&directory), surroundings.clone(), written.clone());
+        let held = Arc::downgrade(&directory);
         let writer = Writer {
             directory,
             clock: surroundings.clock.clone(),
@@ -124,7 +165,7 @@ impl SqliteStore {
         };
         surroundings.runtime.spawn("store writer", Box::pin(writer.run()));
         surroundings.runtime.spawn("store checkpoint", Box::pin(checkpoint));
-        Ok(Arc::new(Self { reader, queue, written }))
+        Ok(Arc::new(Self { reader, queue, written, directory: held, surroundings }))
     }
 
     /// What was written since the store was opened.
@@ -247,6 +288,22 @@ impl Store for SqliteStore {
         self.reader.modules().await
     }
 
+    fn survey(&self) -> Option<&dyn Survey> {
+        Some(&self.reader)
+    }
+
+    async fn remove_component(
+        &self,
+        digest: Digest,
+        before: Timestamp,
+    ) -> Result<bool, StoreError> {
+        self.ask(|answer| Request::RemoveComponent { digest, before, answer }).await?
+    }
+
+    async fn give_back_room(&self) -> Result<bool, StoreError> {
+        self.ask(|answer| Request::GiveBackRoom { answer }).await?
+    }
+
     async fn dump(&self) -> Result<Snapshot, StoreError> {
         Ok(Snapshot::of(&self.reader.whole().await?))
     }
@@ -255,5 +312,12 @@ impl Store for SqliteStore {
         self.reader.pool.close().await;
         // If the writer ended already, there is nothing left to close.
         let _ = self.ask(|answer| Request::Close { answer }).await;
+        // A checkpoint that has begun ends soon; until then the directory is not given back.
+        for _ in 0..CHECKPOINT_LOOKS {
+            if self.directory.strong_count() == 0 {
+                return;
+            }
+            self.surroundings.runtime.sleep(Millis(5)).await;
+        }
     }
 }

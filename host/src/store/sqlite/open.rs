@@ -1,6 +1,7 @@
 //! Opening a data directory: who owns it, whether the database in it is ours, and bringing it to today's format.
 
 use std::{
+    cmp::Ordering,
     fs::{self, File, OpenOptions, TryLockError},
     io::{self, Read as _, Seek as _, Write as _},
     path::{Path, PathBuf},
@@ -10,10 +11,11 @@ use std::{
 use sqlx::{
     ConnectOptions as _, Connection as _, Row as _, SqlSafeStr as _, SqliteConnection,
     migrate::{MigrateError, Migration, MigrationType, Migrator},
-    sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous},
+    sqlite::{SqliteAutoVacuum, SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous},
 };
 
 use super::{SqliteConfig, failure};
+use crate::store::house::HouseError;
 
 /// Why a data directory could not be opened. Nothing of it was changed.
 #[derive(Debug, thiserror::Error)]
@@ -40,6 +42,22 @@ pub enum OpenError {
     NotOurs {
         /// The file.
         file: PathBuf,
+    },
+    /// There is no database to look at.
+    #[error("there is no database in `{}`: a host makes one with its first start", directory.display())]
+    Nothing {
+        /// The directory.
+        directory: PathBuf,
+    },
+    /// An older version of segno wrote it, and it may only be read here.
+    #[error("`{}` has format {found}, and this segno reads format {known}: start a host on it once", file.display())]
+    Older {
+        /// The file.
+        file: PathBuf,
+        /// Its format.
+        found: i64,
+        /// The format read here.
+        known: i64,
     },
     /// A newer version of segno wrote it.
     #[error("`{}` has format {found}, and this segno knows formats up to {known}: use a newer segno", file.display())]
@@ -93,7 +111,7 @@ pub enum OpenError {
 
 /// "Segn": how a database of ours is told from others.
 const APPLICATION_ID: i32 = 0x5365_676e;
-const DATABASE_FILE: &str = "segno.db";
+pub(super) const DATABASE_FILE: &str = "segno.db";
 const LOCK_FILE: &str = "segno.lock";
 
 /// Each migration once, by number; never edited once released.
@@ -103,13 +121,116 @@ const MIGRATIONS: &[(i64, &str, &str)] = &[
     (3, "schedules", include_str!("../../../migrations/sqlite/0003_schedules.sql")),
     (4, "resources, sagas", include_str!("../../../migrations/sqlite/0004_resources_sagas.sql")),
     (5, "branches", include_str!("../../../migrations/sqlite/0005_branches.sql")),
+    (6, "retention", include_str!("../../../migrations/sqlite/0006_retention.sql")),
 ];
+
+/// The database of a data directory, for reading only: it may belong to another process, which is not disturbed.
+///
+/// # Errors
+/// [`OpenError`].
+pub(super) async fn look(directory: &Path) -> Result<SqliteConnectOptions, OpenError> {
+    let database = directory.join(DATABASE_FILE);
+    if !database.exists() {
+        return Err(OpenError::Nothing { directory: directory.to_owned() });
+    }
+    let files = Files { database, synchronous: SqliteSynchronous::Full };
+    let options = files.reader_options();
+    let opened = options.connect().await;
+    let mut connection = opened.map_err(|source| files.explain(source))?;
+    files.check_owner(&mut connection).await?;
+    let format = "SELECT max(version) FROM _sqlx_migrations";
+    let found: i64 = sqlx::query_scalar(format)
+        .fetch_one(&mut connection)
+        .await
+        .map_err(|_| OpenError::NotOurs { file: files.database.clone() })?;
+    let _ = connection.close().await;
+    let (file, known) = (files.database.clone(), newest());
+    match found.cmp(&known) {
+        Ordering::Less => Err(OpenError::Older { file, found, known }),
+        Ordering::Equal => Ok(options),
+        Ordering::Greater => Err(OpenError::Newer { file, found, known }),
+    }
+}
+
+/// Whether anything is in the database of a directory that belongs to this process.
+///
+/// # Errors
+/// [`OpenError`]: there is something, and it is not ours to move into.
+pub(super) async fn holds_something(directory: &Path) -> Result<bool, OpenError> {
+    let database = directory.join(DATABASE_FILE);
+    if !database.exists() {
+        return Ok(false);
+    }
+    let files = Files { database, synchronous: SqliteSynchronous::Full };
+    let opened = files.reader_options().connect().await;
+    let mut connection = opened.map_err(|source| files.explain(source))?;
+    files.check_owner(&mut connection).await?;
+    let tables = "SELECT count(*) FROM sqlite_schema WHERE name = 'promises'";
+    let tables: i64 = sqlx::query_scalar(tables)
+        .fetch_one(&mut connection)
+        .await
+        .map_err(|source| files.explain(source))?;
+    let anything = match tables {
+        0 => 0,
+        _ => sqlx::query_scalar::<_, i64>(
+            "SELECT EXISTS (SELECT 1 FROM promises) OR EXISTS (SELECT 1 FROM modules)",
+        )
+        .fetch_one(&mut connection)
+        .await
+        .map_err(|source| files.explain(source))?,
+    };
+    let _ = connection.close().await;
+    Ok(anything != 0)
+}
+
+/// A database that is being filled: nobody else knows of it, and what is half written is thrown away.
+pub(super) fn arriving(file: &Path) -> SqliteConnectOptions {
+    SqliteConnectOptions::new()
+        .filename(file)
+        .create_if_missing(true)
+        .auto_vacuum(SqliteAutoVacuum::Incremental)
+        .journal_mode(SqliteJournalMode::Off)
+        .synchronous(SqliteSynchronous::Off)
+        .foreign_keys(false)
+        .disable_statement_logging()
+}
+
+/// The same, once it is filled, for reading.
+pub(super) fn arrived(file: &Path) -> SqliteConnectOptions {
+    SqliteConnectOptions::new().filename(file).read_only(true).disable_statement_logging()
+}
+
+/// Brings a database that is being filled to this format.
+pub(super) async fn migrate_to(
+    connection: &mut SqliteConnection,
+    format: i64,
+) -> Result<(), HouseError> {
+    if !MIGRATIONS.iter().any(|(number, ..)| *number == format) {
+        return Err(HouseError::Newer { found: format, known: newest() });
+    }
+    let migrated = migrator(format).run_direct(None, connection, false).await;
+    migrated.map_err(|error| HouseError::Database {
+        what: format!("make the tables of format {format}"),
+        source: error.into(),
+    })
+}
+
+/// The newest format known here.
+pub(super) fn newest() -> i64 {
+    MIGRATIONS.iter().map(|(number, ..)| *number).max().unwrap_or_default()
+}
+
+/// A database, whoever it belongs to.
+#[derive(Debug)]
+struct Files {
+    database: PathBuf,
+    synchronous: SqliteSynchronous,
+}
 
 /// A data directory that belongs to this process until this is dropped.
 #[derive(Debug)]
 pub(super) struct DataDirectory {
-    database: PathBuf,
-    synchronous: SqliteSynchronous,
+    files: Files,
     // The lock goes with the file: the system gives it up when the process ends, however it ends.
     _lock: File,
 }
@@ -120,14 +241,18 @@ impl DataDirectory {
         let lock = take(&config.dir)?;
         let synchronous =
             if config.relaxed { SqliteSynchronous::Normal } else { SqliteSynchronous::Full };
-        let opened = Self { database: config.dir.join(DATABASE_FILE), synchronous, _lock: lock };
+        let files = Files { database: config.dir.join(DATABASE_FILE), synchronous };
+        let opened = Self { files, _lock: lock };
         opened.migrate().await?;
         Ok(opened)
     }
 
     /// A connection for the writer.
     pub(super) async fn connect(&self) -> Result<SqliteConnection, sqlx::Error> {
-        self.options()
+        self.files
+            .options()
+            // Only a new database takes this: what retention frees can then be given back, a piece at a time.
+            .auto_vacuum(SqliteAutoVacuum::Incremental)
             .journal_mode(SqliteJournalMode::Wal)
             // The background checkpoints when nothing waits; this is for a writer that never rests.
             .pragma("wal_autocheckpoint", "16000")
@@ -138,6 +263,40 @@ impl DataDirectory {
 
     /// How connections that only read are made.
     pub(super) fn reader_options(&self) -> SqliteConnectOptions {
+        self.files.reader_options()
+    }
+
+    async fn migrate(&self) -> Result<(), OpenError> {
+        let mut connection = self.connect().await.map_err(|source| self.files.explain(source))?;
+        let checked = self.files.check_owner(&mut connection).await;
+        let migrated = match checked {
+            Ok(()) => self.run_migrations(&mut connection).await,
+            Err(refused) => Err(refused),
+        };
+        let closed = connection.close().await;
+        migrated.and_then(|()| closed.map_err(|source| self.files.explain(source)))
+    }
+
+    async fn run_migrations(&self, connection: &mut SqliteConnection) -> Result<(), OpenError> {
+        let known = newest();
+        let file = || self.files.database.clone();
+        migrator(known).run_direct(None, connection, false).await.map_err(|error| match error {
+            MigrateError::VersionMissing(found) if found > known => {
+                OpenError::Newer { file: file(), found, known }
+            }
+            MigrateError::VersionMissing(format)
+            | MigrateError::VersionMismatch(format)
+            | MigrateError::Dirty(format) => OpenError::Unlike { file: file(), format },
+            MigrateError::Execute(source) | MigrateError::ExecuteMigration(source, _) => {
+                self.files.explain(source)
+            }
+            other => OpenError::Database { file: file(), source: other.into() },
+        })
+    }
+}
+
+impl Files {
+    fn reader_options(&self) -> SqliteConnectOptions {
         self.options().read_only(true).create_if_missing(false).pragma("cache_size", "-16384")
     }
 
@@ -154,17 +313,6 @@ impl DataDirectory {
             .disable_statement_logging()
     }
 
-    async fn migrate(&self) -> Result<(), OpenError> {
-        let mut connection = self.connect().await.map_err(|source| self.explain(source))?;
-        let checked = self.check_owner(&mut connection).await;
-        let migrated = match checked {
-            Ok(()) => self.run_migrations(&mut connection).await,
-            Err(refused) => Err(refused),
-        };
-        let closed = connection.close().await;
-        migrated.and_then(|()| closed.map_err(|source| self.explain(source)))
-    }
-
     async fn check_owner(&self, connection: &mut SqliteConnection) -> Result<(), OpenError> {
         let row = sqlx::query(
             "SELECT application_id, (SELECT count(*) FROM sqlite_schema) FROM pragma_application_id",
@@ -179,23 +327,6 @@ impl DataDirectory {
         Err(OpenError::NotOurs { file: self.database.clone() })
     }
 
-    async fn run_migrations(&self, connection: &mut SqliteConnection) -> Result<(), OpenError> {
-        let known = MIGRATIONS.iter().map(|(number, ..)| *number).max().unwrap_or_default();
-        let file = || self.database.clone();
-        migrator().run_direct(None, connection, false).await.map_err(|error| match error {
-            MigrateError::VersionMissing(found) if found > known => {
-                OpenError::Newer { file: file(), found, known }
-            }
-            MigrateError::VersionMissing(format)
-            | MigrateError::VersionMismatch(format)
-            | MigrateError::Dirty(format) => OpenError::Unlike { file: file(), format },
-            MigrateError::Execute(source) | MigrateError::ExecuteMigration(source, _) => {
-                self.explain(source)
-            }
-            other => OpenError::Database { file: file(), source: other.into() },
-        })
-    }
-
     fn explain(&self, source: sqlx::Error) -> OpenError {
         let file = self.database.clone();
         match failure::primary_code(&source) {
@@ -208,8 +339,10 @@ impl DataDirectory {
     }
 }
 
-fn migrator() -> Migrator {
-    let migrations = MIGRATIONS.iter().map(|&(number, purpose, statements)| {
+/// The migrations up to this format.
+fn migrator(format: i64) -> Migrator {
+    let known = MIGRATIONS.iter().filter(|(number, ..)| *number <= format);
+    let migrations = known.map(|&(number, purpose, statements)| {
         Migration::new(
             number,
             purpose.into(),
@@ -222,7 +355,7 @@ fn migrator() -> Migrator {
 }
 
 /// Makes the directory and locks it for this process.
-fn take(directory: &Path) -> Result<File, OpenError> {
+pub(super) fn take(directory: &Path) -> Result<File, OpenError> {
     let refuse = |source| OpenError::Directory { directory: directory.to_owned(), source };
     fs::create_dir_all(directory).map_err(refuse)?;
     let mut lock = OpenOptions::new()

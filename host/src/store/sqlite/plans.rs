@@ -3,8 +3,8 @@
 use sqlx::{Executor as _, Row as _, SqliteConnection};
 
 use super::{
-    SqliteConfig, census, events, find, list, load, open::DataDirectory, reader, resources,
-    schedules, write,
+    SqliteConfig, census, events, find, list, load, open::DataDirectory, page, reader, resources,
+    schedules, survey, write,
 };
 use crate::store::{InvocationFilter, PromiseFilter};
 use segno_core::id::PromiseId;
@@ -49,6 +49,7 @@ async fn every_statement_finds_its_rows_by_an_index() {
     let reads = load::STATEMENTS.iter().chain(&reader::STATEMENTS);
     let reads = reads.chain(&events::STATEMENTS);
     let reads = reads.chain(&schedules::STATEMENTS).chain(&resources::STATEMENTS);
+    let reads = reads.chain(&page::STATEMENTS).chain(&survey::STATEMENTS);
     statements.extend(reads.flat_map(|text| text.split(';')).map(str::to_owned));
     for statement in statements {
         let plan = plan(&mut connection, &statement).await;

@@ -12,7 +12,7 @@ use segno_core::{
 use sqlx::{
     Executor as _, Row as _, Sqlite, SqlitePool,
     query::Query,
-    sqlite::{SqliteArguments, SqlitePoolOptions, SqliteRow},
+    sqlite::{SqliteArguments, SqliteConnectOptions, SqlitePoolOptions, SqliteRow},
 };
 
 use super::open::DataDirectory;
@@ -98,12 +98,17 @@ pub(super) struct Reader {
 impl Reader {
     /// Connections are opened when they are first needed.
     pub(super) fn of(directory: &DataDirectory) -> Self {
+        Self::with(directory.reader_options())
+    }
+
+    /// A reader of a database that may belong to another process.
+    pub(super) fn with(options: SqliteConnectOptions) -> Self {
         let pool = SqlitePoolOptions::new()
             .max_connections(READERS)
             .test_before_acquire(false)
             .idle_timeout(None)
             .max_lifetime(None)
-            .connect_lazy_with(directory.reader_options());
+            .connect_lazy_with(options);
         Self { pool }
     }
 

@@ -124,6 +124,60 @@ static PUT_HOSTS: Template = Template {
     after: "WHERE column1 IS NOT NULL ON CONFLICT (node) DO UPDATE SET incarnation = excluded.incarnation",
 };
 
+/// What belongs to promises that go, and then they themselves: rows before those they refer to.
+static REMOVE: [Template; 10] = [
+    Template {
+        name: "remove callbacks",
+        before: "DELETE FROM callbacks WHERE awaited IN (SELECT * FROM",
+        after: ")",
+    },
+    Template {
+        name: "remove waits",
+        before: "DELETE FROM callbacks WHERE awaiter IN (SELECT * FROM",
+        after: ")",
+    },
+    Template {
+        name: "remove listeners",
+        before: "DELETE FROM listeners WHERE awaited IN (SELECT * FROM",
+        after: ")",
+    },
+    Template {
+        name: "remove messages",
+        before: "DELETE FROM outbox WHERE source IN (SELECT * FROM",
+        after: ")",
+    },
+    Template {
+        name: "remove journals",
+        before: "DELETE FROM journal WHERE inv IN (SELECT * FROM",
+        after: ")",
+    },
+    Template {
+        name: "remove logs",
+        before: "DELETE FROM logs WHERE inv IN (SELECT * FROM",
+        after: ")",
+    },
+    Template {
+        name: "remove signal keys",
+        before: "DELETE FROM signal_keys WHERE inv IN (SELECT * FROM",
+        after: ")",
+    },
+    Template {
+        name: "remove tasks",
+        before: "DELETE FROM tasks WHERE n IN (SELECT * FROM",
+        after: ")",
+    },
+    Template {
+        name: "remove facts",
+        before: "DELETE FROM compensations WHERE inv IN (SELECT * FROM",
+        after: ")",
+    },
+    Template {
+        name: "remove promises",
+        before: "DELETE FROM promises WHERE n IN (SELECT * FROM",
+        after: ")",
+    },
+];
+
 /// Adds the statements for `delta`, which was applied to `cache`; `fresh` are the promises it makes.
 pub(super) fn write(
     script: &mut Script,
@@ -153,6 +207,16 @@ pub(super) fn write(
     script.push(&resources::APPEND_FACTS, written.facts);
 }
 
+/// Adds the statements that remove these promises with all that belongs to them.
+pub(super) fn remove(script: &mut Script, cache: &Cache, gone: &BTreeSet<PromiseId>) {
+    let mut numbers: Vec<i64> = gone.iter().filter_map(|id| cache.number(id)).collect();
+    // The youngest first: what was made goes no later than what made it, which is older.
+    numbers.sort_unstable_by_key(|number| std::cmp::Reverse(*number));
+    for template in &REMOVE {
+        script.push(template, numbers.iter().map(|number| [Cell::from(*number)]).collect());
+    }
+}
+
 impl Numbers for Cache {
     fn promise(&self, id: &PromiseId) -> Option<i64> {
         self.number(id)
@@ -165,7 +229,7 @@ impl Numbers for Cache {
 
 /// Every statement with the number of its columns, for the tests of their plans.
 #[cfg(test)]
-pub(super) static TEMPLATES: [(&Template, usize); 18] = [
+pub(super) static TEMPLATES: [(&Template, usize); 28] = [
     (&INSERT_PROMISES, 14),
     (&SETTLE_PROMISES, 5),
     (&PUT_TASKS, 19),
@@ -184,4 +248,14 @@ pub(super) static TEMPLATES: [(&Template, usize); 18] = [
     (&resources::PUT_RESOURCES, 4),
     (&resources::PUT_LEASES, 4),
     (&resources::APPEND_FACTS, 8),
+    (&REMOVE[0], 1),
+    (&REMOVE[1], 1),
+    (&REMOVE[2], 1),
+    (&REMOVE[3], 1),
+    (&REMOVE[4], 1),
+    (&REMOVE[5], 1),
+    (&REMOVE[6], 1),
+    (&REMOVE[7], 1),
+    (&REMOVE[8], 1),
+    (&REMOVE[9], 1),
 ];

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use segno_core::{command::Command, config::Config, id::Digest, reply::Reply, time::Timestamp};
-use sqlx::{Connection as _, Executor as _, SqliteConnection};
+use sqlx::{Connection as _, Executor as _, Row as _, SqliteConnection};
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::{
@@ -28,6 +28,21 @@ pub(super) const QUEUE: usize = 1024;
 const PUT_MODULE: &str = "
     INSERT INTO modules (digest, created_at, description, component) VALUES (?1, ?2, ?3, ?4) RETURNING n";
 
+const REMOVE_MODULE: &str = "
+    DELETE FROM modules
+     WHERE digest = ?1 AND created_at <= ?2
+       AND NOT EXISTS (SELECT 1 FROM aliases WHERE module = modules.n)
+       AND NOT EXISTS (SELECT 1 FROM tasks WHERE module = modules.n)
+    RETURNING n";
+
+const FREE_PAGES: &str =
+    "SELECT auto_vacuum, freelist_count FROM pragma_auto_vacuum, pragma_freelist_count";
+const GIVE_BACK: &str = "PRAGMA incremental_vacuum(256)";
+/// What `auto_vacuum` says where pages may be given back.
+const INCREMENTAL: i64 = 2;
+/// Free pages that stay: the next commits use them.
+const KEPT_FREE: i64 = 64;
+
 type Answer<T> = oneshot::Sender<Result<T, StoreError>>;
 
 /// What the writer is asked.
@@ -36,6 +51,10 @@ pub(super) enum Request {
     Execute { commands: Vec<Command>, answer: Answer<Vec<Reply>> },
     /// To keep a component.
     PutComponent { component: NewComponent, answer: Answer<()> },
+    /// To remove a module that nobody refers to, uploaded before that instant.
+    RemoveComponent { digest: Digest, before: Timestamp, answer: Answer<bool> },
+    /// To give a piece of the free room back to the system.
+    GiveBackRoom { answer: Answer<bool> },
     /// To end, after what was asked before.
     Close { answer: oneshot::Sender<()> },
 }
@@ -46,6 +65,9 @@ impl Request {
         match self {
             Self::Execute { answer, .. } => drop(answer.send(Err(StoreError::Closed))),
             Self::PutComponent { answer, .. } => drop(answer.send(Err(StoreError::Closed))),
+            Self::RemoveComponent { answer, .. } | Self::GiveBackRoom { answer } => {
+                drop(answer.send(Err(StoreError::Closed)));
+            }
             Self::Close { answer } => drop(answer.send(())),
         }
     }
@@ -114,6 +136,14 @@ impl Writer {
                 Request::PutComponent { component, answer } => {
                     let kept = self.put_component(component).await;
                     let _ = answer.send(kept);
+                }
+                Request::RemoveComponent { digest, before, answer } => {
+                    let removed = self.remove_component(digest, before).await;
+                    let _ = answer.send(removed);
+                }
+                Request::GiveBackRoom { answer } => {
+                    let more = self.give_back_room().await;
+                    let _ = answer.send(more);
                 }
                 Request::Close { answer } => {
                     self.queue.close();
@@ -281,6 +311,36 @@ impl Writer {
         Ok(())
     }
 
+    async fn remove_component(
+        &mut self,
+        digest: Digest,
+        before: Timestamp,
+    ) -> Result<bool, StoreError> {
+        let (connection, cache) =
+            ready(&self.directory, self.cached_promises, &mut self.connection, &mut self.cache)
+                .await
+                .map_err(failure::explain)?;
+        let query =
+            sqlx::query_scalar::<_, i64>(REMOVE_MODULE).bind(digest.0.to_vec()).bind(before.0);
+        let removed = query.fetch_optional(connection).await.map_err(|source| {
+            failure::explain(Failed { statement: "remove a component", source })
+        })?;
+        if removed.is_some() {
+            cache.modules.remove(&digest);
+            cache.state.remove_module(&digest);
+        }
+        Ok(removed.is_some())
+    }
+
+    async fn give_back_room(&mut self) -> Result<bool, StoreError> {
+        let (connection, _) =
+            ready(&self.directory, self.cached_promises, &mut self.connection, &mut self.cache)
+                .await
+                .map_err(failure::explain)?;
+        let given = give_back(connection).await;
+        given.map_err(|source| failure::explain(Failed { statement: "give room back", source }))
+    }
+
     async fn shut(&mut self) {
         if let Some(mut connection) = self.connection.take() {
             // Readers may be in its way; the next start carries the log over then.
@@ -288,6 +348,20 @@ impl Writer {
             let _ = connection.close().await;
         }
     }
+}
+
+/// Moves a piece of the free pages out of the file. Whether there are more; never, if the database was made without
+/// the setting that allows it.
+async fn give_back(connection: &mut SqliteConnection) -> Result<bool, sqlx::Error> {
+    let free = |row: sqlx::sqlite::SqliteRow| {
+        let (mode, pages): (i64, i64) = (row.try_get(0)?, row.try_get(1)?);
+        Ok::<_, sqlx::Error>(if mode == INCREMENTAL { pages } else { 0 })
+    };
+    if free(connection.fetch_one(FREE_PAGES).await?)? <= KEPT_FREE {
+        return Ok(false);
+    }
+    connection.execute(GIVE_BACK).await?;
+    Ok(free(connection.fetch_one(FREE_PAGES).await?)? > KEPT_FREE)
 }
 
 /// The connection and the cache, made anew if the last batch lost them.

@@ -3,6 +3,7 @@
 mod conformance;
 mod coverage;
 mod durability;
+mod house;
 mod postgres;
 mod script;
 

@@ -96,6 +96,10 @@ pub(super) fn command(dice: &mut Dice, seen: &Snapshot, now: Timestamp) -> Comma
         24 => Command::OutboxDefer { key: key(dice, seen, &id), until: deferral(dice) },
         22 => Command::TaskHalt { id },
         23 => Command::TaskContinue { id },
+        26 => {
+            let age = Millis(dice.of(&[0, 1, 5_000]));
+            Command::Prune { top: any(dice, seen), before: Timestamp(now.0 - age.0), part: false }
+        }
         _ => match task {
             Some(task) => under_claim(dice, seen, task, &other),
             None => Command::PromiseCreate(promise(dice, now)),
@@ -137,6 +141,12 @@ fn scheduled(dice: &mut Dice, now: Timestamp) -> Command {
         5 => Command::ScheduleBackfill { id, from: now - Millis(9_000), to: now + Millis(4_000) },
         _ => Command::ScheduleDue { id },
     }
+}
+
+/// Something, settled or not.
+fn any(dice: &mut Dice, seen: &Snapshot) -> PromiseId {
+    let nth = dice.roll(seen.promises.len().max(1));
+    seen.promises.keys().nth(nth).cloned().unwrap_or_else(|| PromiseId::from(dice.of(&IDS)))
 }
 
 /// Mostly something that is still going on.

@@ -5,6 +5,7 @@ mod edges;
 mod fence;
 mod own_initiative;
 mod promises;
+mod prune;
 mod reconcile;
 mod resources;
 mod sagas;

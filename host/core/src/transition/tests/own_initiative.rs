@@ -1,4 +1,5 @@
 use crate::command::Command;
+use crate::effect::Effect;
 use crate::id::{NodeName, PromiseId};
 use crate::promise::{Deferral, Delivery, OutboxKey, TaskState, TaskStatus, Verdict};
 use crate::reply::{Conflict, Refusal, Reply};
@@ -151,4 +152,29 @@ fn a_host_that_has_a_successor_is_told_with_its_next_heartbeat() {
     for harmless in [beat("n", 2), beat("m", 1), beat("n", 0)] {
         world.done(harmless);
     }
+}
+
+#[test]
+fn a_task_that_hosts_find_by_its_row_is_offered_again_ever_more_rarely() {
+    let mut world = World::new();
+    let id = PromiseId::from("queued");
+    world.done(world::workflow("queued"));
+    let mut waits = Vec::new();
+    for _ in 0..8 {
+        let due = world.state.task(&id).and_then(crate::promise::Task::due_at).expect("pending");
+        waits.push(due.since(world.now).0);
+        world.now = due;
+        let offered = world.decide(&Command::RetryDue { id: id.clone() });
+        assert!(
+            offered.effects.iter().any(|effect| matches!(effect, Effect::Ready { .. })),
+            "{offered:?}"
+        );
+    }
+    assert_eq!(waits[..6], [5_000, 15_000, 60_000, 240_000, 960_000, 3_600_000]);
+    assert_eq!(waits[7], 3_600_000, "an hour at most");
+    // A new wait begins anew.
+    let claim = world.acquire("queued", 1);
+    world.done(world::release(claim, crate::promise::ReleaseReason::Yield));
+    let due = world.state.task(&id).and_then(crate::promise::Task::due_at).expect("pending");
+    assert_eq!(due.since(world.now).0, 5_000);
 }

@@ -15,18 +15,18 @@ use super::{HandClock, NoHints, surroundings};
 use crate::store::postgres::{OpenError, PostgresConfig, PostgresStore};
 
 /// A new database, or none where PostgreSQL is not installed.
-fn database() -> Option<Database<'static>> {
+pub(super) fn database() -> Option<Database<'static>> {
     Cluster::shared().map(Cluster::database)
 }
 
-fn config(url: &str) -> PostgresConfig {
+pub(super) fn config(url: &str) -> PostgresConfig {
     let mut config = PostgresConfig::new(url).expect("an address");
     config.server_time = false;
     config.spread = false;
     config
 }
 
-async fn store(
+pub(super) async fn store(
     database: &Database<'_>,
     clock: &Arc<HandClock>,
     engine: &Config,

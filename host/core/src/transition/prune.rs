@@ -1,0 +1,95 @@
+//! Removing what is finished. A tree goes as a whole: a promise that nobody made under a claim, and everything made by
+//! its members, detached ones included.
+//!
+//! **What is finished stays finished.** A settled promise never changes, its task makes nothing any more, nobody can
+//! begin to listen to it or to wait for it. So a tree of any size may be looked at piece by piece and then removed
+//! piece by piece, from the leaves up: its root, whose id keeps others from beginning anew among its remains, goes
+//! last. Each piece is looked at again when it goes.
+
+use std::collections::BTreeSet;
+
+use crate::footprint::TREE_LIMIT;
+use crate::id::PromiseId;
+use crate::promise::{OutboxKey, TaskState};
+use crate::reply::{Kept, Pruned, Refusal, Reply};
+use crate::state::State;
+use crate::time::Timestamp;
+use crate::value::Text;
+
+use super::draft::Draft;
+
+pub(super) fn prune(
+    draft: &mut Draft<'_>,
+    top: &PromiseId,
+    before: Timestamp,
+    part: bool,
+) -> Result<Reply, Refusal> {
+    let pruned = match removable(draft.view, top, before, part) {
+        Ok(members) => {
+            let promises = members.len() as u32;
+            draft.delta.removed.extend(members);
+            Pruned::Gone { promises }
+        }
+        Err(kept) => Pruned::Kept(kept),
+    };
+    Ok(Reply::Pruned(pruned))
+}
+
+fn removable(
+    view: &State,
+    top: &PromiseId,
+    before: Timestamp,
+    part: bool,
+) -> Result<BTreeSet<PromiseId>, Kept> {
+    let promise = view.promise(top).ok_or(Kept::Absent)?;
+    if let Some(maker) = promise.birth.made_by.as_ref().filter(|_| !part) {
+        return Err(Kept::Part { maker: maker.clone() });
+    }
+    obstacle(view, top, before).map_or(Ok(()), Err)?;
+    let tree = view.tree(top, TREE_LIMIT);
+    if !tree.whole {
+        return Err(Kept::Large);
+    }
+    match tree.members.iter().find_map(|id| obstacle(view, id, before)) {
+        Some(kept) => Err(kept),
+        None => Ok(tree.members),
+    }
+}
+
+/// What keeps this member of a tree, and with it the tree. The view holds its composite, all messages about it, and the
+/// tasks of those who wait for it.
+pub fn obstacle(view: &State, id: &PromiseId, before: Timestamp) -> Option<Kept> {
+    let member = || id.clone();
+    let Some(settlement) = view.promise(id)?.settlement() else {
+        return Some(Kept::Pending { id: member() });
+    };
+    if settlement.settled_at > before {
+        return Some(Kept::Recent { id: member() });
+    }
+    if view.owes(id) || view.listeners_on(id).next().is_some() {
+        return Some(Kept::Owes { id: member() });
+    }
+    let living = |by: &PromiseId| {
+        view.task(by).is_some_and(|task| match task.state {
+            TaskState::Pending { .. }
+            | TaskState::Acquired { .. }
+            | TaskState::Suspended
+            | TaskState::Halted { .. } => true,
+            TaskState::Fulfilled => false,
+        })
+    };
+    let awaiter = view.callbacks_on(id).map(|(by, _)| by).find(|by| living(by));
+    awaiter.map(|by| Kept::Awaited { id: member(), by: by.clone() })
+}
+
+impl State {
+    /// Whether a message about this promise is owed.
+    fn owes(&self, id: &PromiseId) -> bool {
+        let about =
+            |from: OutboxKey| self.outbox_from(&from).next().is_some_and(|key| key.promise() == id);
+        self.outbox_row(&OutboxKey::Execute(id.clone())).is_some()
+            || about(OutboxKey::Unblock(id.clone(), Text::default()))
+            || about(OutboxKey::Event(id.clone(), crate::id::CommandIndex(0)))
+            || self.outbox_row(&OutboxKey::CancelChildren(id.clone())).is_some()
+    }
+}

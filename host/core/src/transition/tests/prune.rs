@@ -1,0 +1,144 @@
+use crate::command::{Command, FenceAct};
+use crate::footprint::TREE_LIMIT;
+use crate::id::{Claim, PromiseId};
+use crate::promise::{OutboxKey, Verdict};
+use crate::reply::{Kept, Pruned, Reply};
+use crate::tags;
+use crate::time::Timestamp;
+use crate::value::{Text, Value};
+use crate::world::{self, World};
+
+fn id(id: &str) -> PromiseId {
+    PromiseId::from(id)
+}
+
+fn prune(world: &mut World, top: &str) -> Pruned {
+    let before = world.now;
+    match world.done(Command::Prune { top: id(top), before, part: false }) {
+        Reply::Pruned(pruned) => pruned,
+        reply => panic!("{reply:?}"),
+    }
+}
+
+/// Makes these in the name of the claim.
+fn make(world: &mut World, claim: &Claim, children: &[(&str, &[(&str, &str)])]) {
+    let create = |(id, tags): &(&str, &[(&str, &str)])| FenceAct::Create {
+        new: world::new(id, tags, Timestamp::NEVER),
+        hold: None,
+    };
+    let acts = children.iter().map(create).collect();
+    world.done(world::fence(claim.clone(), Vec::new(), acts));
+}
+
+/// `order` called `order/0`, which sent `order/0/0` off on its own; it was sent a signal, and has ended.
+fn order() -> World {
+    let mut world = World::new();
+    world.done(world::workflow("order"));
+    let claim = world.acquire("order", 1);
+    let target = (tags::TARGET, "ship");
+    world.done(world::fence(claim.clone(), vec![world::started(), world::asked(1, 0)], vec![]));
+    make(&mut world, &claim, &[("order/0", &[target])]);
+    let child = world.acquire("order/0", 2);
+    make(&mut world, &child, &[("order/0/0", &[target, (tags::DETACHED, "true")])]);
+    world.done(world::fulfill(child));
+    world.done(Command::Signal {
+        invocation: id("order"),
+        name: Text::from("go"),
+        payload: Value::default(),
+        key: Some(Text::from("k")),
+    });
+    world.done(world::fulfill(claim));
+    world.done(Command::OutboxDue { key: OutboxKey::CancelChildren(id("order")) });
+    world.done(Command::OutboxDue { key: OutboxKey::CancelChildren(id("order/0")) });
+    world
+}
+
+#[test]
+fn a_finished_tree_goes_with_everything_in_it_and_its_id_begins_anew() {
+    let mut world = order();
+    let kept = Kept::Pending { id: id("order/0/0") };
+    assert_eq!(prune(&mut world, "order"), Pruned::Kept(kept), "a detached member runs");
+    let last = world.acquire("order/0/0", 3);
+    world.done(world::fulfill(last));
+    let part = Kept::Part { maker: id("order") };
+    assert_eq!(prune(&mut world, "order/0"), Pruned::Kept(part));
+    let again = world.done(world::workflow("order"));
+    assert!(matches!(again, Reply::Promise { changed: false, .. }), "the id is still known");
+    assert_eq!(prune(&mut world, "order"), Pruned::Gone { promises: 4 });
+    let rows = &world.snapshot;
+    assert!(rows.promises.is_empty() && rows.tasks.is_empty() && rows.journals.is_empty());
+    assert!(rows.signal_keys.is_empty() && rows.callbacks.is_empty() && rows.outbox.is_empty());
+    assert_eq!(prune(&mut world, "order"), Pruned::Kept(Kept::Absent));
+    let again = world.done(world::workflow("order"));
+    assert!(matches!(again, Reply::Promise { changed: true, .. }));
+}
+
+#[test]
+fn what_settled_too_recently_keeps_the_tree() {
+    let mut world = order();
+    world.wait(1_000);
+    let last = world.acquire("order/0/0", 3);
+    world.done(world::fulfill(last));
+    let before = Timestamp(world.now.0 - 1);
+    let reply = world.done(Command::Prune { top: id("order"), before, part: false });
+    assert_eq!(reply, Reply::Pruned(Pruned::Kept(Kept::Recent { id: id("order/0/0") })));
+}
+
+#[test]
+fn a_message_that_is_not_delivered_keeps_the_tree() {
+    let mut world = World::new();
+    world.done(world::create("p", &[]));
+    world.done(world::listener("p"));
+    world.done(world::settle("p", Verdict::Resolved));
+    assert_eq!(prune(&mut world, "p"), Pruned::Kept(Kept::Owes { id: id("p") }));
+    let key = OutboxKey::Unblock(id("p"), Text::from("poll://me"));
+    world.done(Command::OutboxAck { key });
+    assert_eq!(prune(&mut world, "p"), Pruned::Gone { promises: 1 });
+
+    world.done(world::workflow("loud"));
+    let claim = world.acquire("loud", 1);
+    let publish = FenceAct::Publish { topic: Text::from("t"), payload: Value::default() };
+    world.done(world::fence(claim.clone(), vec![], vec![publish]));
+    world.done(world::fulfill(claim));
+    assert_eq!(prune(&mut world, "loud"), Pruned::Kept(Kept::Owes { id: id("loud") }));
+}
+
+#[test]
+fn somebody_who_was_woken_and_has_not_looked_keeps_the_tree() {
+    let mut world = World::new();
+    world.done(world::create("p", &[]));
+    world.done(world::outside("waits"));
+    let claim = world.acquire("waits", 1);
+    world.done(world::suspend(claim, &["p"]));
+    world.done(world::settle("p", Verdict::Resolved));
+    let kept = Kept::Awaited { id: id("p"), by: id("waits") };
+    assert_eq!(prune(&mut world, "p"), Pruned::Kept(kept));
+    let claim = world.acquire("waits", 2);
+    assert_eq!(prune(&mut world, "p"), Pruned::Gone { promises: 1 }, "it has looked");
+    world.done(world::fulfill(claim));
+}
+
+#[test]
+fn a_tree_that_is_too_large_goes_in_parts_from_the_leaves_up() {
+    let mut world = World::new();
+    world.done(world::workflow("root"));
+    let root = world.acquire("root", 1);
+    let mut act = Vec::new();
+    for n in 0..TREE_LIMIT {
+        let child = world::new(&format!("root/{n}"), &[(tags::TIMER, "true")], Timestamp(2_000));
+        act.push(FenceAct::Create { new: child, hold: None });
+    }
+    world.done(world::fence(root.clone(), vec![], act));
+    world.done(world::fulfill(root));
+    world.done(Command::OutboxDue { key: OutboxKey::CancelChildren(id("root")) });
+    world.wait(5_000);
+    assert!(matches!(prune(&mut world, "root"), Pruned::Kept(Kept::Owes { .. })));
+    while world.state.outbox().next().is_some() {
+        world.done(Command::OutboxDue { key: OutboxKey::CancelChildren(id("root")) });
+    }
+    assert_eq!(prune(&mut world, "root"), Pruned::Kept(Kept::Large));
+    let before = world.now;
+    let leaf = world.done(Command::Prune { top: id("root/7"), before, part: true });
+    assert_eq!(leaf, Reply::Pruned(Pruned::Gone { promises: 1 }));
+    assert_eq!(prune(&mut world, "root"), Pruned::Gone { promises: TREE_LIMIT });
+}

@@ -1,0 +1,198 @@
+//! `segno doctor`.
+
+use clap::Args;
+use segno_core::config::Config;
+use serde_json::{Value, json};
+
+use crate::{
+    recovery::{Diagnosis, Finding, Mended, Symptom, class, examine, repair},
+    runtime::Surroundings,
+    store::Survey,
+};
+
+use super::{
+    CliError, Console, Exit,
+    build::other,
+    console::{GREEN, RED},
+    place::Place,
+    show::cut,
+};
+
+/// Check a store: every invariant, and what recovery would mend
+///
+/// Changes nothing without --repair, and may be used while a host runs. It reads a thousand promises at a time, with their
+/// journals, so its memory does not grow with the store. With --repair it does what `segno recovery policy` lists, and
+/// nothing else: what follows from other facts is mended, an execution whose rows contradict each other is halted.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  segno doctor
+  segno doctor --store /var/lib/segno
+  segno doctor --store /var/lib/segno --repair
+  segno doctor --json | jq '.symptoms[] | {rule, ids}'
+
+The exit code is 0 when nothing is wrong, 9 when something is (with --repair: still is).")]
+pub struct Doctor {
+    #[command(flatten)]
+    place: Place,
+    /// Mend what the policy allows; no host may run on the data directory
+    #[arg(long)]
+    repair: bool,
+}
+
+impl Doctor {
+    pub(super) async fn run(self, console: &mut Console) -> Result<Exit, CliError> {
+        if self.repair {
+            return self.mend(console).await;
+        }
+        let look = self.place.look().await?;
+        let diagnosis = diagnose(look.survey(), console).await;
+        look.close().await;
+        let diagnosis = diagnosis?;
+        if console.json() {
+            console.document(&document(&diagnosis))?;
+        } else {
+            self.tell(&diagnosis, console)?;
+            if !diagnosis.is_clean() {
+                console
+                    .remark("`segno recovery policy` says what is done about it; --repair does it");
+            }
+        }
+        Ok(exit(&diagnosis))
+    }
+
+    async fn mend(self, console: &mut Console) -> Result<Exit, CliError> {
+        let store = self.place.open().await?;
+        let Some(survey) = store.survey() else {
+            return Err(CliError::Usage(format!("`{}` cannot be checked", self.place.name())));
+        };
+        let before = diagnose(survey, console).await?;
+        let mended = repair(&*store, &before).await.map_err(|error| other("store", &error))?;
+        let after = diagnose(survey, console).await;
+        store.close().await;
+        let after = after?;
+        if console.json() {
+            let mut answer = document(&after);
+            answer["mended"] = mended.findings.iter().filter_map(finding).collect();
+            answer["found"] = json!(before.count);
+            console.document(&answer)?;
+            return Ok(exit(&after));
+        }
+        self.tell(&before, console)?;
+        done(&mended, console)?;
+        if !before.is_clean() {
+            let left = match after.count {
+                0 => console.paint(GREEN, "nothing is wrong any more"),
+                1 => console.paint(RED, "1 symptom is left"),
+                left => console.paint(RED, &format!("{left} symptoms are left")),
+            };
+            console.line(format!("\nlooked again: {left}"))?;
+            if !after.is_clean() {
+                self.table(&after, console)?;
+            }
+        }
+        Ok(exit(&after))
+    }
+
+    fn tell(&self, diagnosis: &Diagnosis, console: &mut Console) -> Result<(), CliError> {
+        let looked = format!("{}: {} promises looked at", self.place.name(), diagnosis.promises);
+        let verdict = match diagnosis.count {
+            0 => console.paint(GREEN, "nothing is wrong"),
+            1 => console.paint(RED, "1 symptom"),
+            count => console.paint(RED, &format!("{count} symptoms")),
+        };
+        console.line(format!("{looked}, {verdict}"))?;
+        if !diagnosis.is_clean() {
+            self.table(diagnosis, console)?;
+        }
+        Ok(())
+    }
+
+    fn table(&self, diagnosis: &Diagnosis, console: &mut Console) -> Result<(), CliError> {
+        let mut table = console.new_table(&["RULE", "WHERE", "WHAT IS WRONG"]);
+        for symptom in diagnosis.symptoms.iter().take(SHOWN) {
+            let (rule, ids) = place(symptom);
+            table.add_row([rule, cut(&ids.join(", "), 60), cut(&symptom.to_string(), 100)]);
+        }
+        console.table(table)?;
+        let more = diagnosis.count.saturating_sub(SHOWN as u64);
+        if more > 0 {
+            console.remark(&format!("and {more} more; --json shows them"));
+        }
+        Ok(())
+    }
+}
+
+/// Symptoms that are shown to people.
+const SHOWN: usize = 50;
+
+async fn diagnose(survey: &dyn Survey, console: &Console) -> Result<Diagnosis, CliError> {
+    let progress = console.progress("looking at promises");
+    let now = Surroundings::system().clock.now();
+    let seen = |promises| progress.say(format!("{promises} promises looked at"));
+    examine(survey, now, &Config::default(), seen).await.map_err(|error| other("store", &error))
+}
+
+fn done(mended: &Mended, console: &mut Console) -> Result<(), CliError> {
+    if mended.findings.is_empty() {
+        return Ok(());
+    }
+    console.line("")?;
+    let mut table = console.new_table(&["MENDED", "WHERE", "WHAT WAS DONE"]);
+    for found in &mended.findings {
+        if let Finding::Mended { id, orphan } = found {
+            let class = class(*orphan);
+            table.add_row([class.class, id.as_str(), class.action.words()]);
+        }
+    }
+    if !table.is_empty() {
+        console.table(table)?;
+    }
+    for row in mended.unreadable() {
+        console.warn(&format!("nothing was done about {row}"));
+    }
+    Ok(())
+}
+
+fn exit(diagnosis: &Diagnosis) -> Exit {
+    if diagnosis.is_clean() { Exit::Done } else { Exit::Damaged }
+}
+
+/// Which rule is broken, and where.
+fn place(symptom: &Symptom) -> (String, Vec<String>) {
+    match symptom {
+        Symptom::Broken(violation) => {
+            (violation.name.to_owned(), violation.ids.iter().map(ToString::to_string).collect())
+        }
+        Symptom::Orphan { id, orphan } => (class(*orphan).class.to_owned(), vec![id.to_string()]),
+        Symptom::Unreadable(_) => ("unreadable-row".to_owned(), Vec::new()),
+        Symptom::Database(_) => ("database".to_owned(), Vec::new()),
+    }
+}
+
+fn document(diagnosis: &Diagnosis) -> Value {
+    let symptom = |symptom: &Symptom| {
+        let (rule, ids) = place(symptom);
+        let action = match symptom {
+            Symptom::Orphan { orphan, .. } => Some(class(*orphan).action),
+            Symptom::Broken(_) | Symptom::Unreadable(_) | Symptom::Database(_) => None,
+        };
+        json!({ "rule": rule, "ids": ids, "detail": symptom.to_string(), "action": action })
+    };
+    json!({
+        "promises": diagnosis.promises,
+        "clean": diagnosis.is_clean(),
+        "count": diagnosis.count,
+        "symptoms": diagnosis.symptoms.iter().map(symptom).collect::<Vec<_>>(),
+    })
+}
+
+fn finding(finding: &Finding) -> Option<Value> {
+    match finding {
+        Finding::Mended { id, orphan } => {
+            let class = class(*orphan);
+            Some(json!({ "id": id.as_str(), "class": class.class, "action": class.action }))
+        }
+        Finding::Unreadable { .. } => None,
+    }
+}

@@ -1,0 +1,124 @@
+//! `segno import`.
+
+use std::{fs::File, io::BufReader, path::PathBuf};
+
+use clap::Args;
+use segno_core::config::Config;
+use serde_json::json;
+
+use crate::{
+    recovery::{Diagnosis, examine},
+    runtime::Surroundings,
+    store::house::{Head, HouseError, Row, Unload, Unpacker},
+};
+
+use super::{CliError, Console, Exit, build::other, console::Bar, place::Place};
+
+/// Fill an empty store from a file that `segno export` wrote
+///
+/// Everything is checked before it is kept: the file's checksum, every reference, every invariant. Until then nothing is in
+/// the store, so an import that was interrupted is simply begun again.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  segno import store.segno
+  segno import --store /srv/segno store.segno
+  segno export --store old store.segno && segno import --store new store.segno")]
+pub struct Import {
+    #[command(flatten)]
+    place: Place,
+    /// The file to read
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// Keep it even if an invariant is broken, as it was in the store that was exported
+    #[arg(long)]
+    even_if_damaged: bool,
+}
+
+impl Import {
+    pub(super) async fn run(self, console: &mut Console) -> Result<Exit, CliError> {
+        let file = File::open(&self.file).map_err(|source| CliError::File {
+            what: "read",
+            path: self.file.display().to_string(),
+            source,
+        })?;
+        let refused = |error: HouseError| match error {
+            error @ HouseError::NotEmpty(_) => other("not-empty", &error),
+            error => {
+                let CliError::Other { message, .. } = other("not-imported", &error) else {
+                    return other("not-imported", &error);
+                };
+                let message = format!("{}: {message}", self.file.display());
+                CliError::Other { code: "not-imported", message }
+            }
+        };
+        let unpacker = Unpacker::begin(BufReader::new(file)).map_err(refused)?;
+        let head = unpacker.head().clone();
+        let bar = console.bar("importing");
+        bar.expect(head.rows());
+        let mut counted = Counted { from: unpacker, bar };
+        let arrival = self.place.fill(&mut counted).await.map_err(refused)?;
+        drop(counted);
+        let diagnosis =
+            check(arrival.survey(), console).await.map_err(|error| other("store", &error))?;
+        if !diagnosis.is_clean() && !self.even_if_damaged {
+            let first = diagnosis.symptoms.first().map(ToString::to_string).unwrap_or_default();
+            return Err(CliError::Other {
+                code: "damaged",
+                message: format!(
+                    "{} symptoms of damage, the first: {first}. Nothing was kept. Mend the store it came from \
+                     (`segno doctor --repair`) and export again, or keep it with --even-if-damaged",
+                    diagnosis.count
+                ),
+            });
+        }
+        arrival.keep().await.map_err(refused)?;
+        if console.json() {
+            console.document(&json!({
+                "store": self.place.name(),
+                "rows": head.rows(),
+                "promises": diagnosis.promises,
+                "clean": diagnosis.is_clean(),
+            }))?;
+        } else {
+            let verdict = match diagnosis.count {
+                0 => "nothing is wrong".to_owned(),
+                count => format!("{count} symptoms of damage, as before"),
+            };
+            console.line(format!(
+                "{}  {} rows, {} promises looked at, {verdict}",
+                self.place.name(),
+                head.rows(),
+                diagnosis.promises
+            ))?;
+        }
+        Ok(Exit::Done)
+    }
+}
+
+async fn check(
+    survey: &dyn crate::store::Survey,
+    console: &Console,
+) -> Result<Diagnosis, crate::store::StoreError> {
+    let progress = console.progress("checking");
+    let seen = |promises| progress.say(format!("checking: {promises} promises looked at"));
+    examine(survey, Surroundings::system().clock.now(), &Config::default(), seen).await
+}
+
+/// Counts what goes through.
+struct Counted {
+    from: Unpacker<BufReader<File>>,
+    bar: Bar,
+}
+
+impl Unload for Counted {
+    fn head(&self) -> &Head {
+        self.from.head()
+    }
+
+    fn unload(&mut self) -> Result<Option<(usize, Vec<Row>)>, HouseError> {
+        let rows = self.from.unload()?;
+        self.bar.advance(rows.as_ref().map_or(0, |(_, rows)| rows.len() as u64));
+        Ok(rows)
+    }
+}

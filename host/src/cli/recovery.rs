@@ -1,0 +1,84 @@
+//! `segno recovery`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use comfy_table::{Cell, CellAlignment};
+use segno_core::config::Config;
+use serde_json::json;
+
+use crate::recovery::{policy, retention::Retention};
+
+use super::{CliError, Console, Exit, build::other, time::length};
+
+/// What a host does on its own
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  segno recovery policy
+  segno recovery policy --retention retention.toml
+  segno recovery policy --json | jq '.classes[] | {class, action}'")]
+pub struct Recovery {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, Subcommand)]
+enum What {
+    /// Print the duties, what is done about each kind of damage, and how long what has ended is kept
+    Policy {
+        /// Retention rules to show; retention.toml in ./segno-data otherwise
+        #[arg(long, value_name = "FILE")]
+        retention: Option<PathBuf>,
+    },
+}
+
+impl Recovery {
+    pub(super) fn run(self, console: &mut Console) -> Result<Exit, CliError> {
+        let What::Policy { retention } = self.what;
+        if let Some(missing) = retention.as_ref().filter(|path| !path.exists()) {
+            let message = format!("there are no retention rules `{}`", missing.display());
+            return Err(CliError::Usage(message));
+        }
+        let file = retention.unwrap_or_else(|| PathBuf::from("segno-data/retention.toml"));
+        let rules = Retention::load(&file).map_err(|error| other("invalid-retention", &error))?;
+        let policy = policy(&Config::default());
+        if console.json() {
+            console.document(&json!({
+                "duties": policy.duties,
+                "classes": policy.classes,
+                "retention": rules,
+            }))?;
+            return Ok(Exit::Done);
+        }
+        let mut table = console.new_table(&["DUTY", "LOOKS EVERY", "ROUND", "PAGE", "PURPOSE"]);
+        for duty in &policy.duties {
+            let pause = duty.round_pause_ms.map_or_else(|| "-".to_owned(), length);
+            table.add_row([
+                Cell::new(duty.duty),
+                right(length(duty.period_ms)),
+                right(pause),
+                right(duty.page),
+                Cell::new(duty.purpose),
+            ]);
+        }
+        console.table(table)?;
+        console.line("")?;
+        let mut table = console.new_table(&["DAMAGE", "SEEN BY", "WHAT IS DONE"]);
+        for class in &policy.classes {
+            table.add_row([class.class, class.detection, class.action.words()]);
+        }
+        console.table(table)?;
+        console.line("")?;
+        let mut table = console.new_table(&["WHAT HAS ENDED", "IS KEPT"]);
+        for (what, keep) in rules.lines() {
+            table.add_row([what, keep.to_string()]);
+        }
+        console.table(table)?;
+        Ok(Exit::Done)
+    }
+}
+
+fn right(content: impl ToString) -> Cell {
+    Cell::new(content).set_alignment(CellAlignment::Right)
+}

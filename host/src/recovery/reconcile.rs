@@ -1,0 +1,160 @@
+//! A slow round over everything that is kept, looking for rows that contradict each other.
+//!
+//! The statement that looks only finds candidates. What is damage, and what is done about it, a command decides on the
+//! rows as they are then.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use segno_core::{
+    command::Command,
+    id::PromiseId,
+    reply::{Orphan, Reply},
+    time::Millis,
+};
+
+use super::{
+    driver::Next,
+    policy::{Action, ORPHANS, class},
+};
+use crate::{
+    host::Host,
+    store::{Store, StoreError},
+};
+
+/// Promises looked at in one turn.
+pub const PAGE: u32 = 1_000;
+/// The wait between two turns of a round.
+pub const PERIOD: Millis = Millis(1_000);
+/// The wait between two rounds.
+pub const ROUND_PAUSE: Millis = Millis(60_000);
+/// Commands in one transaction.
+const BATCH: usize = 64;
+
+/// Where the round is.
+#[derive(Debug, Default)]
+pub struct Round {
+    after: i64,
+    found: BTreeMap<Orphan, usize>,
+}
+
+/// What was found and mended, with the promise it was found at; or a row that cannot be read.
+#[derive(Debug)]
+pub enum Finding {
+    /// Damage that a command has dealt with.
+    Mended {
+        /// Where.
+        id: PromiseId,
+        /// What.
+        orphan: Orphan,
+    },
+    /// The rows of this promise cannot be read: nothing was done.
+    Unreadable {
+        /// Where.
+        id: PromiseId,
+        /// Why.
+        error: StoreError,
+    },
+}
+
+/// One page.
+pub async fn turn(host: Host, round: Arc<Mutex<Round>>) -> Result<Next, StoreError> {
+    let Some(survey) = host.store.survey() else { return Ok(Next::After(ROUND_PAUSE)) };
+    let after = round.lock().unwrap_or_else(PoisonError::into_inner).after;
+    let page = survey.suspects(after, PAGE).await?;
+    let findings = mend(&*host.store, &page.items).await?;
+    let mut round = round.lock().unwrap_or_else(PoisonError::into_inner);
+    for finding in &findings {
+        tell(finding);
+        if let Finding::Mended { orphan, .. } = finding {
+            *round.found.entry(*orphan).or_default() += 1;
+        }
+    }
+    if let Some(next) = page.next {
+        round.after = next;
+        return Ok(Next::After(PERIOD));
+    }
+    let round = std::mem::take(&mut *round);
+    for orphan in ORPHANS {
+        let found = round.found.get(&orphan).copied().unwrap_or_default();
+        host.hub.metrics().gauges.orphans(class(orphan).class, found);
+    }
+    Ok(Next::After(ROUND_PAUSE))
+}
+
+/// Has commands look at these promises, and answers what they found. A row that cannot be read spoils its own promise
+/// only.
+///
+/// # Errors
+/// The store did not answer.
+pub async fn mend(store: &dyn Store, suspects: &[PromiseId]) -> Result<Vec<Finding>, StoreError> {
+    let look = |id: &PromiseId| Command::Reconcile { id: id.clone() };
+    let mut findings = Vec::new();
+    for batch in suspects.chunks(BATCH) {
+        match store.execute(batch.iter().map(look).collect()).await {
+            Ok(replies) => {
+                batch.iter().zip(replies).for_each(|(id, reply)| note(&mut findings, id, reply));
+            }
+            Err(StoreError::Database { .. }) => {
+                for id in batch {
+                    match store.execute(vec![look(id)]).await {
+                        Ok(replies) => {
+                            replies.into_iter().for_each(|reply| note(&mut findings, id, reply));
+                        }
+                        Err(error @ StoreError::Database { .. }) => {
+                            findings.push(Finding::Unreadable { id: id.clone(), error });
+                        }
+                        Err(error) => return Err(error),
+                    }
+                }
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(findings)
+}
+
+fn note(findings: &mut Vec<Finding>, id: &PromiseId, reply: Reply) {
+    if let Reply::Reconciled { orphans } = reply {
+        findings
+            .extend(orphans.into_iter().map(|orphan| Finding::Mended { id: id.clone(), orphan }));
+    }
+}
+
+fn tell(finding: &Finding) {
+    match finding {
+        Finding::Mended { id, orphan } => {
+            let class = class(*orphan);
+            let (name, action) = (class.class, class.action.words());
+            match class.action {
+                Action::Halt => tracing::error!(
+                    %id, class = name, action,
+                    "quarantined: the rows of this execution contradict each other; look with `segno inspect`"
+                ),
+                Action::FinishChain | Action::Requeue => {
+                    tracing::warn!(%id, class = name, action, "damage from outside was mended");
+                }
+                Action::CancelChildren => {
+                    tracing::info!(%id, class = name, action, "children outlived their invocation");
+                }
+            }
+        }
+        Finding::Unreadable { id, error } => tracing::error!(
+            %id, error = %chain(error),
+            "the rows of this promise cannot be read; see `segno doctor`"
+        ),
+    }
+}
+
+/// An error with what caused it, on one line.
+pub fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text.push_str(&format!(": {cause}"));
+        source = cause.source();
+    }
+    text
+}

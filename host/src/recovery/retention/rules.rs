@@ -1,0 +1,298 @@
+//! How long what has ended is kept.
+//!
+//! ```toml
+//! default = "30d"                       # roots that no rule takes; without it they are kept for ever
+//! modules = "7d"                        # modules that no name, execution or kept history refers to
+//!
+//! [[rule]]                              # the first rule that takes a root counts
+//! label = "env=test"
+//! keep = "1h"
+//!
+//! [[rule]]
+//! module = "shop"
+//! function = "order"
+//! keep = "forever"
+//! ```
+
+use std::{
+    io::ErrorKind,
+    path::{Path, PathBuf},
+    str::FromStr,
+    time::Duration,
+};
+
+use segno_core::{promise::Promise, tags, time::Millis};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// Nothing goes sooner. A host that was held up for this long might otherwise come back to an id that has begun anew,
+/// and take its claims for its own.
+const LEAST: Millis = Millis(600_000);
+
+/// How long something is kept.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Keep {
+    /// For ever.
+    #[default]
+    Forever,
+    /// For so long after it has settled.
+    For(Millis),
+}
+
+/// How long what has ended is kept.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Retention {
+    default: Keep,
+    modules: Keep,
+    #[serde(rename = "rule", skip_serializing_if = "Vec::is_empty")]
+    rules: Vec<Rule>,
+}
+
+/// How long some of it is kept. What is not given takes every root.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Rule {
+    /// Those with this label, as NAME=VALUE.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
+    /// Those called through this alias.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub module: Option<String>,
+    /// Those of this function.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub function: Option<String>,
+    /// How long.
+    pub keep: Keep,
+}
+
+/// Rules that cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum RetentionError {
+    /// The file cannot be read.
+    #[error("the retention rules `{}` cannot be read: {source}", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: std::io::Error,
+    },
+    /// The file is not what it should be.
+    #[error("the retention rules `{}` are not valid: {reason}", path.display())]
+    Invalid {
+        /// The file.
+        path: PathBuf,
+        /// Where and why.
+        reason: String,
+    },
+}
+
+impl Retention {
+    /// The rules in a file; none if there is no file.
+    ///
+    /// # Errors
+    /// [`RetentionError`]: the file is there and cannot be used.
+    pub fn load(path: &Path) -> Result<Self, RetentionError> {
+        let text = match std::fs::read_to_string(path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Self::default()),
+            Err(source) => {
+                return Err(RetentionError::Unreadable { path: path.to_owned(), source });
+            }
+        };
+        let rules: Self = toml::from_str(&text).map_err(|error| RetentionError::Invalid {
+            path: path.to_owned(),
+            reason: error.to_string().trim_end().to_owned(),
+        })?;
+        let crooked = rules.rules.iter().filter_map(|rule| rule.label.as_ref());
+        match crooked.into_iter().find(|label| !label.contains('=')) {
+            Some(label) => Err(RetentionError::Invalid {
+                path: path.to_owned(),
+                reason: format!("`{label}` is no label: write NAME=VALUE"),
+            }),
+            None => Ok(rules),
+        }
+    }
+
+    /// The same with another rule for what no rule takes.
+    pub fn with_default(self, default: Keep) -> Self {
+        Self { default, ..self }
+    }
+
+    /// How long this root is kept after it has settled.
+    pub fn keep(&self, root: &Promise) -> Keep {
+        let rule = self.rules.iter().find(|rule| rule.takes(root));
+        rule.map_or(self.default, |rule| rule.keep)
+    }
+
+    /// Each rule in words, in the order in which they count.
+    pub fn lines(&self) -> Vec<(String, Keep)> {
+        let rules = self.rules.iter().map(|rule| {
+            let module = rule.module.as_ref().map(|module| format!("module {module}"));
+            let function = rule.function.as_ref().map(|function| format!("function {function}"));
+            let label = rule.label.as_ref().map(|label| format!("label {label}"));
+            let parts: Vec<String> = [module, function, label].into_iter().flatten().collect();
+            (if parts.is_empty() { "everything".to_owned() } else { parts.join(", ") }, rule.keep)
+        });
+        let rest = [
+            ("all other trees".to_owned(), self.default),
+            ("modules that nobody refers to".to_owned(), self.modules),
+        ];
+        rules.chain(rest).collect()
+    }
+
+    /// How long modules that nobody refers to are kept after they were uploaded.
+    pub fn modules(&self) -> Keep {
+        self.modules
+    }
+
+    /// The shortest of the lengths; none: everything is kept for ever.
+    pub fn shortest(&self) -> Option<Millis> {
+        let all = self.rules.iter().map(|rule| rule.keep).chain([self.default, self.modules]);
+        let lengths = all.filter_map(|keep| match keep {
+            Keep::Forever => None,
+            Keep::For(length) => Some(length),
+        });
+        lengths.min()
+    }
+}
+
+impl Rule {
+    fn takes(&self, root: &Promise) -> bool {
+        let address = root.target().and_then(|target| target.strip_prefix("wasm://"));
+        let parts = address.and_then(|address| address.split_once('/'));
+        let labelled = |label: &String| {
+            label.split_once('=').is_some_and(|(name, value)| {
+                let tag = format!("{}{name}", tags::LABEL_PREFIX);
+                root.birth.tags.get(&tag).is_some_and(|found| found == value)
+            })
+        };
+        self.label.as_ref().is_none_or(labelled)
+            && self.module.as_ref().is_none_or(|module| parts.is_some_and(|(of, _)| of == module))
+            && self
+                .function
+                .as_ref()
+                .is_none_or(|function| parts.is_some_and(|(_, name)| name == function))
+    }
+}
+
+impl FromStr for Keep {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text == "forever" {
+            return Ok(Self::Forever);
+        }
+        let length = humantime::parse_duration(text).map_err(|error| {
+            format!("`{text}` is no length of time ({error}): write it like 30d, 12h or forever")
+        })?;
+        let length = Millis(i64::try_from(length.as_millis()).unwrap_or(i64::MAX));
+        if length < LEAST {
+            return Err(format!(
+                "`{text}` is too short: what has ended is kept for 10 minutes at least, so that no host that was held \
+                 up mistakes an id that began anew for the one it knew"
+            ));
+        }
+        Ok(Self::For(length))
+    }
+}
+
+impl std::fmt::Display for Keep {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Forever => f.write_str("forever"),
+            Self::For(length) => {
+                let length = Duration::from_millis(length.0.unsigned_abs());
+                humantime::format_duration(length).fmt(f)
+            }
+        }
+    }
+}
+
+impl Serialize for Keep {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Keep {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        text.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use segno_core::{
+        promise::{Birth, PromiseState},
+        time::Timestamp,
+        value::{Tags, Value},
+    };
+
+    use super::*;
+
+    fn root(tags: &[(&str, &str)]) -> Promise {
+        let tags: Tags = tags.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
+        let birth = Birth {
+            id: "a".into(),
+            param: Value::default(),
+            tags,
+            made_by: None,
+            timeout_at: Timestamp::NEVER,
+            created_at: Timestamp(1),
+        };
+        Promise { birth: Arc::new(birth), state: PromiseState::Pending }
+    }
+
+    fn load(text: &str) -> Result<Retention, String> {
+        let file = tempfile::NamedTempFile::new().expect("a file");
+        std::fs::write(file.path(), text).expect("it is written");
+        Retention::load(file.path()).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn the_first_rule_that_takes_a_root_counts() {
+        let rules = load(
+            "default = \"30d\"\nmodules = \"7d\"\n\
+             [[rule]]\nlabel = \"env=test\"\nkeep = \"1h\"\n\
+             [[rule]]\nmodule = \"shop\"\nfunction = \"order\"\nkeep = \"forever\"\n\
+             [[rule]]\nmodule = \"shop\"\nkeep = \"2h\"\n",
+        )
+        .expect("valid rules");
+        let hours = |n: i64| Keep::For(Millis(n * 3_600_000));
+        let target = |target| ("target", target);
+        for (tags, keep) in [
+            (vec![("label:env", "test"), target("wasm://shop/order")], hours(1)),
+            (vec![("label:env", "live"), target("wasm://shop/order")], Keep::Forever),
+            (vec![target("wasm://shop/ship")], hours(2)),
+            (vec![target("wasm://shoppe/order")], hours(720)),
+            (vec![], hours(720)),
+        ] {
+            assert_eq!(rules.keep(&root(&tags)), keep, "{tags:?}");
+        }
+        assert_eq!(rules.shortest(), Some(Millis(3_600_000)));
+        assert_eq!(rules.modules(), hours(168));
+    }
+
+    #[test]
+    fn without_a_file_everything_is_kept() {
+        let rules = Retention::load(Path::new("/does/not/exist")).expect("no rules");
+        assert_eq!((rules.keep(&root(&[])), rules.shortest()), (Keep::Forever, None));
+    }
+
+    #[test]
+    fn what_cannot_be_meant_is_refused_by_name() {
+        for (text, says) in [
+            ("default = \"5s\"", "too short"),
+            ("default = \"soon\"", "write it like 30d"),
+            ("defualt = \"30d\"", "unknown field `defualt`"),
+            ("[[rule]]\nlabel = \"test\"\nkeep = \"1h\"", "write NAME=VALUE"),
+            ("[[rule]]\nlabel = \"a=b\"", "missing field `keep`"),
+        ] {
+            let error = load(text).expect_err(text);
+            assert!(error.contains(says), "{error}");
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! A page of promises with everything that belongs to them, as far as it can be read: what cannot is reported.
+
+use segno_core::{
+    id::{CommandIndex, PromiseId},
+    state::State,
+};
+
+use super::{Fields, digest_at, fact, head, id, outbox, promise, records, schedule, task, text};
+use crate::store::Examined;
+
+impl Examined {
+    /// A promise of the page, with its task. Answers its number.
+    pub(in crate::store) fn put_member(&mut self, row: &impl Fields) -> Result<i64, sqlx::Error> {
+        self.ids.push(id(row, 1)?);
+        self.put(row)?;
+        row.int(0)?.ok_or(sqlx::Error::RowNotFound)
+    }
+
+    /// A promise with its task.
+    pub(in crate::store) fn put(&mut self, row: &impl Fields) -> Result<(), sqlx::Error> {
+        let id = id(row, 1)?;
+        self.keep(promise(row), |state, (_, promise)| state.put_promise(promise));
+        self.keep(task(row, &id), |state, task| {
+            task.into_iter().for_each(|task| state.put_task(task));
+        });
+        Ok(())
+    }
+
+    /// A module's digest.
+    pub(in crate::store) fn put_module(&mut self, row: &impl Fields) {
+        self.keep(digest_at(row, 0), State::put_module);
+    }
+
+    /// A schedule.
+    pub(in crate::store) fn put_schedule(&mut self, row: &impl Fields) {
+        self.keep(schedule(row), State::put_schedule);
+    }
+
+    /// A fact of a saga: whose, then what [`fact`] reads.
+    pub(in crate::store) fn put_fact(&mut self, row: &impl Fields) {
+        self.keep(fact(row, 0), |state, (invocation, key, fact)| {
+            state.put_fact(invocation, key, fact);
+        });
+    }
+
+    /// A callback: awaited, awaiter, consumed.
+    pub(in crate::store) fn put_callback(&mut self, row: &impl Fields) -> Result<(), sqlx::Error> {
+        self.state.put_callback(id(row, 0)?, id(row, 1)?, row.int(2)? == Some(1));
+        Ok(())
+    }
+
+    /// A listener: awaited, address.
+    pub(in crate::store) fn put_listener(&mut self, row: &impl Fields) -> Result<(), sqlx::Error> {
+        self.state.put_listener(id(row, 0)?, text(row, 1)?);
+        Ok(())
+    }
+
+    /// A message: about whom, then what [`outbox`] reads.
+    pub(in crate::store) fn put_message(&mut self, row: &impl Fields) -> Result<(), sqlx::Error> {
+        let source = id(row, 0)?;
+        self.keep(outbox(row, 1, &source), |state, (key, row)| state.put_outbox(key, row));
+        Ok(())
+    }
+
+    /// The key of a signal: to whom, the key, which signal.
+    pub(in crate::store) fn put_signal_key(
+        &mut self,
+        row: &impl Fields,
+    ) -> Result<(), sqlx::Error> {
+        let number = row.int(2)?.and_then(|number| u32::try_from(number).ok()).unwrap_or(u32::MAX);
+        self.state.put_signal_key(id(row, 0)?, text(row, 1)?, number);
+        Ok(())
+    }
+
+    /// A part of a journal: whose, then what [`head`] reads, then the records. In the order of the journal.
+    pub(in crate::store) fn put_journal(&mut self, row: &impl Fields) -> Result<(), sqlx::Error> {
+        let invocation = id(row, 0)?;
+        let mut before = self.state.tail(&invocation).to_vec();
+        self.keep(records(row, 6, &invocation), |state, more| {
+            before.extend(more);
+            state.put_tail(invocation.clone(), before);
+        });
+        let head = head(row, 1, &invocation);
+        self.keep(head, |state, head| state.put_head(invocation.clone(), head));
+        Ok(())
+    }
+
+    /// The promises that the rows of the page name, and that are not part of it.
+    pub(in crate::store) fn neighbours(&self) -> Vec<PromiseId> {
+        let mut ids = Vec::new();
+        for (on, by, _) in self.state.callbacks() {
+            ids.extend([on.clone(), by.clone()]);
+        }
+        for id in &self.ids {
+            ids.extend(self.state.promise(id).and_then(|promise| promise.birth.made_by.clone()));
+            let signals = self.state.task(id).map_or(0, |task| task.signals);
+            ids.extend((0..signals).map(|n| id.signal(n)));
+            // A head that is damaged may claim any number of commands.
+            let commands = self.state.head(id).commands.min(self.state.tail(id).len() as u32);
+            ids.extend((0..commands).map(|index| id.command(CommandIndex(index))));
+        }
+        ids.sort();
+        ids.dedup();
+        ids.retain(|id| self.state.promise(id).is_none());
+        ids
+    }
+
+    fn keep<T>(&mut self, row: Result<T, sqlx::Error>, put: impl FnOnce(&mut State, T)) {
+        match row {
+            Ok(row) => put(&mut self.state, row),
+            Err(sqlx::Error::Decode(error)) => self.unreadable.push(error.to_string()),
+            Err(error) => self.unreadable.push(error.to_string()),
+        }
+    }
+}
