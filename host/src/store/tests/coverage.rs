@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 pub(super) type Seen = BTreeSet<(&'static str, bool)>;
 
 /// Every kind of command, and whether it is ever refused. What the engine asks of itself is not: it looks again.
-const KINDS: [(&str, bool); 36] = [
+const KINDS: [(&str, bool); 37] = [
     ("cancel", true),
     ("deploy", true),
     ("fenced-put", true),
@@ -21,6 +21,7 @@ const KINDS: [(&str, bool); 36] = [
     ("promise-due", false),
     ("promise-get", true),
     ("promise-settle", true),
+    ("prune", false),
     ("reconcile", false),
     ("register-callback", true),
     ("register-listener", true),
