@@ -279,10 +279,11 @@ fn schedules_move_forward(step: &StepView<'_>) -> Found {
     found.collect()
 }
 
-/// Facts of sagas are only ever added.
+/// Facts of sagas are only ever added, and go with the invocation that they are about.
 fn facts_are_never_rewritten(step: &StepView<'_>) -> Found {
-    let changed =
-        step.before.facts.iter().filter(|(key, fact)| step.after.facts.get(*key) != Some(fact));
+    let changed = (step.before.facts.iter())
+        .filter(|(key, fact)| step.after.facts.get(*key) != Some(fact))
+        .filter(|((invocation, _), _)| !is_pruned(step, invocation));
     changed
         .map(|((invocation, key), _)| (vec![invocation.clone()], format!("{key:?} changed")))
         .collect()
