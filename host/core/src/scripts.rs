@@ -433,6 +433,7 @@ const COMMANDS: &[&str] = &[
     "host-start",
     "host-release",
     "reconcile",
+    "prune",
 ];
 
 /// Those that look again, or only look.
