@@ -1,6 +1,6 @@
 //! Deadlines, leases and retries.
 
-use segno_core::command::Command;
+use segno_core::{command::Command, time::Timestamp};
 
 use super::driver::Next;
 use crate::{host::Host, store::StoreError};
@@ -11,10 +11,15 @@ pub const PAGE: u32 = 1_000;
 /// Fires what is due.
 pub async fn turn(host: Host) -> Result<Next, StoreError> {
     host.hub.plan_timers(None);
-    let due = host.store.due(host.surroundings.clock.now(), PAGE).await?;
+    let look = || host.store.due(host.surroundings.clock.now(), PAGE);
+    let mut due = look().await?;
+    if renews_own(&host, &due.commands).await {
+        // Nobody is told of the new leases, which may be over by this clock: what changed meanwhile is seen now.
+        host.hub.plan_timers(None);
+        due = look().await?;
+    }
     let more = due.commands.len() >= PAGE as usize;
     if !due.commands.is_empty() {
-        renew_own(&host, &due.commands).await;
         host.store.execute(due.commands).await?;
     }
     if more {
@@ -27,8 +32,9 @@ pub async fn turn(host: Host) -> Result<Next, StoreError> {
     Ok(due.next.map_or(Next::Idle, |next| Next::After(next.since(now))))
 }
 
-/// After this host was held up, its own leases may have run out while its work goes on: heartbeats go first.
-async fn renew_own(host: &Host, due: &[Command]) {
+/// After this host was held up, its own leases may have run out while its work goes on: heartbeats go first. Says whether
+/// there were any; then nothing was told of timers meanwhile. A host whose clock is ahead would wake itself without end.
+async fn renews_own(host: &Host, due: &[Command]) -> bool {
     let expiring: Vec<_> = due
         .iter()
         .filter_map(|command| match command {
@@ -36,9 +42,10 @@ async fn renew_own(host: &Host, due: &[Command]) {
             _ => None,
         })
         .collect();
-    if let Some(desk) = host.hub.desk().filter(|_| !expiring.is_empty()) {
-        desk.renew(expiring).await;
-    }
+    let Some(desk) = host.hub.desk().filter(|_| !expiring.is_empty()) else { return false };
+    host.hub.plan_timers(Some(Timestamp(i64::MIN)));
+    desk.renew(expiring).await;
+    true
 }
 
 #[cfg(test)]
@@ -53,7 +60,7 @@ mod tests {
         id::{Claim, Holder, PromiseId, Version},
         promise::{LeasePolicy, NewPromise, TaskStatus},
         tags,
-        time::{Millis, Timestamp},
+        time::Millis,
         value::{Tags, Value},
     };
     use tokio_util::sync::CancellationToken;
