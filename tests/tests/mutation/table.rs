@@ -176,8 +176,8 @@ pub const MUTATIONS: &[Mutation] = &[
     Mutation {
         what: "a listener waits for what has settled",
         file: "transition/promises.rs",
-        says: "if draft.existing(awaited)?.is_pending()",
-        would_say: "if draft.existing(awaited).is_ok()",
+        says: "if draft.is_pending(awaited) && !draft.view.listeners_on",
+        would_say: "if !draft.view.listeners_on",
         tests: WALK,
         killer: "listener_for_settled_promise",
     },
@@ -360,8 +360,8 @@ pub const MUTATIONS: &[Mutation] = &[
     Mutation {
         what: "one lost claim too many",
         file: "transition/requeue.rs",
-        says: "if losses >= self.config.lost_limit {",
-        would_say: "if losses > self.config.lost_limit {",
+        says: "if losses >= self.config.lost_limit && !",
+        would_say: "if losses > self.config.lost_limit && !",
         tests: "a_task_that_loses",
         killer: "a_task_that_loses_its_claims_is_halted_in_the_end",
     },
