@@ -95,7 +95,12 @@ impl Retention {
     pub fn load(path: &Path) -> Result<Self, RetentionError> {
         let text = match std::fs::read_to_string(path) {
             Ok(text) => text,
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Self::default()),
+            // Below a file there is nothing either; that the directory is none is for others to say.
+            Err(error)
+                if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) =>
+            {
+                return Ok(Self::default());
+            }
             Err(source) => {
                 return Err(RetentionError::Unreadable { path: path.to_owned(), source });
             }
