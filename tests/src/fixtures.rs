@@ -9,7 +9,7 @@ use std::{
 use crate::guests;
 
 /// The crates, by package name.
-const FIXTURES: [&str; 5] = ["hostile", "ambient", "tune-one", "tune-two", "herald"];
+const FIXTURES: [&str; 6] = ["hostile", "ambient", "tune-one", "tune-two", "herald", "bridge"];
 
 /// The component of the crate `tests/guests/{name}`; all of them are built once in a run.
 ///

@@ -5,6 +5,7 @@ pub mod guests;
 pub mod linear;
 pub mod payments;
 pub mod replaying;
+pub mod resonate;
 pub mod seed;
 pub mod sim;
 pub mod stage;

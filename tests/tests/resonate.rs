@@ -1,0 +1,248 @@
+//! Released clients of the Resonate protocol, unmodified, on a real host: applications run, workers and hosts are
+//! killed, and functions of modules and of workers call each other.
+
+use std::{fs, path::PathBuf};
+
+use segno::api::model::InvocationQuery;
+use serde_json::{Value, json};
+use tests::{
+    fixtures,
+    resonate::{Language, Worker, answer},
+    stage::Stage,
+};
+
+const SEGNO: &str = env!("CARGO_BIN_EXE_segno-under-test");
+
+/// A host, workers of one language, and the file in which they write what they did.
+struct Scene {
+    stage: Stage,
+    language: Language,
+    ledger: PathBuf,
+}
+
+impl Scene {
+    async fn new(language: Language, arguments: &[&str]) -> Self {
+        let stage = Stage::with(SEGNO, Default::default(), arguments).await;
+        let ledger = stage.folder().join("ledger");
+        Self { stage, language, ledger }
+    }
+
+    fn url(&self) -> String {
+        self.stage.client().server()
+    }
+
+    fn worker(&self, name: &str) -> Worker {
+        self.language.worker(&self.url(), name, 60_000, &self.ledger)
+    }
+
+    fn hasty_worker(&self, name: &str) -> Worker {
+        self.language.worker(&self.url(), name, 2_000, &self.ledger)
+    }
+
+    /// What comes of asking.
+    fn ask(&self, arguments: &[&str]) -> Value {
+        answer(self.language.asks(&self.url(), arguments))
+    }
+
+    #[track_caller]
+    fn expect(&self, arguments: &[&str], value: Value) {
+        let answered = self.ask(arguments);
+        assert_eq!(answered["value"], value, "{arguments:?}: {answered}");
+    }
+
+    /// How often a line was written.
+    fn noted(&self, line: &str) -> usize {
+        let ledger = fs::read_to_string(&self.ledger).unwrap_or_default();
+        ledger.lines().filter(|noted| *noted == line).count()
+    }
+
+    async fn until(&self, what: &str, seen: impl AsyncFn() -> bool) {
+        for _ in 0..600 {
+            if seen().await {
+                return;
+            }
+            pause(50).await;
+        }
+        panic!("it never came to this: {what}");
+    }
+
+    async fn state(&self, id: &str) -> Option<String> {
+        let promise = self.stage.client().promise(id).await.ok()?;
+        Some(format!("{:?}", promise.state).to_lowercase())
+    }
+}
+
+async fn pause(ms: u64) {
+    let length = segno_core::time::Millis(ms.try_into().expect("it is short"));
+    segno::runtime::Surroundings::system().runtime.sleep(length).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_typescript_application_runs() {
+    let Some(language) = Language::typescript() else { return };
+    let scene = Scene::new(language, &[]).await;
+    let (_one, _two) = (scene.worker("one"), scene.worker("two"));
+    scene.expect(&["run", "run-1", "parent", "1"], json!(4));
+    scene.expect(&["rpc", "rpc-1", "parent", "5"], json!(12));
+    scene.expect(&["rpc", "rpc-1", "parent", "7"], json!(12));
+    scene.expect(&["rpc", "fan-1", "fanOut", "100"], json!(4950));
+    scene.expect(&["rpc", "fib-1", "fibonacci", "8"], json!(21));
+    scene.expect(&["rpc", "fib-2", "fibonacciLocal", "10"], json!(55));
+    scene.expect(&["rpc", "nap-1", "nap", "700"], json!("rested"));
+    scene.expect(&["rpc", "stubborn-1", "stubborn"], json!(3));
+    assert_eq!(scene.noted("attempt"), 3);
+    let failed = scene.ask(&["rpc", "fail-1", "fail", "\"no stock\""]);
+    assert_eq!(failed["error"], "no stock", "{failed}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_person_and_a_schedule_take_part_in_a_typescript_application() {
+    let Some(language) = Language::typescript() else { return };
+    let scene = Scene::new(language, &[]).await;
+    let _worker = scene.worker("one");
+    let asked = scene.language.asks(&scene.url(), &["rpc", "ask-1", "approval"]);
+    scene.until("it waits for a person", async || scene.state("ask-1:0").await.is_some()).await;
+    scene.ask(&["settle", "ask-1:0", "\"granted\""]);
+    assert_eq!(answer(asked)["value"], "granted");
+
+    scene.ask(&["schedule", "tick", "echo", "7"]);
+    let ran = async || {
+        let query = InvocationQuery {
+            prefix: Some("tick-".to_owned()),
+            state: Some("resolved".to_owned()),
+            ..InvocationQuery::default()
+        };
+        scene.stage.client().list(&query).await.is_ok_and(|page| page.items.len() >= 2)
+    };
+    scene.until("the schedule ran twice", ran).await;
+    scene.ask(&["unschedule", "tick"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_who_start_the_same_are_told_the_same() {
+    let Some(language) = Language::typescript() else { return };
+    let scene = Scene::new(language, &[]).await;
+    let _worker = scene.worker("one");
+    let asked: Vec<_> = (0..3)
+        .map(|_| scene.language.asks(&scene.url(), &["rpc", "same", "steps", "3", "100"]))
+        .collect();
+    for client in asked {
+        assert_eq!(answer(client)["value"], 3);
+    }
+    for step in ["step 0", "step 1", "step 2"] {
+        assert_eq!(scene.noted(step), 1, "{step}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_body_outlives_its_lease_by_heartbeats() {
+    let Some(language) = Language::typescript() else { return };
+    let scene = Scene::new(language, &[]).await;
+    let _worker = scene.hasty_worker("one");
+    scene.expect(&["rpc", "slow", "dawdle", "5000"], json!("done"));
+    assert_eq!(scene.noted("dawdled"), 1, "nobody else took it");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn another_worker_takes_over_from_one_that_was_killed() {
+    let Some(language) = Language::typescript() else { return };
+    // The lease is a minute long: only the closed stream says that the worker is gone.
+    let scene = Scene::new(language, &["--grace-s", "0.5"]).await;
+    let first = scene.worker("first");
+    let asked = scene.language.asks(&scene.url(), &["rpc", "work", "steps", "20", "150"]);
+    scene.until("it is in the middle", async || scene.noted("step 5") > 0).await;
+    let _second = scene.worker("second");
+    first.kill();
+    assert_eq!(answer(asked)["value"], 20);
+    let repeated: usize = (0..20).map(|n| scene.noted(&format!("step {n}")) - 1).sum();
+    assert!(repeated <= 1, "only the step that was interrupted ran twice, not {repeated}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn workflows_of_workers_go_on_when_the_host_is_killed() {
+    let Some(language) = Language::typescript() else { return };
+    let mut scene = Scene::new(language, &[]).await;
+    // A worker whose write finds no host lets go of its task, and cannot say so: the lease says it.
+    let (_one, _two) = (scene.hasty_worker("one"), scene.hasty_worker("two"));
+    let asked: Vec<_> = (0..5)
+        .map(|n| {
+            let id = format!("long-{n}");
+            scene.language.asks(&scene.url(), &["rpc", &id, "steps", "12", "150"])
+        })
+        .collect();
+    for kill in 1..=3 {
+        let line = format!("step {}", 2 * kill);
+        scene.until("it is in the middle", async || scene.noted(&line) > 0).await;
+        scene.stage.server.kill().unwrap_or_else(|error| panic!("{error}"));
+        pause(300).await;
+        scene.stage.server.restart().await.unwrap_or_else(|error| panic!("{error}"));
+    }
+    for client in asked {
+        assert_eq!(answer(client)["value"], 12);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn functions_of_modules_and_of_workers_call_each_other() {
+    let Some(language) = Language::typescript() else { return };
+    let scene = Scene::new(language, &[]).await;
+    scene.stage.deploy("bridge", fixtures::fixture("bridge")).await;
+    let _worker = scene.worker("one");
+    // From outside into the module.
+    scene.expect(&["module", "in-1", "double", "21"], json!(42));
+    scene.expect(&["rpc", "in-2", "callDouble", "4"], json!(8));
+    scene.expect(&["rpc", "in-3", "callAdd", "4", "5"], json!(9));
+    scene.expect(&["rpc", "in-4", "callRefuse", "\"card declined\""], json!("card declined"));
+    let late = scene.ask(&["rpc", "in-5", "callNap", "60000", "500"]);
+    assert_ne!(late["value"], "rested", "its deadline passed: {late}");
+    // From the module out, and back again.
+    from_the_module(&scene).await;
+    scene.expect(&["rpc", "round-1", "callSum", "1", "2"], json!(3));
+}
+
+/// What the module asks of workers.
+async fn from_the_module(scene: &Scene) {
+    for (id, function, input, output) in [
+        ("out-1", "remote_sum", json!([20, 3]), json!(23)),
+        ("out-2", "there_and_back", json!(8), json!(16)),
+        ("out-3", "remote_failure", json!("no stock"), json!("500 no stock")),
+        ("out-4", "remote_deadline", json!(300), json!(408)),
+        ("out-5", "remote_cancelled", json!(300), json!("499 cancelled")),
+    ] {
+        let target = format!("bridge/{function}");
+        scene.stage.start_as(id, &target, input).await.unwrap_or_else(|error| panic!("{error}"));
+        let ended = scene.stage.ended(id).await;
+        assert_eq!(ended.output, Some(output), "{id}: {ended:#?}");
+    }
+    assert_eq!(scene.state("out-5/0").await.as_deref(), Some("cancelled"));
+    let replay = scene.stage.client().replay("out-2", None).await.expect("it can be replayed");
+    assert_eq!(replay.matched, replay.journal_len, "{replay:#?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_python_application_runs_and_works_with_modules() {
+    let Some(language) = Language::python() else { return };
+    let scene = Scene::new(language, &["--grace-s", "0.5"]).await;
+    scene.stage.deploy("bridge", fixtures::fixture("bridge")).await;
+    let first = scene.hasty_worker("first");
+    scene.expect(&["rpc", "rpc-1", "parent", "5"], json!(12));
+    scene.expect(&["rpc", "fan-1", "fan_out", "50"], json!(2450));
+    scene.expect(&["rpc", "fib-1", "fibonacci", "8"], json!(21));
+    scene.expect(&["rpc", "nap-1", "nap", "700"], json!("rested"));
+    scene.expect(&["rpc", "slow-1", "dawdle", "4000"], json!("done"));
+    let failed = scene.ask(&["rpc", "fail-1", "fail", "\"no stock\""]);
+    assert!(failed["error"].as_str().is_some_and(|error| error.contains("no stock")), "{failed}");
+    scene.expect(&["module", "in-1", "double", "21"], json!(42));
+    scene.expect(&["rpc", "in-2", "call_double", "4"], json!(8));
+    let sum = scene.stage.start_as("out-1", "bridge/remote_sum", json!([20, 3])).await;
+    sum.unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(scene.stage.ended("out-1").await.output, Some(json!(23)));
+
+    let asked = scene.language.asks(&scene.url(), &["rpc", "ask-1", "approval"]);
+    scene.until("it waits for a person", async || scene.state("ask-1:1").await.is_some()).await;
+    first.kill();
+    let _second = scene.worker("second");
+    let granted = scene.stage.client().resolve("ask-1:1", json!("granted")).await;
+    granted.unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(answer(asked)["value"], "granted");
+}
