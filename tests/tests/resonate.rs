@@ -10,6 +10,7 @@ use tests::{
     resonate::{Language, Worker, answer},
     stage::Stage,
 };
+use throwaway_postgres::Cluster;
 
 const SEGNO: &str = env!("CARGO_BIN_EXE_segno-under-test");
 
@@ -161,7 +162,19 @@ async fn another_worker_takes_over_from_one_that_was_killed() {
 #[tokio::test(flavor = "multi_thread")]
 async fn workflows_of_workers_go_on_when_the_host_is_killed() {
     let Some(language) = Language::typescript() else { return };
-    let mut scene = Scene::new(language, &[]).await;
+    survives_kills(Scene::new(language, &[]).await).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_same_on_postgresql() {
+    let (Some(language), Some(cluster)) = (Language::typescript(), Cluster::shared()) else {
+        return;
+    };
+    let database = cluster.database();
+    survives_kills(Scene::new(language, &["--store", &database.url()]).await).await;
+}
+
+async fn survives_kills(mut scene: Scene) {
     // A worker whose write finds no host lets go of its task, and cannot say so: the lease says it.
     let (_one, _two) = (scene.hasty_worker("one"), scene.hasty_worker("two"));
     let asked: Vec<_> = (0..5)
