@@ -129,7 +129,7 @@ fn copy(from: &Path, to: &Path) {
 }
 
 #[test]
-#[ignore = "builds the core once for every defect: half an hour"]
+#[ignore = "builds the core once for every defect: ten minutes"]
 fn every_defect_is_noticed_by_what_is_there_for_it() {
     let bench = Bench::set();
     let wanted = std::env::var("SEGNO_MUTATION").unwrap_or_default();

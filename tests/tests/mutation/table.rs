@@ -227,7 +227,7 @@ pub const MUTATIONS: &[Mutation] = &[
         says: "Some(task.id.clone()))",
         would_say: "None)",
         tests: "transition::tests::edges",
-        killer: "minted_by_owner",
+        killer: "what_a_claim_makes_says_so",
     },
     Mutation {
         what: "what is born settled is stamped with the present",
@@ -322,7 +322,7 @@ pub const MUTATIONS: &[Mutation] = &[
         file: "transition/tasks.rs",
         says: "    draft.forget_consumed(&claim.id);\n",
         would_say: "",
-        tests: WALK,
+        tests: "transition::tests::edges",
         killer: "suspended_with_consumed_callbacks",
     },
     Mutation {

@@ -89,3 +89,17 @@ fn what_is_made_after_its_deadline_is_born_settled_by_it() {
     let settled_at = promise.settlement().map(|settlement| settlement.settled_at);
     assert_eq!((promise.birth.created_at, settled_at), (late, Some(late)));
 }
+
+#[test]
+fn a_wake_that_came_while_a_task_ran_is_forgotten_when_it_suspends() {
+    let mut world = World::new();
+    world.done(world::workflow("wf"));
+    world.done(world::create("seen", &[]));
+    world.done(world::create("awaited", &[]));
+    let claim = world.acquire("wf", 1);
+    world.done(world::callback("seen", "wf"));
+    world.done(world::settle("seen", Verdict::Resolved));
+    assert_eq!(world.done(world::suspend(claim, &["awaited"])), Reply::Suspended);
+    world.done(world::settle("awaited", Verdict::Resolved));
+    assert_eq!(world.status("wf"), Some(TaskStatus::Pending));
+}
