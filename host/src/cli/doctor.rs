@@ -138,7 +138,7 @@ fn done(mended: &Mended, console: &mut Console) -> Result<(), CliError> {
         return Ok(());
     }
     console.line("")?;
-    let mut table = console.new_table(&["MENDED", "WHERE", "WHAT WAS DONE"]);
+    let mut table = console.new_table(&["MENDED", "WHERE", "ACTION TAKEN"]);
     for found in &mended.findings {
         if let Finding::Mended { id, orphan } = found {
             let class = class(*orphan);

@@ -44,13 +44,13 @@ impl Import {
         })?;
         let refused = |error: HouseError| match error {
             error @ HouseError::NotEmpty(_) => other("not-empty", &error),
-            error => {
-                let CliError::Other { message, .. } = other("not-imported", &error) else {
-                    return other("not-imported", &error);
-                };
-                let message = format!("{}: {message}", self.file.display());
+            error @ (HouseError::Damaged(_)
+            | HouseError::NotAnExport
+            | HouseError::Newer { .. }) => {
+                let message = format!("{}: {error}", self.file.display());
                 CliError::Other { code: "not-imported", message }
             }
+            error => other("not-imported", &error),
         };
         let unpacker = Unpacker::begin(BufReader::new(file)).map_err(refused)?;
         let head = unpacker.head().clone();

@@ -51,7 +51,7 @@ impl Recovery {
             }))?;
             return Ok(Exit::Done);
         }
-        let mut table = console.new_table(&["DUTY", "LOOKS EVERY", "ROUND", "PAGE", "PURPOSE"]);
+        let mut table = console.new_table(&["DUTY", "LOOKS EVERY", "REST", "PAGE", "PURPOSE"]);
         for duty in &policy.duties {
             let pause = duty.round_pause_ms.map_or_else(|| "-".to_owned(), length);
             table.add_row([

@@ -32,7 +32,7 @@ use super::{
 use crate::{
     api::tests::World,
     host::Host,
-    runtime::{Clock, Surroundings, SystemRuntime},
+    runtime::{Clock, Surroundings, SystemClock, SystemRuntime},
     store::sqlite::{SqliteConfig, SqliteStore},
 };
 
@@ -496,4 +496,46 @@ async fn pages_find_what_a_look_at_everything_finds() {
 #[test]
 fn rules_keep_by_default() {
     assert_eq!(Retention::default().with_default(Keep::Forever), Retention::default());
+}
+
+/// Figures: `SEGNO_ROWS=1000000 cargo test --release -p segno --lib others_commit -- --nocapture`.
+#[tokio::test(flavor = "multi_thread")]
+async fn others_commit_while_many_trees_go() {
+    let rows: i64 = std::env::var("SEGNO_ROWS").ok().and_then(|n| n.parse().ok()).unwrap_or(20_000);
+    let mut bed = Bed::new().await;
+    let many = format!(
+        "WITH RECURSIVE i (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM i WHERE n < {rows})
+         INSERT INTO promises (n, id, state, created_at, timeout_at, settled_at, attached, tags, param, value)
+         SELECT n, 'r' || n, 1, 1000, 253402300799999, 1000, 0, '{{}}', randomblob(100), randomblob(100) FROM i"
+    );
+    bed.damage(&many).await;
+    bed.wait(2 * DAY);
+    let machine = SystemClock::default();
+    let began = machine.now();
+    let over = std::sync::atomic::AtomicBool::new(false);
+    let others = async {
+        let (mut longest, mut count) = (Millis::ZERO, 0_u64);
+        while !over.load(Ordering::Relaxed) {
+            let before = machine.now();
+            let id = format!("client/{count}");
+            bed.run(Command::PromiseCreate(new(&id, &[]))).await;
+            longest = longest.max(machine.now().since(before));
+            count += 1;
+        }
+        (longest, count)
+    };
+    let removal = async {
+        let (rules, round) = (Arc::new(rules("default = \"1d\"")), Arc::default());
+        let mut next = Next::Now;
+        while next != Next::After(retention::ROUND_PAUSE) {
+            let turn = retention::turn(bed.host.clone(), rules.clone(), Arc::clone(&round));
+            next = turn.await.expect("a turn");
+        }
+        over.store(true, Ordering::Relaxed);
+    };
+    let ((longest, count), ()) = futures::join!(others, removal);
+    let took = machine.now().since(began);
+    println!("{rows} trees went in {took}; {count} commits of others, the longest {longest}");
+    assert_eq!(bed.dump().await.promises.len() as u64, count);
+    assert!(longest < Millis(5_000), "a commit of others took {longest}");
 }

@@ -139,8 +139,9 @@ impl Retention {
             let parts: Vec<String> = [module, function, label].into_iter().flatten().collect();
             (if parts.is_empty() { "everything".to_owned() } else { parts.join(", ") }, rule.keep)
         });
+        let trees = if self.rules.is_empty() { "all trees" } else { "all other trees" };
         let rest = [
-            ("all other trees".to_owned(), self.default),
+            (trees.to_owned(), self.default),
             ("modules that nobody refers to".to_owned(), self.modules),
         ];
         rules.chain(rest).collect()

@@ -15,6 +15,7 @@ const PAGES: &str = "
 /// Every table with its indexes. Reads every page of the database.
 const PARTS: &str = "
     SELECT tbl_name, sum(pgsize) FROM dbstat JOIN sqlite_schema USING (name)
+     WHERE tbl_name <> '_sqlx_migrations'
      GROUP BY tbl_name ORDER BY 2 DESC";
 
 /// Bytes of each promise, in the order of their creation, which is that of makers before what they made.

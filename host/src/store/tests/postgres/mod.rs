@@ -3,6 +3,7 @@
 mod absence;
 mod conformance;
 mod opening;
+mod retention;
 mod several;
 mod tables;
 
