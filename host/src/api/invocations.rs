@@ -69,6 +69,7 @@ fn filter(query: InvocationQuery) -> Result<InvocationFilter, ApiError> {
         module: query.module,
         function: query.function,
         state: query.state,
+        holder: None,
         prefix: query.prefix,
         label,
         parent: query.parent.map(promise_id).transpose()?,

@@ -2,7 +2,7 @@
 
 use segno_core::{
     delta::Delta,
-    id::PromiseId,
+    id::{Holder, PromiseId},
     promise::{OutboxKey, Promise, PromiseState, Task, TaskStatus, Verdict},
     tags,
 };
@@ -63,6 +63,24 @@ impl ListedState {
     }
 }
 
+/// What the store calls whoever holds a task, by the name that people know: a worker outside, or a host.
+pub(super) fn holder_names(holder: &str) -> [String; 2] {
+    [Holder::worker(holder).node.to_string(), holder.to_owned()]
+}
+
+/// The first text behind all that begin so; none: every text behind it does.
+pub(super) fn end_of_prefix(prefix: &str) -> Option<String> {
+    let mut end: Vec<char> = prefix.chars().collect();
+    while let Some(last) = end.pop() {
+        let behind = (u32::from(last) + 1..=u32::from(char::MAX)).find_map(char::from_u32);
+        if let Some(behind) = behind {
+            end.push(behind);
+            return Some(end.into_iter().collect());
+        }
+    }
+    None
+}
+
 /// The order of messages about one promise.
 pub(super) fn outbox_order(key: &OutboxKey) -> (i64, String) {
     match key {
@@ -98,6 +116,7 @@ pub(super) fn finds(filter: &PromiseFilter, promise: &Promise, task: Option<&Tas
         && filter.standing.is_none_or(stands)
         && filter.tags.iter().all(|(name, value)| birth.tags.get(name) == Some(value))
         && (!filter.tasks || task.is_some())
+        && filter.prefix.as_ref().is_none_or(|prefix| birth.id.as_str().starts_with(prefix))
         && filter.status.is_none_or(|status| task.is_some_and(|task| task.status() == status))
 }
 
@@ -138,10 +157,16 @@ pub(super) fn takes(
     };
     let labelled =
         |(label, value): &(String, String)| birth.tags.get(&label_tag(label)) == Some(value);
+    let held_by = |holder: &str| {
+        let holds =
+            |name: &String| task.lease().is_some_and(|lease| lease.holder.node.as_str() == name);
+        holder_names(holder).iter().any(holds)
+    };
     Ok(state.is_none_or(|state| state.takes(promise, task))
         && filter.module.as_ref().is_none_or(in_module)
         && filter.function.as_ref().is_none_or(of_function)
         && filter.prefix.as_ref().is_none_or(|prefix| birth.id.as_str().starts_with(prefix))
+        && filter.holder.as_deref().is_none_or(held_by)
         && filter.label.as_ref().is_none_or(labelled)
         && filter.parent.as_ref().is_none_or(|parent| birth.made_by.as_ref() == Some(parent))
         && !(filter.roots && birth.made_by.is_some()))

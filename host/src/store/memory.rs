@@ -17,16 +17,18 @@ use segno_core::{
     reply::Reply,
     snapshot::Snapshot,
     state::State,
+    tags,
     time::Timestamp,
     transition::transition,
 };
 
 use super::{
-    Census, Commit, Due, EventPlace, EventRow, Examined, Found, Hints, InvocationFilter,
-    InvocationRow, LogRow, ModuleRow, Page, PartSize, PromiseFilter, PromiseRow, Ready,
-    ScheduleFilter, SchedulePage, SizeReport, Store, StoreError, Survey, TreeSize, Waits,
+    Census, Child, Commit, Due, EventPlace, EventRow, Examined, Found, Hints, InvocationFilter,
+    InvocationRow, Kin, Lineage, LogRow, ModuleRow, Page, Parent, PartSize, PromiseFilter,
+    PromiseRow, Ready, ScheduleFilter, SchedulePage, SizeReport, Store, StoreError, Survey,
+    TreeSize, Waits,
     house::{HouseError, Van},
-    listing,
+    lineage, listing,
     size::Forest,
 };
 use crate::runtime::{Clock, Surroundings};
@@ -348,6 +350,10 @@ impl Store for MemoryStore {
         Some(self)
     }
 
+    fn lineage(&self) -> Option<&dyn Lineage> {
+        Some(self)
+    }
+
     async fn remove_component(
         &self,
         digest: Digest,
@@ -463,7 +469,70 @@ impl Survey for MemoryStore {
     }
 }
 
+#[async_trait]
+impl Lineage for MemoryStore {
+    async fn children(&self, parents: &[Parent], each: u32) -> Result<Vec<Child>, StoreError> {
+        let kept = self.kept();
+        let named = kept.named();
+        let mut children = Vec::new();
+        for (place, parent) in parents.iter().enumerate() {
+            for promise in kept.children(&parent.id, &named) {
+                let (id, number) = (promise.id(), kept.number(promise.id()));
+                let row =
+                    PromiseRow { promise: promise.clone(), task: kept.state.task(id).cloned() };
+                children.extend((number > parent.after).then_some(Child {
+                    parent: place,
+                    number,
+                    row,
+                }));
+            }
+        }
+        Ok(lineage::in_order(children, each))
+    }
+
+    async fn kin(
+        &self,
+        ids: &[PromiseId],
+        count: u32,
+        awaits: u32,
+    ) -> Result<Vec<Option<Kin>>, StoreError> {
+        let kept = self.kept();
+        let named = kept.named();
+        let kin = |id: &PromiseId| {
+            let number = *kept.by_id.get(id)?;
+            let waits = |other: &&PromiseId| kept.state.callback(other, id) == Some(false);
+            let mut awaited: Vec<_> = kept.state.awaited_by(id).filter(waits).cloned().collect();
+            awaited.sort_by_key(|other| kept.number(other));
+            awaited.truncate(awaits as usize);
+            let children = kept.children(id, &named).take(count as usize).count() as u32;
+            Some(Kin { number, children, awaits: awaited })
+        };
+        Ok(ids.iter().map(kin).collect())
+    }
+}
+
 impl Kept {
+    /// The promises that nobody made under a claim, by whom they name as their parent if that is another.
+    fn named(&self) -> BTreeMap<&str, Vec<&Promise>> {
+        let mut named: BTreeMap<&str, Vec<&Promise>> = BTreeMap::new();
+        for promise in self.state.promises().filter(|promise| promise.birth.made_by.is_none()) {
+            let parent = promise.birth.tags.get(tags::PARENT).map(String::as_str);
+            if let Some(parent) = parent.filter(|parent| *parent != promise.id().as_str()) {
+                named.entry(parent).or_default().push(promise);
+            }
+        }
+        named
+    }
+
+    fn children<'a>(
+        &'a self,
+        parent: &'a PromiseId,
+        named: &'a BTreeMap<&str, Vec<&'a Promise>>,
+    ) -> impl Iterator<Item = &'a Promise> {
+        let made = self.state.made_by(parent).filter_map(|id| self.state.promise(id));
+        made.chain(named.get(parent.as_str()).into_iter().flatten().copied())
+    }
+
     /// The `limit` promises after `after`, and where the next page begins.
     fn page(&self, after: i64, limit: u32) -> (Vec<PromiseId>, Option<i64>) {
         let page: Vec<_> = self.numbers.range(after + 1..).take(limit as usize).collect();

@@ -5,6 +5,7 @@
 
 mod error;
 pub mod house;
+mod lineage;
 mod listing;
 mod memory;
 mod query;
@@ -33,6 +34,7 @@ use segno_core::{
 };
 
 pub use error::StoreError;
+pub use lineage::{Child, Kin, Lineage, Parent};
 pub use memory::MemoryStore;
 pub use query::{
     Census, Due, EventPlace, EventRow, InvocationFilter, InvocationRow, LogRow, ModuleRow, Page,
@@ -170,6 +172,11 @@ pub trait Store: Send + Sync + 'static {
 
     /// Looking over everything, a page at a time; none: this store cannot.
     fn survey(&self) -> Option<&dyn Survey> {
+        None
+    }
+
+    /// Reading who made whom; none: this store cannot.
+    fn lineage(&self) -> Option<&dyn Lineage> {
         None
     }
 

@@ -177,6 +177,8 @@ pub struct InvocationFilter {
     pub function: Option<String>,
     /// Only those in this state: pending, acquired, suspended, halted, resolved, rejected, cancelled, timed-out.
     pub state: Option<String>,
+    /// Only those whose task this holds: a worker outside by the name that it gave itself, or a host by its own.
+    pub holder: Option<String>,
     /// Only ids that begin so.
     pub prefix: Option<String>,
     /// Only those with this label.
@@ -213,6 +215,8 @@ pub struct PromiseFilter {
     pub tasks: bool,
     /// Only those with a task that stands so.
     pub status: Option<TaskStatus>,
+    /// Only ids that begin so.
+    pub prefix: Option<String>,
     /// Only ids after this one.
     pub after: Option<PromiseId>,
     /// At most so many; 0: the store's default of 100.

@@ -54,6 +54,12 @@ pub(super) fn statement(filter: &PromiseFilter) -> QueryBuilder<Postgres> {
     if let Some(status) = filter.status {
         query.push(" AND t.state = ").push_bind(i64::from(status.number()));
     }
+    if let Some(prefix) = &filter.prefix {
+        query.push(" AND p.id >= ").push_bind(escape(prefix).into_owned());
+        if let Some(end) = listing::end_of_prefix(&escape(prefix)) {
+            query.push(" AND p.id < ").push_bind(end);
+        }
+    }
     if let Some(after) = &filter.after {
         query.push(" AND p.id > ").push_bind(escape(after.as_str()).into_owned());
     }

@@ -24,6 +24,7 @@ mod events;
 mod find;
 mod house;
 mod life;
+mod lineage;
 mod list;
 mod news;
 mod page;
@@ -68,9 +69,9 @@ use self::{
     writer::{QUEUE, Request, Shared, Writer},
 };
 use super::{
-    Census, Due, EventPlace, EventRow, Hints, InvocationFilter, InvocationRow, LogRow, ModuleRow,
-    Page, PromiseFilter, PromiseRow, Ready, ScheduleFilter, SchedulePage, Store, StoreError,
-    Survey, Waits,
+    Census, Due, EventPlace, EventRow, Hints, InvocationFilter, InvocationRow, Lineage, LogRow,
+    ModuleRow, Page, PromiseFilter, PromiseRow, Ready, ScheduleFilter, SchedulePage, Store,
+    StoreError, Survey, Waits,
 };
 use crate::runtime::Surroundings;
 
@@ -299,6 +300,10 @@ impl Store for PostgresStore {
     }
 
     fn survey(&self) -> Option<&dyn Survey> {
+        Some(&self.reader)
+    }
+
+    fn lineage(&self) -> Option<&dyn Lineage> {
         Some(&self.reader)
     }
 

@@ -6,7 +6,7 @@ use segno_core::{config::Config, effect::Effect};
 use sqlx::{AssertSqlSafe, Connection as _, Executor as _, PgConnection, Row as _};
 use throwaway_postgres::Cluster;
 
-use super::{PostgresConfig, PostgresStore, load, reader, write};
+use super::{PostgresConfig, PostgresStore, lineage, load, reader, write};
 use crate::{
     runtime::Surroundings,
     store::{Hints, Store as _},
@@ -42,7 +42,11 @@ async fn every_statement_finds_its_rows_by_an_index() {
         PostgresStore::open(config, Config::default(), Surroundings::system(), Arc::new(NoHints));
     opened.await.expect("it opens").close().await;
     let mut connection = PgConnection::connect_with(&options).await.expect("a connection");
-    let reads = load::STATEMENTS.iter().chain(&reader::STATEMENTS).map(ToString::to_string);
+    let reads = load::STATEMENTS
+        .iter()
+        .chain(&reader::STATEMENTS)
+        .chain(&lineage::STATEMENTS)
+        .map(ToString::to_string);
     for statement in reads.chain(write::statements()) {
         let plan = plan(&mut connection, &statement).await;
         let scans: Vec<_> = plan.iter().filter(|step| step.contains("Seq Scan")).collect();

@@ -19,12 +19,21 @@ use super::{Cell, Fields};
 use crate::store::{EventRow, LogRow, ModuleRow, Ready, listing};
 
 /// Columns of a promise `p` with its task `t`, in the order in which [`promise`] and [`task`] read them. They take
-/// `promise_tables`.
+/// `promise_tables`. Two expressions, if they are given, stand for the parameter and the value.
 macro_rules! promise_columns {
     () => {
-        "p.n, p.id, p.state, p.created_at, p.timeout_at, p.settled_at, m.id, p.tags, p.param_headers, p.param, \
-         p.value_headers, p.value, t.state, t.version, t.wake_at, t.pending_since, t.offered, t.node, t.incarnation, \
-         t.nonce, t.ttl, t.halted, d.digest, t.attempt, t.last_heartbeat, t.fulfilled_by, t.cancel, t.signals, t.details "
+        promise_columns!("p.param", "p.value")
+    };
+    ($param:literal, $value:literal) => {
+        concat!(
+            "p.n, p.id, p.state, p.created_at, p.timeout_at, p.settled_at, m.id, p.tags, p.param_headers, ",
+            $param,
+            ", p.value_headers, ",
+            $value,
+            ", t.state, t.version, t.wake_at, t.pending_since, t.offered, t.node, t.incarnation, \
+             t.nonce, t.ttl, t.halted, d.digest, t.attempt, t.last_heartbeat, t.fulfilled_by, t.cancel, t.signals, \
+             t.details "
+        )
     };
 }
 pub(in crate::store) use promise_columns;

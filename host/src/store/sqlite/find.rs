@@ -46,6 +46,12 @@ pub(super) fn statement(filter: &PromiseFilter) -> QueryBuilder<Sqlite> {
     if let Some(status) = filter.status {
         query.push(" AND t.state = ").push_bind(i64::from(status.number()));
     }
+    if let Some(prefix) = &filter.prefix {
+        query.push(" AND p.id >= ").push_bind(prefix.clone());
+        if let Some(end) = listing::end_of_prefix(prefix) {
+            query.push(" AND p.id < ").push_bind(end);
+        }
+    }
     if let Some(after) = &filter.after {
         query.push(" AND p.id > ").push_bind(after.as_str().to_owned());
     }

@@ -1,5 +1,6 @@
 //! The list of invocations, newest first.
 
+use segno_core::promise::TaskStatus;
 use sqlx::{Executor as _, QueryBuilder, Row as _, Sqlite};
 
 use super::reader::{Reader, failed, promise_row};
@@ -63,11 +64,20 @@ pub(super) fn statement(filter: &InvocationFilter) -> Result<QueryBuilder<Sqlite
     match filter.state.as_deref().map(ListedState::named).transpose()? {
         None => {}
         Some(ListedState::Open(status)) => {
-            query.push(" AND p.state = 0 AND t.state = ").push_bind(i64::from(status.number()));
+            // The number is written out, as the partial indexes have it.
+            query.push(format!(" AND p.state = 0 AND t.state = {}", status.number()));
+            if status == TaskStatus::Acquired {
+                query.push(" AND t.node > ''");
+            }
         }
         Some(ListedState::Settled(verdict)) => {
             query.push(" AND p.state = ").push_bind(i64::from(verdict.number()));
         }
+    }
+    if let Some(holder) = &filter.holder {
+        let [worker, host] = listing::holder_names(holder);
+        query.push(" AND t.state = 2 AND t.node IN (").push_bind(worker);
+        query.push(", ").push_bind(host).push(")");
     }
     if let Some(prefix) = &filter.prefix {
         prefixed(&mut query, "p.id", prefix);

@@ -19,6 +19,7 @@ mod dump;
 mod events;
 mod find;
 mod house;
+mod lineage;
 mod list;
 mod page;
 mod reader;
@@ -58,9 +59,9 @@ use self::{
     writer::{NewComponent, QUEUE, Request, Writer},
 };
 use super::{
-    Census, Due, EventPlace, EventRow, Hints, InvocationFilter, InvocationRow, LogRow, ModuleRow,
-    Page, PromiseFilter, PromiseRow, Ready, ScheduleFilter, SchedulePage, Store, StoreError,
-    Survey, Waits,
+    Census, Due, EventPlace, EventRow, Hints, InvocationFilter, InvocationRow, Lineage, LogRow,
+    ModuleRow, Page, PromiseFilter, PromiseRow, Ready, ScheduleFilter, SchedulePage, Store,
+    StoreError, Survey, Waits,
 };
 use crate::runtime::Surroundings;
 
@@ -289,6 +290,10 @@ impl Store for SqliteStore {
     }
 
     fn survey(&self) -> Option<&dyn Survey> {
+        Some(&self.reader)
+    }
+
+    fn lineage(&self) -> Option<&dyn Lineage> {
         Some(&self.reader)
     }
 

@@ -122,6 +122,7 @@ const MIGRATIONS: &[(i64, &str, &str)] = &[
     (4, "resources, sagas", include_str!("../../../migrations/sqlite/0004_resources_sagas.sql")),
     (5, "branches", include_str!("../../../migrations/sqlite/0005_branches.sql")),
     (6, "retention", include_str!("../../../migrations/sqlite/0006_retention.sql")),
+    (7, "lineage", include_str!("../../../migrations/sqlite/0007_lineage.sql")),
 ];
 
 /// The database of a data directory, for reading only: it may belong to another process, which is not disturbed.

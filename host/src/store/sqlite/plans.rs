@@ -3,8 +3,8 @@
 use sqlx::{Executor as _, Row as _, SqliteConnection};
 
 use super::{
-    SqliteConfig, census, events, find, list, load, open::DataDirectory, page, reader, resources,
-    schedules, survey, write,
+    SqliteConfig, census, events, find, lineage, list, load, open::DataDirectory, page, reader,
+    resources, schedules, survey, write,
 };
 use crate::store::{InvocationFilter, PromiseFilter};
 use segno_core::id::PromiseId;
@@ -49,6 +49,7 @@ async fn every_statement_finds_its_rows_by_an_index() {
     let reads = load::STATEMENTS.iter().chain(&reader::STATEMENTS);
     let reads = reads.chain(&events::STATEMENTS);
     let reads = reads.chain(&schedules::STATEMENTS).chain(&resources::STATEMENTS);
+    let reads = reads.chain(&lineage::STATEMENTS);
     let reads = reads.chain(&page::STATEMENTS).chain(&survey::STATEMENTS);
     statements.extend(reads.flat_map(|text| text.split(';')).map(str::to_owned));
     for statement in statements {
@@ -89,6 +90,25 @@ async fn a_census_walks_only_what_it_counts() {
         for step in walks {
             assert!(of_all.iter().any(|partial| step.ends_with(partial)), "{plan:#?}");
         }
+    }
+}
+
+/// Neither of the two lists of children is walked past its limit, and neither is sorted.
+#[tokio::test]
+async fn children_are_found_by_their_indexes_and_in_their_order() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let directory = DataDirectory::open(&SqliteConfig::new(dir.path())).await.expect("it opens");
+    let mut connection = directory.connect().await.expect("a connection");
+    for (statement, beyond) in [(lineage::STATEMENTS[0], "rowid>?"), (lineage::STATEMENTS[1], "")] {
+        let plan = plan(&mut connection, statement).await;
+        for index in ["promises_made_by (made_by=?", "promises_parent (<expr>=?"] {
+            let step = plan.iter().find(|step| step.contains(index));
+            let step = step.unwrap_or_else(|| panic!("{index} is not used: {plan:#?}"));
+            let after =
+                index.starts_with("promises_made_by").then_some(beyond.replace("rowid", "n"));
+            assert!(step.contains(after.as_deref().unwrap_or(beyond)), "{plan:#?}");
+        }
+        assert!(!plan.iter().any(|step| step.contains("TEMP B-TREE")), "{plan:#?}");
     }
 }
 

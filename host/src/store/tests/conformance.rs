@@ -23,7 +23,7 @@ use super::{
 };
 use crate::{
     runtime::Clock as _,
-    store::{InvocationFilter, PromiseFilter, ScheduleFilter, Standing, Store},
+    store::{InvocationFilter, Parent, PromiseFilter, ScheduleFilter, Standing, Store},
 };
 
 pub(super) fn configs() -> [Config; 2] {
@@ -180,6 +180,7 @@ async fn reads(store: &dyn Store, clock: &Arc<HandClock>, seen: &Snapshot) -> Ve
     }
     let ids: Vec<PromiseId> = seen.promises.keys().cloned().collect();
     answers.push(format!("{:?}", store.promises(&ids).await.expect("promises")));
+    answers.extend(lineage(store, &ids).await);
     for id in &ids {
         answers.push(format!("{:?}", store.waits(id).await.expect("waits")));
         answers.push(format!("{:?}", store.journal(id, 2, 3).await.expect("a journal")));
@@ -208,6 +209,22 @@ async fn reads(store: &dyn Store, clock: &Arc<HandClock>, seen: &Snapshot) -> Ve
     answers
 }
 
+async fn lineage(store: &dyn Store, ids: &[PromiseId]) -> Vec<String> {
+    let lineage = store.lineage().expect("it knows who made whom");
+    let asked = |after: i64| {
+        let strangers = std::iter::once(PromiseId::from("nobody at all"));
+        let parents = ids.iter().cloned().chain(strangers);
+        parents.map(|id| Parent { id, after }).collect::<Vec<_>>()
+    };
+    let mut strangers = ids.to_vec();
+    strangers.insert(0, "nobody at all".into());
+    vec![
+        format!("{:?}", lineage.children(&asked(0), 100).await.expect("children")),
+        format!("{:?}", lineage.children(&asked(7), 2).await.expect("children")),
+        format!("{:?}", lineage.kin(&strangers, 3, 2).await.expect("kin")),
+    ]
+}
+
 fn finds(some: Option<&PromiseId>) -> Vec<PromiseFilter> {
     let all = PromiseFilter::default;
     let tag = |name: &str, value: &str| Tags::from([(name.to_owned(), value.to_owned())]);
@@ -223,6 +240,8 @@ fn finds(some: Option<&PromiseId>) -> Vec<PromiseFilter> {
         PromiseFilter { branch: Some("\"quoted\" \\ é".to_owned()), ..all() },
         PromiseFilter { tasks: true, ..all() },
         PromiseFilter { status: Some(TaskStatus::Suspended), ..all() },
+        PromiseFilter { prefix: Some("i1".to_owned()), limit: 3, ..all() },
+        PromiseFilter { prefix: Some("ключ \u{0}".to_owned()), ..all() },
     ]
 }
 
@@ -239,6 +258,10 @@ fn filters(parent: Option<&PromiseId>) -> Vec<InvocationFilter> {
         InvocationFilter { label: Some(("team".to_owned(), "blue".to_owned())), ..all() },
         InvocationFilter { parent: parent.cloned(), ..all() },
         InvocationFilter { roots: true, ..all() },
+        InvocationFilter { holder: Some("w1".to_owned()), ..all() },
+        InvocationFilter { holder: Some("n".to_owned()), limit: 2, ..all() },
+        state("acquired"),
+        state("halted"),
         state("suspended"),
         state("pending"),
         state("timed-out"),

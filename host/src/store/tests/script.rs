@@ -224,6 +224,7 @@ fn promise(dice: &mut Dice, now: Timestamp) -> NewPromise {
     if dice.once_in(3) {
         tags.push(("label:team", "blue"));
         tags.push((tags::BRANCH, dice.of(&["a", "\"quoted\" \\ é", "users/42"])));
+        tags.push((tags::PARENT, dice.of(&["a", "\"quoted\" \\ é", "users/42", IDS[2], &id])));
     }
     let timeout_at = match dice.roll(4) {
         0 => now + Millis(dice.roll(20_000) as i64),
