@@ -3,15 +3,18 @@
 use axum::{Json, extract::State};
 use segno_core::{
     command::Command,
-    id::PromiseId,
+    id::{Claim, PromiseId, Version},
+    promise::{ReleaseReason, Task, TaskStatus},
     reply::{Conflict, Refusal, Reply},
     value::Text,
 };
 
+use crate::store::PromiseRow;
+
 use super::{
     Api, ApiError,
     body::{Body, Segment},
-    model::{Accepted, SendSignal, SignalAccepted},
+    model::{Accepted, ReleaseTask, SendSignal, SignalAccepted},
     openapi::Refusals,
     state::{promise_id, refused, unexpected},
     values::stored,
@@ -74,6 +77,57 @@ pub async fn proceed(
     let id = promise_id(id)?;
     act(&api, &id, Command::TaskContinue { id: id.clone() }).await?;
     Ok(Json(Accepted { id: id.to_string(), changed: true }))
+}
+
+/// Stops an invocation for a person to look at, until it is continued. Whoever holds its task loses the claim, and what it
+/// still writes is refused.
+#[utoipa::path(
+    post, path = "/v1/invocations/{id}/halt", tag = "invocations",
+    params(("id" = String, Path, description = "The invocation; a slash is written %2F")),
+    responses((status = 200, body = Accepted), Refusals),
+)]
+pub async fn halt(
+    State(api): State<Api>,
+    Segment(id): Segment,
+    Body(Nothing {}): Body<Nothing>,
+) -> Result<Json<Accepted>, ApiError> {
+    let id = promise_id(id)?;
+    let before = api.invocation(&id).await?;
+    let halted = |row: &PromiseRow| row.task.as_ref().map(Task::status) == Some(TaskStatus::Halted);
+    match api.execute(Command::TaskHalt { id: id.clone() }).await? {
+        Reply::Refused(Refusal::Conflict(Conflict::WrongState { .. })) => {
+            let state = outcome(&api.invocation(&id).await?)?.state;
+            Err(ApiError::Settled { id: id.to_string(), state: state.as_str() })
+        }
+        Reply::Refused(refusal) => Err(refused(&id, refusal)),
+        _ => Ok(Json(Accepted { id: id.to_string(), changed: !halted(&before) })),
+    }
+}
+
+/// Takes the task of an invocation from whoever holds it, and offers it again at once. What the holder still writes is
+/// refused.
+#[utoipa::path(
+    post, path = "/v1/invocations/{id}/release", tag = "invocations", request_body = ReleaseTask,
+    params(("id" = String, Path, description = "The invocation; a slash is written %2F")),
+    responses((status = 200, body = Accepted), Refusals),
+)]
+pub async fn release(
+    State(api): State<Api>,
+    Segment(id): Segment,
+    Body(ReleaseTask { version }): Body<ReleaseTask>,
+) -> Result<Json<Accepted>, ApiError> {
+    let id = promise_id(id)?;
+    let row = api.invocation(&id).await?;
+    let current = row.task.as_ref().map_or(Version(0), |task| task.version);
+    let claim = Claim { id: id.clone(), version: version.map_or(current, Version) };
+    let command = Command::TaskRelease { claim, reason: ReleaseReason::Yield };
+    match act(&api, &id, command).await {
+        Err(ApiError::WrongState { id, state, .. }) => {
+            let wanted = "a claim is taken away from tasks that somebody holds";
+            Err(ApiError::WrongState { id, state, wanted })
+        }
+        answered => answered.map(|_| Json(Accepted { id: id.to_string(), changed: true })),
+    }
 }
 
 /// Sends a signal to an invocation.

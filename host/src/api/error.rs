@@ -151,6 +151,12 @@ pub enum ApiError {
     /// No promise has this id.
     #[error("there is no promise `{0}`")]
     UnknownPromise(String),
+    /// No task has this id.
+    #[error("there is no task `{0}`; `segno task list` shows which there are")]
+    UnknownTask(String),
+    /// The promise has no task.
+    #[error("`{0}` is a promise that no function produces: it has no task")]
+    NoTask(String),
     /// No schedule has this id.
     #[error("there is no schedule `{0}`; `segno schedule list` shows which there are")]
     UnknownSchedule(String),
@@ -236,6 +242,7 @@ impl ApiError {
             Self::BadInput { .. } => "invalid-input",
             Self::UnknownInvocation(_) => "unknown-invocation",
             Self::UnknownPromise(_) => "unknown-promise",
+            Self::UnknownTask(_) | Self::NoTask(_) => "unknown-task",
             Self::UnknownSchedule(_) => "unknown-schedule",
             Self::UnknownResource(_) => "unknown-resource",
             Self::IsInvocation(_) => "is-an-invocation",
@@ -260,6 +267,8 @@ impl ApiError {
             | Self::UnknownFunction { .. }
             | Self::UnknownInvocation(_)
             | Self::UnknownPromise(_)
+            | Self::UnknownTask(_)
+            | Self::NoTask(_)
             | Self::UnknownSchedule(_)
             | Self::UnknownResource(_) => StatusCode::NOT_FOUND,
             Self::WrongMethod { .. } => StatusCode::METHOD_NOT_ALLOWED,
@@ -310,6 +319,8 @@ impl ApiError {
             Self::BadInput { .. } => "Input does not fit",
             Self::UnknownInvocation(_) => "Unknown invocation",
             Self::UnknownPromise(_) => "Unknown promise",
+            Self::UnknownTask(_) => "Unknown task",
+            Self::NoTask(_) => "No task",
             Self::UnknownSchedule(_) => "Unknown schedule",
             Self::UnknownResource(_) => "Unknown resource",
             Self::IsInvocation(_) => "Not settled from outside",
@@ -345,6 +356,8 @@ impl ApiError {
             Self::BadModule { report: Some(report), .. } => json!({ "report": report }),
             Self::UnknownInvocation(id)
             | Self::UnknownPromise(id)
+            | Self::UnknownTask(id)
+            | Self::NoTask(id)
             | Self::UnknownSchedule(id)
             | Self::UnknownResource(id)
             | Self::IsInvocation(id) => json!({ "id": id }),

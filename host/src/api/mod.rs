@@ -27,6 +27,8 @@ mod replay;
 mod resources;
 mod schedules;
 mod start;
+mod tasks;
+mod tree;
 mod values;
 mod view;
 mod wait;

@@ -5,7 +5,7 @@ use utoipa::{IntoResponses, OpenApi};
 
 use super::{
     control, events, health, invocations, journal, model::Problem, modules, promises, replay,
-    resources, schedules, start, wait,
+    resources, schedules, start, tasks, tree, wait,
 };
 
 /// What any route may answer besides; `code` in the problem document says more.
@@ -22,7 +22,7 @@ pub enum Refusals {
     /// The request was made for another host or by a page of another site: `foreign-host`, `foreign-origin`.
     #[response(status = 403, content_type = "application/problem+json")]
     Foreign(Problem),
-    /// `unknown-route`, `unknown-module`, `unknown-function`, `unknown-invocation`, `unknown-promise`,
+    /// `unknown-route`, `unknown-module`, `unknown-function`, `unknown-invocation`, `unknown-promise`, `unknown-task`,
     /// `unknown-schedule`, `unknown-resource`.
     #[response(status = 404, content_type = "application/problem+json")]
     Unknown(Problem),
@@ -76,6 +76,8 @@ pub enum Refusals {
         control::cancel,
         control::kill,
         control::proceed,
+        control::halt,
+        control::release,
         control::signal,
         replay::replay,
         resources::describe,
@@ -88,10 +90,15 @@ pub enum Refusals {
         schedules::pause,
         schedules::resume,
         schedules::backfill,
+        tasks::list,
+        tasks::describe,
+        promises::create,
+        promises::list,
         promises::describe,
         promises::resolve,
         promises::reject,
         promises::cancel,
+        tree::tree,
         events::list,
         events::acknowledge,
     ),
@@ -100,6 +107,7 @@ pub enum Refusals {
         (name = "invocations", description = "Runs of functions"),
         (name = "resources", description = "Values that several writers share, under fencing tokens"),
         (name = "schedules", description = "Starting functions at the occurrences of cron expressions"),
+        (name = "tasks", description = "Who holds what, and until when"),
         (name = "promises", description = "Values to come, some of them settled from outside"),
         (name = "events", description = "What functions published, until it is acknowledged"),
         (name = "host", description = "The process itself"),

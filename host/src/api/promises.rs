@@ -1,27 +1,172 @@
-//! Promises: looking at them, and settling those that are settled from outside.
+//! Promises: making them, looking at them, and settling those that are settled from outside.
 
-use axum::{Json, extract::State};
+use axum::{Json, extract::State, http::StatusCode};
 use segno_core::{
-    address,
+    address::{self, Address},
     command::Command,
     id::PromiseId,
-    promise::Verdict,
+    promise::{NewPromise, Verdict},
     reply::{Refusal, Reply},
-    value::Value as Stored,
+    tags,
+    time::{Millis, Timestamp},
+    value::{Tags, Value as Stored},
 };
 
-use crate::store::PromiseRow;
+use crate::store::{PromiseFilter, PromiseRow, Standing};
 
 use super::{
     Api, ApiError,
-    body::{Body, Segment},
+    body::{Body, Query, Segment},
     control::Nothing,
-    model::{FailureView, PromiseView, RejectPromise, ResolvePromise},
+    model::{
+        CreatePromise, FailureView, PromiseCreated, PromisePage, PromiseQuery, PromiseState,
+        PromiseSummary, PromiseView, RejectPromise, ResolvePromise,
+    },
     openapi::Refusals,
     state::{promise_id, refused, unexpected},
     values::{stored, stored_failure},
     view,
 };
+
+/// Promises of a page, where nothing else is asked for, and at most.
+const PAGE: u32 = 100;
+const LARGEST_PAGE: u32 = 1000;
+
+/// Makes a promise. The same id again answers the first one, unchanged.
+#[utoipa::path(
+    post, path = "/v1/promises", tag = "promises", request_body = CreatePromise,
+    responses(
+        (status = 200, body = PromiseCreated, description = "A promise with this id exists"),
+        (status = 201, body = PromiseCreated, description = "Made"),
+        Refusals,
+    ),
+)]
+pub async fn create(
+    State(api): State<Api>,
+    Body(request): Body<CreatePromise>,
+) -> Result<(StatusCode, Json<PromiseCreated>), ApiError> {
+    let id = promise_id(request.id)?;
+    check_tags(&request.tags)?;
+    if let Some(target) = tags::target(&request.tags) {
+        check_target(target)?;
+    }
+    let now = api.host.surroundings.clock.now();
+    let timeout_at = match request.timeout_ms {
+        None => Timestamp::NEVER,
+        Some(length) => {
+            (now + Millis(i64::try_from(length).unwrap_or(i64::MAX))).min(Timestamp::NEVER)
+        }
+    };
+    if tags::is_timer(&request.tags) && timeout_at == Timestamp::NEVER {
+        let reason = "holds `timer`, and without `timeout_ms` it would never resolve".to_owned();
+        return Err(ApiError::BadField { field: "tags", reason });
+    }
+    let param = request.param.as_ref().map(stored).unwrap_or_default();
+    let new = NewPromise { id: id.clone(), param, tags: request.tags, timeout_at };
+    match api.execute(Command::PromiseCreate(new)).await? {
+        Reply::Promise { promise, changed } => {
+            let row = PromiseRow { promise, task: None };
+            let Json(promise) = shown(&api, &row, None).await?;
+            let status = if changed { StatusCode::CREATED } else { StatusCode::OK };
+            Ok((status, Json(PromiseCreated { created: changed, promise })))
+        }
+        Reply::Refused(refusal) => Err(refused(&id, refusal)),
+        other => Err(unexpected(&other)),
+    }
+}
+
+/// Tags are called as the engine calls them: the prefix of the Resonate protocol is for the wire of that.
+fn check_tags(tags: &Tags) -> Result<(), ApiError> {
+    let prefixed = tags.keys().find_map(|name| {
+        let bare = name.strip_prefix("resonate:")?;
+        tags::RESERVED.contains(&bare).then_some(bare)
+    });
+    match prefixed {
+        Some(bare) => {
+            let reason = format!("holds `resonate:{bare}`, which is called `{bare}` here");
+            Err(ApiError::BadField { field: "tags", reason })
+        }
+        None => Ok(()),
+    }
+}
+
+fn check_target(target: &str) -> Result<(), ApiError> {
+    let bad = |reason: String| Err(ApiError::BadField { field: "tags", reason });
+    match Address::parse(target) {
+        Err(error) => bad(format!("hold a target that is no address: {error}")),
+        Ok(_) if address::is_hosted(target) => bad(format!(
+            "hold the target `{target}`, a function that hosts run: start it with POST /v1/invocations"
+        )),
+        Ok(_) => Ok(()),
+    }
+}
+
+/// Lists promises, by id: those of invocations, and all others.
+#[utoipa::path(
+    get, path = "/v1/promises", tag = "promises", params(PromiseQuery),
+    responses((status = 200, body = PromisePage), Refusals),
+)]
+pub async fn list(
+    State(api): State<Api>,
+    Query(query): Query<PromiseQuery>,
+) -> Result<Json<PromisePage>, ApiError> {
+    let filter = filter(query)?;
+    let limit = filter.limit as usize;
+    // One more than is shown tells whether there are more.
+    let filter = PromiseFilter { limit: filter.limit + 1, ..filter };
+    let mut rows = api.host.store.find(&filter).await?;
+    let more = rows.len() > limit;
+    rows.truncate(limit);
+    let last = rows.last().filter(|_| more).map(|row| row.promise.id().to_string());
+    let line = |row: &PromiseRow| {
+        let promise = &row.promise;
+        PromiseSummary {
+            id: promise.id().to_string(),
+            state: view::promise_state(promise),
+            tags: promise.birth.tags.clone(),
+            made_by: promise.birth.made_by.as_ref().map(ToString::to_string),
+            created_at_ms: promise.birth.created_at.0,
+            timeout_at_ms: view::deadline(promise.birth.timeout_at),
+            settled_at_ms: promise.settlement().map(|settlement| settlement.settled_at.0),
+        }
+    };
+    Ok(Json(PromisePage { items: rows.iter().map(line).collect(), next: last }))
+}
+
+fn filter(query: PromiseQuery) -> Result<PromiseFilter, ApiError> {
+    let bad = |field, reason: String| ApiError::BadField { field, reason };
+    let state = |name: &str| {
+        let known = PromiseState::ALL.map(PromiseState::as_str).join(", ");
+        PromiseState::parse(name)
+            .ok_or_else(|| bad("state", format!("is not a state: `{name}`; there are {known}")))
+    };
+    let standing = query.state.as_deref().map(state).transpose()?.map(|state| match state {
+        PromiseState::Pending => Standing::Pending,
+        PromiseState::Resolved => Standing::Settled(Verdict::Resolved),
+        PromiseState::Rejected => Standing::Settled(Verdict::Rejected),
+        PromiseState::Cancelled => Standing::Settled(Verdict::Canceled),
+        PromiseState::TimedOut => Standing::Settled(Verdict::TimedOut),
+    });
+    let tags = match &query.tags {
+        None => Tags::new(),
+        Some(tags) => serde_json::from_str(tags)
+            .map_err(|error| bad("tags", format!("is no JSON object of texts: {error}")))?,
+    };
+    check_tags(&tags)?;
+    let limit = query.limit.unwrap_or(PAGE);
+    if !(1..=LARGEST_PAGE).contains(&limit) {
+        return Err(bad("limit", format!("is not between 1 and {LARGEST_PAGE}")));
+    }
+    let after = query.after.map(PromiseId::new);
+    Ok(PromiseFilter {
+        standing,
+        tags,
+        prefix: query.prefix,
+        after,
+        limit,
+        ..PromiseFilter::default()
+    })
+}
 
 /// A promise.
 #[utoipa::path(

@@ -9,7 +9,7 @@ use axum::{
 
 use super::{
     Api, access, control, error::ApiError, events, figures, health, invocations, journal, modules,
-    openapi, promises, replay, resources, schedules, start, wait,
+    openapi, promises, replay, resources, schedules, start, tasks, tree, wait,
 };
 
 /// The API as a service.
@@ -27,6 +27,8 @@ pub fn router(api: Api) -> Router {
         .route("/invocations/{id}/cancel", post(control::cancel))
         .route("/invocations/{id}/kill", post(control::kill))
         .route("/invocations/{id}/continue", post(control::proceed))
+        .route("/invocations/{id}/halt", post(control::halt))
+        .route("/invocations/{id}/release", post(control::release))
         .route("/invocations/{id}/signals", post(control::signal))
         .route("/invocations/{id}/replay", post(replay::replay))
         .route("/resources/{name}", get(resources::describe).put(resources::write))
@@ -38,7 +40,11 @@ pub fn router(api: Api) -> Router {
         .route("/schedules/{id}/backfill", post(schedules::backfill))
         .route("/events", get(events::list))
         .route("/events/ack", post(events::acknowledge))
+        .route("/tasks", get(tasks::list))
+        .route("/tasks/{id}", get(tasks::describe))
+        .route("/promises", get(promises::list).post(promises::create))
         .route("/promises/{id}", get(promises::describe))
+        .route("/promises/{id}/tree", get(tree::tree))
         .route("/promises/{id}/resolve", post(promises::resolve))
         .route("/promises/{id}/reject", post(promises::reject))
         .route("/promises/{id}/cancel", post(promises::cancel));

@@ -3,14 +3,17 @@
 use std::collections::BTreeMap;
 
 use segno_core::{
-    id::PromiseId,
+    id::{Holder, PromiseId},
     promise::{CancelState, Note as StoredNote, Promise, Task, TaskState, Verdict},
     tags,
     time::Timestamp,
     value::Tags,
 };
 
-use crate::store::{InvocationRow, PromiseRow};
+use crate::{
+    store::{InvocationRow, PromiseRow},
+    worker::convention,
+};
 
 use super::{
     model::{
@@ -40,6 +43,36 @@ pub fn state(promise: &Promise, task: &Task) -> InvocationState {
             TaskState::Halted { .. } => InvocationState::Halted,
         },
     }
+}
+
+/// Where a promise stands.
+pub fn promise_state(promise: &Promise) -> PromiseState {
+    match promise.settlement().map(|settlement| settlement.verdict) {
+        None => PromiseState::Pending,
+        Some(Verdict::Resolved) => PromiseState::Resolved,
+        Some(Verdict::Rejected) => PromiseState::Rejected,
+        Some(Verdict::Canceled) => PromiseState::Cancelled,
+        Some(Verdict::TimedOut) => PromiseState::TimedOut,
+    }
+}
+
+/// The function that produces the value: a module's by its address, a worker's by its name in the parameter.
+pub fn function(promise: &Promise) -> Option<String> {
+    let target = promise.target()?;
+    match target.starts_with("poll://") || target.starts_with("http") {
+        true => convention::function(&promise.birth.param),
+        false => target.rsplit(['/', ':']).next().map(str::to_owned),
+    }
+}
+
+/// Who holds a task: a worker by the name that it gave itself, a host by its own.
+pub fn holder(holder: &Holder) -> String {
+    holder.worker_pid().unwrap_or(holder.node.as_str()).to_owned()
+}
+
+/// Whether `id` is that of a signal to `invocation`.
+pub fn is_signal(invocation: &PromiseId, id: &PromiseId) -> bool {
+    id.as_str().strip_prefix(invocation.as_str()).is_some_and(|rest| rest.starts_with("/s/"))
 }
 
 /// The value of a promise that resolved.
@@ -137,15 +170,10 @@ pub fn summary(row: &InvocationRow) -> InvocationSummary {
 
 /// Something that the invocation `waiter` waits for.
 pub fn wait(waiter: &PromiseId, awaited: &Promise) -> Wait {
-    let is_signal = awaited
-        .id()
-        .as_str()
-        .strip_prefix(waiter.as_str())
-        .is_some_and(|rest| rest.starts_with("/s/"));
     let kind = match awaited.target() {
         _ if awaited.is_timer() => WaitKind::Timer,
         Some(_) => WaitKind::Call,
-        None if is_signal => WaitKind::Signal,
+        None if is_signal(waiter, awaited.id()) => WaitKind::Signal,
         None => WaitKind::Promise,
     };
     Wait {
@@ -160,16 +188,9 @@ pub fn wait(waiter: &PromiseId, awaited: &Promise) -> Wait {
 pub fn promise(row: &PromiseRow, awaited_by: &[PromiseId], changed: Option<bool>) -> PromiseView {
     let promise = &row.promise;
     let birth = &promise.birth;
-    let verdict = promise.settlement().map(|settlement| settlement.verdict);
     PromiseView {
         id: birth.id.to_string(),
-        state: match verdict {
-            None => PromiseState::Pending,
-            Some(Verdict::Resolved) => PromiseState::Resolved,
-            Some(Verdict::Rejected) => PromiseState::Rejected,
-            Some(Verdict::Canceled) => PromiseState::Cancelled,
-            Some(Verdict::TimedOut) => PromiseState::TimedOut,
-        },
+        state: promise_state(promise),
         param: (!birth.param.data.is_empty()).then(|| json_of(&birth.param.data)),
         value: output(promise),
         failure: failure(promise),

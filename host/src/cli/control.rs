@@ -69,7 +69,12 @@ impl Continue {
     }
 }
 
-fn done(accepted: &Accepted, what: &str, console: &mut Console) -> Result<Exit, CliError> {
+/// Says what became of it.
+pub(super) fn done(
+    accepted: &Accepted,
+    what: &str,
+    console: &mut Console,
+) -> Result<Exit, CliError> {
     if console.json() {
         console.document(accepted)?;
     } else {

@@ -30,6 +30,7 @@ mod modules;
 mod new;
 mod payments;
 mod place;
+mod promise;
 mod recovery;
 mod replay;
 mod resonate;
@@ -43,6 +44,8 @@ mod signal;
 mod size;
 mod start;
 mod store_address;
+mod task;
+mod tree;
 
 use std::ffi::OsString;
 
@@ -137,11 +140,14 @@ enum Command {
     Result(result::ResultOf),
     List(list::List),
     Inspect(inspect::Inspect),
+    Tree(tree::Tree),
     Logs(logs::Logs),
     Events(events::Events),
     Resolve(settle::Resolve),
     Reject(settle::Reject),
     Signal(signal::Signal),
+    Promise(promise::Promise),
+    Task(task::Task),
     Schedule(schedule::Schedule),
     Cancel(control::Cancel),
     Kill(control::Kill),
@@ -205,11 +211,14 @@ impl Cli {
             Command::Result(command) => command.run(&client()?, console).await,
             Command::List(command) => command.run(&client()?, console).await,
             Command::Inspect(command) => command.run(&client()?, console).await,
+            Command::Tree(command) => command.run(&client()?, console).await,
             Command::Logs(command) => command.run(&client()?, console).await,
             Command::Events(command) => command.run(&client()?, console).await,
             Command::Resolve(command) => command.run(&client()?, console).await,
             Command::Reject(command) => command.run(&client()?, console).await,
             Command::Signal(command) => command.run(&client()?, console).await,
+            Command::Promise(command) => command.run(&client()?, console).await,
+            Command::Task(command) => command.run(&client()?, console).await,
             Command::Schedule(command) => command.run(&client()?, console).await,
             Command::Cancel(command) => command.run(&client()?, console).await,
             Command::Kill(command) => command.run(&client()?, console).await,

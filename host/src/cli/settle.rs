@@ -75,7 +75,8 @@ impl Reject {
     }
 }
 
-fn settled(promise: &PromiseView, console: &mut Console) -> Result<Exit, CliError> {
+/// Says what a promise is settled with.
+pub(super) fn settled(promise: &PromiseView, console: &mut Console) -> Result<Exit, CliError> {
     if console.json() {
         console.document(promise)?;
         return Ok(Exit::Done);
@@ -86,13 +87,7 @@ fn settled(promise: &PromiseView, console: &mut Console) -> Result<Exit, CliErro
         (Some(value), None) => one_line(value, 80),
         (None, None) => String::new(),
     };
-    let state = match promise.state {
-        crate::api::model::PromiseState::Pending => "pending",
-        crate::api::model::PromiseState::Resolved => "resolved",
-        crate::api::model::PromiseState::Rejected => "rejected",
-        crate::api::model::PromiseState::Cancelled => "cancelled",
-        crate::api::model::PromiseState::TimedOut => "timed out",
-    };
+    let state = promise.state.as_str();
     if promise.changed == Some(false) {
         console.warn("it was settled before; the first outcome stays");
     }

@@ -4,7 +4,7 @@ use anstyle::Style;
 use comfy_table::{Cell, Color};
 use serde_json::Value;
 
-use crate::api::model::{FailureView, InvocationState};
+use crate::api::model::{FailureView, InvocationState, PromiseState};
 
 use super::console::{CYAN, DIM, GREEN, RED, YELLOW};
 
@@ -28,6 +28,27 @@ pub fn state_cell(state: InvocationState) -> Cell {
         InvocationState::Halted | InvocationState::Cancelled => cell.fg(Color::Yellow),
         InvocationState::Resolved => cell.fg(Color::Green),
         InvocationState::Rejected | InvocationState::TimedOut => cell.fg(Color::Red),
+    }
+}
+
+/// The colour of a promise's state.
+pub fn promise_style(state: PromiseState) -> Style {
+    match state {
+        PromiseState::Pending => DIM,
+        PromiseState::Resolved => GREEN,
+        PromiseState::Cancelled => YELLOW,
+        PromiseState::Rejected | PromiseState::TimedOut => RED,
+    }
+}
+
+/// A promise's state in a table.
+pub fn promise_cell(state: PromiseState) -> Cell {
+    let cell = Cell::new(state.as_str());
+    match state {
+        PromiseState::Pending => cell,
+        PromiseState::Resolved => cell.fg(Color::Green),
+        PromiseState::Cancelled => cell.fg(Color::Yellow),
+        PromiseState::Rejected | PromiseState::TimedOut => cell.fg(Color::Red),
     }
 }
 
@@ -59,6 +80,11 @@ pub fn size(bytes: u64) -> String {
         1_024..1_048_576 => format!("{}.{} KiB", bytes / 1_024, bytes % 1_024 * 10 / 1_024),
         _ => format!("{}.{} MiB", bytes / 1_048_576, bytes % 1_048_576 * 10 / 1_048_576),
     }
+}
+
+/// A text that others chose, without what a terminal would obey.
+pub fn plain(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c }).collect()
 }
 
 /// `text` without line breaks, cut to `width` characters.

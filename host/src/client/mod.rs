@@ -7,6 +7,7 @@ mod invocations;
 mod modules;
 mod promises;
 mod schedules;
+mod tasks;
 
 pub use error::ClientError;
 pub use http::Client;

@@ -2,17 +2,47 @@
 
 use serde_json::Value;
 
-use crate::api::model::{FailureView, PromiseView, RejectPromise, ResolvePromise};
+use crate::api::model::{
+    CreatePromise, FailureView, PromiseCreated, PromisePage, PromiseQuery, PromiseView,
+    RejectPromise, ResolvePromise, TreePage, TreeQuery,
+};
 
 use super::{Client, ClientError};
 
 impl Client {
+    /// Makes a promise, or finds the one with its id.
+    ///
+    /// # Errors
+    /// See [`ClientError`].
+    pub async fn create_promise(
+        &self,
+        promise: &CreatePromise,
+    ) -> Result<PromiseCreated, ClientError> {
+        self.post(&["v1", "promises"], promise).await
+    }
+
+    /// A page of promises, by id.
+    ///
+    /// # Errors
+    /// See [`ClientError`].
+    pub async fn promises(&self, query: &PromiseQuery) -> Result<PromisePage, ClientError> {
+        self.get(&["v1", "promises"], query).await
+    }
+
     /// One promise.
     ///
     /// # Errors
     /// See [`ClientError`].
     pub async fn promise(&self, id: &str) -> Result<PromiseView, ClientError> {
         self.get(&["v1", "promises", id], &()).await
+    }
+
+    /// A part of the tree of calls below a promise.
+    ///
+    /// # Errors
+    /// See [`ClientError`].
+    pub async fn tree(&self, id: &str, query: &TreeQuery) -> Result<TreePage, ClientError> {
+        self.get(&["v1", "promises", id, "tree"], query).await
     }
 
     /// Settles a promise with `value`.

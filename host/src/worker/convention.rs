@@ -72,6 +72,19 @@ pub fn param_of_arguments(function: &str, input: &Payload, headers: Tags) -> Val
     Value { headers, data: data.to_string().into_bytes().into() }
 }
 
+/// The name of the function in the parameter of an invocation.
+pub fn function(param: &Value) -> Option<String> {
+    #[derive(serde::Deserialize)]
+    struct Call {
+        func: String,
+    }
+    if let Some(name) = param.headers.get(FUNCTION) {
+        return Some(name.clone());
+    }
+    let call = serde_json::from_slice::<Call>(&param.data).ok()?;
+    Some(call.func).filter(|name| !name.is_empty())
+}
+
 /// The input in the parameter of an invocation: one argument as it is, none as `null` or as the arguments that have
 /// names, several as an array.
 pub fn input(param: &Value) -> Payload {

@@ -16,6 +16,8 @@ mod replay;
 mod resource;
 mod schedule;
 mod start;
+mod task;
+mod tree;
 
 pub use event::{AcknowledgeEvents, Acknowledged, EventPage, EventQuery};
 pub use health::{Health, Readiness};
@@ -30,7 +32,10 @@ pub use module::{
     Retry,
 };
 pub use problem::Problem;
-pub use promise::{FailureView, PromiseState, PromiseView, RejectPromise, ResolvePromise};
+pub use promise::{
+    CreatePromise, FailureView, PromiseCreated, PromisePage, PromiseQuery, PromiseState,
+    PromiseSummary, PromiseView, RejectPromise, ResolvePromise,
+};
 pub use query::{DeployQuery, InvocationQuery, RangeQuery, WaitQuery};
 pub use replay::{DivergenceView, FieldDifference, Replay, ReplayRequest, ReplayVerdict};
 pub use resource::{ResourceLeaseView, ResourceView, TakeResource, WriteResource};
@@ -39,3 +44,5 @@ pub use schedule::{
     ScheduleView,
 };
 pub use start::{Accepted, SendSignal, SignalAccepted, StartInvocation, Started};
+pub use task::{ReleaseTask, TaskPage, TaskQuery, TaskState, TaskView};
+pub use tree::{NodeKind, TreeNode, TreePage, TreeQuery};

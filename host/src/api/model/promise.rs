@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use utoipa::ToSchema;
+use utoipa::{IntoParams, ToSchema};
 
 /// Where a promise stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -20,6 +20,28 @@ pub enum PromiseState {
     Cancelled,
     /// Its deadline passed.
     TimedOut,
+}
+
+impl PromiseState {
+    /// All of them.
+    pub const ALL: [Self; 5] =
+        [Self::Pending, Self::Resolved, Self::Rejected, Self::Cancelled, Self::TimedOut];
+
+    /// As it is written in JSON and in filters.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Pending => "pending",
+            Self::Resolved => "resolved",
+            Self::Rejected => "rejected",
+            Self::Cancelled => "cancelled",
+            Self::TimedOut => "timed-out",
+        }
+    }
+
+    /// The state with this name.
+    pub fn parse(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|state| state.as_str() == name)
+    }
 }
 
 /// Why something failed. Codes 400 to 599 read as in HTTP.
@@ -69,6 +91,83 @@ pub struct PromiseView {
     /// first outcome.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub changed: Option<bool>,
+}
+
+/// A line of a list of promises.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct PromiseSummary {
+    /// Its id.
+    pub id: String,
+    /// Where it stands.
+    pub state: PromiseState,
+    /// Its tags.
+    pub tags: BTreeMap<String, String>,
+    /// The invocation that made it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub made_by: Option<String>,
+    /// When it was made.
+    pub created_at_ms: i64,
+    /// Its deadline, if it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout_at_ms: Option<i64>,
+    /// When it was settled.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub settled_at_ms: Option<i64>,
+}
+
+/// A page of promises, by id.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct PromisePage {
+    /// The promises.
+    pub items: Vec<PromiseSummary>,
+    /// Pass it as `after` for the next page; absent on the last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<String>,
+}
+
+/// Which promises to list.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, IntoParams)]
+#[serde(default, deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct PromiseQuery {
+    /// Only those in this state: `pending`, `resolved`, `rejected`, `cancelled`, `timed-out`.
+    pub state: Option<String>,
+    /// Only ids that begin so.
+    pub prefix: Option<String>,
+    /// Only those with all of these tags: a JSON object of texts.
+    pub tags: Option<String>,
+    /// The `next` of the page before.
+    pub after: Option<String>,
+    /// At most so many, 1 to 1000; 100 if left out.
+    pub limit: Option<u32>,
+}
+
+/// The body of `POST /v1/promises`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CreatePromise {
+    /// The promise's id. Making the same id again answers the first one, unchanged.
+    #[schema(example = "order-1001-approval")]
+    pub id: String,
+    /// From now to its deadline; left out: it has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout_ms: Option<u64>,
+    /// Tags. `target` has workers outside produce the value: `poll://…` or `http(s)://…`; `timer` with the value `true`
+    /// resolves the promise at its deadline; `parent` shows it in the tree of that one.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub tags: BTreeMap<String, String>,
+    /// What it is made with, for whoever is to settle it: any JSON.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub param: Option<Value>,
+}
+
+/// The answer to `POST /v1/promises`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct PromiseCreated {
+    /// False: a promise with this id existed already, and this is it.
+    pub created: bool,
+    /// The promise.
+    pub promise: PromiseView,
 }
 
 /// The body of `POST /v1/promises/{id}/resolve`.

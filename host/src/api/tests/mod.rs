@@ -16,6 +16,8 @@ mod routes;
 mod schedules;
 mod serving;
 mod starting;
+mod tasks;
+mod tree;
 mod waiting;
 
 pub(crate) use world::World;

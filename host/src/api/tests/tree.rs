@@ -1,0 +1,213 @@
+//! Trees over both worlds, in pages and within bounds.
+
+use std::collections::BTreeSet;
+
+use segno_core::{
+    command::{Command, FenceAct, FenceAction},
+    id::{CommandIndex, PromiseId},
+    promise::NewPromise,
+    time::Timestamp,
+    value::{Tags, Value as Stored},
+};
+use serde_json::{Value, json};
+
+use super::World;
+
+fn new(id: &str, tags: &[(&str, &str)]) -> NewPromise {
+    let tags: Tags = tags.iter().map(|&(name, value)| (name.into(), value.into())).collect();
+    let param = Stored::of(&b"{\"func\":\"pack\",\"args\":[]}"[..]);
+    NewPromise { id: PromiseId::from(id), param, tags, timeout_at: Timestamp::NEVER }
+}
+
+async fn make(world: &World, id: &str, tags: &[(&str, &str)]) {
+    world.command(Command::PromiseCreate(new(id, tags))).await;
+}
+
+/// A workflow that called a worker, whose own steps are recorded, and that called a workflow in turn.
+async fn both_worlds() -> World {
+    let world = World::shop().await;
+    world.start("order").await.ok();
+    let claim = world.acquire("order").await;
+    let create = |index: u32, new: NewPromise| FenceAction {
+        index: CommandIndex(index),
+        act: FenceAct::Create { new, hold: None },
+    };
+    let actions = vec![
+        create(0, new("order/0", &[("target", "poll://any@packers")])),
+        create(1, new("order/1", &[("timer", "true")])),
+        create(2, new("order/p/approval", &[])),
+    ];
+    let claimed = claim.clone();
+    world.command(Command::TaskFence { claim, records: vec![], logs: vec![], actions }).await;
+    make(&world, "order/0:0", &[("parent", "order/0"), ("resonate:scope", "local")]).await;
+    let called = [("parent", "order/0"), ("target", "wasm://shop/ship")];
+    make(&world, "order/0:1", &called).await;
+    let awaits = ["order/0".into(), "order/1".into()].into();
+    let suspend = Command::TaskSuspend { claim: claimed, records: vec![], logs: vec![], awaits };
+    world.command(suspend).await;
+    world
+}
+
+async fn tree(world: &World, id: &str, query: &str) -> Value {
+    world.get(&format!("/v1/promises/{}/tree?{query}", id.replace('/', "%2F"))).await.ok()
+}
+
+fn ids(page: &Value) -> Vec<&str> {
+    let nodes = page["nodes"].as_array().expect("nodes").iter();
+    nodes.map(|node| node["id"].as_str().expect("an id")).collect()
+}
+
+#[tokio::test]
+async fn a_tree_goes_on_across_worlds_and_says_what_each_is_and_waits_for() {
+    let world = both_worlds().await;
+    let page = tree(&world, "order", "").await;
+    assert_eq!(
+        ids(&page),
+        ["order", "order/0", "order/0:0", "order/0:1", "order/1", "order/p/approval"]
+    );
+    assert_eq!(page["path"], json!([]));
+    let nodes = page["nodes"].as_array().expect("nodes");
+    let shown = |field: &str| nodes.iter().map(|node| node[field].clone()).collect::<Vec<_>>();
+    assert_eq!(shown("kind"), ["call", "call", "step", "call", "timer", "promise"]);
+    assert_eq!(shown("depth"), [0, 1, 2, 2, 1, 1]);
+    assert_eq!(shown("children"), [3, 2, 0, 0, 0, 0]);
+    assert_eq!(nodes[0]["waits"], json!(["order/0", "order/1"]));
+    assert_eq!((&nodes[0]["state"], &nodes[0]["function"]), (&json!("suspended"), &json!("ship")));
+    assert_eq!(nodes[1]["target"], "poll://any@packers");
+    assert_eq!((&nodes[1]["function"], &nodes[3]["function"]), (&json!("pack"), &json!("ship")));
+    assert_eq!(nodes[3]["parent"], "order/0");
+}
+
+#[tokio::test]
+async fn what_is_in_the_middle_shows_what_is_below_it_and_whose_it_is() {
+    let world = both_worlds().await;
+    let page = tree(&world, "order/0", "").await;
+    assert_eq!(ids(&page), ["order/0", "order/0:0", "order/0:1"]);
+    assert_eq!(page["path"], json!(["order"]));
+    let page = tree(&world, "order/0:1", "").await;
+    assert_eq!((ids(&page), &page["path"]), (vec!["order/0:1"], &json!(["order", "order/0"])));
+    world.get("/v1/promises/nothing/tree").await.problem(404, "unknown-promise");
+}
+
+/// A root with many children, some of which have children, with more below one of them.
+async fn wide() -> (World, Vec<String>) {
+    let world = World::new();
+    let mut all = Vec::new();
+    make(&world, "r", &[("parent", "r")]).await;
+    all.push("r".to_owned());
+    for n in 0..23 {
+        let child = format!("r:{n}");
+        make(&world, &child, &[("parent", "r")]).await;
+        all.push(child.clone());
+        for m in 0..n % 4 {
+            let grandchild = format!("{child}.{m}");
+            make(&world, &grandchild, &[("parent", &child)]).await;
+            all.push(grandchild.clone());
+            if n == 7 {
+                make(&world, &format!("{grandchild}.0"), &[("parent", &grandchild)]).await;
+                all.push(format!("{grandchild}.0"));
+            }
+        }
+    }
+    (world, all)
+}
+
+#[tokio::test]
+async fn pages_of_every_size_show_every_node_once_and_in_the_same_order() {
+    let (world, all) = wide().await;
+    for limit in [1, 2, 3, 7, 16, 1000] {
+        let mut seen = Vec::new();
+        let mut after = String::new();
+        loop {
+            let page = tree(&world, "r", &format!("limit={limit}{after}")).await;
+            assert!(ids(&page).len() <= limit, "{limit}");
+            seen.extend(ids(&page).into_iter().map(str::to_owned));
+            match page["next"].as_str() {
+                Some(next) => after = format!("&after={next}"),
+                None => break,
+            }
+        }
+        assert_eq!(seen, all, "{limit} a page");
+    }
+}
+
+#[tokio::test]
+async fn bounds_leave_out_children_and_say_how_many_page_by_page() {
+    let (world, _) = wide().await;
+    let mut seen = Vec::new();
+    let mut after = String::new();
+    loop {
+        let page = tree(&world, "r", &format!("depth=2&width=2&limit=2{after}")).await;
+        let nodes = page["nodes"].as_array().expect("nodes");
+        seen.extend(nodes.iter().map(|node| {
+            (node["id"].as_str().expect("an id").to_owned(), node["left_out"].as_u64().unwrap_or(0))
+        }));
+        let Some(next) = page["next"].as_str() else { break };
+        after = format!("&after={next}");
+    }
+    let seen: Vec<(&str, u64)> = seen.iter().map(|(id, out)| (id.as_str(), *out)).collect();
+    assert_eq!(seen, [("r", 21), ("r:0", 0), ("r:1", 0), ("r:1.0", 0)]);
+    let page = tree(&world, "r:7", "depth=1&width=1").await;
+    assert_eq!(ids(&page), ["r:7", "r:7.0"]);
+    assert_eq!(
+        (&page["nodes"][0]["left_out"], &page["nodes"][1]["left_out"]),
+        (&json!(2), &json!(1))
+    );
+    let page = tree(&world, "r", "depth=0").await;
+    assert_eq!((ids(&page), &page["nodes"][0]["left_out"]), (vec!["r"], &json!(23)));
+}
+
+#[tokio::test]
+async fn a_ring_of_parents_is_shown_once() {
+    let world = World::new();
+    for (id, parent) in [("a", "c"), ("b", "a"), ("c", "b")] {
+        make(&world, id, &[("parent", parent)]).await;
+    }
+    let page = tree(&world, "a", "depth=64").await;
+    assert_eq!(ids(&page), ["a", "b", "c", "a"]);
+    assert_eq!(page["path"], json!(["b", "c"]));
+}
+
+#[tokio::test]
+async fn queries_that_make_no_sense_are_refused_by_name() {
+    let (world, _) = wide().await;
+    for (query, field) in [
+        ("depth=65", "depth"),
+        ("width=0", "width"),
+        ("limit=0", "limit"),
+        ("limit=1001", "limit"),
+        ("after=7", "after"),
+        ("after=1:nobody", "after"),
+        ("after=1.1:r:0", "after"),
+        ("after=x:r:0", "after"),
+    ] {
+        let answer = world.get(&format!("/v1/promises/r/tree?{query}")).await;
+        assert!(answer.problem(400, "invalid-field").contains(field), "{query}");
+    }
+    world.get("/v1/promises/r/tree?deep=1").await.problem(400, "invalid-query");
+}
+
+/// Ten thousand children are no more statements than ten.
+#[tokio::test]
+async fn a_wide_tree_is_cut_and_whole_in_pages() {
+    let world = World::new();
+    make(&world, "r", &[]).await;
+    for n in 0..10_500 {
+        make(&world, &format!("r:{n}"), &[("parent", "r")]).await;
+    }
+    let page = tree(&world, "r", "width=20").await;
+    assert_eq!(ids(&page).len(), 21);
+    assert_eq!(
+        (&page["nodes"][0]["children"], &page["nodes"][0]["left_out"]),
+        (&json!(10_000), &json!(9_980))
+    );
+    let mut seen = BTreeSet::new();
+    let mut after = String::new();
+    loop {
+        let page = tree(&world, "r", &format!("limit=1000{after}")).await;
+        seen.extend(ids(&page).into_iter().map(str::to_owned));
+        let Some(next) = page["next"].as_str() else { break };
+        after = format!("&after={next}");
+    }
+    assert_eq!(seen.len(), 10_501);
+}

@@ -1,0 +1,247 @@
+//! `segno promise`.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use clap::{Args, Subcommand};
+use comfy_table::Cell;
+
+use crate::{
+    api::model::{CreatePromise, PromisePage, PromiseQuery, PromiseState, PromiseView},
+    client::Client,
+};
+
+use super::{
+    CliError, Console, Exit,
+    console::{CYAN, DIM, RED},
+    input::{read_json, read_label},
+    settle::{self, Reject, Resolve},
+    show::{failure_line, one_line, plain, promise_cell, promise_style, short_target},
+    time::{as_ms, instant, now_ms, read_length, relative},
+};
+
+/// Make, look at and settle promises
+///
+/// A promise is a value owed. Those of invocations are settled by their functions; all others by whoever knows the value.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  segno promise create approval-7 --timeout 3d --tag team=finance
+  segno promise list --state pending --prefix approval-
+  segno promise get approval-7
+  segno promise resolve approval-7 '{\"approved\": true}'")]
+pub struct Promise {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, Subcommand)]
+enum What {
+    List(List),
+    /// Show a promise: its value, its tags, who waits for it
+    Get(Named),
+    Create(Create),
+    Resolve(Resolve),
+    Reject(Reject),
+    /// Settle a promise as cancelled
+    Cancel(Named),
+}
+
+/// List promises, by id: those of invocations, and all others
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  segno promise list --state pending
+  segno promise list --prefix order-1001/
+  segno promise list --tag target=poll://any@packers --tag team=finance --all --json")]
+struct List {
+    /// Only those in this state
+    #[arg(long, value_name = "STATE", value_parser = states())]
+    state: Option<String>,
+    /// Only ids that begin so
+    #[arg(long, value_name = "TEXT")]
+    prefix: Option<String>,
+    /// Only those with this tag; with several, only those with all of them
+    #[arg(long = "tag", value_name = "NAME=VALUE", value_parser = read_label)]
+    tags: Vec<(String, String)>,
+    /// At most so many
+    #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    limit: u32,
+    /// Go on after this cursor, the `next` of a page before
+    #[arg(long, value_name = "CURSOR")]
+    after: Option<String>,
+    /// All pages
+    #[arg(long, conflicts_with = "after")]
+    all: bool,
+}
+
+#[derive(Debug, Args)]
+struct Named {
+    /// The promise
+    id: String,
+}
+
+/// Make a promise that is settled from outside
+///
+/// The same id again changes nothing and says so. With the tag `target` a worker outside produces the value.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  segno promise create approval-7 --timeout 3d
+  segno promise create later --timeout 90s --tag timer=true
+  segno promise create pack-7 --timeout 1h --tag target=poll://any@packers '{\"func\": \"pack\", \"args\": [7]}'")]
+struct Create {
+    /// The promise's id
+    id: String,
+    /// What it is made with, for whoever is to settle it: JSON, @FILE, or - for standard input
+    #[arg(value_name = "JSON")]
+    param: Option<String>,
+    /// From now to its deadline; none otherwise
+    #[arg(long, value_name = "LENGTH", value_parser = read_length)]
+    timeout: Option<Duration>,
+    /// A tag; may be repeated
+    #[arg(long = "tag", value_name = "NAME=VALUE", value_parser = read_label)]
+    tags: Vec<(String, String)>,
+}
+
+fn states() -> clap::builder::PossibleValuesParser {
+    PromiseState::ALL.map(PromiseState::as_str).into()
+}
+
+impl Promise {
+    pub(super) async fn run(
+        self,
+        client: &Client,
+        console: &mut Console,
+    ) -> Result<Exit, CliError> {
+        match self.what {
+            What::List(list) => list.run(client, console).await?,
+            What::Get(Named { id }) => show(&client.promise(&id).await?, console)?,
+            What::Create(create) => create.run(client, console).await?,
+            What::Resolve(resolve) => return resolve.run(client, console).await,
+            What::Reject(reject) => return reject.run(client, console).await,
+            What::Cancel(Named { id }) => {
+                return settle::settled(&client.cancel_promise(&id).await?, console);
+            }
+        }
+        Ok(Exit::Done)
+    }
+}
+
+impl List {
+    async fn run(self, client: &Client, console: &mut Console) -> Result<(), CliError> {
+        let page = self.fetch(client, console).await?;
+        if console.json() {
+            return console.document(&page);
+        }
+        if page.items.is_empty() {
+            console.remark("no promises");
+            return Ok(());
+        }
+        let now = now_ms();
+        let mut table = console.new_table(&["ID", "STATE", "PRODUCED BY", "MADE", "DEADLINE"]);
+        for item in &page.items {
+            let deadline = match (item.settled_at_ms, item.timeout_at_ms) {
+                (None, Some(at)) => relative(at, now),
+                (Some(_), _) | (None, None) => "-".to_owned(),
+            };
+            table.add_row([
+                Cell::new(plain(&item.id)),
+                promise_cell(item.state),
+                Cell::new(plain(&producer(&item.tags))),
+                Cell::new(relative(item.created_at_ms, now)),
+                Cell::new(deadline),
+            ]);
+        }
+        console.table(table)?;
+        if let Some(next) = &page.next {
+            console.remark(&format!("there are more: add `--after {}`, or `--all`", plain(next)));
+        }
+        Ok(())
+    }
+
+    async fn fetch(self, client: &Client, console: &Console) -> Result<PromisePage, CliError> {
+        let _progress = console.progress("listing");
+        let tags: BTreeMap<String, String> = self.tags.into_iter().collect();
+        let mut query = PromiseQuery {
+            state: self.state,
+            prefix: self.prefix,
+            tags: (!tags.is_empty()).then(|| serde_json::json!(tags).to_string()),
+            after: self.after,
+            limit: Some(if self.all { 1000 } else { self.limit }),
+        };
+        let mut page = client.promises(&query).await?;
+        while self.all && page.next.is_some() {
+            query.after = page.next.take();
+            let further = client.promises(&query).await?;
+            page.items.extend(further.items);
+            page.next = further.next;
+        }
+        Ok(page)
+    }
+}
+
+impl Create {
+    async fn run(self, client: &Client, console: &mut Console) -> Result<(), CliError> {
+        let request = CreatePromise {
+            id: self.id,
+            timeout_ms: self.timeout.map(as_ms).transpose()?,
+            tags: self.tags.into_iter().collect(),
+            param: self.param.as_deref().map(read_json).transpose()?,
+        };
+        let made = client.create_promise(&request).await?;
+        if !made.created {
+            console.warn("it existed before and is unchanged");
+        }
+        if console.json() {
+            return console.document(&made);
+        }
+        let id = console.paint(CYAN, &plain(&made.promise.id));
+        let what = match (made.created, made.promise.timeout_at_ms) {
+            (false, _) => format!("exists, {}", made.promise.state.as_str()),
+            (true, Some(at)) => format!("made, times out {}", relative(at, now_ms())),
+            (true, None) => "made, never times out".to_owned(),
+        };
+        console.line(format!("{id}  {}", console.paint(DIM, &what)))
+    }
+}
+
+fn show(promise: &PromiseView, console: &mut Console) -> Result<(), CliError> {
+    if console.json() {
+        return console.document(promise);
+    }
+    let now = now_ms();
+    let when = |at: i64| format!("{} ({})", instant(at), relative(at, now));
+    let id = console.paint(CYAN, &plain(&promise.id));
+    let state = console.paint(promise_style(promise.state), promise.state.as_str());
+    console.line(format!("{id}  {state}  {}", plain(&producer(&promise.tags))).trim_end())?;
+    let mut lines = vec![("made", when(promise.created_at_ms))];
+    lines.extend(promise.settled_at_ms.map(|at| ("settled", when(at))));
+    lines.extend(promise.timeout_at_ms.map(|at| ("deadline", when(at))));
+    lines.extend(promise.made_by.as_ref().map(|maker| ("made by", plain(maker))));
+    lines.extend(promise.param.as_ref().map(|param| ("param", one_line(param, 100))));
+    lines.extend(promise.value.as_ref().map(|value| ("value", one_line(value, 100))));
+    lines.extend(
+        promise
+            .failure
+            .as_ref()
+            .map(|failure| ("failure", console.paint(RED, &plain(&failure_line(failure, 100))))),
+    );
+    lines.extend(
+        promise.tags.iter().map(|(name, value)| ("tag", plain(&format!("{name}={value}")))),
+    );
+    lines.extend(promise.awaited_by.iter().map(|id| ("awaited", format!("by {}", plain(id)))));
+    for (name, text) in lines {
+        let name = console.paint(DIM, &format!("{name:<10}"));
+        console.line(format!("  {name}{text}"))?;
+    }
+    Ok(())
+}
+
+/// Who is to settle it.
+fn producer(tags: &BTreeMap<String, String>) -> String {
+    match (tags.get("target"), tags.get("timer").map(String::as_str)) {
+        (_, Some("true")) => "its deadline".to_owned(),
+        (Some(target), _) => short_target(target).to_owned(),
+        (None, _) => "-".to_owned(),
+    }
+}

@@ -1,0 +1,255 @@
+//! `segno task`.
+
+use clap::{Args, Subcommand};
+use comfy_table::{Cell, CellAlignment, Color};
+
+use crate::{
+    api::model::{Accepted, TaskPage, TaskQuery, TaskState, TaskView},
+    client::Client,
+};
+
+use super::{
+    CliError, Console, Exit,
+    console::{CYAN, DIM, RED, YELLOW},
+    control,
+    show::{cut, plain, short_target},
+    time::{instant, length, now_ms, relative},
+};
+
+/// See who holds what and until when, and step in by hand
+///
+/// A task is the claim on producing one promise's value: that of a function of a module, or of one that a worker outside
+/// runs.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  segno task list --state acquired
+  segno task list --holder worker-7
+  segno task get order-1001
+  segno task halt order-1001 && segno task continue order-1001
+  segno task release order-1001     # its holder hangs: give it to another")]
+pub struct Task {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, Subcommand)]
+enum What {
+    List(List),
+    /// Show a task: who holds it until when, its version, why it is halted
+    Get(Named),
+    /// Stop it for a person to look at; its holder loses the claim
+    Halt(Named),
+    /// Set a halted one going again, with a clean slate
+    Continue(Named),
+    Release(Release),
+}
+
+/// List tasks, newest first
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  segno task list
+  segno task list --state halted
+  segno task list --holder worker-7 --json | jq -r '.items[].id'")]
+struct List {
+    /// Only those in this state
+    #[arg(long, value_name = "STATE", value_parser = states())]
+    state: Option<String>,
+    /// Only those that this worker or host holds
+    #[arg(long, value_name = "NAME")]
+    holder: Option<String>,
+    /// Only ids that begin so
+    #[arg(long, value_name = "TEXT")]
+    prefix: Option<String>,
+    /// At most so many
+    #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    limit: u32,
+    /// Go on after this cursor, the `next` of a page before
+    #[arg(long, value_name = "CURSOR")]
+    after: Option<String>,
+    /// All pages
+    #[arg(long, conflicts_with = "after")]
+    all: bool,
+}
+
+#[derive(Debug, Args)]
+struct Named {
+    /// The task, by the id of its promise
+    id: String,
+}
+
+/// Take a task from whoever holds it, and offer it to others at once
+///
+/// What the holder still writes is refused. Do this when a holder hangs and its lease is long.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  segno task release order-1001
+  segno task release order-1001 --version 4     # only this claim")]
+struct Release {
+    /// The task, by the id of its promise
+    id: String,
+    /// Only the claim with this version
+    #[arg(long, value_name = "N")]
+    version: Option<u64>,
+}
+
+fn states() -> clap::builder::PossibleValuesParser {
+    TaskState::LISTED.map(TaskState::as_str).into()
+}
+
+impl Task {
+    pub(super) async fn run(
+        self,
+        client: &Client,
+        console: &mut Console,
+    ) -> Result<Exit, CliError> {
+        match self.what {
+            What::List(list) => list.run(client, console).await?,
+            What::Get(Named { id }) => show(&client.task(&id).await?, console)?,
+            What::Halt(Named { id }) => {
+                let hint = format!("halted; `segno task continue {id}` sets it going again");
+                said(&client.halt(&id).await?, &hint, "was halted already", console)?;
+            }
+            What::Continue(Named { id }) => {
+                return control::done(&client.resume(&id).await?, "continues", console);
+            }
+            What::Release(Release { id, version }) => {
+                let released = client.release(&id, version).await?;
+                said(&released, "taken from its holder, and offered again", "", console)?;
+            }
+        }
+        Ok(Exit::Done)
+    }
+}
+
+impl List {
+    async fn run(self, client: &Client, console: &mut Console) -> Result<(), CliError> {
+        let page = self.fetch(client, console).await?;
+        if console.json() {
+            return console.document(&page);
+        }
+        if page.items.is_empty() {
+            console.remark("no tasks");
+            return Ok(());
+        }
+        let now = now_ms();
+        let heads = ["ID", "FUNCTION", "STATE", "VERSION", "HOLDER", "UNTIL", "NOTE"];
+        let mut table = console.new_table(&heads);
+        for item in &page.items {
+            let until = item.until_at_ms.or(item.retry_at_ms.filter(|at| *at > now));
+            let note = item.note.as_ref().map(|note| format!("{}: {}", note.kind, note.message));
+            let note = note.or_else(|| item.halted.clone()).unwrap_or_default();
+            table.add_row([
+                Cell::new(plain(&item.id)),
+                Cell::new(plain(&function(item))),
+                state_cell(item.state),
+                Cell::new(item.version).set_alignment(CellAlignment::Right),
+                Cell::new(item.holder.as_deref().map_or("-".to_owned(), plain)),
+                Cell::new(until.map_or("-".to_owned(), |at| relative(at, now))),
+                Cell::new(cut(&plain(&note), 60)),
+            ]);
+        }
+        console.table(table)?;
+        if let Some(next) = &page.next {
+            console.remark(&format!("there are more: add `--after {next}`, or `--all`"));
+        }
+        Ok(())
+    }
+
+    async fn fetch(self, client: &Client, console: &Console) -> Result<TaskPage, CliError> {
+        let _progress = console.progress("listing");
+        let mut query = TaskQuery {
+            state: self.state,
+            holder: self.holder,
+            prefix: self.prefix,
+            after: self.after,
+            limit: Some(if self.all { 1000 } else { self.limit }),
+        };
+        let mut page = client.tasks(&query).await?;
+        while self.all && page.next.is_some() {
+            query.after = page.next.take();
+            let further = client.tasks(&query).await?;
+            page.items.extend(further.items);
+            page.next = further.next;
+        }
+        Ok(page)
+    }
+}
+
+fn show(task: &TaskView, console: &mut Console) -> Result<(), CliError> {
+    if console.json() {
+        return console.document(task);
+    }
+    let now = now_ms();
+    let when = |at: i64| format!("{} ({})", instant(at), relative(at, now));
+    let (id, target) = (plain(&task.id), plain(&function(task)));
+    console.line(format!("{}  {target}  {}", console.paint(CYAN, &id), task.state.as_str()))?;
+    let mut lines = vec![("version", task.version.to_string())];
+    if let Some(holder) = &task.holder {
+        lines.push(("holder", plain(holder)));
+        lines.extend(task.until_at_ms.map(|at| ("until", when(at))));
+        lines.extend(task.ttl_ms.map(|ttl| ("lease", length(ttl))));
+        lines.extend(task.heard_at_ms.map(|at| ("heard", relative(at, now))));
+    }
+    lines.extend(match (task.offered, task.retry_at_ms) {
+        (Some(false), Some(at)) => Some(("offered", when(at))),
+        (Some(true), _) => Some(("offered", "now; it waits for a worker".to_owned())),
+        (Some(false) | None, _) => None,
+    });
+    if let Some(reason) = &task.halted {
+        let hint = format!("{reason}; `segno task continue {id}` sets it going again");
+        lines.push(("halted", console.paint(YELLOW, &hint)));
+    }
+    if task.attempt > 0 || task.losses > 0 {
+        let text =
+            format!("{} failed attempts, {} claims lost in a row", task.attempt, task.losses);
+        lines.push(("so far", text));
+    }
+    lines.push(("made", when(task.created_at_ms)));
+    lines.extend(task.timeout_at_ms.map(|at| ("deadline", when(at))));
+    for (name, text) in lines {
+        let name = console.paint(DIM, &format!("{name:<10}"));
+        console.line(format!("  {name}{text}"))?;
+    }
+    if let Some(note) = &task.note {
+        let lead = console.paint(RED, &format!("{}:", note.kind));
+        let message: Vec<String> = note.message.lines().map(plain).collect();
+        console.line(format!("  {lead} {}", message.join("\n    ")))?;
+    }
+    Ok(())
+}
+
+/// The function, and for workers outside where they are.
+fn function(task: &TaskView) -> String {
+    match &task.function {
+        Some(function) if !task.target.starts_with("wasm:") && task.target.contains("://") => {
+            format!("{}#{function}", task.target)
+        }
+        Some(_) | None => short_target(&task.target).to_owned(),
+    }
+}
+
+fn state_cell(state: TaskState) -> Cell {
+    let cell = Cell::new(state.as_str());
+    match state {
+        TaskState::Pending | TaskState::Suspended => cell,
+        TaskState::Acquired => cell.fg(Color::Cyan),
+        TaskState::Halted => cell.fg(Color::Yellow),
+        TaskState::Fulfilled => cell.fg(Color::Green),
+    }
+}
+
+fn said(
+    accepted: &Accepted,
+    done: &str,
+    already: &str,
+    console: &mut Console,
+) -> Result<(), CliError> {
+    if console.json() {
+        return console.document(accepted);
+    }
+    let id = console.paint(CYAN, &plain(&accepted.id));
+    console.line(format!("{id}  {}", if accepted.changed { done } else { already }))
+}
