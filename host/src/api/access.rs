@@ -3,6 +3,9 @@
 //! A browser sends `Host` and `Origin` as the page sees the world. A page that had its own name point at 127.0.0.1
 //! (DNS rebinding) still sends its own name as `Host`; a page that asks for 127.0.0.1 openly sends its own `Origin`.
 
+mod jwt;
+mod signatures;
+
 use std::{
     net::{IpAddr, SocketAddr},
     sync::Arc,
@@ -10,21 +13,25 @@ use std::{
 
 use axum::{
     extract::{Request, State},
-    http::{HeaderMap, header, uri::Authority},
+    http::{HeaderMap, HeaderValue, header, uri::Authority},
     middleware::Next,
     response::Response,
 };
+use segno_core::time::Timestamp;
 use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq as _;
 
 use super::{Api, error::ApiError};
+
+pub use jwt::{Bad, Jwt, KeyError, Rights};
 
 /// What is said to whoever lets a host listen where others can reach it without a token.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AccessError {
     /// Anybody could use it.
     #[error(
-        "{0} can be reached from other machines: give a token with `--token` or SEGNO_TOKEN, or let anybody in with `--insecure`"
+        "{0} can be reached from other machines: give a token with `--token` or SEGNO_TOKEN, or keys of tokens with \
+         `--jwt-key`, or let anybody in with `--insecure`"
     )]
     Open(SocketAddr),
     /// A token that could be guessed, or not be sent.
@@ -37,6 +44,8 @@ pub enum AccessError {
 pub struct Access {
     /// The token's hash, so that a comparison tells nothing of its length either.
     token: Option<[u8; 32]>,
+    /// Whose tokens are taken besides.
+    jwt: Option<Arc<Jwt>>,
     listens_on: IpAddr,
     names: Arc<[String]>,
 }
@@ -52,7 +61,21 @@ impl Access {
         insecure: bool,
         names: Vec<String>,
     ) -> Result<Self, AccessError> {
-        if token.is_none() && !insecure && !address.ip().is_loopback() {
+        Self::signed(address, token, None, insecure, names)
+    }
+
+    /// The same for a host that takes tokens which others signed, too.
+    ///
+    /// # Errors
+    /// [`AccessError`] if anybody could use it who is not meant to.
+    pub fn signed(
+        address: SocketAddr,
+        token: Option<&str>,
+        jwt: Option<Jwt>,
+        insecure: bool,
+        names: Vec<String>,
+    ) -> Result<Self, AccessError> {
+        if token.is_none() && jwt.is_none() && !insecure && !address.ip().is_loopback() {
             return Err(AccessError::Open(address));
         }
         if let Some(token) = token {
@@ -65,12 +88,12 @@ impl Access {
         }
         let names = names.into_iter().map(|name| name.to_ascii_lowercase()).collect();
         let token = token.map(|token| Sha256::digest(token).into());
-        Ok(Self { token, listens_on: address.ip(), names })
+        Ok(Self { token, jwt: jwt.map(Arc::new), listens_on: address.ip(), names })
     }
 
     /// Whether a token is asked for.
     pub fn needs_token(&self) -> bool {
-        self.token.is_some()
+        self.token.is_some() || self.jwt.is_some()
     }
 
     fn check_host(&self, authority: &str) -> Result<(), ApiError> {
@@ -119,33 +142,56 @@ impl Access {
         }
     }
 
-    /// Whether this is the token.
-    pub(crate) fn is_token(&self, given: &str) -> bool {
-        let given: [u8; 32] = Sha256::digest(given).into();
-        self.token.as_ref().is_some_and(|expected| bool::from(given.ct_eq(expected)))
+    /// What whoever presents this token may do.
+    ///
+    /// # Errors
+    /// [`ApiError::Unauthorized`]: there is none, or it is not good. [`ApiError::NoRights`]: it is, and allows nothing.
+    pub(crate) fn rights(&self, given: Option<&str>, now: Timestamp) -> Result<Rights, ApiError> {
+        if !self.needs_token() {
+            return Ok(Rights::all());
+        }
+        let asks = || ApiError::Unauthorized("this host asks for a token".to_owned());
+        let given = given.ok_or_else(asks)?;
+        if let Some(expected) = &self.token {
+            let given: [u8; 32] = Sha256::digest(given).into();
+            if bool::from(given.ct_eq(expected)) {
+                return Ok(Rights::all());
+            }
+        }
+        let Some(jwt) = &self.jwt else {
+            let reason = "the token is not the one this host was started with";
+            return Err(ApiError::Unauthorized(reason.to_owned()));
+        };
+        jwt.rights(given, now).map_err(|bad| match bad {
+            Bad::NoPrefix => ApiError::NoRights(bad.to_string()),
+            bad => ApiError::Unauthorized(bad.to_string()),
+        })
     }
 
-    /// Refuses a request without the token, if there is one.
-    pub(crate) fn check_token(&self, headers: &HeaderMap) -> Result<(), ApiError> {
-        let Some(expected) = &self.token else {
-            return Ok(());
-        };
-        let given = headers
-            .get(header::AUTHORIZATION)
-            .ok_or(ApiError::Unauthorized("this host asks for a token"))?;
-        let given = bearer(given.as_bytes())
-            .ok_or(ApiError::Unauthorized("the Authorization header holds no bearer token"))?;
-        let given: [u8; 32] = Sha256::digest(given).into();
-        if bool::from(given.ct_eq(expected)) {
-            return Ok(());
+    /// What whoever sends these headers may do; `beside` is a token that was sent in another way, and goes first.
+    ///
+    /// # Errors
+    /// As [`Access::rights`].
+    pub(crate) fn rights_of(
+        &self,
+        headers: &HeaderMap,
+        beside: Option<&str>,
+        now: Timestamp,
+    ) -> Result<Rights, ApiError> {
+        if beside.is_some() || !self.needs_token() {
+            return self.rights(beside, now);
         }
-        Err(ApiError::Unauthorized("the token is not the one this host was started with"))
+        let unreadable =
+            || ApiError::Unauthorized("the Authorization header holds no bearer token".to_owned());
+        let header = headers.get(header::AUTHORIZATION);
+        let token = header.map(|header| bearer(header).ok_or_else(unreadable)).transpose()?;
+        self.rights(token, now)
     }
 }
 
-fn bearer(header: &[u8]) -> Option<&[u8]> {
-    let (scheme, token) = header.split_at_checked(7)?;
-    scheme.eq_ignore_ascii_case(b"bearer ").then(|| token.trim_ascii())
+fn bearer(header: &HeaderValue) -> Option<&str> {
+    let (scheme, token) = header.to_str().ok()?.split_at_checked(7)?;
+    scheme.eq_ignore_ascii_case("bearer ").then(|| token.trim_ascii())
 }
 
 /// The one value of a header; more than one is as bad as none.
@@ -158,7 +204,7 @@ fn only<'a>(headers: &'a HeaderMap, name: &header::HeaderName) -> Result<Option<
     first.map(|value| value.to_str().map_err(|_| ())).transpose()
 }
 
-/// Lets through who may ask. Liveness and readiness need no token.
+/// Lets through who may ask for everything. Liveness and readiness need no token.
 pub async fn guard(
     State(api): State<Api>,
     request: Request,
@@ -166,7 +212,13 @@ pub async fn guard(
 ) -> Result<Response, ApiError> {
     api.access.check_sender(&request, false)?;
     if !matches!(request.uri().path(), "/health" | "/ready") {
-        api.access.check_token(request.headers())?;
+        let now = api.host.surroundings.clock.now();
+        // Most answers here are about any id.
+        if api.access.rights_of(request.headers(), None, now)?.prefix().is_some() {
+            let reason = "the token allows only what has an id with a certain beginning, which holds for the \
+                          Resonate protocol; here a token for everything is asked for";
+            return Err(ApiError::NoRights(reason.to_owned()));
+        }
     }
     Ok(next.run(request).await)
 }

@@ -100,7 +100,10 @@ pub enum ApiError {
     #[error(
         "{0}; send it as `Authorization: Bearer TOKEN` (`--token` or SEGNO_TOKEN for the command line)"
     )]
-    Unauthorized(&'static str),
+    Unauthorized(String),
+    /// A good token that does not allow this.
+    #[error("{0}")]
+    NoRights(String),
     /// The request was meant for another host name.
     #[error(
         "the Host header names `{0}`, which is not this host; allow it with `segno serve --name`"
@@ -234,6 +237,7 @@ impl ApiError {
             Self::BadField { .. } => "invalid-field",
             Self::BadId { .. } => "invalid-id",
             Self::Unauthorized(_) => "unauthorized",
+            Self::NoRights(_) => "not-allowed",
             Self::ForeignHost(_) => "foreign-host",
             Self::ForeignOrigin(_) => "foreign-origin",
             Self::BadTarget { .. } => "invalid-target",
@@ -260,7 +264,8 @@ impl ApiError {
         }
     }
 
-    fn status(&self) -> StatusCode {
+    /// The HTTP status.
+    pub fn status(&self) -> StatusCode {
         match self {
             Self::UnknownRoute { .. }
             | Self::UnknownModule { .. }
@@ -284,7 +289,9 @@ impl ApiError {
             | Self::BadTarget { .. }
             | Self::Store(StoreError::Filter(_)) => StatusCode::BAD_REQUEST,
             Self::Unauthorized(_) => StatusCode::UNAUTHORIZED,
-            Self::ForeignHost(_) | Self::ForeignOrigin(_) => StatusCode::FORBIDDEN,
+            Self::NoRights(_) | Self::ForeignHost(_) | Self::ForeignOrigin(_) => {
+                StatusCode::FORBIDDEN
+            }
             Self::BadInput { .. } | Self::BadModule { .. } => StatusCode::UNPROCESSABLE_ENTITY,
             Self::IsInvocation(_) | Self::Settled { .. } | Self::WrongState { .. } => {
                 StatusCode::CONFLICT
@@ -311,6 +318,7 @@ impl ApiError {
             Self::BadField { .. } => "Invalid field",
             Self::BadId { .. } => "Invalid id",
             Self::Unauthorized(_) => "Token needed",
+            Self::NoRights(_) => "Not allowed by the token",
             Self::ForeignHost(_) => "Foreign host",
             Self::ForeignOrigin(_) => "Foreign origin",
             Self::BadTarget { .. } => "Invalid target",

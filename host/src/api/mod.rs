@@ -33,7 +33,7 @@ mod values;
 mod view;
 mod wait;
 
-pub use access::{Access, AccessError};
+pub use access::{Access, AccessError, Jwt, KeyError, Rights};
 pub use admission::{Admission, AdmissionLimits};
 pub use error::{ApiError, Misfit};
 pub use intake::{Intake, Rejected};

@@ -58,7 +58,9 @@ pub async fn create(
         }
     };
     if tags::is_timer(&request.tags) && timeout_at == Timestamp::NEVER {
-        let reason = "holds `timer`, and without `timeout_ms` it would never resolve".to_owned();
+        let reason =
+            "name a `timer`, which needs a timeout (`timeout_ms`): without one it never resolves"
+                .to_owned();
         return Err(ApiError::BadField { field: "tags", reason });
     }
     let param = request.param.as_ref().map(stored).unwrap_or_default();
@@ -83,7 +85,7 @@ fn check_tags(tags: &Tags) -> Result<(), ApiError> {
     });
     match prefixed {
         Some(bare) => {
-            let reason = format!("holds `resonate:{bare}`, which is called `{bare}` here");
+            let reason = format!("name `resonate:{bare}`, which is called `{bare}` here");
             Err(ApiError::BadField { field: "tags", reason })
         }
         None => Ok(()),
@@ -93,9 +95,9 @@ fn check_tags(tags: &Tags) -> Result<(), ApiError> {
 fn check_target(target: &str) -> Result<(), ApiError> {
     let bad = |reason: String| Err(ApiError::BadField { field: "tags", reason });
     match Address::parse(target) {
-        Err(error) => bad(format!("hold a target that is no address: {error}")),
+        Err(error) => bad(format!("name a target that is no address: {error}")),
         Ok(_) if address::is_hosted(target) => bad(format!(
-            "hold the target `{target}`, a function that hosts run: start it with POST /v1/invocations"
+            "name the target `{target}`, a function that hosts run: start it as an invocation (`segno start`, POST /v1/invocations)"
         )),
         Ok(_) => Ok(()),
     }

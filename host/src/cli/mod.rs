@@ -38,6 +38,7 @@ mod result;
 mod schedule;
 mod serve;
 mod serve_events;
+mod serve_tokens;
 mod serve_traces;
 mod settle;
 mod signal;

@@ -27,6 +27,7 @@ use super::{
     node,
     resonate::ResonateOptions,
     serve_events::{EventOptions, push},
+    serve_tokens::TokenOptions,
     serve_traces::TraceOptions,
     store_address::StoreAddress,
 };
@@ -72,6 +73,8 @@ pub struct Serve {
     /// Listen beyond this machine without a token
     #[arg(long)]
     insecure: bool,
+    #[command(flatten)]
+    tokens: TokenOptions,
     /// A host name under which this host is reached besides; can be given again
     #[arg(long = "name", value_name = "HOST")]
     names: Vec<String>,
@@ -132,10 +135,11 @@ impl Serve {
         let retention = self.retention(&data)?;
         let limits = limits(&self.limits)?;
         let component_limit = limits.component_bytes;
+        let jwt = self.tokens.jwt()?;
         let listener =
             TcpListener::bind(self.listen).await.map_err(|error| taken(self.listen, &error))?;
         let address = listener.local_addr()?;
-        let access = Access::new(address, token, self.insecure, self.names.clone())
+        let access = Access::signed(address, token, jwt, self.insecure, self.names.clone())
             .map_err(|error| CliError::Usage(error.to_string()))?;
         let figures = match self.metrics_listen {
             Some(at) => Some(TcpListener::bind(at).await.map_err(|error| taken(at, &error))?),

@@ -86,13 +86,13 @@ struct Named {
 #[command(after_help = "\
 Examples:
   segno task release order-1001
-  segno task release order-1001 --version 4     # only this claim")]
+  segno task release order-1001 --if-version 4     # only this claim")]
 struct Release {
     /// The task, by the id of its promise
     id: String,
-    /// Only the claim with this version
+    /// Only the claim with this version, as `segno task get` shows it
     #[arg(long, value_name = "N")]
-    version: Option<u64>,
+    if_version: Option<u64>,
 }
 
 fn states() -> clap::builder::PossibleValuesParser {
@@ -115,8 +115,8 @@ impl Task {
             What::Continue(Named { id }) => {
                 return control::done(&client.resume(&id).await?, "continues", console);
             }
-            What::Release(Release { id, version }) => {
-                let released = client.release(&id, version).await?;
+            What::Release(Release { id, if_version }) => {
+                let released = client.release(&id, if_version).await?;
                 said(&released, "taken from its holder, and offered again", "", console)?;
             }
         }
@@ -203,9 +203,11 @@ fn show(task: &TaskView, console: &mut Console) -> Result<(), CliError> {
         lines.push(("halted", console.paint(YELLOW, &hint)));
     }
     if task.attempt > 0 || task.losses > 0 {
-        let text =
-            format!("{} failed attempts, {} claims lost in a row", task.attempt, task.losses);
-        lines.push(("so far", text));
+        let (attempts, losses) = (task.attempt, task.losses);
+        lines.push((
+            "so far",
+            format!("attempts without progress: {attempts}; claims lost: {losses}"),
+        ));
     }
     lines.push(("made", when(task.created_at_ms)));
     lines.extend(task.timeout_at_ms.map(|at| ("deadline", when(at))));

@@ -381,7 +381,7 @@ async fn tasks_are_looked_at_and_stepped_in() {
     let said = run(&server, &["task", "get", "pack"]).await;
     assert!(said.out.starts_with("pack  poll://any@g#pack  acquired\n"), "{}", said.out);
     assert!(said.out.contains("holder    test"), "{}", said.out);
-    let said = run(&server, &["task", "release", "pack", "--version", "9"]).await;
+    let said = run(&server, &["task", "release", "pack", "--if-version", "9"]).await;
     assert!(said.err.contains("stale"), "{}", said.err);
     let said = run(&server, &["task", "release", "pack"]).await;
     assert_eq!(said.out, "pack  taken from its holder, and offered again\n");

@@ -267,8 +267,10 @@ fn note(node: &TreeNode, console: &Console) -> String {
             let more = if node.waits.len() > few.len() || node.waits_more { ", …" } else { "" };
             notes.push(format!("waits for {}{more}", few.join(", ")));
         }
+        InvocationState::Halted => {
+            notes.push(format!("`segno continue {}` sets it going again", plain(&node.id)));
+        }
         InvocationState::Suspended
-        | InvocationState::Halted
         | InvocationState::Resolved
         | InvocationState::Rejected
         | InvocationState::Cancelled

@@ -26,6 +26,7 @@ struct Tick {
 
 /// Answers an operation for debugging.
 pub(super) async fn answer(front: &Resonate, request: &Request) -> Result<Answer, Refused> {
+    request.may_all()?;
     let Some(clock) = &front.settings.debug else {
         return Err(Refused::forbidden(
             "this host is not open for debugging (`segno serve --debug`)",

@@ -47,7 +47,7 @@ impl Deliverer {
         let message = execute(task, version, &self.server_url);
         match Destination::parse(target) {
             Some(Destination::Poll { group, worker, alone }) => {
-                let sent = self.streams.send(&group, worker.as_deref(), alone, &message);
+                let sent = self.streams.send(&group, worker.as_deref(), alone, task, &message);
                 if sent != Sent::Accepted {
                     let only = worker.as_deref().filter(|_| alone);
                     self.streams.wait(&group, only, OutboxKey::Execute(task.clone()));
@@ -74,7 +74,8 @@ impl Deliverer {
         let message = unblock(promise);
         match Destination::parse(address) {
             Some(Destination::Poll { group, worker, alone }) => {
-                match self.streams.send(&group, worker.as_deref(), alone, &message) {
+                let id = promise.id();
+                match self.streams.send(&group, worker.as_deref(), alone, id, &message) {
                     Sent::Accepted => Delivered::Done,
                     Sent::Full => Delivered::Again { after: FULL },
                     Sent::Nobody => {
@@ -129,7 +130,7 @@ pub(super) async fn offer(
                 if let Some(Destination::Poll { group, worker, alone }) = Destination::parse(target)
                 {
                     let message = execute(&id, task.version, server_url);
-                    let sent = streams.send(&group, worker.as_deref(), alone, &message);
+                    let sent = streams.send(&group, worker.as_deref(), alone, &id, &message);
                     tracing::debug!(%id, ?sent, "a task that had waited was offered");
                 }
             }

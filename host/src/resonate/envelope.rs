@@ -9,7 +9,11 @@
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{Value as Json, json, value::RawValue};
 
-use super::refused::Refused;
+use segno_core::id::PromiseId;
+
+use crate::api::Rights;
+
+use super::{front, refused::Refused};
 
 /// The version of the protocol that is spoken here.
 pub const VERSION: &str = "2026-04-01";
@@ -27,6 +31,8 @@ pub struct Request {
     pub debug_time: Option<i64>,
     /// The operation's own data: a JSON object.
     pub data: Box<RawValue>,
+    /// What its sender may do.
+    pub rights: Rights,
 }
 
 /// An answer: what the operation says, with its status.
@@ -102,7 +108,46 @@ impl Request {
             return Err(Refused::bad("`data` must be an object"));
         }
         let Head { corr_id, auth, debug_time, .. } = head;
-        Ok(Self { kind, corr_id, auth, debug_time, data })
+        // Until somebody has looked at the token.
+        let rights = Rights::all();
+        Ok(Self { kind, corr_id, auth, debug_time, data, rights })
+    }
+
+    /// An id that is named in a field, and that the sender has rights over.
+    ///
+    /// # Errors
+    /// 400: it cannot be one. 403: the token does not allow it.
+    pub fn id(&self, field: &str, id: String) -> Result<PromiseId, Refused> {
+        let id = front::id(field, id)?;
+        self.may(field, id.as_str())?;
+        Ok(id)
+    }
+
+    /// That the sender has rights over this id.
+    ///
+    /// # Errors
+    /// 403.
+    pub fn may(&self, field: &str, id: &str) -> Result<(), Refused> {
+        match self.rights.prefix() {
+            Some(prefix) if !id.starts_with(prefix) => Err(Refused::forbidden(format!(
+                "the token allows ids that begin with `{prefix}`, and `{field}` is `{id}`"
+            ))),
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    /// That the sender may do what is about every id.
+    ///
+    /// # Errors
+    /// 403.
+    pub fn may_all(&self) -> Result<(), Refused> {
+        match self.rights.prefix() {
+            Some(prefix) => Err(Refused::forbidden(format!(
+                "{} is about every id, and the token allows only those that begin with `{prefix}`",
+                self.kind
+            ))),
+            None => Ok(()),
+        }
     }
 
     /// The operation's own data.

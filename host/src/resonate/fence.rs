@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::{
     envelope::{Answer, Request, wrapped},
-    front::{self, Resonate, unexpected},
+    front::{Resonate, unexpected},
     promises::{Create, Settle},
     records,
     refused::Refused,
@@ -26,8 +26,8 @@ struct Fence {
 
 pub(super) async fn fence(front: &Resonate, request: &Request) -> Result<Answer, Refused> {
     let Fence { id, version, action } = request.read()?;
-    let claim = claim(id, version)?;
-    let act = act(&action)?;
+    let claim = claim(request, id, version)?;
+    let act = act(request, &action)?;
     if act.promise() == Some(&claim.id) {
         return Err(Refused::bad(format!("an action under `{0}` cannot be about `{0}`", claim.id)));
     }
@@ -49,15 +49,15 @@ pub(super) async fn fence(front: &Resonate, request: &Request) -> Result<Answer,
     Ok(Answer::ok(json!({ "action": inner, "preload": [] })))
 }
 
-fn act(action: &Action) -> Result<FenceAct, Refused> {
+fn act(request: &Request, action: &Action) -> Result<FenceAct, Refused> {
     match action.kind.as_str() {
         "promise.create" => {
-            let new = action.read::<Create>("promise.create")?.checked()?;
+            let new = action.read::<Create>("promise.create")?.checked(request)?;
             Ok(FenceAct::CreateLoose { new })
         }
         "promise.settle" => {
             let settle: Settle = action.read("promise.settle")?;
-            let id = front::id("id", settle.id.clone())?;
+            let id = request.id("id", settle.id.clone())?;
             let (verdict, value) = settle.checked()?;
             Ok(FenceAct::Settle { id, verdict, value })
         }

@@ -3,6 +3,7 @@
 use std::{convert::Infallible, sync::Arc};
 
 use axum::{
+    Extension,
     body::Body,
     extract::{Path, State},
     http::{StatusCode, header},
@@ -12,7 +13,9 @@ use bytes::Bytes;
 use segno_core::{command::Command, id::Holder, time::Millis};
 use tokio::sync::mpsc;
 
-use super::{deliver, front::Resonate, router::plain, streams::Streams};
+use crate::api::Rights;
+
+use super::{deliver, front::Resonate, router::plain, streams::Streams, tasks};
 
 /// A comment is sent after so much silence, so that dead connections are noticed.
 const SILENCE: Millis = Millis::seconds(15);
@@ -28,19 +31,21 @@ struct Listening {
     worker: String,
     number: u64,
     messages: mpsc::Receiver<Bytes>,
+    rights: Rights,
     greeted: bool,
 }
 
 /// Opens a stream.
 pub(super) async fn poll(
     State(front): State<Resonate>,
+    Extension(rights): Extension<Rights>,
     Path((group, worker)): Path<(String, String)>,
 ) -> Response {
     if group.len() > NAME_LIMIT || worker.len() > NAME_LIMIT {
         let message = "the names of groups and workers have at most 512 bytes";
         return plain(StatusCode::BAD_REQUEST, message);
     }
-    let Some(stream) = front.streams.open(&group, &worker) else {
+    let Some(stream) = front.streams.open(&group, &worker, &rights) else {
         let limit = front.settings.streams;
         let message = format!("{limit} streams are open, and no more are allowed (`--streams`)");
         return plain(StatusCode::SERVICE_UNAVAILABLE, &message);
@@ -54,6 +59,7 @@ pub(super) async fn poll(
         worker,
         number: stream.number,
         messages: stream.messages,
+        rights,
         greeted: false,
     };
     if !waiting.is_empty() {
@@ -79,11 +85,17 @@ impl Listening {
             self.greeted = true;
             return Some(HELLO);
         }
+        let surroundings = &self.front.host.surroundings;
+        // A stream ends with the token that it was opened with.
+        let left = self.rights.until().since(surroundings.clock.now());
+        if left <= Millis(0) {
+            return None;
+        }
         tokio::select! {
             biased;
             () = self.front.stopping.cancelled() => None,
             message = self.messages.recv() => Some(frame(&message?)),
-            () = self.front.host.surroundings.runtime.sleep(SILENCE) => Some(PING),
+            () = surroundings.runtime.sleep(SILENCE.min(left)) => Some(PING),
         }
     }
 }
@@ -95,17 +107,29 @@ impl Drop for Listening {
         if was_last && !self.front.stopping.is_cancelled() {
             let (front, worker) = (self.front.clone(), std::mem::take(&mut self.worker));
             let surroundings = self.front.host.surroundings.clone();
-            let leaving = async move { left(&front, &worker, grace).await };
+            let rights = self.rights.clone();
+            let leaving = async move { left(&front, &worker, &rights, grace).await };
             surroundings.runtime.spawn("departure", Box::pin(leaving));
         }
     }
 }
 
 /// A worker that comes back or says that it lives within the grace keeps its claims.
-async fn left(front: &Resonate, worker: &str, grace: Millis) {
+async fn left(front: &Resonate, worker: &str, rights: &Rights, grace: Millis) {
     let closed_at = front.host.surroundings.clock.now();
     front.host.surroundings.runtime.sleep(grace).await;
     if front.streams.is_open(worker) || front.stopping.is_cancelled() {
+        return;
+    }
+    // Anybody may open a stream under any name; claims are given back only by who has rights over all of them.
+    let own = match rights.prefix() {
+        None => true,
+        Some(_) => tasks::held(front, worker, None)
+            .await
+            .is_ok_and(|held| held.iter().all(|claim| rights.over(claim.id.as_str()))),
+    };
+    if !own {
+        tracing::debug!(worker, "the claims of a worker that left end with their leases");
         return;
     }
     let holder = Holder::worker(worker);

@@ -4,7 +4,7 @@
 use segno_core::id::PromiseId;
 use serde_json::Value as Json;
 
-use crate::store::PromiseFilter;
+use crate::{api::Rights, store::PromiseFilter};
 
 use super::{front::Resonate, records, refused::Refused, search::current};
 
@@ -13,14 +13,20 @@ const COUNT: u32 = 512;
 /// How many bytes of values.
 const BYTES: usize = 1024 * 1024;
 
-/// The promises of `branch`, without `except`, in the order of their ids.
+/// The promises of `branch`, without `except`, in the order of their ids. A branch is what a tag says: those that the asker
+/// has no rights over are left out.
 pub(super) async fn of(
     front: &Resonate,
+    rights: &Rights,
     branch: &str,
     except: &PromiseId,
 ) -> Result<Vec<Json>, Refused> {
-    let filter =
-        PromiseFilter { branch: Some(branch.to_owned()), limit: COUNT, ..PromiseFilter::default() };
+    let filter = PromiseFilter {
+        branch: Some(branch.to_owned()),
+        prefix: rights.prefix().map(str::to_owned),
+        limit: COUNT,
+        ..PromiseFilter::default()
+    };
     let rows = current(front, front.host.store.find(&filter).await?).await?;
     let mut room = BYTES;
     let mut told = Vec::new();

@@ -14,7 +14,7 @@ use serde_json::json;
 use super::{
     address::{check_listener, check_target},
     envelope::{Answer, Request},
-    front::{self, Resonate, unexpected},
+    front::{Resonate, unexpected},
     records,
     refused::Refused,
     values::{self, WireValue},
@@ -63,9 +63,9 @@ impl Create {
     /// The promise to make.
     ///
     /// # Errors
-    /// 400.
-    pub(super) fn checked(self) -> Result<NewPromise, Refused> {
-        let id = front::id("id", self.id)?;
+    /// 400, 403.
+    pub(super) fn checked(self, request: &Request) -> Result<NewPromise, Refused> {
+        let id = request.id("id", self.id)?;
         if self.timeout_at < 0 {
             return Err(Refused::bad("`timeoutAt` is negative"));
         }
@@ -112,18 +112,18 @@ impl Settle {
 
 pub(super) async fn get(front: &Resonate, request: &Request) -> Result<Answer, Refused> {
     let Named { id } = request.read()?;
-    let id = front::id("id", id)?;
+    let id = request.id("id", id)?;
     shown(front.decide(Command::PromiseGet { id }).await?)
 }
 
 pub(super) async fn create(front: &Resonate, request: &Request) -> Result<Answer, Refused> {
-    let new = request.read::<Create>()?.checked()?;
+    let new = request.read::<Create>()?.checked(request)?;
     shown(front.decide(Command::PromiseCreate(new)).await?)
 }
 
 pub(super) async fn settle(front: &Resonate, request: &Request) -> Result<Answer, Refused> {
     let settle: Settle = request.read()?;
-    let id = front::id("id", settle.id.clone())?;
+    let id = request.id("id", settle.id.clone())?;
     let (verdict, value) = settle.checked()?;
     shown(front.decide(Command::PromiseSettle { id, verdict, value }).await?)
 }
@@ -133,8 +133,8 @@ pub(super) async fn register_callback(
     request: &Request,
 ) -> Result<Answer, Refused> {
     let Callback { awaited, awaiter } = request.read()?;
-    let awaited = front::id("awaited", awaited)?;
-    let awaiter = front::id("awaiter", awaiter)?;
+    let awaited = request.id("awaited", awaited)?;
+    let awaiter = request.id("awaiter", awaiter)?;
     shown(front.decide(Command::RegisterCallback { awaited, awaiter }).await?)
 }
 
@@ -143,7 +143,7 @@ pub(super) async fn register_listener(
     request: &Request,
 ) -> Result<Answer, Refused> {
     let Listener { awaited, address } = request.read()?;
-    let awaited = front::id("awaited", awaited)?;
+    let awaited = request.id("awaited", awaited)?;
     check_listener(&address)?;
     let address = Text::from(address);
     shown(front.decide(Command::RegisterListener { awaited, address }).await?)

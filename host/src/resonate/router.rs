@@ -67,16 +67,18 @@ impl Resonate {
 
 /// The host and origin of a request, as for the native API; origins that are allowed besides pass. Tokens are looked at
 /// where the answer is made.
-async fn guard(State(front): State<Resonate>, request: HttpRequest, next: Next) -> Response {
+async fn guard(State(front): State<Resonate>, mut request: HttpRequest, next: Next) -> Response {
     let origin = request.headers().get(header::ORIGIN).and_then(|origin| origin.to_str().ok());
     let foreign = origin.is_some_and(|origin| front.allows_origin(origin));
     if let Err(error) = front.access.check_sender(&request, foreign) {
         return plain(StatusCode::FORBIDDEN, &error.to_string());
     }
-    if request.uri().path() != "/"
-        && let Err(error) = front.access.check_token(request.headers())
-    {
-        return plain(StatusCode::UNAUTHORIZED, &error.to_string());
+    if request.uri().path() != "/" {
+        let now = front.host.surroundings.clock.now();
+        match front.access.rights_of(request.headers(), None, now) {
+            Ok(rights) => request.extensions_mut().insert(rights),
+            Err(error) => return plain(error.status(), &error.to_string()),
+        };
     }
     next.run(request).await
 }
@@ -89,29 +91,21 @@ async fn operate(State(front): State<Resonate>, headers: HeaderMap, body: Body) 
             return enveloped(wrapped("unknown", "0", Err(Refused::bad(error.to_string()))));
         }
     };
-    let request = match Request::decode(&bytes) {
+    let mut request = match Request::decode(&bytes) {
         Ok(request) => request,
         Err(Unreadable { kind, corr_id, refused }) => {
             return enveloped(wrapped(&kind, &corr_id, Err(refused)));
         }
     };
-    let answer = match front.permits(&headers, &request) {
-        Ok(()) => front.answer(&request).await,
-        Err(refused) => Err(refused),
+    let now = front.host.surroundings.clock.now();
+    let answer = match front.access.rights_of(&headers, request.auth.as_deref(), now) {
+        Ok(rights) => {
+            request.rights = rights;
+            front.answer(&request).await
+        }
+        Err(error) => Err(Refused { status: error.status().as_u16(), message: error.to_string() }),
     };
     enveloped(wrapped(&request.kind, &request.corr_id, answer))
-}
-
-impl Resonate {
-    fn permits(&self, headers: &HeaderMap, request: &Request) -> Result<(), Refused> {
-        let by_header = self.access.check_token(headers);
-        let by_envelope = request.auth.as_deref().is_some_and(|token| self.access.is_token(token));
-        match by_header {
-            Ok(()) => Ok(()),
-            Err(_) if by_envelope => Ok(()),
-            Err(error) => Err(Refused::unauthorized(error.to_string())),
-        }
-    }
 }
 
 fn enveloped((status, reply): (u16, Json_)) -> Response {

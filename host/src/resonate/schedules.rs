@@ -55,8 +55,12 @@ struct Search {
 
 pub(super) async fn create(front: &Resonate, request: &Request) -> Result<Answer, Refused> {
     let create: Create = request.read()?;
-    let id = schedule_id(create.id)?;
+    let id = schedule_id(request, create.id)?;
     front::id("promiseId", create.promise_id.clone())?;
+    // What is made at an occurrence has an id that begins with what stands before the first part that is filled in; the
+    // schedule's own id is known.
+    let made = create.promise_id.replace("{{.id}}", id.as_str());
+    request.may("promiseId", made.split("{{").next().unwrap_or_default())?;
     let tags = values::stored_tags(create.promise_tags.unwrap_or_default());
     tags::target(&tags).map(check_target).transpose()?;
     let template = Template {
@@ -77,7 +81,7 @@ pub(super) async fn create(front: &Resonate, request: &Request) -> Result<Answer
 
 pub(super) async fn get(front: &Resonate, request: &Request) -> Result<Answer, Refused> {
     let Named { id } = request.read()?;
-    let id = schedule_id(id)?;
+    let id = schedule_id(request, id)?;
     match front.host.store.schedule(&id).await? {
         Some(schedule) => Ok(Answer::ok(json!({ "schedule": record(&schedule) }))),
         None => Err(Refused::unknown(format!("there is no schedule `{id}`"))),
@@ -86,13 +90,14 @@ pub(super) async fn get(front: &Resonate, request: &Request) -> Result<Answer, R
 
 pub(super) async fn delete(front: &Resonate, request: &Request) -> Result<Answer, Refused> {
     let Named { id } = request.read()?;
-    match front.decide(Command::ScheduleDelete { id: schedule_id(id)? }).await? {
+    match front.decide(Command::ScheduleDelete { id: schedule_id(request, id)? }).await? {
         Reply::Done => Ok(Answer::ok(json!({}))),
         other => Err(unexpected(&other)),
     }
 }
 
 pub(super) async fn search(front: &Resonate, request: &Request) -> Result<Answer, Refused> {
+    request.may_all()?;
     let Search { tags, limit, cursor } = request.read()?;
     let limit = limit.unwrap_or(DEFAULT);
     if !(1..=MOST).contains(&limit) {
@@ -109,8 +114,8 @@ pub(super) async fn search(front: &Resonate, request: &Request) -> Result<Answer
     Ok(Answer::ok(data))
 }
 
-fn schedule_id(id: String) -> Result<ScheduleId, Refused> {
-    Ok(ScheduleId::new(front::id("id", id)?.as_str()))
+fn schedule_id(request: &Request, id: String) -> Result<ScheduleId, Refused> {
+    Ok(ScheduleId::new(request.id("id", id)?.as_str()))
 }
 
 fn record(schedule: &Schedule) -> Json {

@@ -37,6 +37,7 @@ struct Search {
 }
 
 pub(super) async fn promises(front: &Resonate, request: &Request) -> Result<Answer, Refused> {
+    request.may_all()?;
     let search: Search = request.read()?;
     let standing = search.state.as_deref().map(standing).transpose()?;
     let tags = stored_tags(search.tags.clone().unwrap_or_default());
@@ -48,6 +49,7 @@ pub(super) async fn promises(front: &Resonate, request: &Request) -> Result<Answ
 }
 
 pub(super) async fn tasks(front: &Resonate, request: &Request) -> Result<Answer, Refused> {
+    request.may_all()?;
     let search: Search = request.read()?;
     let status = search.state.as_deref().map(status).transpose()?;
     let filter = PromiseFilter { tasks: true, status, ..page(&search)? };

@@ -8,8 +8,10 @@ use std::{
 };
 
 use bytes::Bytes;
-use segno_core::promise::OutboxKey;
+use segno_core::{id::PromiseId, promise::OutboxKey};
 use tokio::sync::mpsc;
+
+use crate::api::Rights;
 
 /// Messages that are remembered while no stream is open for them; for more, the store's own timers do.
 const WAITING: usize = 10_000;
@@ -58,6 +60,8 @@ struct Table {
 struct Open {
     number: u64,
     worker: String,
+    /// What it may hear of.
+    rights: Rights,
     sender: mpsc::Sender<Bytes>,
 }
 
@@ -67,8 +71,8 @@ impl Streams {
         Self { table: Mutex::default(), limit, buffer: buffer.max(1) }
     }
 
-    /// Opens a stream of a worker; nothing if there is no room for another.
-    pub fn open(&self, group: &str, worker: &str) -> Option<Stream> {
+    /// Opens a stream of a worker that hears only of what it has rights over; nothing if there is no room for another.
+    pub fn open(&self, group: &str, worker: &str, rights: &Rights) -> Option<Stream> {
         let mut table = self.lock();
         if table.open >= self.limit {
             return None;
@@ -77,9 +81,9 @@ impl Streams {
         let number = table.next;
         table.next += 1;
         table.open += 1;
-        let open = Open { number, worker: worker.to_owned(), sender };
+        let open = Open { number, worker: worker.to_owned(), rights: rights.clone(), sender };
         table.groups.entry(group.to_owned()).or_default().push(open);
-        let waiting = table.take_waiting(group, worker);
+        let waiting = table.take_waiting(group, worker, rights);
         Some(Stream { number, messages, waiting })
     }
 
@@ -108,15 +112,23 @@ impl Streams {
         self.lock().open
     }
 
-    /// Gives a message to a stream of the group: to one of `worker` if there is one, and else, unless it is for that
-    /// worker alone, to any.
-    pub fn send(&self, group: &str, worker: Option<&str>, alone: bool, message: &Bytes) -> Sent {
+    /// Gives a message about `id` to a stream of the group: to one of `worker` if there is one, and else, unless it is for
+    /// that worker alone, to any.
+    pub fn send(
+        &self,
+        group: &str,
+        worker: Option<&str>,
+        alone: bool,
+        id: &PromiseId,
+        message: &Bytes,
+    ) -> Sent {
         let mut table = self.lock();
         table.turn = table.turn.wrapping_add(1);
         let turn = table.turn;
         let Some(members) = table.groups.get(group) else { return Sent::Nobody };
+        let may_hear = members.iter().filter(|open| open.rights.over(id.as_str()));
         let (named, others): (Vec<&Open>, Vec<&Open>) =
-            members.iter().partition(|open| Some(open.worker.as_str()) == worker);
+            may_hear.partition(|open| Some(open.worker.as_str()) == worker);
         // The newest first: after a reconnection the older one may be dead and not know it.
         let named = named.into_iter().rev();
         let start = turn.checked_rem(others.len()).unwrap_or(0);
@@ -152,12 +164,13 @@ impl Table {
         self.groups.values().flatten().any(|open| open.worker == worker)
     }
 
-    fn take_waiting(&mut self, group: &str, worker: &str) -> Vec<OutboxKey> {
+    fn take_waiting(&mut self, group: &str, worker: &str, rights: &Rights) -> Vec<OutboxKey> {
         let Some(of_group) = self.waiting.get_mut(group) else { return Vec::new() };
         let before = of_group.len();
         let mut taken = Vec::new();
         of_group.retain(|(alone, key)| {
-            let its = alone.as_deref().is_none_or(|alone| alone == worker);
+            let its = alone.as_deref().is_none_or(|alone| alone == worker)
+                && rights.over(key.promise().as_str());
             taken.extend(its.then(|| key.clone()));
             !its
         });
@@ -171,8 +184,6 @@ impl Table {
 
 #[cfg(test)]
 mod tests {
-    use segno_core::id::PromiseId;
-
     use super::*;
 
     const HELLO: Bytes = Bytes::from_static(b"hello");
@@ -180,39 +191,39 @@ mod tests {
     #[test]
     fn messages_go_to_the_worker_named_or_to_any() {
         let streams = Streams::new(10, 10);
-        assert_eq!(streams.send("g", None, false, &HELLO), Sent::Nobody);
-        let mut first = streams.open("g", "one").expect("room");
-        let mut second = streams.open("g", "two").expect("room");
+        assert_eq!(streams.send("g", None, false, &"id".into(), &HELLO), Sent::Nobody);
+        let mut first = streams.open("g", "one", &Rights::all()).expect("room");
+        let mut second = streams.open("g", "two", &Rights::all()).expect("room");
         for _ in 0..4 {
-            assert_eq!(streams.send("g", None, false, &HELLO), Sent::Accepted);
+            assert_eq!(streams.send("g", None, false, &"id".into(), &HELLO), Sent::Accepted);
         }
         let received =
             |stream: &mut Stream| std::iter::from_fn(|| stream.messages.try_recv().ok()).count();
         assert_eq!((received(&mut first), received(&mut second)), (2, 2), "in turn");
-        assert_eq!(streams.send("g", Some("two"), false, &HELLO), Sent::Accepted);
+        assert_eq!(streams.send("g", Some("two"), false, &"id".into(), &HELLO), Sent::Accepted);
         assert_eq!((received(&mut first), received(&mut second)), (0, 1), "the one preferred");
-        assert_eq!(streams.send("g", Some("three"), true, &HELLO), Sent::Nobody);
-        assert_eq!(streams.send("g", Some("three"), false, &HELLO), Sent::Accepted);
-        assert_eq!(streams.send("h", None, false, &HELLO), Sent::Nobody);
+        assert_eq!(streams.send("g", Some("three"), true, &"id".into(), &HELLO), Sent::Nobody);
+        assert_eq!(streams.send("g", Some("three"), false, &"id".into(), &HELLO), Sent::Accepted);
+        assert_eq!(streams.send("h", None, false, &"id".into(), &HELLO), Sent::Nobody);
     }
 
     #[test]
     fn there_is_room_for_so_many_and_no_more() {
         let streams = Streams::new(1, 1);
-        let stream = streams.open("g", "w").expect("room");
-        assert!(streams.open("g", "v").is_none());
-        assert_eq!(streams.send("g", None, false, &HELLO), Sent::Accepted);
-        assert_eq!(streams.send("g", None, false, &HELLO), Sent::Full);
+        let stream = streams.open("g", "w", &Rights::all()).expect("room");
+        assert!(streams.open("g", "v", &Rights::all()).is_none());
+        assert_eq!(streams.send("g", None, false, &"id".into(), &HELLO), Sent::Accepted);
+        assert_eq!(streams.send("g", None, false, &"id".into(), &HELLO), Sent::Full);
         assert!(streams.close("g", stream.number), "it was the last of its worker");
         assert!(!streams.close("g", stream.number));
-        assert!(streams.open("g", "v").is_some());
+        assert!(streams.open("g", "v", &Rights::all()).is_some());
     }
 
     #[test]
     fn a_worker_is_gone_when_its_last_stream_is() {
         let streams = Streams::new(9, 1);
-        let [old, new] = [(); 2].map(|()| streams.open("g", "w").expect("room"));
-        let other = streams.open("h", "w").expect("room");
+        let [old, new] = [(); 2].map(|()| streams.open("g", "w", &Rights::all()).expect("room"));
+        let other = streams.open("h", "w", &Rights::all()).expect("room");
         assert!(!streams.close("g", old.number) && !streams.close("h", other.number));
         assert!(streams.is_open("w"));
         assert!(streams.close("g", new.number));
@@ -228,13 +239,33 @@ mod tests {
         streams.wait("g", Some("w"), key("b"));
         streams.wait("g", Some("v"), key("c"));
         streams.wait("h", None, key("d"));
-        let stream = streams.open("g", "w").expect("room");
+        let stream = streams.open("g", "w", &Rights::all()).expect("room");
         assert_eq!(stream.waiting, [key("a"), key("b")]);
-        assert!(streams.open("g", "w").expect("room").waiting.is_empty());
-        assert_eq!(streams.open("g", "v").expect("room").waiting, [key("c")]);
+        assert!(streams.open("g", "w", &Rights::all()).expect("room").waiting.is_empty());
+        assert_eq!(streams.open("g", "v", &Rights::all()).expect("room").waiting, [key("c")]);
         for n in 0..2 * WAITING {
             streams.wait("i", None, key(&n.to_string()));
         }
-        assert_eq!(streams.open("i", "w").expect("room").waiting.len(), WAITING - 1);
+        assert_eq!(
+            streams.open("i", "w", &Rights::all()).expect("room").waiting.len(),
+            WAITING - 1
+        );
+    }
+
+    #[test]
+    fn a_stream_hears_only_of_what_it_has_rights_over() {
+        let streams = Streams::new(9, 9);
+        let until = segno_core::time::Timestamp::NEVER;
+        let of_a = Rights::below("a:", until);
+        let key = |id: &str| OutboxKey::Execute(PromiseId::from(id));
+        streams.wait("g", None, key("a:1"));
+        streams.wait("g", None, key("b:1"));
+        let mut own = streams.open("g", "w", &of_a).expect("room");
+        assert_eq!(own.waiting, [key("a:1")]);
+        assert_eq!(streams.send("g", None, false, &"b:2".into(), &HELLO), Sent::Nobody);
+        assert_eq!(streams.send("g", Some("w"), true, &"b:2".into(), &HELLO), Sent::Nobody);
+        assert_eq!(streams.send("g", None, false, &"a:2".into(), &HELLO), Sent::Accepted);
+        assert!(own.messages.try_recv().is_ok() && own.messages.try_recv().is_err());
+        assert_eq!(streams.open("g", "v", &Rights::all()).expect("room").waiting, [key("b:1")]);
     }
 }

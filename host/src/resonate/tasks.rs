@@ -13,14 +13,19 @@ use segno_core::{
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{json, value::RawValue};
 
+use crate::store::{InvocationFilter, InvocationRow};
+
 use super::{
     envelope::{Answer, Request},
-    front::{self, Resonate, unexpected},
+    front::{Resonate, unexpected},
     preload,
     promises::{Callback, Create, Settle},
     records,
     refused::Refused,
 };
+
+/// Claims of one worker that are read at a time.
+const HELD_PAGE: u32 = 1_000;
 
 #[derive(Deserialize)]
 struct Named {
@@ -94,21 +99,21 @@ impl Action {
 /// A claim as a worker presents it.
 ///
 /// # Errors
-/// 400.
-pub(super) fn claim(id: String, version: u64) -> Result<Claim, Refused> {
-    Ok(Claim { id: front::id("id", id)?, version: Version(version) })
+/// 400, 403.
+pub(super) fn claim(request: &Request, id: String, version: u64) -> Result<Claim, Refused> {
+    Ok(Claim { id: request.id("id", id)?, version: Version(version) })
 }
 
 pub(super) async fn get(front: &Resonate, request: &Request) -> Result<Answer, Refused> {
     let Named { id } = request.read()?;
-    let task = taken(front.decide(Command::TaskGet { id: front::id("id", id)? }).await?)?;
+    let task = taken(front.decide(Command::TaskGet { id: request.id("id", id)? }).await?)?;
     Ok(Answer::ok(json!({ "task": records::task(&task.task, task.resumes) })))
 }
 
 pub(super) async fn create(front: &Resonate, request: &Request) -> Result<Answer, Refused> {
     let CreateTask { pid, ttl, action } = request.read()?;
     let hold = hold(front, &pid, ttl)?;
-    let new = action.read::<Create>("promise.create")?.checked()?;
+    let new = action.read::<Create>("promise.create")?.checked(request)?;
     if tags::target(&new.tags).is_none() {
         return Err(Refused::bad("the promise of a task needs the tag resonate:target"));
     }
@@ -119,21 +124,21 @@ pub(super) async fn create(front: &Resonate, request: &Request) -> Result<Answer
     }
     let task = taken(front.decide(Command::TaskCreate { new, hold }).await?)?;
     // What was just made has nothing under it.
-    answered(front, &task, !task.created).await
+    answered(front, request, &task, !task.created).await
 }
 
 pub(super) async fn acquire(front: &Resonate, request: &Request) -> Result<Answer, Refused> {
     let Acquire { id, version, pid, ttl } = request.read()?;
-    let (claim, hold) = (claim(id, version)?, hold(front, &pid, ttl)?);
+    let (claim, hold) = (claim(request, id, version)?, hold(front, &pid, ttl)?);
     let command = Command::TaskAcquire { claim, hold, stall_limit: None };
     let task = taken(front.decide(command).await?)?;
     // A task that was never taken before has nothing under it either.
-    answered(front, &task, version > 0).await
+    answered(front, request, &task, version > 0).await
 }
 
 pub(super) async fn release(front: &Resonate, request: &Request) -> Result<Answer, Refused> {
     let Claimed { id, version } = request.read()?;
-    let (claim, reason) = (claim(id, version)?, ReleaseReason::Yield);
+    let (claim, reason) = (claim(request, id, version)?, ReleaseReason::Yield);
     done(front.decide(Command::TaskRelease { claim, reason }).await?)
 }
 
@@ -142,11 +147,11 @@ pub(super) async fn suspend(front: &Resonate, request: &Request) -> Result<Answe
     if actions.is_empty() {
         return Err(Refused::bad("`actions` is empty: a task waits for at least one promise"));
     }
-    let claim = claim(id, version)?;
+    let claim = claim(request, id, version)?;
     let mut awaits = BTreeSet::new();
     for action in &actions {
         let Callback { awaited, awaiter } = action.read("promise.register_callback")?;
-        let awaited = front::id("awaited", awaited)?;
+        let awaited = request.id("awaited", awaited)?;
         if awaiter != claim.id.as_str() || awaited == claim.id {
             return Err(Refused::bad(format!(
                 "`{awaiter}` waiting for `{awaited}` is not a wait of the task `{}`",
@@ -168,7 +173,7 @@ pub(super) async fn suspend(front: &Resonate, request: &Request) -> Result<Answe
 
 pub(super) async fn fulfill(front: &Resonate, request: &Request) -> Result<Answer, Refused> {
     let Fulfill { id, version, action } = request.read()?;
-    let claim = claim(id, version)?;
+    let claim = claim(request, id, version)?;
     let settle: Settle = action.read("promise.settle")?;
     if settle.id != claim.id.as_str() {
         let id = &settle.id;
@@ -188,12 +193,18 @@ pub(super) async fn heartbeat(front: &Resonate, request: &Request) -> Result<Ans
     let Heartbeat { pid, tasks } = request.read()?;
     let holder = holder(&pid)?;
     let item = |claimed: Claimed| {
-        Ok(HeartbeatItem { claim: claim(claimed.id, claimed.version)?, progress: None })
+        Ok(HeartbeatItem { claim: claim(request, claimed.id, claimed.version)?, progress: None })
     };
     let items = tasks.into_iter().map(item).collect::<Result<Vec<_>, Refused>>()?;
-    let command = match items.is_empty() {
-        true => Command::WorkerHeartbeat { holder },
-        false => Command::TaskHeartbeat { holder, items },
+    let command = match (items.is_empty(), request.rights.prefix()) {
+        (true, None) => Command::WorkerHeartbeat { holder },
+        // Everything the worker holds of what the token allows.
+        (true, Some(prefix)) => {
+            let held = held(front, &pid, Some(prefix)).await?;
+            let item = |claim| HeartbeatItem { claim, progress: None };
+            Command::TaskHeartbeat { holder, items: held.into_iter().map(item).collect() }
+        }
+        (false, _) => Command::TaskHeartbeat { holder, items },
     };
     match front.decide(command).await? {
         // Claims that have ended are not told of: the next write says so.
@@ -202,14 +213,39 @@ pub(super) async fn heartbeat(front: &Resonate, request: &Request) -> Result<Ans
     }
 }
 
+/// What a worker holds, of ids that begin so if a beginning is given.
+pub(super) async fn held(
+    front: &Resonate,
+    pid: &str,
+    prefix: Option<&str>,
+) -> Result<Vec<Claim>, Refused> {
+    let mut filter = InvocationFilter {
+        holder: Some(pid.to_owned()),
+        prefix: prefix.map(str::to_owned),
+        limit: HELD_PAGE,
+        ..InvocationFilter::default()
+    };
+    let mut held = Vec::new();
+    loop {
+        let page = front.host.store.list(&filter).await?;
+        let claim =
+            |row: &InvocationRow| Claim { id: row.task.id.clone(), version: row.task.version };
+        held.extend(page.items.iter().map(claim));
+        if page.next.is_none() {
+            return Ok(held);
+        }
+        filter.after = page.next;
+    }
+}
+
 pub(super) async fn halt(front: &Resonate, request: &Request) -> Result<Answer, Refused> {
     let Named { id } = request.read()?;
-    done(front.decide(Command::TaskHalt { id: front::id("id", id)? }).await?)
+    done(front.decide(Command::TaskHalt { id: request.id("id", id)? }).await?)
 }
 
 pub(super) async fn proceed(front: &Resonate, request: &Request) -> Result<Answer, Refused> {
     let Named { id } = request.read()?;
-    done(front.decide(Command::TaskContinue { id: front::id("id", id)? }).await?)
+    done(front.decide(Command::TaskContinue { id: request.id("id", id)? }).await?)
 }
 
 fn holder(pid: &str) -> Result<Holder, Refused> {
@@ -228,11 +264,16 @@ fn hold(front: &Resonate, pid: &str, ttl: i64) -> Result<Hold, Refused> {
     Ok(Hold { holder: holder(pid)?, nonce, ttl: Millis(ttl) })
 }
 
-async fn answered(front: &Resonate, task: &TaskReply, may_have: bool) -> Result<Answer, Refused> {
+async fn answered(
+    front: &Resonate,
+    request: &Request,
+    task: &TaskReply,
+    may_have: bool,
+) -> Result<Answer, Refused> {
     let branch = task.promise.birth.tags.get(tags::BRANCH);
     let branch = branch.filter(|_| may_have && task.task.status() == TaskStatus::Acquired);
     let preload = match branch {
-        Some(branch) => preload::of(front, branch, &task.task.id).await?,
+        Some(branch) => preload::of(front, &request.rights, branch, &task.task.id).await?,
         None => Vec::new(),
     };
     Ok(Answer::ok(json!({

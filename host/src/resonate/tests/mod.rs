@@ -2,5 +2,6 @@
 
 mod http;
 mod operations;
+mod rights;
 mod traces;
 mod world;

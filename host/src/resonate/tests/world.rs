@@ -102,7 +102,13 @@ impl World {
 
     /// Opens a stream of messages.
     pub(super) async fn stream(&self, path: &str) -> BodyDataStream {
+        self.stream_as(path, "nobody").await
+    }
+
+    /// Opens a stream of messages under a token.
+    pub(super) async fn stream_as(&self, path: &str, token: &str) -> BodyDataStream {
         let request = Request::get(path).header(header::HOST, "localhost:7766");
+        let request = request.header(header::AUTHORIZATION, format!("Bearer {token}"));
         let request = request.body(Body::empty()).expect("a request");
         let response = self.router.clone().oneshot(request).await.expect("the router answers");
         assert_eq!(response.status(), StatusCode::OK);

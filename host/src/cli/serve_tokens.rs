@@ -1,0 +1,39 @@
+//! The options of `segno serve` for tokens that others signed.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use crate::api::Jwt;
+
+use super::{CliError, build::other};
+
+/// Options for tokens that others signed (JWT).
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Signed tokens")]
+pub(super) struct TokenOptions {
+    /// Take tokens (JWT) that fit this key: a public key as PEM (RSA, P-256, P-384, Ed25519), or a file with a secret of at
+    /// least 32 bytes (HS256); can be given again
+    #[arg(long = "jwt-key", value_name = "FILE", env = "SEGNO_JWT_KEY", value_delimiter = ',')]
+    keys: Vec<PathBuf>,
+    /// Only tokens of this issuer (`iss`)
+    #[arg(long = "jwt-issuer", value_name = "NAME", requires = "keys")]
+    issuer: Option<String>,
+    /// Only tokens that are meant for this audience (`aud`)
+    #[arg(long = "jwt-audience", value_name = "NAME", requires = "keys")]
+    audience: Option<String>,
+}
+
+impl TokenOptions {
+    /// Whose tokens are taken; none without a key.
+    pub(super) fn jwt(&self) -> Result<Option<Jwt>, CliError> {
+        if self.keys.is_empty() {
+            return Ok(None);
+        }
+        let mut jwt = Jwt::new(self.issuer.clone(), self.audience.clone());
+        for file in &self.keys {
+            jwt.add_file(file).map_err(|error| other("invalid-key", &error))?;
+        }
+        Ok(Some(jwt))
+    }
+}
