@@ -34,6 +34,7 @@ mod promise;
 mod recovery;
 mod replay;
 mod resonate;
+mod resource;
 mod result;
 mod schedule;
 mod serve;
@@ -150,6 +151,7 @@ enum Command {
     Promise(promise::Promise),
     Task(task::Task),
     Schedule(schedule::Schedule),
+    Resource(resource::Resource),
     Cancel(control::Cancel),
     Kill(control::Kill),
     Continue(control::Continue),
@@ -220,6 +222,7 @@ impl Cli {
             Command::Signal(command) => command.run(&client()?, console).await,
             Command::Promise(command) => command.run(&client()?, console).await,
             Command::Task(command) => command.run(&client()?, console).await,
+            Command::Resource(command) => command.run(&client()?, console).await,
             Command::Schedule(command) => command.run(&client()?, console).await,
             Command::Cancel(command) => command.run(&client()?, console).await,
             Command::Kill(command) => command.run(&client()?, console).await,

@@ -399,6 +399,35 @@ async fn tasks_are_looked_at_and_stepped_in() {
 }
 
 #[tokio::test]
+async fn a_resource_is_taken_and_written() {
+    let (_world, server) = host().await;
+    assert_eq!(run(&server, &["resource", "get", "stock"]).await.exit, Exit::NotFound);
+    let lease = ["resource", "lease", "stock", "--holder", "ada", "--for", "1m"];
+    let said = run(&server, &lease).await;
+    assert!(said.out.starts_with("stock  never written\n"), "{}", said.out);
+    assert!(
+        said.out.contains("lease     ada, until ") && said.out.contains("token     1"),
+        "{}",
+        said.out
+    );
+    let busy = ["resource", "lease", "stock", "--holder", "bob", "--for", "1m"];
+    let said = run(&server, &busy).await;
+    assert_eq!(said.exit, Exit::Error);
+    assert!(said.err.contains("held by `ada`"), "{}", said.err);
+    let said =
+        run(&server, &["resource", "put", "stock", "{\"left\": 12}", "--lease-token", "1"]).await;
+    assert!(
+        said.out.starts_with("stock  {\"left\":12}\n  written   under token 1\n"),
+        "{}",
+        said.out
+    );
+    let said = run(&server, &["resource", "put", "stock", "0", "--lease-token", "1"]).await;
+    assert!(said.err.contains("stale"), "{}", said.err);
+    let said = run(&server, &["resource", "get", "stock", "--json"]).await;
+    assert_eq!((&said.json()["value"], &said.json()["token"]), (&json!({ "left": 12 }), &json!(1)));
+}
+
+#[tokio::test]
 async fn a_tree_is_drawn() {
     let (world, server) = host().await;
     world.start("order").await.ok();

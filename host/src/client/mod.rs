@@ -6,6 +6,7 @@ mod http;
 mod invocations;
 mod modules;
 mod promises;
+mod resources;
 mod schedules;
 mod tasks;
 
