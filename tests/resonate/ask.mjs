@@ -1,4 +1,4 @@
-// A client: `ask.mjs run|rpc|result|schedule|settle ID …`. Prints what came of it as one line of JSON.
+// A client: `ask.mjs run|rpc|module|settle|schedule|unschedule ID …`. Prints what came of it as one line of JSON.
 
 import { Resonate } from "@resonatehq/sdk";
 import { register } from "./functions.mjs";
@@ -17,8 +17,6 @@ async function answer() {
       return await resonate.rpc(id, name, ...values, resonate.options({ target: "workers" }));
     case "module":
       return await resonate.rpc(id, name, ...values, resonate.options({ target: `wasm://bridge/${name}` }));
-    case "result":
-      return await (await resonate.get(id)).result();
     case "settle":
       await resonate.promises.resolve(id, { data: btoa(name) });
       return null;

@@ -1,4 +1,4 @@
-// What the workers of the suite can do. Every worker registers all of it.
+// What the workers of the suite can do, under names that functions.py uses too. Every worker registers all of it.
 
 import { appendFileSync } from "node:fs";
 import { Constant } from "@resonatehq/sdk";
@@ -25,7 +25,7 @@ export function register(resonate) {
     },
     *double(_ctx, n) { return 2 * n; },
 
-    *fanOut(ctx, count) {
+    *fan_out(ctx, count) {
       const calls = [];
       for (let n = 0; n < count; n++) calls.push(yield* ctx.beginRpc("echo", n, workers(ctx)));
       let total = 0;
@@ -39,10 +39,10 @@ export function register(resonate) {
       const right = yield* ctx.beginRpc("fibonacci", n - 2, workers(ctx));
       return (yield* left) + (yield* right);
     },
-    *fibonacciLocal(ctx, n) {
+    *fibonacci_local(ctx, n) {
       if (n < 2) return n;
-      const left = yield* ctx.beginRun(functions.fibonacciLocal, n - 1);
-      const right = yield* ctx.beginRun(functions.fibonacciLocal, n - 2);
+      const left = yield* ctx.beginRun(functions.fibonacci_local, n - 1);
+      const right = yield* ctx.beginRun(functions.fibonacci_local, n - 2);
       return (yield* left) + (yield* right);
     },
 
@@ -69,9 +69,9 @@ export function register(resonate) {
     },
 
     // Functions of a module, called from here.
-    *callDouble(ctx, n) { return yield* ctx.rpc("double", n, ctx.options({ target: "wasm://bridge/double" })); },
-    *callAdd(ctx, a, b) { return yield* ctx.rpc("add", a, b, ctx.options({ target: "wasm://bridge/add" })); },
-    *callRefuse(ctx, reason) {
+    *call_double(ctx, n) { return yield* ctx.rpc("double", n, ctx.options({ target: "wasm://bridge/double" })); },
+    *call_add(ctx, a, b) { return yield* ctx.rpc("add", a, b, ctx.options({ target: "wasm://bridge/add" })); },
+    *call_refuse(ctx, reason) {
       try {
         yield* ctx.rpc("refuse", reason, ctx.options({ target: "wasm://bridge/refuse" }));
         return "it did not refuse";
@@ -79,7 +79,7 @@ export function register(resonate) {
         return error.message;
       }
     },
-    *callNap(ctx, ms, timeout) {
+    *call_nap(ctx, ms, timeout) {
       try {
         yield* ctx.rpc("nap", ms, ctx.options({ target: "wasm://bridge/nap", timeout }));
         return "rested";
@@ -87,7 +87,7 @@ export function register(resonate) {
         return `${error.name}`;
       }
     },
-    *callSum(ctx, a, b) { return yield* ctx.rpc("remote_sum", a, b, ctx.options({ target: "wasm://bridge/remote_sum" })); },
+    *call_sum(ctx, a, b) { return yield* ctx.rpc("remote_sum", a, b, ctx.options({ target: "wasm://bridge/remote_sum" })); },
   };
   for (const [name, body] of Object.entries(functions)) resonate.register(name, body);
 }

@@ -1,5 +1,8 @@
 //! Released clients of the Resonate protocol, unmodified, on a real host: applications run, workers and hosts are
-//! killed, and functions of modules and of workers call each other.
+//! killed, and functions of modules and of workers call each other. The same is asked of npm `@resonatehq/sdk` 0.11.5 and
+//! of PyPI `resonate-sdk` 0.8.1.
+//!
+//! They run with `SEGNO_CLIENTS=1`; `SEGNO_CLIENTS=required` fails where they cannot be installed.
 
 use std::{fs, path::PathBuf};
 
@@ -78,32 +81,62 @@ async fn pause(ms: u64) {
     segno::runtime::Surroundings::system().runtime.sleep(length).await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_typescript_application_runs() {
-    let Some(language) = Language::typescript() else { return };
+/// Each of these for both languages.
+macro_rules! in_both_languages {
+    ($($scene:ident),* $(,)?) => {
+        mod typescript {
+            use super::Language;
+            $(#[tokio::test(flavor = "multi_thread")]
+            async fn $scene() {
+                let Some(language) = Language::typescript() else { return };
+                super::$scene(language).await;
+            })*
+        }
+        mod python {
+            use super::Language;
+            $(#[tokio::test(flavor = "multi_thread")]
+            async fn $scene() {
+                let Some(language) = Language::python() else { return };
+                super::$scene(language).await;
+            })*
+        }
+    };
+}
+
+in_both_languages!(
+    an_application_runs,
+    a_person_and_a_schedule_take_part,
+    two_who_start_the_same_are_told_the_same,
+    a_body_outlives_its_lease_by_heartbeats,
+    another_worker_takes_over_from_one_that_was_killed,
+    workflows_go_on_when_the_host_is_killed,
+    workflows_go_on_when_a_host_on_postgresql_is_killed,
+    functions_of_modules_and_of_workers_call_each_other,
+);
+
+async fn an_application_runs(language: Language) {
     let scene = Scene::new(language, &[]).await;
     let (_one, _two) = (scene.worker("one"), scene.worker("two"));
     scene.expect(&["run", "run-1", "parent", "1"], json!(4));
     scene.expect(&["rpc", "rpc-1", "parent", "5"], json!(12));
     scene.expect(&["rpc", "rpc-1", "parent", "7"], json!(12));
-    scene.expect(&["rpc", "fan-1", "fanOut", "100"], json!(4950));
+    scene.expect(&["rpc", "fan-1", "fan_out", "100"], json!(4950));
     scene.expect(&["rpc", "fib-1", "fibonacci", "8"], json!(21));
-    scene.expect(&["rpc", "fib-2", "fibonacciLocal", "10"], json!(55));
+    scene.expect(&["rpc", "fib-2", "fibonacci_local", "10"], json!(55));
     scene.expect(&["rpc", "nap-1", "nap", "700"], json!("rested"));
     scene.expect(&["rpc", "stubborn-1", "stubborn"], json!(3));
     assert_eq!(scene.noted("attempt"), 3);
     let failed = scene.ask(&["rpc", "fail-1", "fail", "\"no stock\""]);
-    assert_eq!(failed["error"], "no stock", "{failed}");
+    assert!(failed["error"].as_str().is_some_and(|error| error.contains("no stock")), "{failed}");
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_person_and_a_schedule_take_part_in_a_typescript_application() {
-    let Some(language) = Language::typescript() else { return };
+async fn a_person_and_a_schedule_take_part(language: Language) {
     let scene = Scene::new(language, &[]).await;
     let _worker = scene.worker("one");
     let asked = scene.language.asks(&scene.url(), &["rpc", "ask-1", "approval"]);
-    scene.until("it waits for a person", async || scene.state("ask-1:0").await.is_some()).await;
-    scene.ask(&["settle", "ask-1:0", "\"granted\""]);
+    let open = scene.language.first_step("ask-1");
+    scene.until("it waits for a person", async || scene.state(&open).await.is_some()).await;
+    scene.ask(&["settle", &open, "\"granted\""]);
     assert_eq!(answer(asked)["value"], "granted");
 
     scene.ask(&["schedule", "tick", "echo", "7"]);
@@ -116,12 +149,11 @@ async fn a_person_and_a_schedule_take_part_in_a_typescript_application() {
         scene.stage.client().list(&query).await.is_ok_and(|page| page.items.len() >= 2)
     };
     scene.until("the schedule ran twice", ran).await;
-    scene.ask(&["unschedule", "tick"]);
+    let deleted = scene.ask(&["unschedule", "tick"]);
+    assert_eq!(deleted.get("error"), None, "{deleted}");
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn two_who_start_the_same_are_told_the_same() {
-    let Some(language) = Language::typescript() else { return };
+async fn two_who_start_the_same_are_told_the_same(language: Language) {
     let scene = Scene::new(language, &[]).await;
     let _worker = scene.worker("one");
     let asked: Vec<_> = (0..3)
@@ -135,18 +167,14 @@ async fn two_who_start_the_same_are_told_the_same() {
     }
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_body_outlives_its_lease_by_heartbeats() {
-    let Some(language) = Language::typescript() else { return };
+async fn a_body_outlives_its_lease_by_heartbeats(language: Language) {
     let scene = Scene::new(language, &[]).await;
     let _worker = scene.hasty_worker("one");
     scene.expect(&["rpc", "slow", "dawdle", "5000"], json!("done"));
     assert_eq!(scene.noted("dawdled"), 1, "nobody else took it");
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn another_worker_takes_over_from_one_that_was_killed() {
-    let Some(language) = Language::typescript() else { return };
+async fn another_worker_takes_over_from_one_that_was_killed(language: Language) {
     // The lease is a minute long: only the closed stream says that the worker is gone.
     let scene = Scene::new(language, &["--grace-s", "0.5"]).await;
     let first = scene.worker("first");
@@ -159,17 +187,12 @@ async fn another_worker_takes_over_from_one_that_was_killed() {
     assert!(repeated <= 1, "only the step that was interrupted ran twice, not {repeated}");
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn workflows_of_workers_go_on_when_the_host_is_killed() {
-    let Some(language) = Language::typescript() else { return };
+async fn workflows_go_on_when_the_host_is_killed(language: Language) {
     survives_kills(Scene::new(language, &[]).await).await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn the_same_on_postgresql() {
-    let (Some(language), Some(cluster)) = (Language::typescript(), Cluster::shared()) else {
-        return;
-    };
+async fn workflows_go_on_when_a_host_on_postgresql_is_killed(language: Language) {
+    let Some(cluster) = Cluster::shared() else { return };
     let database = cluster.database();
     survives_kills(Scene::new(language, &["--store", &database.url()]).await).await;
 }
@@ -195,22 +218,21 @@ async fn survives_kills(mut scene: Scene) {
     }
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn functions_of_modules_and_of_workers_call_each_other() {
-    let Some(language) = Language::typescript() else { return };
+async fn functions_of_modules_and_of_workers_call_each_other(language: Language) {
     let scene = Scene::new(language, &[]).await;
     scene.stage.deploy("bridge", fixtures::fixture("bridge")).await;
     let _worker = scene.worker("one");
     // From outside into the module.
     scene.expect(&["module", "in-1", "double", "21"], json!(42));
-    scene.expect(&["rpc", "in-2", "callDouble", "4"], json!(8));
-    scene.expect(&["rpc", "in-3", "callAdd", "4", "5"], json!(9));
-    scene.expect(&["rpc", "in-4", "callRefuse", "\"card declined\""], json!("card declined"));
-    let late = scene.ask(&["rpc", "in-5", "callNap", "60000", "500"]);
-    assert_ne!(late["value"], "rested", "its deadline passed: {late}");
-    // From the module out, and back again.
+    scene.expect(&["rpc", "in-2", "call_double", "4"], json!(8));
+    if let Language::TypeScript(_) = scene.language {
+        scene.expect(&["rpc", "in-3", "call_add", "4", "5"], json!(9));
+        scene.expect(&["rpc", "in-4", "call_refuse", "\"card declined\""], json!("card declined"));
+        let late = scene.ask(&["rpc", "in-5", "call_nap", "60000", "500"]);
+        assert_ne!(late["value"], "rested", "its deadline passed: {late}");
+        scene.expect(&["rpc", "round-1", "call_sum", "1", "2"], json!(3));
+    }
     from_the_module(&scene).await;
-    scene.expect(&["rpc", "round-1", "callSum", "1", "2"], json!(3));
 }
 
 /// What the module asks of workers.
@@ -230,32 +252,4 @@ async fn from_the_module(scene: &Scene) {
     assert_eq!(scene.state("out-5/0").await.as_deref(), Some("cancelled"));
     let replay = scene.stage.client().replay("out-2", None).await.expect("it can be replayed");
     assert_eq!(replay.matched, replay.journal_len, "{replay:#?}");
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_python_application_runs_and_works_with_modules() {
-    let Some(language) = Language::python() else { return };
-    let scene = Scene::new(language, &["--grace-s", "0.5"]).await;
-    scene.stage.deploy("bridge", fixtures::fixture("bridge")).await;
-    let first = scene.hasty_worker("first");
-    scene.expect(&["rpc", "rpc-1", "parent", "5"], json!(12));
-    scene.expect(&["rpc", "fan-1", "fan_out", "50"], json!(2450));
-    scene.expect(&["rpc", "fib-1", "fibonacci", "8"], json!(21));
-    scene.expect(&["rpc", "nap-1", "nap", "700"], json!("rested"));
-    scene.expect(&["rpc", "slow-1", "dawdle", "4000"], json!("done"));
-    let failed = scene.ask(&["rpc", "fail-1", "fail", "\"no stock\""]);
-    assert!(failed["error"].as_str().is_some_and(|error| error.contains("no stock")), "{failed}");
-    scene.expect(&["module", "in-1", "double", "21"], json!(42));
-    scene.expect(&["rpc", "in-2", "call_double", "4"], json!(8));
-    let sum = scene.stage.start_as("out-1", "bridge/remote_sum", json!([20, 3])).await;
-    sum.unwrap_or_else(|error| panic!("{error}"));
-    assert_eq!(scene.stage.ended("out-1").await.output, Some(json!(23)));
-
-    let asked = scene.language.asks(&scene.url(), &["rpc", "ask-1", "approval"]);
-    scene.until("it waits for a person", async || scene.state("ask-1:1").await.is_some()).await;
-    first.kill();
-    let _second = scene.worker("second");
-    let granted = scene.stage.client().resolve("ask-1:1", json!("granted")).await;
-    granted.unwrap_or_else(|error| panic!("{error}"));
-    assert_eq!(answer(asked)["value"], "granted");
 }

@@ -40,7 +40,7 @@ pub async fn remote_sum(ctx: Context, (left, right): (i64, i64)) -> Result<i64> 
 /// A worker that calls this module again, which makes a tree through both worlds.
 #[segno::workflow]
 pub async fn there_and_back(ctx: Context, number: i64) -> Result<i64> {
-    ctx.call_remote(WORKERS, "callDouble", &(number,)).await
+    ctx.call_remote(WORKERS, "call_double", &(number,)).await
 }
 
 /// What a worker's failure looks like from here.

@@ -1,0 +1,119 @@
+//! Workers and clients of a language.
+
+use std::{
+    fs::File,
+    path::{Path, PathBuf},
+    process::{Child, Command, Output, Stdio},
+};
+
+use serde_json::Value;
+
+use super::packages::{self, SCRIPTS};
+
+/// A language with its packages.
+#[derive(Clone)]
+pub enum Language {
+    /// npm `@resonatehq/sdk` on Node; the folder that holds `node_modules`.
+    TypeScript(PathBuf),
+    /// PyPI `resonate-sdk`; the folder that holds its environment.
+    Python(PathBuf),
+}
+
+/// A worker; it is killed when this is dropped.
+pub struct Worker {
+    process: Child,
+}
+
+impl Language {
+    /// Node with the released SDK; none if it cannot be had here, and standard error says why.
+    pub fn typescript() -> Option<Self> {
+        packages::typescript().map(Self::TypeScript)
+    }
+
+    /// Python with the released SDK; none if it cannot be had here, and standard error says why.
+    pub fn python() -> Option<Self> {
+        packages::python().map(Self::Python)
+    }
+
+    /// The id that this SDK gives to the first step of `root`.
+    pub fn first_step(&self, root: &str) -> String {
+        match self {
+            Self::TypeScript(_) => format!("{root}:0"),
+            Self::Python(_) => format!("{root}:1"),
+        }
+    }
+
+    /// Starts a worker called `name`, whose leases are `ttl_ms` long; it writes what it did to `ledger`.
+    ///
+    /// # Panics
+    /// It does not start.
+    pub fn worker(&self, url: &str, name: &str, ttl_ms: u32, ledger: &Path) -> Worker {
+        let log = File::create(ledger.with_extension(format!("{name}.log"))).expect("a log");
+        let mut command = self.script("worker");
+        command
+            .env("URL", url)
+            .env("WORKER", name)
+            .env("TTL", ttl_ms.to_string())
+            .env("LEDGER", ledger)
+            .stdout(Stdio::null())
+            .stderr(log);
+        Worker { process: command.spawn().expect("a worker starts") }
+    }
+
+    /// Begins to ask; the answer comes from [`answer`].
+    ///
+    /// # Panics
+    /// The client does not start.
+    pub fn asks(&self, url: &str, arguments: &[&str]) -> Child {
+        let mut command = self.script("ask");
+        command.args(arguments).env("URL", url).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.spawn().expect("a client starts")
+    }
+
+    fn script(&self, name: &str) -> Command {
+        match self {
+            Self::TypeScript(folder) => {
+                let mut command = Command::new(packages::node(folder));
+                command.arg(folder.join(format!("{name}.mjs")));
+                command
+            }
+            Self::Python(folder) => {
+                let mut command = Command::new(folder.join("venv/bin/python"));
+                command.arg(Path::new(SCRIPTS).join(format!("{name}.py")));
+                // Nothing is written beside the sources.
+                command.env("PYTHONDONTWRITEBYTECODE", "1");
+                command
+            }
+        }
+    }
+}
+
+impl Worker {
+    /// Kills it, as SIGKILL does.
+    ///
+    /// # Panics
+    /// It is gone already.
+    pub fn kill(mut self) {
+        self.process.kill().expect("it runs");
+        self.process.wait().expect("it was killed");
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// What a client was answered.
+///
+/// # Panics
+/// It was answered nothing; the message carries what it said.
+pub fn answer(client: Child) -> Value {
+    let Output { stdout, stderr, .. } = client.wait_with_output().expect("the client ends");
+    let text = String::from_utf8_lossy(&stdout);
+    let line = text.lines().last().unwrap_or_default();
+    serde_json::from_str(line)
+        .unwrap_or_else(|_| panic!("{text}{}", String::from_utf8_lossy(&stderr)))
+}
