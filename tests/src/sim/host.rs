@@ -23,7 +23,10 @@ use segno_core::{
 };
 use tokio::sync::mpsc;
 
-use super::link::{Conditions, Link, Network};
+use super::{
+    link::Link,
+    network::{Conditions, Network},
+};
 use crate::world::{SimClock, SimRuntime};
 
 /// What a life is told.

@@ -1,101 +1,41 @@
 //! The store as one life of a host, a worker or a client sees it: over a network that loses, doubles and delays, that may
 //! be cut, and whose far end may be struck at a commit. After its end a life is never answered again.
 
-use std::{
-    collections::BTreeMap,
-    sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicBool, Ordering},
-    },
+use std::sync::{
+    Arc, Mutex, MutexGuard, PoisonError,
+    atomic::{AtomicBool, Ordering},
 };
 
-use async_trait::async_trait;
 use segno::{
     runtime::Runtime,
-    store::{
-        Census, Due, EventPlace, EventRow, InvocationFilter, InvocationRow, LogRow, ModuleRow,
-        Page, PromiseFilter, PromiseRow, Ready, ScheduleFilter, SchedulePage, Store, StoreError,
-        Waits,
-    },
+    store::{Store, StoreError},
 };
-use segno_core::{
-    command::Command,
-    id::{Digest, PromiseId, ScheduleId},
-    invocation::Record,
-    promise::{MessageKind, Schedule},
-    reply::Reply,
-    snapshot::Snapshot,
-    time::{Millis, Timestamp},
-};
-use tokio::sync::{Notify, mpsc};
+use segno_core::{command::Command, reply::Reply, time::Millis};
+use tokio::sync::mpsc;
 
 use super::{
-    book::Book,
-    bus::{Bus, Weather},
-    database::Database,
     dice::Dice,
     fault::{CommitFault, Fault, Noise},
     host::Control,
+    network::{Conditions, Network},
 };
-use crate::world::SimRuntime;
 
 /// Calls at one instant after which nobody believes that time will go on.
 const CALLS_AT_ONCE: u32 = 20_000;
 /// Commands of one life that are kept, to be asked again.
 const KEPT: usize = 20_000;
 
-/// What all links of one world share.
-pub struct Network {
-    /// The far end.
-    pub database: Arc<Database>,
-    /// Who hears of commits.
-    pub bus: Arc<Bus>,
-    /// What every message risks.
-    pub weather: Arc<Weather>,
-    /// What happened.
-    pub book: Arc<Book>,
-    /// Where the world's own tasks run.
-    pub runtime: Arc<SimRuntime>,
-    /// Commits to be struck.
-    pub strikes: Mutex<BTreeMap<u64, CommitFault>>,
-    /// Decides.
-    pub seed: u64,
-}
-
-/// What holds for all lives of one node.
-#[derive(Default)]
-pub struct Conditions {
-    /// It cannot reach the store.
-    pub cut: AtomicBool,
-    /// It is frozen.
-    pub frozen: AtomicBool,
-    /// Its heartbeats do not arrive.
-    pub heartless: AtomicBool,
-    /// Told when it goes on.
-    pub thawed: Notify,
-    /// What it asked so far, and was carried out.
-    pub asked: Mutex<Vec<Command>>,
-}
-
-impl Conditions {
-    /// Goes on.
-    pub fn thaw(&self) {
-        self.frozen.store(false, Ordering::Relaxed);
-        self.thawed.notify_waiters();
-    }
-}
-
 /// See the module.
 pub struct Link {
     who: String,
-    life: Option<u64>,
-    network: Arc<Network>,
-    conditions: Arc<Conditions>,
+    pub(super) life: Option<u64>,
+    pub(super) network: Arc<Network>,
+    pub(super) conditions: Arc<Conditions>,
     dead: AtomicBool,
     dice: Mutex<Dice>,
     calls: Mutex<(i64, u32)>,
     /// Whom to tell that the host has to die; nobody: its commits are not struck.
-    control: Option<mpsc::UnboundedSender<Control>>,
+    pub(super) control: Option<mpsc::UnboundedSender<Control>>,
 }
 
 impl Link {
@@ -141,7 +81,8 @@ impl Link {
         }
     }
 
-    async fn alive(&self) {
+    /// Ends when its owner is alive and not frozen.
+    pub(super) async fn alive(&self) {
         loop {
             let thawed = self.conditions.thawed.notified();
             if self.dead.load(Ordering::Relaxed) {
@@ -155,7 +96,7 @@ impl Link {
     }
 
     /// The way to the store, or that there is none.
-    async fn way(&self) -> Result<(), StoreError> {
+    pub(super) async fn way(&self) -> Result<(), StoreError> {
         self.count().await;
         self.alive().await;
         self.delay().await;
@@ -184,7 +125,8 @@ impl Link {
         }
     }
 
-    async fn delay(&self) {
+    /// Takes as long as the network does.
+    pub(super) async fn delay(&self) {
         let most = self.network.weather.level(Noise::Delay);
         if most > 0 {
             let length = self.dice().between(0, i64::try_from(most).unwrap_or(0));
@@ -193,7 +135,8 @@ impl Link {
         }
     }
 
-    fn roll(&self, what: Noise) -> bool {
+    /// Whether this goes wrong now.
+    pub(super) fn roll(&self, what: Noise) -> bool {
         let strikes = self.dice().chance(self.network.weather.level(what));
         if strikes {
             self.network.book.struck(what.kind());
@@ -205,7 +148,8 @@ impl Link {
         self.dice.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    async fn commit(&self, commands: &[Command]) -> Vec<Reply> {
+    /// Carries these out at the far end.
+    pub(super) async fn commit(&self, commands: &[Command]) -> Vec<Reply> {
         let (replies, effects) = self.network.database.execute(&self.who, commands).await;
         self.network.bus.committed(self.life, &effects);
         let mut asked = self.conditions.asked.lock().unwrap_or_else(PoisonError::into_inner);
@@ -216,7 +160,7 @@ impl Link {
     }
 
     /// The same request, once more and later. A new life of a host is begun by its own connection only.
-    fn again(&self, commands: Vec<Command>) {
+    pub(super) fn again(&self, commands: Vec<Command>) {
         if commands.iter().any(|command| matches!(command, Command::HostStart { .. })) {
             return;
         }
@@ -233,7 +177,8 @@ impl Link {
         );
     }
 
-    async fn struck(&self, how: CommitFault, commands: &[Command]) -> StoreError {
+    /// What becomes of a commit that is struck.
+    pub(super) async fn struck(&self, how: CommitFault, commands: &[Command]) -> StoreError {
         self.network
             .book
             .strikes(&Fault::Commit { number: self.network.database.commits() - 1, how });
@@ -252,171 +197,7 @@ impl Link {
     }
 }
 
-fn unknown() -> StoreError {
+/// Nobody knows what became of it.
+pub(super) fn unknown() -> StoreError {
     StoreError::UnknownOutcome(anyhow::anyhow!("a fault of the simulation"))
-}
-
-#[async_trait]
-impl Store for Link {
-    async fn execute(&self, commands: Vec<Command>) -> Result<Vec<Reply>, StoreError> {
-        self.way().await?;
-        let is_heartbeat = |command: &Command| matches!(command, Command::TaskHeartbeat { .. });
-        if self.conditions.heartless.load(Ordering::Relaxed) && commands.iter().any(is_heartbeat) {
-            return Err(unknown());
-        }
-        if self.roll(Noise::RequestLoss) {
-            return Err(unknown());
-        }
-        if self.control.is_some() {
-            let number = self.network.database.next_commit();
-            let strike = {
-                let mut strikes =
-                    self.network.strikes.lock().unwrap_or_else(PoisonError::into_inner);
-                strikes.remove(&number)
-            };
-            if let Some(how) = strike {
-                return Err(self.struck(how, &commands).await);
-            }
-        }
-        let replies = self.commit(&commands).await;
-        if self.roll(Noise::RequestTwice) {
-            self.again(commands);
-        }
-        if self.roll(Noise::AnswerLoss) {
-            return Err(unknown());
-        }
-        self.delay().await;
-        self.alive().await;
-        if self.conditions.cut.load(Ordering::Relaxed) {
-            return Err(unknown());
-        }
-        for reply in &replies {
-            if let (Reply::Message(Some(delivery)), Some(_)) = (reply, self.life) {
-                self.network.bus.deliver(delivery);
-            }
-        }
-        Ok(replies)
-    }
-
-    async fn promise(&self, id: &PromiseId) -> Result<Option<PromiseRow>, StoreError> {
-        self.way().await?;
-        self.network.database.memory.promise(id).await
-    }
-
-    async fn promises(&self, ids: &[PromiseId]) -> Result<Vec<Option<PromiseRow>>, StoreError> {
-        self.way().await?;
-        self.network.database.memory.promises(ids).await
-    }
-
-    async fn journal(
-        &self,
-        id: &PromiseId,
-        from: u32,
-        limit: u32,
-    ) -> Result<Vec<Record>, StoreError> {
-        self.way().await?;
-        self.network.database.memory.journal(id, from, limit).await
-    }
-
-    async fn logs(&self, id: &PromiseId, from: u32, limit: u32) -> Result<Vec<LogRow>, StoreError> {
-        self.way().await?;
-        self.network.database.memory.logs(id, from, limit).await
-    }
-
-    async fn log_count(&self, id: &PromiseId) -> Result<u32, StoreError> {
-        self.way().await?;
-        self.network.database.memory.log_count(id).await
-    }
-
-    async fn waits(&self, id: &PromiseId) -> Result<Waits, StoreError> {
-        self.way().await?;
-        self.network.database.memory.waits(id).await
-    }
-
-    async fn list(&self, filter: &InvocationFilter) -> Result<Page<InvocationRow>, StoreError> {
-        self.way().await?;
-        self.network.database.memory.list(filter).await
-    }
-
-    async fn schedule(&self, id: &ScheduleId) -> Result<Option<Schedule>, StoreError> {
-        self.way().await?;
-        self.network.database.memory.schedule(id).await
-    }
-
-    async fn schedules(&self, filter: &ScheduleFilter) -> Result<SchedulePage, StoreError> {
-        self.way().await?;
-        self.network.database.memory.schedules(filter).await
-    }
-
-    async fn find(&self, filter: &PromiseFilter) -> Result<Vec<PromiseRow>, StoreError> {
-        self.way().await?;
-        self.network.database.memory.find(filter).await
-    }
-
-    async fn due(&self, now: Timestamp, limit: u32) -> Result<Due, StoreError> {
-        self.way().await?;
-        self.network.database.memory.due(now, limit).await
-    }
-
-    async fn ready(
-        &self,
-        now: Timestamp,
-        after: Option<i64>,
-        limit: u32,
-    ) -> Result<Vec<Ready>, StoreError> {
-        self.way().await?;
-        self.network.database.memory.ready(now, after, limit).await
-    }
-
-    async fn outbox_due(
-        &self,
-        kind: MessageKind,
-        now: Timestamp,
-        limit: u32,
-    ) -> Result<Due, StoreError> {
-        self.way().await?;
-        self.network.database.memory.outbox_due(kind, now, limit).await
-    }
-
-    async fn events(
-        &self,
-        after: Option<EventPlace>,
-        limit: u32,
-    ) -> Result<Vec<EventRow>, StoreError> {
-        self.way().await?;
-        self.network.database.memory.events(after, limit).await
-    }
-
-    async fn census(&self) -> Result<Census, StoreError> {
-        self.way().await?;
-        self.network.database.memory.census().await
-    }
-
-    async fn put_component(
-        &self,
-        digest: Digest,
-        component: Arc<[u8]>,
-        description: String,
-        now: Timestamp,
-    ) -> Result<(), StoreError> {
-        self.way().await?;
-        self.network.database.memory.put_component(digest, component, description, now).await
-    }
-
-    async fn component(&self, digest: Digest) -> Result<Option<Arc<[u8]>>, StoreError> {
-        self.way().await?;
-        self.network.database.memory.component(digest).await
-    }
-
-    async fn modules(&self) -> Result<Vec<ModuleRow>, StoreError> {
-        self.way().await?;
-        self.network.database.memory.modules().await
-    }
-
-    async fn dump(&self) -> Result<Snapshot, StoreError> {
-        self.way().await?;
-        self.network.database.memory.dump().await
-    }
-
-    async fn close(&self) {}
 }

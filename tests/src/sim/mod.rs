@@ -4,10 +4,12 @@
 //! - `dice`: the draws; `book`: what happened, line by line, and what was wrong;
 //! - `scenario`, `fault`: what clients do and what goes wrong, as a script that can be printed, shortened and repeated;
 //! - `judge`, `metrics`: what must be true of every step, kept outside the engine;
-//! - `database`, `link`, `bus`: the store, what a host sees of it, and who hears of its commits;
+//! - `database`, `network`, `link`, `remote`, `bus`: the store, what a host sees of it, and who hears of its commits;
 //! - `host`, `outside`, `effects`: hosts and their lives, workers and clients outside, the functions they run;
-//! - `run`: one scenario from beginning to end; `verdict`: what must be true of the end; `shrink`: the shortest script.
+//! - `run`, `stage`: one scenario from beginning to end; `strike`: faults as they are carried out; `again`: what was asked
+//!   once, asked again; `verdict`: what must be true of the end; `shrink`: the shortest script.
 
+mod again;
 mod book;
 mod bus;
 mod database;
@@ -18,10 +20,14 @@ mod host;
 mod judge;
 mod link;
 mod metrics;
+mod network;
 mod outside;
+mod remote;
 mod run;
 mod scenario;
 mod shrink;
+mod stage;
+mod strike;
 mod verdict;
 
 pub use book::Book;

@@ -22,7 +22,8 @@ use tokio::sync::mpsc;
 
 use super::{
     effects::{self, Effects},
-    link::{Link, Network},
+    link::Link,
+    network::Network,
     scenario::Op,
 };
 

@@ -1,0 +1,71 @@
+//! What was asked once is asked again, and must change nothing.
+
+use std::sync::{Arc, PoisonError};
+
+use segno::{runtime::Clock, store::Store};
+use segno_core::{
+    command::Command,
+    id::{Claim, PromiseId},
+};
+
+use super::{host::Node, judge, network::Network};
+
+/// A host that was away for too long asks again for everything it asked for under claims that are over.
+pub async fn zombie(network: &Arc<Network>, node: &Node) {
+    let asked = node.conditions.asked.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    let stale: Vec<Command> = {
+        let Some(judge) = network.database.judge() else { return };
+        asked
+            .into_iter()
+            .filter_map(|command| match command {
+                Command::TaskHeartbeat { holder, mut items } => {
+                    items.retain(|item| judge.is_over(&item.claim));
+                    (!items.is_empty()).then_some(Command::TaskHeartbeat { holder, items })
+                }
+                Command::TaskAcquire { ref claim, .. } => {
+                    let taken = Claim { version: claim.version.next(), ..claim.clone() };
+                    judge.was_granted(&taken).then_some(command)
+                }
+                command => {
+                    let over = judge::guard(&command).is_some_and(|claim| judge.is_over(claim));
+                    over.then_some(command)
+                }
+            })
+            .collect()
+    };
+    if !stale.is_empty() {
+        network.book.struck("operations replayed by a zombie");
+    }
+    again(network, &stale, "by a zombie").await;
+}
+
+/// Asks for these once more: nothing may change.
+pub async fn again(network: &Network, commands: &[Command], when: &str) {
+    // A deadline that has come is carried out by whoever looks first; that is nobody's doing here.
+    let rows = network.database.dump().await;
+    let now = network.database.clock.now();
+    let overdue: Vec<PromiseId> = rows
+        .promises
+        .values()
+        .filter(|promise| promise.is_overdue(now))
+        .map(|promise| promise.id().clone())
+        .collect();
+    for id in overdue {
+        let (_, effects) =
+            network.database.execute("operator", &[Command::PromiseDue { id }]).await;
+        network.bus.committed(None, &effects);
+    }
+    let mut before = network.database.dump().await;
+    for command in commands {
+        let asked = network.database.memory.execute(vec![command.clone()]).await;
+        let replies = asked.expect("memory does not fail");
+        network.database.forget_effects();
+        let after = network.database.dump().await;
+        if after != before {
+            network.book.wrong(format_args!(
+                "asked again {when}, {command:?} changed something: {replies:?}"
+            ));
+            before = after;
+        }
+    }
+}

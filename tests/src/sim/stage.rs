@@ -1,0 +1,257 @@
+//! Everything of one world: set up, played, and looked at until it is quiet.
+
+use std::sync::{Arc, Mutex, PoisonError, atomic::AtomicU64, atomic::Ordering};
+
+use segno::{
+    runtime::{Clock, Runtime},
+    store::Store,
+    worker::{WarmBudget, WorkerSettings},
+};
+use segno_core::{
+    command::Command,
+    config::Config,
+    id::Digest,
+    promise::{HaltReason, Promise, TaskState, TaskStatus},
+    snapshot::Snapshot,
+    time::{Millis, Timestamp},
+};
+use tokio::sync::mpsc;
+
+use super::{
+    again::again,
+    book::Book,
+    bus::{Bus, Weather},
+    database::Database,
+    effects::{self, Effects},
+    fault::Fault,
+    host::{Control, Node, Parts},
+    network::Network,
+    outside::Outside,
+    run::{End, Report, config},
+    scenario::{CALM, Scenario},
+    strike::strike,
+    verdict,
+};
+use crate::world::{Ledger, SimClock, SimRuntime};
+
+/// How long after the faults everything may take.
+const PATIENCE: i64 = 60_000;
+/// How often the world is looked at.
+const TICK: i64 = 100;
+
+/// Everything of one world.
+pub struct Stage {
+    network: Arc<Network>,
+    nodes: Vec<Arc<Node>>,
+    outside: Arc<Outside>,
+    effects: Arc<Effects>,
+    config: Config,
+    panics: Arc<Mutex<Vec<String>>>,
+    /// How far the store's clock has jumped.
+    ahead: Arc<AtomicU64>,
+}
+
+impl Stage {
+    /// A world as a scenario begins.
+    pub async fn set(scenario: &Scenario, judged: bool) -> Self {
+        let seed = scenario.seed;
+        let clock = Arc::new(SimClock::default());
+        let store_clock = Arc::new(SimClock::default());
+        let book = Arc::new(Book::new(clock.clone()));
+        let panics = Arc::new(Mutex::new(Vec::new()));
+        let runtime = Arc::new(SimRuntime::watched(0, panics.clone()));
+        let weather = Arc::new(Weather::default());
+        let config = config(scenario);
+        let database = Arc::new(Database::new(config.clone(), store_clock, book.clone(), judged));
+        let (sender, messages) = mpsc::unbounded_channel();
+        let bus = Arc::new(Bus::new(seed, weather.clone(), book.clone(), runtime.clone(), sender));
+        let strikes = scenario.faults.iter().filter_map(|(_, fault)| match fault {
+            Fault::Commit { number, how } => Some((*number, *how)),
+            _ => None,
+        });
+        let strikes = Mutex::new(strikes.collect());
+        let network = Arc::new(Network {
+            database,
+            bus,
+            weather,
+            book: book.clone(),
+            runtime,
+            strikes,
+            seed,
+        });
+        deploy(&network).await;
+        let effects = Arc::new(Effects::new(seed, book));
+        let outside = Outside::start(network.clone(), effects.clone(), messages);
+        let warm = if scenario.warm { 16 } else { 0 };
+        let parts = Arc::new(Parts {
+            network: network.clone(),
+            config: config.clone(),
+            worker: WorkerSettings {
+                room: 64,
+                scan_period: Millis(1_000),
+                warm: WarmBudget { instances: warm, bytes: 1 << 30 },
+            },
+            guests: effects::functions(&effects),
+            outbound: Arc::new(Ledger::default()),
+            clock,
+            lives: AtomicU64::new(0),
+            panics: panics.clone(),
+        });
+        let nodes = (0..scenario.hosts)
+            .map(|number| Node::start(&format!("h{number}"), parts.clone()))
+            .collect();
+        Self { network, nodes, outside, effects, config, panics, ahead: Arc::default() }
+    }
+
+    /// Plays the scenario to its end.
+    pub async fn play(self, scenario: &Scenario) -> (Report, End) {
+        for (at, op) in &scenario.ops {
+            self.outside.plan(*at, op.clone());
+        }
+        for (at, fault) in &scenario.faults {
+            self.plan(*at, fault.clone());
+        }
+        let end = self.until_quiet(scenario.faults.is_empty()).await;
+        let wrong = verdict::end(&end);
+        wrong.into_iter().for_each(|wrong| self.network.book.wrong(wrong));
+        if !self.network.book.is_wrong() {
+            self.everything_again().await;
+        }
+        let lasted = self.network.book.at();
+        for node in &self.nodes {
+            node.control(Control::End);
+        }
+        self.sleep(1).await;
+        self.network.runtime.crash();
+        for panic in self.panics.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
+            self.network.book.wrong(panic);
+        }
+        let (wrong, log, struck) = self.network.book.close();
+        let commits = self.network.database.commits();
+        let longest_overdue =
+            self.network.database.judge().map_or(0, |judge| judge.longest_overdue);
+        (Report { wrong, log, struck, commits, lasted, longest_overdue }, end)
+    }
+
+    /// Looks on until everything is done that can be.
+    async fn until_quiet(&self, calm: bool) -> End {
+        let book = &self.network.book;
+        let mut calm_since = 0;
+        let mut healed = calm;
+        let bound = self.config.scan_period.0 + 2 * TICK;
+        loop {
+            self.sleep(TICK).await;
+            let at = book.at();
+            if !healed && at >= CALM {
+                self.heal();
+                healed = true;
+            }
+            let rows = self.network.database.dump().await;
+            let ahead = i64::try_from(self.ahead.load(Ordering::Relaxed)).unwrap_or(0);
+            let well = self.network.weather.is_clear()
+                && self.nodes.iter().any(|node| node.is_well(ahead));
+            if !well {
+                calm_since = at;
+            }
+            let now = self.network.database.clock.now();
+            let looked = self
+                .network
+                .database
+                .judge()
+                .map(|mut judge| judge.look(&rows, now, at, calm_since, bound));
+            looked.into_iter().flatten().for_each(|wrong| book.wrong(wrong));
+            let open = unfinished(&rows);
+            let done = healed && self.outside.is_idle() && open.is_empty();
+            // A request to halt may have come twice, and after the one to continue.
+            if !done && healed && at > CALM + 4_000 {
+                self.resume_halted(&rows).await;
+            }
+            let late = at > CALM + PATIENCE;
+            if late && !done {
+                book.wrong(format_args!("liveness: still open long after the faults: {open:?}"));
+            }
+            if done || late || book.is_wrong() {
+                let (effects, heard) = (self.effects.all(), self.outside.heard().clone());
+                return End { rows, effects, heard };
+            }
+        }
+    }
+
+    async fn resume_halted(&self, rows: &Snapshot) {
+        for (id, task) in &rows.tasks {
+            match task.state {
+                TaskState::Halted { reason: HaltReason::Requested } => {
+                    self.outside.resume(id.clone()).await;
+                }
+                TaskState::Halted { reason } => self
+                    .network
+                    .book
+                    .wrong(format_args!("`{id}` was halted as {reason:?}: {:?}", task.note)),
+                _ => {}
+            }
+        }
+    }
+
+    /// No fault from now on; what was broken is whole.
+    fn heal(&self) {
+        self.network.book.note("the faults stop");
+        self.network.weather.clear();
+        self.network.strikes.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        self.effects.calm();
+        for node in &self.nodes {
+            node.conditions.cut.store(false, Ordering::Relaxed);
+            node.conditions.heartless.store(false, Ordering::Relaxed);
+            node.conditions.thaw();
+        }
+    }
+
+    fn plan(&self, at: i64, fault: Fault) {
+        let (network, effects, ahead) =
+            (self.network.clone(), self.effects.clone(), self.ahead.clone());
+        let nodes = self.nodes.clone();
+        let runtime = network.runtime.clone();
+        runtime.clone().spawn(
+            "fault",
+            Box::pin(async move {
+                runtime.sleep(Millis(at)).await;
+                strike(&network, &nodes, &effects, &ahead, fault).await;
+            }),
+        );
+    }
+
+    /// Asks again for everything that anybody ever asked for: nothing may change.
+    async fn everything_again(&self) {
+        let mut all = Vec::new();
+        for node in &self.nodes {
+            let asked = node.conditions.asked.lock().unwrap_or_else(PoisonError::into_inner);
+            all.extend(asked.iter().cloned());
+        }
+        all.retain(|command| !matches!(command, Command::HostStart { .. }));
+        again(&self.network, &all, "at the end").await;
+    }
+
+    async fn sleep(&self, length: i64) {
+        self.network.runtime.sleep(Millis(length)).await;
+    }
+}
+
+async fn deploy(network: &Network) {
+    let component: Arc<[u8]> = Arc::from(&b"a script"[..]);
+    let module = Digest::of(&component);
+    let memory = &network.database.memory;
+    memory
+        .put_component(module, component, String::new(), Timestamp(0))
+        .await
+        .expect("memory takes everything");
+    let deploy = Command::Deploy { alias: "m".into(), module };
+    network.database.execute("operator", &[deploy]).await;
+}
+
+/// What is not over: promises, tasks, messages.
+fn unfinished(rows: &Snapshot) -> Vec<String> {
+    let promises = rows.promises.values().filter(|promise| promise.is_pending());
+    let tasks = rows.tasks.values().filter(|task| task.status() != TaskStatus::Fulfilled);
+    let open = promises.map(Promise::id).map(|id| format!("promise {id}"));
+    let open = open.chain(tasks.map(|task| format!("task {} is {}", task.id, task.status())));
+    open.chain(rows.outbox.keys().map(|key| format!("{key:?} is owed"))).collect()
+}

@@ -1,0 +1,71 @@
+//! Faults as they are carried out.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
+};
+
+use segno::runtime::Runtime;
+use segno_core::time::Millis;
+
+use super::{
+    again::zombie,
+    effects::Effects,
+    fault::Fault,
+    host::{Control, Node},
+    network::Network,
+};
+
+/// Carries out one fault.
+pub async fn strike(
+    network: &Arc<Network>,
+    nodes: &[Arc<Node>],
+    effects: &Effects,
+    ahead: &AtomicU64,
+    fault: Fault,
+) {
+    let sleep = |length: i64| network.runtime.sleep(Millis(length));
+    match &fault {
+        // These tell when they really happen.
+        Fault::Commit { .. } | Fault::Noise { .. } | Fault::Stall => {}
+        _ => network.book.strikes(&fault),
+    }
+    let offset = |host: usize, by: i64| {
+        nodes[host].offset.fetch_add(by, Ordering::Relaxed);
+    };
+    match fault {
+        Fault::Commit { .. } => {}
+        Fault::Crash { host, down } => nodes[host].control(Control::Crash { down }),
+        Fault::Stop { host, down } => nodes[host].control(Control::Stop { down }),
+        Fault::Partition { host, lasts } => {
+            nodes[host].conditions.cut.store(true, Ordering::Relaxed);
+            sleep(lasts).await;
+            nodes[host].conditions.cut.store(false, Ordering::Relaxed);
+        }
+        Fault::HeartbeatLoss { host, lasts } => {
+            nodes[host].conditions.heartless.store(true, Ordering::Relaxed);
+            sleep(lasts).await;
+            nodes[host].conditions.heartless.store(false, Ordering::Relaxed);
+        }
+        Fault::Freeze { host, lasts } => {
+            nodes[host].conditions.frozen.store(true, Ordering::Relaxed);
+            sleep(lasts).await;
+            nodes[host].conditions.thaw();
+            sleep(1_500).await;
+            zombie(network, &nodes[host]).await;
+        }
+        Fault::SecondLife { host, lasts } => {
+            let older = nodes[host].second();
+            sleep(lasts).await;
+            // A life that has ended meanwhile needs no end.
+            let _ = older.send(Control::End);
+        }
+        Fault::Skew { host, by } | Fault::Jump { host, by } => offset(host, by),
+        Fault::StoreJump { by } => {
+            network.database.clock.jump(Millis(by));
+            ahead.fetch_add(u64::try_from(by).unwrap_or(0), Ordering::Relaxed);
+        }
+        Fault::Stall => effects.plan_stall(),
+        Fault::Noise { what, level } => network.weather.set(what, level),
+    }
+}
