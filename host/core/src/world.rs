@@ -84,7 +84,7 @@ impl World {
         self.state.apply(&decision.delta);
         let after = Snapshot::of(&self.state);
         let mut violations = check(&after);
-        violations.extend(check_step(&self.snapshot, command, &after, &self.config));
+        violations.extend(check_step(&self.snapshot, command, &after, self.now, &self.config));
         assert!(violations.is_empty(), "{command:?} at {} broke {violations:#?}", self.now);
         // A pruned id begins anew, with its first version.
         self.granted.retain(|claim| !decision.delta.removed.contains(&claim.id));

@@ -46,7 +46,8 @@ impl Judge {
         let mut wrong: Vec<String> = Vec::new();
         if step.before != step.after {
             wrong.extend(check(step.after).iter().map(ToString::to_string));
-            let violations = check_step(step.before, step.command, step.after, &self.config);
+            let violations =
+                check_step(step.before, step.command, step.after, step.now, &self.config);
             wrong.extend(violations.iter().map(ToString::to_string));
             wrong.extend(step.after.tasks.values().filter_map(|task| self.lease(task)));
         }

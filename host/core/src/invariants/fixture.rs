@@ -70,6 +70,9 @@ type Violate = fn(&mut Snapshot);
 pub(crate) fn violators() -> Vec<(&'static str, Violate)> {
     vec![
         ("orphan_invokes", |rows| drop(rows.tasks.remove(&id("work")))),
+        ("born_in_time", |rows| {
+            edit_birth(rows, "open", |birth| birth.timeout_at = Timestamp(999))
+        }),
         ("missing_ptimeout", |rows| untimed(rows, TimerKind::Promise, "open")),
         ("stale_ptimeout", |rows| timer(rows, TimerKind::Promise, "done")),
         ("ptimer_due", |rows| timer(rows, TimerKind::Promise, "open")),
@@ -79,6 +82,7 @@ pub(crate) fn violators() -> Vec<(&'static str, Violate)> {
         ("settled_fields", |rows| {
             settle(rows, "late", Verdict::TimedOut, Some(Value::default()), 2_000)
         }),
+        ("deadline_verdict", |rows| settle(rows, "late", Verdict::Resolved, None, 2_000)),
         ("minted_by_owner", |rows| {
             edit_birth(rows, "run/0", |birth| {
                 birth.made_by = None;
@@ -95,11 +99,15 @@ pub(crate) fn violators() -> Vec<(&'static str, Violate)> {
         ("suspended_task_has_ttimeout", |rows| timer(rows, TimerKind::Lease, "wait")),
         ("halted_task_has_ttimeout", |rows| timer(rows, TimerKind::Retry, "stop")),
         ("fulfilled_task_has_ttimeout", |rows| timer(rows, TimerKind::Retry, "done")),
+        ("ttimer_due", |rows| timer(rows, TimerKind::Retry, "work")),
+        ("ttimeout_without_task", |rows| timer(rows, TimerKind::Lease, "open")),
+        ("acquired_at_a_version", |rows| task(rows, "run").version = Version(0)),
         ("signals_are_made", |rows| rows.tasks.get_mut(&id("run")).expect("a task").signals = 1),
         ("listener_for_settled_promise", |rows| listen(rows, "late")),
         ("suspended_no_callback", |rows| rows.callbacks.clear()),
         ("suspended_with_consumed_callbacks", |rows| callback(rows, "open", "wait", true)),
         ("callback_awaiter_no_target", |rows| callback(rows, "open", "late", true)),
+        ("callback_on_itself", |rows| callback(rows, "wait", "wait", false)),
         ("unconsumed_on_settled", |rows| callback(rows, "late", "run", false)),
         ("fulfilled_has_callbacks", |rows| callback(rows, "open", "done", true)),
         ("outbox_never_ahead", |rows| {
@@ -160,6 +168,8 @@ pub(crate) fn step_violators() -> Vec<(&'static str, Command, Violate)> {
             let (since, retry_at) = (Timestamp(6_000), Timestamp(11_000));
             state(rows, "wait", TaskState::Pending { since, retry_at, offered: true });
         }),
+        ("fulfilled_task_never_changes", elsewhere(), |rows| task(rows, "done").attempt += 1),
+        ("overdue_only_settles", elsewhere(), |rows| task(rows, "wait").attempt += 1),
         ("unblock_discharges_a_listener", elsewhere(), |rows| rows.listeners.clear()),
         ("retry_moves_forward", Command::RetryDue { id: id("work") }, |rows| {
             let (since, retry_at) = (Timestamp(1_000), Timestamp(2_000));

@@ -20,6 +20,7 @@ use crate::command::Command;
 use crate::config::Config;
 use crate::id::PromiseId;
 use crate::snapshot::Snapshot;
+use crate::time::Timestamp;
 
 pub use step::STEP_PREDICATES;
 
@@ -58,14 +59,15 @@ pub fn check(snapshot: &Snapshot) -> Vec<Violation> {
     predicates.flat_map(|(name, predicate)| named(name, predicate(snapshot))).collect()
 }
 
-/// Checks every predicate over one step: the rows before and after a command was carried out.
+/// Checks every predicate over one step: the rows before and after a command was carried out at an instant.
 pub fn check_step(
     before: &Snapshot,
     command: &Command,
     after: &Snapshot,
+    now: Timestamp,
     config: &Config,
 ) -> Vec<Violation> {
-    let step = step::StepView { before, command, after, config };
+    let step = step::StepView { before, command, after, now, config };
     STEP_PREDICATES.iter().flat_map(|(name, predicate)| named(name, predicate(&step))).collect()
 }
 
@@ -116,12 +118,14 @@ mod tests {
     #[test]
     fn every_step_predicate_rejects_a_violator_made_for_it() {
         let (config, mut rejected) = (Config::default(), BTreeSet::new());
+        // Every deadline has passed.
+        let now = Timestamp::NEVER;
         let nothing = Command::PromiseGet { id: PromiseId::from("elsewhere") };
-        assert_eq!(check_step(&legal(), &nothing, &legal(), &config), Vec::new());
+        assert_eq!(check_step(&legal(), &nothing, &legal(), now, &config), Vec::new());
         for (name, command, violate) in step_violators() {
             let (before, mut after) = (legal(), legal());
             violate(&mut after);
-            let found = check_step(&before, &command, &after, &config);
+            let found = check_step(&before, &command, &after, now, &config);
             assert!(found.iter().any(|violation| violation.name == name), "{name}: {found:?}");
             rejected.insert(name);
         }

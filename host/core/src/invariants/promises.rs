@@ -8,21 +8,31 @@ use super::{Found, Predicate, each, unless};
 
 pub(super) const PREDICATES: &[Predicate] = &[
     ("orphan_invokes", orphan_invokes),
+    ("born_in_time", born_in_time),
     ("missing_ptimeout", missing_ptimeout),
     ("stale_ptimeout", stale_ptimeout),
     ("ptimer_due", ptimer_due),
     ("timedout_settled_at_mismatch", timedout_settled_at_mismatch),
     ("settled_fields", settled_fields),
+    ("deadline_verdict", deadline_verdict),
     ("minted_by_owner", minted_by_owner),
     ("makers_are_kept", makers_are_kept),
 ];
 
-/// Every pending promise with a target has a task.
+/// Every promise with a target has a task.
 fn orphan_invokes(rows: &Snapshot) -> Found {
     each(&rows.promises, |id, promise| {
-        let needed = promise.is_pending() && promise.target().is_some();
-        unless(!needed || rows.tasks.contains_key(id), || {
-            "pending, with a target, and no task".to_owned()
+        let needed = promise.target().is_some();
+        unless(!needed || rows.tasks.contains_key(id), || "a target, and no task".to_owned())
+    })
+}
+
+/// No promise is made after its deadline: such a one is born settled, at its deadline.
+fn born_in_time(rows: &Snapshot) -> Found {
+    each(&rows.promises, |_, promise| {
+        let (created_at, deadline) = (promise.birth.created_at, promise.birth.timeout_at);
+        unless(created_at <= deadline, || {
+            format!("made at {created_at}, its deadline is {deadline}")
         })
     })
 }
@@ -85,6 +95,28 @@ fn settled_fields(rows: &Snapshot) -> Found {
                 format!("made at {}, due at {}, {settlement:?}", birth.created_at, birth.timeout_at)
             })
         }
+    })
+}
+
+/// What settled at its deadline was settled by it: a timer is resolved then, everything else has timed out; and a timer
+/// never times out.
+fn deadline_verdict(rows: &Snapshot) -> Found {
+    each(&rows.promises, |_, promise| {
+        let settlement = promise.settlement()?;
+        let by_deadline = settlement.settled_at == promise.birth.timeout_at;
+        let expected = match promise.is_timer() {
+            true => {
+                settlement.verdict != Verdict::TimedOut
+                    && (!by_deadline || settlement.verdict == Verdict::Resolved)
+            }
+            false => by_deadline == (settlement.verdict == Verdict::TimedOut),
+        };
+        unless(expected, || {
+            format!(
+                "a timer: {}, at its deadline: {by_deadline}, {settlement:?}",
+                promise.is_timer()
+            )
+        })
     })
 }
 

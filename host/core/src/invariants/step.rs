@@ -20,6 +20,8 @@ pub struct StepView<'a> {
     pub command: &'a Command,
     /// The rows after.
     pub after: &'a Snapshot,
+    /// When.
+    pub now: Timestamp,
     /// The settings it was decided with.
     pub config: &'a Config,
 }
@@ -40,6 +42,8 @@ pub const STEP_PREDICATES: &[StepPredicate] = &[
     ("only_admitted_edges", only_admitted_edges),
     ("linear_chain", linear_chain),
     ("wake_has_a_cause", wake_has_a_cause),
+    ("fulfilled_task_never_changes", fulfilled_task_never_changes),
+    ("overdue_only_settles", overdue_only_settles),
     ("unblock_discharges_a_listener", unblock_discharges_a_listener),
     ("retry_moves_forward", retry_moves_forward),
     ("records_are_never_rewritten", records_are_never_rewritten),
@@ -190,6 +194,31 @@ fn wake_has_a_cause(step: &StepView<'_>) -> Found {
         let mended = matches!(step.command, Command::Reconcile { .. });
         unless(consumed_now || asked_to_stop || mended, || {
             format!("woken by {}", step.command.name())
+        })
+    })
+}
+
+/// Nothing happens to a task any more whose promise is settled.
+fn fulfilled_task_never_changes(step: &StepView<'_>) -> Found {
+    each(&step.before.tasks, |id, before| {
+        let after = step.after.tasks.get(id)?;
+        unless(before.status() != TaskStatus::Fulfilled || before == after, || {
+            format!("{before:?} became {after:?}")
+        })
+    })
+}
+
+/// All that still happens to a task whose promise is past its deadline is that the promise settles: its lease does not
+/// run out, and it is not offered, taken, halted or heard of. What it waits for may wake it, and then it is not offered.
+fn overdue_only_settles(step: &StepView<'_>) -> Found {
+    each(&step.before.tasks, |id, before| {
+        let overdue = step.before.promises.get(id)?.is_overdue(step.now);
+        let open = step.after.promises.get(id)?.is_pending();
+        let after = step.after.tasks.get(id)?;
+        let woken = before.status() == TaskStatus::Suspended
+            && matches!(after.state, TaskState::Pending { offered: false, .. });
+        unless(!overdue || !open || before == after || woken, || {
+            format!("past its deadline, {before:?} became {after:?}")
         })
     })
 }

@@ -13,13 +13,17 @@ pub(super) const PREDICATES: &[Predicate] = &[
     ("suspended_task_has_ttimeout", suspended_task_has_ttimeout),
     ("halted_task_has_ttimeout", halted_task_has_ttimeout),
     ("fulfilled_task_has_ttimeout", fulfilled_task_has_ttimeout),
+    ("ttimer_due", ttimer_due),
+    ("ttimeout_without_task", ttimeout_without_task),
+    ("acquired_at_a_version", acquired_at_a_version),
     ("signals_are_made", signals_are_made),
 ];
 
-/// Every task has a promise.
+/// Every task has a promise, which has a target.
 fn orphan_tasks(rows: &Snapshot) -> Found {
     each(&rows.tasks, |id, _| {
-        unless(rows.promises.contains_key(id), || "a task without its promise".to_owned())
+        let target = rows.promises.get(id).map(|promise| promise.target().is_some());
+        unless(target == Some(true), || format!("a task, and a promise with a target: {target:?}"))
     })
 }
 
@@ -57,6 +61,38 @@ fn halted_task_has_ttimeout(rows: &Snapshot) -> Found {
 /// No fulfilled task has a timer.
 fn fulfilled_task_has_ttimeout(rows: &Snapshot) -> Found {
     timed(rows, TaskStatus::Fulfilled, None)
+}
+
+/// A task's timer is due when its retry or its lease is.
+fn ttimer_due(rows: &Snapshot) -> Found {
+    each(&rows.tasks, |id, task| {
+        let kind = match task.status() {
+            TaskStatus::Pending => TimerKind::Retry,
+            TaskStatus::Acquired => TimerKind::Lease,
+            TaskStatus::Suspended | TaskStatus::Halted | TaskStatus::Fulfilled => return None,
+        };
+        let timer = rows.timers.get(&(kind, id.clone())).copied()?;
+        unless(task.due_at() == Some(timer), || {
+            format!("its timer is due at {timer}, the task at {:?}", task.due_at())
+        })
+    })
+}
+
+/// No retry or lease without a task.
+fn ttimeout_without_task(rows: &Snapshot) -> Found {
+    let stray = rows.timers.keys().filter(|(kind, id)| {
+        matches!(kind, TimerKind::Retry | TimerKind::Lease) && !rows.tasks.contains_key(id)
+    });
+    stray.map(|(kind, id)| (vec![id.clone()], format!("{kind:?} timer without a task"))).collect()
+}
+
+/// The first claim on a task raises its version to 1.
+fn acquired_at_a_version(rows: &Snapshot) -> Found {
+    each(&rows.tasks, |_, task| {
+        unless(task.status() != TaskStatus::Acquired || task.version.0 > 0, || {
+            "acquired at version 0".to_owned()
+        })
+    })
 }
 
 /// A signal that was counted has a settled promise.

@@ -10,6 +10,7 @@ pub(super) const PREDICATES: &[Predicate] = &[
     ("suspended_no_callback", suspended_no_callback),
     ("suspended_with_consumed_callbacks", suspended_with_consumed_callbacks),
     ("callback_awaiter_no_target", callback_awaiter_no_target),
+    ("callback_on_itself", callback_on_itself),
     ("unconsumed_on_settled", unconsumed_on_settled),
     ("fulfilled_has_callbacks", fulfilled_has_callbacks),
 ];
@@ -53,6 +54,12 @@ fn callback_awaiter_no_target(rows: &Snapshot) -> Found {
     wrong
         .map(|((on, by), _)| (vec![on.clone(), by.clone()], "the awaiter has no target".to_owned()))
         .collect()
+}
+
+/// Nothing waits for itself.
+fn callback_on_itself(rows: &Snapshot) -> Found {
+    let own = rows.callbacks.keys().filter(|(awaited, awaiter)| awaited == awaiter);
+    own.map(|(id, _)| (vec![id.clone()], "it waits for itself".to_owned())).collect()
 }
 
 /// No unconsumed callback on a settled promise.
