@@ -153,6 +153,34 @@ impl Hub {
     pub fn metrics(&self) -> &Metrics {
         &self.metrics
     }
+
+    fn hint(&self, effect: &Effect) {
+        match effect {
+            Effect::Ready { .. } | Effect::Interrupt(_) | Effect::CancelRequested { .. } => {
+                self.dispatch(effect.clone());
+            }
+            Effect::Settled { id } => {
+                let gone = self.watchers.lock().unwrap_or_else(PoisonError::into_inner).remove(id);
+                for watcher in gone.into_iter().flatten() {
+                    let _ = watcher.send(id.clone());
+                }
+            }
+            Effect::TimerChanged { earliest } => {
+                // Nearly all are leases, which end long after the next look.
+                if earliest.0 < self.timers_planned.load(Ordering::SeqCst) {
+                    self.timers.notify_one();
+                }
+            }
+            Effect::Outbox(key) => {
+                self.outbox.notify_one();
+                if matches!(key, OutboxKey::Event(..)) {
+                    self.events.send_modify(|published| *published += 1);
+                }
+            }
+            Effect::Wanted(key) => self.channels.wanted(key),
+            Effect::Count(metric) => self.metrics.engine.count(*metric),
+        }
+    }
 }
 
 impl Hints for Hub {
@@ -164,37 +192,13 @@ impl Hints for Hub {
                 }
             }
         }
-        self.heard(effects);
+        // What found nobody here is wanted of others.
+        let here = effects.iter().filter(|effect| !matches!(effect, Effect::Wanted(_)));
+        here.for_each(|effect| self.hint(effect));
     }
 
     fn heard(&self, effects: &[Effect]) {
-        for effect in effects {
-            match effect {
-                Effect::Ready { .. } | Effect::Interrupt(_) | Effect::CancelRequested { .. } => {
-                    self.dispatch(effect.clone());
-                }
-                Effect::Settled { id } => {
-                    let gone =
-                        self.watchers.lock().unwrap_or_else(PoisonError::into_inner).remove(id);
-                    for watcher in gone.into_iter().flatten() {
-                        let _ = watcher.send(id.clone());
-                    }
-                }
-                Effect::TimerChanged { earliest } => {
-                    // Nearly all are leases, which end long after the next look.
-                    if earliest.0 < self.timers_planned.load(Ordering::SeqCst) {
-                        self.timers.notify_one();
-                    }
-                }
-                Effect::Outbox(key) => {
-                    self.outbox.notify_one();
-                    if matches!(key, OutboxKey::Event(..)) {
-                        self.events.send_modify(|published| *published += 1);
-                    }
-                }
-                Effect::Count(metric) => self.metrics.engine.count(*metric),
-            }
-        }
+        effects.iter().for_each(|effect| self.hint(effect));
     }
 
     fn work_elsewhere(&self) {

@@ -32,6 +32,8 @@ pub enum Effect {
     Interrupt(Claim),
     /// A message is owed.
     Outbox(OutboxKey),
+    /// A message found nobody at the host that was to hand it over. Another host may know somebody.
+    Wanted(OutboxKey),
     /// A held invocation was asked to stop.
     CancelRequested {
         /// Which.

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use segno_core::{
-    promise::{Delivery, MessageKind},
+    promise::{Delivery, MessageKind, OutboxKey},
     time::Millis,
 };
 
@@ -16,6 +16,8 @@ pub enum Delivered {
         /// The least wait.
         after: Millis,
     },
+    /// It is for this channel, and whoever takes it does not listen at this host: others are told.
+    Elsewhere,
     /// It is not for this channel.
     NotMine,
 }
@@ -38,6 +40,10 @@ pub trait Channel: Send + Sync + 'static {
     fn is_open(&self) -> bool {
         true
     }
+
+    /// Hears that a message found nobody at another host. If somebody listens here, it may be handed over at once: it is
+    /// still owed, or its task still waits, and receivers know duplicates.
+    fn wanted(&self, _key: &OutboxKey) {}
 
     /// Carries one message. Many are carried at once, events of one invocation one after the other; the channel sees to
     /// its own limits in time and number. After [`Config::handover`](segno_core::config::Config) another host may carry

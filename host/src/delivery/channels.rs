@@ -45,6 +45,12 @@ impl Channels {
         Delivered::NotMine
     }
 
+    /// Tells the channels that a message found nobody at another host.
+    pub fn wanted(&self, key: &OutboxKey) {
+        let all = self.all.read().unwrap_or_else(PoisonError::into_inner).clone();
+        all.iter().filter(|channel| channel.takes(key.kind())).for_each(|it| it.wanted(key));
+    }
+
     /// How many messages of this kind are under way.
     pub fn under_way(&self, kind: MessageKind) -> usize {
         self.lock().iter().filter(|key| key.kind() == kind).count()

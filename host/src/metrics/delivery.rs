@@ -41,7 +41,7 @@ impl DeliveryMetrics {
     pub fn count(&self, kind: MessageKind, delivered: Delivered) {
         let result = match delivered {
             Delivered::Done => "delivered",
-            Delivered::Again { .. } => "failed",
+            Delivered::Again { .. } | Delivered::Elsewhere => "failed",
             Delivered::NotMine => "unclaimed",
         };
         self.deliveries.get_or_create(&[("kind", kind.name()), ("result", result)]).inc();

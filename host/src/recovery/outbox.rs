@@ -90,7 +90,7 @@ async fn carry(host: Host, mut group: Group) {
 
 /// Writes down what came of a delivery.
 async fn note(host: &Host, key: &OutboxKey, delivered: Delivered) {
-    if key.kind() == MessageKind::Execute {
+    if key.kind() == MessageKind::Execute && delivered != Delivered::Elsewhere {
         // It was handed over for good; the task's retry covers a loss.
         return;
     }
@@ -100,6 +100,7 @@ async fn note(host: &Host, key: &OutboxKey, delivered: Delivered) {
         Delivered::Again { after } => {
             Command::OutboxDefer { key, until: Deferral::Failed { at_least: after } }
         }
+        Delivered::Elsewhere => Command::OutboxDefer { key, until: Deferral::Elsewhere },
         Delivered::NotMine => Command::OutboxDefer { key, until: Deferral::Unclaimed },
     };
     for _ in 0..ATTEMPTS {

@@ -5,7 +5,7 @@ use bytes::Bytes;
 use segno_core::{
     command::Command,
     id::{PromiseId, Version},
-    promise::{Deferral, Delivery, MessageKind, OutboxKey, Promise, TaskState},
+    promise::{Delivery, MessageKind, OutboxKey, Promise, Task, TaskState},
     time::Millis,
 };
 use serde_json::json;
@@ -29,7 +29,8 @@ const UNBLOCK_KEPT: Millis = Millis::seconds(3_600);
 /// Until a full stream is tried again.
 const FULL: Millis = Millis(200);
 
-/// The channel to workers outside.
+/// The channel to workers outside. Cheap to clone.
+#[derive(Clone)]
 pub(super) struct Deliverer {
     host: Host,
     streams: Arc<Streams>,
@@ -53,7 +54,10 @@ impl Deliverer {
                     self.streams.wait(&group, only, OutboxKey::Execute(task.clone()));
                     tracing::debug!(%task, target, ?sent, "no worker can take the task now");
                 }
-                Delivered::Done
+                match sent {
+                    Sent::Nobody => Delivered::Elsewhere,
+                    Sent::Accepted | Sent::Full => Delivered::Done,
+                }
             }
             Some(Destination::Http(url)) => {
                 self.push.insist(url, message);
@@ -81,7 +85,7 @@ impl Deliverer {
                     Sent::Nobody => {
                         let key = OutboxKey::Unblock(promise.id().clone(), address.into());
                         self.streams.wait(&group, worker.as_deref().filter(|_| alone), key);
-                        Delivered::Again { after: Millis::ZERO }
+                        Delivered::Elsewhere
                     }
                 }
             }
@@ -90,6 +94,47 @@ impl Deliverer {
                 false => Delivered::Again { after: FULL },
             },
             None => Delivered::NotMine,
+        }
+    }
+
+    /// Hands over what waited for a stream that has opened now, or found nobody at another host.
+    pub(super) async fn offer(&self, waiting: Vec<OutboxKey>) {
+        for key in waiting {
+            let Ok(Some(row)) = self.host.store.promise(key.promise()).await else { continue };
+            let (promise, task) = (&row.promise, row.task.as_ref());
+            match &key {
+                OutboxKey::Execute(id) => {
+                    let Some(Task {
+                        state: TaskState::Pending { offered: true, .. }, version, ..
+                    }) = task
+                    else {
+                        continue;
+                    };
+                    let target = promise.target().unwrap_or_default();
+                    let message = execute(id, *version, &self.server_url);
+                    let sent = self.send(target, id, &message);
+                    tracing::debug!(%id, ?sent, "a task that had waited was offered");
+                }
+                OutboxKey::Unblock(id, address) if !promise.is_pending() => {
+                    let sent = self.send(address, id, &unblock(promise));
+                    tracing::debug!(%id, ?sent, "the news of a settlement had waited");
+                    if sent == Some(Sent::Accepted) {
+                        // Lost, it is told once more.
+                        let _ = self.host.store.execute(vec![Command::OutboxAck { key }]).await;
+                    }
+                }
+                OutboxKey::Unblock(..) | OutboxKey::Event(..) | OutboxKey::CancelChildren(_) => {}
+            }
+        }
+    }
+
+    /// To the streams of this host.
+    fn send(&self, address: &str, about: &PromiseId, message: &Bytes) -> Option<Sent> {
+        match Destination::parse(address)? {
+            Destination::Poll { group, worker, alone } => {
+                Some(self.streams.send(&group, worker.as_deref(), alone, about, message))
+            }
+            Destination::Http(_) => None,
         }
     }
 }
@@ -104,43 +149,20 @@ impl Channel for Deliverer {
         matches!(kind, MessageKind::Execute | MessageKind::Unblock)
     }
 
+    fn wanted(&self, key: &OutboxKey) {
+        if self.streams.count() == 0 {
+            return;
+        }
+        let (deliverer, key) = (self.clone(), key.clone());
+        let offering = async move { deliverer.offer(vec![key]).await };
+        self.host.surroundings.runtime.spawn("offer", Box::pin(offering));
+    }
+
     async fn deliver(&self, delivery: &Delivery) -> Delivered {
         match delivery {
             Delivery::Execute { task, version, target } => self.execute(task, *version, target),
             Delivery::Unblock { promise, address } => self.unblock(promise, address).await,
             Delivery::Event { .. } => Delivered::NotMine,
-        }
-    }
-}
-
-/// Offers what waited for a stream that has opened now.
-pub(super) async fn offer(
-    host: &Host,
-    streams: &Streams,
-    server_url: &str,
-    waiting: Vec<OutboxKey>,
-) {
-    for key in waiting {
-        match key {
-            OutboxKey::Execute(id) => {
-                let Ok(Some(row)) = host.store.promise(&id).await else { continue };
-                let Some(task) = &row.task else { continue };
-                let TaskState::Pending { offered: true, .. } = task.state else { continue };
-                let target = row.promise.target().unwrap_or_default();
-                if let Some(Destination::Poll { group, worker, alone }) = Destination::parse(target)
-                {
-                    let message = execute(&id, task.version, server_url);
-                    let sent = streams.send(&group, worker.as_deref(), alone, &id, &message);
-                    tracing::debug!(%id, ?sent, "a task that had waited was offered");
-                }
-            }
-            key => {
-                let offered = Command::OutboxDefer { key, until: Deferral::Offered };
-                if let Err(error) = host.store.execute(vec![offered]).await {
-                    tracing::debug!(%error, "a message that waited comes a little later");
-                }
-                host.hub.wake_outbox();
-            }
         }
     }
 }

@@ -41,6 +41,7 @@ pub struct Parts {
     pub(super) access: Access,
     pub(super) settings: Settings,
     pub(super) streams: Arc<Streams>,
+    pub(super) deliverer: Deliverer,
     /// Ends streams when the host stops.
     pub(super) stopping: CancellationToken,
     /// Requests come one after the other where each may name its own time.
@@ -67,9 +68,18 @@ impl Resonate {
         let push = Push::new(host.surroundings.clone())?;
         let deliverer =
             Deliverer::new(host.clone(), streams.clone(), push, settings.server_url.clone());
-        host.hub.channels().add(Arc::new(deliverer));
+        host.hub.channels().add(Arc::new(deliverer.clone()));
         let debugging = tokio::sync::Mutex::default();
-        Ok(Self(Arc::new(Parts { api, host, access, settings, streams, stopping, debugging })))
+        Ok(Self(Arc::new(Parts {
+            api,
+            host,
+            access,
+            settings,
+            streams,
+            deliverer,
+            stopping,
+            debugging,
+        })))
     }
 
     /// Answers a request whose sender may ask for it.

@@ -15,7 +15,7 @@ use tokio::sync::mpsc;
 
 use crate::api::Rights;
 
-use super::{deliver, front::Resonate, router::plain, streams::Streams, tasks};
+use super::{front::Resonate, router::plain, streams::Streams, tasks};
 
 /// A comment is sent after so much silence, so that dead connections are noticed.
 const SILENCE: Millis = Millis::seconds(15);
@@ -63,9 +63,7 @@ pub(super) async fn poll(
         greeted: false,
     };
     if !waiting.is_empty() {
-        let offering = async move {
-            deliver::offer(&front.host, &front.streams, &front.settings.server_url, waiting).await;
-        };
+        let offering = async move { front.deliverer.offer(waiting).await };
         let runtime = listening.front.host.surroundings.runtime.clone();
         runtime.spawn("offer", Box::pin(offering));
     }

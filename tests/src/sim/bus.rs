@@ -102,7 +102,7 @@ impl Bus {
             "hint",
             Box::pin(async move {
                 runtime.sleep(delay).await;
-                hub.committed(&shared);
+                hub.heard(&shared);
             }),
         );
     }

@@ -45,6 +45,8 @@ pub enum Deferral {
     },
     /// Somebody can take it now: not at all.
     Offered,
+    /// Nobody who takes it listens at this host: other hosts are told, as a hint. For its back-off, if it is still owed.
+    Elsewhere,
     /// Nobody takes it: until somebody asks for it or offers it again. It costs nothing while it lies there.
     Unclaimed,
 }

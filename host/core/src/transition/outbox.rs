@@ -1,5 +1,6 @@
 //! Handing messages over. Messages to the engine itself are carried out here, a page at a time.
 
+use crate::effect::Effect;
 use crate::footprint::CHILD_PAGE;
 use crate::id::{PromiseId, Version};
 use crate::promise::{Deferral, Delivery, Message, OutboxKey, OutboxRow, Promise, backoff};
@@ -75,8 +76,15 @@ pub(super) fn defer(
             format!("the engine itself cancels the children of `{parent}`; nobody puts that off");
         return Err(Refusal::BadRequest(message));
     }
+    if until == Deferral::Elsewhere {
+        // A task is offered once, by whoever hands the message over: its row is gone.
+        draft.effects.push(Effect::Wanted(key.clone()));
+    }
     if let Some(row) = draft.outbox_row(key).cloned() {
         let next_at = match until {
+            // Another offer of the task, since then.
+            Deferral::Elsewhere if matches!(key, OutboxKey::Execute(_)) => row.next_at,
+            Deferral::Elsewhere => draft.now + draft.patience(key, &row),
             Deferral::Failed { at_least } => draft.now + draft.patience(key, &row).max(at_least),
             Deferral::Offered => row.next_at.min(draft.now),
             Deferral::Unclaimed => Timestamp::NEVER,

@@ -5,10 +5,10 @@ use axum::{
     http::{HeaderMap, HeaderValue, Request, StatusCode, header},
 };
 use futures::StreamExt as _;
-use segno_core::time::Millis;
+use segno_core::{effect::Effect, promise::OutboxKey, time::Millis};
 use serde_json::{Value as Json, json};
 
-use crate::{api::Access, recovery::Recovery, resonate::Settings};
+use crate::{api::Access, recovery::Recovery, resonate::Settings, store::Hints};
 
 use super::world::{World, create};
 
@@ -49,6 +49,28 @@ async fn a_stream_carries_tasks_and_settlements_as_they_happen() {
     assert_eq!(world.front.streams.count(), 1);
     drop(stream);
     recovery.stop();
+}
+
+#[tokio::test]
+async fn what_found_nobody_at_another_host_goes_out_here() {
+    // Another host hands messages over; nobody does here.
+    let world = World::new();
+    let mut stream = world.stream("/poll/g/w").await;
+    world.done("promise.create", create("t", "poll://any@g")).await;
+    let execute = OutboxKey::Execute("t".into());
+    world.host.hub.committed(&[Effect::Wanted(OutboxKey::Execute("of its own".into()))]);
+    world.host.hub.heard(&[Effect::Wanted(execute.clone())]);
+    assert_eq!(message(&mut stream).await["data"]["task"]["id"], "t");
+    let listener = json!({ "awaited": "t", "address": "poll://uni@g/w" });
+    world.done("promise.register_listener", listener).await;
+    let settled = world.done("promise.settle", json!({ "id": "t", "state": "resolved" })).await;
+    let unblock = OutboxKey::Unblock("t".into(), "poll://uni@g/w".into());
+    // What is over is not offered.
+    world.host.hub.heard(&[Effect::Wanted(execute), Effect::Wanted(unblock.clone())]);
+    assert_eq!(message(&mut stream).await["data"], settled);
+    world.settle_down().await;
+    let owed = world.stores().dump().await.expect("memory answers").outbox;
+    assert!(!owed.contains_key(&unblock), "it was taken: {owed:?}");
 }
 
 #[tokio::test(start_paused = true)]

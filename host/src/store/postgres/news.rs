@@ -14,6 +14,7 @@ use segno_core::{
     config::Config,
     effect::Effect,
     id::{Claim, PromiseId, Version},
+    promise::OutboxKey,
     time::Millis,
 };
 use serde::{Deserialize, Serialize};
@@ -60,6 +61,9 @@ struct Message {
     /// Invocations that were asked to stop.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     cancelled: BTreeSet<PromiseId>,
+    /// Messages that found nobody at this host.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    wanted: BTreeSet<OutboxKey>,
     /// Claims that ended under their holders, by task.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     interrupted: BTreeMap<PromiseId, u64>,
@@ -84,6 +88,7 @@ impl News {
                 Effect::Interrupt(claim) => {
                     gathered.interrupted.insert(claim.id.clone(), claim.version.0);
                 }
+                Effect::Wanted(key) => drop(gathered.wanted.insert(key.clone())),
                 // Due rows are looked for by every host.
                 Effect::TimerChanged { .. } | Effect::Outbox(_) | Effect::Count(_) => {}
             }
@@ -223,7 +228,9 @@ impl Messenger {
             .interrupted
             .into_iter()
             .map(|(id, version)| Effect::Interrupt(Claim { id, version: Version(version) }));
-        let effects: Vec<Effect> = settled.chain(cancelled).chain(interrupted).collect();
+        let wanted = message.wanted.into_iter().map(Effect::Wanted);
+        let effects: Vec<Effect> =
+            settled.chain(cancelled).chain(interrupted).chain(wanted).collect();
         self.hints.heard(&effects);
         if message.ready {
             self.hints.work_elsewhere();
@@ -279,11 +286,15 @@ mod tests {
             Effect::Ready { id: "a".into(), version: Version(1), target: "poll://w".into() },
             Effect::Settled { id: "б\0".into() },
             Effect::Interrupt(Claim { id: "c".into(), version: Version(7) }),
+            Effect::Wanted(OutboxKey::Execute("d".into())),
         ]);
         let message = news.take();
         assert!(!message.ready, "no host executes that itself");
         let text = serde_json::to_string(&message).expect("it is JSON");
-        assert_eq!(text, r#"{"from":0,"settled":["б\u0000"],"interrupted":{"c":7}}"#);
+        assert_eq!(
+            text,
+            r#"{"from":0,"settled":["б\u0000"],"wanted":[{"Execute":"d"}],"interrupted":{"c":7}}"#
+        );
         assert_eq!(serde_json::from_str::<Message>(&text).expect("it is ours"), message);
         assert_eq!(news.take(), Message::default());
     }

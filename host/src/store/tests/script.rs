@@ -333,6 +333,7 @@ fn deferral(dice: &mut Dice) -> Deferral {
         Deferral::Failed { at_least: Millis(0) },
         Deferral::Failed { at_least: Millis(3_000) },
         Deferral::Offered,
+        Deferral::Elsewhere,
         Deferral::Unclaimed,
     ])
 }

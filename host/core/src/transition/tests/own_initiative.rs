@@ -72,6 +72,10 @@ fn a_message_is_put_off_for_its_back_off_or_until_somebody_asks() {
     assert!((100..=110).contains(&wait(&world).0), "the first back-off: {:?}", wait(&world));
     world.done(defer(failed(7_000)));
     assert_eq!(wait(&world), Millis(7_000));
+    let elsewhere = world.decide(&defer(Deferral::Elsewhere));
+    assert!(elsewhere.effects.contains(&Effect::Wanted(key.clone())), "other hosts are told");
+    world.done(defer(Deferral::Elsewhere));
+    assert!((100..=110).contains(&wait(&world).0), "and it is not tried at once");
     world.done(defer(Deferral::Unclaimed));
     assert!(world.state.outbox_row(&key).is_some_and(|row| row.next_at == Timestamp::NEVER));
     assert_eq!(delivery(world.done(Command::OutboxDue { key: key.clone() })), None);
