@@ -12,7 +12,7 @@ use std::{
 
 use tests::{
     seed::number,
-    sim::{CommitFault, Fault, Report, Scenario, run, shrink},
+    sim::{CommitFault, Errand, Fault, Op, Report, Scenario, run, shrink},
 };
 
 /// Seeds of an ordinary run; `SEGNO_SEEDS` sets another number.
@@ -111,10 +111,22 @@ fn one_seed_twice_has_the_same_book() {
     }
 }
 
+/// Found by seed 8: the host that hands a message over need not be the one at which the worker listens.
+#[test]
+fn a_worker_is_found_at_whichever_host_it_listens() {
+    let rpc = Errand::Rpc { function: "chain", input: 1, deadline: None };
+    let ops = [rpc, Errand::Hear].map(|errand| (0, Op::Resonate { id: "q0".into(), errand }));
+    let quiet = Scenario { hosts: 4, workers: 1, ops: ops.into(), ..Scenario::quiet(8, &[]) };
+    run_all((0..20).map(|seed| Scenario { seed, ..quiet.clone() }), |_, _| {});
+}
+
 /// Every fault at every commit of a few scenarios, two hosts up.
 fn every_fault_at_every_commit(functions: &[&'static str]) {
-    let quiet = Scenario::quiet(2, functions);
-    let commits = run(&quiet).commits;
+    every_fault_of(&Scenario::quiet(2, functions));
+}
+
+fn every_fault_of(quiet: &Scenario) {
+    let commits = run(quiet).commits;
     assert!(commits > 10, "{commits}");
     let points = (0..commits).flat_map(|number| {
         CommitFault::ALL.map(|how| {
@@ -123,7 +135,7 @@ fn every_fault_at_every_commit(functions: &[&'static str]) {
         })
     });
     run_all(points, |_, _| {});
-    println!("{functions:?}: {} points", commits * 4);
+    println!("{} points of\n{quiet}", commits * 4);
 }
 
 #[test]
@@ -134,6 +146,20 @@ fn an_order_survives_every_fault_at_every_commit_of_two_hosts() {
 #[test]
 fn a_fan_and_a_worker_outside_survive_every_fault_at_every_commit_of_two_hosts() {
     every_fault_at_every_commit(&["fan", "outside"]);
+}
+
+#[test]
+fn workers_of_the_resonate_protocol_survive_every_fault_at_every_commit_of_two_hosts() {
+    let errand = |function, input| Errand::Rpc { function, input, deadline: None };
+    let errands = [
+        ("q0", errand("chain", 0)),
+        ("q1", errand("fibonacci", 2)),
+        ("q0", Errand::Hear),
+        ("q1", Errand::Hear),
+    ];
+    let ops = errands.map(|(id, errand)| (0, Op::Resonate { id: id.into(), errand }));
+    let quiet = Scenario { workers: 2, ops: ops.into(), ..Scenario::quiet(3, &[]) };
+    every_fault_of(&quiet);
 }
 
 #[test]

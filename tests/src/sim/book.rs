@@ -6,6 +6,7 @@ use std::{
 };
 
 use segno::runtime::Clock;
+use segno_core::time::Timestamp;
 
 use super::fault::Fault;
 use crate::world::{BEGINNING, SimClock};
@@ -36,6 +37,11 @@ impl Book {
     /// Milliseconds since the beginning of the world.
     pub fn at(&self) -> i64 {
         self.clock.now().since(BEGINNING).0
+    }
+
+    /// The world's time.
+    pub fn now(&self) -> Timestamp {
+        self.clock.now()
     }
 
     /// Notes that something happened.

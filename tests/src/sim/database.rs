@@ -156,6 +156,9 @@ fn subject(command: &Command) -> String {
             format!("{}.{} {} claims", holder.node, holder.incarnation, items.len())
         }
         Command::PromiseCreate(new) | Command::TaskCreate { new, .. } => new.id.to_string(),
+        Command::WorkerHeartbeat { holder } | Command::WorkerGone { holder, .. } => {
+            holder.node.to_string()
+        }
         Command::HostStart { node } => node.to_string(),
         Command::OutboxDue { key }
         | Command::OutboxAck { key }

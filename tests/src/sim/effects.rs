@@ -137,6 +137,7 @@ pub fn functions(effects: &Arc<Effects>) -> Arc<Script> {
         .workflow("race", race)
         .workflow("patient", impatient)
         .workflow("outside", outside)
+        .workflow("abroad", abroad)
         .workflow("detach", detach)
         .workflow("saga", saga)
         .workflow("spin", move |desk| {
@@ -221,6 +222,18 @@ async fn outside(desk: Desk) -> Flow {
     desk.done(second).await?;
     desk.done(first).await?;
     Ok("\"outside\"".into())
+}
+
+/// Calls functions of workers that speak the Resonate protocol.
+async fn abroad(desk: Desk) -> Flow {
+    let input = desk.input();
+    let sum = desk.call("poll://any@workers#fibonacci", &format!("[{input}]"));
+    let work = desk.call("poll://any@workers#work", "[1]");
+    desk.done(work).await?;
+    match desk.done(desk.call("poll://any@workers#refuse", "[]")).await {
+        Err(_) => desk.done(sum).await,
+        Ok(_) => Ok("\"it did not refuse\"".into()),
+    }
 }
 
 async fn detach(desk: Desk) -> Flow {

@@ -133,6 +133,28 @@ pub enum Fault {
     },
     /// The next guest that looks for it makes no progress for ever.
     Stall,
+    /// A worker of the Resonate protocol dies and comes up again under the same name.
+    WorkerDeath {
+        /// Which.
+        worker: usize,
+        /// How long it is down.
+        down: i64,
+    },
+    /// Such a worker is frozen, and goes on afterwards as if no time had passed; then everything it ever sent under claims is
+    /// sent again.
+    WorkerFreeze {
+        /// Which.
+        worker: usize,
+        /// How long.
+        lasts: i64,
+    },
+    /// Such a worker does not extend its claims.
+    WorkerSilence {
+        /// Which.
+        worker: usize,
+        /// How long.
+        lasts: i64,
+    },
     /// Every message has its risks; the level is so many in a thousand, or milliseconds.
     Noise {
         /// Which risk.
@@ -160,12 +182,15 @@ impl Fault {
             Self::Jump { .. } => "clock jump",
             Self::StoreJump { .. } => "clock jump of the store",
             Self::Stall => "stalled guest",
+            Self::WorkerDeath { .. } => "worker dead and back",
+            Self::WorkerFreeze { .. } => "worker frozen",
+            Self::WorkerSilence { .. } => "worker without heartbeats",
             Self::Noise { what, .. } => what.kind(),
         }
     }
 
     /// Every kind, as [`Fault::kind`] and the tally name them.
-    pub const KINDS: [&'static str; 24] = [
+    pub const KINDS: [&'static str; 28] = [
         "crash before a commit",
         "crash after a commit",
         "unknown outcome, done",
@@ -181,6 +206,10 @@ impl Fault {
         "clock jump",
         "clock jump of the store",
         "stalled guest",
+        "worker dead and back",
+        "worker frozen",
+        "worker without heartbeats",
+        "envelopes sent again by a zombie",
         "request lost",
         "answer lost",
         "request twice",
@@ -228,6 +257,15 @@ impl fmt::Display for Fault {
             Self::Jump { host, by } => write!(f, "the clock of host {host} jumps {by} ms"),
             Self::StoreJump { by } => write!(f, "the store's clock jumps {by} ms"),
             Self::Stall => write!(f, "a guest stalls"),
+            Self::WorkerDeath { worker, down } => {
+                write!(f, "worker {worker} dies, down {down} ms")
+            }
+            Self::WorkerFreeze { worker, lasts } => {
+                write!(f, "worker {worker} is frozen for {lasts} ms")
+            }
+            Self::WorkerSilence { worker, lasts } => {
+                write!(f, "worker {worker} extends no claim for {lasts} ms")
+            }
             Self::Noise { what, level } => write!(f, "{}, level {level}", what.kind()),
         }
     }

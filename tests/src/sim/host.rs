@@ -26,6 +26,7 @@ use tokio::sync::mpsc;
 use super::{
     link::Link,
     network::{Conditions, Network},
+    resonate::Door,
 };
 use crate::world::{SimClock, SimRuntime};
 
@@ -45,6 +46,10 @@ pub enum Control {
     /// Die for ever.
     End,
 }
+
+/// How long workers that left keep their claims; none: as long as their leases.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Grace(pub Option<Millis>);
 
 /// The channel of a host: the bus carries what its [`Link`] sees, and the receivers themselves say what arrived.
 struct Unconfirmed;
@@ -72,6 +77,8 @@ pub struct Parts {
     pub config: Config,
     /// The worker's settings.
     pub worker: WorkerSettings,
+    /// Whether hosts have front ends for workers outside, and how long those that left keep their claims.
+    pub fronts: Option<Grace>,
     /// Everything that can be run.
     pub guests: Arc<dyn Guests>,
     /// The way out.
@@ -102,6 +109,7 @@ struct Life {
     runtime: Arc<SimRuntime>,
     link: Arc<Link>,
     host: Host,
+    door: Option<Door>,
     up: AtomicBool,
 }
 
@@ -201,8 +209,12 @@ impl Node {
             "{}.{} is up, {} claims given back",
             self.name, running.incarnation, running.recovered
         ));
+        if let Some(door) = &life.door {
+            self.parts.network.doors.open(life.number, door.clone());
+        }
         let control = controlled.recv().await.unwrap_or(Control::End);
         if let Control::Stop { .. } = control {
+            life.door.iter().for_each(Door::stop);
             let limit = self.parts.network.runtime.sleep(Millis(8_000));
             tokio::select! {
                 biased;
@@ -217,7 +229,6 @@ impl Node {
         let number = self.parts.lives.fetch_add(1, Ordering::Relaxed) + 1;
         let runtime = Arc::new(SimRuntime::watched(number, self.parts.panics.clone()));
         let hub = Arc::new(Hub::default());
-        hub.channels().add(Arc::new(Unconfirmed));
         let network = self.parts.network.clone();
         network.bus.join(number, hub.clone());
         let who = format!("{}#{number}", self.name);
@@ -227,6 +238,7 @@ impl Node {
             offset: self.offset.clone(),
             latest: AtomicI64::new(i64::MIN),
         };
+        let channels = hub.clone();
         let host = Host {
             surroundings: Surroundings { clock: Arc::new(clock), runtime: runtime.clone() },
             config: Arc::new(self.parts.config.clone()),
@@ -235,7 +247,10 @@ impl Node {
             outbound: self.parts.outbound.clone(),
             hub,
         };
-        Life { number, runtime, link, host, up: AtomicBool::new(false) }
+        let door = self.parts.fronts.map(|Grace(grace)| Door::of(&host, grace));
+        // Whatever is not for a front end.
+        channels.channels().add(Arc::new(Unconfirmed));
+        Life { number, runtime, link, host, door, up: AtomicBool::new(false) }
     }
 }
 
@@ -245,6 +260,7 @@ impl Life {
             node.up.fetch_sub(1, Ordering::Relaxed);
         }
         self.link.die();
+        node.parts.network.doors.shut(self.number);
         self.runtime.crash();
         node.parts.network.bus.leave(self.number);
         node.parts.network.book.note(format_args!("{}#{} is gone", node.name, self.number));

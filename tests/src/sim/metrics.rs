@@ -82,6 +82,16 @@ fn expected(step: &Step<'_>) -> Vec<Metric> {
             let unheard = lost(step, id, |_| true);
             metrics.extend(unheard.map(|length| Metric::Requeued(RequeueCause::HostReset, length)));
         }
+        Command::WorkerGone { holder, .. } => {
+            let held = step
+                .before
+                .tasks
+                .iter()
+                .filter(|(_, task)| task.lease().is_some_and(|lease| lease.holder == *holder));
+            let unheard = held.filter_map(|(id, _)| lost(step, id, |_| true));
+            metrics
+                .extend(unheard.map(|length| Metric::Requeued(RequeueCause::WorkerGone, length)));
+        }
         Command::TaskFence { .. }
         | Command::TaskSuspend { .. }
         | Command::TaskFulfill { .. }

@@ -5,6 +5,7 @@
 //! - `scenario`, `fault`: what clients do and what goes wrong, as a script that can be printed, shortened and repeated;
 //! - `judge`, `metrics`: what must be true of every step, kept outside the engine;
 //! - `database`, `network`, `link`, `remote`, `bus`: the store, what a host sees of it, and who hears of its commits;
+//! - `resonate`: workers and clients of the Resonate protocol;
 //! - `host`, `outside`, `effects`: hosts and their lives, workers and clients outside, the functions they run;
 //! - `run`, `stage`: one scenario from beginning to end; `strike`: faults as they are carried out; `again`: what was asked
 //!   once, asked again; `verdict`: what must be true of the end; `shrink`: the shortest script.
@@ -23,6 +24,7 @@ mod metrics;
 mod network;
 mod outside;
 mod remote;
+mod resonate;
 mod run;
 mod scenario;
 mod shrink;
@@ -33,6 +35,7 @@ mod verdict;
 pub use book::Book;
 pub use dice::Dice;
 pub use fault::{CommitFault, Fault, Noise};
+pub use resonate::Errand;
 pub use run::{Report, run};
 pub use scenario::{Op, Scenario};
 pub use shrink::shrink;

@@ -16,6 +16,7 @@ use super::{
     bus::{Bus, Weather},
     database::Database,
     fault::CommitFault,
+    resonate::Doors,
 };
 use crate::world::SimRuntime;
 
@@ -25,6 +26,8 @@ pub struct Network {
     pub database: Arc<Database>,
     /// Who hears of commits.
     pub bus: Arc<Bus>,
+    /// Where hosts can be asked.
+    pub doors: Doors,
     /// What every message risks.
     pub weather: Arc<Weather>,
     /// What happened.
@@ -37,7 +40,7 @@ pub struct Network {
     pub seed: u64,
 }
 
-/// What holds for all lives of one node.
+/// What holds for all lives of one node, or of one worker outside.
 #[derive(Default)]
 pub struct Conditions {
     /// It cannot reach the store.
@@ -53,6 +56,17 @@ pub struct Conditions {
 }
 
 impl Conditions {
+    /// Ends when it is not frozen.
+    pub async fn going(&self) {
+        loop {
+            let thawed = self.thawed.notified();
+            if !self.frozen.load(Ordering::Relaxed) {
+                return;
+            }
+            thawed.await;
+        }
+    }
+
     /// Goes on.
     pub fn thaw(&self) {
         self.frozen.store(false, Ordering::Relaxed);

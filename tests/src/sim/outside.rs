@@ -24,6 +24,7 @@ use super::{
     effects::{self, Effects},
     link::Link,
     network::Network,
+    resonate::{Client, Worker},
     scenario::Op,
 };
 
@@ -35,6 +36,8 @@ pub struct Outside {
     network: Arc<Network>,
     effects: Arc<Effects>,
     clients: Link,
+    /// The client of the Resonate protocol.
+    pub resonate: Arc<Client>,
     claims: AtomicU64,
     open: AtomicU64,
     heard: Mutex<Heard>,
@@ -56,11 +59,13 @@ impl Outside {
     pub fn start(
         network: Arc<Network>,
         effects: Arc<Effects>,
+        workers: Vec<Arc<Worker>>,
         mut messages: mpsc::UnboundedReceiver<Delivery>,
     ) -> Arc<Self> {
         let outside = Arc::new(Self {
             clients: Link::of_client("client".into(), network.clone()),
             network: network.clone(),
+            resonate: Client::start(network.clone(), workers),
             effects,
             claims: AtomicU64::new(0),
             open: AtomicU64::new(0),
@@ -166,6 +171,7 @@ impl Outside {
     async fn act(&self, op: &Op) {
         let id = PromiseId::from(op.id());
         match op {
+            Op::Resonate { id, errand } => self.resonate.act(id, errand).await,
             Op::Start { function, input, .. } => {
                 let input = Payload::Json(input.to_string());
                 let target = format!("wasm://m/{function}");

@@ -3,6 +3,7 @@
 use std::sync::{Arc, PoisonError, atomic::Ordering};
 
 use async_trait::async_trait;
+use segno::resonate::address::Destination;
 use segno::store::{
     Census, Due, EventPlace, EventRow, InvocationFilter, InvocationRow, LogRow, ModuleRow, Page,
     PromiseFilter, PromiseRow, Ready, ScheduleFilter, SchedulePage, Store, StoreError, Waits,
@@ -11,7 +12,7 @@ use segno_core::{
     command::Command,
     id::{Digest, PromiseId, ScheduleId},
     invocation::Record,
-    promise::{MessageKind, Schedule},
+    promise::{Delivery, MessageKind, Schedule},
     reply::Reply,
     snapshot::Snapshot,
     time::Timestamp,
@@ -21,6 +22,16 @@ use super::{
     fault::Noise,
     link::{Link, unknown},
 };
+
+/// Messages to workers and clients of the Resonate protocol leave by the front end of the host that hands them over.
+fn is_for_a_front_end(delivery: &Delivery) -> bool {
+    match delivery {
+        Delivery::Execute { target: address, .. } | Delivery::Unblock { address, .. } => {
+            Destination::parse(address).is_some()
+        }
+        Delivery::Event { .. } => false,
+    }
+}
 
 #[async_trait]
 impl Store for Link {
@@ -57,7 +68,9 @@ impl Store for Link {
             return Err(unknown());
         }
         for reply in &replies {
-            if let (Reply::Message(Some(delivery)), Some(_)) = (reply, self.life) {
+            if let (Reply::Message(Some(delivery)), Some(_)) = (reply, self.life)
+                && !is_for_a_front_end(delivery)
+            {
                 self.network.bus.deliver(delivery);
             }
         }

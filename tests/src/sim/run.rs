@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use segno_core::{config::Config, snapshot::Snapshot, time::Millis};
+use serde_json::Value as Json;
 
 use super::{outside::Heard, scenario::Scenario, stage::Stage, verdict};
 
@@ -30,6 +31,8 @@ pub struct End {
     pub effects: BTreeMap<String, u32>,
     /// What clients know.
     pub heard: Heard,
+    /// What clients of the Resonate protocol were told, by promise.
+    pub told: BTreeMap<String, Json>,
 }
 
 /// Runs a scenario, judges every step, and compares its end with that of a run without faults.

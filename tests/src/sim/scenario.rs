@@ -7,6 +7,7 @@ use segno_core::config::VersionRule;
 use super::{
     dice::Dice,
     fault::{CommitFault, Fault, Noise},
+    resonate::{self, Errand},
 };
 
 /// Faults stop at this instant.
@@ -60,6 +61,13 @@ pub enum Op {
         /// For how long.
         lasts: i64,
     },
+    /// Something that a client of the Resonate protocol does.
+    Resonate {
+        /// The workflow it is about.
+        id: String,
+        /// What.
+        errand: Errand,
+    },
 }
 
 impl Op {
@@ -72,14 +80,53 @@ impl Op {
             | Self::Signal { id, .. }
             | Self::Cancel { id }
             | Self::Kill { id }
-            | Self::Pause { id, .. } => id,
+            | Self::Pause { id, .. }
+            | Self::Resonate { id, .. } => id,
         }
     }
 
     /// Whether it may change an outcome.
     pub fn interferes(&self) -> bool {
-        matches!(self, Self::Cancel { .. } | Self::Kill { .. })
+        matches!(
+            self,
+            Self::Cancel { .. }
+                | Self::Kill { .. }
+                | Self::Resonate { errand: Errand::Withdraw, .. }
+        )
     }
+
+    /// Whether it only takes time.
+    fn pauses(&self) -> bool {
+        matches!(self, Self::Pause { .. } | Self::Resonate { errand: Errand::Hold { .. }, .. })
+    }
+
+    /// Whether it begins an invocation.
+    pub fn starts(&self) -> bool {
+        match self {
+            Self::Start { .. } => true,
+            Self::Resonate { errand, .. } => errand.starts(),
+            _ => false,
+        }
+    }
+
+    /// Whether workflows wait for it, so that they could not end without.
+    pub fn is_needed(&self) -> bool {
+        matches!(
+            self,
+            Self::Start { .. }
+                | Self::Resolve { .. }
+                | Self::Signal { .. }
+                | Self::Resonate {
+                    errand: Errand::Rpc { .. } | Errand::Run { .. } | Errand::Grant,
+                    ..
+                }
+        )
+    }
+}
+
+/// The invocation at the root of the tree that `id` belongs to.
+pub fn root(id: &str) -> &str {
+    id.split(['/', ':', '.']).next().unwrap_or(id)
 }
 
 /// A script; instants are milliseconds after the beginning.
@@ -93,6 +140,10 @@ pub struct Scenario {
     pub rule: VersionRule,
     /// Whether suspended instances are kept.
     pub warm: bool,
+    /// How many workers speak the Resonate protocol; none: hosts have no front ends for it.
+    pub workers: usize,
+    /// How long those that left keep their claims, in milliseconds; none: as long as their leases.
+    pub grace: Option<i64>,
     /// What clients do, and when.
     pub ops: Vec<(i64, Op)>,
     /// What goes wrong, and when.
@@ -110,8 +161,16 @@ impl Scenario {
         let hosts = usize::try_from(dice.between(2, 4)).expect("a small number");
         let rule =
             if dice.chance(800) { VersionRule::EveryHandover } else { VersionRule::AcquireOnly };
-        let mut scenario =
-            Self { seed, hosts, rule, warm: dice.chance(600), ops: Vec::new(), faults: Vec::new() };
+        let mut scenario = Self {
+            seed,
+            hosts,
+            rule,
+            warm: dice.chance(600),
+            workers: 0,
+            grace: None,
+            ops: Vec::new(),
+            faults: Vec::new(),
+        };
         for root in 0..dice.between(2, 4) {
             let function = dice.pick(&FUNCTIONS);
             scenario.root(&format!("r{root}"), function, &mut dice);
@@ -131,9 +190,62 @@ impl Scenario {
                 scenario.faults.push((0, Fault::Noise { what, level }));
             }
         }
+        let mut dice = Dice::new(seed, "resonate");
+        if dice.chance(400) {
+            scenario.resonate(&mut dice);
+        }
         scenario.ops.sort_by_key(|(at, _)| *at);
         scenario.faults.sort_by_key(|(at, _)| *at);
         scenario
+    }
+
+    /// Workers of the Resonate protocol, what their clients want, and what goes wrong with them.
+    fn resonate(&mut self, dice: &mut Dice) {
+        self.workers = usize::try_from(dice.between(1, 3)).expect("a small number");
+        self.grace = dice.pick(&[None, Some(0), Some(400), Some(2_000)]);
+        for root in 0..dice.between(1, 3) {
+            let function = dice.pick(&resonate::FUNCTIONS);
+            self.errands(&format!("q{root}"), function, dice);
+        }
+        if dice.chance(300) {
+            let start = Op::Start { id: "r9".into(), function: "abroad", input: dice.below(3) };
+            self.ops.push((dice.between(0, 3_000), start));
+        }
+        for _ in 0..dice.between(0, 4) {
+            let worker = usize::try_from(dice.below(self.workers as u64)).expect("a small number");
+            let fault = match dice.below(5) {
+                0 | 1 => Fault::WorkerDeath { worker, down: dice.between(0, 3_000) },
+                2 | 3 => Fault::WorkerFreeze { worker, lasts: dice.between(1_000, 6_000) },
+                _ => Fault::WorkerSilence { worker, lasts: dice.between(1_000, 6_000) },
+            };
+            self.faults.push((dice.between(0, CALM - 3_000), fault));
+        }
+    }
+
+    fn errands(&mut self, id: &str, function: &'static str, dice: &mut Dice) {
+        let at = dice.between(0, 3_000);
+        let input = dice.below(4);
+        let deadline = dice.chance(250).then(|| at + dice.between(500, 12_000));
+        let begin = if dice.chance(350) {
+            let worker = usize::try_from(dice.below(self.workers as u64)).expect("a small number");
+            Errand::Run { function, input, deadline, worker }
+        } else {
+            Errand::Rpc { function, input, deadline }
+        };
+        let mut add = |at: i64, errand| self.ops.push((at, Op::Resonate { id: id.into(), errand }));
+        add(at, begin);
+        if function == "human" {
+            add(at + dice.between(0, 3_000), Errand::Grant);
+        }
+        if dice.chance(700) {
+            add(at + dice.between(0, 3_000), Errand::Hear);
+        }
+        if deadline.is_some() && dice.chance(400) {
+            add(at + dice.between(0, 3_000), Errand::Withdraw);
+        }
+        if dice.chance(150) {
+            add(at + dice.between(0, 3_000), Errand::Hold { lasts: dice.between(50, 3_000) });
+        }
     }
 
     /// The same workflows for everybody, without a fault: what is enumerated.
@@ -143,6 +255,8 @@ impl Scenario {
             hosts: 2,
             rule: VersionRule::EveryHandover,
             warm: seed.is_multiple_of(2),
+            workers: 0,
+            grace: None,
             ops: Vec::new(),
             faults: Vec::new(),
         };
@@ -158,8 +272,7 @@ impl Scenario {
 
     /// What the script would be if nothing went wrong and nobody interfered.
     pub fn without_faults(&self) -> Self {
-        let ops =
-            self.ops.iter().filter(|(_, op)| !op.interferes() && !matches!(op, Op::Pause { .. }));
+        let ops = self.ops.iter().filter(|(_, op)| !op.interferes() && !op.pauses());
         Self { faults: Vec::new(), hosts: 1, ops: ops.cloned().collect(), ..self.clone() }
     }
 
@@ -222,10 +335,11 @@ fn fault(hosts: usize, dice: &mut Dice) -> Fault {
 
 impl fmt::Display for Scenario {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { seed, hosts, rule, warm, .. } = self;
+        let Self { seed, hosts, rule, warm, workers, grace, .. } = self;
         writeln!(
             f,
-            "seed {seed}: {hosts} hosts, versions rise by {rule:?}, warm instances: {warm}"
+            "seed {seed}: {hosts} hosts, versions rise by {rule:?}, warm instances: {warm}, \
+             {workers} workers with a grace of {grace:?}"
         )?;
         for (at, op) in &self.ops {
             writeln!(f, "  {at:>6} ms  {op:?}")?;

@@ -3,7 +3,7 @@
 
 use super::{
     run::run,
-    scenario::{Op, Scenario},
+    scenario::{Scenario, root},
 };
 
 /// Leaves out whatever is not needed to fail. A scenario that passes is answered as it is.
@@ -26,11 +26,11 @@ pub fn shrink_by(scenario: &Scenario, fails: &dyn Fn(&Scenario) -> bool) -> Scen
 /// Every script that is one thing shorter: a whole invocation, one operation, one fault, one host.
 fn candidates(scenario: &Scenario) -> Vec<Scenario> {
     let mut candidates = Vec::new();
-    let starts = scenario.ops.iter().filter(|(_, op)| matches!(op, Op::Start { .. }));
+    let starts = scenario.ops.iter().filter(|(_, op)| op.starts());
     let roots: Vec<&str> = starts.map(|(_, op)| op.id()).collect();
-    for root in &roots {
+    for start in &roots {
         let mut shorter = scenario.clone();
-        shorter.ops.retain(|(_, op)| op.id().split('/').next() != Some(*root));
+        shorter.ops.retain(|(_, op)| root(op.id()) != *start);
         candidates.push(shorter);
     }
     for fault in 0..scenario.faults.len() {
@@ -40,7 +40,7 @@ fn candidates(scenario: &Scenario) -> Vec<Scenario> {
     }
     for (index, (_, op)) in scenario.ops.iter().enumerate() {
         // Without these the script itself could not end.
-        if matches!(op, Op::Start { .. } | Op::Resolve { .. } | Op::Signal { .. }) {
+        if op.is_needed() {
             continue;
         }
         let mut shorter = scenario.clone();

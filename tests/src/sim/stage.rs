@@ -24,9 +24,10 @@ use super::{
     database::Database,
     effects::{self, Effects},
     fault::Fault,
-    host::{Control, Node, Parts},
+    host::{Control, Grace, Node, Parts},
     network::Network,
     outside::Outside,
+    resonate::{Doors, Worker},
     run::{End, Report, config},
     scenario::{CALM, Scenario},
     strike::strike,
@@ -44,6 +45,7 @@ pub struct Stage {
     network: Arc<Network>,
     nodes: Vec<Arc<Node>>,
     outside: Arc<Outside>,
+    workers: Vec<Arc<Worker>>,
     effects: Arc<Effects>,
     config: Config,
     panics: Arc<Mutex<Vec<String>>>,
@@ -73,6 +75,7 @@ impl Stage {
         let network = Arc::new(Network {
             database,
             bus,
+            doors: Doors::default(),
             weather,
             book: book.clone(),
             runtime,
@@ -81,7 +84,10 @@ impl Stage {
         });
         deploy(&network).await;
         let effects = Arc::new(Effects::new(seed, book));
-        let outside = Outside::start(network.clone(), effects.clone(), messages);
+        let workers: Vec<_> = (0..scenario.workers)
+            .map(|number| Worker::start(number, network.clone(), effects.clone(), panics.clone()))
+            .collect();
+        let outside = Outside::start(network.clone(), effects.clone(), workers.clone(), messages);
         let warm = if scenario.warm { 16 } else { 0 };
         let parts = Arc::new(Parts {
             network: network.clone(),
@@ -91,6 +97,7 @@ impl Stage {
                 scan_period: Millis(1_000),
                 warm: WarmBudget { instances: warm, bytes: 1 << 30 },
             },
+            fronts: (scenario.workers > 0).then_some(Grace(scenario.grace.map(Millis))),
             guests: effects::functions(&effects),
             outbound: Arc::new(Ledger::default()),
             clock,
@@ -100,7 +107,7 @@ impl Stage {
         let nodes = (0..scenario.hosts)
             .map(|number| Node::start(&format!("h{number}"), parts.clone()))
             .collect();
-        Self { network, nodes, outside, effects, config, panics, ahead: Arc::default() }
+        Self { network, nodes, outside, workers, effects, config, panics, ahead: Arc::default() }
     }
 
     /// Plays the scenario to its end.
@@ -172,7 +179,8 @@ impl Stage {
             }
             if done || late || book.is_wrong() {
                 let (effects, heard) = (self.effects.all(), self.outside.heard().clone());
-                return End { rows, effects, heard };
+                let told = self.outside.resonate.told().clone();
+                return End { rows, effects, heard, told };
             }
         }
     }
@@ -203,18 +211,19 @@ impl Stage {
             node.conditions.heartless.store(false, Ordering::Relaxed);
             node.conditions.thaw();
         }
+        self.workers.iter().for_each(|worker| worker.heal());
     }
 
     fn plan(&self, at: i64, fault: Fault) {
         let (network, effects, ahead) =
             (self.network.clone(), self.effects.clone(), self.ahead.clone());
-        let nodes = self.nodes.clone();
+        let (nodes, workers) = (self.nodes.clone(), self.workers.clone());
         let runtime = network.runtime.clone();
         runtime.clone().spawn(
             "fault",
             Box::pin(async move {
                 runtime.sleep(Millis(at)).await;
-                strike(&network, &nodes, &effects, &ahead, fault).await;
+                strike(&network, &nodes, &workers, &effects, &ahead, fault).await;
             }),
         );
     }

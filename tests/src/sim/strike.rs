@@ -14,12 +14,14 @@ use super::{
     fault::Fault,
     host::{Control, Node},
     network::Network,
+    resonate::Worker,
 };
 
 /// Carries out one fault.
 pub async fn strike(
     network: &Arc<Network>,
     nodes: &[Arc<Node>],
+    workers: &[Arc<Worker>],
     effects: &Effects,
     ahead: &AtomicU64,
     fault: Fault,
@@ -65,6 +67,9 @@ pub async fn strike(
             network.database.clock.jump(Millis(by));
             ahead.fetch_add(u64::try_from(by).unwrap_or(0), Ordering::Relaxed);
         }
+        Fault::WorkerDeath { worker, down } => workers[worker].die(down).await,
+        Fault::WorkerFreeze { worker, lasts } => workers[worker].freeze(lasts).await,
+        Fault::WorkerSilence { worker, lasts } => workers[worker].fall_silent(lasts).await,
         Fault::Stall => effects.plan_stall(),
         Fault::Noise { what, level } => network.weather.set(what, level),
     }

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use segno::resonate::records;
 use segno_core::{
     id::PromiseId,
     invocation::{CommandKind, Outcome, RecordBody, StepResult},
@@ -13,7 +14,7 @@ use serde_json::Value as Json;
 
 use super::{
     run::End,
-    scenario::{Op, Scenario},
+    scenario::{Op, Scenario, root},
 };
 
 /// All that is wrong with an end in itself.
@@ -22,6 +23,7 @@ pub fn end(end: &End) -> Vec<String> {
     wrong.extend(steps(end));
     wrong.extend(told(&end.rows));
     wrong.extend(heard(end));
+    wrong.extend(told_abroad(end));
     wrong
 }
 
@@ -128,15 +130,43 @@ fn heard(end: &End) -> Vec<String> {
     wrong
 }
 
-/// All that a run without faults could not have come to.
-pub fn refines(scenario: &Scenario, end: &End, expected: &End) -> Vec<String> {
+/// What clients of the Resonate protocol were told is what is stored.
+fn told_abroad(end: &End) -> Vec<String> {
+    let differing = end.told.iter().filter_map(|(id, told)| {
+        let stored = end.rows.promises.get(&PromiseId::from(id.as_str())).map(records::promise);
+        (stored.as_ref() != Some(told))
+            .then(|| format!("unblock: a client was told {told} of `{id}`, stored is {stored:?}"))
+    });
+    differing.collect()
+}
+
+/// Workflows of workers that nobody interfered with come to what they come to without faults.
+fn refines_abroad(scenario: &Scenario, end: &End, expected: &End) -> Vec<String> {
     let mut wrong = Vec::new();
     for (_, op) in &scenario.ops {
+        let Op::Resonate { id, errand } = op else { continue };
+        if !errand.starts() || errand.has_deadline() {
+            continue;
+        }
+        // Which of its runs a step kept is free.
+        let outcome = |rows| match outcome(rows, id) {
+            (verdict, text) if text.contains("\"run\"") => (verdict, "a receipt".to_owned()),
+            outcome => outcome,
+        };
+        let (seen, wanted) = (outcome(&end.rows), outcome(&expected.rows));
+        if seen != wanted {
+            wrong.push(format!("refinement: `{id}` came to {seen:?}, not to {wanted:?}"));
+        }
+    }
+    wrong
+}
+
+/// All that a run without faults could not have come to.
+pub fn refines(scenario: &Scenario, end: &End, expected: &End) -> Vec<String> {
+    let mut wrong = refines_abroad(scenario, end, expected);
+    for (_, op) in &scenario.ops {
         let Op::Start { id, function, .. } = op else { continue };
-        let interfered = scenario
-            .ops
-            .iter()
-            .any(|(_, op)| op.interferes() && op.id().split('/').next() == Some(id));
+        let interfered = scenario.ops.iter().any(|(_, op)| op.interferes() && root(op.id()) == id);
         let (seen, wanted) = (outcome(&end.rows, id), outcome(&expected.rows, id));
         let free = matches!(*function, "race" | "patient");
         if interfered {
@@ -188,18 +218,18 @@ fn outcome(rows: &Snapshot, id: &str) -> (Option<Verdict>, String) {
 }
 
 /// The steps of a tree.
-fn keys(root: &str, end: &End) -> BTreeSet<String> {
-    let under = |key: &&String| key.split('/').next() == Some(root);
+fn keys(of: &str, end: &End) -> BTreeSet<String> {
+    let under = |key: &&String| root(key) == of;
     end.effects.keys().filter(under).cloned().collect()
 }
 
 type Histories<'a> = Vec<(&'a PromiseId, Vec<String>, Vec<String>)>;
 
 /// The histories of a tree in both runs, without what faults may move: times, and the order of what was told.
-fn histories<'a>(root: &str, ours: &'a Snapshot, theirs: &'a Snapshot) -> Histories<'a> {
+fn histories<'a>(of: &str, ours: &'a Snapshot, theirs: &'a Snapshot) -> Histories<'a> {
     let ids: BTreeSet<&PromiseId> = ours.journals.keys().chain(theirs.journals.keys()).collect();
     ids.into_iter()
-        .filter(|id| id.as_str().split('/').next() == Some(root))
+        .filter(|id| root(id.as_str()) == of)
         .map(|id| (id, history(ours, id), history(theirs, id)))
         .collect()
 }

@@ -1,0 +1,148 @@
+//! Somebody who asks, and whose questions and answers may get lost.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use segno::{resonate::envelope::VERSION, runtime::Runtime};
+use segno_core::time::Millis;
+use serde_json::{Value as Json, json};
+
+use super::super::{
+    dice::Dice,
+    fault::Noise,
+    network::{Conditions, Network},
+};
+
+/// Who was not answered for so long asks again.
+const PATIENCE: Millis = Millis(2_500);
+/// Between two attempts.
+const PAUSE: Millis = Millis(70);
+
+/// See the module.
+pub struct Caller {
+    who: String,
+    /// Where it asks.
+    pub network: Arc<Network>,
+    /// What holds for it.
+    pub conditions: Arc<Conditions>,
+    dice: Mutex<Dice>,
+    /// What it asked under claims.
+    claimed: Mutex<Vec<String>>,
+}
+
+impl Caller {
+    /// Somebody who asks nothing yet.
+    pub fn new(who: String, network: Arc<Network>) -> Self {
+        let dice = Mutex::new(Dice::new(network.seed, &who));
+        Self { who, network, conditions: Arc::default(), dice, claimed: Mutex::default() }
+    }
+
+    /// Asks once, at any host that is up. None: nobody knows what became of it.
+    pub async fn ask(&self, kind: &str, data: Json) -> Option<(u16, Json)> {
+        let head = json!({ "corrId": "c", "version": VERSION });
+        let envelope = json!({ "kind": kind, "head": head, "data": data }).to_string();
+        if kind.starts_with("task.") && data.get("version").is_some() {
+            self.claimed.lock().unwrap_or_else(PoisonError::into_inner).push(envelope.clone());
+        }
+        let id = ["id", "awaited"].iter().find_map(|name| data[*name].as_str());
+        let about = id.unwrap_or_default().to_owned();
+        let answer = self.carried(envelope).await;
+        let status =
+            answer.as_ref().map_or("nobody knows".into(), |(status, _)| status.to_string());
+        self.network.book.note(format_args!("{:<8} {kind} {about} -> {status}", self.who));
+        let (status, answer) = answer?;
+        Some((status, answer["data"].clone()))
+    }
+
+    /// Asks until the answer says what is so.
+    pub async fn insist(&self, kind: &str, data: Json) -> (u16, Json) {
+        loop {
+            if let Some((status, data)) = self.ask(kind, data.clone()).await
+                && !matches!(status, 429 | 500 | 503)
+            {
+                return (status, data);
+            }
+            self.sleep(PAUSE).await;
+        }
+    }
+
+    /// Sends everything again that it ever sent under claims, as one who was away and does not know it.
+    pub async fn everything_again(&self) {
+        let all = std::mem::take(&mut *self.claimed.lock().unwrap_or_else(PoisonError::into_inner));
+        if !all.is_empty() {
+            self.network.book.struck("envelopes sent again by a zombie");
+        }
+        for envelope in all {
+            self.carried(envelope).await;
+        }
+    }
+
+    /// Takes so long.
+    pub async fn sleep(&self, length: Millis) {
+        self.network.runtime.sleep(length).await;
+    }
+
+    /// Whether this goes wrong now.
+    pub fn roll(&self, what: Noise) -> bool {
+        let strikes = self.dice().chance(self.network.weather.level(what));
+        if strikes {
+            self.network.book.struck(what.kind());
+        }
+        strikes
+    }
+
+    /// Its draws.
+    pub fn dice(&self) -> MutexGuard<'_, Dice> {
+        self.dice.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How long something takes that a risk delays.
+    pub fn delay(&self, what: Noise) -> Millis {
+        let most = self.network.weather.level(what);
+        if most == 0 {
+            return Millis(1);
+        }
+        self.network.book.struck(what.kind());
+        Millis(self.dice().between(1, i64::try_from(most).unwrap_or(1)))
+    }
+
+    async fn carried(&self, envelope: String) -> Option<(u16, Json)> {
+        self.conditions.going().await;
+        self.sleep(self.delay(Noise::Delay)).await;
+        if self.roll(Noise::RequestLoss) {
+            self.sleep(PATIENCE).await;
+            return None;
+        }
+        if self.roll(Noise::RequestTwice) {
+            self.again(envelope.clone());
+        }
+        let door = self.network.doors.any(&mut self.dice())?;
+        let answer = tokio::select! {
+            biased;
+            answer = door.ask(envelope) => answer,
+            () = self.sleep(PATIENCE) => None,
+        };
+        self.sleep(self.delay(Noise::Delay)).await;
+        self.conditions.going().await;
+        if self.roll(Noise::AnswerLoss) {
+            return None;
+        }
+        answer
+    }
+
+    /// The same once more and later, at whichever host.
+    fn again(&self, envelope: String) {
+        let later = Millis(self.dice().between(1, 3_000));
+        let door = self.network.doors.any(&mut self.dice());
+        let runtime = self.network.runtime.clone();
+        runtime.clone().spawn(
+            "envelope",
+            Box::pin(async move {
+                runtime.sleep(later).await;
+                if let Some(door) = door {
+                    // Nobody waits for the answer.
+                    door.ask(envelope).await;
+                }
+            }),
+        );
+    }
+}

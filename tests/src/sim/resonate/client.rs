@@ -1,0 +1,144 @@
+//! How clients of the Resonate protocol insist on what they want.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use segno::runtime::Runtime;
+use segno_core::time::Millis;
+use serde_json::{Value as Json, json};
+
+use super::{
+    super::network::Network, caller::Caller, claimed::encoded, errand::Errand, inbox,
+    worker::Worker,
+};
+use crate::world::BEGINNING;
+
+/// Where it is told of settlements.
+const ADDRESS: &str = "poll://uni@clients/c";
+/// A promise without a deadline.
+const NEVER: i64 = 9_000_000_000_000;
+/// Between two looks.
+const PAUSE: Millis = Millis(230);
+/// Looks before it asks to be told once more.
+const LOOKS: u32 = 10;
+
+/// See the module.
+pub struct Client {
+    caller: Arc<Caller>,
+    workers: Vec<Arc<Worker>>,
+    told: Mutex<BTreeMap<String, Json>>,
+}
+
+impl Client {
+    /// A client that listens from now on.
+    pub fn start(network: Arc<Network>, workers: Vec<Arc<Worker>>) -> Arc<Self> {
+        let caller = Arc::new(Caller::new("r-client".into(), network.clone()));
+        let client = Arc::new(Self { caller: caller.clone(), workers, told: Mutex::default() });
+        let hearer = client.clone();
+        let receive = Arc::new(move |message: Json| hearer.receive(&message));
+        let runtime = network.runtime.clone();
+        let listening = inbox::listen(caller, runtime.clone(), "clients", "c".into(), receive);
+        runtime.spawn("inbox", Box::pin(listening));
+        client
+    }
+
+    /// What it was told, by promise.
+    pub fn told(&self) -> MutexGuard<'_, BTreeMap<String, Json>> {
+        self.told.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Does it until it is done.
+    pub async fn act(&self, id: &str, errand: &Errand) {
+        match errand {
+            Errand::Rpc { function, input, deadline } => {
+                let new = created(id, function, *input, "poll://any@workers", *deadline);
+                self.caller.insist("promise.create", new).await;
+            }
+            Errand::Run { function, input, deadline, worker } => {
+                let worker = &self.workers[*worker];
+                let target = format!("poll://any@workers/{}", worker.pid());
+                let new = created(id, function, *input, &target, *deadline);
+                let action = json!({ "kind": "promise.create", "head": {}, "data": new });
+                let data = json!({ "pid": worker.pid(), "ttl": 3_000, "action": action });
+                if let (200, taken) = self.caller.insist("task.create", data).await {
+                    worker.take(taken);
+                }
+            }
+            Errand::Hear => self.hear(id).await,
+            Errand::Grant => {
+                let granted = format!("{id}{}0", self.workers[0].separator(id));
+                let value = encoded(&json!("granted"));
+                let data = json!({ "id": granted, "state": "resolved", "value": value });
+                self.once_there(id, "promise.settle", data).await;
+            }
+            Errand::Withdraw => {
+                let data = json!({ "id": id, "state": "rejected_canceled" });
+                self.once_there(id, "promise.settle", data).await;
+            }
+            Errand::Hold { lasts } => {
+                self.once_there(id, "task.halt", json!({ "id": id })).await;
+                self.caller.sleep(Millis(*lasts)).await;
+                self.once_there(id, "task.continue", json!({ "id": id })).await;
+            }
+        }
+    }
+
+    /// Asks to be told, and asks again as long as it is not.
+    async fn hear(&self, id: &str) {
+        loop {
+            let data = json!({ "awaited": id, "address": ADDRESS });
+            let (status, answer) = self.caller.insist("promise.register_listener", data).await;
+            if status == 200 && answer["promise"]["state"] != "pending" {
+                self.learn(&answer["promise"]);
+            }
+            for _ in 0..LOOKS {
+                if self.told().contains_key(id) {
+                    return;
+                }
+                self.caller.sleep(PAUSE).await;
+            }
+        }
+    }
+
+    fn receive(&self, message: &Json) {
+        if message["kind"] == "unblock" {
+            self.learn(&message["data"]["promise"]);
+        }
+    }
+
+    fn learn(&self, record: &Json) {
+        let id = record["id"].as_str().unwrap_or_default().to_owned();
+        let known = self.told().insert(id.clone(), record.clone());
+        if record["state"] == "pending" || known.is_some_and(|known| known != *record) {
+            self.caller.network.book.wrong(format_args!("`{id}` was told of as {record}"));
+        }
+    }
+
+    /// Asks until it finds what it is about, or nothing will come of it any more.
+    async fn once_there(&self, root: &str, kind: &str, data: Json) {
+        loop {
+            let (status, _) = self.caller.insist(kind, data.clone()).await;
+            if status != 404 {
+                return;
+            }
+            let (status, answer) = self.caller.insist("promise.get", json!({ "id": root })).await;
+            if status == 200 && answer["promise"]["state"] != "pending" {
+                return;
+            }
+            self.caller.sleep(PAUSE).await;
+        }
+    }
+}
+
+/// The data that make a workflow.
+fn created(id: &str, function: &str, input: u64, target: &str, deadline: Option<i64>) -> Json {
+    let param = encoded(&json!({ "func": function, "args": [input], "version": 1 }));
+    let timeout_at = deadline.map_or(NEVER, |deadline| BEGINNING.0 + deadline);
+    let tags = json!({
+        "resonate:target": target, "resonate:scope": "global",
+        "resonate:origin": id, "resonate:branch": id, "resonate:parent": id,
+    });
+    json!({ "id": id, "timeoutAt": timeout_at, "param": param, "tags": tags })
+}

@@ -1,0 +1,147 @@
+//! A host's front end, and those that are open.
+
+use std::{
+    collections::BTreeMap,
+    net::{Ipv4Addr, SocketAddr},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use async_trait::async_trait;
+use axum::{
+    Router,
+    body::{Body, BodyDataStream, to_bytes},
+    http::{Request, StatusCode, header},
+};
+use futures::StreamExt as _;
+use segno::{
+    api::{Access, Api, Intake, Rejected, model::ModuleDescription},
+    host::Host,
+    resonate::{Resonate, Settings},
+};
+use segno_core::time::Millis;
+use serde_json::Value as Json;
+use tokio_util::sync::CancellationToken;
+use tower::ServiceExt as _;
+
+use super::super::dice::Dice;
+
+/// The front end of one life of a host.
+#[derive(Clone)]
+pub struct Door {
+    router: Router,
+    /// Told when the host is stopped in order.
+    stopping: CancellationToken,
+    /// Told when it is gone.
+    gone: CancellationToken,
+}
+
+/// Nothing is uploaded here.
+struct NoUploads;
+
+#[async_trait]
+impl Intake for NoUploads {
+    async fn inspect(&self, _component: Arc<[u8]>) -> Result<ModuleDescription, Rejected> {
+        let message = "nothing is uploaded in the simulation".into();
+        Err(Rejected { code: "no-uploads".into(), message, report: None })
+    }
+}
+
+impl Door {
+    /// A front end for `host`, which from now on hands over its messages; workers that left keep their claims for
+    /// `grace`.
+    pub fn of(host: &Host, grace: Option<Millis>) -> Self {
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 7_766));
+        let access = Access::new(address, None, false, Vec::new()).expect("loopback is safe");
+        let api = Api::new(host.clone(), Arc::new(NoUploads), access, 0);
+        let settings = Settings { grace, ..Settings::new("http://localhost:7766") };
+        let front = Resonate::start(&api, settings).expect("nothing is posted here");
+        let (stopping, gone) = (api.stopping.clone(), CancellationToken::new());
+        Self { router: front.router(), stopping, gone }
+    }
+
+    /// Ends its streams as a host does that is stopped in order.
+    pub fn stop(&self) {
+        self.stopping.cancel();
+    }
+
+    /// The answer to an envelope; none if the host is gone before it comes.
+    pub async fn ask(&self, envelope: String) -> Option<(u16, Json)> {
+        let request = Request::post("/").header(header::HOST, "localhost:7766");
+        let request = request.body(Body::from(envelope)).expect("a request");
+        let answering = async {
+            let response = self.router.clone().oneshot(request).await.expect("it always answers");
+            let status = response.status().as_u16();
+            let body = to_bytes(response.into_body(), usize::MAX).await.expect("a body");
+            (status, serde_json::from_slice(&body).expect("answers are JSON"))
+        };
+        tokio::select! {
+            biased;
+            () = self.gone.cancelled() => None,
+            answer = answering => Some(answer),
+        }
+    }
+
+    /// Opens the stream of a worker.
+    pub async fn listen(&self, group: &str, id: &str) -> Option<Messages> {
+        let request = Request::get(format!("/poll/{group}/{id}"));
+        let request = request.header(header::HOST, "localhost:7766").body(Body::empty());
+        let request = request.expect("a request");
+        let response = self.router.clone().oneshot(request).await.expect("it always answers");
+        let open = response.status() == StatusCode::OK && !self.gone.is_cancelled();
+        open.then(|| Messages {
+            frames: response.into_body().into_data_stream(),
+            gone: self.gone.clone(),
+        })
+    }
+}
+
+/// The messages of a stream.
+pub struct Messages {
+    frames: BodyDataStream,
+    gone: CancellationToken,
+}
+
+impl Messages {
+    /// The next message; none if the stream has broken.
+    pub async fn next(&mut self) -> Option<Json> {
+        loop {
+            let frame = tokio::select! {
+                biased;
+                () = self.gone.cancelled() => None,
+                frame = self.frames.next() => frame,
+            };
+            let frame = frame?.ok()?;
+            if let Some(message) = frame.strip_prefix(b"data: ") {
+                return Some(serde_json::from_slice(message).expect("messages are JSON"));
+            }
+        }
+    }
+}
+
+/// The doors of hosts that are up.
+#[derive(Default)]
+pub struct Doors(Mutex<BTreeMap<u64, Door>>);
+
+impl Doors {
+    /// A life of a host can be reached.
+    pub fn open(&self, life: u64, door: Door) {
+        self.doors().insert(life, door);
+    }
+
+    /// It cannot be reached any more.
+    pub fn shut(&self, life: u64) {
+        if let Some(door) = self.doors().remove(&life) {
+            door.gone.cancel();
+        }
+    }
+
+    /// One of those that are open.
+    pub fn any(&self, dice: &mut Dice) -> Option<Door> {
+        let doors: Vec<Door> = self.doors().values().cloned().collect();
+        (!doors.is_empty()).then(|| dice.pick(&doors))
+    }
+
+    fn doors(&self) -> MutexGuard<'_, BTreeMap<u64, Door>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,49 @@
+//! What clients of the Resonate protocol want.
+
+/// One thing that such a client does; it insists until it is answered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Errand {
+    /// Has a function run by whichever worker.
+    Rpc {
+        /// Which.
+        function: &'static str,
+        /// Its argument.
+        input: u64,
+        /// When it is over at the latest, from the beginning of the world; never, if there is none.
+        deadline: Option<i64>,
+    },
+    /// Has a function run by one worker, which takes the task at once.
+    Run {
+        /// Which.
+        function: &'static str,
+        /// Its argument.
+        input: u64,
+        /// When it is over at the latest.
+        deadline: Option<i64>,
+        /// Which worker.
+        worker: usize,
+    },
+    /// Wants to be told of the outcome, and asks again until it is.
+    Hear,
+    /// Gives what the first step of a workflow waits for.
+    Grant,
+    /// Settles the promise as cancelled.
+    Withdraw,
+    /// Halts the task, and has it go on after a while.
+    Hold {
+        /// For how long.
+        lasts: i64,
+    },
+}
+
+impl Errand {
+    /// Whether it begins a workflow.
+    pub fn starts(&self) -> bool {
+        matches!(self, Self::Rpc { .. } | Self::Run { .. })
+    }
+
+    /// Whether the workflow it begins may be over before it is done.
+    pub fn has_deadline(&self) -> bool {
+        matches!(self, Self::Rpc { deadline: Some(_), .. } | Self::Run { deadline: Some(_), .. })
+    }
+}

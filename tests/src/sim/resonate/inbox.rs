@@ -1,0 +1,56 @@
+//! Somebody's stream of messages, opened again whenever it breaks. Messages may be lost, doubled, late, and overtake each
+//! other.
+
+use std::sync::Arc;
+
+use segno::runtime::Runtime;
+use segno_core::time::Millis;
+use serde_json::Value as Json;
+
+use super::{super::fault::Noise, caller::Caller};
+use crate::world::SimRuntime;
+
+/// Until a stream that broke is opened again.
+const PAUSE: Millis = Millis(150);
+
+/// Listens for ever. Each message is received on a task of its own on `runtime`.
+pub async fn listen(
+    caller: Arc<Caller>,
+    runtime: Arc<SimRuntime>,
+    group: &'static str,
+    id: String,
+    receive: Arc<dyn Fn(Json) + Send + Sync>,
+) {
+    loop {
+        let door = caller.network.doors.any(&mut caller.dice());
+        let messages = match door {
+            Some(door) => door.listen(group, &id).await,
+            None => None,
+        };
+        if let Some(mut messages) = messages {
+            while let Some(message) = messages.next().await {
+                if caller.roll(Noise::MessageLoss) {
+                    if caller.dice().chance(300) {
+                        // With everything that was under way on the same connection.
+                        break;
+                    }
+                    continue;
+                }
+                let copies = if caller.roll(Noise::MessageTwice) { 2 } else { 1 };
+                for _ in 0..copies {
+                    let delay = caller.delay(Noise::MessageDelay);
+                    let (clock, receive, message) =
+                        (runtime.clone(), receive.clone(), message.clone());
+                    runtime.spawn(
+                        "message",
+                        Box::pin(async move {
+                            clock.sleep(delay).await;
+                            receive(message);
+                        }),
+                    );
+                }
+            }
+        }
+        caller.sleep(PAUSE).await;
+    }
+}
