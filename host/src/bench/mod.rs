@@ -23,6 +23,7 @@ mod idle;
 mod noop;
 mod peers;
 mod replay;
+mod resonate;
 mod resume;
 mod sleepers;
 mod steps;
@@ -34,6 +35,8 @@ use anyhow::Context as _;
 use clap::ValueEnum;
 use futures::{FutureExt as _, future::BoxFuture};
 use tokio::task::JoinSet;
+
+pub use resonate::hold;
 
 use self::{
     report::{Report, Section},
@@ -64,6 +67,8 @@ pub enum Scenario {
     Resume,
     /// A host started on a million suspended workflows
     Asleep,
+    /// Workers outside, by the Resonate protocol
+    Resonate,
     /// One, two and three hosts on the PostgreSQL that --postgres names
     Peers,
 }
@@ -117,6 +122,7 @@ type Run = for<'a> fn(&'a Setting) -> BoxFuture<'a, anyhow::Result<Section>>;
 async fn run(scenario: Scenario, setting: &Arc<Setting>) -> anyhow::Result<Section> {
     let run: Run = match scenario {
         Scenario::Noop => return noop::run(setting).await,
+        Scenario::Resonate => return resonate::run(setting).await,
         Scenario::Idle => return idle::run(setting).await,
         Scenario::Asleep => return asleep::run(setting).await,
         Scenario::Steps => |setting| steps::run(setting).boxed(),

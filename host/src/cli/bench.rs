@@ -7,7 +7,7 @@ use comfy_table::{Cell, CellAlignment, Color as Ink};
 
 use crate::{
     bench::{
-        BenchOptions, Scenario, bench,
+        BenchOptions, Scenario, bench, hold,
         report::{Conditions, Figure, Report, Role, Section, Verdict},
     },
     runtime::Surroundings,
@@ -50,10 +50,19 @@ pub struct Bench {
     /// A PostgreSQL database to measure hosts on, in a schema that is gone afterwards: postgres://USER@HOST/DATABASE
     #[arg(long, value_name = "ADDRESS", env = "SEGNO_BENCH_POSTGRES", hide_env_values = true)]
     postgres: Option<Address>,
+    /// Be the worker that is killed: take tasks of this host, and hold them
+    #[arg(long, value_name = "URL", hide = true)]
+    hold: Option<String>,
 }
 
 impl Bench {
     pub(super) async fn run(self, console: &mut Console) -> Result<Exit, CliError> {
+        if let Some(url) = &self.hold {
+            return match hold(url, &Surroundings::system()).await {
+                Ok(()) => Ok(Exit::Done),
+                Err(error) => Err(failed(&error)),
+            };
+        }
         let binary = std::env::current_exe().map_err(|error| failed(&error.into()))?;
         let scenarios = match self.scenarios.as_slice() {
             [] => {

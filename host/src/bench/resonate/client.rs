@@ -1,0 +1,84 @@
+//! A client that has functions run and waits until it is told what came of them.
+
+use anyhow::bail;
+use serde_json::{Value as Json, json};
+
+use super::{
+    wire::{Messages, Wire},
+    worker::{Worker, call, decoded},
+};
+
+const GROUP: &str = "bench-clients";
+const ADDRESS: &str = "poll://uni@bench-clients/here";
+
+/// See the module.
+pub struct Client {
+    wire: Wire,
+    messages: Messages,
+}
+
+impl Client {
+    /// A client whose stream is open.
+    pub async fn start(url: &str) -> anyhow::Result<Self> {
+        let wire = Wire::new(url)?;
+        let messages = wire.listen(GROUP, "here").await?;
+        Ok(Self { wire, messages })
+    }
+
+    /// Has any worker run a function.
+    pub async fn rpc(&mut self, id: &str, function: &str, input: u64) -> anyhow::Result<Json> {
+        self.wire.done("promise.create", call(id, function, input, id, id)).await?;
+        let listening = self.listen(id).await?;
+        self.outcome(id, listening).await
+    }
+
+    /// Has a function run here, by a worker of this process that holds the task from the beginning.
+    pub async fn run(
+        &mut self,
+        worker: &Worker,
+        id: &str,
+        function: &str,
+        input: u64,
+    ) -> anyhow::Result<Json> {
+        let new = call(id, function, input, id, id);
+        let action = json!({ "kind": "promise.create", "head": {}, "data": new });
+        let data = json!({ "pid": worker.name(), "ttl": 60_000, "action": action });
+        let (_, taken) = self.wire.done("task.create", data).await?;
+        let (executed, listening) = futures::join!(worker.execute(&taken), self.listen(id));
+        executed?;
+        self.outcome(id, listening?).await
+    }
+
+    /// The outcome of what somebody has begun.
+    pub async fn outcome_of(&mut self, id: &str) -> anyhow::Result<Json> {
+        let listening = self.listen(id).await?;
+        self.outcome(id, listening).await
+    }
+
+    /// How its task stands.
+    pub async fn state(&self, id: &str) -> anyhow::Result<Json> {
+        let (_, answer) = self.wire.done("task.get", json!({ "id": id })).await?;
+        Ok(answer["task"]["state"].clone())
+    }
+
+    /// The promise as it is while somebody listens from now on.
+    async fn listen(&self, id: &str) -> anyhow::Result<Json> {
+        let listen = json!({ "awaited": id, "address": ADDRESS });
+        let (_, mut answer) = self.wire.done("promise.register_listener", listen).await?;
+        Ok(answer["promise"].take())
+    }
+
+    async fn outcome(&mut self, id: &str, mut record: Json) -> anyhow::Result<Json> {
+        while record["state"] == "pending" {
+            let mut message = self.messages.next().await?;
+            let told = message["data"]["promise"].take();
+            if told["id"] == id {
+                record = told;
+            }
+        }
+        if record["state"] != "resolved" {
+            bail!("`{id}` came to {record}");
+        }
+        decoded(&record["value"])
+    }
+}
