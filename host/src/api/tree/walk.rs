@@ -217,11 +217,15 @@ impl Walk {
         for (child, kin) in found.into_iter().zip(kin) {
             let (at, _) = opening[child.parent];
             self.nodes[at].after = child.number;
-            below[child.parent].push(self.find(child.row, Some(at), kin));
+            // Tags may make a ring: who is above is not shown below as well.
+            match self.is_above(child.row.promise.id(), at) {
+                true => self.nodes[at].opened += 1,
+                false => below[child.parent].push(self.find(child.row, Some(at), kin)),
+            }
         }
-        for (&(at, wanted), children) in opening.iter().zip(&below) {
+        for (&(at, wanted), taken) in opening.iter().zip(taken) {
             // Somebody removed what had been counted.
-            if children.len() < wanted as usize {
+            if taken < wanted {
                 self.nodes[at].open_to = self.nodes[at].opened;
             }
         }
@@ -239,10 +243,7 @@ impl Walk {
         }
         let waits_more = kin.awaits.len() > WAITS;
         kin.awaits.truncate(WAITS);
-        let open_to = match self.is_ring(&id, parent) {
-            true => 0,
-            false => self.open_to(depth, kin.children),
-        };
+        let open_to = self.open_to(depth, kin.children);
         let seen = Seen {
             row,
             parent: parent.map(|parent| self.nodes[parent].id.clone()),
@@ -267,10 +268,10 @@ impl Walk {
         }
     }
 
-    /// Whether a node is one of its own ancestors.
-    fn is_ring(&self, id: &PromiseId, parent: Option<usize>) -> bool {
+    /// Whether this is a node or one of its ancestors.
+    fn is_above(&self, id: &PromiseId, at: usize) -> bool {
         let above = |&at: &usize| self.nodes[at].parent;
-        std::iter::successors(parent, above).any(|at| self.nodes[at].id == *id)
+        std::iter::successors(Some(at), above).any(|at| self.nodes[at].id == *id)
     }
 
     /// Puts children behind everything that is known below their parents.
