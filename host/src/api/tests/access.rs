@@ -3,8 +3,11 @@ use axum::{
     http::{Request, header},
 };
 
-use super::World;
-use crate::api::Access;
+use super::{
+    World,
+    signed::{self, LATER, admin, of, token},
+};
+use crate::api::{Access, Jwt};
 
 fn request(path: &str, headers: &[(header::HeaderName, &str)]) -> Request<Body> {
     let mut request = Request::get(path);
@@ -66,4 +69,42 @@ async fn a_token_is_asked_for_on_every_route_but_the_probes() {
     for probe in ["/health", "/ready"] {
         world.ask(request(probe, std::slice::from_ref(&host))).await.ok();
     }
+}
+
+#[tokio::test]
+async fn signed_tokens_are_taken_if_they_allow_everything() {
+    let world = World::with(|_| signed::access());
+    let ask = async |token: &str| {
+        let bearer = format!("Bearer {token}");
+        let headers = [(header::HOST, "localhost:7766"), (header::AUTHORIZATION, &bearer)];
+        world.ask(request("/v1/modules", &headers)).await
+    };
+    for good in [admin(), of(""), signed::HOST.to_owned()] {
+        ask(&good).await.ok();
+    }
+    let narrow = ask(&of("a:")).await;
+    assert!(narrow.problem(403, "not-allowed").contains("a token for everything"));
+    let nothing = ask(&token(&serde_json::json!({ "exp": LATER }))).await;
+    assert!(nothing.problem(403, "not-allowed").contains("allows nothing"));
+    for (bad, says) in [
+        (token(&serde_json::json!({ "exp": 1, "role": "admin" })), "expired"),
+        (token(&serde_json::json!({ "role": "admin" })), "`exp`"),
+        ("hello".to_owned(), "malformed"),
+        ("x".repeat(9_000), "longer than"),
+    ] {
+        let answer = ask(&bad).await;
+        let detail = answer.problem(401, "unauthorized");
+        assert!(detail.contains(says) && !detail.contains(&bad), "{detail}");
+    }
+    let open = request("/v1/modules", &[(header::HOST, "localhost:7766")]);
+    world.ask(open).await.problem(401, "unauthorized");
+    world.get("/health").await.ok();
+}
+
+#[test]
+fn keys_make_a_host_safe_beyond_this_machine() {
+    let open = ([0, 0, 0, 0], 7766).into();
+    let signed = |jwt| Access::signed(open, None, jwt, false, vec![]);
+    assert!(signed(None).is_err());
+    assert!(signed(Some(Jwt::new(None, None))).expect("nobody gets in").needs_token());
 }

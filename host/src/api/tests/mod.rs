@@ -1,5 +1,6 @@
 //! The API over the store in memory: every route, every refusal. No worker runs: promises are settled by hand.
 
+pub(crate) mod signed;
 mod world;
 
 mod access;

@@ -6,49 +6,20 @@ use axum::{
 };
 use base64::prelude::{BASE64_URL_SAFE_NO_PAD, Engine as _};
 use futures::StreamExt as _;
-use ring::hmac;
 use segno_core::time::Millis;
 use serde_json::{Value as Json, json};
 
 use crate::{
-    api::{Access, Jwt},
+    api::tests::signed::{self, HOST, LATER, admin, of, token},
     recovery::Recovery,
     resonate::Settings,
 };
 
 use super::world::{World, create};
 
-const SECRET: &str = "as long as a secret has to be, and nobody knows it";
-/// The year 2100.
-const LATER: i64 = 4_102_444_800;
-
-/// A token with these claims.
-fn token(claims: &Json) -> String {
-    let part = |json: &Json| BASE64_URL_SAFE_NO_PAD.encode(json.to_string());
-    let message = format!("{}.{}", part(&json!({ "alg": "HS256" })), part(claims));
-    let key = hmac::Key::new(hmac::HMAC_SHA256, SECRET.as_bytes());
-    let signature = hmac::sign(&key, message.as_bytes());
-    format!("{message}.{}", BASE64_URL_SAFE_NO_PAD.encode(signature))
-}
-
-fn of(prefix: &str) -> String {
-    token(&json!({ "exp": LATER, "prefix": prefix }))
-}
-
-fn admin() -> String {
-    token(&json!({ "exp": LATER, "role": "admin" }))
-}
-
-/// A host that takes such tokens, and one of its own.
+/// A host that takes signed tokens.
 fn signed(settings: Settings) -> World {
-    World::with(settings, |_| {
-        let file = tempfile::NamedTempFile::new().expect("a file");
-        std::fs::write(file.path(), format!("{SECRET}\n")).expect("it is writable");
-        let mut jwt = Jwt::new(None, None);
-        jwt.add_file(file.path()).expect("a key");
-        let address = ([127, 0, 0, 1], 7766).into();
-        Access::signed(address, Some("host"), Some(jwt), false, vec![]).expect("it is safe")
-    })
+    World::with(settings, |_| signed::access())
 }
 
 fn world() -> World {
@@ -184,7 +155,7 @@ async fn every_operation_is_done_within_the_prefix() {
 #[tokio::test]
 async fn admins_empty_prefixes_and_the_token_of_the_host_allow_everything() {
     let world = world();
-    for (n, token) in [admin(), of(""), "host".to_owned()].iter().enumerate() {
+    for (n, token) in [admin(), of(""), HOST.to_owned()].iter().enumerate() {
         done(&world, token, "promise.create", create(&format!("any{n}"), "poll://any@g")).await;
         let found = done(&world, token, "promise.search", json!({})).await;
         assert_eq!(found["promises"].as_array().map(Vec::len), Some(n + 1));
