@@ -107,12 +107,11 @@ pub async fn describe(
     let children = store.list(&of_this).await?;
     let (promise, task) = (&found.promise, &found.task);
     let birth = &promise.birth;
-    let target = promise.target().unwrap_or_default();
     let outcome = view::outcome(promise, task);
     Ok(Json(Invocation {
         id: outcome.id,
         module: task.module.map(|digest| digest.to_string()),
-        function: target.rsplit(['/', ':']).next().unwrap_or_default().to_owned(),
+        function: view::function(promise).unwrap_or_default(),
         state: outcome.state,
         attempt: task.attempt,
         version: task.version.0,

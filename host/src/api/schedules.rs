@@ -2,6 +2,7 @@
 
 use axum::{Json, extract::State, http::StatusCode};
 use segno_core::{
+    address,
     command::Command,
     id::ScheduleId,
     promise::{NewSchedule, Overlap as Rule, Schedule, Template},
@@ -178,12 +179,13 @@ pub async fn backfill(
 async fn prepare(api: &Api, request: CreateSchedule) -> Result<NewSchedule, ApiError> {
     let id = schedule_id(request.id)?;
     let mut tags = labelled(&request.labels)?;
-    let (param, default_ms) = match outside(&request.target) {
-        true => {
+    // A target without a scheme is a function of a module.
+    let (param, default_ms) = match address::is_hosted(&request.target) {
+        false => {
             tags.insert(tags::TARGET.to_owned(), request.target);
             (stored(&request.input), None)
         }
-        false => {
+        true => {
             let target = Target::parse(&request.target)?;
             let Resolved { digest, function, by_alias } =
                 api.resolve(target.module, target.function).await?;
@@ -214,11 +216,6 @@ async fn prepare(api: &Api, request: CreateSchedule) -> Result<NewSchedule, ApiE
     Ok(NewSchedule { id, cron: Text::from(request.cron), template, overlap })
 }
 
-/// Whether a worker outside is told, rather than a function run here.
-fn outside(target: &str) -> bool {
-    ["poll://", "http://", "https://"].iter().any(|scheme| target.starts_with(scheme))
-}
-
 async fn answered(api: &Api, command: Command) -> Result<(bool, ScheduleView), ApiError> {
     match api.execute(command).await? {
         Reply::Schedule { schedule, created } => Ok((created, shown(&schedule))),
@@ -245,6 +242,7 @@ fn shown(schedule: &Schedule) -> ScheduleView {
         id: schedule.id.to_string(),
         cron: schedule.cron.to_string(),
         target: target.to_owned(),
+        function: view::function_of(target, &template.param),
         input: input(target, &template.param),
         invocation_id: template.id.to_string(),
         timeout_ms: (template.timeout.0 < Timestamp::NEVER.0)
@@ -265,8 +263,8 @@ fn shown(schedule: &Schedule) -> ScheduleView {
 }
 
 fn input(target: &str, param: &Stored) -> serde_json::Value {
-    match outside(target) {
-        true => super::values::json_of(&param.data),
-        false => input_of(param),
+    match address::is_hosted(target) {
+        true => input_of(param),
+        false => super::values::json_of(&param.data),
     }
 }

@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 
 use segno_core::{
+    address,
     id::{Holder, PromiseId},
     promise::{CancelState, Note as StoredNote, Promise, Task, TaskState, Verdict},
     tags,
     time::Timestamp,
-    value::Tags,
+    value::{Tags, Value},
 };
 
 use crate::{
@@ -58,10 +59,14 @@ pub fn promise_state(promise: &Promise) -> PromiseState {
 
 /// The function that produces the value: a module's by its address, a worker's by its name in the parameter.
 pub fn function(promise: &Promise) -> Option<String> {
-    let target = promise.target()?;
-    match target.starts_with("poll://") || target.starts_with("http") {
-        true => convention::function(&promise.birth.param),
-        false => target.rsplit(['/', ':']).next().map(str::to_owned),
+    function_of(promise.target()?, &promise.birth.param)
+}
+
+/// The function that a call of `target` with this parameter means.
+pub fn function_of(target: &str, param: &Value) -> Option<String> {
+    match address::is_hosted(target) {
+        true => target.rsplit(['/', ':']).next().map(str::to_owned),
+        false => convention::function(param),
     }
 }
 
@@ -158,6 +163,7 @@ pub fn summary(row: &InvocationRow) -> InvocationSummary {
     InvocationSummary {
         id: birth.id.to_string(),
         target: row.promise.target().unwrap_or_default().to_owned(),
+        function: function(&row.promise),
         state: state(&row.promise, &row.task),
         attempt: row.task.attempt,
         parent: birth.tags.get(tags::PARENT).cloned(),

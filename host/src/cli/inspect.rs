@@ -10,7 +10,7 @@ use crate::{
 use super::{
     CliError, Console, Exit,
     console::{BOLD, CYAN, DIM, RED, YELLOW},
-    show::{failure_line, one_line, short_digest, short_target, state_cell, state_style},
+    show::{failure_line, function, one_line, short_digest, short_target, state_cell, state_style},
     time::{instant, length, now_ms, relative},
     timeline::record_line,
 };
@@ -101,7 +101,8 @@ fn head(invocation: &Invocation, console: &mut Console) -> Result<(), CliError> 
     let now = now_ms();
     let id = console.paint(CYAN, &invocation.id);
     let state = console.paint(state_style(invocation.state), invocation.state.as_str());
-    console.line(format!("{id}  {}  {state}", short_target(&invocation.target)))?;
+    let name = Some(invocation.function.as_str()).filter(|name| !name.is_empty());
+    console.line(format!("{id}  {}  {state}", function(&invocation.target, name)))?;
     let mut lines = vec![("created", when(invocation.created_at_ms, now))];
     if let Some(at) = invocation.settled_at_ms {
         lines.push((
@@ -218,7 +219,7 @@ fn children(invocation: &Invocation, console: &mut Console) -> Result<(), CliErr
         let took = child.settled_at_ms.map(|at| length(at - child.created_at_ms));
         table.add_row([
             comfy_table::Cell::new(format!("  {}", child.id)),
-            comfy_table::Cell::new(short_target(&child.target)),
+            comfy_table::Cell::new(function(&child.target, child.function.as_deref())),
             state_cell(child.state),
             comfy_table::Cell::new(took.unwrap_or_default()),
         ]);

@@ -11,7 +11,7 @@ use crate::{
 use super::{
     CliError, Console, Exit,
     input::read_label,
-    show::{short_target, state_cell},
+    show::{function, plain, state_cell},
     time::{length, now_ms, relative},
 };
 
@@ -82,8 +82,8 @@ impl List {
         for item in &page.items {
             let took = item.settled_at_ms.map(|at| length(at - item.created_at_ms));
             table.add_row([
-                Cell::new(&item.id),
-                Cell::new(short_target(&item.target)),
+                Cell::new(plain(&item.id)),
+                Cell::new(function(&item.target, item.function.as_deref())),
                 state_cell(item.state),
                 Cell::new(relative(item.created_at_ms, now)),
                 Cell::new(took.as_deref().unwrap_or("-")).set_alignment(CellAlignment::Right),

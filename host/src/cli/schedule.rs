@@ -15,7 +15,7 @@ use super::{
     CliError, Console, Exit,
     console::{CYAN, DIM},
     input::{read_json, read_label},
-    show::{one_line, short_target},
+    show::{function, one_line},
     time::{as_ms, instant, length, now_ms, read_instant, read_length, relative},
 };
 
@@ -226,7 +226,7 @@ impl List {
             table.add_row([
                 Cell::new(&schedule.id),
                 Cell::new(&schedule.cron),
-                Cell::new(short_target(&schedule.target)),
+                Cell::new(function(&schedule.target, schedule.function.as_deref())),
                 Cell::new(next(schedule)),
                 Cell::new(last.as_deref().unwrap_or("-")),
                 Cell::new(schedule.skipped).set_alignment(CellAlignment::Right),
@@ -269,7 +269,7 @@ fn show(schedule: &ScheduleView, console: &mut Console) -> Result<(), CliError> 
         return console.document(schedule);
     }
     let id = console.paint(CYAN, &schedule.id);
-    let target = short_target(&schedule.target);
+    let target = function(&schedule.target, schedule.function.as_deref());
     console.line(format!("{id}  {target}  {} (UTC)", schedule.cron))?;
     let mut lines = vec![("next", next(schedule))];
     if let (Some(at), Some(last)) = (schedule.last_at_ms, &schedule.last_id) {

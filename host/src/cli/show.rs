@@ -58,6 +58,15 @@ pub fn short_target(target: &str) -> &str {
     target.strip_prefix('/').unwrap_or(target)
 }
 
+/// A function as it is shown: where it is, and for workers outside its name besides.
+pub fn function(target: &str, function: Option<&str>) -> String {
+    let is_outside = !target.starts_with("wasm:") && target.contains("://");
+    plain(&match function {
+        Some(function) if is_outside => format!("{target}#{function}"),
+        Some(_) | None => short_target(target).to_owned(),
+    })
+}
+
 /// A digest as it is shown: long enough to tell modules apart.
 pub fn short_digest(digest: &str) -> &str {
     digest.get(..12).unwrap_or(digest)
@@ -109,5 +118,10 @@ mod tests {
         assert_eq!(size(1_536), "1.5 KiB");
         assert_eq!(size(7 * 1_048_576), "7.0 MiB");
         assert_eq!(short_digest("abc"), "abc");
+        assert_eq!(function("wasm://shop/ship", Some("ship")), "shop/ship");
+        assert_eq!(function("wasm:///ship", Some("ship")), "ship");
+        assert_eq!(function("segno:http", Some("http")), "segno:http");
+        assert_eq!(function("poll://any@g", Some("pack")), "poll://any@g#pack");
+        assert_eq!(function("http://here/x", None), "http://here/x");
     }
 }

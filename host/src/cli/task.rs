@@ -12,7 +12,7 @@ use super::{
     CliError, Console, Exit,
     console::{CYAN, DIM, RED, YELLOW},
     control,
-    show::{cut, plain, short_target},
+    show::{cut, function, plain},
     time::{instant, length, now_ms, relative},
 };
 
@@ -143,7 +143,7 @@ impl List {
             let note = note.or_else(|| item.halted.clone()).unwrap_or_default();
             table.add_row([
                 Cell::new(plain(&item.id)),
-                Cell::new(plain(&function(item))),
+                Cell::new(function(&item.target, item.function.as_deref())),
                 state_cell(item.state),
                 Cell::new(item.version).set_alignment(CellAlignment::Right),
                 Cell::new(item.holder.as_deref().map_or("-".to_owned(), plain)),
@@ -184,7 +184,7 @@ fn show(task: &TaskView, console: &mut Console) -> Result<(), CliError> {
     }
     let now = now_ms();
     let when = |at: i64| format!("{} ({})", instant(at), relative(at, now));
-    let (id, target) = (plain(&task.id), plain(&function(task)));
+    let (id, target) = (plain(&task.id), function(&task.target, task.function.as_deref()));
     console.line(format!("{}  {target}  {}", console.paint(CYAN, &id), task.state.as_str()))?;
     let mut lines = vec![("version", task.version.to_string())];
     if let Some(holder) = &task.holder {
@@ -221,16 +221,6 @@ fn show(task: &TaskView, console: &mut Console) -> Result<(), CliError> {
         console.line(format!("  {lead} {}", message.join("\n    ")))?;
     }
     Ok(())
-}
-
-/// The function, and for workers outside where they are.
-fn function(task: &TaskView) -> String {
-    match &task.function {
-        Some(function) if !task.target.starts_with("wasm:") && task.target.contains("://") => {
-            format!("{}#{function}", task.target)
-        }
-        Some(_) | None => short_target(&task.target).to_owned(),
-    }
 }
 
 fn state_cell(state: TaskState) -> Cell {

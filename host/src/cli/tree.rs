@@ -12,7 +12,7 @@ use crate::{
 use super::{
     CliError, Console, Exit,
     console::{BOLD, CYAN, DIM, RED, YELLOW},
-    show::{cut, plain, short_target, state_style},
+    show::{cut, function, plain, state_style},
     time::{length, now_ms, relative},
 };
 
@@ -233,16 +233,7 @@ fn what(node: &TreeNode) -> String {
     let kind = match node.kind {
         NodeKind::Call => {
             let target = node.target.as_deref().unwrap_or_default();
-            let outside = !target.starts_with("wasm://") && target.contains("://");
-            return cut(
-                &plain(&match (&node.function, outside) {
-                    (Some(function), true) => format!("{target}#{function}"),
-                    (_, true) => target.to_owned(),
-                    (Some(function), false) if short_target(target).is_empty() => function.clone(),
-                    (_, false) => short_target(target).to_owned(),
-                }),
-                WIDEST,
-            );
+            return cut(&function(target, node.function.as_deref()), WIDEST);
         }
         NodeKind::Step => "step",
         NodeKind::Timer => "timer",

@@ -145,6 +145,9 @@ pub struct InvocationSummary {
     pub id: String,
     /// The address of its function.
     pub target: String,
+    /// Its function by name; absent where a worker outside has it and the name is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub function: Option<String>,
     /// Where it stands.
     pub state: InvocationState,
     /// Failed attempts since it last got on.

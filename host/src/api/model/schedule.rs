@@ -61,6 +61,9 @@ pub struct ScheduleView {
     pub cron: String,
     /// What it starts.
     pub target: String,
+    /// The function by its name; absent where a worker outside has it and the name is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub function: Option<String>,
     /// With what.
     pub input: Value,
     /// The ids of what it starts, as a template.
