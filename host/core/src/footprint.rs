@@ -1,6 +1,6 @@
 //! Which rows a decision reads. A store loads exactly these before it asks for the decision.
 //!
-//! 1. Load [`footprint`] of the command.
+//! 1. Load what the command names: its [`footprint`].
 //! 2. Ask [`widen`] with what is loaded, load what it names and is not loaded yet, and repeat until it names nothing
 //!    new (three times at most: signals and cancelled children are known only then, and their awaiters after that).
 //!
@@ -164,12 +164,12 @@ pub fn footprint(command: &Command) -> Footprint {
     rows
 }
 
-/// The rows a command needs beside those it names, as far as the loaded ones tell.
-pub fn widen(view: &State, command: &Command) -> Footprint {
+/// The rows a command needs beside those it names (`named`, its [`footprint`]), as far as the loaded ones tell.
+pub fn widen(view: &State, command: &Command, named: &Footprint) -> Footprint {
     let mut wider = Footprint::default();
     // A settlement reads the tasks of those who await it. Which promises settle depends on the time, so every named
     // pending promise counts.
-    for id in &footprint(command).composites {
+    for id in &named.composites {
         wider.settles(view, id);
     }
     match command {

@@ -185,11 +185,12 @@ impl World {
 /// The rows a store would load for a command, in rounds until nothing new is named.
 fn load(whole: &State, command: &Command) -> State {
     let mut view = State::new();
-    let mut loaded = footprint(command);
+    let named = footprint(command);
+    let mut loaded = named.clone();
     put(whole, &mut view, &loaded);
     for round in 0.. {
         let mut wider = loaded.clone();
-        wider.merge(widen(&view, command));
+        wider.merge(widen(&view, command, &named));
         if wider == loaded {
             break;
         }

@@ -128,7 +128,7 @@ impl<'a> Batch<'a> {
         self.now = self.time.of_server(self.held.now);
         let mut wanted = Footprint::default();
         for command in submissions.iter().copied().flatten() {
-            wanted.merge(widen(&self.cache.state, command));
+            wanted.merge(widen(&self.cache.state, command, &footprint(command)));
         }
         self.load(wanted).await?;
         for commands in submissions {
@@ -147,9 +147,10 @@ impl<'a> Batch<'a> {
             self.load(Footprint { trees, ..Footprint::default() }).await?;
         }
         for _ in 0..LOOKS {
-            let mut wanted = footprint(command);
-            wanted.trees.clear();
-            wanted.merge(widen(&self.cache.state, command));
+            let mut named = footprint(command);
+            named.trees.clear();
+            let mut wanted = widen(&self.cache.state, command, &named);
+            wanted.merge(named);
             if !self.load(wanted).await? {
                 break;
             }

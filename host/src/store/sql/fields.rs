@@ -27,3 +27,23 @@ impl Fields for SqliteRow {
         self.try_get(column)
     }
 }
+
+impl Fields for rusqlite::Row<'_> {
+    fn int(&self, column: usize) -> Result<Option<i64>, sqlx::Error> {
+        self.get(column).map_err(unreadable)
+    }
+
+    fn text(&self, column: usize) -> Result<Option<Cow<'_, str>>, sqlx::Error> {
+        let found = self.get_ref(column).map_err(unreadable)?.as_str_or_null();
+        Ok(found.map_err(|error| sqlx::Error::Decode(error.into()))?.map(Cow::Borrowed))
+    }
+
+    fn blob(&self, column: usize) -> Result<Option<&[u8]>, sqlx::Error> {
+        let found = self.get_ref(column).map_err(unreadable)?.as_blob_or_null();
+        found.map_err(|error| sqlx::Error::Decode(error.into()))
+    }
+}
+
+fn unreadable(error: rusqlite::Error) -> sqlx::Error {
+    sqlx::Error::Decode(error.into())
+}

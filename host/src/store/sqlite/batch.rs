@@ -7,11 +7,10 @@ use segno_core::{
     footprint::Footprint, id::PromiseId, reply::Reply, time::Timestamp, transition::transition,
     widen,
 };
-use sqlx::SqliteConnection;
 
 use super::{
+    connection::{Connection, Failed},
     failure, load,
-    statement::{Failed, Script},
     write::{remove, write},
     writer::Submission,
 };
@@ -26,8 +25,8 @@ const LOOKS: usize = 5;
 pub(super) struct Committed {
     pub(super) replies: Vec<Vec<Reply>>,
     pub(super) effects: Vec<Effect>,
-    /// Statements that were sent to write it.
-    pub(super) statements: usize,
+    /// Statements that were run to write it.
+    pub(super) statements: u64,
     /// How often rows had to be read for it.
     pub(super) loads: usize,
 }
@@ -45,25 +44,28 @@ pub(super) enum NotCommitted {
 
 /// A transaction in the making.
 pub(super) struct Batch<'a> {
-    connection: &'a mut SqliteConnection,
+    connection: &'a mut Connection,
     cache: &'a mut Cache,
     config: &'a Config,
     now: Timestamp,
     delta: Delta,
     fresh: BTreeSet<PromiseId>,
     begun: bool,
+    /// Statements that the connection ran for the batches before.
+    run_before: u64,
     committed: Committed,
 }
 
 impl<'a> Batch<'a> {
     /// A batch at `now` that nothing was decided in yet.
     pub(super) fn new(
-        connection: &'a mut SqliteConnection,
+        connection: &'a mut Connection,
         cache: &'a mut Cache,
         config: &'a Config,
         now: Timestamp,
     ) -> Self {
         Self {
+            run_before: connection.run(),
             connection,
             cache,
             config,
@@ -76,53 +78,56 @@ impl<'a> Batch<'a> {
     }
 
     /// Decides all of these, one after the other, and commits them together.
-    pub(super) async fn run(
-        mut self,
-        submissions: &[Submission],
-    ) -> Result<Committed, NotCommitted> {
-        match self.decide_all(submissions).await {
-            Ok(()) => self.commit().await,
+    pub(super) fn run(mut self, submissions: &[Submission]) -> Result<Committed, NotCommitted> {
+        match self.decide_all(submissions) {
+            Ok(()) => self.commit(),
             Err(failed) => {
-                self.roll_back().await;
+                self.roll_back();
                 Err(NotCommitted::Refused(failed))
             }
         }
     }
 
-    async fn decide_all(&mut self, submissions: &[Submission]) -> Result<(), Failed> {
-        // For all commands at once; most batches then need nothing more.
+    fn decide_all(&mut self, submissions: &[Submission]) -> Result<(), Failed> {
+        let commands = || submissions.iter().flat_map(|submission| &submission.commands);
+        // What all commands name, at once, and then what that leads to. Mostly all of it is held.
         let mut wanted = Footprint::default();
-        for command in submissions.iter().flat_map(|submission| &submission.commands) {
-            wanted.merge(footprint(command));
+        for command in commands() {
+            let mut named = footprint(command);
+            // What belongs to a tree is seen when its turn comes: the commands before may add to it.
+            named.trees.clear();
+            let missing = self.cache.missing(named);
+            if !missing.is_empty() {
+                wanted.merge(missing);
+            }
         }
-        // What belongs to a tree is seen when its turn comes: the commands before may add to it.
-        wanted.trees.clear();
-        self.load(wanted).await?;
-        let mut wanted = Footprint::default();
-        for command in submissions.iter().flat_map(|submission| &submission.commands) {
-            wanted.merge(widen(&self.cache.state, command));
+        if self.load(wanted)? {
+            let mut wider = Footprint::default();
+            for command in commands() {
+                wider.merge(widen(&self.cache.state, command, &footprint(command)));
+            }
+            self.load(wider)?;
         }
-        self.load(wanted).await?;
         for Submission { commands, .. } in submissions {
             let mut replies = Vec::with_capacity(commands.len());
             for command in commands {
-                replies.push(self.decide(command).await?);
+                replies.push(self.decide(command)?);
             }
             self.committed.replies.push(replies);
         }
         Ok(())
     }
 
-    async fn decide(&mut self, command: &Command) -> Result<Reply, Failed> {
-        let trees = footprint(command).trees;
-        if !trees.is_empty() {
-            self.load(Footprint { trees, ..Footprint::default() }).await?;
-        }
-        for _ in 0..LOOKS {
-            let mut wanted = footprint(command);
-            wanted.trees.clear();
-            wanted.merge(widen(&self.cache.state, command));
-            if !self.load(wanted).await? {
+    fn decide(&mut self, command: &Command) -> Result<Reply, Failed> {
+        for look in 0..LOOKS {
+            let mut named = footprint(command);
+            let trees = std::mem::take(&mut named.trees);
+            if look == 0 && !trees.is_empty() {
+                self.load(Footprint { trees, ..Footprint::default() })?;
+            }
+            let mut wanted = widen(&self.cache.state, command, &named);
+            wanted.merge(named);
+            if !self.load(wanted)? {
                 break;
             }
         }
@@ -131,82 +136,69 @@ impl<'a> Batch<'a> {
             self.fresh.extend(self.cache.apply(&decision.delta));
             self.delta.merge(decision.delta);
         } else {
-            self.remove(&decision.delta).await?;
+            self.remove(&decision.delta)?;
         }
         self.committed.effects.extend(decision.effects);
         Ok(decision.reply)
     }
 
     /// Writes a decision that removes promises at once: their numbers are gone with them.
-    async fn remove(&mut self, delta: &Delta) -> Result<(), Failed> {
-        let mut script = Script::default();
-        self.write(&mut script);
-        remove(&mut script, self.cache, &delta.removed);
-        self.send(script).await?;
+    fn remove(&mut self, delta: &Delta) -> Result<(), Failed> {
+        self.write()?;
+        remove(self.connection, self.cache, &delta.removed)?;
         self.cache.apply(delta);
         Ok(())
     }
 
     /// Loads what is not held. Whether there was anything.
-    async fn load(&mut self, wanted: Footprint) -> Result<bool, Failed> {
+    fn load(&mut self, wanted: Footprint) -> Result<bool, Failed> {
         let missing = self.cache.missing(wanted);
         if missing.is_empty() {
             return Ok(false);
         }
         // What was decided so far must be in the tables before they are read again.
         if !self.delta.is_empty() {
-            let mut script = Script::default();
-            self.write(&mut script);
-            self.send(script).await?;
+            self.write()?;
         }
         self.committed.loads += 1;
-        load::load(self.connection, self.cache, missing).await?;
+        load::load(self.connection, self.cache, missing)?;
         Ok(true)
     }
 
-    async fn commit(mut self) -> Result<Committed, NotCommitted> {
+    fn commit(mut self) -> Result<Committed, NotCommitted> {
         if self.delta.is_empty() && !self.begun {
             return Ok(self.committed);
         }
-        let mut script = Script::default();
-        if !self.delta.is_empty() {
-            self.write(&mut script);
-        }
-        script.say(COMMIT);
-        match self.send(script).await {
-            Ok(()) => Ok(self.committed),
+        match self.write().and_then(|()| self.connection.say(COMMIT)) {
+            Ok(()) => {
+                self.committed.statements = self.connection.run() - self.run_before;
+                Ok(self.committed)
+            }
             Err(failed) if failed.statement == COMMIT && !failure::is_undone(&failed.source) => {
                 Err(NotCommitted::Unknown(failed))
             }
             Err(failed) => {
-                self.roll_back().await;
+                self.roll_back();
                 Err(NotCommitted::Refused(failed))
             }
         }
     }
 
-    /// Adds the statements for what is decided and not written.
-    fn write(&mut self, script: &mut Script) {
+    /// Writes what is decided and not written.
+    fn write(&mut self) -> Result<(), Failed> {
         if !self.begun {
-            script.say("BEGIN IMMEDIATE");
+            self.connection.say("BEGIN IMMEDIATE")?;
             self.begun = true;
         }
         let delta = std::mem::take(&mut self.delta);
         let fresh = std::mem::take(&mut self.fresh);
-        write(script, self.cache, &delta, &fresh);
+        write(self.connection, self.cache, &delta, &fresh)
     }
 
-    async fn send(&mut self, script: Script) -> Result<(), Failed> {
-        self.committed.statements += script.len();
-        script.run(self.connection).await
-    }
-
-    async fn roll_back(&mut self) {
+    fn roll_back(&mut self) {
         if self.begun {
-            let mut script = Script::default();
-            script.say("ROLLBACK");
             // SQLite may have rolled back by itself, and refuses to do it twice.
-            let _ = script.run(self.connection).await;
+            let _ = self.connection.say("ROLLBACK");
         }
     }
 }

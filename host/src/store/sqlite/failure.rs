@@ -1,6 +1,12 @@
 //! What SQLite's result codes mean to us.
+//!
+//! Readers hear them from `sqlx`, the writer from `rusqlite`: both as [`sqlx::Error`], so that one table explains them.
 
-use super::statement::Failed;
+use std::{borrow::Cow, error::Error, fmt};
+
+use sqlx::error::{DatabaseError, ErrorKind};
+
+use super::connection::Failed;
 use crate::store::StoreError;
 
 /// Somebody else holds the write lock.
@@ -53,3 +59,55 @@ pub(super) fn is_final(error: &sqlx::Error) -> bool {
 /// Why a store stops for good.
 pub(super) const DISK_FAILED: &str =
     "the disk failed: check it, and start again, so that what it holds is read anew";
+
+/// What `rusqlite` said, as `sqlx` says it.
+pub(super) fn known(error: rusqlite::Error) -> sqlx::Error {
+    match error {
+        rusqlite::Error::SqliteFailure(failure, message) => {
+            let message = message.unwrap_or_else(|| failure.to_string());
+            sqlx::Error::Database(Box::new(Answer { code: failure.extended_code, message }))
+        }
+        other => sqlx::Error::Decode(other.into()),
+    }
+}
+
+/// SQLite's answer to the writer.
+#[derive(Debug)]
+struct Answer {
+    code: i32,
+    message: String,
+}
+
+impl fmt::Display for Answer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "(code: {}) {}", self.code, self.message)
+    }
+}
+
+impl Error for Answer {}
+
+impl DatabaseError for Answer {
+    fn message(&self) -> &str {
+        &self.message
+    }
+
+    fn code(&self) -> Option<Cow<'_, str>> {
+        Some(self.code.to_string().into())
+    }
+
+    fn as_error(&self) -> &(dyn Error + Send + Sync + 'static) {
+        self
+    }
+
+    fn as_error_mut(&mut self) -> &mut (dyn Error + Send + Sync + 'static) {
+        self
+    }
+
+    fn into_error(self: Box<Self>) -> Box<dyn Error + Send + Sync + 'static> {
+        self
+    }
+
+    fn kind(&self) -> ErrorKind {
+        ErrorKind::Other
+    }
+}

@@ -1,18 +1,19 @@
 //! Loads the rows that a decision reads into the writer's memory: a few statements, whatever number of promises.
 
-use futures::TryStreamExt as _;
 use segno_core::{
-    footprint::{ChildPage, Footprint},
+    footprint::Footprint,
     id::{NodeName, PromiseId},
     promise::OutboxKey,
     state::Tree,
 };
-use sqlx::{Executor as _, Row as _, SqliteConnection, sqlite::SqliteRow};
 
-use super::{resources, schedules, statement::Failed};
+use super::{
+    connection::{Connection, Failed},
+    resources, schedules,
+};
 use crate::store::{
     listing,
-    sql::{self, Cache, Level, promise_columns, promise_tables},
+    sql::{self, Cache, Fields, Level, promise_columns, promise_tables},
 };
 
 /// Promises and their tasks, by ids.
@@ -59,22 +60,33 @@ const OWED: &str = "
       FROM json_each(?1) wanted JOIN outbox ON outbox.source = wanted.value
       JOIN promises ON promises.n = outbox.source";
 
-/// The rest of composites, by numbers: callbacks on them and by them, listeners, execute messages, ends of journals.
-/// The first column says which.
-const COMPOSITES: &str = "
-    SELECT 1, awaited.n, awaited.id, awaiter.n, awaiter.id, consumed
+/// Callbacks on promises, by numbers.
+const CALLBACKS_ON: &str = "
+    SELECT awaited.n, awaited.id, awaiter.n, awaiter.id, consumed
       FROM json_each(?1) wanted JOIN callbacks ON callbacks.awaited = wanted.value
-      JOIN promises awaited ON awaited.n = callbacks.awaited JOIN promises awaiter ON awaiter.n = callbacks.awaiter;
-    SELECT 1, awaited.n, awaited.id, awaiter.n, awaiter.id, consumed
+      JOIN promises awaited ON awaited.n = callbacks.awaited JOIN promises awaiter ON awaiter.n = callbacks.awaiter";
+
+/// Callbacks of tasks, by numbers.
+const CALLBACKS_OF: &str = "
+    SELECT awaited.n, awaited.id, awaiter.n, awaiter.id, consumed
       FROM json_each(?1) wanted JOIN callbacks ON callbacks.awaiter = wanted.value
-      JOIN promises awaited ON awaited.n = callbacks.awaited JOIN promises awaiter ON awaiter.n = callbacks.awaiter;
-    SELECT 2, promises.id, address
+      JOIN promises awaited ON awaited.n = callbacks.awaited JOIN promises awaiter ON awaiter.n = callbacks.awaiter";
+
+/// Listeners of promises, by numbers.
+const LISTENERS: &str = "
+    SELECT promises.id, address
       FROM json_each(?1) wanted JOIN listeners ON listeners.awaited = wanted.value
-      JOIN promises ON promises.n = listeners.awaited;
-    SELECT 3, promises.id, kind, part, next_at, outbox.created_at, attempts, message
+      JOIN promises ON promises.n = listeners.awaited";
+
+/// Execute messages, by numbers of promises.
+const EXECUTES: &str = "
+    SELECT promises.n, promises.id, kind, part, next_at, outbox.created_at, attempts, message
       FROM json_each(?1) wanted JOIN outbox ON outbox.source = wanted.value AND outbox.kind = 1
-      JOIN promises ON promises.n = outbox.source;
-    SELECT 4, promises.id, end_seq, commands, notified, at, finished
+      JOIN promises ON promises.n = outbox.source";
+
+/// The ends of journals, by numbers of promises.
+const HEADS: &str = "
+    SELECT promises.id, end_seq, commands, notified, at, finished
       FROM json_each(?1) wanted
       JOIN journal ON journal.n =
            (SELECT n FROM journal WHERE inv = wanted.value ORDER BY first_seq DESC LIMIT 1)
@@ -100,172 +112,190 @@ const TAIL: &str = "
        AND first_seq >= (SELECT max(first_seq) FROM journal WHERE inv = ?1 AND first_seq <= ?2)
      ORDER BY first_seq";
 
-/// What is always held.
-const GLOBALS: &str = "
-    SELECT 1, n, digest FROM modules;
-    SELECT 2, name, digest FROM aliases JOIN modules ON modules.n = aliases.module;
-    SELECT 3, node, incarnation FROM hosts;
-    SELECT 4, ifnull(max(n), 0) + 1 FROM promises";
+const MODULES: &str = "SELECT n, digest FROM modules";
+const ALIASES: &str = "SELECT name, digest FROM aliases JOIN modules ON modules.n = aliases.module";
+const HOSTS: &str = "SELECT node, incarnation FROM hosts";
+const NEXT_NUMBER: &str = "SELECT ifnull(max(n), 0) + 1 FROM promises";
 
 /// A cache with what is always held, and nothing else.
-pub(super) async fn begin(connection: &mut SqliteConnection) -> Result<Cache, Failed> {
+pub(super) fn begin(connection: &mut Connection) -> Result<Cache, Failed> {
     let mut cache = Cache::default();
     cache.holds_globals = true;
-    let failed = |source| Failed { statement: "load modules, aliases and hosts", source };
-    let found = connection.fetch_all(sqlx::query(GLOBALS)).await.map_err(failed)?;
-    found.iter().try_for_each(|row| put_global(&mut cache, row)).map_err(failed)?;
+    connection.read("load modules", MODULES, [], |row| {
+        let digest = sql::digest_at(row, 1)?;
+        cache.modules.insert(digest, int(row, 0)?);
+        cache.state.put_module(digest);
+        Ok(())
+    })?;
+    connection.read("load aliases", ALIASES, [], |row| {
+        cache.state.put_alias(sql::text(row, 0)?, sql::digest_at(row, 1)?);
+        Ok(())
+    })?;
+    connection.read("load hosts", HOSTS, [], |row| {
+        let node = NodeName::new(sql::text(row, 0)?.as_str());
+        cache.state.put_host(node, int(row, 1)?.cast_unsigned());
+        Ok(())
+    })?;
+    connection.read("number the next promise", NEXT_NUMBER, [], |row| {
+        cache.next_number = int(row, 0)?;
+        Ok(())
+    })?;
     Ok(cache)
 }
 
 /// Loads `wanted`, which is not held.
-pub(super) async fn load(
-    connection: &mut SqliteConnection,
+pub(super) fn load(
+    connection: &mut Connection,
     cache: &mut Cache,
     wanted: Footprint,
 ) -> Result<(), Failed> {
     let mut composites = Vec::new();
     if !(wanted.composites.is_empty() && wanted.rows.is_empty()) {
         let ids: Vec<_> = wanted.composites.iter().chain(&wanted.rows).collect();
-        let found = fetch(connection, "load promises", PROMISES, &ids).await?;
-        for row in &found {
-            let level = Level::Rows;
-            let (number, id) = put_promise(cache, row, level).map_err(damaged("load promises"))?;
+        fetch(connection, "load promises", PROMISES, &ids, |row| {
+            let (number, id) = put_promise(cache, row, Level::Rows)?;
             if wanted.composites.contains(&id) {
                 composites.push(number);
             }
-        }
+            Ok(())
+        })?;
     }
     for (parent, page) in &wanted.children {
-        composites.extend(load_children(connection, cache, parent, page).await?);
+        let after = page.after.as_ref().map_or("", PromiseId::as_str);
+        let parameters = (parent.as_str(), after, page.limit);
+        connection.read("load children", CHILDREN, parameters, |row| {
+            composites.push(put_promise(cache, row, Level::Composite)?.0);
+            Ok(())
+        })?;
     }
     for (top, limit) in &wanted.trees {
-        composites.extend(load_tree(connection, cache, top, *limit).await?);
+        composites.extend(load_tree(connection, cache, top, *limit)?);
     }
     if !composites.is_empty() {
-        let name = "load composites";
-        let found = fetch(connection, name, COMPOSITES, &composites).await?;
-        found.iter().try_for_each(|row| put_part(cache, row)).map_err(damaged(name))?;
+        load_composites(connection, cache, &composites)?;
     }
     for (invocation, from) in &wanted.tails {
-        load_tail(connection, cache, invocation, *from).await?;
+        load_tail(connection, cache, invocation, *from)?;
     }
     if !wanted.outbox.is_empty() {
-        let name = "load messages";
         let keys: Vec<_> = wanted.outbox.iter().map(outbox_key).collect();
-        let found = fetch(connection, name, OUTBOX, &keys).await?;
-        found.iter().try_for_each(|row| put_message(cache, row)).map_err(damaged(name))?;
+        fetch(connection, "load messages", OUTBOX, &keys, |row| put_message(cache, row))?;
     }
     if !wanted.signal_keys.is_empty() {
-        let name = "load signal keys";
         let keys: Vec<_> = wanted.signal_keys.iter().map(|(id, key)| (id, key)).collect();
-        let found = fetch(connection, name, SIGNAL_KEYS, &keys).await?;
-        found.iter().try_for_each(|row| put_signal_key(cache, row)).map_err(damaged(name))?;
+        fetch(connection, "load signal keys", SIGNAL_KEYS, &keys, |row| {
+            let number = sql::small(row, 2, &"signal_keys", "number")?;
+            cache.state.put_signal_key(sql::id(row, 0)?, sql::text(row, 1)?, number);
+            Ok(())
+        })?;
     }
     if !wanted.schedules.is_empty() {
-        let name = "load schedules";
-        let ids: Vec<_> = wanted.schedules.iter().collect();
-        for row in &fetch(connection, name, schedules::SCHEDULES, &ids).await? {
-            cache.state.put_schedule(sql::schedule(row).map_err(damaged(name))?);
-        }
+        fetch(connection, "load schedules", schedules::SCHEDULES, &wanted.schedules, |row| {
+            cache.state.put_schedule(sql::schedule(row)?);
+            Ok(())
+        })?;
     }
     if !wanted.resources.is_empty() {
-        let name = "load resources";
-        let names: Vec<_> = wanted.resources.iter().collect();
-        let found = fetch(connection, name, resources::RESOURCES, &names).await?;
-        found.iter().try_for_each(|row| put_resource(cache, row)).map_err(damaged(name))?;
+        fetch(connection, "load resources", resources::RESOURCES, &wanted.resources, |row| {
+            cache.state.put_resource(sql::resource(row, 0)?);
+            Ok(())
+        })?;
+        fetch(connection, "load leases", resources::LEASES, &wanted.resources, |row| {
+            cache.state.put_resource_lease(sql::lease(row, 0)?);
+            Ok(())
+        })?;
     }
     if !wanted.facts.is_empty() {
         let name = "load the facts of sagas";
-        let ids: Vec<_> = wanted.facts.iter().collect();
-        let found = fetch(connection, name, resources::FACTS, &ids).await?;
-        found.iter().try_for_each(|row| sql::put_fact(cache, row)).map_err(damaged(name))?;
+        fetch(connection, name, resources::FACTS, &wanted.facts, |row| sql::put_fact(cache, row))?;
     }
     if !wanted.held_by.is_empty() {
-        let name = "load the tasks of a host";
-        let nodes: Vec<_> = wanted.held_by.iter().collect();
-        for row in &fetch(connection, name, HELD_BY, &nodes).await? {
-            put_promise(cache, row, Level::Rows).map_err(damaged(name))?;
-        }
+        fetch(connection, "load the tasks of a host", HELD_BY, &wanted.held_by, |row| {
+            put_promise(cache, row, Level::Rows).map(drop)
+        })?;
     }
     cache.loaded(wanted);
     Ok(())
 }
 
-async fn load_children(
-    connection: &mut SqliteConnection,
+fn load_composites(
+    connection: &mut Connection,
     cache: &mut Cache,
-    parent: &PromiseId,
-    page: &ChildPage,
-) -> Result<Vec<i64>, Failed> {
-    let name = "load children";
-    let after = page.after.as_ref().map_or("", PromiseId::as_str);
-    let query = sqlx::query(CHILDREN).bind(parent.as_str()).bind(after).bind(page.limit);
-    let found = connection.fetch_all(query).await.map_err(damaged(name))?;
-    let mut numbers = Vec::with_capacity(found.len());
-    for row in &found {
-        let (number, _) = put_promise(cache, row, Level::Composite).map_err(damaged(name))?;
-        numbers.push(number);
+    numbers: &[i64],
+) -> Result<(), Failed> {
+    for statement in [CALLBACKS_ON, CALLBACKS_OF] {
+        fetch(connection, "load callbacks", statement, numbers, |row| {
+            let (awaited, awaiter) = (sql::id(row, 1)?, sql::id(row, 3)?);
+            cache.know(&awaited, row.int(0)?, Level::Number);
+            cache.know(&awaiter, row.int(2)?, Level::Number);
+            cache.state.put_callback(awaited, awaiter, int(row, 4)? != 0);
+            Ok(())
+        })?;
     }
-    Ok(numbers)
+    fetch(connection, "load listeners", LISTENERS, numbers, |row| {
+        cache.state.put_listener(sql::id(row, 0)?, sql::text(row, 1)?);
+        Ok(())
+    })?;
+    fetch(connection, "load messages", EXECUTES, numbers, |row| put_message(cache, row))?;
+    fetch(connection, "load the ends of journals", HEADS, numbers, |row| {
+        let invocation = sql::id(row, 0)?;
+        let head = sql::head(row, 1, &invocation)?;
+        cache.state.put_head(invocation, head);
+        Ok(())
+    })
 }
 
-async fn load_tree(
-    connection: &mut SqliteConnection,
+fn load_tree(
+    connection: &mut Connection,
     cache: &mut Cache,
     top: &PromiseId,
     limit: u32,
 ) -> Result<Vec<i64>, Failed> {
     let name = "load a tree";
+    let (mut tree, mut numbers) = (Tree { whole: true, ..Tree::default() }, Vec::new());
     // One more than asked for, to know whether there is more.
-    let query = sqlx::query(TREE).bind(top.as_str()).bind(i64::from(limit) + 1);
-    let found = connection.fetch_all(query).await.map_err(damaged(name))?;
-    let mut tree = Tree { whole: found.len() <= limit as usize, ..Tree::default() };
-    let mut numbers = Vec::with_capacity(found.len());
-    for row in found.iter().take(limit as usize) {
-        let (number, id) = put_promise(cache, row, Level::Composite).map_err(damaged(name))?;
+    connection.read(name, TREE, (top.as_str(), i64::from(limit) + 1), |row| {
+        if numbers.len() == limit as usize {
+            tree.whole = false;
+            return Ok(());
+        }
+        let (number, id) = put_promise(cache, row, Level::Composite)?;
         numbers.push(number);
         tree.members.insert(id);
-    }
+        Ok(())
+    })?;
     cache.state.put_tree(top.clone(), tree);
-    for row in &fetch(connection, name, OWED, &numbers).await? {
-        put_message(cache, row).map_err(damaged(name))?;
-    }
+    fetch(connection, name, OWED, &numbers, |row| put_message(cache, row))?;
     Ok(numbers)
 }
 
-async fn load_tail(
-    connection: &mut SqliteConnection,
+fn load_tail(
+    connection: &mut Connection,
     cache: &mut Cache,
     invocation: &PromiseId,
     from: u32,
 ) -> Result<(), Failed> {
-    let name = "load the end of a journal";
     let Some(number) = cache.number(invocation) else { return Ok(()) };
-    let query = sqlx::query(TAIL).bind(number).bind(from);
-    let found = connection.fetch_all(query).await.map_err(damaged(name))?;
     let mut tail = Vec::new();
-    for row in &found {
-        tail.extend(sql::records(row, 0, invocation).map_err(damaged(name))?);
-    }
+    connection.read("load the end of a journal", TAIL, (number, from), |row| {
+        tail.extend(sql::records(row, 0, invocation)?);
+        Ok(())
+    })?;
     tail.retain(|record| record.seq >= from);
     cache.state.put_tail(invocation.clone(), tail);
     Ok(())
 }
 
-/// All rows of a statement (or of several) that takes a list as JSON.
-async fn fetch(
-    connection: &mut SqliteConnection,
-    statement: &'static str,
-    text: &'static str,
-    wanted: &impl serde::Serialize,
-) -> Result<Vec<SqliteRow>, Failed> {
+/// Reads a statement that takes a list as JSON.
+fn fetch(
+    connection: &mut Connection,
+    name: &'static str,
+    text: &str,
+    wanted: &(impl serde::Serialize + ?Sized),
+    take: impl FnMut(&rusqlite::Row<'_>) -> Result<(), sqlx::Error>,
+) -> Result<(), Failed> {
     let wanted = serde_json::to_string(wanted).expect("lists of texts and numbers are JSON");
-    let found = connection.fetch(sqlx::query(text).bind(wanted));
-    found.try_collect().await.map_err(|source| Failed { statement, source })
-}
-
-fn damaged(statement: &'static str) -> impl Fn(sqlx::Error) -> Failed {
-    move |source| Failed { statement, source }
+    connection.read(name, text, [wanted], take)
 }
 
 fn outbox_key(key: &OutboxKey) -> (&PromiseId, i64, String) {
@@ -273,26 +303,9 @@ fn outbox_key(key: &OutboxKey) -> (&PromiseId, i64, String) {
     (key.promise(), kind, part)
 }
 
-fn put_global(cache: &mut Cache, row: &SqliteRow) -> Result<(), sqlx::Error> {
-    match row.try_get::<i64, _>(0)? {
-        1 => {
-            let digest = sql::digest_at(row, 2)?;
-            cache.modules.insert(digest, row.try_get(1)?);
-            cache.state.put_module(digest);
-        }
-        2 => cache.state.put_alias(sql::text(row, 1)?, sql::digest_at(row, 2)?),
-        3 => {
-            let node = NodeName::new(row.try_get::<&str, _>(1)?);
-            cache.state.put_host(node, row.try_get::<i64, _>(2)?.cast_unsigned());
-        }
-        _ => cache.next_number = row.try_get(1)?,
-    }
-    Ok(())
-}
-
 fn put_promise(
     cache: &mut Cache,
-    row: &SqliteRow,
+    row: &impl Fields,
     level: Level,
 ) -> Result<(i64, PromiseId), sqlx::Error> {
     let (number, promise) = sql::promise(row)?;
@@ -305,50 +318,33 @@ fn put_promise(
     Ok((number, id))
 }
 
-fn put_part(cache: &mut Cache, row: &SqliteRow) -> Result<(), sqlx::Error> {
-    match row.try_get::<i64, _>(0)? {
-        1 => {
-            let (awaited, awaiter) = (sql::id(row, 2)?, sql::id(row, 4)?);
-            cache.know(&awaited, row.try_get(1)?, Level::Number);
-            cache.know(&awaiter, row.try_get(3)?, Level::Number);
-            cache.state.put_callback(awaited, awaiter, row.try_get(5)?);
-        }
-        2 => cache.state.put_listener(sql::id(row, 1)?, sql::text(row, 2)?),
-        3 => {
-            let (key, message) = sql::outbox(row, 2, &sql::id(row, 1)?)?;
-            cache.state.put_outbox(key, message);
-        }
-        _ => {
-            let invocation = sql::id(row, 1)?;
-            let head = sql::head(row, 2, &invocation)?;
-            cache.state.put_head(invocation, head);
-        }
-    }
-    Ok(())
-}
-
-fn put_message(cache: &mut Cache, row: &SqliteRow) -> Result<(), sqlx::Error> {
+fn put_message(cache: &mut Cache, row: &impl Fields) -> Result<(), sqlx::Error> {
     let source = sql::id(row, 1)?;
-    cache.know(&source, row.try_get(0)?, Level::Number);
+    cache.know(&source, row.int(0)?, Level::Number);
     let (key, message) = sql::outbox(row, 2, &source)?;
     cache.state.put_outbox(key, message);
     Ok(())
 }
 
-fn put_resource(cache: &mut Cache, row: &SqliteRow) -> Result<(), sqlx::Error> {
-    match row.try_get::<i64, _>(0)? {
-        1 => cache.state.put_resource(sql::resource(row, 1)?),
-        _ => cache.state.put_resource_lease(sql::lease(row, 1)?),
-    }
-    Ok(())
-}
-
-fn put_signal_key(cache: &mut Cache, row: &SqliteRow) -> Result<(), sqlx::Error> {
-    cache.state.put_signal_key(sql::id(row, 0)?, sql::text(row, 1)?, row.try_get(2)?);
-    Ok(())
+/// A number that is never NULL.
+fn int(row: &impl Fields, column: usize) -> Result<i64, sqlx::Error> {
+    Ok(row.int(column)?.unwrap_or_default())
 }
 
 /// Every statement that looks for something, for the tests of their plans.
 #[cfg(test)]
-pub(super) const STATEMENTS: [&str; 9] =
-    [PROMISES, HELD_BY, CHILDREN, TREE, OWED, COMPOSITES, OUTBOX, SIGNAL_KEYS, TAIL];
+pub(super) const STATEMENTS: [&str; 13] = [
+    PROMISES,
+    HELD_BY,
+    CHILDREN,
+    TREE,
+    OWED,
+    CALLBACKS_ON,
+    CALLBACKS_OF,
+    LISTENERS,
+    EXECUTES,
+    HEADS,
+    OUTBOX,
+    SIGNAL_KEYS,
+    TAIL,
+];

@@ -1,16 +1,18 @@
 //! The embedded store: one SQLite database in a data directory that one process owns.
 //!
-//! One writer ([`writer`]) holds the hot part of the state in memory and commits groups; readers have connections of
+//! One writer ([`writer`]), a thread of its own, holds the hot part of the state in memory and commits groups; readers have connections of
 //! their own and see what was committed. What the tables hold is in `host/migrations/sqlite`.
 
 mod failure;
 mod open;
 
-mod statement;
+mod connection;
 
 mod batch;
 mod checkpoint;
+mod components;
 mod load;
+mod room;
 mod write;
 mod writer;
 
@@ -34,6 +36,7 @@ mod plans;
 use std::{
     path::{Path, PathBuf},
     sync::{Arc, Weak},
+    thread,
 };
 
 use async_trait::async_trait;
@@ -54,9 +57,10 @@ pub use open::OpenError;
 pub use writer::Written;
 
 use self::{
+    components::NewComponent,
     open::DataDirectory,
     reader::Reader,
-    writer::{NewComponent, QUEUE, Request, Writer},
+    writer::{QUEUE, Request, Writer},
 };
 use super::{
     Census, Due, EventPlace, EventRow, Hints, InvocationFilter, InvocationRow, Lineage, LogRow,
@@ -164,7 +168,9 @@ impl SqliteStore {
             cache: None,
             stopped: false,
         };
-        surroundings.runtime.spawn("store writer", Box::pin(writer.run()));
+        let refuse = |source| OpenError::Directory { directory: config.dir.clone(), source };
+        let thread = thread::Builder::new().name("store writer".to_owned());
+        thread.spawn(move || writer.run()).map_err(refuse)?;
         surroundings.runtime.spawn("store checkpoint", Box::pin(checkpoint));
         Ok(Arc::new(Self { reader, queue, written, directory: held, surroundings }))
     }
@@ -180,7 +186,7 @@ impl SqliteStore {
     ) -> Result<T, StoreError> {
         let (answer, answered) = oneshot::channel();
         self.queue.send(request(answer)).await.map_err(|_| StoreError::Closed)?;
-        // The writer was stopped with the runtime, before or after it committed.
+        // The writer's thread panicked, before or after it committed.
         answered.await.map_err(|_| StoreError::UnknownOutcome(anyhow::anyhow!("the writer ended")))
     }
 }

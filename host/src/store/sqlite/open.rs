@@ -5,7 +5,6 @@ use std::{
     fs::{self, File, OpenOptions, TryLockError},
     io::{self, Read as _, Seek as _, Write as _},
     path::{Path, PathBuf},
-    time::Duration,
 };
 
 use sqlx::{
@@ -14,7 +13,11 @@ use sqlx::{
     sqlite::{SqliteAutoVacuum, SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous},
 };
 
-use super::{SqliteConfig, failure};
+use super::{
+    SqliteConfig,
+    connection::{Connection, Failed},
+    failure,
+};
 use crate::store::house::HouseError;
 
 /// Why a data directory could not be opened. Nothing of it was changed.
@@ -124,6 +127,15 @@ const MIGRATIONS: &[(i64, &str, &str)] = &[
     (6, "retention", include_str!("../../../migrations/sqlite/0006_retention.sql")),
     (7, "lineage", include_str!("../../../migrations/sqlite/0007_lineage.sql")),
 ];
+
+/// What every connection is told. Times are in milliseconds, sizes in bytes.
+const PRAGMAS: [(&str, &str); 3] =
+    [("busy_timeout", "5000"), ("temp_store", "memory"), ("journal_size_limit", "67108864")];
+
+/// What connections that write are told besides. The background checkpoints when nothing waits; at 16,000 pages a
+/// writer that never rests does it itself. A negative size of the cache is in KiB.
+const WRITER_PRAGMAS: [(&str, &str); 2] =
+    [("wal_autocheckpoint", "16000"), ("cache_size", "-65536")];
 
 /// The database of a data directory, for reading only: it may belong to another process, which is not disturbed.
 ///
@@ -248,18 +260,28 @@ impl DataDirectory {
         Ok(opened)
     }
 
-    /// A connection for the writer.
+    /// The writer's connection to the database, which is brought to today's format.
+    pub(super) fn writer(&self) -> Result<Connection, Failed> {
+        let synchronous = match self.files.synchronous {
+            SqliteSynchronous::Normal => "NORMAL",
+            _ => "FULL",
+        };
+        let pragmas = [("synchronous", synchronous), ("foreign_keys", "ON")];
+        Connection::open(&self.files.database, &[&pragmas[..], &PRAGMAS, &WRITER_PRAGMAS].concat())
+    }
+
+    /// A connection that may write, for what is done beside the writer.
     pub(super) async fn connect(&self) -> Result<SqliteConnection, sqlx::Error> {
-        self.files
+        let options = self
+            .files
             .options()
             // Only a new database takes this: what retention frees can then be given back, a piece at a time.
             .auto_vacuum(SqliteAutoVacuum::Incremental)
-            .journal_mode(SqliteJournalMode::Wal)
-            // The background checkpoints when nothing waits; this is for a writer that never rests.
-            .pragma("wal_autocheckpoint", "16000")
-            .pragma("cache_size", "-65536")
-            .connect()
-            .await
+            .journal_mode(SqliteJournalMode::Wal);
+        let options = WRITER_PRAGMAS
+            .iter()
+            .fold(options, |options, (name, value)| options.pragma(*name, *value));
+        options.connect().await
     }
 
     /// How connections that only read are made.
@@ -302,16 +324,14 @@ impl Files {
     }
 
     fn options(&self) -> SqliteConnectOptions {
-        SqliteConnectOptions::new()
+        let options = SqliteConnectOptions::new()
             .filename(&self.database)
             .create_if_missing(true)
             .synchronous(self.synchronous)
             .foreign_keys(true)
-            .busy_timeout(Duration::from_secs(5))
-            .pragma("temp_store", "memory")
-            .pragma("journal_size_limit", "67108864")
             .statement_cache_capacity(256)
-            .disable_statement_logging()
+            .disable_statement_logging();
+        PRAGMAS.iter().fold(options, |options, (name, value)| options.pragma(*name, *value))
     }
 
     async fn check_owner(&self, connection: &mut SqliteConnection) -> Result<(), OpenError> {

@@ -42,18 +42,13 @@ async fn every_statement_finds_its_rows_by_an_index() {
     let dir = tempfile::tempdir().expect("a directory");
     let directory = DataDirectory::open(&SqliteConfig::new(dir.path())).await.expect("it opens");
     let mut connection = directory.connect().await.expect("a connection");
-    let mut statements: Vec<String> = write::TEMPLATES
-        .iter()
-        .flat_map(|(template, columns)| [template.text(1, *columns), template.text(64, *columns)])
-        .collect();
     let reads = load::STATEMENTS.iter().chain(&reader::STATEMENTS);
     let reads = reads.chain(&events::STATEMENTS);
     let reads = reads.chain(&schedules::STATEMENTS).chain(&resources::STATEMENTS);
     let reads = reads.chain(&lineage::STATEMENTS);
     let reads = reads.chain(&page::STATEMENTS).chain(&survey::STATEMENTS);
-    statements.extend(reads.flat_map(|text| text.split(';')).map(str::to_owned));
-    for statement in statements {
-        let plan = plan(&mut connection, &statement).await;
+    for statement in write::statements().chain(reads.copied()) {
+        let plan = plan(&mut connection, statement).await;
         let scans: Vec<_> = plan.iter().filter(|step| reads_a_whole_table(step)).collect();
         assert!(scans.is_empty(), "{statement}\n{plan:#?}");
     }

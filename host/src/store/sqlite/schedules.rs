@@ -4,8 +4,8 @@ use segno_core::{command::Command, id::ScheduleId, promise::Schedule, time::Time
 use sqlx::Executor as _;
 
 use super::{
+    connection::Statement,
     reader::{Reader, failed},
-    statement::Template,
 };
 use crate::store::{
     Due, ScheduleFilter, SchedulePage, StoreError, listing,
@@ -32,14 +32,12 @@ const DUE: &str = "
 /// Rows that one look at the table takes.
 const LOOK: u32 = 256;
 
-pub(super) static PUT_SCHEDULES: Template = Template {
+pub(super) static PUT_SCHEDULES: Statement = Statement {
     name: "put schedules",
-    before: "
+    text: "
         INSERT INTO schedules (id, cron, promise_id, param_headers, param, tags, timeout, overlap, paused, created_at,
                                next_at, last_at, last_id, skipped)
-        SELECT * FROM",
-    after: "
-        WHERE column1 IS NOT NULL
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
         ON CONFLICT (id) DO UPDATE
            SET cron = excluded.cron, promise_id = excluded.promise_id, param_headers = excluded.param_headers,
                param = excluded.param, tags = excluded.tags, timeout = excluded.timeout, overlap = excluded.overlap,
@@ -47,11 +45,8 @@ pub(super) static PUT_SCHEDULES: Template = Template {
                last_at = excluded.last_at, last_id = excluded.last_id, skipped = excluded.skipped",
 };
 
-pub(super) static DELETE_SCHEDULES: Template = Template {
-    name: "delete schedules",
-    before: "DELETE FROM schedules WHERE id IN (SELECT * FROM",
-    after: ")",
-};
+pub(super) static DELETE_SCHEDULES: Statement =
+    Statement { name: "delete schedules", text: "DELETE FROM schedules WHERE id = ?" };
 
 impl Reader {
     pub(super) async fn schedule(&self, id: &ScheduleId) -> Result<Option<Schedule>, StoreError> {

@@ -1,4 +1,4 @@
-//! The one task that writes. It drains a queue, decides what it drained as one transaction, commits, and answers.
+//! The one thread that writes. It drains a queue, decides what it drained as one transaction, commits, and answers.
 //!
 //! When the queue is empty it commits at once; while it commits, the queue gathers the next batch. A caller that goes
 //! away does not take its commit with it.
@@ -6,14 +6,15 @@
 use std::sync::Arc;
 
 use segno_core::{command::Command, config::Config, id::Digest, reply::Reply, time::Timestamp};
-use sqlx::{Connection as _, Executor as _, Row as _, SqliteConnection};
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::{
     batch::{Batch, Committed, NotCommitted},
+    components::{self, NewComponent},
+    connection::{Connection, Failed},
     failure, load,
     open::DataDirectory,
-    statement::Failed,
+    room,
 };
 use crate::{
     runtime::Clock,
@@ -24,24 +25,6 @@ use crate::{
 const BATCH: usize = 512;
 /// Submissions that may wait; whoever comes after waits to submit.
 pub(super) const QUEUE: usize = 1024;
-
-const PUT_MODULE: &str = "
-    INSERT INTO modules (digest, created_at, description, component) VALUES (?1, ?2, ?3, ?4) RETURNING n";
-
-const REMOVE_MODULE: &str = "
-    DELETE FROM modules
-     WHERE digest = ?1 AND created_at <= ?2
-       AND NOT EXISTS (SELECT 1 FROM aliases WHERE module = modules.n)
-       AND NOT EXISTS (SELECT 1 FROM tasks WHERE module = modules.n)
-    RETURNING n";
-
-const FREE_PAGES: &str =
-    "SELECT auto_vacuum, freelist_count FROM pragma_auto_vacuum, pragma_freelist_count";
-const GIVE_BACK: &str = "PRAGMA incremental_vacuum(256)";
-/// What `auto_vacuum` says where pages may be given back.
-const INCREMENTAL: i64 = 2;
-/// Free pages that stay: the next commits use them.
-const KEPT_FREE: i64 = 64;
 
 type Answer<T> = oneshot::Sender<Result<T, StoreError>>;
 
@@ -73,14 +56,6 @@ impl Request {
     }
 }
 
-/// A component to keep.
-pub(super) struct NewComponent {
-    pub(super) digest: Digest,
-    pub(super) bytes: Arc<[u8]>,
-    pub(super) description: String,
-    pub(super) now: Timestamp,
-}
-
 /// What the writer did so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Written {
@@ -88,7 +63,7 @@ pub struct Written {
     pub commits: u64,
     /// Commands in them.
     pub commands: u64,
-    /// Statements they took, `BEGIN` and `COMMIT` included.
+    /// Statements they took, one for each row that was written, `BEGIN` and `COMMIT` included.
     pub statements: u64,
     /// How often rows had to be read for them.
     pub loads: u64,
@@ -103,7 +78,7 @@ pub(super) struct Writer {
     pub(super) hints: Arc<dyn Hints>,
     pub(super) queue: mpsc::Receiver<Request>,
     pub(super) written: watch::Sender<Written>,
-    pub(super) connection: Option<SqliteConnection>,
+    pub(super) connection: Option<Connection>,
     /// None: to be built anew.
     pub(super) cache: Option<Cache>,
     /// Whether the disk failed, so that nothing is written any more.
@@ -118,12 +93,12 @@ pub(super) struct Submission {
 
 impl Writer {
     /// Works until it is told to close, or until nobody can ask any more.
-    pub(super) async fn run(mut self) {
+    pub(super) fn run(mut self) {
         let mut next = None;
         loop {
             let request = match next.take() {
                 Some(request) => request,
-                None => match self.queue.recv().await {
+                None => match self.queue.blocking_recv() {
                     Some(request) => request,
                     None => break,
                 },
@@ -131,26 +106,26 @@ impl Writer {
             match request {
                 Request::Execute { commands, answer } => {
                     let first = Submission { commands, answer };
-                    next = self.batch(first).await;
+                    next = self.batch(first);
                 }
                 Request::PutComponent { component, answer } => {
-                    let kept = self.put_component(component).await;
+                    let kept = self.put_component(component);
                     let _ = answer.send(kept);
                 }
                 Request::RemoveComponent { digest, before, answer } => {
-                    let removed = self.remove_component(digest, before).await;
+                    let removed = self.remove_component(digest, before);
                     let _ = answer.send(removed);
                 }
                 Request::GiveBackRoom { answer } => {
-                    let more = self.give_back_room().await;
+                    let more = self.give_back_room();
                     let _ = answer.send(more);
                 }
                 Request::Close { answer } => {
                     self.queue.close();
-                    while let Some(late) = self.queue.recv().await {
+                    while let Some(late) = self.queue.blocking_recv() {
                         late.refuse();
                     }
-                    self.shut().await;
+                    self.shut();
                     // The data directory is given back with the last of these.
                     drop(self);
                     let _ = answer.send(());
@@ -158,11 +133,11 @@ impl Writer {
                 }
             }
         }
-        self.shut().await;
+        self.shut();
     }
 
     /// Executes `first` and what waits behind it. Answers the request that ended the batch, if one did.
-    async fn batch(&mut self, first: Submission) -> Option<Request> {
+    fn batch(&mut self, first: Submission) -> Option<Request> {
         let mut size = first.commands.len();
         let mut submissions = vec![first];
         let mut next = None;
@@ -180,12 +155,12 @@ impl Writer {
             }
         }
         submissions.sort_by_key(|submission| urgency(&submission.commands));
-        self.execute(submissions).await;
+        self.execute(submissions);
         next
     }
 
-    async fn execute(&mut self, submissions: Vec<Submission>) {
-        match self.commit(&submissions).await {
+    fn execute(&mut self, submissions: Vec<Submission>) {
+        match self.commit(&submissions) {
             Ok(committed) => self.answer(submissions, committed),
             // One of them is refused by the tables: the others must not suffer for it.
             Err(NotCommitted::Refused(failed))
@@ -193,15 +168,15 @@ impl Writer {
                     && failure::primary_code(&failed.source) == Some(failure::CONSTRAINT) =>
             {
                 for submission in submissions {
-                    self.execute_alone(submission).await;
+                    self.execute_alone(submission);
                 }
             }
             Err(failed) => self.refuse(submissions, failed),
         }
     }
 
-    async fn execute_alone(&mut self, submission: Submission) {
-        match self.commit(std::slice::from_ref(&submission)).await {
+    fn execute_alone(&mut self, submission: Submission) {
+        match self.commit(std::slice::from_ref(&submission)) {
             Ok(committed) => self.answer(vec![submission], committed),
             Err(failed) => self.refuse(vec![submission], failed),
         }
@@ -238,25 +213,24 @@ impl Writer {
     }
 
     /// Decides and commits, once more if nobody knows what became of the first time.
-    async fn commit(&mut self, submissions: &[Submission]) -> Result<Committed, NotCommitted> {
-        match self.try_commit(submissions).await {
+    fn commit(&mut self, submissions: &[Submission]) -> Result<Committed, NotCommitted> {
+        match self.try_commit(submissions) {
             // Commands absorb their own repetition, so it does not matter whether they happened.
-            Err(NotCommitted::Unknown(_)) if !self.stopped => self.try_commit(submissions).await,
+            Err(NotCommitted::Unknown(_)) if !self.stopped => self.try_commit(submissions),
             other => other,
         }
     }
 
-    async fn try_commit(&mut self, submissions: &[Submission]) -> Result<Committed, NotCommitted> {
+    fn try_commit(&mut self, submissions: &[Submission]) -> Result<Committed, NotCommitted> {
         if self.stopped {
             return Err(NotCommitted::Stopped);
         }
         let (connection, cache) =
             ready(&self.directory, self.cached_promises, &mut self.connection, &mut self.cache)
-                .await
                 .map_err(NotCommitted::Refused)?;
         let now = self.clock.now();
         let (began, waiting) = (self.clock.elapsed(), self.queue.len());
-        let done = Batch::new(connection, cache, &self.config, now).run(submissions).await;
+        let done = Batch::new(connection, cache, &self.config, now).run(submissions);
         match &done {
             Ok(committed) => {
                 cache.end_batch();
@@ -266,7 +240,7 @@ impl Writer {
                 self.written.send_modify(|written| {
                     written.commits += u64::from(committed.statements > 0);
                     written.commands += commands as u64;
-                    written.statements += committed.statements as u64;
+                    written.statements += committed.statements;
                     written.loads += committed.loads as u64;
                 });
             }
@@ -288,101 +262,48 @@ impl Writer {
         done
     }
 
-    async fn put_component(&mut self, component: NewComponent) -> Result<(), StoreError> {
-        let (connection, cache) =
-            ready(&self.directory, self.cached_promises, &mut self.connection, &mut self.cache)
-                .await
-                .map_err(failure::explain)?;
-        let NewComponent { digest, bytes, description, now } = component;
-        if cache.modules.contains_key(&digest) {
-            return Ok(());
-        }
-        let query = sqlx::query_scalar(PUT_MODULE)
-            .bind(digest.0.to_vec())
-            .bind(now.0)
-            .bind(description)
-            .bind(bytes.to_vec());
-        let number = query
-            .fetch_one(connection)
-            .await
-            .map_err(|source| failure::explain(Failed { statement: "keep a component", source }))?;
-        cache.modules.insert(digest, number);
-        cache.state.put_module(digest);
-        Ok(())
+    fn put_component(&mut self, component: NewComponent) -> Result<(), StoreError> {
+        let (connection, cache) = self.ready().map_err(failure::explain)?;
+        components::put(connection, cache, component).map_err(failure::explain)
     }
 
-    async fn remove_component(
-        &mut self,
-        digest: Digest,
-        before: Timestamp,
-    ) -> Result<bool, StoreError> {
-        let (connection, cache) =
-            ready(&self.directory, self.cached_promises, &mut self.connection, &mut self.cache)
-                .await
-                .map_err(failure::explain)?;
-        let query =
-            sqlx::query_scalar::<_, i64>(REMOVE_MODULE).bind(digest.0.to_vec()).bind(before.0);
-        let removed = query.fetch_optional(connection).await.map_err(|source| {
-            failure::explain(Failed { statement: "remove a component", source })
-        })?;
-        if removed.is_some() {
-            cache.modules.remove(&digest);
-            cache.state.remove_module(&digest);
-        }
-        Ok(removed.is_some())
+    fn remove_component(&mut self, digest: Digest, before: Timestamp) -> Result<bool, StoreError> {
+        let (connection, cache) = self.ready().map_err(failure::explain)?;
+        components::remove(connection, cache, digest, before).map_err(failure::explain)
     }
 
-    async fn give_back_room(&mut self) -> Result<bool, StoreError> {
-        let (connection, _) =
-            ready(&self.directory, self.cached_promises, &mut self.connection, &mut self.cache)
-                .await
-                .map_err(failure::explain)?;
-        let given = give_back(connection).await;
-        given.map_err(|source| failure::explain(Failed { statement: "give room back", source }))
+    fn give_back_room(&mut self) -> Result<bool, StoreError> {
+        let (connection, _) = self.ready().map_err(failure::explain)?;
+        room::give_back(connection).map_err(failure::explain)
     }
 
-    async fn shut(&mut self) {
-        if let Some(mut connection) = self.connection.take() {
-            // Readers may be in its way; the next start carries the log over then.
-            let _ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").await;
-            let _ = connection.close().await;
+    fn shut(&mut self) {
+        if let Some(connection) = self.connection.take() {
+            connection.close();
         }
+    }
+
+    /// The connection and the cache, made anew if the last batch lost them.
+    fn ready(&mut self) -> Result<(&mut Connection, &mut Cache), Failed> {
+        ready(&self.directory, self.cached_promises, &mut self.connection, &mut self.cache)
     }
 }
 
-/// Moves a piece of the free pages out of the file. Whether there are more; never, if the database was made without
-/// the setting that allows it.
-async fn give_back(connection: &mut SqliteConnection) -> Result<bool, sqlx::Error> {
-    let free = |row: sqlx::sqlite::SqliteRow| {
-        let (mode, pages): (i64, i64) = (row.try_get(0)?, row.try_get(1)?);
-        Ok::<_, sqlx::Error>(if mode == INCREMENTAL { pages } else { 0 })
-    };
-    if free(connection.fetch_one(FREE_PAGES).await?)? <= KEPT_FREE {
-        return Ok(false);
-    }
-    connection.execute(GIVE_BACK).await?;
-    Ok(free(connection.fetch_one(FREE_PAGES).await?)? > KEPT_FREE)
-}
-
-/// The connection and the cache, made anew if the last batch lost them.
-async fn ready<'a>(
+/// See [`Writer::ready`]; apart from the writer, so that the rest of it stays free.
+fn ready<'a>(
     directory: &DataDirectory,
     cached_promises: usize,
-    connection: &'a mut Option<SqliteConnection>,
+    connection: &'a mut Option<Connection>,
     cache: &'a mut Option<Cache>,
-) -> Result<(&'a mut SqliteConnection, &'a mut Cache), Failed> {
+) -> Result<(&'a mut Connection, &'a mut Cache), Failed> {
     let connection = match connection {
         Some(open) => open,
-        None => {
-            let opened = directory.connect().await;
-            connection
-                .insert(opened.map_err(|source| Failed { statement: "open the database", source })?)
-        }
+        None => connection.insert(directory.writer()?),
     };
     let cache = match cache {
         Some(held) => held,
         None => {
-            let mut begun = load::begin(connection).await?;
+            let mut begun = load::begin(connection)?;
             begun.limit = cached_promises;
             cache.insert(begun)
         }
