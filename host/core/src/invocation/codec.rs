@@ -32,8 +32,9 @@ pub enum CodecError {
 }
 
 /// Writes a batch of records.
-pub fn encode_records(records: &[Record]) -> Vec<u8> {
-    let mut encoded = Vec::with_capacity(1 + 64 * records.len());
+pub fn encode_records<'a>(records: impl IntoIterator<Item = &'a Record>) -> Vec<u8> {
+    let records = records.into_iter();
+    let mut encoded = Vec::with_capacity(1 + 64 * records.size_hint().0.max(1));
     encoded.push(FORMAT);
     for record in records {
         encoded =

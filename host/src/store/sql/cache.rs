@@ -69,6 +69,41 @@ struct ThisBatch {
 }
 
 impl Cache {
+    /// Whether all of this is held for certain: a quick look, before [`Cache::missing`] says what is not.
+    pub(in crate::store) fn has(&mut self, wanted: &Footprint) -> bool {
+        let Footprint {
+            composites,
+            rows,
+            tails,
+            children,
+            trees,
+            outbox,
+            aliases,
+            modules,
+            hosts,
+            held_by,
+            signal_keys,
+            schedules,
+            resources,
+            facts,
+        } = wanted;
+        let globals =
+            self.holds_globals || (aliases.is_empty() && modules.is_empty() && hosts.is_empty());
+        let of_batches = tails.is_empty()
+            && children.is_empty()
+            && trees.is_empty()
+            && outbox.is_empty()
+            && held_by.is_empty()
+            && signal_keys.is_empty()
+            && schedules.is_empty()
+            && resources.is_empty()
+            && facts.is_empty();
+        globals
+            && of_batches
+            && composites.iter().all(|id| self.holds(id, Level::Composite))
+            && rows.iter().all(|id| self.holds(id, Level::Rows))
+    }
+
     /// The part of a footprint that is not held. Trees never are: what belongs to one may have grown since.
     pub(in crate::store) fn missing(&mut self, mut wanted: Footprint) -> Footprint {
         self.tick += 1;

@@ -146,32 +146,25 @@ impl Written {
 
 /// One row for each journal, whatever number of commands appended to it.
 fn journal_rows(appends: &[Append], number: impl Fn(&PromiseId) -> i64) -> Vec<[Cell; 8]> {
-    let mut journals: BTreeMap<&PromiseId, Vec<&Append>> = BTreeMap::new();
-    for append in appends.iter().filter(|append| !append.records.is_empty()) {
-        journals.entry(&append.invocation).or_default().push(append);
-    }
-    let row = |(invocation, appends): (&PromiseId, Vec<&Append>)| {
-        let (first, last) = (appends.first()?, appends.last()?);
-        let records = match appends.as_slice() {
-            [only] => encode_records(&only.records),
-            several => {
-                let records: Vec<_> =
-                    several.iter().flat_map(|append| &append.records).cloned().collect();
-                encode_records(&records)
-            }
-        };
+    let appends = appends.iter().filter(|append| !append.records.is_empty());
+    let mut appends: Vec<_> = appends.map(|append| (number(&append.invocation), append)).collect();
+    // Those of one journal stay in order.
+    appends.sort_by_key(|(number, _)| *number);
+    let row = |appends: &[(i64, &Append)]| {
+        let (&(number, first), &(_, last)) = (appends.first()?, appends.last()?);
+        let records = appends.iter().flat_map(|(_, append)| &append.records);
         Some([
-            number(invocation).into(),
+            number.into(),
             first.before.len.into(),
             last.after.len.into(),
             last.after.commands.into(),
             last.after.notified.into(),
             last.after.at.0.into(),
             last.after.finished.into(),
-            records.into(),
+            encode_records(records).into(),
         ])
     };
-    journals.into_iter().filter_map(row).collect()
+    appends.chunk_by(|(one, _), (other, _)| one == other).filter_map(row).collect()
 }
 
 fn log_rows(logs: &[(PromiseId, LogLine)], number: impl Fn(&PromiseId) -> i64) -> Vec<[Cell; 3]> {

@@ -90,43 +90,45 @@ impl<'a> Batch<'a> {
 
     fn decide_all(&mut self, submissions: &[Submission]) -> Result<(), Failed> {
         let commands = || submissions.iter().flat_map(|submission| &submission.commands);
-        // What all commands name, at once, and then what that leads to. Mostly all of it is held.
+        let named: Vec<Footprint> = commands().map(footprint).collect();
+        // What all of them name, at once, and then what that leads to. Mostly all of it is held.
         let mut wanted = Footprint::default();
-        for command in commands() {
-            let mut named = footprint(command);
-            // What belongs to a tree is seen when its turn comes: the commands before may add to it.
-            named.trees.clear();
-            let missing = self.cache.missing(named);
-            if !missing.is_empty() {
-                wanted.merge(missing);
+        for named in &named {
+            if !self.cache.has(named) {
+                wanted.merge(named.clone());
             }
         }
+        // What belongs to a tree is seen when its turn comes: the commands before may add to it.
+        wanted.trees.clear();
         if self.load(wanted)? {
             let mut wider = Footprint::default();
-            for command in commands() {
-                wider.merge(widen(&self.cache.state, command, &footprint(command)));
+            for (command, named) in commands().zip(&named) {
+                wider.merge(widen(&self.cache.state, command, named));
             }
             self.load(wider)?;
         }
+        let mut named = named.into_iter();
         for Submission { commands, .. } in submissions {
             let mut replies = Vec::with_capacity(commands.len());
-            for command in commands {
-                replies.push(self.decide(command)?);
+            for (command, named) in commands.iter().zip(named.by_ref()) {
+                replies.push(self.decide(command, named)?);
             }
             self.committed.replies.push(replies);
         }
         Ok(())
     }
 
-    fn decide(&mut self, command: &Command) -> Result<Reply, Failed> {
-        for look in 0..LOOKS {
-            let mut named = footprint(command);
-            let trees = std::mem::take(&mut named.trees);
-            if look == 0 && !trees.is_empty() {
-                self.load(Footprint { trees, ..Footprint::default() })?;
-            }
+    fn decide(&mut self, command: &Command, mut named: Footprint) -> Result<Reply, Failed> {
+        let trees = std::mem::take(&mut named.trees);
+        if !trees.is_empty() {
+            self.load(Footprint { trees, ..Footprint::default() })?;
+        }
+        for _ in 0..LOOKS {
             let mut wanted = widen(&self.cache.state, command, &named);
-            wanted.merge(named);
+            if self.cache.has(&named) && self.cache.has(&wanted) {
+                break;
+            }
+            wanted.merge(named.clone());
             if !self.load(wanted)? {
                 break;
             }
