@@ -68,7 +68,7 @@ pub async fn run(setting: &Setting) -> anyhow::Result<Section> {
     }
     section.measured("CPU time of a step", "µs", &cpu);
     section.measured("steps a commit", "", &shared);
-    section.measured("SQL statements a commit", "", &statements);
+    section.measured("rows written a commit, begin and end included", "", &statements);
     section.floor("raw log with group commit", "/s", &log_rate);
     section.floor("the same host over memory", "/s", &memory_rate);
     section.floor("CPU time of a step over memory", "µs", &memory_cpu);

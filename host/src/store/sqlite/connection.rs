@@ -1,7 +1,7 @@
 //! The writer's connection, which lives on the writer's thread.
 //!
-//! It is `rusqlite`'s and not `sqlx`'s: a statement here is a call, there it is a message to another thread and back, and
-//! a row of a batch costs a third of what it costs in a list of values. Statements write one row each and stay prepared.
+//! It is `rusqlite`'s and not `sqlx`'s: a statement here is a call, there it is a message to another thread and back. So
+//! each statement writes one row, and stays prepared.
 
 use std::path::Path;
 
