@@ -46,10 +46,10 @@ pub(super) fn create(
         draft.make(new, Maker::Client, Some(hold))?;
         return shown(draft, &new.id, true);
     }
-    draft.may_take(&new.id, hold)?;
     let Some(task) = draft.task(&new.id) else {
         return Err(Refusal::Unprocessable(format!("`{}` exists and has no task", new.id)));
     };
+    draft.may_take(&new.id, hold)?;
     match &task.state {
         TaskState::Fulfilled => {}
         TaskState::Pending { .. } => draft.take(&new.id, hold, None),
@@ -106,27 +106,29 @@ pub(super) fn suspend(
     draft.touch(&claim.id);
     awaits.iter().for_each(|id| draft.touch(id));
     let mut task = draft.claimed(claim)?;
-    let next_signal = claim.id.signal(task.signals);
-    if let Some(missing) =
-        awaits.iter().find(|id| draft.promise(id).is_none() && **id != next_signal)
-    {
+    // A module's function may wait for a signal that nobody sent yet; workers outside know no signals.
+    let outside = draft.is_outside(&claim.id);
+    let next_signal = (!outside).then(|| claim.id.signal(task.signals));
+    let is_next = |id: &PromiseId| next_signal.as_ref() == Some(id);
+    if let Some(missing) = awaits.iter().find(|id| draft.promise(id).is_none() && !is_next(id)) {
         return Err(Refusal::Unprocessable(format!(
             "`{}` waits for `{missing}`, which does not exist",
             claim.id
         )));
     }
-    if draft.is_outside(&claim.id) {
+    if outside {
         awaits.iter().try_for_each(|id| draft.may_await(id, Some(&claim.id)))?;
     }
     // A module's commands wait for what they made. Whom a worker outside waits for is its own affair.
     let hosted = task.module.is_some();
-    let mut own = awaits.iter().filter(|id| hosted || **id == next_signal);
+    let mut own = awaits.iter().filter(|id| hosted || is_next(id));
     if let Some(id) = own.find(|id| draft.is_taken(id, &claim.id)) {
         return Err(Refusal::IdTaken { id: id.clone() });
     }
     let batch = draft.append(&claim.id, records, logs)?;
     progressed(&mut task, batch, records);
-    if awaits.contains(&next_signal) && draft.promise(&next_signal).is_none() {
+    let unsent = next_signal.filter(|id| awaits.contains(id) && draft.promise(id).is_none());
+    if let Some(next_signal) = unsent {
         draft.make_signal(&task, &next_signal)?;
         task.children = true;
     }
@@ -139,7 +141,7 @@ pub(super) fn suspend(
         return Ok(Reply::Ready { settled, cancelled });
     }
     awaits.iter().for_each(|awaited| draft.await_promise(awaited, &claim.id));
-    let attempt = if draft.is_outside(&claim.id) { 0 } else { task.attempt };
+    let attempt = if outside { 0 } else { task.attempt };
     draft.put_task(Task { state: TaskState::Suspended, attempt, losses: 0, ..task });
     Ok(Reply::Suspended)
 }

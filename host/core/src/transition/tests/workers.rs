@@ -143,3 +143,22 @@ fn the_narrow_reading_waits_only_for_what_somebody_is_to_settle_in_one_tree() {
     assert_eq!(world.refused(nap).kind(), "bad-request");
     assert_eq!(world.done(world::suspend(claim, &["a:given"])), Reply::Suspended);
 }
+
+#[test]
+fn workers_outside_wait_for_no_signals() {
+    let mut world = World::new();
+    let claim = held(&mut world, "a", 1);
+    let refusal = world.refused(world::suspend(claim.clone(), &["a/s/0"]));
+    assert_eq!(refusal.kind(), "unprocessable");
+    world.done(world::create("a/s/0", &[]));
+    assert_eq!(world.done(world::suspend(claim, &["a/s/0"])), Reply::Suspended, "it is just an id");
+}
+
+#[test]
+fn a_promise_without_a_task_is_no_other_host_s_affair() {
+    let mut world = World::new();
+    world.done(world::create("p", &[]));
+    let new = world::new("p", &[(tags::TARGET, "poll://any@w")], Timestamp::NEVER);
+    let refusal = world.refused(Command::TaskCreate { new, hold: hold("w", 1) });
+    assert_eq!(refusal.kind(), "unprocessable");
+}
