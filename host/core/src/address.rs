@@ -4,7 +4,7 @@
 //! wasm://MODULE/FUNCTION          a function of a deployed module; MODULE is an alias or `sha256:` and 64 digits
 //! wasm:///FUNCTION, FUNCTION      a function of the caller's own module
 //! segno:http                      an activity built into the host
-//! poll://GROUP@…, http(s)://…     a worker outside, reached through the outbox
+//! poll://any@GROUP, http(s)://…   a worker outside, reached through the outbox
 //! ```
 
 use std::fmt;
@@ -30,6 +30,23 @@ pub enum Address {
     Http(Text),
 }
 
+/// A worker that polls, as the protocol writes it.
+///
+/// ```text
+/// poll://uni@GROUP/WORKER     this worker, or nobody
+/// poll://any@GROUP/WORKER     this worker if it listens, else another of the group
+/// poll://any@GROUP            any worker of the group
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Poll<'a> {
+    /// Which group of workers.
+    pub group: &'a str,
+    /// Which worker of it.
+    pub worker: Option<&'a str>,
+    /// Whether another worker of the group will not do.
+    pub alone: bool,
+}
+
 /// How an address names a module.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ModuleRef {
@@ -44,10 +61,10 @@ pub enum ModuleRef {
 /// Text that is not an address.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`{address}` is not an address: {why}; use wasm://MODULE/FUNCTION, segno:NAME, poll://GROUP, http://… or https://…"
+    "`{address}` is not an address: {why}; use wasm://MODULE/FUNCTION, segno:NAME, poll://any@GROUP, http://… or https://…"
 )]
 pub struct NotAnAddress {
-    /// The text.
+    /// The text, or its beginning.
     pub address: String,
     /// What is wrong with it.
     pub why: &'static str,
@@ -55,13 +72,19 @@ pub struct NotAnAddress {
 
 const EXACT: &str = "sha256:";
 
+/// The longest address, in bytes. Stores look addresses up.
+pub const LONGEST: usize = 2_048;
+
 impl Address {
     /// Reads an address.
     ///
     /// # Errors
     /// [`NotAnAddress`] says what is wrong with the text.
     pub fn parse(address: &str) -> Result<Self, NotAnAddress> {
-        let refuse = |why| NotAnAddress { address: address.to_owned(), why };
+        let refuse = |why| NotAnAddress { address: address.chars().take(200).collect(), why };
+        if address.len() > LONGEST {
+            return Err(refuse("it has more than 2,048 bytes"));
+        }
         if let Some(rest) = address.strip_prefix("wasm://") {
             let (module, function) =
                 rest.split_once('/').ok_or_else(|| refuse("the function is missing"))?;
@@ -96,6 +119,14 @@ impl Address {
         }
     }
 
+    /// Whether it can be that somebody is reached there: not under an address that no worker polls.
+    pub fn is_reachable(&self) -> bool {
+        match self {
+            Self::Poll(address) => Poll::parse(address).is_some(),
+            Self::Wasm { .. } | Self::BuiltIn(_) | Self::Http(_) => true,
+        }
+    }
+
     /// Whether hosts of Segno execute tasks with this target themselves: the task row is then the owed work, and no
     /// message is put in the outbox.
     pub fn is_hosted(&self) -> bool {
@@ -103,6 +134,24 @@ impl Address {
             Self::Wasm { .. } | Self::BuiltIn(_) => true,
             Self::Poll(_) | Self::Http(_) => false,
         }
+    }
+}
+
+impl<'a> Poll<'a> {
+    /// Reads an address; nothing if nobody can poll it.
+    pub fn parse(address: &'a str) -> Option<Self> {
+        let (cast, rest) = address.strip_prefix("poll://")?.split_once('@')?;
+        let alone = match cast {
+            "uni" => true,
+            "any" => false,
+            _ => return None,
+        };
+        let (group, worker) = match rest.split_once('/') {
+            Some((group, worker)) => (group, Some(worker)),
+            None => (rest, None),
+        };
+        let complete = !group.is_empty() && worker != Some("") && (worker.is_some() || !alone);
+        complete.then_some(Self { group, worker, alone })
     }
 }
 
@@ -161,6 +210,23 @@ mod tests {
             assert_eq!(address.is_hosted(), hosted, "{given}");
             assert_eq!(is_hosted(given), hosted, "{given}");
         }
+    }
+
+    #[test]
+    fn workers_that_poll_are_told_from_what_nobody_polls() {
+        let read = |address| Poll::parse(address).map(|poll| (poll.group, poll.worker, poll.alone));
+        assert_eq!(read("poll://any@g"), Some(("g", None, false)));
+        assert_eq!(read("poll://any@g/a/b"), Some(("g", Some("a/b"), false)));
+        assert_eq!(read("poll://uni@g/w"), Some(("g", Some("w"), true)));
+        for address in ["poll://g", "poll://all@g", "poll://uni@g", "poll://any@", "poll://any@/w"]
+        {
+            assert_eq!(read(address), None);
+            assert!(!Address::parse(address).expect(address).is_reachable(), "{address}");
+        }
+        assert!(Address::parse("poll://any@g/w").expect("an address").is_reachable());
+        let long = format!("http://{}", "x".repeat(LONGEST));
+        let refused = Address::parse(&long).expect_err("too long").to_string();
+        assert!(refused.contains("more than 2,048 bytes") && refused.len() < 500, "{refused}");
     }
 
     #[test]

@@ -119,6 +119,12 @@ impl PromiseId {
         (invocation.compensation(saga, seq) == *self).then(|| (Text::from(saga), seq))
     }
 
+    /// Whether it belongs to the tree below `root` in any of the ways in which clients write that.
+    pub fn lies_under(&self, root: &str) -> bool {
+        let rest = self.as_str().strip_prefix(root);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', ':', '/']))
+    }
+
     /// Whether this id lies under `owner`, where only `owner` may make promises.
     pub fn is_minted_by(&self, owner: &Self) -> bool {
         self.as_str()
@@ -309,6 +315,16 @@ mod tests {
         assert!(owner.signal(0).is_minted_by(&owner));
         for stranger in ["order/42", "order/42/", "order/421", "order/421/0", "x"] {
             assert!(!PromiseId::from(stranger).is_minted_by(&owner), "{stranger}");
+        }
+    }
+
+    #[test]
+    fn a_tree_is_told_by_the_ids_of_its_members() {
+        for id in ["root", "root.0", "root:0.1", "root:d1f", "root/7"] {
+            assert!(PromiseId::from(id).lies_under("root"), "{id}");
+        }
+        for id in ["roots", "other:root", "roo", ""] {
+            assert!(!PromiseId::from(id).lies_under("root"), "{id}");
         }
     }
 

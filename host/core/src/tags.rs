@@ -37,6 +37,9 @@ pub const RESERVED: [&str; 14] = [
     COMPENSATE, UNKNOWN,
 ];
 
+/// The tags that say where a promise stands in a tree.
+pub const LINEAGE: [&str; 4] = [ORIGIN, PREFIX, BRANCH, PARENT];
+
 /// The prefix of labels, by which people find an invocation again.
 pub const LABEL_PREFIX: &str = "label:";
 

@@ -327,7 +327,7 @@ pub(crate) fn workflow(id: &str) -> Command {
 
 /// A promise whose task a worker outside executes.
 pub(crate) fn outside(id: &str) -> Command {
-    create(id, &[(tags::TARGET, "poll://workers")])
+    create(id, &[(tags::TARGET, "poll://any@workers")])
 }
 
 /// The tags of a step of the saga `trip`, which is undone even if nobody knows whether it acted.
@@ -354,7 +354,7 @@ pub(crate) fn schedule(id: &str, overlap: Overlap) -> Command {
     let template = Template {
         id: Text::from("{{.id}}@{{.timestamp}}"),
         param: Value::default(),
-        tags: tagged(&[(tags::TARGET, "poll://workers")]),
+        tags: tagged(&[(tags::TARGET, "poll://any@workers")]),
         timeout: Millis(100_000),
     };
     let cron = Text::from("* * * * *");
@@ -379,7 +379,7 @@ pub(crate) fn callback(awaited: &str, awaiter: &str) -> Command {
 pub(crate) fn listener(awaited: &str) -> Command {
     Command::RegisterListener {
         awaited: PromiseId::from(awaited),
-        address: Text::from("poll://me"),
+        address: Text::from("poll://any@me"),
     }
 }
 

@@ -7,7 +7,8 @@
 //! http(s)://…             the message is posted there
 //! ```
 
-use segno_core::address::Address;
+use reqwest::Url;
+use segno_core::address::{Address, LONGEST, Poll};
 
 use super::refused::Refused;
 
@@ -30,27 +31,14 @@ pub enum Destination {
 impl Destination {
     /// Reads an address; nothing if it is not one of a worker outside.
     pub fn parse(address: &str) -> Option<Self> {
-        let Some(rest) = address.strip_prefix("poll://") else {
-            let rest =
-                address.strip_prefix("http://").or_else(|| address.strip_prefix("https://"))?;
-            let sane = !rest.is_empty()
-                && !rest.starts_with('/')
-                && !address.contains(char::is_whitespace);
-            return sane.then(|| Self::Http(address.to_owned()));
-        };
-        let (cast, rest) = rest.split_once('@')?;
-        let alone = match cast {
-            "uni" => true,
-            "any" => false,
-            _ => return None,
-        };
-        let (group, worker) = match rest.split_once('/') {
-            Some((group, worker)) => (group, Some(worker.to_owned())),
-            None => (rest, None),
-        };
-        let named = worker.as_ref().is_none_or(|worker| !worker.is_empty());
-        let complete = !group.is_empty() && named && (worker.is_some() || !alone);
-        complete.then(|| Self::Poll { group: group.to_owned(), worker, alone })
+        if let Some(Poll { group, worker, alone }) = Poll::parse(address) {
+            let (group, worker) = (group.to_owned(), worker.map(str::to_owned));
+            return Some(Self::Poll { group, worker, alone });
+        }
+        let place = address.strip_prefix("http://").or_else(|| address.strip_prefix("https://"))?;
+        // What can be posted to, and looks like what was meant.
+        let sane = !place.starts_with('/') && !address.contains(char::is_whitespace);
+        (sane && Url::parse(address).is_ok()).then(|| Self::Http(address.to_owned()))
     }
 }
 
@@ -71,6 +59,9 @@ pub fn check_target(address: &str) -> Result<(), Refused> {
 /// # Errors
 /// 400, saying what the address should look like.
 pub fn check_listener(address: &str) -> Result<(), Refused> {
+    if address.len() > LONGEST {
+        return Err(Refused::bad(format!("an address has at most {LONGEST} bytes")));
+    }
     match Destination::parse(address) {
         Some(_) => Ok(()),
         None => Err(Refused::bad(format!(
@@ -104,6 +95,8 @@ mod tests {
             ("poll://any@g/", None),
             ("http://", None),
             ("http:///x", None),
+            ("http://[::1", None),
+            ("https://x:port/y", None),
             ("http://a b", None),
             ("wasm://m/f", None),
             ("g", None),
@@ -111,6 +104,15 @@ mod tests {
         ] {
             assert_eq!(Destination::parse(address), read, "{address}");
             assert_eq!(check_listener(address).is_ok(), read.is_some(), "{address}");
+        }
+    }
+
+    #[test]
+    fn an_address_is_as_long_as_it_can_be_looked_up() {
+        let long = format!("poll://any@{}", "g".repeat(LONGEST));
+        for refused in [check_listener(&long), check_target(&long)] {
+            let refused = refused.expect_err("too long");
+            assert!(refused.message.contains("bytes") && refused.message.len() < 500);
         }
     }
 

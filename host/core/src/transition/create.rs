@@ -38,13 +38,11 @@ impl Draft<'_> {
     ) -> Result<(), Refusal> {
         let address = tags::target(&new.tags).map(Address::parse).transpose();
         let address = address.map_err(|refused| Refusal::Unprocessable(refused.to_string()))?;
+        if self.config.strict {
+            narrowly_fine(new, address.as_ref(), maker)?;
+        }
         let module =
             address.as_ref().map(|address| self.module_of(address, maker)).transpose()?.flatten();
-        if self.config.strict && address.is_some() && tags::is_timer(&new.tags) {
-            let message =
-                format!("`{}` is a timer, which nobody executes: it has no target", new.id);
-            return Err(Refusal::BadRequest(message));
-        }
         let overdue = new.timeout_at <= self.now;
         let (tags, made_by) = match maker {
             Maker::Client | Maker::Schedule { .. } => (new.tags.clone(), None),
@@ -196,6 +194,42 @@ impl Draft<'_> {
             tags.insert(tags::TARGET.to_owned(), address.to_string());
         }
         tags
+    }
+}
+
+/// What the narrow reading of the protocol asks of a promise beside what is asked of all.
+fn narrowly_fine(
+    new: &NewPromise,
+    address: Option<&Address>,
+    maker: Maker<'_>,
+) -> Result<(), Refusal> {
+    let id = &new.id;
+    if address.is_some() && tags::is_timer(&new.tags) {
+        let message = format!("`{id}` is a timer, which nobody executes: it has no target");
+        return Err(Refusal::BadRequest(message));
+    }
+    if let Some(address) = address {
+        reachable(address)?;
+    }
+    // What invocations make stands where the engine says.
+    let mut lineage = tags::LINEAGE.iter().filter(|_| matches!(maker, Maker::Client));
+    let stray = lineage
+        .find_map(|tag| Some((tag, new.tags.get(*tag)?)).filter(|(_, root)| !id.lies_under(root)));
+    match stray {
+        None => Ok(()),
+        Some((tag, root)) => Err(Refusal::BadRequest(format!(
+            "`{id}` does not lie under `{root}`, as its tag `{tag}` says: the id of a member of a tree begins with the root's, then `:` or `.`"
+        ))),
+    }
+}
+
+/// The narrow reading takes no address of workers under which nobody can poll.
+pub(super) fn reachable(address: &Address) -> Result<(), Refusal> {
+    match address.is_reachable() {
+        true => Ok(()),
+        false => Err(Refusal::BadRequest(format!(
+            "nobody can poll `{address}`: use poll://any@GROUP, poll://any@GROUP/WORKER or poll://uni@GROUP/WORKER"
+        ))),
     }
 }
 

@@ -7,7 +7,7 @@ use crate::reply::{Refusal, Reply};
 use crate::tags;
 use crate::value::{Text, Value};
 
-use super::create::{Maker, settled_at};
+use super::create::{Maker, reachable, settled_at};
 use super::draft::Draft;
 
 pub(super) fn get(draft: &mut Draft<'_>, id: &PromiseId) -> Result<Reply, Refusal> {
@@ -59,7 +59,11 @@ pub(super) fn register_listener(
     address: &Text,
 ) -> Result<Reply, Refusal> {
     match Address::parse(address) {
-        Ok(Address::Poll(_) | Address::Http(_)) => {}
+        Ok(at @ (Address::Poll(_) | Address::Http(_))) => {
+            if draft.config.strict {
+                reachable(&at)?;
+            }
+        }
         Ok(Address::Wasm { .. } | Address::BuiltIn(_)) => {
             let message =
                 format!("a listener cannot be told at `{address}`; use poll://… or http(s)://…");

@@ -7,7 +7,7 @@ use crate::reply::{Refusal, Reply};
 use crate::tags;
 use crate::time::{Millis, Timestamp};
 
-use super::create::Maker;
+use super::create::{Maker, reachable};
 use super::draft::Draft;
 
 /// What became of an occurrence.
@@ -26,6 +26,15 @@ pub(super) fn create(draft: &mut Draft<'_>, new: &NewSchedule) -> Result<Reply, 
     }
     let target = tags::target(&new.template.tags).map(Address::parse).transpose();
     let target = target.map_err(|refused| Refusal::Unprocessable(refused.to_string()))?;
+    if draft.config.strict {
+        target.iter().try_for_each(reachable)?;
+        if new.id.as_str().contains(['.', ':']) {
+            return Err(Refusal::BadRequest(format!(
+                "the id of the schedule `{}` looks like a part of a tree: it must hold neither `.` nor `:`",
+                new.id
+            )));
+        }
+    }
     target.map(|address| draft.module_of(&address, Maker::Client)).transpose()?;
     let Some(next_at) = cron.after(draft.now) else {
         return Err(Refusal::Unprocessable(format!(

@@ -37,7 +37,7 @@ fn a_listeners_message_is_handed_over_until_it_is_acknowledged() {
     world.done(world::create("p", &[]));
     world.done(world::listener("p"));
     world.done(world::settle("p", Verdict::Resolved));
-    let key = OutboxKey::Unblock(PromiseId::from("p"), Text::from("poll://me"));
+    let key = OutboxKey::Unblock(PromiseId::from("p"), Text::from("poll://any@me"));
     for attempt in 1..=3 {
         let handed = delivery(world.done(Command::OutboxDue { key: key.clone() }));
         let Some(Delivery::Unblock { promise, .. }) = handed else { panic!("attempt {attempt}") };
@@ -59,7 +59,7 @@ fn a_message_is_put_off_for_its_back_off_or_until_somebody_asks() {
     world.done(world::create("p", &[]));
     world.done(world::listener("p"));
     world.done(world::settle("p", Verdict::Resolved));
-    let key = OutboxKey::Unblock(PromiseId::from("p"), Text::from("poll://me"));
+    let key = OutboxKey::Unblock(PromiseId::from("p"), Text::from("poll://any@me"));
     let defer = |until| Command::OutboxDefer { key: key.clone(), until };
     let failed = |ms| Deferral::Failed { at_least: Millis(ms) };
     let wait = |world: &World| {

@@ -46,7 +46,7 @@ fn a_timeout_always_wins() {
     }
     assert_eq!(world.verdict("late"), Some(Verdict::TimedOut));
     assert_eq!(world.verdict("nap"), Some(Verdict::Resolved));
-    world.done(Command::PromiseCreate(world::new("dead", &[(tags::TARGET, "poll://w")], due)));
+    world.done(Command::PromiseCreate(world::new("dead", &[(tags::TARGET, "poll://any@w")], due)));
     assert_eq!(world.verdict("dead"), Some(Verdict::TimedOut));
     assert_eq!(world.status("dead"), Some(TaskStatus::Fulfilled));
 }

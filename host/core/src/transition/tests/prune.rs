@@ -91,7 +91,7 @@ fn a_message_that_is_not_delivered_keeps_the_tree() {
     world.done(world::listener("p"));
     world.done(world::settle("p", Verdict::Resolved));
     assert_eq!(prune(&mut world, "p"), Pruned::Kept(Kept::Owes { id: id("p") }));
-    let key = OutboxKey::Unblock(id("p"), Text::from("poll://me"));
+    let key = OutboxKey::Unblock(id("p"), Text::from("poll://any@me"));
     world.done(Command::OutboxAck { key });
     assert_eq!(prune(&mut world, "p"), Pruned::Gone { promises: 1 });
 

@@ -156,8 +156,10 @@ fn a_step_that_is_both_undone_and_not_halts_its_task() {
         hold: None,
     };
     let undone = PromiseId::from("w").compensation("trip", 0);
-    let acts =
-        vec![made("w/0", &world::step("0")), made(undone.as_str(), &[(tags::TARGET, "poll://w")])];
+    let acts = vec![
+        made("w/0", &world::step("0")),
+        made(undone.as_str(), &[(tags::TARGET, "poll://any@w")]),
+    ];
     world.done(world::fence(claim, vec![], acts));
     world.done(world::settle("w/0", Verdict::Resolved));
     world.done(world::settle(undone.as_str(), Verdict::Resolved));

@@ -3,8 +3,8 @@
 use crate::command::{Command, FenceAct, Hold};
 use crate::config::Config;
 use crate::id::{Claim, Holder, PromiseId};
-use crate::promise::{ReleaseReason, TaskStatus};
-use crate::reply::{Beat, Reply};
+use crate::promise::{NewSchedule, Overlap, ReleaseReason, TaskStatus, Template};
+use crate::reply::{Beat, Refusal, Reply};
 use crate::tags;
 use crate::time::{Millis, Timestamp};
 use crate::world::{self, World, claim};
@@ -139,9 +139,63 @@ fn the_narrow_reading_waits_only_for_what_somebody_is_to_settle_in_one_tree() {
     }
     assert_eq!(world.refused(world::listener("a:latent")).kind(), "unprocessable");
     world.done(world::listener("b"));
-    let nap = world::create("nap", &[(tags::TIMER, "true"), (tags::TARGET, "poll://w")]);
+    let nap = world::create("nap", &[(tags::TIMER, "true"), (tags::TARGET, "poll://any@w")]);
     assert_eq!(world.refused(nap).kind(), "bad-request");
     assert_eq!(world.done(world::suspend(claim, &["a:given"])), Reply::Suspended);
+}
+
+#[test]
+fn the_narrow_reading_has_ids_lie_under_what_their_tags_name() {
+    let mut world = World::new();
+    world.config = Config { strict: true, ..Config::default() };
+    for (id, tag, root) in [
+        ("root:0", tags::ORIGIN, "root"),
+        ("root.0.1", tags::BRANCH, "root.0"),
+        ("root:d1f", tags::PREFIX, "root"),
+        ("root", tags::PARENT, "root"),
+    ] {
+        world.done(world::create(id, &[(tag, root)]));
+    }
+    for (id, tag, root) in [
+        ("a", tags::ORIGIN, "root"),
+        ("roots", tags::PREFIX, "root"),
+        ("root:1", tags::BRANCH, "root:0"),
+        ("root.1", tags::PARENT, "other"),
+    ] {
+        let refusal = world.refused(world::create(id, &[(tag, root)]));
+        assert_eq!(refusal.kind(), "bad-request", "{id}");
+        assert!(refusal.to_string().contains(root), "{refusal}");
+    }
+    // Whoever asks again is answered with what there is.
+    world.done(world::create("root:0", &[(tags::ORIGIN, "elsewhere")]));
+    let claim = held(&mut world, "a", 1);
+    let stray = world::new("b:0", &[(tags::ORIGIN, "a")], Timestamp::NEVER);
+    let fenced = world::fence(claim, vec![], vec![FenceAct::CreateLoose { new: stray }]);
+    let Reply::Fenced { outcomes, .. } = world.done(fenced) else { panic!("a fence") };
+    assert_eq!(outcomes[0].1.as_ref().map_err(Refusal::kind), Err("bad-request"));
+}
+
+#[test]
+fn the_narrow_reading_takes_no_address_that_nobody_can_poll() {
+    let mut world = World::new();
+    world.config = Config { strict: true, ..Config::default() };
+    world.done(world::outside("p"));
+    let target = [(tags::TARGET, "poll://shipping")];
+    let listener =
+        Command::RegisterListener { awaited: "p".into(), address: "poll://uni@g".into() };
+    let Command::ScheduleCreate(new) = world::schedule("s", Overlap::Allow) else { panic!("one") };
+    let template = Template { tags: world::tagged(&target), ..new.template.clone() };
+    let schedule = Command::ScheduleCreate(NewSchedule { template, ..new.clone() });
+    for command in [world::create("a", &target), listener, schedule] {
+        let refusal = world.refused(command);
+        assert!(refusal.to_string().contains("poll://any@GROUP/WORKER"), "{refusal}");
+    }
+    world.done(Command::ScheduleCreate(new.clone()));
+    for id in ["s.x", "s:x"] {
+        let refusal =
+            world.refused(Command::ScheduleCreate(NewSchedule { id: id.into(), ..new.clone() }));
+        assert_eq!(refusal.kind(), "bad-request", "{refusal}");
+    }
 }
 
 #[test]
