@@ -9,6 +9,8 @@ use segno_core::{
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
+use crate::store::StoreError;
+
 use super::{
     envelope::{Answer, Request},
     front::Resonate,
@@ -35,7 +37,13 @@ pub(super) async fn answer(front: &Resonate, request: &Request) -> Result<Answer
     match request.kind.as_str() {
         "debug.start" => clock.stop(true),
         "debug.stop" => clock.stop(false),
-        "debug.reset" => front.host.store.wipe().await?,
+        "debug.reset" => match front.host.store.wipe().await {
+            // It is there, and does not do that.
+            Err(StoreError::Unavailable { reason }) => {
+                return Err(Refused { status: 501, message: reason });
+            }
+            wiped => wiped?,
+        },
         "debug.snap" => return snap(front).await,
         "debug.tick" => return tick(front, request).await,
         kind => return Err(Refused::bad(format!("Unknown operation: {kind}"))),
@@ -46,10 +54,10 @@ pub(super) async fn answer(front: &Resonate, request: &Request) -> Result<Answer
 /// Everything that is due at an instant happens, as if the host's own loops had looked then.
 async fn tick(front: &Resonate, request: &Request) -> Result<Answer, Refused> {
     let Tick { time } = request.read()?;
-    if request.debug_time.is_some_and(|named| named != time) {
+    if named_time(request)?.is_some_and(|named| named.0 != time) {
         return Err(Refused::bad("`time` differs from `resonate:debug_time`"));
     }
-    let now = Timestamp(time);
+    let now = instant("`data.time`", time)?;
     if let Some(clock) = &front.settings.debug {
         clock.set(Some(now));
     }
@@ -119,11 +127,36 @@ async fn snap(front: &Resonate) -> Result<Answer, Refused> {
 }
 
 /// Sets the time of one request, where debugging is allowed and it names one; until the guard is dropped.
-pub(super) async fn at<'a>(front: &'a Resonate, request: &Request) -> Option<Named<'a>> {
-    let clock = front.settings.debug.as_ref()?;
+///
+/// # Errors
+/// 400: it names one that is none.
+pub(super) async fn at<'a>(
+    front: &'a Resonate,
+    request: &Request,
+) -> Result<Option<Named<'a>>, Refused> {
+    let Some(clock) = &front.settings.debug else { return Ok(None) };
+    let named = named_time(request)?;
     let turn = front.debugging.lock().await;
-    clock.set(request.debug_time.map(Timestamp));
-    Some(Named { front, _turn: turn })
+    clock.set(named);
+    Ok(Some(Named { front, _turn: turn }))
+}
+
+fn named_time(request: &Request) -> Result<Option<Timestamp>, Refused> {
+    const FIELD: &str = "`head.resonate:debug_time`";
+    let Some(named) = &request.debug_time else { return Ok(None) };
+    let number = serde_json::from_str(named.get())
+        .map_err(|_| Refused::bad(format!("{FIELD} is no whole number of milliseconds")))?;
+    instant(FIELD, number).map(Some)
+}
+
+fn instant(field: &str, time: i64) -> Result<Timestamp, Refused> {
+    match (0..=Timestamp::NEVER.0).contains(&time) {
+        true => Ok(Timestamp(time)),
+        false => Err(Refused::bad(format!(
+            "{field} must be between 0 and {}, the end of the year 9999",
+            Timestamp::NEVER
+        ))),
+    }
 }
 
 /// The time of one request is named.

@@ -6,14 +6,23 @@
 //! ```
 //! An answer that refuses carries text as its data.
 
-use serde::{Deserialize, de::DeserializeOwned};
+use std::{collections::BTreeMap, fmt};
+
+use serde::{
+    Deserialize, Deserializer as _,
+    de::{DeserializeOwned, IgnoredAny, MapAccess, Visitor},
+};
 use serde_json::{Value as Json, json, value::RawValue};
 
 use segno_core::id::PromiseId;
 
 use crate::api::Rights;
 
-use super::{front, refused::Refused};
+use super::{
+    front,
+    reading::{self, Object},
+    refused::Refused,
+};
 
 /// The version of the protocol that is spoken here.
 pub const VERSION: &str = "2026-04-01";
@@ -27,8 +36,8 @@ pub struct Request {
     pub corr_id: String,
     /// The caller's token.
     pub auth: Option<String>,
-    /// The time to decide at, where debugging is allowed.
-    pub debug_time: Option<i64>,
+    /// The time to decide at, where debugging is allowed; elsewhere nobody looks at it.
+    pub debug_time: Option<Box<RawValue>>,
     /// The operation's own data: a JSON object.
     pub data: Box<RawValue>,
     /// What its sender may do.
@@ -58,7 +67,7 @@ pub struct Unreadable {
 #[derive(Deserialize)]
 struct Envelope {
     kind: String,
-    head: Head,
+    head: Object<Head>,
     data: Box<RawValue>,
 }
 
@@ -70,7 +79,14 @@ struct Head {
     #[serde(default)]
     auth: Option<String>,
     #[serde(default, rename = "resonate:debug_time")]
-    debug_time: Option<i64>,
+    debug_time: Option<Box<RawValue>>,
+}
+
+/// What is read of a request before it turns out to be none.
+#[derive(Default)]
+struct Salvaged {
+    kind: Option<String>,
+    corr_id: Option<String>,
 }
 
 impl Request {
@@ -80,21 +96,21 @@ impl Request {
     /// [`Unreadable`]: it is not JSON, not an envelope, or of a version that is not spoken here.
     pub fn decode(bytes: &[u8]) -> Result<Self, Unreadable> {
         Self::parse(bytes).map_err(|refused| {
-            let salvaged: Json = serde_json::from_slice(bytes).unwrap_or_default();
-            let text = |value: &Json, or: &str| value.as_str().unwrap_or(or).to_owned();
-            let kind = Some(text(&salvaged["kind"], "unknown")).filter(|kind| !kind.is_empty());
+            let mut salvaged = Salvaged::default();
+            let _ = serde_json::Deserializer::from_slice(bytes).deserialize_map(&mut salvaged);
+            let kind = salvaged.kind.filter(|kind| !kind.is_empty());
             Unreadable {
                 kind: kind.unwrap_or_else(|| "unknown".to_owned()),
-                corr_id: text(&salvaged["head"]["corrId"], "0"),
+                corr_id: salvaged.corr_id.unwrap_or_else(|| "0".to_owned()),
                 refused,
             }
         })
     }
 
     fn parse(bytes: &[u8]) -> Result<Self, Refused> {
-        let envelope: Envelope = serde_json::from_slice(bytes)
-            .map_err(|error| Refused::bad(format!("the request is no envelope: {error}")))?;
-        let Envelope { kind, head, data } = envelope;
+        let envelope: Envelope = reading::read(bytes)
+            .map_err(|misread| Refused::bad(format!("the request is no envelope: {misread}")))?;
+        let Envelope { kind, head: Object(head), data } = envelope;
         if kind.is_empty() {
             return Err(Refused::bad("`kind` must not be empty"));
         }
@@ -155,9 +171,39 @@ impl Request {
     /// # Errors
     /// 400: a field is missing or of the wrong type.
     pub fn read<T: DeserializeOwned>(&self) -> Result<T, Refused> {
-        serde_json::from_str(self.data.get())
-            .map_err(|error| Refused::bad(format!("`data` of {}: {error}", self.kind)))
+        reading::read(self.data.get().as_bytes())
+            .map_err(|misread| Refused::bad(format!("{}: {}", self.kind, misread.within("data"))))
     }
+}
+
+impl<'de> Visitor<'de> for &mut Salvaged {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        while let Some(name) = map.next_key::<String>()? {
+            match name.as_str() {
+                "kind" => self.kind = text(&map.next_value::<Box<RawValue>>()?),
+                "head" => {
+                    let head = map.next_value::<Box<RawValue>>()?;
+                    let fields: Option<BTreeMap<String, Box<RawValue>>> =
+                        serde_json::from_str(head.get()).ok();
+                    self.corr_id = fields.and_then(|fields| text(fields.get("corrId")?));
+                }
+                _ => {
+                    map.next_value::<IgnoredAny>()?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn text(value: &RawValue) -> Option<String> {
+    serde_json::from_str(value.get()).ok()
 }
 
 impl Answer {
@@ -202,7 +248,12 @@ mod tests {
             ("", "unknown", "0", "no envelope"),
             ("[]", "unknown", "0", "no envelope"),
             (r#"{"kind":7}"#, "unknown", "0", "no envelope"),
-            (r#"{"kind":"k","head":{"corrId":"c"},"data":{}}"#, "k", "c", "version"),
+            (
+                r#"{"kind":"k","head":{"corrId":"c"},"data":{}}"#,
+                "k",
+                "c",
+                "`head`: missing field `version`",
+            ),
             (r#"{"kind":"k","head":{"corrId":"c","version":"1"},"data":{}}"#, "k", "c", "`1`"),
             (
                 r#"{"kind":"","head":{"corrId":"c","version":"2026-04-01"},"data":{}}"#,
@@ -216,13 +267,44 @@ mod tests {
                 "c",
                 "object",
             ),
-            (r#"{"kind":"k","head":{"corrId":5,"version":"2026-04-01"},"data":{}}"#, "k", "0", "5"),
+            (
+                r#"{"kind":"k","head":{"corrId":5,"version":"2026-04-01"},"data":{}}"#,
+                "k",
+                "0",
+                "`head.corrId`: invalid type: integer `5`",
+            ),
+            (r#"["k",["c","2026-04-01",null,null],{}]"#, "unknown", "0", "expected an object"),
+            (r#"{"kind":"k","head":["c","2026-04-01"],"data":{}}"#, "k", "0", "`head`: "),
+            // Found by a fuzzer: the last of several is the one that readers of JSON know.
+            (
+                r#"{"kind":"k","head":{"corrId":"b","corrId":"c","version":"1"},"data":{}}"#,
+                "k",
+                "c",
+                "duplicate field `corrId`",
+            ),
+            (
+                r#"{"head":{"corrId":"c","version":"2026-04-01"},"kind":"k","data":{"id":"#,
+                "k",
+                "c",
+                "EOF",
+            ),
         ] {
             let unreadable = refused(request);
             assert_eq!((unreadable.kind.as_str(), unreadable.corr_id.as_str()), (kind, corr_id));
             assert_eq!(unreadable.refused.status, 400);
             assert!(unreadable.refused.message.contains(says), "{}", unreadable.refused.message);
         }
+    }
+
+    #[test]
+    fn depth_is_no_obstacle() {
+        let deep = format!("{}{}", "[".repeat(200_000), "]".repeat(200_000));
+        let head = r#""kind":"promise.get","head":{"corrId":"c","version":"2026-04-01"}"#;
+        let request = format!(r#"{{{head},"more":{deep},"data":{{"id":{deep}}}}}"#);
+        let request = Request::decode(request.as_bytes()).expect("an envelope");
+        assert!(request.read::<Json>().is_err());
+        let unreadable = refused(&format!(r#"{{{head},"more":{deep},"data":{deep}}}"#));
+        assert_eq!((unreadable.kind.as_str(), unreadable.corr_id.as_str()), ("promise.get", "c"));
     }
 
     #[test]

@@ -12,6 +12,7 @@ use super::{
     envelope::{Answer, Request, wrapped},
     front::{Resonate, unexpected},
     promises::{Create, Settle},
+    reading::Object,
     records,
     refused::Refused,
     tasks::{Action, claim},
@@ -21,11 +22,11 @@ use super::{
 struct Fence {
     id: String,
     version: u64,
-    action: Action,
+    action: Object<Action>,
 }
 
 pub(super) async fn fence(front: &Resonate, request: &Request) -> Result<Answer, Refused> {
-    let Fence { id, version, action } = request.read()?;
+    let Fence { id, version, action: Object(action) } = request.read()?;
     let claim = claim(request, id, version)?;
     let act = act(request, &action)?;
     if act.promise() == Some(&claim.id) {

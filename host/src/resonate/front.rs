@@ -84,7 +84,7 @@ impl Resonate {
 
     /// Answers a request whose sender may ask for it.
     pub(super) async fn answer(&self, request: &Request) -> Result<Answer, Refused> {
-        let _named = debug::at(self, request).await;
+        let _named = debug::at(self, request).await?;
         match request.kind.as_str() {
             "promise.get" => promises::get(self, request).await,
             "promise.create" => promises::create(self, request).await,

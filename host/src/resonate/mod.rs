@@ -4,7 +4,7 @@
 //! with an HTTP address have messages posted to them. Nothing is decided here: an operation is read, sent to the store
 //! as a command of the engine, and its reply is written in the protocol's words.
 //!
-//! - [`envelope`], [`refused`], [`values`], [`records`], [`address`]: the words on the wire;
+//! - [`envelope`], [`refused`], [`values`], [`records`], [`address`], `reading`: the words on the wire;
 //! - [`front`]: what the operations share, and which is which;
 //! - `promises`, `tasks`, `fence`, `schedules`, `search`, `debug`: the operations, a file a family;
 //! - `preload`: what a worker is told of a tree when it takes a task;
@@ -27,6 +27,7 @@ mod poll;
 mod preload;
 mod promises;
 mod push;
+mod reading;
 mod router;
 mod schedules;
 mod search;

@@ -15,6 +15,7 @@ use super::{
     address::{check_listener, check_target},
     envelope::{Answer, Request},
     front::{Resonate, unexpected},
+    reading::Object,
     records,
     refused::Refused,
     values::{self, WireValue},
@@ -32,7 +33,7 @@ pub(super) struct Create {
     id: String,
     timeout_at: i64,
     #[serde(default)]
-    param: Option<WireValue>,
+    param: Option<Object<WireValue>>,
     #[serde(default)]
     tags: Option<Tags>,
 }
@@ -43,7 +44,7 @@ pub(super) struct Settle {
     pub(super) id: String,
     state: String,
     #[serde(default)]
-    value: Option<WireValue>,
+    value: Option<Object<WireValue>>,
 }
 
 /// The data of `promise.register_callback`, alone or under another operation.
@@ -85,7 +86,7 @@ impl Create {
                 return Err(Refused::bad("the tag resonate:delay needs the tag resonate:target"));
             }
         }
-        let param = values::stored(self.param.unwrap_or_default())?;
+        let param = values::stored(self.param.unwrap_or_default().0)?;
         Ok(NewPromise { id, param, tags, timeout_at: Timestamp(self.timeout_at) })
     }
 }
@@ -106,7 +107,7 @@ impl Settle {
                 )));
             }
         };
-        Ok((verdict, values::stored(self.value.unwrap_or_default())?))
+        Ok((verdict, values::stored(self.value.unwrap_or_default().0)?))
     }
 }
 

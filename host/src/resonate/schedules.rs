@@ -18,6 +18,7 @@ use super::{
     address::check_target,
     envelope::{Answer, Request},
     front::{self, Resonate, unexpected},
+    reading::Object,
     refused::Refused,
     values::{self, WireValue},
 };
@@ -38,7 +39,7 @@ struct Create {
     promise_id: String,
     promise_timeout: i64,
     #[serde(default)]
-    promise_param: Option<WireValue>,
+    promise_param: Option<Object<WireValue>>,
     #[serde(default)]
     promise_tags: Option<Tags>,
 }
@@ -65,7 +66,7 @@ pub(super) async fn create(front: &Resonate, request: &Request) -> Result<Answer
     tags::target(&tags).map(check_target).transpose()?;
     let template = Template {
         id: Text::from(create.promise_id),
-        param: values::stored(create.promise_param.unwrap_or_default())?,
+        param: values::stored(create.promise_param.unwrap_or_default().0)?,
         tags,
         timeout: Millis(create.promise_timeout),
     };

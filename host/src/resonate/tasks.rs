@@ -20,6 +20,7 @@ use super::{
     front::{Resonate, unexpected},
     preload,
     promises::{Callback, Create, Settle},
+    reading::{self, Object},
     records,
     refused::Refused,
 };
@@ -50,28 +51,28 @@ struct Acquire {
 struct CreateTask {
     pid: String,
     ttl: i64,
-    action: Action,
+    action: Object<Action>,
 }
 
 #[derive(Deserialize)]
 struct Suspend {
     id: String,
     version: u64,
-    actions: Vec<Action>,
+    actions: Vec<Object<Action>>,
 }
 
 #[derive(Deserialize)]
 struct Fulfill {
     id: String,
     version: u64,
-    action: Action,
+    action: Object<Action>,
 }
 
 #[derive(Deserialize)]
 struct Heartbeat {
     pid: String,
     #[serde(default)]
-    tasks: Vec<Claimed>,
+    tasks: Vec<Object<Claimed>>,
 }
 
 /// An operation inside another, in its own envelope.
@@ -91,8 +92,9 @@ impl Action {
             let kind = &self.kind;
             return Err(Refused::bad(format!("the action is `{kind}` where {wanted} belongs")));
         }
-        serde_json::from_str(self.data.get())
-            .map_err(|error| Refused::bad(format!("`data` of the action {wanted}: {error}")))
+        reading::read(self.data.get().as_bytes()).map_err(|misread| {
+            Refused::bad(format!("the action {wanted}: {}", misread.within("data")))
+        })
     }
 }
 
@@ -111,7 +113,7 @@ pub(super) async fn get(front: &Resonate, request: &Request) -> Result<Answer, R
 }
 
 pub(super) async fn create(front: &Resonate, request: &Request) -> Result<Answer, Refused> {
-    let CreateTask { pid, ttl, action } = request.read()?;
+    let CreateTask { pid, ttl, action: Object(action) } = request.read()?;
     let hold = hold(front, &pid, ttl)?;
     let new = action.read::<Create>("promise.create")?.checked(request)?;
     if tags::target(&new.tags).is_none() {
@@ -149,7 +151,7 @@ pub(super) async fn suspend(front: &Resonate, request: &Request) -> Result<Answe
     }
     let claim = claim(request, id, version)?;
     let mut awaits = BTreeSet::new();
-    for action in &actions {
+    for Object(action) in &actions {
         let Callback { awaited, awaiter } = action.read("promise.register_callback")?;
         let awaited = request.id("awaited", awaited)?;
         if awaiter != claim.id.as_str() || awaited == claim.id {
@@ -172,7 +174,7 @@ pub(super) async fn suspend(front: &Resonate, request: &Request) -> Result<Answe
 }
 
 pub(super) async fn fulfill(front: &Resonate, request: &Request) -> Result<Answer, Refused> {
-    let Fulfill { id, version, action } = request.read()?;
+    let Fulfill { id, version, action: Object(action) } = request.read()?;
     let claim = claim(request, id, version)?;
     let settle: Settle = action.read("promise.settle")?;
     if settle.id != claim.id.as_str() {
@@ -192,7 +194,7 @@ pub(super) async fn fulfill(front: &Resonate, request: &Request) -> Result<Answe
 pub(super) async fn heartbeat(front: &Resonate, request: &Request) -> Result<Answer, Refused> {
     let Heartbeat { pid, tasks } = request.read()?;
     let holder = holder(&pid)?;
-    let item = |claimed: Claimed| {
+    let item = |Object(claimed): Object<Claimed>| {
         Ok(HeartbeatItem { claim: claim(request, claimed.id, claimed.version)?, progress: None })
     };
     let items = tasks.into_iter().map(item).collect::<Result<Vec<_>, Refused>>()?;
