@@ -109,8 +109,13 @@ pub async fn boot(
         Some(clock) => Surroundings { clock: clock.clone(), ..surroundings },
         None => surroundings,
     };
+    let mut store = config.store;
+    if let (Some(_), StoreConfig::Postgres(database)) = (&config.debug, &mut store) {
+        // A debugger says what time it is.
+        database.server_time = false;
+    }
     let Opened { store, shared, surroundings } =
-        open(config.store, config.engine.clone(), deciding, hub.clone()).await?;
+        open(store, config.engine.clone(), deciding, hub.clone()).await?;
     // The time of the host's own loops is that of decisions, unless a debugger sets it.
     let surroundings = match &config.debug {
         Some(clock) => Surroundings { clock: clock.loops(), ..surroundings },

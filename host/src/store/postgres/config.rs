@@ -21,7 +21,7 @@ pub struct PostgresConfig {
     pub writers: usize,
     /// Connections that read.
     pub readers: u32,
-    /// Whether time is the database's. Tests say themselves what time it is.
+    /// Whether time is the database's. Debuggers and tests say themselves what time it is.
     pub server_time: bool,
     /// Whether each host looks at tasks that wait in an order of its own, so that not all reach for the same.
     pub spread: bool,

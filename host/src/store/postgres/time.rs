@@ -15,7 +15,7 @@ const WORTH_A_WORD: Millis = Millis(1_000);
 /// The database's time, as far as it was heard, carried on by this machine's clock.
 pub struct Time {
     machine: Arc<dyn Clock>,
-    /// Whether the database is asked at all. Tests say themselves what time it is.
+    /// Whether the database is asked at all. Debuggers and tests say themselves what time it is, backwards too.
     asked: bool,
     /// How far the database is ahead of this machine.
     ahead: AtomicI64,
@@ -57,6 +57,9 @@ impl Time {
 
 impl Clock for Time {
     fn now(&self) -> Timestamp {
+        if !self.asked {
+            return self.machine.now();
+        }
         let now = self.machine.now().0.saturating_add(self.ahead.load(Ordering::Relaxed));
         Timestamp(self.latest.fetch_max(now, Ordering::Relaxed).max(now))
     }
@@ -86,5 +89,14 @@ mod tests {
         assert_eq!(time.now(), Timestamp(61_005));
         assert!(time.warned.load(Ordering::Relaxed));
         assert_eq!(time.of_server(Some(Timestamp(61_010))), Timestamp(61_010));
+    }
+
+    #[test]
+    fn who_says_what_time_it_is_has_the_last_word() {
+        let machine = Arc::new(Machine(AtomicI64::new(1_000)));
+        let time = Time::new(machine.clone(), false);
+        assert_eq!(time.of_server(Some(Timestamp(61_000))), Timestamp(1_000));
+        machine.0.store(5, Ordering::Relaxed);
+        assert_eq!((time.now(), time.of_server(None)), (Timestamp(5), Timestamp(5)));
     }
 }
