@@ -18,7 +18,7 @@ use crate::{
 
 use super::{
     address::Destination,
-    push::Push,
+    push::{NotTaken, Push},
     records,
     streams::{Sent, Streams},
 };
@@ -34,7 +34,7 @@ const FULL: Millis = Millis(200);
 pub(super) struct Deliverer {
     host: Host,
     streams: Arc<Streams>,
-    push: Push,
+    pub(super) push: Push,
     server_url: String,
 }
 
@@ -90,8 +90,8 @@ impl Deliverer {
                 }
             }
             Some(Destination::Http(url)) => match self.push.once(&url, message).await {
-                true => Delivered::Done,
-                false => Delivered::Again { after: FULL },
+                Ok(()) => Delivered::Done,
+                Err(NotTaken { wait }) => Delivered::Again { after: wait },
             },
             None => Delivered::NotMine,
         }

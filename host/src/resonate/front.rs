@@ -65,7 +65,7 @@ impl Resonate {
         let (api, host, access) = (api.clone(), api.host.clone(), api.access.clone());
         let stopping = api.stopping.clone();
         let streams = Arc::new(Streams::new(settings.streams, settings.buffer));
-        let push = Push::new(host.surroundings.clone())?;
+        let push = Push::new(host.clone())?;
         let deliverer =
             Deliverer::new(host.clone(), streams.clone(), push, settings.server_url.clone());
         host.hub.channels().add(Arc::new(deliverer.clone()));
