@@ -11,11 +11,15 @@ use axum::{
 };
 use bytes::Bytes;
 use segno_core::{command::Command, id::Holder, time::Millis};
-use tokio::sync::mpsc;
 
 use crate::api::Rights;
 
-use super::{front::Resonate, router::plain, streams::Streams, tasks};
+use super::{
+    front::Resonate,
+    router::plain,
+    streams::{Messages, Streams},
+    tasks,
+};
 
 /// A comment is sent after so much silence, so that dead connections are noticed.
 const SILENCE: Millis = Millis::seconds(15);
@@ -30,7 +34,7 @@ struct Listening {
     group: String,
     worker: String,
     number: u64,
-    messages: mpsc::Receiver<Bytes>,
+    messages: Messages,
     rights: Rights,
     greeted: bool,
 }

@@ -4,7 +4,10 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
 };
 
 use bytes::Bytes;
@@ -15,6 +18,12 @@ use crate::api::Rights;
 
 /// Messages that are remembered while no stream is open for them; for more, the store's own timers do.
 const WAITING: usize = 10_000;
+
+/// Bytes that wait for the reader of one stream, unless it is a single message.
+const BYTES: usize = 4 * 1024 * 1024;
+
+/// Bytes that wait for all readers together, with the same exception.
+const BYTES_IN_ALL: usize = 64 * 1024 * 1024;
 
 /// What became of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,6 +40,8 @@ pub enum Sent {
 #[derive(Debug)]
 pub struct Streams {
     table: Mutex<Table>,
+    /// Bytes that wait for readers.
+    queued: Arc<AtomicUsize>,
     limit: usize,
     buffer: usize,
 }
@@ -41,14 +52,30 @@ pub struct Stream {
     /// Its number, to close it by.
     pub number: u64,
     /// Where its messages come from.
-    pub messages: mpsc::Receiver<Bytes>,
+    pub messages: Messages,
     /// What waited for it.
     pub waiting: Vec<OutboxKey>,
+}
+
+/// The reader's end of a stream.
+#[derive(Debug)]
+pub struct Messages {
+    received: mpsc::Receiver<Bytes>,
+    queued: Queued,
+}
+
+/// Bytes that wait: for one reader, and for all.
+#[derive(Debug, Clone)]
+struct Queued {
+    own: Arc<AtomicUsize>,
+    all: Arc<AtomicUsize>,
 }
 
 #[derive(Debug, Default)]
 struct Table {
     groups: BTreeMap<String, Vec<Open>>,
+    /// How many streams each worker has, in all groups.
+    workers: BTreeMap<String, usize>,
     open: usize,
     next: u64,
     turn: usize,
@@ -63,12 +90,13 @@ struct Open {
     /// What it may hear of.
     rights: Rights,
     sender: mpsc::Sender<Bytes>,
+    queued: Queued,
 }
 
 impl Streams {
     /// Room for `limit` streams, each with `buffer` messages that wait for its reader.
     pub fn new(limit: usize, buffer: usize) -> Self {
-        Self { table: Mutex::default(), limit, buffer: buffer.max(1) }
+        Self { table: Mutex::default(), queued: Arc::default(), limit, buffer: buffer.max(1) }
     }
 
     /// Opens a stream of a worker that hears only of what it has rights over; nothing if there is no room for another.
@@ -77,11 +105,15 @@ impl Streams {
         if table.open >= self.limit {
             return None;
         }
-        let (sender, messages) = mpsc::channel(self.buffer);
+        let (sender, received) = mpsc::channel(self.buffer);
+        let queued = Queued { own: Arc::default(), all: self.queued.clone() };
+        let messages = Messages { received, queued: queued.clone() };
         let number = table.next;
         table.next += 1;
         table.open += 1;
-        let open = Open { number, worker: worker.to_owned(), rights: rights.clone(), sender };
+        *table.workers.entry(worker.to_owned()).or_default() += 1;
+        let open =
+            Open { number, worker: worker.to_owned(), rights: rights.clone(), sender, queued };
         table.groups.entry(group.to_owned()).or_default().push(open);
         let waiting = table.take_waiting(group, worker, rights);
         Some(Stream { number, messages, waiting })
@@ -99,6 +131,12 @@ impl Streams {
             table.groups.remove(group);
         }
         table.open -= 1;
+        match table.workers.get_mut(&worker) {
+            Some(streams) if *streams > 1 => *streams -= 1,
+            _ => {
+                table.workers.remove(&worker);
+            }
+        }
         !table.is_open(&worker)
     }
 
@@ -110,6 +148,11 @@ impl Streams {
     /// How many streams are open.
     pub fn count(&self) -> usize {
         self.lock().open
+    }
+
+    /// How many bytes wait for readers.
+    pub fn queued(&self) -> usize {
+        self.queued.load(Ordering::Relaxed)
     }
 
     /// Gives a message about `id` to a stream of the group: to one of `worker` if there is one, and else, unless it is for
@@ -135,11 +178,10 @@ impl Streams {
         let others = others[start..].iter().chain(&others[..start]).copied().filter(|_| !alone);
         let mut sent = Sent::Nobody;
         for open in named.chain(others) {
-            match open.sender.try_send(message.clone()) {
-                Ok(()) => return Sent::Accepted,
-                Err(mpsc::error::TrySendError::Full(_)) => sent = Sent::Full,
-                // It is being closed at this moment.
-                Err(mpsc::error::TrySendError::Closed(_)) => {}
+            match open.send(message) {
+                Sent::Accepted => return Sent::Accepted,
+                Sent::Full => sent = Sent::Full,
+                Sent::Nobody => {}
             }
         }
         sent
@@ -159,9 +201,72 @@ impl Streams {
     }
 }
 
+impl Open {
+    fn send(&self, message: &Bytes) -> Sent {
+        if !self.queued.take(message.len()) {
+            return Sent::Full;
+        }
+        let sent = match self.sender.try_send(message.clone()) {
+            Ok(()) => return Sent::Accepted,
+            Err(mpsc::error::TrySendError::Full(_)) => Sent::Full,
+            // It is being closed at this moment.
+            Err(mpsc::error::TrySendError::Closed(_)) => Sent::Nobody,
+        };
+        self.queued.give_back(message.len());
+        sent
+    }
+}
+
+impl Messages {
+    /// The next message; nothing when the stream was closed.
+    pub async fn recv(&mut self) -> Option<Bytes> {
+        let message = self.received.recv().await?;
+        self.queued.give_back(message.len());
+        Some(message)
+    }
+
+    /// The next message.
+    ///
+    /// # Errors
+    /// There is none at present, or will never be one.
+    pub fn try_recv(&mut self) -> Result<Bytes, mpsc::error::TryRecvError> {
+        let message = self.received.try_recv()?;
+        self.queued.give_back(message.len());
+        Ok(message)
+    }
+}
+
+impl Drop for Messages {
+    fn drop(&mut self) {
+        self.received.close();
+        while self.try_recv().is_ok() {}
+    }
+}
+
+impl Queued {
+    /// Room for so many bytes, if there is any. Senders come one after the other.
+    fn take(&self, bytes: usize) -> bool {
+        let fits = |queued: &AtomicUsize, limit| match queued.load(Ordering::Relaxed) {
+            0 => true,
+            queued => queued + bytes <= limit,
+        };
+        let room = fits(&self.own, BYTES) && fits(&self.all, BYTES_IN_ALL);
+        if room {
+            self.own.fetch_add(bytes, Ordering::Relaxed);
+            self.all.fetch_add(bytes, Ordering::Relaxed);
+        }
+        room
+    }
+
+    fn give_back(&self, bytes: usize) {
+        self.own.fetch_sub(bytes, Ordering::Relaxed);
+        self.all.fetch_sub(bytes, Ordering::Relaxed);
+    }
+}
+
 impl Table {
     fn is_open(&self, worker: &str) -> bool {
-        self.groups.values().flatten().any(|open| open.worker == worker)
+        self.workers.contains_key(worker)
     }
 
     fn take_waiting(&mut self, group: &str, worker: &str, rights: &Rights) -> Vec<OutboxKey> {
@@ -217,6 +322,35 @@ mod tests {
         assert!(streams.close("g", stream.number), "it was the last of its worker");
         assert!(!streams.close("g", stream.number));
         assert!(streams.open("g", "v", &Rights::all()).is_some());
+    }
+
+    #[test]
+    fn what_waits_for_readers_is_bounded_in_bytes_too() {
+        let streams = Streams::new(100, 100);
+        let [large, half] = [BYTES + 1, BYTES / 2].map(|size| Bytes::from(vec![b'x'; size]));
+        let mut slow = streams.open("g", "slow", &Rights::all()).expect("room");
+        assert_eq!(
+            streams.send("g", None, false, &"id".into(), &large),
+            Sent::Accepted,
+            "alone it may be large"
+        );
+        assert_eq!(streams.send("g", None, false, &"id".into(), &HELLO), Sent::Full);
+        let other = streams.open("g", "other", &Rights::all()).expect("room");
+        assert_eq!(
+            streams.send("g", None, false, &"id".into(), &half),
+            Sent::Accepted,
+            "another takes it"
+        );
+        assert_eq!(streams.queued(), large.len() + half.len());
+        assert_eq!(slow.messages.try_recv(), Ok(large.clone()));
+        assert_eq!(streams.queued(), half.len());
+        drop((slow, other));
+        assert_eq!(streams.queued(), 0, "nobody reads it any more");
+        let open: Vec<Stream> = (0..99)
+            .map(|n| streams.open("h", &format!("{n}"), &Rights::all()).expect("room"))
+            .take_while(|_| streams.send("h", None, false, &"id".into(), &large) == Sent::Accepted)
+            .collect();
+        assert_eq!(open.len(), BYTES_IN_ALL / large.len(), "for all of them there is a bound");
     }
 
     #[test]
