@@ -15,8 +15,9 @@ use tokio_util::task::TaskTracker;
 
 use super::{Api, figures::figures_only, router};
 
-/// Open connections; further ones wait to be accepted.
-const CONNECTIONS: usize = 4_096;
+/// What was sent and not taken for so long tells that the other side is gone, or does not read any more.
+#[cfg(target_os = "linux")]
+const UNTAKEN_MS: u32 = 60_000;
 /// A request's head must arrive within this time; also how long a connection may be idle.
 const HEAD: Duration = Duration::from_secs(60);
 /// At the end, requests get this long to finish.
@@ -39,7 +40,7 @@ pub async fn serve_figures(listener: TcpListener, api: Api) {
 
 async fn answer(listener: TcpListener, api: Api, router: Router, stop: impl Future<Output = ()>) {
     let surroundings = api.host.surroundings.clone();
-    let room = std::sync::Arc::new(Semaphore::new(CONNECTIONS));
+    let room = std::sync::Arc::new(Semaphore::new(api.connections));
     let open = TaskTracker::new();
     let service = TowerToHyperService::new(router);
     let mut stop = pin!(stop);
@@ -80,6 +81,9 @@ async fn accept(
     let (stream, _) = listener.accept().await?;
     // Answers are small and complete: waiting for more to send only adds delay.
     stream.set_nodelay(true)?;
+    // Somebody who vanished without a word would otherwise be sent to for a quarter of an hour.
+    #[cfg(target_os = "linux")]
+    rustix::net::sockopt::set_tcp_user_timeout(&stream, UNTAKEN_MS)?;
     Ok((stream, permit))
 }
 

@@ -33,6 +33,9 @@ use super::{
 /// A command whose outcome is unknown is sent again so often.
 const ATTEMPTS: u32 = 3;
 
+/// Connections where nobody says otherwise.
+const CONNECTIONS: usize = 4_096;
+
 /// Everything behind the routes. Cheap to clone.
 #[derive(Clone)]
 pub struct Api {
@@ -46,6 +49,8 @@ pub struct Api {
     pub component_limit: usize,
     /// Ends long polls and readiness when the host stops.
     pub stopping: CancellationToken,
+    /// Connections that may be open; further ones wait to be accepted.
+    pub connections: usize,
     /// How much is let in at once.
     pub admission: Admission,
     /// Routes beside the API's own, with guards of their own.
@@ -67,6 +72,7 @@ impl Api {
             access,
             component_limit,
             stopping: CancellationToken::new(),
+            connections: CONNECTIONS,
             admission: Admission::new(AdmissionLimits::default()),
             beside: Router::new(),
             catalog: Arc::default(),

@@ -7,6 +7,7 @@ mod exit;
 mod input;
 mod narrator;
 mod node;
+mod open_files;
 mod show;
 mod time;
 mod timeline;

@@ -52,6 +52,11 @@ impl ResonateOptions {
         Config { version_rule: VersionRule::AcquireOnly, strict: true, ..config }
     }
 
+    /// Streams that may be open at a time; each keeps a connection of its own.
+    pub(super) fn streams(&self) -> usize {
+        self.streams
+    }
+
     /// The clock that debuggers set, if they may.
     pub(super) fn debug_clock(&self) -> Option<Arc<DebugClock>> {
         self.debug.then(|| DebugClock::new(Surroundings::system().clock))

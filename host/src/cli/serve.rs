@@ -24,7 +24,7 @@ use super::{
     build::other,
     console::{CYAN, DIM},
     logging::{self, LogFormat},
-    node,
+    node, open_files,
     resonate::ResonateOptions,
     serve_events::{EventOptions, push},
     serve_tokens::TokenOptions,
@@ -166,6 +166,8 @@ impl Serve {
             .await
             .map_err(|error| other("not-started", &error))?;
         let mut api = Api::new(running.host.clone(), wasm, access, component_limit);
+        api.connections += self.resonate.streams();
+        open_files::allow(api.connections);
         api.beside = self.resonate.start(&api, address, debug)?.router();
         push(&running.host, routes).await?;
         self.traces.trace(&running.host, &node)?;
