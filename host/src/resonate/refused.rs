@@ -2,13 +2,13 @@
 
 use segno_core::reply::Refusal;
 
-use crate::store::StoreError;
+use crate::{api::ApiError, store::StoreError};
 
 /// A refusal, as it is answered.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{status}: {message}")]
 pub struct Refused {
-    /// 400, 401, 403, 404, 409, 422, 500 or 503.
+    /// 400, 401, 403, 404, 409, 422, 429, 500, 501 or 503.
     pub status: u16,
     /// What is wrong, and where it helps what to do.
     pub message: String,
@@ -48,6 +48,14 @@ impl From<Refusal> for Refused {
             _ => 500,
         };
         Self { status, message: refusal.to_string() }
+    }
+}
+
+/// A request that was not even read.
+impl From<ApiError> for Refused {
+    fn from(error: ApiError) -> Self {
+        let status = if matches!(error, ApiError::Overloaded(_)) { 429 } else { 400 };
+        Self { status, message: error.to_string() }
     }
 }
 

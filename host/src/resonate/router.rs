@@ -85,10 +85,13 @@ async fn guard(State(front): State<Resonate>, mut request: HttpRequest, next: Ne
 
 /// Any operation.
 async fn operate(State(front): State<Resonate>, headers: HeaderMap, body: Body) -> Response {
+    if let Err(refused) = plainly_encoded(&headers) {
+        return enveloped(wrapped("unknown", "0", Err(refused)));
+    }
     let (bytes, _room) = match front.api.read(&headers, body, LIMIT, "of requests").await {
         Ok(read) => read,
         Err(error) => {
-            return enveloped(wrapped("unknown", "0", Err(Refused::bad(error.to_string()))));
+            return enveloped(wrapped("unknown", "0", Err(error.into())));
         }
     };
     let mut request = match Request::decode(&bytes) {
@@ -110,7 +113,23 @@ async fn operate(State(front): State<Resonate>, headers: HeaderMap, body: Body) 
 
 fn enveloped((status, reply): (u16, Json_)) -> Response {
     let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    (status, Json(reply)).into_response()
+    let mut response = (status, Json(reply)).into_response();
+    if matches!(status, StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE) {
+        response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+    }
+    response
+}
+
+/// Refuses what would have to be unpacked: a small body could become a gigantic one.
+fn plainly_encoded(headers: &HeaderMap) -> Result<(), Refused> {
+    let encoding = headers.get(header::CONTENT_ENCODING);
+    match encoding.filter(|encoding| !encoding.as_bytes().eq_ignore_ascii_case(b"identity")) {
+        None => Ok(()),
+        Some(encoding) => Err(Refused::bad(format!(
+            "the body is encoded (content-encoding: {}): send it as it is",
+            encoding.to_str().unwrap_or("unreadable")
+        ))),
+    }
 }
 
 async fn legacy_rest() -> Response {
