@@ -7,16 +7,28 @@ use axum::{
     body::{Body, BodyDataStream},
     http::{HeaderMap, Request, StatusCode, header},
 };
-use segno_core::config::{Config, VersionRule};
+use segno_core::{
+    command::Command,
+    config::{Config, VersionRule},
+    id::Digest,
+    time::Timestamp,
+};
 use serde_json::{Value as Json, json};
+use tempfile::TempDir;
+use throwaway_postgres::Database;
 use tower::ServiceExt as _;
 
 use crate::{
     api::{Access, Api, tests::World as Native},
     host::Host,
+    hub::Hub,
     resonate::{Resonate, Settings, envelope::VERSION},
     runtime::{DebugClock, Surroundings},
-    store::MemoryStore,
+    store::{
+        MemoryStore, Store,
+        postgres::{PostgresConfig, PostgresStore},
+        sqlite::{SqliteConfig, SqliteStore},
+    },
 };
 
 /// A host.
@@ -50,7 +62,28 @@ impl World {
         Self { clock, ..Self::on(api, settings, |access| access) }
     }
 
-    fn on(mut api: Api, settings: Settings, access: impl FnOnce(Access) -> Access) -> Self {
+    /// For debugging, over a store of its own that knows a module, `shop`, with nobody to run it.
+    pub(super) async fn over(place: &Place, config: Config) -> Self {
+        let mut api = Native::new().api;
+        let host = &mut api.host;
+        let clock = DebugClock::new(host.surroundings.clock.clone());
+        let deciding = Surroundings { clock: clock.clone(), ..host.surroundings.clone() };
+        host.config = Arc::new(config.clone());
+        host.store = place.open(config, deciding, host.hub.clone()).await;
+        let (component, module) = (Arc::from(&b"component"[..]), Digest([7; 32]));
+        let kept = host.store.put_component(module, component, "{}".to_owned(), Timestamp(0)).await;
+        kept.expect("a store keeps components");
+        let named = Command::Deploy { alias: "shop".into(), module };
+        host.store.execute(vec![named]).await.expect("a store keeps names");
+        let settings = Settings { debug: Some(clock.clone()), ..Settings::new("http://here") };
+        Self { clock, ..Self::on(api, settings, |access| access) }
+    }
+
+    pub(super) fn on(
+        mut api: Api,
+        settings: Settings,
+        access: impl FnOnce(Access) -> Access,
+    ) -> Self {
         api.access = access(api.access);
         let front = Resonate::start(&api, settings).expect("a client");
         let host = api.host;
@@ -131,8 +164,40 @@ impl World {
         made["task"]["version"].as_u64().expect("a version")
     }
 
-    pub(super) fn stores(&self) -> Arc<dyn crate::store::Store> {
+    pub(super) fn stores(&self) -> Arc<dyn Store> {
         self.host.store.clone()
+    }
+}
+
+/// Where a host keeps what it knows.
+pub(super) enum Place {
+    Memory,
+    Sqlite(TempDir),
+    Postgres(Database<'static>),
+}
+
+impl Place {
+    async fn open(
+        &self,
+        config: Config,
+        surroundings: Surroundings,
+        hints: Arc<Hub>,
+    ) -> Arc<dyn Store> {
+        match self {
+            Self::Memory => MemoryStore::new(config, surroundings, hints),
+            Self::Sqlite(dir) => {
+                let sqlite = SqliteConfig { dir: dir.path().to_owned(), relaxed: true };
+                let store = SqliteStore::open(sqlite, config, surroundings, hints).await;
+                store.unwrap_or_else(|error| panic!("{error}"))
+            }
+            Self::Postgres(database) => {
+                let mut postgres = PostgresConfig::new(&database.url()).expect("an address");
+                // The debugger sets the time.
+                postgres.server_time = false;
+                let store = PostgresStore::open(postgres, config, surroundings, hints).await;
+                store.unwrap_or_else(|error| panic!("{error}"))
+            }
+        }
     }
 }
 

@@ -1,0 +1,183 @@
+//! Random operations, asked of a host through its front end and of a model of the protocol over the pure core: equal
+//! answers, shape included, and equal contents after each of them, until every operation was done and refused in every
+//! documented way.
+//!
+//! - `script`, `faults`: what is asked;
+//! - `model`: what the answer has to be;
+//! - `course`: one script on one host;
+//! - `coverage`: the documented ways, and which of them were met;
+//! - `shorten`: the shortest script that still fails.
+//!
+//! `SEGNO_SCRIPTS=500` asks for longer; `SEGNO_SCRIPT=17` repeats one.
+
+mod course;
+mod coverage;
+mod faults;
+mod model;
+mod script;
+mod shorten;
+
+use std::env;
+
+use segno_core::config::{Config, VersionRule};
+
+use super::world::{Place, World};
+use course::Course;
+use coverage::Met;
+use script::Asked;
+use shorten::shortened;
+
+fn config(strict: bool) -> Config {
+    match strict {
+        true => {
+            Config { version_rule: VersionRule::AcquireOnly, strict: true, ..Config::default() }
+        }
+        false => Config::default(),
+    }
+}
+
+/// How many scripts are run.
+#[derive(Clone, Copy, PartialEq)]
+enum Scripts {
+    /// So many.
+    Some(u64),
+    /// Until every way was met.
+    Enough,
+}
+
+/// Scripts that are run at least, and at most.
+const ENOUGH: (u64, u64) = (20, 1_000);
+
+/// Runs scripts on places of a kind.
+async fn explore(place: fn() -> Option<Place>, strict: bool, scripts: Scripts) {
+    let (least, most) = match scripts {
+        Scripts::Some(count) => (count, count),
+        Scripts::Enough => ENOUGH,
+    };
+    let number = |name| env::var(name).ok().and_then(|number| number.parse::<u64>().ok());
+    let seeds = match (number("SEGNO_SCRIPT"), number("SEGNO_SCRIPTS")) {
+        (Some(one), _) => one..one + 1,
+        (None, longer) => 0..longer.unwrap_or(most),
+    };
+    let (mut met, mut wipes) = (Met::default(), true);
+    for seed in seeds {
+        if number("SEGNO_SCRIPTS").is_none()
+            && seed >= least
+            && met.missing(strict, wipes).is_empty()
+        {
+            break;
+        }
+        let Some(here) = place() else { return };
+        wipes = matches!(here, Place::Memory);
+        let mut course = Course::on(&here, strict).await;
+        let mut script = Vec::new();
+        if let Err(wrong) = course.explore(seed, &mut script, &mut met).await {
+            fail(place, strict, seed, script, &wrong).await;
+        }
+        course.end().await;
+    }
+    let strange = met.strange(strict, wipes);
+    assert!(strange.is_empty(), "answers that are not documented: {strange:?}");
+    if number("SEGNO_SCRIPT").is_none() && scripts == Scripts::Enough {
+        let missing = met.missing(strict, wipes);
+        assert!(missing.is_empty(), "these were never met: {missing:?}");
+    }
+}
+
+/// Says what is wrong, with the shortest script that shows it.
+async fn fail(
+    place: fn() -> Option<Place>,
+    strict: bool,
+    seed: u64,
+    script: Vec<Asked>,
+    wrong: &str,
+) {
+    let repeated = async |script: &[Asked]| {
+        let Some(here) = place() else { return Ok(()) };
+        let mut course = Course::on(&here, strict).await.closely();
+        let repeated = course.repeat(script).await;
+        course.end().await;
+        repeated
+    };
+    let shortest = shortened(script, 400, async |script| repeated(script).await.is_err()).await;
+    let lines: Vec<String> = shortest
+        .iter()
+        .map(|asked| format!("  {} {} {}", asked.at, asked.kind, asked.data))
+        .collect();
+    let wrong = repeated(&shortest).await.err().unwrap_or_else(|| wrong.to_owned());
+    panic!("SEGNO_SCRIPT={seed}: {wrong}\nthe shortest script:\n{}", lines.join("\n"));
+}
+
+fn memory() -> Option<Place> {
+    Some(Place::Memory)
+}
+
+fn sqlite() -> Option<Place> {
+    Some(Place::Sqlite(tempfile::tempdir().expect("a directory")))
+}
+
+fn postgres() -> Option<Place> {
+    throwaway_postgres::Cluster::shared().map(|cluster| Place::Postgres(cluster.database()))
+}
+
+#[tokio::test]
+async fn operations_are_answered_as_the_model_says() {
+    explore(memory, false, Scripts::Enough).await;
+}
+
+#[tokio::test]
+async fn operations_are_answered_as_the_model_says_under_the_narrow_reading() {
+    explore(memory, true, Scripts::Enough).await;
+}
+
+#[tokio::test]
+async fn operations_are_answered_as_the_model_says_on_sqlite() {
+    explore(sqlite, false, Scripts::Enough).await;
+}
+
+#[tokio::test]
+async fn operations_are_answered_as_the_model_says_on_sqlite_under_the_narrow_reading() {
+    explore(sqlite, true, Scripts::Some(12)).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn operations_are_answered_as_the_model_says_on_postgresql() {
+    explore(postgres, false, Scripts::Some(12)).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn operations_are_answered_as_the_model_says_on_postgresql_under_the_narrow_reading() {
+    explore(postgres, true, Scripts::Some(6)).await;
+}
+
+#[tokio::test]
+async fn operations_for_debugging_are_refused_where_nobody_debugs() {
+    let world = World::new();
+    for (kind, _) in script::KINDS.iter().filter(|(kind, _)| kind.starts_with("debug.")) {
+        let (status, sentence) = world.ask(kind, serde_json::json!({ "time": 1 })).await;
+        assert!(status == 403 && sentence.to_string().contains("--debug"), "{kind}: {sentence}");
+    }
+}
+
+/// The comparison itself can fail, and then the script gets short.
+#[tokio::test]
+async fn an_answer_that_is_changed_on_its_way_is_noticed() {
+    let course = async || {
+        Course::on(&Place::Memory, false).await.tampered(|kind, answer| {
+            if kind == "task.release" && answer["http"] == 200 {
+                answer["data"]["preload"] = serde_json::json!([]);
+            }
+        })
+    };
+    let mut script = Vec::new();
+    for seed in 0.. {
+        script.clear();
+        if course().await.explore(seed, &mut script, &mut Met::default()).await.is_err() {
+            break;
+        }
+    }
+    let fails = async |script: &[Asked]| course().await.repeat(script).await.is_err();
+    let shortest = shortened(script, 2_000, fails).await;
+    assert_eq!(shortest.last().map(|asked| asked.kind), Some("task.release"));
+    assert!(shortest.len() <= 3, "{shortest:?}");
+}

@@ -1,0 +1,218 @@
+//! The protocol once more: a small mapping of its operations onto the pure core, which shares no line with the front
+//! end. It works on plain JSON and keeps values as they were sent.
+
+mod fields;
+mod overview;
+mod promises;
+mod records;
+mod schedules;
+mod tasks;
+
+use segno_core::{
+    command::{Command, Hold},
+    config::Config,
+    id::{Digest, Holder},
+    promise::{MessageKind, Promise, TaskStatus},
+    reply::{Refusal, Reply},
+    snapshot::Snapshot,
+    state::State,
+    time::{Millis, Timestamp},
+    transition::transition,
+};
+use serde_json::Value as Json;
+
+use fields::Fields;
+
+/// The module that is there, under the alias `shop`.
+pub(super) const MODULE: Digest = Digest([7; 32]);
+
+/// The model of a host.
+pub(super) struct Model {
+    pub(super) state: State,
+    config: Config,
+    claims: u64,
+    /// Whether the store beneath can be wiped.
+    wipes: bool,
+}
+
+/// An answer.
+pub(super) type Answered = Result<Yes, No>;
+
+/// It is done.
+#[derive(Debug)]
+pub(super) struct Yes {
+    pub(super) status: u16,
+    pub(super) data: Json,
+    /// Which of the ways in which it can be done.
+    pub(super) how: &'static str,
+}
+
+/// It is refused.
+#[derive(Debug)]
+pub(super) struct No {
+    pub(super) status: u16,
+    /// Which of the ways in which it can be refused.
+    pub(super) why: &'static str,
+    /// What the sentence has to say.
+    pub(super) says: String,
+}
+
+impl Model {
+    pub(super) fn new(config: Config, wipes: bool) -> Self {
+        Self { state: empty(), config, claims: 0, wipes }
+    }
+
+    /// Answers an operation at an instant.
+    pub(super) fn answer(&mut self, kind: &str, data: &Json, now: Timestamp) -> Answered {
+        let data = Fields::of("data", data)?;
+        match kind {
+            "promise.get" => promises::get(self, data, now),
+            "promise.create" => promises::create(self, data, now),
+            "promise.settle" => promises::settle(self, data, now),
+            "promise.register_callback" => promises::register_callback(self, data, now),
+            "promise.register_listener" => promises::register_listener(self, data, now),
+            "promise.search" => overview::promises(self, data, now),
+            "task.get" => tasks::get(self, data, now),
+            "task.create" => tasks::create(self, data, now),
+            "task.acquire" => tasks::acquire(self, data, now),
+            "task.release" => tasks::release(self, data, now),
+            "task.suspend" => tasks::suspend(self, data, now),
+            "task.fulfill" => tasks::fulfill(self, data, now),
+            "task.fence" => tasks::fence(self, data, now),
+            "task.heartbeat" => tasks::heartbeat(self, data, now),
+            "task.halt" => tasks::halt(self, data, now),
+            "task.continue" => tasks::proceed(self, data, now),
+            "task.search" => overview::tasks(self, data, now),
+            "schedule.create" => schedules::create(self, data, now),
+            "schedule.get" => schedules::get(self, data),
+            "schedule.delete" => schedules::delete(self, data, now),
+            "schedule.search" => schedules::search(self, data),
+            "debug.start" | "debug.stop" => Ok(Yes::new("done", Json::Object(Default::default()))),
+            "debug.reset" => overview::reset(self),
+            "debug.snap" => Ok(Yes::new("done", records::snapshot(&self.state))),
+            "debug.tick" => overview::tick(self, data, now),
+            _ => Err(No::bad("unknown", format!("Unknown operation: {kind}"))),
+        }
+    }
+
+    /// All rows, for the invariants.
+    pub(super) fn rows(&self) -> Snapshot {
+        Snapshot::of(&self.state)
+    }
+
+    fn ask(&mut self, command: &Command, now: Timestamp) -> Result<Reply, No> {
+        let decision = transition(&self.state, command, now, &self.config);
+        self.state.apply(&decision.delta);
+        match decision.reply {
+            Reply::Refused(refusal) => Err(refusal.into()),
+            reply => Ok(reply),
+        }
+    }
+
+    /// A claim of its own for every attempt.
+    fn hold(&mut self, data: Fields<'_>) -> Result<Hold, No> {
+        let (pid, ttl) = (data.text("pid")?, data.number("ttl")?);
+        if ttl < 1 {
+            return Err(No::bad("ttl", "`ttl` must be"));
+        }
+        self.claims += 1;
+        Ok(Hold { holder: holder(pid)?, nonce: self.claims, ttl: Millis(ttl) })
+    }
+}
+
+impl Yes {
+    fn new(how: &'static str, data: Json) -> Self {
+        Self { status: 200, data, how }
+    }
+}
+
+impl No {
+    fn bad(why: &'static str, says: impl Into<String>) -> Self {
+        Self { status: 400, why, says: says.into() }
+    }
+
+    /// A field is missing or of the wrong type; the sentence names it.
+    fn shape(field: &str) -> Self {
+        Self::bad("shape", field)
+    }
+}
+
+impl From<Refusal> for No {
+    fn from(refusal: Refusal) -> Self {
+        let says = refusal.to_string();
+        let why = match &refusal {
+            Refusal::BadRequest(_) | Refusal::Unprocessable(_) => WORDS
+                .iter()
+                .find(|(words, _)| says.contains(words))
+                .map_or_else(|| panic!("no reason is known for `{says}`"), |(_, why)| *why),
+            other => other.kind(),
+        };
+        Self { status: refusal.code(), why, says }
+    }
+}
+
+/// What the core's sentences are told apart by.
+const WORDS: [(&str, &str); 18] = [
+    ("cannot wait for itself", "itself"),
+    ("must not be a timer", "timer"),
+    ("is a timer, which nobody executes", "timer"),
+    ("makes timers", "timer"),
+    ("belongs to another tree", "tree"),
+    ("does not lie under", "lineage"),
+    ("nobody is to settle", "not-external"),
+    ("has no task that could be resumed", "no-awaiter"),
+    ("exists and has no task", "no-task"),
+    ("which does not exist", "no-awaited"),
+    ("is not deployed", "no-module"),
+    ("was never uploaded", "no-module"),
+    ("is named without a module", "no-module"),
+    ("gives its promises a negative time", "timeout"),
+    ("needs a target for its promises", "no-target"),
+    ("is no cron expression", "cron"),
+    ("has no occurrence", "never"),
+    ("looks like a part of a tree", "lineage"),
+];
+
+/// A promise as it is shown.
+pub(super) fn shown(promise: &Promise) -> Json {
+    records::promise(promise)
+}
+
+fn holder(pid: &str) -> Result<Holder, No> {
+    let fine = (1..=512).contains(&pid.len());
+    fine.then(|| Holder::worker(pid)).ok_or_else(|| No::bad("pid", "`pid` "))
+}
+
+fn empty() -> State {
+    let mut state = State::whole();
+    state.put_module(MODULE);
+    state.put_alias("shop".into(), MODULE);
+    state
+}
+
+/// What the engine does on its own at an instant, in the order of the protocol.
+fn due(state: &State, now: Timestamp) -> Vec<Command> {
+    let comes = |at| records::comes(at, now);
+    let deadlines = state.promises().filter(|p| p.is_pending() && comes(p.birth.timeout_at));
+    let mut due: Vec<Command> =
+        deadlines.map(|p| Command::PromiseDue { id: p.id().clone() }).collect();
+    for task in state.tasks().filter(|task| task.due_at().is_some_and(comes)) {
+        let id = task.id.clone();
+        due.push(match task.status() {
+            TaskStatus::Pending => Command::RetryDue { id },
+            _ => Command::LeaseDue { id },
+        });
+    }
+    let mut schedules: Vec<_> = state
+        .schedules()
+        .filter_map(|s| Some((s.due_at().filter(|at| comes(*at))?, &s.id)))
+        .collect();
+    // Two may make the same promise: whose occurrence was earlier makes it.
+    schedules.sort();
+    due.extend(schedules.into_iter().map(|(_, id)| Command::ScheduleDue { id: id.clone() }));
+    let own = state
+        .outbox()
+        .filter(|(key, row)| key.kind() == MessageKind::CancelChildren && comes(row.next_at));
+    due.extend(own.map(|(key, _)| Command::OutboxDue { key: key.clone() }));
+    due
+}

@@ -1,0 +1,110 @@
+//! Searches, and the operations for debugging that do something.
+
+use segno_core::{
+    command::Command, id::PromiseId, promise::Promise, reply::Reply, time::Timestamp,
+};
+use serde_json::{Value as Json, json};
+
+use super::{Answered, Model, No, Yes, fields::Fields, records};
+
+const PROMISES: [&str; 5] =
+    ["pending", "resolved", "rejected", "rejected_canceled", "rejected_timedout"];
+const TASKS: [&str; 5] = ["pending", "acquired", "suspended", "halted", "fulfilled"];
+
+/// What is found is told by what is stored, and shown as it is now.
+pub(super) fn promises(model: &mut Model, data: Fields<'_>, now: Timestamp) -> Answered {
+    let (state, tags) = (data.may_text("state")?, data.tags("tags")?);
+    let (limit, after) = data.page(100)?;
+    known(state, PROMISES)?;
+    let found = page(model, limit, after, |promise| {
+        state.is_none_or(|state| records::state(promise) == state)
+            && tags.iter().all(|(name, value)| promise.birth.tags.get(name) == Some(value))
+    });
+    carry_out_deadlines(model, &found.0, now);
+    let shown = found.0.iter().filter_map(|id| model.state.promise(id)).map(records::promise);
+    Ok(paged("promises", shown.collect(), found.1))
+}
+
+pub(super) fn tasks(model: &mut Model, data: Fields<'_>, now: Timestamp) -> Answered {
+    let state = data.may_text("state")?;
+    data.tags("tags")?;
+    let (limit, after) = data.page(100)?;
+    known(state, TASKS)?;
+    let status_of =
+        |id: &PromiseId| model.state.task(id).map(|task| records::status(task.status()));
+    let found = page(model, limit, after, |promise| {
+        status_of(promise.id()).is_some_and(|status| state.is_none_or(|state| status == state))
+    });
+    let mut shown = Vec::new();
+    for id in found.0 {
+        match model.ask(&Command::TaskGet { id }, now)? {
+            Reply::Task(task) => shown.push(records::task(&model.state, &task.task)),
+            other => panic!("{other:?} shows no task"),
+        }
+    }
+    Ok(paged("tasks", shown, found.1))
+}
+
+pub(super) fn reset(model: &mut Model) -> Answered {
+    if !model.wipes {
+        return Err(No { status: 501, why: "not-wiped", says: "cannot be wiped".to_owned() });
+    }
+    model.state = super::empty();
+    Ok(Yes::new("done", json!({})))
+}
+
+pub(super) fn tick(model: &mut Model, data: Fields<'_>, now: Timestamp) -> Answered {
+    if data.number("time")? != now.0 {
+        return Err(No::bad("time", "`time` differs"));
+    }
+    loop {
+        let due = super::due(&model.state, now);
+        if due.is_empty() {
+            return Ok(Yes::new("done", json!([])));
+        }
+        for command in due {
+            model.ask(&command, now)?;
+        }
+    }
+}
+
+/// Settles what is past its deadline among these.
+pub(super) fn carry_out_deadlines(model: &mut Model, ids: &[PromiseId], now: Timestamp) {
+    for id in ids {
+        if model.state.promise(id).is_some_and(|promise| promise.is_overdue(now)) {
+            let due = Command::PromiseDue { id: id.clone() };
+            model.ask(&due, now).expect("a deadline is never refused");
+        }
+    }
+}
+
+/// A page of ids, and where the next one begins.
+fn page(
+    model: &Model,
+    limit: usize,
+    after: Option<&str>,
+    takes: impl Fn(&Promise) -> bool,
+) -> (Vec<PromiseId>, Option<PromiseId>) {
+    let after = after.map(PromiseId::from);
+    let behind = |promise: &&Promise| after.as_ref().is_none_or(|after| promise.id() > after);
+    let taken = model.state.promises().filter(behind).filter(|promise| takes(promise));
+    let mut ids: Vec<PromiseId> = taken.map(|promise| promise.id().clone()).collect();
+    let more = ids.len() > limit;
+    ids.truncate(limit);
+    let next = ids.last().filter(|_| more).cloned();
+    (ids, next)
+}
+
+fn paged(list: &str, shown: Vec<Json>, next: Option<PromiseId>) -> Yes {
+    match next {
+        None => Yes::new("last-page", json!({ list: shown })),
+        Some(next) => Yes::new("page", json!({ list: shown, "cursor": next.as_str() })),
+    }
+}
+
+fn known(state: Option<&str>, states: [&str; 5]) -> Result<(), No> {
+    match state.is_none_or(|state| states.contains(&state)) {
+        true => Ok(()),
+        false => Err(No::bad("state", "is no state of a")),
+    }
+}

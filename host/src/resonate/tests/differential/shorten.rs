@@ -1,0 +1,42 @@
+//! The shortest script that still fails.
+
+use super::script::Asked;
+
+/// Leaves out operations, large pieces first, as long as what is left still fails; asks at most `attempts` times.
+pub(super) async fn shortened(
+    script: Vec<Asked>,
+    mut attempts: usize,
+    fails: impl AsyncFn(&[Asked]) -> bool,
+) -> Vec<Asked> {
+    let mut shortest = script;
+    let mut piece = shortest.len().div_ceil(2);
+    while piece > 0 {
+        let mut from = 0;
+        let before = shortest.len();
+        while from < shortest.len() && attempts > 0 {
+            attempts -= 1;
+            let to = (from + piece).min(shortest.len());
+            let without = [&shortest[..from], &shortest[to..]].concat();
+            match fails(&without).await {
+                true => shortest = without,
+                false => from = to,
+            }
+        }
+        // Something that was needed before may not be needed any more.
+        if shortest.len() == before || piece > 1 {
+            piece /= 2;
+        }
+    }
+    shortest
+}
+
+#[tokio::test]
+async fn only_what_is_needed_to_fail_is_left() {
+    let asked = |at| Asked { at, kind: "promise.get", data: serde_json::Value::Null };
+    let script: Vec<Asked> = (0..100).map(asked).collect();
+    let fails = async |script: &[Asked]| {
+        [7, 8, 93].iter().all(|needed| script.iter().any(|asked| asked.at == *needed))
+    };
+    let left = shortened(script, 10_000, fails).await;
+    assert_eq!(left.iter().map(|asked| asked.at).collect::<Vec<_>>(), [7, 8, 93]);
+}
