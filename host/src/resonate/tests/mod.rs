@@ -1,5 +1,6 @@
 //! The operations over a host without workers of its own, asked as clients ask.
 
+mod decoder;
 mod differential;
 mod http;
 mod operations;
