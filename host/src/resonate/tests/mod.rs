@@ -3,6 +3,7 @@
 mod decoder;
 mod differential;
 mod http;
+mod neighbours;
 mod operations;
 mod rights;
 mod traces;
