@@ -198,7 +198,7 @@ pub trait Store: Send + Sync + 'static {
     /// Everything, canonically: two stores that hold the same answer the same.
     async fn dump(&self) -> Result<Snapshot, StoreError>;
 
-    /// Forgets every promise and what belongs to it, but no module; for debugging.
+    /// Forgets everything but modules, aliases and hosts; for debugging.
     async fn wipe(&self) -> Result<(), StoreError> {
         let reason = "this store cannot be wiped: stop the host and remove its data".to_owned();
         Err(StoreError::Unavailable { reason })

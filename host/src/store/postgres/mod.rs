@@ -319,6 +319,10 @@ impl Store for PostgresStore {
         Ok(Snapshot::of(&self.reader.whole().await?))
     }
 
+    async fn wipe(&self) -> Result<(), StoreError> {
+        self.reader.wipe().await
+    }
+
     async fn close(&self) {
         // If the writer ended already, there is nothing left to close.
         let _ = self.ask(|answer| Request::Close { answer }).await;

@@ -273,6 +273,16 @@ impl Reader {
         self.pool.execute(query).await.map(drop).map_err(failed("keep a component"))
     }
 
+    /// Forgets everything but modules, aliases and hosts.
+    pub(super) async fn wipe(&self) -> Result<(), StoreError> {
+        let failed = failed("forget everything");
+        let mut transaction = self.pool.begin().await.map_err(&failed)?;
+        for statement in sql::WIPE {
+            transaction.execute(statement).await.map_err(&failed)?;
+        }
+        transaction.commit().await.map_err(&failed)
+    }
+
     /// Removes a module that nobody refers to. A reference that is made at the same time wins.
     pub(super) async fn remove_component(
         &self,

@@ -12,6 +12,7 @@ mod page;
 mod resource;
 mod rows;
 mod schedule;
+mod wipe;
 
 pub(in crate::store) use cache::{Cache, Level};
 pub(in crate::store) use cell::Cell;
@@ -23,3 +24,4 @@ pub(in crate::store) use rows::{
     promise, promise_columns, promise_tables, ready, records, small, task, text,
 };
 pub(in crate::store) use schedule::{schedule, schedule_columns};
+pub(in crate::store) use wipe::WIPE;

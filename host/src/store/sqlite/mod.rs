@@ -319,6 +319,10 @@ impl Store for SqliteStore {
         Ok(Snapshot::of(&self.reader.whole().await?))
     }
 
+    async fn wipe(&self) -> Result<(), StoreError> {
+        self.ask(|answer| Request::Wipe { answer }).await?
+    }
+
     async fn close(&self) {
         self.reader.pool.close().await;
         // If the writer ended already, there is nothing left to close.

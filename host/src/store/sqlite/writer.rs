@@ -18,7 +18,10 @@ use super::{
 };
 use crate::{
     runtime::Clock,
-    store::{Commit, Hints, StoreError, sql::Cache},
+    store::{
+        Commit, Hints, StoreError,
+        sql::{self, Cache},
+    },
 };
 
 /// A batch takes no further submission once it has so many commands.
@@ -38,6 +41,8 @@ pub(super) enum Request {
     RemoveComponent { digest: Digest, before: Timestamp, answer: Answer<bool> },
     /// To give a piece of the free room back to the system.
     GiveBackRoom { answer: Answer<bool> },
+    /// To forget everything but modules, aliases and hosts.
+    Wipe { answer: Answer<()> },
     /// To end, after what was asked before.
     Close { answer: oneshot::Sender<()> },
 }
@@ -47,7 +52,9 @@ impl Request {
     fn refuse(self) {
         match self {
             Self::Execute { answer, .. } => drop(answer.send(Err(StoreError::Closed))),
-            Self::PutComponent { answer, .. } => drop(answer.send(Err(StoreError::Closed))),
+            Self::PutComponent { answer, .. } | Self::Wipe { answer } => {
+                drop(answer.send(Err(StoreError::Closed)));
+            }
             Self::RemoveComponent { answer, .. } | Self::GiveBackRoom { answer } => {
                 drop(answer.send(Err(StoreError::Closed)));
             }
@@ -119,6 +126,10 @@ impl Writer {
                 Request::GiveBackRoom { answer } => {
                     let more = self.give_back_room();
                     let _ = answer.send(more);
+                }
+                Request::Wipe { answer } => {
+                    let wiped = self.wipe();
+                    let _ = answer.send(wiped);
                 }
                 Request::Close { answer } => {
                     self.queue.close();
@@ -275,6 +286,23 @@ impl Writer {
     fn give_back_room(&mut self) -> Result<bool, StoreError> {
         let (connection, _) = self.ready().map_err(failure::explain)?;
         room::give_back(connection).map_err(failure::explain)
+    }
+
+    fn wipe(&mut self) -> Result<(), StoreError> {
+        let (connection, cache) = self.ready().map_err(failure::explain)?;
+        let next_number = cache.next_number;
+        let wiped = connection
+            .say("BEGIN IMMEDIATE")
+            .and_then(|()| sql::WIPE.iter().try_for_each(|statement| connection.say(statement)))
+            .and_then(|()| connection.say("COMMIT"));
+        if wiped.is_err() {
+            let _ = connection.say("ROLLBACK");
+        }
+        self.cache = None;
+        // No number is given twice: somebody may be in the middle of a list.
+        let (_, cache) = self.ready().map_err(failure::explain)?;
+        cache.next_number = cache.next_number.max(next_number);
+        wiped.map_err(failure::explain)
     }
 
     fn shut(&mut self) {

@@ -84,6 +84,33 @@ async fn a_store_that_is_opened_again_goes_on_as_if_nothing_had_happened() {
     }
 }
 
+#[tokio::test]
+async fn a_store_that_is_wiped_is_as_new() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let (clock, config) = (HandClock::new(), Config::default());
+    let model = memory(&clock, &config);
+    let store = sqlite(dir.path(), &clock, &config).await;
+    wipe(&*model, &*store, &clock).await;
+}
+
+/// Wipes both in the middle of a script; what follows finds nothing of what was.
+pub(super) async fn wipe(model: &dyn Store, store: &dyn Store, clock: &Arc<HandClock>) {
+    deploy(model).await;
+    deploy(store).await;
+    let begun = store.dump().await.expect("a dump");
+    for seed in 70..72 {
+        walk(model, store, clock, seed, 60, &mut Seen::new()).await;
+        let full = store.dump().await.expect("a dump");
+        assert!(!full.promises.is_empty() && full.promises != begun.promises);
+        model.wipe().await.expect("it is wiped");
+        store.wipe().await.expect("it is wiped");
+        let wiped = store.dump().await.expect("a dump");
+        assert_eq!(wiped, model.dump().await.expect("a dump"));
+        assert!(wiped.promises.is_empty() && wiped.journals.is_empty());
+        assert_eq!(store.modules().await.expect("modules").len(), 1, "modules stay");
+    }
+}
+
 /// Submissions of many commands, several at a time, against the model one command at a time.
 #[tokio::test]
 async fn batches_leave_what_single_commands_leave() {

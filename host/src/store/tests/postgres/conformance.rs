@@ -5,7 +5,7 @@ use segno_core::{config::Config, time::Millis};
 use super::{
     super::{
         HandClock,
-        conformance::{compare, configs, walk},
+        conformance::{compare, configs, walk, wipe},
         coverage::{self, Seen},
         deploy, memory,
         script::{self, Dice},
@@ -46,6 +46,15 @@ async fn a_database_that_serializes_everything_answers_alike() {
     deploy(&*model).await;
     deploy(&*store).await;
     walk(&*model, &*store, &clock, 21, 150, &mut Seen::new()).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_database_that_is_wiped_is_as_new() {
+    let Some(database) = database() else { return };
+    let (clock, engine) = (HandClock::new(), Config::default());
+    let model = memory(&clock, &engine);
+    let store = store(&database, &clock, &engine).await;
+    wipe(&*model, &*store, &clock).await;
 }
 
 /// Numbers that were given and not used are lost when a store is opened again; nothing else is.
