@@ -9,8 +9,6 @@ use segno_core::{
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
-use crate::store::StoreError;
-
 use super::{
     envelope::{Answer, Request},
     front::Resonate,
@@ -37,13 +35,7 @@ pub(super) async fn answer(front: &Resonate, request: &Request) -> Result<Answer
     match request.kind.as_str() {
         "debug.start" => clock.stop(true),
         "debug.stop" => clock.stop(false),
-        "debug.reset" => match front.host.store.wipe().await {
-            // It is there, and does not do that.
-            Err(StoreError::Unavailable { reason }) => {
-                return Err(Refused { status: 501, message: reason });
-            }
-            wiped => wiped?,
-        },
+        "debug.reset" => front.host.store.wipe().await?,
         "debug.snap" => return snap(front).await,
         "debug.tick" => return tick(front, request).await,
         kind => return Err(Refused::bad(format!("Unknown operation: {kind}"))),

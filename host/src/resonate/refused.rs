@@ -8,7 +8,7 @@ use crate::{api::ApiError, store::StoreError};
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{status}: {message}")]
 pub struct Refused {
-    /// 400, 401, 403, 404, 409, 422, 429, 500, 501 or 503.
+    /// 400, 401, 403, 404, 409, 422, 429, 500 or 503.
     pub status: u16,
     /// What is wrong, and where it helps what to do.
     pub message: String,

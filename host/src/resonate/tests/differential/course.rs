@@ -33,7 +33,7 @@ impl Course {
     pub(super) async fn on(place: &Place, strict: bool) -> Self {
         let config = super::config(strict);
         let world = World::over(place, config.clone()).await;
-        let model = Model::new(config, matches!(place, Place::Memory));
+        let model = Model::new(config);
         Self { world, model, every: EVERY, asked: 0, tampered: |_, _| {} }
     }
 

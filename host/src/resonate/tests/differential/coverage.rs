@@ -20,13 +20,13 @@ impl Met {
     }
 
     /// What was not met yet.
-    pub(super) fn missing(&self, strict: bool, wipes: bool) -> BTreeSet<Way> {
-        documented(strict, wipes).difference(&self.0).copied().collect()
+    pub(super) fn missing(&self, strict: bool) -> BTreeSet<Way> {
+        documented(strict).difference(&self.0).copied().collect()
     }
 
     /// What was met and is not documented.
-    pub(super) fn strange(&self, strict: bool, wipes: bool) -> BTreeSet<Way> {
-        self.0.difference(&documented(strict, wipes)).copied().collect()
+    pub(super) fn strange(&self, strict: bool) -> BTreeSet<Way> {
+        self.0.difference(&documented(strict)).copied().collect()
     }
 }
 
@@ -36,24 +36,18 @@ enum Where {
     Everywhere,
     /// Only under the narrow reading of the protocol.
     Strict,
-    /// Only on a store that can be wiped.
-    Wiped,
-    /// Only on one that cannot.
-    Kept,
 }
 
-fn documented(strict: bool, wipes: bool) -> BTreeSet<Way> {
+fn documented(strict: bool) -> BTreeSet<Way> {
     let open = |place: Where| match place {
         Where::Everywhere => true,
         Where::Strict => strict,
-        Where::Wiped => wipes,
-        Where::Kept => !wipes,
     };
     let rows = WAYS.iter().filter(|(_, _, _, place)| open(*place));
     rows.flat_map(|(kind, status, ways, _)| ways.iter().map(|way| (*kind, *status, *way))).collect()
 }
 
-use Where::{Everywhere, Kept, Strict, Wiped};
+use Where::{Everywhere, Strict};
 
 /// Every operation, every status, and in which ways it comes to it.
 const WAYS: &[(&str, u16, &[&str], Where)] = &[
@@ -176,6 +170,5 @@ const WAYS: &[(&str, u16, &[&str], Where)] = &[
     ("debug.start", 200, &["done"], Everywhere),
     ("debug.stop", 200, &["done"], Everywhere),
     ("debug.snap", 200, &["done"], Everywhere),
-    ("debug.reset", 200, &["done"], Wiped),
-    ("debug.reset", 501, &["not-wiped"], Kept),
+    ("debug.reset", 200, &["done"], Everywhere),
 ];

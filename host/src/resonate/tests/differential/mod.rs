@@ -59,16 +59,12 @@ async fn explore(place: fn() -> Option<Place>, strict: bool, scripts: Scripts) {
         (Some(one), _) => one..one + 1,
         (None, longer) => 0..longer.unwrap_or(most),
     };
-    let (mut met, mut wipes) = (Met::default(), true);
+    let mut met = Met::default();
     for seed in seeds {
-        if number("SEGNO_SCRIPTS").is_none()
-            && seed >= least
-            && met.missing(strict, wipes).is_empty()
-        {
+        if number("SEGNO_SCRIPTS").is_none() && seed >= least && met.missing(strict).is_empty() {
             break;
         }
         let Some(here) = place() else { return };
-        wipes = matches!(here, Place::Memory);
         let mut course = Course::on(&here, strict).await;
         let mut script = Vec::new();
         if let Err(wrong) = course.explore(seed, &mut script, &mut met).await {
@@ -76,10 +72,10 @@ async fn explore(place: fn() -> Option<Place>, strict: bool, scripts: Scripts) {
         }
         course.end().await;
     }
-    let strange = met.strange(strict, wipes);
+    let strange = met.strange(strict);
     assert!(strange.is_empty(), "answers that are not documented: {strange:?}");
     if number("SEGNO_SCRIPT").is_none() && scripts == Scripts::Enough {
-        let missing = met.missing(strict, wipes);
+        let missing = met.missing(strict);
         assert!(missing.is_empty(), "these were never met: {missing:?}");
     }
 }

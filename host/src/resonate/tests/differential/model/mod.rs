@@ -31,8 +31,6 @@ pub(super) struct Model {
     pub(super) state: State,
     config: Config,
     claims: u64,
-    /// Whether the store beneath can be wiped.
-    wipes: bool,
 }
 
 /// An answer.
@@ -58,8 +56,8 @@ pub(super) struct No {
 }
 
 impl Model {
-    pub(super) fn new(config: Config, wipes: bool) -> Self {
-        Self { state: empty(), config, claims: 0, wipes }
+    pub(super) fn new(config: Config) -> Self {
+        Self { state: empty(), config, claims: 0 }
     }
 
     /// Answers an operation at an instant.
