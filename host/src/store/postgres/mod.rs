@@ -60,6 +60,8 @@ use tokio_util::sync::CancellationToken;
 pub use config::{BadAddress, PostgresConfig};
 pub use house::PostgresArrival;
 pub use open::OpenError;
+#[cfg(test)]
+pub(super) use open::{Skew, check_version};
 pub use time::Time;
 pub use writer::Written;
 
