@@ -212,7 +212,8 @@ pub(in crate::store) struct Skew {
 impl Skew {
     /// Between this machine and the database, if it is worth a word.
     pub(in crate::store) fn between(here: Timestamp, there: Timestamp) -> Option<Self> {
-        let behind = there.since(here);
+        // Not what passed between them, of which there is none where this machine is ahead.
+        let behind = Millis(there.0.saturating_sub(here.0));
         (behind.0.saturating_abs() > SKEW.0).then_some(Self { behind })
     }
 }
