@@ -9,21 +9,24 @@ use std::sync::Arc;
 use segno_core::{
     command::Hold,
     id::{Holder, PromiseId},
+    promise::Promise,
     reply::TaskReply,
+    time::Millis,
 };
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
     lengths::LeaseLengths,
-    runtime::{BoxFuture, Runtime},
+    runtime::{BoxFuture, Surroundings},
 };
 
 /// Where others take seats.
 pub struct Desk {
     claims: Claims,
     seats: Arc<Semaphore>,
-    changes: mpsc::UnboundedSender<Option<Arrival>>,
+    all: usize,
+    changes: mpsc::UnboundedSender<Vec<Arrival>>,
 }
 
 /// What claims are made with.
@@ -34,8 +37,8 @@ pub struct Claims {
     pub lengths: Arc<LeaseLengths>,
     /// Who extends them.
     pub renewal: Arc<dyn Renewal>,
-    /// Where nonces come from.
-    pub runtime: Arc<dyn Runtime>,
+    /// Where nonces and time come from.
+    pub surroundings: Surroundings,
     /// Cancelled when the host is about to stop: there are no more seats for others.
     pub draining: CancellationToken,
 }
@@ -50,14 +53,14 @@ pub trait Renewal: Send + Sync + 'static {
 pub struct Counter {
     seats: Arc<Semaphore>,
     all: usize,
-    changed: mpsc::UnboundedReceiver<Option<Arrival>>,
-    changes: mpsc::UnboundedSender<Option<Arrival>>,
+    changed: mpsc::UnboundedReceiver<Vec<Arrival>>,
+    changes: mpsc::UnboundedSender<Vec<Arrival>>,
 }
 
 /// The room for one execution, until it is dropped.
 pub struct Seat {
     permit: Option<OwnedSemaphorePermit>,
-    changes: mpsc::UnboundedSender<Option<Arrival>>,
+    changes: mpsc::UnboundedSender<Vec<Arrival>>,
 }
 
 /// A claim that was made by somebody who had a seat.
@@ -66,6 +69,8 @@ pub struct Arrival {
     pub seat: Seat,
     /// What it claims.
     pub acquired: TaskReply,
+    /// What it waited for, as far as that is known to have settled.
+    pub settled: Vec<Promise>,
 }
 
 /// The two ends of a room with so many seats.
@@ -73,23 +78,47 @@ pub fn room(claims: Claims, seats: usize) -> (Desk, Counter) {
     let (changes, changed) = mpsc::unbounded_channel();
     let all = seats.clamp(1, Semaphore::MAX_PERMITS);
     let seats = Arc::new(Semaphore::new(all));
-    let desk = Desk { claims, seats: seats.clone(), changes: changes.clone() };
+    let desk = Desk { claims, seats: seats.clone(), all, changes: changes.clone() };
     (desk, Counter { seats, all, changed, changes })
 }
 
 impl Desk {
     /// A seat and what a claim is made with, if there is room and the host is not about to stop.
     pub fn seat(&self) -> Option<(Seat, Hold)> {
-        let Claims { holder, lengths, runtime, draining, .. } = &self.claims;
-        if draining.is_cancelled() {
+        if self.claims.draining.is_cancelled() {
             return None;
         }
-        let seat = Seat::take(&self.seats, &self.changes)?;
-        Some((seat, Hold { holder: holder.clone(), nonce: runtime.nonce(), ttl: lengths.ttl() }))
+        Some((Seat::take(&self.seats, &self.changes)?, self.hold()))
     }
-}
 
-impl Desk {
+    /// Up to `wanted` seats. Where fewer than that and than `enough` are free, it waits `patience` for others to leave.
+    pub async fn seats(&self, wanted: usize, enough: usize, patience: Millis) -> Vec<(Seat, Hold)> {
+        let mut seats: Vec<_> = std::iter::from_fn(|| self.seat()).take(wanted).collect();
+        let lacking = enough.min(wanted).min(self.all).saturating_sub(seats.len());
+        if lacking > 0 && !self.claims.draining.is_cancelled() {
+            let lacking = u32::try_from(lacking).expect("a room has fewer seats");
+            let leaving = self.seats.clone().acquire_many_owned(lacking);
+            if let Some(Ok(mut left)) = self.claims.surroundings.within(patience, leaving).await {
+                while let Some(permit) = left.split(1) {
+                    seats.push((Seat::of(permit, &self.changes), self.hold()));
+                }
+            }
+        }
+        seats
+    }
+
+    /// Has claims executed that were made together.
+    pub fn run(&self, arrivals: Vec<Arrival>) {
+        if !arrivals.is_empty() {
+            let _ = self.changes.send(arrivals);
+        }
+    }
+
+    fn hold(&self) -> Hold {
+        let Claims { holder, lengths, surroundings, .. } = &self.claims;
+        Hold { holder: holder.clone(), nonce: surroundings.runtime.nonce(), ttl: lengths.ttl() }
+    }
+
     /// Extends those of these claims that are this host's own and still used. A host that was held up does not take its
     /// own work for dead.
     pub async fn renew(&self, ids: Vec<PromiseId>) {
@@ -101,15 +130,15 @@ impl Seat {
     /// Has the claim executed. If nobody does that any more, its lease runs out, or the host's next life gives it back.
     pub fn run(self, acquired: TaskReply) {
         let changes = self.changes.clone();
-        let _ = changes.send(Some(Arrival { seat: self, acquired }));
+        let _ = changes.send(vec![Arrival { seat: self, acquired, settled: Vec::new() }]);
     }
 
-    fn take(
-        seats: &Arc<Semaphore>,
-        changes: &mpsc::UnboundedSender<Option<Arrival>>,
-    ) -> Option<Self> {
-        let permit = seats.clone().try_acquire_owned().ok()?;
-        Some(Self { permit: Some(permit), changes: changes.clone() })
+    fn take(seats: &Arc<Semaphore>, changes: &mpsc::UnboundedSender<Vec<Arrival>>) -> Option<Self> {
+        Some(Self::of(seats.clone().try_acquire_owned().ok()?, changes))
+    }
+
+    fn of(permit: OwnedSemaphorePermit, changes: &mpsc::UnboundedSender<Vec<Arrival>>) -> Self {
+        Self { permit: Some(permit), changes: changes.clone() }
     }
 }
 
@@ -117,7 +146,7 @@ impl Drop for Seat {
     fn drop(&mut self) {
         // First the room, then the news of it.
         drop(self.permit.take());
-        let _ = self.changes.send(None);
+        let _ = self.changes.send(Vec::new());
     }
 }
 
@@ -132,8 +161,8 @@ impl Counter {
         self.seats.available_permits() == self.all
     }
 
-    /// The next that arrives with a claim; `None`: somebody left.
-    pub async fn next(&mut self) -> Option<Arrival> {
+    /// The next that arrive with claims; none: somebody left.
+    pub async fn next(&mut self) -> Vec<Arrival> {
         self.changed.recv().await.expect("the sender lives beside the receiver")
     }
 }

@@ -66,14 +66,39 @@ fn cpu_us() -> f64 {
 /// # Errors
 /// The system has no `/proc`, or the process ended.
 pub fn resident_mb(pid: u32) -> anyhow::Result<f64> {
-    let path = format!("/proc/{pid}/status");
-    let status = fs::read_to_string(&path).with_context(|| format!("cannot read `{path}`"))?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-    let kilobytes: f64 = line
-        .and_then(|line| line.trim().strip_suffix("kB"))
-        .and_then(|number| number.trim().parse().ok())
-        .with_context(|| format!("`{path}` does not say how much memory is resident"))?;
-    Ok(kilobytes * 1024.0 / 1e6)
+    Ok(number(&format!("/proc/{pid}/status"), "VmRSS:")? * 1024.0 / 1e6)
+}
+
+/// The most memory of a process that lay in RAM since it started or [`forget_peak`], in MB.
+///
+/// # Errors
+/// The system has no `/proc`, or the process ended.
+pub fn peak_mb(pid: u32) -> anyhow::Result<f64> {
+    Ok(number(&format!("/proc/{pid}/status"), "VmHWM:")? * 1024.0 / 1e6)
+}
+
+/// Lets the peak of this process begin anew.
+///
+/// # Errors
+/// The system has no `/proc`, or does not allow it.
+pub fn forget_peak() -> anyhow::Result<()> {
+    fs::write("/proc/self/clear_refs", "5").context("cannot write `/proc/self/clear_refs`")
+}
+
+/// Bytes that this process had written to disks so far, whole pages and what was written twice included.
+///
+/// # Errors
+/// The system has no `/proc`.
+pub fn written_bytes() -> anyhow::Result<f64> {
+    number("/proc/self/io", "write_bytes:")
+}
+
+/// The number in the line that begins with `name`.
+fn number(path: &str, name: &str) -> anyhow::Result<f64> {
+    let text = fs::read_to_string(path).with_context(|| format!("cannot read `{path}`"))?;
+    let line = text.lines().find_map(|line| line.strip_prefix(name));
+    line.and_then(|line| line.split_whitespace().next()?.parse().ok())
+        .with_context(|| format!("`{path}` says nothing of `{name}`"))
 }
 
 /// CPU time that a process used so far, in microseconds, in steps of 10 ms.

@@ -18,14 +18,18 @@ mod straight;
 mod asleep;
 mod crowd;
 mod disk;
+mod fair;
 mod fan;
 mod idle;
+mod long;
 mod noop;
+mod overload;
 mod peers;
 mod replay;
 mod resonate;
 mod resume;
 mod sleepers;
+mod starts;
 mod steps;
 mod timers;
 
@@ -59,12 +63,20 @@ pub enum Scenario {
     Idle,
     /// Bytes that a step leaves on the disk
     Disk,
+    /// Workflows that begin and end at once
+    Starts,
     /// Children started at once and waited for
     Fan,
     /// Workflows that wake up within one second
     Timers,
     /// Resuming a suspended workflow, warm and by replay
     Resume,
+    /// A workflow of a million records, gone on with
+    Long,
+    /// No-ops beside guests that compute all the time
+    Fair,
+    /// Ten times more starts than a host can take
+    Overload,
     /// A host started on a million suspended workflows
     Asleep,
     /// Workers outside, by the Resonate protocol
@@ -107,9 +119,12 @@ pub async fn bench(
         let name =
             scenario.to_possible_value().map_or_else(String::new, |it| it.get_name().to_owned());
         say(format!("measuring `{name}`"));
-        let section = run(scenario, &setting)
+        measure::forget_peak()?;
+        let mut section = run(scenario, &setting)
             .await
             .map_err(|error| error.context(format!("the scenario `{name}` failed")))?;
+        let peak = measure::peak_mb(std::process::id())?;
+        section.measured("most memory of this process", "MB", &[peak]);
         sections.push(Section { scenario: name, ..section });
     }
     conditions.load_after = machine::load();
@@ -125,11 +140,15 @@ async fn run(scenario: Scenario, setting: &Arc<Setting>) -> anyhow::Result<Secti
         Scenario::Resonate => return resonate::run(setting).await,
         Scenario::Idle => return idle::run(setting).await,
         Scenario::Asleep => return asleep::run(setting).await,
+        Scenario::Fair => return fair::run(setting).await,
+        Scenario::Overload => return overload::run(setting).await,
         Scenario::Steps => |setting| steps::run(setting).boxed(),
         Scenario::Crowd => |setting| crowd::run(setting).boxed(),
         Scenario::Replay => |setting| replay::run(setting).boxed(),
         Scenario::Disk => |setting| disk::run(setting).boxed(),
+        Scenario::Starts => |setting| starts::run(setting).boxed(),
         Scenario::Fan => |setting| fan::run(setting).boxed(),
+        Scenario::Long => |setting| long::run(setting).boxed(),
         Scenario::Timers => |setting| timers::run(setting).boxed(),
         Scenario::Resume => |setting| resume::run(setting).boxed(),
         Scenario::Peers => |setting| peers::run(setting).boxed(),

@@ -101,7 +101,7 @@ async fn crowd(client: &Client, each: u32) -> anyhow::Result<Vec<f64>> {
 }
 
 /// One no-op, from the request to its result; answers the microseconds that took.
-async fn invoke(client: &Client) -> anyhow::Result<f64> {
+pub(super) async fn invoke(client: &Client) -> anyhow::Result<f64> {
     let start = StartInvocation {
         target: "bench/noop".to_owned(),
         input: Json::Null,

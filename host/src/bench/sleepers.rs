@@ -8,14 +8,17 @@ use segno_core::{
     promise::{NewPromise, Promise},
     reply::Reply,
     time::{Millis, Timestamp},
-    value::Tags,
+    value::{Payload, Tags},
 };
 use serde_json::json;
 
 use super::bed::Bed;
+use crate::{guest, worker::convention};
 
 /// Written in one submission.
 const PAGE: u32 = 256;
+/// Steps of a long history written in one submission.
+const LONG_PAGE: u32 = 128;
 /// The steps that each has behind it: two records each, beside `started` and the promise it waits for.
 const STEPS: u32 = 2;
 /// The name of the promise each waits for.
@@ -41,13 +44,71 @@ pub async fn put(bed: &Bed, count: u32) -> anyhow::Result<()> {
             return Ok(());
         }
         let commands = page.into_iter().flat_map(|number| model.commands(&id(number))).collect();
-        for reply in bed.host.store.execute(commands).await? {
-            ensure!(
-                !matches!(reply, Reply::Refused(_) | Reply::Ready { .. }),
-                "a workflow cannot be put to sleep: {reply:?}"
-            );
-        }
+        execute(bed, commands).await?;
     }
+}
+
+/// Puts one with a long history: so many steps before the first of its waits.
+pub async fn put_long(bed: &Bed, id: &PromiseId, steps: u32, turns: u32) -> anyhow::Result<()> {
+    let model = Model::run(bed).await?;
+    let [started, asked, told, .., waits] = model.records.as_slice() else {
+        anyhow::bail!("the model has a step and a wait");
+    };
+    let input = json!({ "steps": steps, "turns": turns }).to_string();
+    let mut started = started.clone();
+    if let RecordBody::Started { input: recorded, .. } = &mut started.body {
+        *recorded = Payload::Json(input.as_str().into());
+    }
+    let pair = |step: u32| {
+        let (mut asked, mut told) = (asked.clone(), told.clone());
+        (asked.seq, told.seq) = (1 + 2 * step, 2 + 2 * step);
+        renumber(&mut asked, step);
+        renumber(&mut told, step);
+        [asked, told]
+    };
+    let mut waits = Record { seq: 1 + 2 * steps, ..waits.clone() };
+    renumber(&mut waits, steps);
+
+    let claim = Claim { id: id.clone(), version: Version(1) };
+    let fence = |records: Vec<Record>, actions| Command::TaskFence {
+        claim: claim.clone(),
+        records,
+        logs: Vec::new(),
+        actions,
+    };
+    let holder = Holder { node: NodeName::from("bench"), incarnation: 1 };
+    let hold = Hold { holder, nonce: 0, ttl: Millis::seconds(3_600) };
+    let param = convention::param("turns", &guest::Payload::Json(input), Tags::new());
+    let new = NewPromise { param, ..model.like(&model.workflow, id) };
+    execute(bed, vec![Command::TaskCreate { new, hold }, fence(vec![started], Vec::new())]).await?;
+    for first in (0..steps).step_by(LONG_PAGE as usize) {
+        let page = first..steps.min(first + LONG_PAGE);
+        execute(bed, vec![fence(page.flat_map(pair).collect(), Vec::new())]).await?;
+    }
+    let act = FenceAct::Create { new: model.like(&model.awaited, id), hold: None };
+    let actions = vec![FenceAction { index: CommandIndex(steps), act }];
+    let awaits = [id.named(AWAITED)].into();
+    let (records, logs) = (Vec::new(), Vec::new());
+    let suspend = Command::TaskSuspend { claim: claim.clone(), records, logs, awaits };
+    execute(bed, vec![fence(vec![waits], actions), suspend]).await
+}
+
+/// Gives the command that a record is about another number.
+fn renumber(record: &mut Record, command: u32) {
+    if let RecordBody::Command { index, .. } | RecordBody::Notified { index, .. } = &mut record.body
+    {
+        *index = CommandIndex(command);
+    }
+}
+
+async fn execute(bed: &Bed, commands: Vec<Command>) -> anyhow::Result<()> {
+    for reply in bed.host.store.execute(commands).await? {
+        ensure!(
+            !matches!(reply, Reply::Refused(_) | Reply::Ready { .. }),
+            "a workflow cannot be put to sleep: {reply:?}"
+        );
+    }
+    Ok(())
 }
 
 /// What one of them looks like.

@@ -111,9 +111,14 @@ impl Straight {
 
     /// Completes the command that was issued last with nothing.
     pub async fn turn(&mut self) -> anyhow::Result<()> {
+        self.step("null").await
+    }
+
+    /// Completes the command that was issued last with this.
+    pub async fn step(&mut self, result: &str) -> anyhow::Result<()> {
         let command =
             self.journal.lock().unwrap_or_else(PoisonError::into_inner).commands.saturating_sub(1);
-        let outcome = Outcome::Success(Payload::Json("null".to_owned()));
+        let outcome = Outcome::Success(Payload::Json(result.to_owned()));
         self.instance
             .resume(self.journal.clone(), Event::Completed(Completion { command, outcome }))
             .await?;

@@ -10,6 +10,7 @@ use tokio::task::JoinSet;
 
 use super::{
     bed::Bed,
+    measure::Stopwatch,
     report::{Section, percentile},
     setting::Setting,
 };
@@ -21,37 +22,53 @@ const SPREAD_MS: i64 = 1_000;
 const ATTEMPTS: u32 = 4;
 
 pub async fn run(setting: &Setting) -> anyhow::Result<Section> {
-    let timers = setting.size(10_000, 200);
+    let sizes: &[u32] = setting.size(&[10_000, 100_000], &[200]);
+    let mut section = Section::new(
+        "suspended workflows, due at instants spread over one second, over SQLite; lateness is from that instant to the \
+         time at which the workflow was told, and to its end. The floor is as many sleeps of the runtime",
+    );
+    for timers in sizes {
+        measure(setting, *timers, &mut section).await?;
+    }
+    Ok(section)
+}
+
+async fn measure(setting: &Setting, timers: u32, section: &mut Section) -> anyhow::Result<()> {
     let (mut p50, mut p99, mut end_p99, mut floor_p50, mut floor_p99) =
         (vec![], vec![], vec![], vec![], vec![]);
+    let mut cpu = vec![];
     for _ in 0..setting.repetitions {
         let woken = woken(setting, timers).await?;
         p50.push(percentile(&woken.told, 50));
         p99.push(percentile(&woken.told, 99));
         end_p99.push(percentile(&woken.ended, 99));
+        cpu.push(woken.cpu_us);
         let bare = sleeps(setting, timers).await?;
         floor_p50.push(percentile(&bare, 50));
         floor_p99.push(percentile(&bare, 99));
     }
-    let mut section = Section::new(format!(
-        "{timers} suspended workflows, due at instants spread over one second; lateness is from that instant to the time \
-         at which the workflow was told, and to its end. The floor is as many sleeps of the runtime"
-    ));
-    section.measured("lateness, p50", "ms", &p50);
-    section.measured("lateness, p99", "ms", &p99);
-    section.measured("lateness of the end, p99", "ms", &end_p99);
-    section.floor("bare sleeps, lateness, p50", "ms", &floor_p50);
-    section.floor("bare sleeps, lateness, p99", "ms", &floor_p99);
-    Ok(section)
+    section.measured(format!("{timers}: lateness, p50"), "ms", &p50);
+    section.measured(format!("{timers}: lateness, p99"), "ms", &p99);
+    section.measured(format!("{timers}: lateness of the end, p99"), "ms", &end_p99);
+    section.measured(
+        format!("{timers}: CPU time of one, from its deadline to its end"),
+        "µs",
+        &cpu,
+    );
+    section.floor(format!("{timers} bare sleeps, lateness, p50"), "ms", &floor_p50);
+    section.floor(format!("{timers} bare sleeps, lateness, p99"), "ms", &floor_p99);
+    Ok(())
 }
 
 struct Woken {
     told: Vec<f64>,
     ended: Vec<f64>,
+    /// CPU time of each, from when the first is due.
+    cpu_us: f64,
 }
 
 async fn woken(setting: &Setting, timers: u32) -> anyhow::Result<Woken> {
-    let mut lead = Millis(setting.size(12_000, 1_500));
+    let mut lead = Millis(1_500 + i64::from(timers) * 2 / 5);
     for _ in 0..ATTEMPTS {
         let place = setting.place()?;
         let bed = Bed::sqlite(setting, place.path(), WorkerSettings::default()).await?;
@@ -76,7 +93,10 @@ async fn woken(setting: &Setting, timers: u32) -> anyhow::Result<Woken> {
             lead = Millis(lead.0 * 2);
             continue;
         }
+        setting.surroundings.sleep_until(begin).await;
+        let stopwatch = Stopwatch::start();
         watch.ended(&setting.surroundings).await?;
+        let cpu_us = stopwatch.passed().cpu_each_us(timers);
         let told = bed.results(&ids).await?;
         let told = told.iter().map(|late| late.as_f64().context("a nap answers a number"));
         let told = told.collect::<anyhow::Result<_>>()?;
@@ -88,7 +108,7 @@ async fn woken(setting: &Setting, timers: u32) -> anyhow::Result<Woken> {
             }
         }
         bed.close().await;
-        return Ok(Woken { told, ended });
+        return Ok(Woken { told, ended, cpu_us });
     }
     bail!(
         "{timers} workflows were not all asleep within {} s: this machine is too busy for this scenario",

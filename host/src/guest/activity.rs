@@ -61,15 +61,17 @@ pub(super) async fn perform(
     store.epoch_deadline_callback(|mut context| context.data_mut().budget.tick());
     store.set_epoch_deadline(1);
     let _running = wasm.engine.running();
-    let answer = async {
+    let turn = store.data().budget.turn();
+    let performing = async {
         let instance = linked.instantiate_async(&mut store).await?;
         let functions = instance.segno_workflow_functions();
         let outcome = functions.call_perform(&mut store, function, &input, &context).await?;
         let limit = wasm.limits.output_bytes;
         check_size(outcome_size(&outcome), limit, || format!("result of `{function}`"))?;
         Ok(outcome)
-    }
-    .await;
+    };
+    let answer = turn.taking(performing).await;
+    store.data_mut().budget.end_call();
     let last_words = match &store.data().wasi {
         Some(wasi) => {
             wasi.output.flush();

@@ -4,13 +4,19 @@ use std::sync::Arc;
 
 use wasmtime::{ResourceLimiter, UpdateDeadline, format_err};
 
-use super::{Limits, engine::TICK_MS, trap::Halt};
+use super::{
+    Limits,
+    engine::TICK_MS,
+    trap::Halt,
+    turns::{Turn, Turns},
+};
 
 /// The account of one instance. Refuses growth beyond the limits with -1, and counts the epochs of a call.
 pub(super) struct Budget {
     limits: Arc<Limits>,
-    /// Whether others get their turn at each epoch.
-    fair: bool,
+    /// Where it waits for its turn at each epoch; none: it goes on.
+    turns: Option<Turns>,
+    turn: Turn,
     memory_bytes: usize,
     table_elements: usize,
     /// A growth that was refused, in bytes: it explains the abort that follows.
@@ -24,10 +30,12 @@ pub(super) struct Budget {
 }
 
 impl Budget {
-    pub(super) fn new(limits: Arc<Limits>, fair: bool) -> Self {
+    /// `turns`: where it waits for its turn at each epoch; none: it goes on.
+    pub(super) fn new(limits: Arc<Limits>, turns: Option<Turns>) -> Self {
         Self {
             limits,
-            fair,
+            turns,
+            turn: Turn::default(),
             memory_bytes: 0,
             table_elements: 0,
             refused_bytes: None,
@@ -61,11 +69,23 @@ impl Budget {
     /// A new call begins: its time counts from here.
     pub(super) fn begin_call(&mut self) {
         self.used = 0;
+        self.turn.end();
+    }
+
+    /// A call has ended: whoever waits for a turn need not wait for this one.
+    pub(super) fn end_call(&mut self) {
+        self.turn.end();
+    }
+
+    /// Its turns.
+    pub(super) fn turn(&self) -> Turn {
+        self.turn.clone()
     }
 
     /// The guest is about to wait for the host, for which it need not pay.
     pub(super) fn waited(&mut self) {
         self.waited = true;
+        self.turn.end();
     }
 
     /// One epoch has passed in this call.
@@ -76,7 +96,10 @@ impl Budget {
         if self.used * TICK_MS / 10 > limit_ms {
             return Err(Halt::OutOfTime { limit_ms }.into());
         }
-        Ok(if self.fair { UpdateDeadline::Yield(1) } else { UpdateDeadline::Continue(1) })
+        Ok(match &self.turns {
+            Some(turns) => UpdateDeadline::YieldCustom(1, Box::pin(turns.next(&self.turn))),
+            None => UpdateDeadline::Continue(1),
+        })
     }
 }
 

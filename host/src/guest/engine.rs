@@ -21,7 +21,7 @@ use wasmtime::{
     WasmBacktraceDetails,
 };
 
-use super::{GuestError, Limits};
+use super::{GuestError, Limits, turns::Turns};
 
 /// The length of an epoch: how long a busy guest runs before others get their turn.
 pub(super) const TICK_MS: u64 = 5;
@@ -44,6 +44,7 @@ pub(super) struct GuestEngine {
     engine: Engine,
     ticker: Ticker,
     room: Arc<Semaphore>,
+    turns: Turns,
     slots: u32,
     pooled: bool,
 }
@@ -64,7 +65,8 @@ impl GuestEngine {
         };
         let ticker = Ticker::start(engine.weak());
         let room = Arc::new(Semaphore::new(slots as usize));
-        Ok(Self { engine, ticker, room, slots, pooled })
+        let turns = Turns::new(std::thread::available_parallelism().map_or(1, NonZeroUsize::get));
+        Ok(Self { engine, ticker, room, turns, slots, pooled })
     }
 
     /// wasmtime's engine.
@@ -82,6 +84,11 @@ impl GuestEngine {
         let mut hasher = DefaultHasher::new();
         self.engine.precompile_compatibility_hash().hash(&mut hasher);
         format!("{:016x}", hasher.finish())
+    }
+
+    /// Who may compute for long.
+    pub(super) fn turns(&self) -> Turns {
+        self.turns.clone()
     }
 
     /// Keeps the epoch going while the answer lives.

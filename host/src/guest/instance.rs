@@ -9,7 +9,7 @@ use wasmtime::Store;
 use super::{
     Context, Event, FunctionDescription, FunctionKind, GuestError, Payload, SharedJournal,
     Workflow, bindings::Module, budget::Budget, engine::GuestEngine, modules::LoadedModule,
-    trap::explain, wasi::DeterministicWasi, workflow::WorkflowState,
+    trap::explain, turns::Turn, wasi::DeterministicWasi, workflow::WorkflowState,
 };
 
 /// Bytes an instance takes beside its memories and tables.
@@ -66,7 +66,8 @@ impl Instance {
     /// Asks the guest what it offers.
     pub(super) async fn describe(&mut self) -> Result<Vec<FunctionDescription>, GuestError> {
         let call = Call::begin(&mut self.store, &mut self.broken, &self.engine, None)?;
-        let answer = self.module.segno_workflow_functions().call_describe(&mut *call.store).await;
+        let answer = self.module.segno_workflow_functions().call_describe(&mut *call.store);
+        let answer = call.turn.clone().taking(answer).await;
         let functions = call.end(answer)?;
         let limit = self.store.data().budget.limits().output_bytes;
         let size = functions.iter().map(description_size).sum();
@@ -101,18 +102,20 @@ impl Workflow for Instance {
             wasi.seed(&context.seed);
         }
         let call = Call::begin(&mut self.store, &mut self.broken, &self.engine, Some(journal))?;
-        let answer = self
-            .module
-            .segno_workflow_functions()
-            .call_start(&mut *call.store, function, &input, &context)
-            .await;
+        let answer = self.module.segno_workflow_functions().call_start(
+            &mut *call.store,
+            function,
+            &input,
+            &context,
+        );
+        let answer = call.turn.clone().taking(answer).await;
         call.end(answer)
     }
 
     async fn resume(&mut self, journal: SharedJournal, event: Event) -> Result<(), GuestError> {
         let call = Call::begin(&mut self.store, &mut self.broken, &self.engine, Some(journal))?;
-        let answer =
-            self.module.segno_workflow_functions().call_resume(&mut *call.store, &event).await;
+        let answer = self.module.segno_workflow_functions().call_resume(&mut *call.store, &event);
+        let answer = call.turn.clone().taking(answer).await;
         call.end(answer)
     }
 
@@ -144,6 +147,7 @@ pub(super) fn known(
 struct Call<'a> {
     store: &'a mut Store<WorkflowState>,
     broken: &'a mut bool,
+    turn: Turn,
     _running: super::engine::Running,
 }
 
@@ -165,12 +169,14 @@ impl<'a> Call<'a> {
             wasi.begin_call(journal.clone());
         }
         state.journal = journal;
-        Ok(Self { store, broken, _running: running })
+        let turn = store.data().budget.turn();
+        Ok(Self { store, broken, turn, _running: running })
     }
 
     fn end<T>(self, answer: wasmtime::Result<T>) -> Result<T, GuestError> {
         let state = self.store.data_mut();
         state.journal = None;
+        state.budget.end_call();
         let stop = state.wasi.as_mut().and_then(|wasi| wasi.end_call());
         let last_words = state.last_words();
         let value = answer.map_err(|error| explain(&error, &state.budget).after(&last_words))?;

@@ -25,6 +25,7 @@ mod cache;
 mod engine;
 mod modules;
 mod trap;
+mod turns;
 mod wasm;
 
 // What stands behind the imports.

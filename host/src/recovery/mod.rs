@@ -8,6 +8,7 @@ mod policy;
 
 mod outbox;
 mod timers;
+mod wakes;
 
 mod reconcile;
 pub mod retention;

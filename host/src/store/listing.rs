@@ -2,8 +2,10 @@
 
 use segno_core::{
     delta::Delta,
+    effect::Effect,
     id::{Holder, PromiseId},
     promise::{OutboxKey, Promise, PromiseState, Task, TaskStatus, Verdict},
+    state::State,
     tags,
 };
 
@@ -30,6 +32,22 @@ pub(super) fn unnumbered(
     let mut fresh: Vec<_> = delta.promises.keys().filter(|id| !is_numbered(id)).cloned().collect();
     fresh.sort_by(|left, right| (left.as_str().len(), left).cmp(&(right.as_str().len(), right)));
     fresh
+}
+
+/// Drops the hints at tasks that a later command of the same commit took already.
+pub(super) fn drop_stale(effects: &mut Vec<Effect>, state: &State) {
+    effects.retain(|effect| match effect {
+        Effect::Ready { id, version, .. } => state
+            .task(id)
+            .is_none_or(|task| task.version == *version && task.status() == TaskStatus::Pending),
+        Effect::Settled { .. }
+        | Effect::TimerChanged { .. }
+        | Effect::Interrupt(_)
+        | Effect::Outbox(_)
+        | Effect::Wanted(_)
+        | Effect::CancelRequested { .. }
+        | Effect::Count(_) => true,
+    });
 }
 
 impl ListedState {

@@ -11,7 +11,7 @@ use segno_core::{
     address,
     command::Command,
     config::Config,
-    id::{Digest, PromiseId, ScheduleId},
+    id::{Claim, Digest, PromiseId, ScheduleId},
     invocation::{LogLine, Record},
     promise::{MessageKind, Promise, Schedule, Task, TaskState, TaskStatus},
     reply::Reply,
@@ -26,7 +26,7 @@ use super::{
     Census, Child, Commit, Due, EventPlace, EventRow, Examined, Found, Hints, InvocationFilter,
     InvocationRow, Kin, Lineage, LogRow, ModuleRow, Page, Parent, PartSize, PromiseFilter,
     PromiseRow, Ready, ScheduleFilter, SchedulePage, SizeReport, Store, StoreError, Survey,
-    TreeSize, Waits,
+    TreeSize, Waits, Wake,
     house::{HouseError, Van},
     lineage, listing,
     size::Forest,
@@ -105,6 +105,7 @@ impl Store for MemoryStore {
                 effects.extend(decision.effects);
                 replies.push(decision.reply);
             }
+            listing::drop_stale(&mut effects, &kept.state);
             // While the state is locked, so that hints come in the order of the commits.
             self.hints.committed(&effects);
             let commit = Commit { commands: commands.len(), took: Duration::ZERO, waiting: 0 };
@@ -221,7 +222,8 @@ impl Store for MemoryStore {
             .state
             .tasks()
             .filter_map(|task| Some((task.due_at()?, kept.number(&task.id), timer_command(task)?)));
-        let deadlines = first_due(deadlines.collect(), now, limit);
+        let mut deadlines = first_due(deadlines.collect(), now, limit);
+        deadlines.wakes = deadlines.commands.iter().filter_map(|due| kept.wake(due)).collect();
         let schedules = kept.state.schedules().filter_map(|schedule| {
             let id = schedule.id.clone();
             Some((schedule.due_at()?, id.clone(), Command::ScheduleDue { id }))
@@ -547,6 +549,17 @@ impl Kept {
 
     fn number(&self, id: &PromiseId) -> i64 {
         self.by_id.get(id).copied().unwrap_or_default()
+    }
+
+    /// The task that this deadline wakes: of those who wait for it, the one that was made first.
+    fn wake(&self, due: &Command) -> Option<Wake> {
+        let Command::PromiseDue { id } = due else { return None };
+        let waiting = self.state.callbacks_on(id).filter(|(_, consumed)| !consumed);
+        let (first, _) = waiting.min_by_key(|(awaiter, _)| self.number(awaiter))?;
+        let hosted = self.state.promise(first)?.target().is_some_and(address::is_hosted);
+        let task =
+            self.state.task(first).filter(|task| hosted && task.state == TaskState::Suspended)?;
+        Some(Wake { awaited: id.clone(), task: Claim { id: first.clone(), version: task.version } })
     }
 }
 

@@ -37,8 +37,8 @@ pub use error::StoreError;
 pub use lineage::{Child, Kin, Lineage, Parent};
 pub use memory::MemoryStore;
 pub use query::{
-    Census, Due, EventPlace, EventRow, InvocationFilter, InvocationRow, LogRow, ModuleRow, Page,
-    PromiseFilter, PromiseRow, Ready, ScheduleFilter, SchedulePage, Standing, Waits,
+    Census, Due, EventPlace, EventRow, History, InvocationFilter, InvocationRow, LogRow, ModuleRow,
+    Page, PromiseFilter, PromiseRow, Ready, ScheduleFilter, SchedulePage, Standing, Waits, Wake,
 };
 pub use size::{FunctionSize, ModuleSize, PartSize, SizeReport, TreeSize};
 pub use survey::{Examined, Found, Survey};
@@ -107,6 +107,17 @@ pub trait Store: Send + Sync + 'static {
 
     /// How many lines a guest logged so far.
     async fn log_count(&self, id: &PromiseId) -> Result<u32, StoreError>;
+
+    /// What the executions of these invocations go on from: all records, of which there are as many as is said, and
+    /// the count of logged lines.
+    async fn histories(&self, of: &[(PromiseId, u32)]) -> Result<Vec<History>, StoreError> {
+        let mut histories = Vec::with_capacity(of.len());
+        for (id, len) in of {
+            let records = self.journal(id, 0, *len).await?;
+            histories.push(History { records, lines: self.log_count(id).await? });
+        }
+        Ok(histories)
+    }
 
     /// What `id` waits for, and who waits for it.
     async fn waits(&self, id: &PromiseId) -> Result<Waits, StoreError>;

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use segno_core::{
     command::Command,
-    id::{CommandIndex, Digest, PromiseId, ScheduleId, Version},
-    invocation::{LogLevel, LogLine},
+    id::{Claim, CommandIndex, Digest, PromiseId, ScheduleId, Version},
+    invocation::{LogLevel, LogLine, Record},
     promise::{
         Message, MessageKind, OutboxKey, OutboxRow, Promise, Schedule, Task, TaskStatus, Verdict,
     },
@@ -27,8 +27,29 @@ pub struct PromiseRow {
 pub struct Due {
     /// To be executed now.
     pub commands: Vec<Command>,
+    /// Tasks that some of these commands wake.
+    pub wakes: Vec<Wake>,
     /// The earliest instant at which something further will be due.
     pub next: Option<Timestamp>,
+}
+
+/// A suspended task that hosts run, and that goes on once a deadline is carried out. It may be claimed in the same
+/// commit; if anything has changed meanwhile, the version tells.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Wake {
+    /// The promise whose deadline it is.
+    pub awaited: PromiseId,
+    /// The task, at the version to present when acquiring it.
+    pub task: Claim,
+}
+
+/// What an execution goes on from.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct History {
+    /// Its journal.
+    pub records: Vec<Record>,
+    /// How many lines it logged.
+    pub lines: u32,
 }
 
 /// A task that waits for a worker of this kind of host.
@@ -57,6 +78,13 @@ pub struct LogRow {
     pub message: String,
 }
 
+impl History {
+    /// Puts rows that were read in any order into the journal's.
+    pub(super) fn sort(&mut self) {
+        self.records.sort_by_key(|record| record.seq);
+    }
+}
+
 impl LogRow {
     pub(super) fn numbered(line: u32, logged: &LogLine) -> Self {
         Self {
@@ -72,6 +100,7 @@ impl Due {
     /// Both.
     pub(super) fn and(mut self, other: Self) -> Self {
         self.commands.extend(other.commands);
+        self.wakes.extend(other.wakes);
         self.next = [self.next, other.next].into_iter().flatten().min();
         self
     }

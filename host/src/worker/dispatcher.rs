@@ -10,10 +10,8 @@ use std::{
 
 use segno_core::{
     address::Address,
-    command::Command,
     effect::Effect,
-    id::{Claim, PromiseId, Version},
-    reply::Reply,
+    id::{Claim, PromiseId},
     time::Millis,
 };
 use tokio::sync::mpsc;
@@ -26,26 +24,17 @@ use super::{
     failure::{End, Halt, Stopped, give_back},
     says,
     shared::Shared,
+    taking::{self, Ahead, Offer},
 };
-use crate::{
-    desk::{Arrival, Counter},
-    guest::FunctionKind,
-    metrics::ClaimEnd,
-};
+use crate::{desk::Counter, guest::FunctionKind, metrics::ClaimEnd};
 
 /// Tasks that wait here for room; more stay in the store, where the scan finds them.
 const QUEUE: usize = 65_536;
 const SCAN_PAGE: u32 = 1_000;
+/// Tasks taken in one commit.
+const TOGETHER: usize = 64;
 /// How long a task that another host made ready is left to that host.
 const ELSEWHERE: Millis = Millis(40);
-
-/// A task that may be taken at this version.
-#[derive(Debug, Clone)]
-struct Offer {
-    id: PromiseId,
-    version: Version,
-    target: String,
-}
 
 /// Runs until told to drain, and then until what it began has ended.
 pub async fn run(
@@ -57,22 +46,25 @@ pub async fn run(
 ) {
     let mut queue = VecDeque::<Offer>::new();
     let mut known = HashSet::<PromiseId>::new();
+    let mut heard = Vec::new();
     let runtime = shared.host.surroundings.runtime.clone();
     let mut scan = runtime.sleep(Millis::ZERO);
     let mut scans_soon = true;
     loop {
-        while !shared.is_draining()
-            && !queue.is_empty()
-            && let Some(seat) = desk.seat()
-            && let Some(offer) = queue.pop_front()
-        {
-            known.remove(&offer.id);
-            let shared_ = shared.clone();
-            let task = async move {
-                let _seat = seat;
-                take(shared_, offer).await;
-            };
-            shared.host.surroundings.runtime.spawn("execution", Box::pin(task));
+        while !shared.is_draining() {
+            let mut offers = Vec::new();
+            while offers.len() < TOGETHER
+                && !queue.is_empty()
+                && let Some(seat) = desk.seat()
+                && let Some(offer) = queue.pop_front()
+            {
+                known.remove(&offer.id);
+                offers.push((seat, offer));
+            }
+            if offers.is_empty() {
+                break;
+            }
+            runtime.spawn("execution", Box::pin(taking::take(shared.clone(), offers)));
         }
         shared.host.hub.metrics().worker.queued.set(i64::try_from(queue.len()).unwrap_or(i64::MAX));
         if shared.is_draining() && desk.is_empty() {
@@ -81,32 +73,21 @@ pub async fn run(
         }
         tokio::select! {
             biased;
-            arrival = desk.next() => match arrival {
-                // Somebody left: there may be room for the next.
-                None => {}
-                Some(Arrival { seat, acquired }) => {
-                    let shared_ = shared.clone();
-                    let task = async move {
-                        let _seat = seat;
-                        let target = acquired.promise.target().unwrap_or_default().to_owned();
-                        run_claimed(shared_, acquired, &target).await;
-                    };
-                    shared.host.surroundings.runtime.spawn("execution", Box::pin(task));
+            arrivals = desk.next() => {
+                // None: somebody left, and there may be room for the next.
+                if !arrivals.is_empty() {
+                    runtime.spawn("execution", Box::pin(taking::begin(shared.clone(), arrivals)));
                 }
-            },
+            }
             () = shared.draining.cancelled(), if !shared.is_draining() => {}
-            hint = hints.recv() => match hint {
-                Some(Effect::Ready { id, version, target }) => {
-                    if queue.len() < QUEUE && is_hosted(&target) {
-                        known.insert(id.clone());
-                        queue.push_back(Offer { id, version, target: target.to_string() });
-                    }
+            count = hints.recv_many(&mut heard, TOGETHER) => {
+                if count == 0 {
+                    shared.draining.cancel();
                 }
-                Some(Effect::Interrupt(claim)) => shared.claims.interrupt(&claim),
-                Some(Effect::CancelRequested { id }) => shared.claims.request_cancel(&id),
-                Some(_) => {}
-                None => shared.draining.cancel(),
-            },
+                for effect in heard.drain(..) {
+                    hear(&shared, effect, &mut queue, &mut known);
+                }
+            }
             () = shared.host.hub.work_elsewhere(), if !scans_soon => {
                 // Those who are told together do not look together.
                 let apart = (runtime.nonce() % 64).cast_signed();
@@ -119,6 +100,29 @@ pub async fn run(
                 scans_soon = false;
             }
         }
+    }
+}
+
+fn hear(
+    shared: &Shared,
+    effect: Effect,
+    queue: &mut VecDeque<Offer>,
+    known: &mut HashSet<PromiseId>,
+) {
+    match effect {
+        Effect::Ready { id, version, target } => {
+            if queue.len() < QUEUE && is_hosted(&target) {
+                known.insert(id.clone());
+                queue.push_back(Offer { id, version });
+            }
+        }
+        Effect::Interrupt(claim) => shared.claims.interrupt(&claim),
+        Effect::CancelRequested { id } => shared.claims.request_cancel(&id),
+        Effect::Settled { .. }
+        | Effect::TimerChanged { .. }
+        | Effect::Outbox(_)
+        | Effect::Wanted(_)
+        | Effect::Count(_) => {}
     }
 }
 
@@ -140,36 +144,17 @@ async fn scan_ready(shared: &Shared, queue: &mut VecDeque<Offer>, known: &mut Ha
         after = Some(last.cursor);
         for ready in page {
             if !shared.claims.holds(&ready.id) && known.insert(ready.id.clone()) {
-                queue.push_back(Offer {
-                    id: ready.id,
-                    version: ready.version,
-                    target: ready.target,
-                });
+                queue.push_back(Offer { id: ready.id, version: ready.version });
             }
         }
     }
-}
-
-/// Acquires the task and runs it.
-async fn take(shared: Arc<Shared>, offer: Offer) {
-    let claim = Claim { id: offer.id, version: offer.version };
-    let acquire = Command::TaskAcquire { claim, hold: shared.hold(), stall_limit: None };
-    let acquired = match shared.submit(vec![acquire]).await.map(|mut replies| replies.pop()) {
-        Ok(Some(Reply::Task(acquired))) => *acquired,
-        Ok(_) => return, // Somebody else was faster, or it has ended.
-        Err(stopped) => {
-            tracing::warn!(?stopped, "a task could not be acquired; it is offered again");
-            return;
-        }
-    };
-    run_claimed(shared, acquired, &offer.target).await;
 }
 
 /// Runs a task that was just acquired.
 pub async fn run_claimed(
     shared: Arc<Shared>,
     acquired: segno_core::reply::TaskReply,
-    target: &str,
+    ahead: Ahead,
 ) {
     let claim = Claim { id: acquired.task.id.clone(), version: acquired.task.version };
     let held = shared.claims.hold(claim.clone());
@@ -177,7 +162,7 @@ pub async fn run_claimed(
     metrics.running.inc();
     let span = says::span(&shared.holder, &acquired);
     let execution = async {
-        let running = route(shared.clone(), held.clone(), acquired, target);
+        let running = route(shared.clone(), held.clone(), acquired, ahead);
         let end = tokio::select! {
             biased;
             () = held.abort.cancelled() => End::Lost,
@@ -201,8 +186,9 @@ async fn route(
     shared: Arc<Shared>,
     held: Arc<super::claims::Held>,
     acquired: segno_core::reply::TaskReply,
-    target: &str,
+    ahead: Ahead,
 ) -> End {
+    let target = acquired.promise.target().unwrap_or_default().to_owned();
     if target == super::action::HTTP {
         return activity::run(shared, held, acquired, Kind::Http).await;
     }
@@ -214,7 +200,7 @@ async fn route(
         Ok(functions) => functions,
         Err(error) => return give_back(&shared, &held.claim, Stopped::Guest(error), 0, None).await,
     };
-    let name = target.rsplit('/').next().unwrap_or(target);
+    let name = target.rsplit('/').next().unwrap_or(&target);
     match functions.iter().find(|function| function.name == name) {
         None => {
             let outcome = activity::no_such_function(
@@ -226,7 +212,7 @@ async fn route(
         }
         Some(function) => match function.kind {
             FunctionKind::Workflow => {
-                Execution::run(shared, held, acquired, function.clone()).await
+                Execution::run(shared, held, acquired, function.clone(), ahead).await
             }
             FunctionKind::Activity => {
                 activity::run(shared, held, acquired, Kind::Function(function.clone())).await

@@ -11,7 +11,7 @@ use segno_core::{
 };
 use serde_json::json;
 
-use super::{recorder::Recorder, shared::Shared};
+use super::{pages::NotRead, recorder::Recorder, shared::Shared};
 use crate::{
     guest::{GuestError, Stop},
     store::StoreError,
@@ -92,6 +92,18 @@ impl From<GuestError> for Stopped {
 impl From<StoreError> for Stopped {
     fn from(error: StoreError) -> Self {
         Self::Store(error)
+    }
+}
+
+impl From<NotRead> for Stopped {
+    fn from(not_read: NotRead) -> Self {
+        match not_read {
+            NotRead::Short { at } => {
+                Halt::new("damaged", format!("the journal ends at record {at} already")).into()
+            }
+            NotRead::Refused(refused) => Halt::new("damaged", refused.to_string()).into(),
+            NotRead::Store(error) => error.into(),
+        }
     }
 }
 

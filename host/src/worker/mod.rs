@@ -15,12 +15,14 @@ mod heartbeat;
 mod http_step;
 mod open;
 pub mod outcome;
+mod pages;
 mod recorder;
 pub mod replay;
 pub mod request;
 mod rerun;
 mod says;
 mod shared;
+mod taking;
 mod warm;
 mod watching;
 
@@ -99,7 +101,7 @@ impl Worker {
             holder: shared.holder.clone(),
             lengths: shared.lengths.clone(),
             renewal: Arc::new(heartbeat::AtOnce(shared.clone())),
-            runtime: runtime.clone(),
+            surroundings: shared.host.surroundings.clone(),
             draining: shared.draining.clone(),
         };
         let (desk, counter) = desk::room(claims, settings.room);

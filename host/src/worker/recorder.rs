@@ -13,8 +13,8 @@ use segno_core::{
     command::FenceAction,
     id::{CommandIndex, PromiseId},
     invocation::{
-        self, AppendRefused, Asked, Divergence, Ending, EngineFacts, LogLine, Next, Record,
-        RecordBody, ReplayCursor,
+        self, AppendRefused, Asked, Divergence, Ending, EngineFacts, LogLine, Next, Outline,
+        Record, RecordBody, ReplayCursor,
     },
     time::Timestamp,
 };
@@ -67,7 +67,7 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// For an invocation with these records; none: it begins now, at `at`.
+    /// For an invocation with these records; none: it begins now, at `at`. They must be all there are.
     ///
     /// # Errors
     /// The records are no journal.
@@ -78,7 +78,26 @@ impl Recorder {
         read_only: bool,
     ) -> Result<Self, AppendRefused> {
         let cursor = if records.is_empty() { None } else { Some(ReplayCursor::new(records)?) };
-        Ok(Self {
+        Ok(Self::at(identity, cursor, at, read_only))
+    }
+
+    /// For an invocation that begins now.
+    pub fn begin(identity: Identity, at: Timestamp) -> Self {
+        Self::at(identity, None, at, false)
+    }
+
+    /// For an invocation whose journal is outlined so, and handed over in pages.
+    pub fn over(identity: Identity, outline: Outline, read_only: bool) -> Self {
+        Self::at(identity, Some(ReplayCursor::over(outline)), Timestamp::default(), read_only)
+    }
+
+    fn at(
+        identity: Identity,
+        cursor: Option<ReplayCursor>,
+        at: Timestamp,
+        read_only: bool,
+    ) -> Self {
+        Self {
             identity,
             seq: cursor.as_ref().map_or(0, |cursor| cursor.head().len),
             at: cursor.as_ref().map_or(at, ReplayCursor::now),
@@ -94,7 +113,19 @@ impl Recorder {
             stored_lines: 0,
             finished: None,
             divergence: None,
-        })
+        }
+    }
+
+    /// From where on records of the journal must be handed over before the guest is called again.
+    pub fn lacks(&self) -> Option<u32> {
+        self.cursor.as_ref()?.lacks()
+    }
+
+    /// Takes the next records of the journal.
+    pub fn feed(&mut self, records: Vec<Record>) {
+        if let Some(cursor) = &mut self.cursor {
+            cursor.feed(records);
+        }
     }
 
     /// Says that the first `lines` lines of the log are stored: a replay that logs them again adds nothing.
@@ -173,15 +204,15 @@ impl Recorder {
             Ok(Next::Event(record)) => record,
         };
         self.at = record.at;
-        Ok(Some(match &record.body {
+        Ok(Some(match record.body {
             RecordBody::Notified { index, outcome } => {
                 let promise = self.open.close(index.0).and_then(|open| open.promise);
-                let promise = promise.unwrap_or_else(|| self.identity.id.command(*index));
-                StoredEvent::Completed { index: index.0, outcome: outcome.clone(), promise }
+                let promise = promise.unwrap_or_else(|| self.identity.id.command(index));
+                StoredEvent::Completed { index: index.0, outcome, promise }
             }
             RecordBody::Signal { name, payload } => StoredEvent::Whole(Event::Signal(Signal {
                 name: name.to_string(),
-                payload: outcome::guest_payload(payload),
+                payload: outcome::guest_payload(&payload),
             })),
             RecordBody::Cancelled => StoredEvent::Whole(Event::Cancelled),
             RecordBody::Started { .. }

@@ -7,12 +7,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use segno_core::{
     id::{Digest, PromiseId},
     invocation::{Divergence, Outcome as Stored, Record, RecordBody},
-    time::Timestamp,
 };
 use serde::{Deserialize, Serialize};
 
 use super::{
     convention, execution, outcome,
+    pages::{NotRead, Pages},
     recorder::{Identity, Recorder, StoredEvent},
 };
 use crate::{
@@ -20,8 +20,6 @@ use crate::{
     host::Host,
     store::{PromiseRow, StoreError},
 };
-
-const JOURNAL_PAGE: u32 = 10_000;
 
 /// What a replay found.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -85,18 +83,29 @@ pub async fn replay(
     module: Option<Digest>,
 ) -> Result<ReplayReport, ReplayError> {
     let row = host.store.promise(id).await?.ok_or_else(|| ReplayError::NotFound(id.clone()))?;
-    let records = with_outcome(journal(host, id).await?, &row);
+    let end = row
+        .promise
+        .settlement()
+        .map(|settlement| outcome::stored(&convention::outcome(settlement), false));
+    let pages = Pages::whole(&*host.store, id, end);
+    let unread = |not_read: NotRead| match not_read {
+        NotRead::Store(error) => ReplayError::Store(error),
+        NotRead::Refused(refused) => ReplayError::Damaged(id.clone(), refused.to_string()),
+        NotRead::Short { at } => {
+            ReplayError::Damaged(id.clone(), format!("it ends at record {at}"))
+        }
+    };
+    let (outline, first) = pages.outline().await.map_err(unread)?;
     let Some(Record {
         at,
         body: RecordBody::Started { function, input, module: recorded_by, seed, .. },
         ..
-    }) = records.first().cloned()
+    }) = outline.started().cloned()
     else {
         return Err(ReplayError::NoJournal(id.clone(), why_not(&row)));
     };
     let module = module.unwrap_or(recorded_by);
-    let count = u32::try_from(records.len()).expect("a journal's length is a u32");
-    let finished = matches!(records.last(), Some(Record { body: RecordBody::Finished { .. }, .. }));
+    let (count, finished) = (outline.head().len, outline.head().finished);
     let failed = |matched: u32| move |error: GuestError| ReplayError::Guest { matched, error };
     let functions = host.guests.describe(module).await.map_err(failed(0))?;
     if !functions
@@ -110,13 +119,14 @@ pub async fn replay(
         return Err(ReplayError::Guest { matched: 0, error });
     }
     let identity = Identity { id: id.clone(), module: super::module_name(&row.promise), functions };
-    let recorder = Recorder::new(identity, records, Timestamp(0), true)
-        .map_err(|refused| ReplayError::Damaged(id.clone(), refused.to_string()))?;
+    let mut recorder = Recorder::over(identity, outline, true);
+    recorder.feed(first);
     let facts = recorder.engine_facts();
     let recorder = Arc::new(Mutex::new(recorder));
     let lock = || recorder.lock().unwrap_or_else(PoisonError::into_inner);
     let mut instance = host.guests.instantiate(module, facts).await.map_err(failed(0))?;
 
+    pages.fill(&recorder).await.map_err(unread)?;
     let mut polled = instance
         .start(
             recorder.clone(),
@@ -129,6 +139,7 @@ pub async fn replay(
         if let Err(error) = polled {
             break Some(error);
         }
+        pages.fill(&recorder).await.map_err(unread)?;
         let stored = lock().next_stored();
         let event = match stored {
             Err(stop) => break Some(GuestError::Stopped { stop, backtrace: None }),
@@ -160,30 +171,6 @@ pub async fn replay(
         divergence,
         backtrace,
     })
-}
-
-async fn journal(host: &Host, id: &PromiseId) -> Result<Vec<Record>, StoreError> {
-    let mut records = Vec::new();
-    loop {
-        let from = u32::try_from(records.len()).expect("a journal's length is a u32");
-        let page = host.store.journal(id, from, JOURNAL_PAGE).await?;
-        let last = page.len() < JOURNAL_PAGE as usize;
-        records.extend(page);
-        if last {
-            return Ok(records);
-        }
-    }
-}
-
-/// Puts an outcome that the journal left in its promise back into the last record, so that it is compared by value.
-fn with_outcome(mut records: Vec<Record>, row: &PromiseRow) -> Vec<Record> {
-    if let Some(Record { body: RecordBody::Finished { outcome: outcome @ Stored::Own }, .. }) =
-        records.last_mut()
-        && let Some(settlement) = row.promise.settlement()
-    {
-        *outcome = outcome::stored(&convention::outcome(settlement), false);
-    }
-    records
 }
 
 async fn own(host: &Host, id: &PromiseId) -> Result<crate::guest::Outcome, ReplayError> {

@@ -5,9 +5,8 @@ use std::sync::Arc;
 use segno_core::{
     command::{Command, Hold},
     id::{Holder, PromiseId},
-    invocation::Record,
     reply::Reply,
-    time::{Millis, Timestamp},
+    time::Timestamp,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -24,11 +23,6 @@ use crate::{
     lengths::LeaseLengths,
     store::{PromiseRow, StoreError},
 };
-
-/// Records read at a time.
-const JOURNAL_PAGE: u32 = 10_000;
-/// How long a command with an unknown outcome is sent again before the lease is left to run out.
-const RESEND_ATTEMPTS: u32 = 20;
 
 /// See the module.
 pub struct Shared {
@@ -71,23 +65,16 @@ impl Shared {
     /// Commits `commands` together. Lost races and unknown outcomes are sent again: every command absorbs its own
     /// repetition.
     pub async fn submit(&self, commands: Vec<Command>) -> Result<Vec<Reply>, Stopped> {
-        let mut wait = Millis(10);
-        for _ in 0..RESEND_ATTEMPTS {
-            match self.host.store.execute(commands.clone()).await {
-                Ok(replies) => {
-                    self.note(&commands, &replies);
-                    return Ok(replies);
-                }
-                Err(
-                    StoreError::Conflict | StoreError::UnknownOutcome(_) | StoreError::Away { .. },
-                ) => {
-                    self.host.surroundings.runtime.sleep(wait).await;
-                    wait = Millis((wait.0 * 2).min(1_000));
-                }
-                Err(error) => return Err(error.into()),
+        match self.host.insist(&commands).await {
+            Ok(replies) => {
+                self.note(&commands, &replies);
+                Ok(replies)
             }
+            Err(StoreError::Conflict | StoreError::UnknownOutcome(_) | StoreError::Away { .. }) => {
+                Err(Stopped::Lost)
+            }
+            Err(error) => Err(error.into()),
         }
-        Err(Stopped::Lost)
     }
 
     /// Counts what became durable, and says what guests logged.
@@ -117,24 +104,6 @@ impl Shared {
     pub fn show_warm(&self) {
         let (instances, bytes) = self.warm.size();
         self.host.hub.metrics().gauges.warm(instances, bytes);
-    }
-
-    /// The whole journal, which is `len` records long: under a claim it only grows by the claim itself.
-    pub async fn journal(&self, id: &PromiseId, len: u32) -> Result<Vec<Record>, Stopped> {
-        let mut records = Vec::with_capacity(len as usize);
-        while (records.len() as u32) < len {
-            let from = records.len() as u32;
-            let page = self.host.store.journal(id, from, JOURNAL_PAGE.min(len - from)).await?;
-            if page.is_empty() {
-                return Err(Halt::new(
-                    "damaged",
-                    format!("the journal ends at record {from} of {len}"),
-                )
-                .into());
-            }
-            records.extend(page);
-        }
-        Ok(records)
     }
 
     /// Several promises.

@@ -26,6 +26,12 @@ pub struct Warm {
     pub signals: u32,
 }
 
+impl Warm {
+    fn fits(&self, version: Version, module: Digest, journal_len: u32) -> bool {
+        self.version.next() == version && self.module == module && self.journal_len == journal_len
+    }
+}
+
 /// How much may be kept.
 #[derive(Debug, Clone, Copy)]
 pub struct WarmBudget {
@@ -90,10 +96,19 @@ impl WarmCache {
         journal_len: u32,
     ) -> Option<Warm> {
         let warm = self.lock().remove(id)?;
-        let fits = warm.version.next() == version
-            && warm.module == module
-            && warm.journal_len == journal_len;
-        fits.then_some(warm)
+        warm.fits(version, module, journal_len).then_some(warm)
+    }
+
+    /// Whether [`WarmCache::take`] would answer with an instance.
+    pub fn holds(
+        &self,
+        id: &PromiseId,
+        version: Version,
+        module: Digest,
+        journal_len: u32,
+    ) -> bool {
+        let kept = self.lock();
+        kept.entries.get(id).is_some_and(|(_, _, warm)| warm.fits(version, module, journal_len))
     }
 
     /// How many are kept, and the bytes of their memory.

@@ -124,6 +124,18 @@ impl Cluster {
         String::from_utf8_lossy(&output.stdout).trim_end().to_owned()
     }
 
+    /// Has `role` give a password from now on; the others are trusted as before.
+    ///
+    /// # Panics
+    /// The server's list of who may come in cannot be written.
+    pub fn ask_for_password(&self, role: &str) {
+        let path = self.folder.join("data/pg_hba.conf");
+        let known = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{error}"));
+        let asked = format!("local all {role} scram-sha-256\n{known}");
+        fs::write(&path, asked).unwrap_or_else(|error| panic!("{error}"));
+        self.sql("postgres", "SELECT pg_reload_conf()");
+    }
+
     /// Ends the server in good order. Databases stay for [`Cluster::up`].
     ///
     /// # Panics

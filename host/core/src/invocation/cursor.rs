@@ -1,18 +1,26 @@
 //! Where a replay stands in a journal. The same driver goes on live when the records run out, in the middle of a poll
 //! if need be: from there on every answer is `Live`.
 //!
+//! A journal may be longer than what fits into memory: the records are handed over in pages, always so many that the
+//! next poll cannot run out of them.
+//!
 //! ```text
+//! lacks()? feed() more
 //! start the guest; it asks: answer() for each command, finish() at the end
-//! loop: next_event()? Event(record): resume the guest with it; it asks again
+//! loop: lacks()? feed() more
+//!       next_event()? Event(record): resume the guest with it; it asks again
 //!                     Live: the records are used up and the guest waits; go on with what happens now
 //!                     Finished: the journal ended, and the guest with it
 //! ```
+
+use std::collections::VecDeque;
 
 use crate::id::CommandIndex;
 use crate::time::Timestamp;
 
 use super::{
-    AppendRefused, CommandKind, Divergence, JournalHead, Outcome, Record, RecordBody, Request, Step,
+    AppendRefused, CommandKind, Divergence, JournalHead, Outcome, Outline, Record, RecordBody,
+    Request, Step,
 };
 use crate::value::Text;
 
@@ -46,10 +54,10 @@ pub enum Answer {
 }
 
 /// What comes after a poll.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Next<'a> {
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Next {
     /// The guest was told this: tell it again.
-    Event(&'a Record),
+    Event(Record),
     /// The records are used up, and the guest has not ended.
     Live,
     /// The guest ended, as recorded.
@@ -68,12 +76,13 @@ pub enum Ending {
 /// A replay's place in a journal.
 #[derive(Clone, Debug)]
 pub struct ReplayCursor {
-    records: Vec<Record>,
-    head: JournalHead,
-    /// By command: whether the journal tells its outcome.
-    notified: Vec<bool>,
-    /// The next record to match.
-    place: usize,
+    outline: Outline,
+    /// The next records to match, as far as they were handed over.
+    records: VecDeque<Record>,
+    /// How many of these are events.
+    events: usize,
+    /// The place of the next record to match.
+    place: u32,
     /// The number of the next command.
     next_command: CommandIndex,
     /// Logical time of the poll.
@@ -81,54 +90,64 @@ pub struct ReplayCursor {
 }
 
 impl ReplayCursor {
-    /// A cursor at the beginning of a journal. An empty one is live at once.
+    /// A cursor at the beginning of a journal that is all here. An empty one is live at once.
     ///
     /// # Errors
     /// [`AppendRefused`]: the records are no journal, so replaying them would prove nothing.
     pub fn new(records: Vec<Record>) -> Result<Self, AppendRefused> {
-        let head =
-            records.iter().try_fold(JournalHead::default(), |head, record| head.after(record))?;
-        let mut notified = vec![false; head.commands as usize];
-        for record in &records {
-            if let RecordBody::Notified { index, .. } = &record.body
-                && std::mem::replace(&mut notified[index.0 as usize], true)
-            {
-                return Err(AppendRefused::NothingToNotify(*index));
-            }
+        let mut cursor = Self::over(Outline::of(&records)?);
+        cursor.feed(records);
+        Ok(cursor)
+    }
+
+    /// A cursor at the beginning of a journal whose records are still to be handed over.
+    pub fn over(outline: Outline) -> Self {
+        let now = outline.started().map_or(Timestamp::default(), |started| started.at);
+        let place = outline.head().len.min(1);
+        let next_command = CommandIndex(0);
+        Self { outline, records: VecDeque::new(), events: 0, place, next_command, now }
+    }
+
+    /// From where on records must be handed over before the guest is called again. A poll asks for what stands between
+    /// two events, so the event that begins it and the one that follows must both be here.
+    pub fn lacks(&self) -> Option<u32> {
+        let held = self.place + self.records.len() as u32;
+        (self.events < 2 && held < self.head().len).then_some(held)
+    }
+
+    /// Takes the next records of the journal; those that it had before are passed over.
+    pub fn feed(&mut self, records: Vec<Record>) {
+        let held = self.place + self.records.len() as u32;
+        let new = records.into_iter().filter(|record| record.seq >= held);
+        for record in new {
+            self.events += usize::from(record.body.is_event());
+            self.records.push_back(record);
         }
-        let now = records.first().map_or(Timestamp::default(), |started| started.at);
-        let place = records.len().min(1);
-        Ok(Self { records, head, notified, place, next_command: CommandIndex(0), now })
     }
 
     /// The record that began the invocation; none if the journal is empty.
     pub fn started(&self) -> Option<&Record> {
-        self.records.first()
+        self.outline.started()
     }
 
     /// The end of the recorded journal: where live records are appended.
     pub fn head(&self) -> JournalHead {
-        self.head
+        self.outline.head()
     }
 
     /// Whether the records are used up.
     pub fn is_live(&self) -> bool {
-        self.place == self.records.len()
+        self.place == self.head().len
     }
 
     /// How many records were matched so far.
     pub fn matched(&self) -> u32 {
-        self.place as u32
+        self.place
     }
 
     /// Logical time of the present poll, as far as it is recorded.
     pub fn now(&self) -> Timestamp {
         self.now
-    }
-
-    /// All records, for reports.
-    pub fn records(&self) -> &[Record] {
-        &self.records
     }
 
     /// Matches the guest's next command with the journal.
@@ -137,8 +156,9 @@ impl ReplayCursor {
     /// [`Divergence`]: the journal says something else at this place. The execution must stop and write nothing.
     pub fn answer(&mut self, asked: &Asked) -> Result<Answer, Box<Divergence>> {
         let index = self.next_command;
-        match self.records.get(self.place).map(|record| &record.body) {
+        match self.records.front().map(|record| &record.body) {
             None => {
+                assert!(self.is_live(), "records are handed over before the guest is called");
                 self.next_command = index.next();
                 Ok(Answer::Live { index })
             }
@@ -146,8 +166,8 @@ impl ReplayCursor {
                 if *kind == asked.kind && *name == asked.name && *request == asked.request =>
             {
                 self.next_command = index.next();
-                self.place += 1;
-                Ok(Answer::Recorded { index, notified: self.notified[index.0 as usize] })
+                self.pass();
+                Ok(Answer::Recorded { index, notified: self.outline.tells(index.0) })
             }
             Some(_) => Err(self.divergence(Step::asked(index, asked))),
         }
@@ -157,15 +177,15 @@ impl ReplayCursor {
     ///
     /// # Errors
     /// [`Divergence`]: the journal holds a command, or the end, which the guest did not issue.
-    pub fn next_event(&mut self) -> Result<Next<'_>, Box<Divergence>> {
-        match self.records.get(self.place).map(|record| &record.body) {
-            None if self.head.finished => Ok(Next::Finished),
+    pub fn next_event(&mut self) -> Result<Next, Box<Divergence>> {
+        match self.records.front().map(|record| &record.body) {
+            None if !self.is_live() => panic!("records are handed over before the guest is called"),
+            None if self.head().finished => Ok(Next::Finished),
             None => Ok(Next::Live),
             Some(
                 RecordBody::Notified { .. } | RecordBody::Signal { .. } | RecordBody::Cancelled,
             ) => {
-                self.place += 1;
-                let record = &self.records[self.place - 1];
+                let record = self.pass().expect("there is one");
                 self.now = record.at;
                 Ok(Next::Event(record))
             }
@@ -182,29 +202,27 @@ impl ReplayCursor {
     /// # Errors
     /// [`Divergence`]: the journal goes on, or ends in another way.
     pub fn finish(&mut self, outcome: &Outcome) -> Result<Ending, Box<Divergence>> {
-        match self.records.get(self.place).map(|record| &record.body) {
+        match self.records.front().map(|record| &record.body) {
             None => Ok(Ending::Live),
             Some(RecordBody::Finished { outcome: recorded }) if recorded == outcome => {
-                self.place += 1;
+                self.pass();
                 Ok(Ending::Recorded)
             }
             Some(_) => Err(self.divergence(Step::Finishes { outcome: outcome.clone() })),
         }
     }
 
-    /// The recorded commands whose outcome the journal does not tell, in order: what the guest still waits for when
-    /// the records are used up.
-    pub fn open_commands(&self) -> impl Iterator<Item = (CommandIndex, &Record)> {
-        self.records.iter().filter_map(|record| match &record.body {
-            RecordBody::Command { index, .. } if !self.notified[index.0 as usize] => {
-                Some((*index, record))
-            }
-            _ => None,
-        })
+    /// Goes past the record that was matched.
+    fn pass(&mut self) -> Option<Record> {
+        let record = self.records.pop_front()?;
+        self.place += 1;
+        self.events -= usize::from(record.body.is_event());
+        Some(record)
     }
 
     fn divergence(&self, asked: Step) -> Box<Divergence> {
-        Box::new(Divergence::new(&self.records[self.place], asked))
+        let recorded = self.records.front().expect("only a recorded step is diverged from");
+        Box::new(Divergence::new(recorded, asked))
     }
 }
 
@@ -323,8 +341,6 @@ mod tests {
             cursor.answer(&b),
             Ok(Answer::Recorded { index: CommandIndex(1), notified: false })
         );
-        let open: Vec<u32> = cursor.open_commands().map(|(index, _)| index.0).collect();
-        assert_eq!(open, [1]);
     }
 
     #[test]
@@ -367,6 +383,35 @@ mod tests {
         assert_eq!(cursor.finish(&Outcome::Own).expect_err("another end").seq(), 6);
         assert_eq!(cursor.finish(&finished()), Ok(Ending::Recorded));
         assert_eq!(cursor.next_event(), Ok(Next::Finished));
+    }
+
+    #[test]
+    fn a_journal_in_pages_of_any_size_replays_as_a_whole_one() {
+        let (records, [a, b, c]) = whole();
+        for page in 1..=records.len() {
+            let mut pages = records.chunks(page);
+            let outline = Outline::of(&records).expect("a journal");
+            let mut cursor = ReplayCursor::over(outline);
+            let mut most = 0;
+            let mut fill = |cursor: &mut ReplayCursor| {
+                while let Some(from) = cursor.lacks() {
+                    let next = pages.next().expect("it lacks no more than there is");
+                    assert!(next.iter().any(|record| record.seq >= from || from == 1));
+                    cursor.feed(next.to_vec());
+                }
+                most = most.max(cursor.records.len());
+            };
+            fill(&mut cursor);
+            assert!(matches!(cursor.answer(&a), Ok(Answer::Recorded { .. })), "pages of {page}");
+            assert!(matches!(cursor.answer(&b), Ok(Answer::Recorded { .. })));
+            fill(&mut cursor);
+            assert!(matches!(cursor.next_event(), Ok(Next::Event(_))));
+            assert!(matches!(cursor.answer(&c), Ok(Answer::Recorded { .. })));
+            fill(&mut cursor);
+            assert!(matches!(cursor.next_event(), Ok(Next::Event(_))));
+            assert_eq!(cursor.finish(&finished()), Ok(Ending::Recorded));
+            assert!(page > 1 || most < records.len() - 1, "{most} were held at once");
+        }
     }
 
     #[test]

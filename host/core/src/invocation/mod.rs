@@ -5,6 +5,7 @@ mod codec;
 mod cursor;
 mod divergence;
 mod head;
+mod outline;
 mod record;
 mod request;
 mod seed;
@@ -13,6 +14,7 @@ pub use codec::{CodecError, FORMAT, decode_records, encode_records};
 pub use cursor::{Answer, Asked, Ending, Next, ReplayCursor};
 pub use divergence::{Difference, Divergence, Step};
 pub use head::{AppendRefused, JournalHead};
+pub use outline::Outline;
 pub use record::{
     CommandKind, EngineFacts, LogLevel, LogLine, Outcome, Record, RecordBody, StepResult,
 };

@@ -15,7 +15,7 @@ use super::{
     time::Time,
     write::{REMOVE, write},
 };
-use crate::store::sql::Cache;
+use crate::store::{listing, sql::Cache};
 
 /// A command's rows are known after so many looks: its own, what these lead to, and who waits for that.
 const LOOKS: usize = 5;
@@ -231,6 +231,7 @@ impl<'a> Batch<'a> {
     }
 
     async fn commit(mut self) -> Result<Committed, NotCommitted> {
+        listing::drop_stale(&mut self.committed.effects, &self.cache.state);
         self.committed.statements += self.held.statements;
         match self.say("COMMIT").await {
             Ok(()) => Ok(self.committed),

@@ -50,7 +50,7 @@ impl PostgresConfig {
             options: Box::new(options),
             shown,
             notify: true,
-            writers: 4,
+            writers: 8,
             readers: 8,
             server_time: true,
             spread: true,

@@ -2,8 +2,8 @@
 //!
 //! A batch locks in one order: schedules by id, resources by name, promises by their numbers, then tasks by theirs. Who awaits a promise is known for sure
 //! once the promise is locked, because a callback on it is only added under that lock; and no callback of a task is
-//! changed without the task's lock. What is read comes after the locks, in a statement of its own, so that it shows what
-//! those left who were waited for.
+//! changed without the task's lock. A task is read by the statement that locks it, as it is then; what else is read
+//! comes after the locks, in a statement of its own, so that it shows what those left who were waited for.
 //!
 //! What turns out to be needed later is locked only where nobody has to be waited for. Where somebody would have to be,
 //! the batch gives up and begins again with these rows among the first. So nobody ever waits for a lower row than one
@@ -43,20 +43,33 @@ const COUNT_PROMISES: &str = "SELECT count(*) FROM promises WHERE id = ANY($1::t
 /// The tasks of promises, and those that await one of them.
 macro_rules! tasks_of {
     () => {
-        "FROM tasks
-         WHERE n = ANY (ARRAY (SELECT unnest($1::bigint[])
-                               UNION SELECT awaiter FROM callbacks WHERE awaited = ANY($1::bigint[]))) "
+        "WHERE t.n = ANY (ARRAY (SELECT unnest($1::bigint[])
+                                 UNION SELECT awaiter FROM callbacks WHERE awaited = ANY($1::bigint[]))) "
     };
 }
 
-const LOCK_TASKS: &str = concat!("SELECT n ", tasks_of!(), "ORDER BY n FOR NO KEY UPDATE");
+/// Locks tasks and reads them as they are then. With them come their promises, as they were when the statement began:
+/// as they are, for those that are locked already, and a guess for those of who awaits.
+macro_rules! lock_tasks {
+    () => {
+        concat!(
+            "SELECT ",
+            promise_columns!(),
+            "FROM tasks t JOIN promises p ON p.n = t.n LEFT JOIN promises m ON m.n = p.made_by \
+             LEFT JOIN modules d ON d.n = t.module ",
+            tasks_of!(),
+            "ORDER BY t.n FOR NO KEY UPDATE OF t ",
+        )
+    };
+}
 
-const TRY_TASKS: &str =
-    concat!("SELECT n ", tasks_of!(), "ORDER BY n FOR NO KEY UPDATE SKIP LOCKED");
+const LOCK_TASKS: &str = lock_tasks!();
 
-const COUNT_TASKS: &str = concat!("SELECT count(*) ", tasks_of!());
+const TRY_TASKS: &str = concat!(lock_tasks!(), "SKIP LOCKED");
 
-/// Promises and their tasks, by numbers.
+const COUNT_TASKS: &str = concat!("SELECT count(*) FROM tasks t ", tasks_of!());
+
+/// Promises and their tasks, by numbers: those that have no task, and those of who awaits.
 const PROMISES: &str = concat!(
     "SELECT ",
     promise_columns!(),
@@ -215,8 +228,17 @@ impl Held {
         let waits = self.now.is_none();
         let numbers = self.lock_promises(connection, &ids, waits).await?;
         let tasks = self.lock_tasks(connection, &numbers, &ids, waits).await?;
-
-        let fresh: BTreeSet<i64> = numbers.iter().chain(&tasks).copied().collect();
+        let mut fresh: BTreeSet<i64> = numbers.iter().copied().collect();
+        for row in &tasks {
+            let number: i64 = row.try_get(0).map_err(Failed::of("lock tasks"))?;
+            // Whose promise is locked can be taken as it came; of the others only the task is certain.
+            if fresh.remove(&number) {
+                put_promise(cache, row).map_err(Failed::of("lock tasks"))?;
+                self.loaded.insert(number);
+            } else {
+                fresh.insert(number);
+            }
+        }
         let fresh: Vec<i64> = fresh.difference(&self.loaded).copied().collect();
         if !fresh.is_empty() {
             for row in &self.rows(connection, "load promises", PROMISES, &fresh).await? {
@@ -353,7 +375,7 @@ impl Held {
         numbers: &[i64],
         ids: &[PromiseId],
         waits: bool,
-    ) -> Result<Vec<i64>, NotLoaded> {
+    ) -> Result<Vec<PgRow>, NotLoaded> {
         if numbers.is_empty() {
             return Ok(Vec::new());
         }
@@ -364,8 +386,7 @@ impl Held {
             let query = sqlx::query(COUNT_TASKS).bind(numbers);
             self.check_count(connection, query, found.len(), ids).await?;
         }
-        let numbers = found.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>();
-        Ok(numbers.map_err(Failed::of(name))?)
+        Ok(found)
     }
 
     /// Whether all of `ids` that exist are held now.

@@ -22,6 +22,7 @@ mod census;
 mod dump;
 mod events;
 mod find;
+mod history;
 mod house;
 mod life;
 mod lineage;
@@ -59,6 +60,8 @@ use tokio_util::sync::CancellationToken;
 pub use config::{BadAddress, PostgresConfig};
 pub use house::PostgresArrival;
 pub use open::OpenError;
+#[cfg(test)]
+pub(super) use open::{Skew, check_version};
 pub use time::Time;
 pub use writer::Written;
 
@@ -69,8 +72,8 @@ use self::{
     writer::{QUEUE, Request, Shared, Writer},
 };
 use super::{
-    Census, Due, EventPlace, EventRow, Hints, InvocationFilter, InvocationRow, Lineage, LogRow,
-    ModuleRow, Page, PromiseFilter, PromiseRow, Ready, ScheduleFilter, SchedulePage, Store,
+    Census, Due, EventPlace, EventRow, Hints, History, InvocationFilter, InvocationRow, Lineage,
+    LogRow, ModuleRow, Page, PromiseFilter, PromiseRow, Ready, ScheduleFilter, SchedulePage, Store,
     StoreError, Survey, Waits,
 };
 use crate::runtime::Surroundings;
@@ -211,6 +214,10 @@ impl Store for PostgresStore {
 
     async fn log_count(&self, id: &PromiseId) -> Result<u32, StoreError> {
         self.reader.log_count(id).await
+    }
+
+    async fn histories(&self, of: &[(PromiseId, u32)]) -> Result<Vec<History>, StoreError> {
+        self.reader.histories(of).await
     }
 
     async fn waits(&self, id: &PromiseId) -> Result<Waits, StoreError> {

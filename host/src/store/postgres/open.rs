@@ -1,7 +1,7 @@
 //! Opening a database: whether it is there, whether it may be used, whether it is ours, and bringing it to today's
 //! format.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, fmt};
 
 use segno_core::time::{Millis, Timestamp};
 use sqlx::{
@@ -99,7 +99,10 @@ pub enum OpenError {
         format: i64,
     },
     /// PostgreSQL is too old.
-    #[error("PostgreSQL at {address} is version {found}: at least version {OLDEST} is needed")]
+    #[error(
+        "PostgreSQL at {address} is version {found}, and at least version {OLDEST} is needed: upgrade it, or choose \
+         another server"
+    )]
     TooOld {
         /// Where.
         address: String,
@@ -191,14 +194,48 @@ pub(super) async fn open(
     // What was found counts, however the connection ends.
     let _ = connection.close().await;
     let opened = opened?;
-    let skew = opened.now.since(surroundings.clock.now());
-    if config.server_time && skew.0.abs() > SKEW.0 {
-        tracing::warn!(
-            milliseconds = skew.0,
-            "this machine's clock differs from the database's, which counts for all hosts: set it right"
-        );
+    if config.server_time
+        && let Some(skew) = Skew::between(surroundings.clock.now(), opened.now)
+    {
+        tracing::warn!("{skew}");
     }
     Ok(opened)
+}
+
+/// Two clocks that differ by so much that somebody should know.
+#[derive(Debug)]
+pub(in crate::store) struct Skew {
+    /// How far this machine's is behind.
+    behind: Millis,
+}
+
+impl Skew {
+    /// Between this machine and the database, if it is worth a word.
+    pub(in crate::store) fn between(here: Timestamp, there: Timestamp) -> Option<Self> {
+        // Not what passed between them, of which there is none where this machine is ahead.
+        let behind = Millis(there.0.saturating_sub(here.0));
+        (behind.0.saturating_abs() > SKEW.0).then_some(Self { behind })
+    }
+}
+
+impl fmt::Display for Skew {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let side = if self.behind > Millis::ZERO { "behind" } else { "ahead of" };
+        let seconds = self.behind.0.saturating_abs() as f64 / 1e3;
+        write!(
+            f,
+            "this machine's clock is {seconds:.1} s {side} the database's, which counts for all hosts: set it right, \
+             by NTP for example, or log lines and the times that clients name will not fit what the host does"
+        )
+    }
+}
+
+/// Whether a server of this version will do.
+pub(in crate::store) fn check_version(address: &str, found: i32) -> Result<(), OpenError> {
+    match found < OLDEST {
+        true => Err(OpenError::TooOld { address: address.to_owned(), found }),
+        false => Ok(()),
+    }
 }
 
 async fn prepare(connection: &mut PgConnection, address: &str) -> Result<Opened, OpenError> {
@@ -213,9 +250,7 @@ async fn prepare(connection: &mut PgConnection, address: &str) -> Result<Opened,
         schema: row.try_get(6).map_err(explained)?,
     };
     let owned = || address.to_owned();
-    if version < OLDEST {
-        return Err(OpenError::TooOld { address: owned(), found: version });
-    }
+    check_version(address, version)?;
     if read_only {
         return Err(OpenError::ReadOnly { address: owned() });
     }

@@ -6,7 +6,7 @@ use segno_core::{config::Config, effect::Effect};
 use sqlx::{AssertSqlSafe, Connection as _, Executor as _, PgConnection, Row as _};
 use throwaway_postgres::Cluster;
 
-use super::{PostgresConfig, PostgresStore, lineage, load, reader, write};
+use super::{PostgresConfig, PostgresStore, history, lineage, load, reader, write};
 use crate::{
     runtime::Surroundings,
     store::{Hints, Store as _},
@@ -45,6 +45,7 @@ async fn every_statement_finds_its_rows_by_an_index() {
     let reads = load::STATEMENTS
         .iter()
         .chain(&reader::STATEMENTS)
+        .chain(&history::STATEMENTS)
         .chain(&lineage::STATEMENTS)
         .map(ToString::to_string);
     for statement in reads.chain(write::statements()) {

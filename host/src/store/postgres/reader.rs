@@ -59,12 +59,16 @@ const WAITS: &str = "
       JOIN promises other ON other.n = awaiter WHERE p.id = $1
      ORDER BY 1, 2";
 
-/// Deadlines, the earliest first. The number is [`Timestamp::NEVER`], as the index has it. Rows that somebody holds at
-/// this moment are most likely being seen to: another host's scan does not take them up too.
+/// Deadlines, the earliest first, and of those who wait for each the first, if it is suspended and hosts run it.
+/// The number is [`Timestamp::NEVER`], as the index has it.
 const DEADLINES: &str = "
-    SELECT id, timeout_at FROM promises
-     WHERE state = 0 AND timeout_at < 253402300799999
-     ORDER BY timeout_at, n LIMIT $1";
+    SELECT p.id, p.timeout_at, waiting.id, tasks.version
+      FROM promises p
+      LEFT JOIN tasks ON tasks.n = (SELECT min(awaiter) FROM callbacks WHERE awaited = p.n AND consumed = 0)
+                     AND tasks.state = 3 AND hosted = 1
+      LEFT JOIN promises waiting ON waiting.n = tasks.n
+     WHERE p.state = 0 AND p.timeout_at < 253402300799999
+     ORDER BY p.timeout_at, p.n LIMIT $1";
 
 /// Leases and retries, the earliest first.
 const TIMERS: &str = "
@@ -206,10 +210,13 @@ impl Reader {
         leases_rest: bool,
     ) -> Result<Due, StoreError> {
         let deadlines = sqlx::query(DEADLINES).bind(i64::from(limit) + 1);
-        let deadlines = self.first_due("read deadlines", deadlines, now, limit, |_, id| {
+        let mut wakes = Vec::new();
+        let deadlines = self.first_due("read deadlines", deadlines, now, limit, |row, id| {
+            wakes.extend(sql::wake(row, 2, &id)?);
             Ok(Command::PromiseDue { id })
         });
         let deadlines = deadlines.await?;
+        let deadlines = Due { wakes, ..deadlines };
         let left = limit.saturating_sub(deadlines.commands.len() as u32);
         let timers = sqlx::query(TIMERS).bind(i64::from(left) + 1);
         let timers =
@@ -319,7 +326,7 @@ impl Reader {
         query: Query<'_, Postgres, PgArguments>,
         now: Timestamp,
         limit: u32,
-        command: impl Fn(&PgRow, PromiseId) -> Result<Command, sqlx::Error>,
+        mut command: impl FnMut(&PgRow, PromiseId) -> Result<Command, sqlx::Error>,
     ) -> Result<Due, StoreError> {
         let found = self.pool.fetch_all(query).await.map_err(failed(name))?;
         let mut due = Due::default();

@@ -265,7 +265,9 @@ pub(super) async fn write(
     fresh: &BTreeSet<PromiseId>,
     held: &Held,
 ) -> Result<Sent, Failed> {
-    let written = Written::of(delta, fresh, &cache.state, &ByDigest(cache));
+    let mut written = Written::of(delta, fresh, &cache.state, &ByDigest(cache));
+    // Two hosts that make the same promises wait for each other's: in one order, whatever order was asked for.
+    written.new_promises.sort_by(|left, right| text_of(&left[1]).cmp(text_of(&right[1])));
     let mut main = Statement::default();
     main.push(&INSERT_PROMISES, written.new_promises);
     main.push(&SETTLE_PROMISES, written.settled);
@@ -326,6 +328,13 @@ pub(super) async fn write(
         sent.statements += 1;
     }
     Ok(sent)
+}
+
+fn text_of(cell: &Cell) -> &str {
+    match cell {
+        Cell::Text(text) => text,
+        Cell::Null | Cell::Int(_) | Cell::Blob(_) => "",
+    }
 }
 
 /// Whether the name a row begins with is known.

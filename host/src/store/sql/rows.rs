@@ -4,7 +4,7 @@ use std::{fmt, sync::Arc};
 
 use segno_core::{
     address,
-    id::{CommandIndex, Digest, Holder, NodeName, PromiseId, Version},
+    id::{Claim, CommandIndex, Digest, Holder, NodeName, PromiseId, Version},
     invocation::{JournalHead, LogLine, Record, decode_records},
     promise::{
         Birth, CancelState, HaltReason, Lease, Message, Note, OutboxKey, OutboxRow, Progress,
@@ -16,7 +16,7 @@ use segno_core::{
 use serde::{Deserialize, Serialize};
 
 use super::{Cell, Fields};
-use crate::store::{EventRow, LogRow, ModuleRow, Ready, listing};
+use crate::store::{EventRow, LogRow, ModuleRow, Ready, Wake, listing};
 
 /// Columns of a promise `p` with its task `t`, in the order in which [`promise`] and [`task`] read them. They take
 /// `promise_tables`. Two expressions, if they are given, stand for the parameter and the value.
@@ -410,6 +410,18 @@ pub(in crate::store) fn digest_at(row: &impl Fields, column: usize) -> Result<Di
 /// The id in column `column`.
 pub(in crate::store) fn id(row: &impl Fields, column: usize) -> Result<PromiseId, sqlx::Error> {
     Ok(PromiseId::new(needed(row.text(column)?, &"promises", "id")?))
+}
+
+/// The task that the deadline of `awaited` wakes, if there is one: its id and version, from column `first` on.
+pub(in crate::store) fn wake(
+    row: &impl Fields,
+    first: usize,
+    awaited: &PromiseId,
+) -> Result<Option<Wake>, sqlx::Error> {
+    let Some(id) = row.text(first)? else { return Ok(None) };
+    let id = PromiseId::new(id);
+    let version = Version(number(row, first + 1, &id, "version")?.cast_unsigned());
+    Ok(Some(Wake { awaited: awaited.clone(), task: Claim { id, version } }))
 }
 
 /// The text in column `column`.

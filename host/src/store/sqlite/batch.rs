@@ -14,7 +14,7 @@ use super::{
     write::{remove, write},
     writer::Submission,
 };
-use crate::store::sql::Cache;
+use crate::store::{listing, sql::Cache};
 
 const COMMIT: &str = "COMMIT";
 /// A command's rows are known after so many looks: its own, what these lead to, and who waits for that.
@@ -168,6 +168,7 @@ impl<'a> Batch<'a> {
     }
 
     fn commit(mut self) -> Result<Committed, NotCommitted> {
+        listing::drop_stale(&mut self.committed.effects, &self.cache.state);
         if self.delta.is_empty() && !self.begun {
             return Ok(self.committed);
         }

@@ -20,6 +20,7 @@ mod census;
 mod dump;
 mod events;
 mod find;
+mod history;
 mod house;
 mod lineage;
 mod list;
@@ -63,8 +64,8 @@ use self::{
     writer::{QUEUE, Request, Writer},
 };
 use super::{
-    Census, Due, EventPlace, EventRow, Hints, InvocationFilter, InvocationRow, Lineage, LogRow,
-    ModuleRow, Page, PromiseFilter, PromiseRow, Ready, ScheduleFilter, SchedulePage, Store,
+    Census, Due, EventPlace, EventRow, Hints, History, InvocationFilter, InvocationRow, Lineage,
+    LogRow, ModuleRow, Page, PromiseFilter, PromiseRow, Ready, ScheduleFilter, SchedulePage, Store,
     StoreError, Survey, Waits,
 };
 use crate::runtime::Surroundings;
@@ -220,6 +221,10 @@ impl Store for SqliteStore {
 
     async fn log_count(&self, id: &PromiseId) -> Result<u32, StoreError> {
         self.reader.log_count(id).await
+    }
+
+    async fn histories(&self, of: &[(PromiseId, u32)]) -> Result<Vec<History>, StoreError> {
+        self.reader.histories(of).await
     }
 
     async fn waits(&self, id: &PromiseId) -> Result<Waits, StoreError> {

@@ -3,8 +3,8 @@
 use sqlx::{Executor as _, Row as _, SqliteConnection};
 
 use super::{
-    SqliteConfig, census, events, find, lineage, list, load, open::DataDirectory, page, reader,
-    resources, schedules, survey, write,
+    SqliteConfig, census, events, find, history, lineage, list, load, open::DataDirectory, page,
+    reader, resources, schedules, survey, write,
 };
 use crate::store::{InvocationFilter, PromiseFilter};
 use segno_core::id::PromiseId;
@@ -43,7 +43,7 @@ async fn every_statement_finds_its_rows_by_an_index() {
     let directory = DataDirectory::open(&SqliteConfig::new(dir.path())).await.expect("it opens");
     let mut connection = directory.connect().await.expect("a connection");
     let reads = load::STATEMENTS.iter().chain(&reader::STATEMENTS);
-    let reads = reads.chain(&events::STATEMENTS);
+    let reads = reads.chain(&events::STATEMENTS).chain(&history::STATEMENTS);
     let reads = reads.chain(&schedules::STATEMENTS).chain(&resources::STATEMENTS);
     let reads = reads.chain(&lineage::STATEMENTS);
     let reads = reads.chain(&page::STATEMENTS).chain(&survey::STATEMENTS);

@@ -58,11 +58,16 @@ const WAITS: &str = "
       JOIN promises other ON other.n = awaiter WHERE p.id = ?1
      ORDER BY 1, 2";
 
-/// Deadlines, the earliest first. The number is [`Timestamp::NEVER`], as the index has it.
+/// Deadlines, the earliest first, and of those who wait for each the first, if it is suspended and hosts run it.
+/// The number is [`Timestamp::NEVER`], as the index has it.
 const DEADLINES: &str = "
-    SELECT id, timeout_at FROM promises
-     WHERE state = 0 AND timeout_at < 253402300799999
-     ORDER BY timeout_at, n LIMIT ?1";
+    SELECT p.id, p.timeout_at, waiting.id, tasks.version
+      FROM promises p
+      LEFT JOIN tasks ON tasks.n = (SELECT min(awaiter) FROM callbacks WHERE awaited = p.n AND consumed = 0)
+                     AND tasks.state = 3 AND hosted = 1
+      LEFT JOIN promises waiting ON waiting.n = tasks.n
+     WHERE p.state = 0 AND p.timeout_at < 253402300799999
+     ORDER BY p.timeout_at, p.n LIMIT ?1";
 
 /// Leases and retries, the earliest first.
 const TIMERS: &str = "
@@ -187,10 +192,13 @@ impl Reader {
 
     pub(super) async fn due(&self, now: Timestamp, limit: u32) -> Result<Due, StoreError> {
         let deadlines = sqlx::query(DEADLINES).bind(i64::from(limit) + 1);
-        let deadlines = self.first_due("read deadlines", deadlines, now, limit, |_, id| {
+        let mut wakes = Vec::new();
+        let deadlines = self.first_due("read deadlines", deadlines, now, limit, |row, id| {
+            wakes.extend(sql::wake(row, 2, &id)?);
             Ok(Command::PromiseDue { id })
         });
         let deadlines = deadlines.await?;
+        let deadlines = Due { wakes, ..deadlines };
         let left = limit.saturating_sub(deadlines.commands.len() as u32);
         let timers = sqlx::query(TIMERS).bind(i64::from(left) + 1);
         let timers =
@@ -257,7 +265,7 @@ impl Reader {
         query: Query<'_, Sqlite, SqliteArguments>,
         now: Timestamp,
         limit: u32,
-        command: impl Fn(&SqliteRow, PromiseId) -> Result<Command, sqlx::Error>,
+        mut command: impl FnMut(&SqliteRow, PromiseId) -> Result<Command, sqlx::Error>,
     ) -> Result<Due, StoreError> {
         let found = self.pool.fetch_all(query).await.map_err(failed(name))?;
         let mut due = Due::default();

@@ -199,6 +199,12 @@ async fn reads(store: &dyn Store, clock: &Arc<HandClock>, seen: &Snapshot) -> Ve
         format!("{:?}", store.modules().await.expect("modules")),
     ];
     answers.push(format!("{:?}", store.census().await.expect("a census")));
+    let journals: Vec<_> = seen
+        .journals
+        .iter()
+        .map(|(id, journal)| (id.clone(), journal.records.len() as u32))
+        .collect();
+    answers.push(format!("{:?}", store.histories(&journals).await.expect("journals")));
     let first = store.events(None, 2).await.expect("events");
     let rest = store.events(first.first().map(|event| event.place), 100).await.expect("events");
     answers.push(format!("{first:?} {rest:?}"));

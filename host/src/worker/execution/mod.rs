@@ -23,6 +23,7 @@ use super::{
     failure::{self, End, Stopped},
     recorder::Recorder,
     shared::Shared,
+    taking::Ahead,
     warm::Warm,
     watching::Watching,
 };
@@ -57,12 +58,14 @@ impl Execution {
         held: Arc<Held>,
         acquired: TaskReply,
         function: FunctionDescription,
+        ahead: Ahead,
     ) -> End {
         let claim = held.claim.clone();
         let journal_len = acquired.head.len;
         let mut recorder = None;
         let prepared =
-            Self::prepare(shared.clone(), held.clone(), acquired, function, &mut recorder).await;
+            Self::prepare(shared.clone(), held.clone(), acquired, function, ahead, &mut recorder)
+                .await;
         let stopped = match prepared {
             Ok(mut execution) => match execution.live().await {
                 Ok(end) => return execution.end(end),

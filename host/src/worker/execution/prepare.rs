@@ -1,13 +1,14 @@
 //! Getting ready: a warm instance, a new one, or one brought to the end of its journal.
 
 use std::{
-    collections::VecDeque,
+    collections::{HashMap, VecDeque},
     sync::{Arc, Mutex},
 };
 
 use segno_core::{
-    invocation::{Outcome as Stored, Record, RecordBody, Seed},
-    promise::CancelState,
+    id::PromiseId,
+    invocation::{Outcome as Stored, Outline, Record, RecordBody, Seed},
+    promise::{CancelState, Promise},
     reply::TaskReply,
     time::Timestamp,
 };
@@ -15,6 +16,7 @@ use segno_core::{
 use super::{Execution, context, stopped};
 use crate::{
     guest::{Completion, Event, FunctionDescription, Payload},
+    store::History,
     traces::Replayed,
     worker::{
         batch::Batch,
@@ -22,8 +24,10 @@ use crate::{
         convention,
         failure::{Halt, Stopped},
         outcome,
+        pages::{NotRead, Pages},
         recorder::{Identity, Recorder, StoredEvent},
         shared::Shared,
+        taking::Ahead,
         warm::Warm,
         watching::Watching,
     },
@@ -37,6 +41,7 @@ impl Execution {
         held: Arc<Held>,
         acquired: TaskReply,
         function: FunctionDescription,
+        ahead: Ahead,
         replayed: &mut Option<Arc<Mutex<Recorder>>>,
     ) -> Result<Self, Stopped> {
         let TaskReply { task, promise, head, .. } = acquired;
@@ -64,7 +69,7 @@ impl Execution {
                 signal_unread: false,
                 ready: VecDeque::new(),
             };
-            execution.look_around(false).await?;
+            execution.look_around(false, ahead.settled).await?;
             return Ok(execution);
         }
 
@@ -73,17 +78,26 @@ impl Execution {
             module: crate::worker::module_name(&promise),
             functions: shared.host.guests.describe(module).await?,
         };
-        let records = shared.journal(&task.id, head.len).await?;
+        let Ahead { history, settled } = ahead;
+        let is_new = head.len == 0;
+        let (outline, records, stored_lines) = match history {
+            Some(History { records, lines }) => {
+                (Outline::of(&records).map_err(NotRead::Refused)?, records, lines)
+            }
+            None if is_new => (Outline::default(), Vec::new(), 0),
+            None => {
+                let pages = Pages::new(&*shared.host.store, &task.id, head.len);
+                let (outline, first) = pages.outline().await?;
+                (outline, first, shared.host.store.log_count(&task.id).await?)
+            }
+        };
         let now = shared.now();
-        let signals = records
-            .iter()
-            .filter(|record| matches!(record.body, RecordBody::Signal { .. }))
-            .count();
-        let (is_new, journal_len) = (records.is_empty(), records.len());
-        let stored_lines = if is_new { 0 } else { shared.host.store.log_count(&task.id).await? };
-        let recorder = Recorder::new(identity, records, now, false)
-            .map_err(|refused| Halt::new("damaged", refused.to_string()))?
-            .with_stored_lines(stored_lines);
+        let signals = outline.signals();
+        let mut recorder = match is_new {
+            true => Recorder::begin(identity, now),
+            false => Recorder::over(identity, outline, false).with_stored_lines(stored_lines),
+        };
+        recorder.feed(records);
         let instance = shared.host.guests.instantiate(module, recorder.engine_facts()).await?;
         let recorder = Arc::new(Mutex::new(recorder));
         *replayed = Some(recorder.clone());
@@ -98,15 +112,16 @@ impl Execution {
             cancel_told,
             watching,
             signal_unread: true,
-            signals: u32::try_from(signals).expect("signals are fewer than records"),
+            signals,
             ready: VecDeque::new(),
         };
         if is_new {
             execution.begin(now).await?;
         } else {
             let clock = execution.shared.host.surroundings.clock.clone();
+            let journal_len = head.len as usize;
             let began = clock.elapsed();
-            execution.replay().await?;
+            execution.replay(head.len).await?;
             let took = clock.elapsed().saturating_sub(began);
             execution.shared.host.hub.metrics().worker.replayed(journal_len, took);
             let id = execution.promise.id();
@@ -120,7 +135,7 @@ impl Execution {
                 });
             }
             tracing::debug!(target: "segno::replays", %id, records = journal_len, ?took, "replayed");
-            execution.look_around(true).await?;
+            execution.look_around(true, settled).await?;
         }
         Ok(execution)
     }
@@ -154,13 +169,17 @@ impl Execution {
         Ok(())
     }
 
-    async fn replay(&mut self) -> Result<(), Stopped> {
+    async fn replay(&mut self, len: u32) -> Result<(), Stopped> {
         let started = self.recorder().started_record();
         let Some(Record { at, body: RecordBody::Started { input, seed, .. }, .. }) = started else {
             return Err(Halt::new("damaged", "the journal does not begin with `started`").into());
         };
+        let (store, id) = (self.shared.host.store.clone(), self.promise.id().clone());
+        let pages = Pages::new(&*store, &id, len);
+        pages.fill(&self.recorder).await?;
         self.start(outcome::guest_payload(&input), at, seed).await?;
         loop {
+            pages.fill(&self.recorder).await?;
             let stored = self.recorder().next_stored().map_err(stopped)?;
             let event = match stored {
                 None => return Ok(()),
@@ -179,21 +198,30 @@ impl Execution {
         }
     }
 
-    /// Reads what became of the open commands while nobody ran, and watches those still pending.
-    /// `replayed`: the actions of those may never have been done, and are done again.
-    pub(super) async fn look_around(&mut self, replayed: bool) -> Result<(), Stopped> {
+    /// Reads what became of the open commands while nobody ran, but of those `settled` that is known; watches those
+    /// still pending. `replayed`: the actions of those may never have been done, and are done again.
+    pub(super) async fn look_around(
+        &mut self,
+        replayed: bool,
+        settled: Vec<Promise>,
+    ) -> Result<(), Stopped> {
         self.signal_unread = false;
         let ids = self.awaits();
-        for id in &ids {
+        let mut found: HashMap<PromiseId, Promise> =
+            settled.into_iter().map(|promise| (promise.id().clone(), promise)).collect();
+        let unknown: Vec<PromiseId> =
+            ids.iter().filter(|id| !found.contains_key(*id)).cloned().collect();
+        for id in &unknown {
             self.watching.add(id);
         }
-        let rows = self.shared.promises(&ids).await?;
+        let rows = self.shared.promises(&unknown).await?;
+        found.extend(rows.into_iter().flatten().map(|row| (row.promise.id().clone(), row.promise)));
         let mut missing = Vec::new();
-        for (id, row) in ids.iter().zip(rows) {
-            match row {
-                Some(row) if self.is_own(&row.promise) => self.told(&row.promise),
+        for id in ids {
+            match found.get(&id) {
+                Some(promise) if self.is_own(promise) => self.told(promise),
                 // A promise that somebody else made under this id completes no command: making it is refused.
-                Some(_) | None => missing.push(id.clone()),
+                Some(_) | None => missing.push(id),
             }
         }
         if replayed {

@@ -1,13 +1,23 @@
 //! Why a database cannot be used, said so that somebody can act.
 
-use segno_core::config::Config;
+use segno_core::{
+    config::Config,
+    id::PromiseId,
+    time::{Millis, Timestamp},
+};
 use throwaway_postgres::Cluster;
 
 use super::{
-    super::{HandClock, create},
+    super::{HandClock, NoHints, create, surroundings},
     config, database, open, store,
 };
-use crate::store::Store as _;
+use crate::{
+    runtime::Surroundings,
+    store::{
+        Store as _,
+        postgres::{PostgresConfig, PostgresStore, Skew, check_version},
+    },
+};
 
 /// What is said when `url` is opened.
 async fn refusal(url: &str) -> String {
@@ -33,6 +43,59 @@ async fn what_is_not_there_is_refused_by_name() {
     let Some(cluster) = Cluster::shared() else { return };
     says(&refusal(&cluster.url("nowhere")).await, &["there is no such database", "createdb"]);
     says(&refusal(&cluster.url_as("stranger", "postgres")).await, &["refuses this user", "role"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_wrong_password_is_refused_and_not_repeated() {
+    let Some(cluster) = Cluster::start(&[]) else { return };
+    let name = cluster.database().name();
+    cluster.sql(
+        &name,
+        "CREATE ROLE clerk LOGIN PASSWORD 'right'; GRANT CREATE, USAGE ON SCHEMA public TO clerk",
+    );
+    cluster.ask_for_password("clerk");
+    let words = ["refuses this user", "check the role and its password", "postgres://clerk@"];
+    says(&refusal(&cluster.url_as("clerk:secret", &name)).await, &words);
+    says(&refusal(&cluster.url_as("clerk", &name)).await, &words);
+    let right = cluster.url_as("clerk:right", &name);
+    let opened = open(&right, &HandClock::new(), &Config::default()).await.expect("it opens");
+    opened.close().await;
+}
+
+#[test]
+fn a_server_that_is_too_old_is_refused() {
+    let refused = check_version("postgres://db/segno", 12).expect_err("that is too old");
+    says(
+        &refused.to_string(),
+        &["version 12", "at least version 13", "upgrade it", "postgres://db"],
+    );
+    check_version("postgres://db/segno", 13).expect("that will do");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_host_whose_clock_is_wrong_goes_by_the_databases() {
+    let now = |seconds: i64| Timestamp(1_700_000_000_000) + Millis::seconds(seconds);
+    let said = |here, there| Skew::between(now(here), now(there)).map(|skew| skew.to_string());
+    assert_eq!(said(0, 5), None, "that may be the way there");
+    says(&said(0, 90).expect("a word"), &["90.0 s behind", "counts for all hosts", "set it right"]);
+    says(&said(3_600, 0).expect("a word"), &["3600.0 s ahead of", "set it right"]);
+
+    let Some(database) = database() else { return };
+    // It believes that it is 1970.
+    let clock = HandClock::new();
+    let mut config = PostgresConfig::new(&database.url()).expect("an address");
+    config.spread = false;
+    let around = surroundings(&clock);
+    let opened =
+        PostgresStore::open(config, Config::default(), around, std::sync::Arc::new(NoHints));
+    let store = opened.await.expect("it opens all the same");
+    let began = Surroundings::system().clock.now();
+    store.execute(vec![create("a", &[])]).await.expect("it writes");
+    let made = store.promise(&PromiseId::from("a")).await.expect("a read").expect("it was made");
+    let created = made.promise.birth.created_at;
+    assert!(created.since(began).0.abs() < 60_000, "{created:?} is not the database's time");
+    assert!(store.time().ahead() > Millis::seconds(1_000_000));
+    store.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
