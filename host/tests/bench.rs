@@ -33,9 +33,16 @@ fn every_scenario_is_measured_with_its_floor() {
         let figures = section["figures"].as_array().expect("figures");
         for figure in figures {
             let [median, min, max] = ["median", "min", "max"].map(|field| figure[field].as_f64());
-            assert!(min <= median && median <= max && min >= Some(0.0), "{name}: {figure}");
-            // A timer may be in time to the millisecond; everything else takes some.
-            let may_be_none = name == "timers" || figure["name"] == "batches decided again";
+            assert!(min <= median && median <= max, "{name}: {figure}");
+            // What is more than something else can be less by chance.
+            let what = figure["name"].as_str().expect("a figure has a name");
+            if what.contains(" adds ") || what.starts_with("beyond ") {
+                continue;
+            }
+            assert!(min >= Some(0.0), "{name}: {figure}");
+            // A timer may be in time to the millisecond, and a host may have had room for everybody; all else takes some.
+            let may_be_none = name == "timers"
+                || ["batches decided again", "starts refused with 503"].contains(&what);
             assert!(may_be_none || median > Some(0.0), "{name}: {figure}");
         }
         let has = |role: &str| figures.iter().any(|figure| figure["role"] == role);

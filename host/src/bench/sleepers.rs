@@ -62,6 +62,8 @@ pub async fn put_long(bed: &Bed, id: &PromiseId, steps: u32, turns: u32) -> anyh
     let pair = |step: u32| {
         let (mut asked, mut told) = (asked.clone(), told.clone());
         (asked.seq, told.seq) = (1 + 2 * step, 2 + 2 * step);
+        // The model's instants are a moment apart, and time must not fall from one step to the next.
+        (asked.at, told.at) = (waits.at, waits.at);
         renumber(&mut asked, step);
         renumber(&mut told, step);
         [asked, told]
