@@ -35,7 +35,8 @@ pub(super) struct ResonateOptions {
     /// Origin whose pages may use the Resonate protocol; `*` for all; can be given again
     #[arg(long = "cors", value_name = "ORIGIN")]
     cors: Vec<String>,
-    /// The rules of the newest checkers: only what somebody is to settle is awaited, and versions rise by acquiring only
+    /// The rules of the newest checkers: only what somebody is to settle is awaited, ids lie under what their tags name,
+    /// workers have addresses that can be reached, and versions rise by acquiring only
     #[arg(long = "resonate-strict")]
     strict: bool,
     /// Answer the operations for debugging, which can stop time and wipe everything
