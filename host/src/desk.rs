@@ -8,17 +8,18 @@ use std::sync::Arc;
 
 use segno_core::{
     command::Hold,
-    id::{Holder, PromiseId},
-    promise::Promise,
-    reply::TaskReply,
+    id::{Digest, Holder, PromiseId},
+    promise::{NewPromise, Promise},
+    reply::{Reply, TaskReply},
     time::Millis,
 };
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
     lengths::LeaseLengths,
     runtime::{BoxFuture, Surroundings},
+    store::StoreError,
 };
 
 /// Where others take seats.
@@ -37,6 +38,8 @@ pub struct Claims {
     pub lengths: Arc<LeaseLengths>,
     /// Who extends them.
     pub renewal: Arc<dyn Renewal>,
+    /// Who begins what is not stored yet.
+    pub beginnings: Arc<dyn Beginnings>,
     /// Where nonces and time come from.
     pub surroundings: Surroundings,
     /// Cancelled when the host is about to stop: there are no more seats for others.
@@ -47,6 +50,26 @@ pub struct Claims {
 pub trait Renewal: Send + Sync + 'static {
     /// Ends when those of these tasks that this host still executes are extended, if they can be.
     fn renew(&self, ids: Vec<PromiseId>) -> BoxFuture<()>;
+}
+
+/// Begins invocations that are not stored yet.
+pub trait Beginnings: Send + Sync + 'static {
+    /// Runs it at once, and stores it with what that comes to. It goes on if whoever started it goes away.
+    fn begin(&self, start: Start);
+}
+
+/// An invocation that is to be stored and to begin.
+pub struct Start {
+    /// Its seat.
+    pub seat: Seat,
+    /// Its promise.
+    pub new: NewPromise,
+    /// For whom.
+    pub hold: Hold,
+    /// The module that its target seems to stand for; the store decides.
+    pub module: Digest,
+    /// Is told how it was stored: what [`Command::TaskBegin`](segno_core::command::Command::TaskBegin) was answered.
+    pub answer: oneshot::Sender<Result<Reply, StoreError>>,
 }
 
 /// Where the dispatcher counts them.
@@ -112,6 +135,19 @@ impl Desk {
         if !arrivals.is_empty() {
             let _ = self.changes.send(arrivals);
         }
+    }
+
+    /// Begins an invocation that runs `module`, as [`Desk::seat`] was given for it. What this ends with is told when it
+    /// is stored.
+    pub fn begin(
+        &self,
+        (seat, hold): (Seat, Hold),
+        new: NewPromise,
+        module: Digest,
+    ) -> oneshot::Receiver<Result<Reply, StoreError>> {
+        let (answer, told) = oneshot::channel();
+        self.claims.beginnings.begin(Start { seat, new, hold, module, answer });
+        told
     }
 
     fn hold(&self) -> Hold {

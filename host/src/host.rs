@@ -31,7 +31,33 @@ pub struct Host {
 /// How often a command with an unknown outcome is sent again before its lease is left to run out.
 const RESEND_ATTEMPTS: u32 = 20;
 
+/// How often somebody who is waited for sends a command again.
+const ATTEMPTS: u32 = 3;
+
 impl Host {
+    /// Commits one command for somebody who waits for the answer. Lost races and unknown outcomes are sent again at
+    /// once, a few times.
+    ///
+    /// # Errors
+    /// [`StoreError`]: nothing was written, or it is still unknown.
+    pub async fn attempt(&self, command: Command) -> Result<Reply, StoreError> {
+        let mut attempt = 1;
+        loop {
+            match self.store.execute(vec![command.clone()]).await {
+                Ok(mut replies) => {
+                    return replies.pop().ok_or_else(|| StoreError::Unavailable {
+                        reason: "the store did not answer a command".to_owned(),
+                    });
+                }
+                // All commands absorb their repetition; signals do by the key that they always get.
+                Err(StoreError::Conflict | StoreError::UnknownOutcome(_)) if attempt < ATTEMPTS => {
+                    attempt += 1;
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
     /// Commits `commands` together. Lost races and unknown outcomes are sent again: every command absorbs its own
     /// repetition.
     ///

@@ -57,6 +57,21 @@ pub enum Command {
         /// For whom.
         hold: Hold,
     },
+    /// Makes an invocation that its holder has run already, up to where something of it has to be stored: the promise,
+    /// the claim, and what that first run came to are one transaction. If the promise is there, or is born settled, or
+    /// runs another module, then nothing is done under the claim. If any of it is refused, all of it is.
+    TaskBegin {
+        /// The promise; it has a target.
+        new: NewPromise,
+        /// For whom.
+        hold: Hold,
+        /// The module that ran.
+        module: Digest,
+        /// When it began to run: the promise is as old as that, or made now if that is still to come.
+        at: Timestamp,
+        /// What is done under the claim ([`Claim::first`]), in order: fences, and a suspension or a fulfillment.
+        first: Vec<Command>,
+    },
     /// Takes a pending task, offered at this version.
     TaskAcquire {
         /// The task and the version it was offered at.
@@ -380,6 +395,7 @@ impl Command {
             Self::RegisterListener { .. } => "register-listener",
             Self::TaskGet { .. } => "task-get",
             Self::TaskCreate { .. } => "task-create",
+            Self::TaskBegin { .. } => "task-begin",
             Self::TaskAcquire { .. } => "task-acquire",
             Self::TaskHeartbeat { .. } => "task-heartbeat",
             Self::WorkerHeartbeat { .. } => "worker-heartbeat",

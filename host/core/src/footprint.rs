@@ -85,6 +85,10 @@ pub fn footprint(command: &Command) -> Footprint {
         | Command::RetryDue { id }
         | Command::HostRelease { id, .. } => rows.composite(id),
         Command::PromiseCreate(new) | Command::TaskCreate { new, .. } => rows.create(new),
+        Command::TaskBegin { new, first, .. } => {
+            rows.create(new);
+            first.iter().for_each(|command| rows.merge(footprint(command)));
+        }
         Command::RegisterCallback { awaited, awaiter } => {
             rows.composite(awaited);
             rows.composite(awaiter);
@@ -184,6 +188,11 @@ pub fn widen(view: &State, command: &Command, named: &Footprint) -> Footprint {
         }
         Command::TaskSuspend { claim, records, .. }
         | Command::TaskFulfill { claim, records, .. } => wider.repeated(view, &claim.id, records),
+        Command::TaskBegin { first, .. } => {
+            // What they name is named by the whole.
+            let named = Footprint::default();
+            first.iter().for_each(|command| wider.merge(widen(view, command, &named)));
+        }
         Command::Signal { invocation, .. } => {
             if let Some(task) = view.task(invocation) {
                 let signal = invocation.signal(task.signals);

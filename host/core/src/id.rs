@@ -68,6 +68,13 @@ pub struct Claim {
     pub version: Version,
 }
 
+impl Claim {
+    /// The claim of whoever makes a task and holds it from the beginning.
+    pub fn first(id: PromiseId) -> Self {
+        Self { id, version: Version(0).next() }
+    }
+}
+
 /// The number of a command within its invocation, from 0.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,

@@ -20,6 +20,14 @@ pub enum Reply {
     },
     /// A task as it is now, with its promise and the end of its journal.
     Task(Box<TaskReply>),
+    /// An invocation that was to begin, as it is now.
+    Begun {
+        /// Its task.
+        task: Box<TaskReply>,
+        /// What its first run was answered, in order; none: it was there, was born settled, or runs another module, and
+        /// nothing was done under the claim.
+        first: Option<Vec<Reply>>,
+    },
     /// For each claim of a heartbeat, in its order.
     Heartbeat(Vec<Beat>),
     /// For each action of a fence, in its order.

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 
 use crate::command::{Command, FenceAct, HeartbeatItem, Hold};
 use crate::config::{Config, Exhausted, VersionRule};
-use crate::id::{Holder, NodeName, PromiseId, ScheduleId};
+use crate::id::{Claim, Holder, NodeName, PromiseId, ScheduleId};
 use crate::invocation::Record;
 use crate::promise::{Deferral, OutboxKey, Overlap, ReleaseReason, TrapKey, Verdict};
 use crate::reply::{Pruned, Reply};
@@ -111,6 +111,8 @@ fn about(world: &World, name: &str, other: &str) -> Vec<Command> {
             new: world::new(name, &[(tags::TARGET, "poll://w")], Timestamp::NEVER),
             hold: world::hold(2),
         },
+        world::begin(name, &[world::fulfill(Claim::first(id.clone()))]),
+        world::begin(name, &[world::suspend(Claim::first(id.clone()), &[other])]),
         world::settle(name, Verdict::Rejected),
         world::callback(other, name),
         world::listener(name),
@@ -402,6 +404,7 @@ const COMMANDS: &[&str] = &[
     "register-listener",
     "task-get",
     "task-create",
+    "task-begin",
     "task-acquire",
     "task-heartbeat",
     "task-fence",

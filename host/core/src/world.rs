@@ -361,6 +361,17 @@ pub(crate) fn schedule(id: &str, overlap: Overlap) -> Command {
     Command::ScheduleCreate(NewSchedule { id: ScheduleId::from(id), cron, template, overlap })
 }
 
+/// A function that has run already, and what came of it.
+pub(crate) fn begin(id: &str, first: &[Command]) -> Command {
+    Command::TaskBegin {
+        new: new(id, &[(tags::TARGET, "wasm://shop/order")], Timestamp::NEVER),
+        hold: hold(3),
+        module: MODULE,
+        at: Timestamp(1_000),
+        first: first.to_vec(),
+    }
+}
+
 pub(crate) fn acquire(id: &str, version: u64, nonce: u64) -> Command {
     Command::TaskAcquire { claim: claim(id, version), hold: hold(nonce), stall_limit: None }
 }

@@ -9,15 +9,14 @@ use axum::{
 };
 use segno_core::{
     command::Command,
-    id::{Claim, Digest, PromiseId},
-    promise::{NewPromise, Promise, ReleaseReason, TaskStatus},
-    reply::{Refusal, Reply},
+    id::{Digest, PromiseId},
+    promise::{NewPromise, Promise},
+    reply::{Reply, TaskReply},
     tags,
     time::{Millis, Timestamp},
     value::{Tags, Value as Stored},
 };
 use serde_json::Value;
-use tokio::sync::oneshot;
 
 use crate::{
     store::PromiseRow,
@@ -32,6 +31,7 @@ use super::{
     openapi::Refusals,
     state::{promise_id, refused, unexpected},
     values::{input_of, param},
+    view,
     wait::{outcome, settled},
 };
 
@@ -99,78 +99,74 @@ pub async fn start(
         let nonce = api.host.surroundings.runtime.nonce();
         PromiseId::new(format!("{}-{nonce:016x}", target.function))
     });
-    let mut new = prepare(&api, id.clone(), &target, &request).await?;
+    let (mut new, module) = prepare(&api, id.clone(), &target, &request).await?;
     // Kept with the invocation: whoever tells of it later, in another life or on another host, tells the same trace.
     let parent = headers.get(TRACEPARENT).and_then(|header| header.to_str().ok());
     if let Some(parent) = parent.filter(|text| TraceContext::parse(text).is_some()) {
         new.param.headers.insert(TRACEPARENT.to_owned(), parent.to_owned());
     }
-    if !created(&api, &id, new, request.start_at_ms.is_none()).await? {
-        // Somebody else was faster with this id.
-        let row = api.invocation(&id).await?;
-        return exists(&api, &request, row).await;
-    }
-    let row = settled(&api, &id, request.wait_ms.unwrap_or(0)).await?;
-    let started = Started {
-        id: id.to_string(),
-        created: true,
-        differs: false,
-        warning: None,
-        invocation: outcome(&row)?,
+    let wait_ms = request.wait_ms.unwrap_or(0);
+    let invocation = match create(&api, new, module, request.start_at_ms.is_none()).await? {
+        Created::Other => {
+            // Somebody else was faster with this id.
+            let row = api.invocation(&id).await?;
+            return exists(&api, &request, row).await;
+        }
+        // It has said already what there is to say.
+        Created::Begun(begun) if wait_ms == 0 || !begun.promise.is_pending() => {
+            view::outcome(&begun.promise, &begun.task)
+        }
+        Created::Begun(_) | Created::Waiting => outcome(&settled(&api, &id, wait_ms).await?)?,
     };
+    let started =
+        Started { id: id.to_string(), created: true, differs: false, warning: None, invocation };
     Ok((StatusCode::CREATED, Json(started)))
 }
 
-/// As [`create`], but in a task of its own: a client that hangs up must not leave a claim that nobody executes.
-async fn created(api: &Api, id: &PromiseId, new: NewPromise, now: bool) -> Result<bool, ApiError> {
-    let (answer, told) = oneshot::channel();
-    let (inner, id) = (api.clone(), id.clone());
-    let creating = async move {
-        let _ = answer.send(create(&inner, &id, new, now).await);
-    };
-    api.host.surroundings.runtime.spawn("start", Box::pin(creating));
-    told.await.unwrap_or_else(|_| Err(ApiError::Internal("the start ended early".to_owned())))
+/// What became of the wish to make an invocation.
+enum Created {
+    /// It began, and this is how it stands.
+    Begun(Box<TaskReply>),
+    /// It waits for a worker.
+    Waiting,
+    /// There is one with this id.
+    Other,
 }
 
-/// Makes the promise and answers true, or false if there is one with this id. Where this host has room and it may
-/// begin `now`, it is made together with the claim on it, which saves a commit.
-async fn create(api: &Api, id: &PromiseId, new: NewPromise, now: bool) -> Result<bool, ApiError> {
-    let seat = api.host.hub.desk().filter(|_| now).and_then(|desk| desk.seat());
-    let Some((seat, hold)) = seat else {
-        return match api.execute(Command::PromiseCreate(new)).await? {
-            Reply::Promise { changed, .. } => Ok(changed),
-            Reply::Refused(refusal) => Err(refused(id, refusal)),
-            other => Err(unexpected(&other)),
-        };
-    };
-    match api.execute(Command::TaskCreate { new, hold }).await? {
-        Reply::Task(acquired) => {
-            let created = acquired.created;
-            if acquired.task.status() == TaskStatus::Acquired {
-                if created {
-                    seat.run(*acquired);
-                } else {
-                    // It was there and waited for a worker, perhaps for another one: it waits again.
-                    let claim = Claim { id: id.clone(), version: acquired.task.version };
-                    let reason = ReleaseReason::Shutdown;
-                    api.carry_out(Command::TaskRelease { claim, reason }).await?;
-                }
-            }
-            Ok(created)
+/// Makes the invocation. Where this host has room and it may begin `now`, it begins before it is stored, and goes on if
+/// the client hangs up.
+async fn create(
+    api: &Api,
+    new: NewPromise,
+    module: Digest,
+    now: bool,
+) -> Result<Created, ApiError> {
+    let id = new.id.clone();
+    let desk = api.host.hub.desk().filter(|_| now);
+    let reply = match desk.and_then(|desk| Some((desk.seat()?, desk))) {
+        Some((seat, desk)) => {
+            let _room = api.room()?;
+            let ended = || ApiError::Internal("the start ended early".to_owned());
+            desk.begin(seat, new, module).await.map_err(|_| ended())??
         }
-        Reply::Refused(Refusal::Conflict(_)) => Ok(false),
-        Reply::Refused(refusal) => Err(refused(id, refusal)),
+        None => api.execute(Command::PromiseCreate(new)).await?,
+    };
+    match reply {
+        Reply::Begun { task, .. } if task.created => Ok(Created::Begun(task)),
+        Reply::Promise { changed: true, .. } => Ok(Created::Waiting),
+        Reply::Begun { .. } | Reply::Promise { .. } => Ok(Created::Other),
+        Reply::Refused(refusal) => Err(refused(&id, refusal)),
         other => Err(unexpected(&other)),
     }
 }
 
-/// The promise to make, after everything that can be said against it was said.
+/// The promise to make and the module that it runs, after everything that can be said against it was said.
 async fn prepare(
     api: &Api,
     id: PromiseId,
     target: &Target<'_>,
     request: &StartInvocation,
-) -> Result<NewPromise, ApiError> {
+) -> Result<(NewPromise, Digest), ApiError> {
     let Resolved { digest, function, by_alias } =
         api.resolve(target.module, target.function).await?;
     let errors = api.misfits(digest, &function, &request.input);
@@ -194,7 +190,8 @@ async fn prepare(
         .timeout_ms
         .or(function.timeout_ms)
         .map_or(Timestamp::NEVER, |length| after(begins, length));
-    Ok(NewPromise { id, param: param(target.function, &request.input), tags, timeout_at })
+    let param = param(target.function, &request.input);
+    Ok((NewPromise { id, param, tags, timeout_at }, digest))
 }
 
 /// Labels as tags.

@@ -18,7 +18,7 @@ use axum::{
 
 use crate::{
     host::Host,
-    store::{PromiseRow, StoreError},
+    store::PromiseRow,
 };
 
 use super::{
@@ -29,9 +29,6 @@ use super::{
     error::ApiError,
     intake::Intake,
 };
-
-/// A command whose outcome is unknown is sent again so often.
-const ATTEMPTS: u32 = 3;
 
 /// Connections where nobody says otherwise.
 const CONNECTIONS: usize = 4_096;
@@ -98,26 +95,7 @@ impl Api {
     /// Sends one command, if there is room. A refusal is a reply here; only the store's failures are errors.
     pub(super) async fn execute(&self, command: Command) -> Result<Reply, ApiError> {
         let _room = self.admission.command()?;
-        self.carry_out(command).await
-    }
-
-    /// Sends one command that follows from another, which was let in: whether there is room or not.
-    pub(super) async fn carry_out(&self, command: Command) -> Result<Reply, ApiError> {
-        let mut attempt = 1;
-        loop {
-            match self.host.store.execute(vec![command.clone()]).await {
-                Ok(mut replies) => {
-                    return replies.pop().ok_or_else(|| {
-                        ApiError::Internal("the store did not answer a command".to_owned())
-                    });
-                }
-                // All commands absorb their repetition; signals do by the key that they always get.
-                Err(StoreError::Conflict | StoreError::UnknownOutcome(_)) if attempt < ATTEMPTS => {
-                    attempt += 1;
-                }
-                Err(error) => return Err(error.into()),
-            }
-        }
+        Ok(self.host.attempt(command).await?)
     }
 
     /// An invocation: a promise that a function produces.

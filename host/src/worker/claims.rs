@@ -29,6 +29,18 @@ pub struct Held {
 }
 
 impl Held {
+    /// A claim that nobody else knows of yet.
+    pub fn of(claim: Claim) -> Arc<Self> {
+        Arc::new(Self {
+            claim,
+            abort: CancellationToken::new(),
+            cancelled: AtomicBool::new(false),
+            cancel_changed: Notify::new(),
+            progress: AtomicU64::new(0),
+            payload: Mutex::new(None),
+        })
+    }
+
     /// Says that the invocation was asked to stop.
     pub fn request_cancel(&self) {
         self.cancelled.store(true, Ordering::Release);
@@ -76,26 +88,17 @@ pub struct Claims(Mutex<BTreeMap<PromiseId, Arc<Held>>>);
 
 impl Claims {
     /// Adds a claim that was just acquired.
-    pub fn hold(&self, claim: Claim) -> Arc<Held> {
-        let held = Arc::new(Held {
-            claim: claim.clone(),
-            abort: CancellationToken::new(),
-            cancelled: AtomicBool::new(false),
-            cancel_changed: Notify::new(),
-            progress: AtomicU64::new(0),
-            payload: Mutex::new(None),
-        });
-        if let Some(older) = self.lock().insert(claim.id, held.clone()) {
+    pub fn add(&self, held: Arc<Held>) {
+        if let Some(older) = self.lock().insert(held.claim.id.clone(), held) {
             older.abort.cancel();
         }
-        held
     }
 
-    /// Forgets a claim, unless a newer one on the same task has taken its place.
-    pub fn drop_claim(&self, claim: &Claim) {
+    /// Forgets a claim, unless another one on the same task has its place.
+    pub fn remove(&self, held: &Arc<Held>) {
         let mut claims = self.lock();
-        if claims.get(&claim.id).is_some_and(|held| held.claim.version == claim.version) {
-            claims.remove(&claim.id);
+        if claims.get(&held.claim.id).is_some_and(|known| Arc::ptr_eq(known, held)) {
+            claims.remove(&held.claim.id);
         }
     }
 

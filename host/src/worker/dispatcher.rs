@@ -12,6 +12,7 @@ use segno_core::{
     address::Address,
     effect::Effect,
     id::{Claim, PromiseId},
+    promise::Promise,
     time::Millis,
 };
 use tokio::sync::mpsc;
@@ -20,6 +21,7 @@ use tracing::Instrument as _;
 
 use super::{
     activity::{self, Kind},
+    claims::Held,
     execution::Execution,
     failure::{End, Halt, Stopped, give_back},
     says,
@@ -156,23 +158,24 @@ pub async fn run_claimed(
     acquired: segno_core::reply::TaskReply,
     ahead: Ahead,
 ) {
-    let claim = Claim { id: acquired.task.id.clone(), version: acquired.task.version };
-    let held = shared.claims.hold(claim.clone());
+    let held = Held::of(Claim { id: acquired.task.id.clone(), version: acquired.task.version });
+    shared.claims.add(held.clone());
+    let span = says::span(&shared.holder, &acquired);
+    let running = route(shared.clone(), held.clone(), acquired, ahead);
+    under(&shared, &held, running).instrument(span).await;
+}
+
+/// Runs what is done under a claim until it ends, or the claim does.
+pub async fn under(shared: &Shared, held: &Arc<Held>, running: impl Future<Output = End>) {
     let metrics = &shared.host.hub.metrics().worker;
     metrics.running.inc();
-    let span = says::span(&shared.holder, &acquired);
-    let execution = async {
-        let running = route(shared.clone(), held.clone(), acquired, ahead);
-        let end = tokio::select! {
-            biased;
-            () = held.abort.cancelled() => End::Lost,
-            end = running => end,
-        };
-        shared.claims.drop_claim(&claim);
-        tracing::debug!(?end, "claim over");
-        end
+    let end = tokio::select! {
+        biased;
+        () = held.abort.cancelled() => End::Lost,
+        end = running => end,
     };
-    let end = execution.instrument(span).await;
+    shared.claims.remove(held);
+    tracing::debug!(?end, "claim over");
     metrics.running.dec();
     metrics.claim_over(match end {
         End::Finished => ClaimEnd::Finished,
@@ -182,9 +185,10 @@ pub async fn run_claimed(
     });
 }
 
-async fn route(
+/// Runs what the task's target names.
+pub async fn route(
     shared: Arc<Shared>,
-    held: Arc<super::claims::Held>,
+    held: Arc<Held>,
     acquired: segno_core::reply::TaskReply,
     ahead: Ahead,
 ) -> End {
@@ -200,12 +204,12 @@ async fn route(
         Ok(functions) => functions,
         Err(error) => return give_back(&shared, &held.claim, Stopped::Guest(error), 0, None).await,
     };
-    let name = target.rsplit('/').next().unwrap_or(&target);
+    let name = name_of(&acquired.promise);
     match functions.iter().find(|function| function.name == name) {
         None => {
             let outcome = activity::no_such_function(
                 &super::module_name(&acquired.promise),
-                name,
+                &name,
                 &functions,
             );
             activity::reject(&shared, &held, &outcome).await
@@ -219,4 +223,10 @@ async fn route(
             }
         },
     }
+}
+
+/// The name of the function that a promise's target names.
+pub fn name_of(promise: &Promise) -> String {
+    let target = promise.target().unwrap_or_default();
+    target.rsplit('/').next().unwrap_or(target).to_owned()
 }

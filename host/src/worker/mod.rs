@@ -6,6 +6,8 @@
 mod action;
 mod activity;
 mod batch;
+mod beginning;
+mod birth;
 mod claims;
 pub mod convention;
 mod dispatcher;
@@ -101,6 +103,7 @@ impl Worker {
             holder: shared.holder.clone(),
             lengths: shared.lengths.clone(),
             renewal: Arc::new(heartbeat::AtOnce(shared.clone())),
+            beginnings: Arc::new(beginning::Begins(shared.clone())),
             surroundings: shared.host.surroundings.clone(),
             draining: shared.draining.clone(),
         };

@@ -78,7 +78,7 @@ impl Shared {
     }
 
     /// Counts what became durable, and says what guests logged.
-    fn note(&self, commands: &[Command], replies: &[Reply]) {
+    pub fn note(&self, commands: &[Command], replies: &[Reply]) {
         let metrics = &self.host.hub.metrics().worker;
         for (command, reply) in commands.iter().zip(replies) {
             let (Command::TaskFence { claim, records, logs, .. }

@@ -92,12 +92,24 @@ fn version_rises_only_when_a_claim_changes_hands(step: &StepView<'_>) -> Found {
     each(&step.after.tasks, |id, after| {
         let before = step.before.tasks.get(id);
         let rise = after.version.0.checked_sub(before.map_or(0, |task| task.version.0));
-        let expected =
-            expected_rise(before.map(|task| &task.state), &after.state, step.config.version_rule);
+        let expected = match before {
+            None if has_begun(step.command, after) => 1,
+            _ => expected_rise(
+                before.map(|task| &task.state),
+                &after.state,
+                step.config.version_rule,
+            ),
+        };
         unless(rise == Some(expected), || {
             format!("{before:?} became {after:?}: the version should rise by {expected}")
         })
     })
+}
+
+/// Whether this command made the task and did something under the first claim on it, which may be over already.
+fn has_begun(command: &Command, made: &Task) -> bool {
+    let begins = matches!(command, Command::TaskBegin { new, .. } if new.id == made.id);
+    begins && (made.fulfilled_by.is_some() || made.state == TaskState::Suspended)
 }
 
 fn expected_rise(before: Option<&TaskState>, after: &TaskState, rule: VersionRule) -> u64 {

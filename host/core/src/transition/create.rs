@@ -19,6 +19,8 @@ use super::draft::Draft;
 pub(super) enum Maker<'a> {
     /// A client's.
     Client,
+    /// A client's, by a holder who began to run it at this instant.
+    Starter(Timestamp),
     /// That of an invocation, under a claim on it.
     Invocation(&'a Task),
     /// That of a schedule, for its occurrence at this instant; its task begins after that of `after`.
@@ -45,7 +47,7 @@ impl Draft<'_> {
             address.as_ref().map(|address| self.module_of(address, maker)).transpose()?.flatten();
         let overdue = new.timeout_at <= self.now;
         let (tags, made_by) = match maker {
-            Maker::Client | Maker::Schedule { .. } => (new.tags.clone(), None),
+            Maker::Client | Maker::Starter(_) | Maker::Schedule { .. } => (new.tags.clone(), None),
             Maker::Invocation(task) => {
                 (self.minted_tags(new, &task.id, address.as_ref()), Some(task.id.clone()))
             }
@@ -58,7 +60,10 @@ impl Draft<'_> {
             timeout_at: new.timeout_at,
             created_at: match maker {
                 Maker::Schedule { at, .. } => at,
-                Maker::Client | Maker::Invocation(_) if overdue => new.timeout_at,
+                Maker::Client | Maker::Starter(_) | Maker::Invocation(_) if overdue => {
+                    new.timeout_at
+                }
+                Maker::Starter(at) => at.min(self.now),
                 Maker::Client | Maker::Invocation(_) => self.now,
             },
         };
@@ -161,7 +166,10 @@ impl Draft<'_> {
         match module {
             ModuleRef::Own => match maker {
                 Maker::Invocation(Task { module: Some(module), .. }) => Ok(Some(*module)),
-                Maker::Invocation(_) | Maker::Client | Maker::Schedule { .. } => {
+                Maker::Invocation(_)
+                | Maker::Client
+                | Maker::Starter(_)
+                | Maker::Schedule { .. } => {
                     Err(Refusal::Unprocessable(format!(
                         "the function `{function}` is named without a module, which only a function of that module may do; \
                      use wasm://MODULE/{function}"
@@ -212,7 +220,7 @@ fn narrowly_fine(
         reachable(address)?;
     }
     // What invocations make stands where the engine says.
-    let mut lineage = tags::LINEAGE.iter().filter(|_| matches!(maker, Maker::Client));
+    let mut lineage = tags::LINEAGE.iter().filter(|_| matches!(maker, Maker::Client | Maker::Starter(_)));
     let stray = lineage
         .find_map(|tag| Some((tag, new.tags.get(*tag)?)).filter(|(_, root)| !id.lies_under(root)));
     match stray {

@@ -23,9 +23,28 @@ pub(super) struct Draft<'a> {
     earliest: Option<Timestamp>,
 }
 
+/// A place in a decision.
+pub(super) struct Mark {
+    delta: Delta,
+    effects: usize,
+    earliest: Option<Timestamp>,
+}
+
 impl<'a> Draft<'a> {
     pub(super) fn new(view: &'a State, now: Timestamp, config: &'a Config) -> Self {
         Self { view, now, config, delta: Delta::default(), effects: Vec::new(), earliest: None }
+    }
+
+    /// What is decided so far, to come back to.
+    pub(super) fn mark(&self) -> Mark {
+        Mark { delta: self.delta.clone(), effects: self.effects.len(), earliest: self.earliest }
+    }
+
+    /// Forgets what was decided since.
+    pub(super) fn go_back(&mut self, mark: Mark) {
+        self.delta = mark.delta;
+        self.effects.truncate(mark.effects);
+        self.earliest = mark.earliest;
     }
 
     pub(super) fn finish(mut self, reply: Reply) -> Decision {

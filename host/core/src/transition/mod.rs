@@ -8,6 +8,7 @@
 //! - one file a family of commands.
 
 mod append;
+mod begin;
 mod cancel;
 mod chain;
 mod create;
@@ -76,6 +77,9 @@ fn decide(draft: &mut Draft<'_>, command: &Command) -> Result<Reply, Refusal> {
         }
         Command::TaskGet { id } => tasks::get(draft, id),
         Command::TaskCreate { new, hold } => tasks::create(draft, new, hold),
+        Command::TaskBegin { new, hold, module, at, first } => {
+            begin::begin(draft, new, hold, *module, *at, first)
+        }
         Command::TaskAcquire { claim, hold, stall_limit } => {
             tasks::acquire(draft, claim, hold, *stall_limit)
         }

@@ -31,19 +31,8 @@ pub(super) fn create(
     new: &NewPromise,
     hold: &Hold,
 ) -> Result<Reply, Refusal> {
-    if tags::target(&new.tags).is_none() || tags::is_timer(&new.tags) {
-        let message = format!(
-            "`{}` has no task to acquire: it needs a target and must not be a timer",
-            new.id
-        );
-        return Err(Refusal::BadRequest(message));
-    }
     draft.touch(&new.id);
-    if draft.promise(&new.id).is_none() {
-        if hold.holder.worker_pid().is_some() && tags::target(&new.tags).is_some_and(is_hosted) {
-            return Err(Conflict::Hosted(new.id.clone()).into());
-        }
-        draft.make(new, Maker::Client, Some(hold))?;
+    if draft.make_held(new, Maker::Client, hold)? {
         return shown(draft, &new.id, true);
     }
     let Some(task) = draft.task(&new.id) else {
@@ -220,6 +209,30 @@ pub(super) fn resume(draft: &mut Draft<'_>, id: &PromiseId) -> Result<Reply, Ref
 }
 
 impl Draft<'_> {
+    /// Makes a promise with its task in the hands of `hold`, and answers true, or false if it is there.
+    pub(super) fn make_held(
+        &mut self,
+        new: &NewPromise,
+        maker: Maker<'_>,
+        hold: &Hold,
+    ) -> Result<bool, Refusal> {
+        if tags::target(&new.tags).is_none() || tags::is_timer(&new.tags) {
+            let message = format!(
+                "`{}` has no task to acquire: it needs a target and must not be a timer",
+                new.id
+            );
+            return Err(Refusal::BadRequest(message));
+        }
+        if self.promise(&new.id).is_some() {
+            return Ok(false);
+        }
+        if hold.holder.worker_pid().is_some() && tags::target(&new.tags).is_some_and(is_hosted) {
+            return Err(Conflict::Hosted(new.id.clone()).into());
+        }
+        self.make(new, maker, Some(hold))?;
+        Ok(true)
+    }
+
     /// Refuses a worker outside what hosts execute themselves.
     fn may_take(&self, id: &PromiseId, hold: &Hold) -> Result<(), Refusal> {
         match hold.holder.worker_pid() {
@@ -304,7 +317,15 @@ fn is_repeated(draft: &Draft<'_>, claim: &Claim, verdict: Verdict, value: &Value
 }
 
 fn shown(draft: &Draft<'_>, id: &PromiseId, created: bool) -> Result<Reply, Refusal> {
+    Ok(Reply::Task(Box::new(described(draft, id, created)?)))
+}
+
+pub(super) fn described(
+    draft: &Draft<'_>,
+    id: &PromiseId,
+    created: bool,
+) -> Result<TaskReply, Refusal> {
     let (task, promise) = (draft.existing_task(id)?.clone(), draft.existing(id)?.clone());
     let resumes = draft.callbacks_by(id).iter().filter(|(_, consumed)| *consumed).count() as u32;
-    Ok(Reply::Task(Box::new(TaskReply { task, promise, head: draft.head(id), resumes, created })))
+    Ok(TaskReply { task, promise, head: draft.head(id), resumes, created })
 }

@@ -105,6 +105,6 @@ impl Execution {
     }
 
     pub(super) async fn submit(&mut self, commands: Vec<Command>) -> Result<Vec<Reply>, Stopped> {
-        self.shared.submit(commands).await
+        self.birth.submit(&self.shared, &self.held, commands).await
     }
 }

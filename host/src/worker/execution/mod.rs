@@ -19,6 +19,7 @@ use segno_core::{
 };
 
 use super::{
+    birth::Birth,
     claims::Held,
     failure::{self, End, Stopped},
     recorder::Recorder,
@@ -49,6 +50,7 @@ pub struct Execution {
     signal_unread: bool,
     cancel_told: bool,
     watching: Watching,
+    birth: Birth,
 }
 
 impl Execution {
@@ -66,21 +68,30 @@ impl Execution {
         let prepared =
             Self::prepare(shared.clone(), held.clone(), acquired, function, ahead, &mut recorder)
                 .await;
-        let stopped = match prepared {
-            Ok(mut execution) => match execution.live().await {
-                Ok(end) => return execution.end(end),
-                Err(stopped) => {
-                    let recorder = execution.recorder.clone();
-                    let stored = execution.stored_len();
-                    // The instance is gone before anything else happens.
-                    drop(execution);
-                    return failure::give_back(&shared, &claim, stopped, stored, Some(&recorder))
-                        .await;
+        let (stopped, stored_len) = match prepared {
+            Ok(execution) => {
+                recorder = Some(execution.recorder.clone());
+                match execution.go(&mut Birth::Stored).await {
+                    Ok(end) => return end,
+                    Err(stopped) => stopped,
                 }
-            },
-            Err(stopped) => stopped,
+            }
+            Err(stopped) => (stopped, journal_len),
         };
-        failure::give_back(&shared, &claim, stopped, journal_len, recorder.as_deref()).await
+        failure::give_back(&shared, &claim, stopped, stored_len, recorder.as_deref()).await
+    }
+
+    /// Goes on until there is an end; `birth` is how the invocation stands to the store. An execution that stopped
+    /// before that answers why, and how long its stored journal is.
+    pub async fn go(mut self, birth: &mut Birth) -> Result<End, (Stopped, u32)> {
+        std::mem::swap(&mut self.birth, birth);
+        let lived = self.live().await;
+        std::mem::swap(&mut self.birth, birth);
+        match lived {
+            Ok(end) => Ok(self.end(end)),
+            // The instance is gone before anything else happens.
+            Err(stopped) => Err((stopped, self.stored_len())),
+        }
     }
 
     /// Tells the guest what there is to tell, commits what it answers, and waits, until there is an end.

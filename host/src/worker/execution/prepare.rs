@@ -20,6 +20,7 @@ use crate::{
     traces::Replayed,
     worker::{
         batch::Batch,
+        birth::Birth,
         claims::Held,
         convention,
         failure::{Halt, Stopped},
@@ -36,7 +37,7 @@ use crate::{
 impl Execution {
     /// A warm instance, or a new one brought to the end of the journal. A replay that fails leaves its `recorder`, which
     /// knows the first difference.
-    pub(super) async fn prepare(
+    pub async fn prepare(
         shared: Arc<Shared>,
         held: Arc<Held>,
         acquired: TaskReply,
@@ -66,6 +67,7 @@ impl Execution {
                 signals,
                 cancel_told,
                 watching,
+                birth: Birth::Stored,
                 signal_unread: false,
                 ready: VecDeque::new(),
             };
@@ -111,6 +113,7 @@ impl Execution {
             instance,
             cancel_told,
             watching,
+            birth: Birth::Stored,
             signal_unread: true,
             signals,
             ready: VecDeque::new(),

@@ -1,6 +1,7 @@
 //! The rules one by one, a file a family: what is refused beside what is done. Each command also runs through every
 //! check of [`crate::world`].
 
+mod begin;
 mod edges;
 mod fence;
 mod own_initiative;

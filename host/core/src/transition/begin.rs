@@ -1,0 +1,70 @@
+//! Making an invocation that has run a little already: one transaction instead of two.
+
+use crate::command::{Command, Hold};
+use crate::id::{Claim, Digest};
+use crate::promise::NewPromise;
+use crate::reply::{Refusal, Reply};
+use crate::time::Timestamp;
+
+use super::create::Maker;
+use super::decide;
+use super::draft::Draft;
+use super::tasks::described;
+
+/// See [`Command::TaskBegin`].
+pub(super) fn begin(
+    draft: &mut Draft<'_>,
+    new: &NewPromise,
+    hold: &Hold,
+    module: Digest,
+    at: Timestamp,
+    first: &[Command],
+) -> Result<Reply, Refusal> {
+    let claim = Claim::first(new.id.clone());
+    if let Some(stray) = first.iter().find(|command| claim_of(command) != Some(&claim)) {
+        return Err(Refusal::BadRequest(format!(
+            "`{}` does nothing under the first claim on `{}`, and cannot be a part of its beginning",
+            stray.name(),
+            new.id
+        )));
+    }
+    draft.touch(&new.id);
+    let mark = draft.mark();
+    let begun = begin_held(draft, new, hold, module, at, &claim, first);
+    if begun.is_err() {
+        draft.go_back(mark);
+    }
+    begun
+}
+
+fn begin_held(
+    draft: &mut Draft<'_>,
+    new: &NewPromise,
+    hold: &Hold,
+    module: Digest,
+    at: Timestamp,
+    claim: &Claim,
+    first: &[Command],
+) -> Result<Reply, Refusal> {
+    let created = draft.make_held(new, Maker::Starter(at), hold)?;
+    // Held by just this attempt: also if the answer to an earlier try was lost, which is given again.
+    let is_held = draft.held_version(&new.id, Some(hold)) == Some(claim.version);
+    let runs = draft.task(&new.id).and_then(|task| task.module);
+    let replies = match is_held && runs == Some(module) {
+        true => Some(first.iter().map(|command| decide(draft, command)).collect::<Result<_, _>>()?),
+        false => None,
+    };
+    let created = created || replies.is_some();
+    let task = Box::new(described(draft, &new.id, created)?);
+    Ok(Reply::Begun { task, first: replies })
+}
+
+/// The claim under which this may be done as a part of a beginning.
+fn claim_of(command: &Command) -> Option<&Claim> {
+    match command {
+        Command::TaskFence { claim, .. }
+        | Command::TaskSuspend { claim, .. }
+        | Command::TaskFulfill { claim, .. } => Some(claim),
+        _ => None,
+    }
+}

@@ -1,0 +1,123 @@
+//! Beginning invocations that nobody has stored yet: they run at once, and are stored with what that comes to.
+
+use std::{pin::pin, sync::Arc};
+
+use segno_core::{
+    id::Claim,
+    promise::TaskStatus,
+    reply::TaskReply,
+    time::Millis,
+};
+use tracing::Instrument as _;
+
+use super::{
+    birth::{Birth, Unborn},
+    claims::Held,
+    dispatcher::{name_of, route, run_claimed, under},
+    execution::Execution,
+    failure::{End, Stopped, give_back},
+    says,
+    shared::Shared,
+    taking::Ahead,
+};
+use crate::{
+    desk::{Beginnings, Start},
+    guest::{FunctionDescription, FunctionKind},
+};
+
+/// A function that runs for longer is stored first, so that whoever starts it does not wait for it.
+const PATIENCE: Millis = Millis(1);
+
+/// Begins what is started.
+pub struct Begins(pub Arc<Shared>);
+
+impl Beginnings for Begins {
+    fn begin(&self, start: Start) {
+        let beginning = begin(self.0.clone(), start);
+        self.0.host.surroundings.runtime.spawn("execution", Box::pin(beginning));
+    }
+}
+
+async fn begin(shared: Arc<Shared>, start: Start) {
+    let Start { seat, new, hold, module, answer } = start;
+    let unborn = Unborn { new, hold, module, at: shared.now(), answer };
+    let described = unborn.described();
+    let mut birth = Birth::Ahead(Box::new(unborn));
+    let held = Held::of(Claim::first(described.task.id.clone()));
+    let span = says::span(&shared.holder, &described);
+    let running = run(shared.clone(), held.clone(), described, &mut birth);
+    under(&shared, &held, running).instrument(span).await;
+    if let Birth::Otherwise(stored) = birth
+        && stored.created
+        && stored.task.status() == TaskStatus::Acquired
+    {
+        // It is this host's all the same.
+        run_claimed(shared, *stored, Ahead::default()).await;
+    }
+    drop(seat);
+}
+
+async fn run(
+    shared: Arc<Shared>,
+    held: Arc<Held>,
+    described: TaskReply,
+    birth: &mut Birth,
+) -> End {
+    let mut recorder = None;
+    let prepared = {
+        let preparing = async {
+            match workflow(&shared, &described).await? {
+                Some(function) => {
+                    let (shared, held) = (shared.clone(), held.clone());
+                    let described = described.clone();
+                    let ahead = Ahead::default();
+                    Execution::prepare(shared, held, described, function, ahead, &mut recorder)
+                        .await
+                        .map(Some)
+                }
+                None => Ok(None),
+            }
+        };
+        let mut preparing = pin!(preparing);
+        tokio::select! {
+            biased;
+            prepared = &mut preparing => prepared,
+            () = shared.host.surroundings.runtime.sleep(PATIENCE) => {
+                if birth.alone(&shared, &held).await.is_err() {
+                    return End::Lost;
+                }
+                preparing.await
+            }
+        }
+    };
+    let (stopped, stored_len) = match prepared {
+        Ok(Some(execution)) => match execution.go(birth).await {
+            Ok(end) => return end,
+            Err(stopped) => stopped,
+        },
+        Ok(None) => {
+            if birth.alone(&shared, &held).await.is_err() {
+                return End::Lost;
+            }
+            return route(shared, held, described, Ahead::default()).await;
+        }
+        Err(stopped) => (stopped, 0),
+    };
+    // The claim can be given back once there is one.
+    if birth.alone(&shared, &held).await.is_err() || matches!(birth, Birth::Otherwise(_)) {
+        return End::Lost;
+    }
+    give_back(&shared, &held.claim, stopped, stored_len, recorder.as_deref()).await
+}
+
+/// The workflow that is to run; none: it is something else.
+async fn workflow(
+    shared: &Shared,
+    described: &TaskReply,
+) -> Result<Option<FunctionDescription>, Stopped> {
+    let Some(module) = described.task.module else { return Ok(None) };
+    let functions = shared.host.guests.describe(module).await?;
+    let name = name_of(&described.promise);
+    let found = functions.iter().find(|function| function.name == name);
+    Ok(found.filter(|function| function.kind == FunctionKind::Workflow).cloned())
+}
