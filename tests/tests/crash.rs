@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, sync::Arc};
 use segno::guest::{Guests, Wasm};
 use segno_core::{
     id::Digest,
-    invocation::{CommandKind, RecordBody},
+    invocation::{CommandKind, RecordBody, Seed},
     promise::Verdict,
 };
 use serde_json::{Value as Json, json};
@@ -34,10 +34,15 @@ struct Script {
 }
 
 impl Script {
-    async fn run(&self, guests: Arc<Wasm>, faults: Faults) -> (Seen, World) {
+    async fn run(&self, guests: Arc<Wasm>, faults: Faults, start: Start) -> (Seen, World) {
         let component = examples()[self.module].clone();
+        let digest = Digest::of(&component);
         let mut world = World::new(guests, self.module, component, faults).await;
-        world.start("it", &format!("wasm://{}/{}", self.module, self.function), &self.input).await;
+        let target = format!("wasm://{}/{}", self.module, self.function);
+        match start {
+            Start::Stored => world.start("it", &target, &self.input).await,
+            Start::Ahead => world.begin("it", &target, digest, &self.input).await,
+        }
         for (promise, value) in &self.resolves {
             let id = format!("it/p/{promise}");
             world
@@ -49,6 +54,12 @@ impl Script {
             world.resolve(&id, value).await;
         }
         let outcome = world.outcome("it").await;
+        let born = world.promise("it").await.expect("it ended").birth.created_at;
+        let expected = Seed::of(&"it".into(), born);
+        assert!(
+            matches!(world.history("it").await[0], RecordBody::Started { seed, .. } if seed == expected),
+            "its seed follows from its birth"
+        );
         let mut history: Vec<String> = world.history("it").await.iter().map(line).collect();
         if !self.sequential {
             history.sort();
@@ -56,35 +67,53 @@ impl Script {
         (Seen { outcome, accepted: world.ledger.accepted(), history }, world)
     }
 
-    /// Runs without a fault, then with every fault at every commit.
+    /// Runs without a fault, then with every fault at every commit; however it is started.
     async fn survives(&self) {
+        let stored = self.survives_from(Start::Stored).await;
+        let ahead = self.survives_from(Start::Ahead).await;
+        assert_eq!(ahead, stored, "nobody can tell how it was started");
+    }
+
+    async fn survives_from(&self, start: Start) -> Seen {
         let component = examples()[self.module].clone();
         let guests = engine(std::slice::from_ref(&component));
         guests.describe(Digest::of(&component)).await.expect("the example describes itself");
-        let (expected, world) = self.run(guests.clone(), Faults::default()).await;
+        let (expected, world) = self.run(guests.clone(), Faults::default(), start).await;
         assert_eq!(expected.outcome.0, Verdict::Resolved, "{expected:?}");
         assert!(world.ledger.lines().values().all(|line| line.requests == 1));
         let mut lives = BTreeSet::new();
         for fault in Fault::ALL {
             for commit in 0.. {
                 let faults = Faults::at(commit, fault);
-                let (seen, world) = self.run(guests.clone(), faults).await;
+                let (seen, world) = self.run(guests.clone(), faults, start).await;
                 if !world.faults.struck() {
                     assert!(commit > 4, "a run has more commits than {commit}");
                     break;
                 }
                 lives.insert(world.lives());
-                assert_eq!(seen, expected, "{fault:?} at commit {commit}");
+                assert_eq!(seen, expected, "{start:?}, {fault:?} at commit {commit}");
             }
         }
         assert!(lives.len() > 1, "no crash brought a host down: {lives:?}");
+        expected
     }
 }
 
-/// A record without what a crash may move: the instant at which a sleep ends.
+/// How a workflow is started.
+#[derive(Debug, Clone, Copy)]
+enum Start {
+    /// It is stored, and then taken by a host.
+    Stored,
+    /// A host begins it, and stores it with what that comes to.
+    Ahead,
+}
+
+/// A record without what a crash may move: the instant at which a sleep ends, and the seed, which is another one for
+/// whoever starts again what was never stored.
 fn line(body: &RecordBody) -> String {
     match body {
         RecordBody::Command { index, kind: CommandKind::Sleep, .. } => format!("sleep {index}"),
+        RecordBody::Started { function, input, .. } => format!("started {function} {input:?}"),
         body => format!("{body:?}"),
     }
 }

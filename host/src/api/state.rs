@@ -16,10 +16,7 @@ use axum::{
     http::{HeaderMap, StatusCode},
 };
 
-use crate::{
-    host::Host,
-    store::PromiseRow,
-};
+use crate::{host::Host, store::PromiseRow};
 
 use super::{
     access::Access,

@@ -30,6 +30,8 @@ pub(super) const TICK_MS: u64 = 5;
 const HOST_STACK_BYTES: usize = 1 << 20;
 /// Pages of a memory that stay resident when its instance goes, so that the next one does not fault them in again.
 const KEEP_RESIDENT_BYTES: usize = 256 << 10;
+/// The same for a table.
+const KEEP_TABLE_RESIDENT_BYTES: usize = 64 << 10;
 /// Frames of a backtrace that are worth reading.
 const BACKTRACE_FRAMES: usize = 24;
 /// Tables that come with each slot of the pool.
@@ -173,6 +175,7 @@ fn pool(limits: &Limits, slots: u32) -> PoolingAllocationConfig {
         .max_memory_size(memory_slot_bytes(limits))
         .table_elements(limits.table_elements as usize)
         .linear_memory_keep_resident(KEEP_RESIDENT_BYTES)
+        .table_keep_resident(KEEP_TABLE_RESIDENT_BYTES)
         .pagemap_scan(Enabled::Auto);
     pool
 }

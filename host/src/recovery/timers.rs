@@ -69,7 +69,7 @@ mod tests {
     use super::*;
     use crate::{
         api::tests::World,
-        desk::{self, Arrival, Renewal},
+        desk::{self, Arrival, Beginnings, Renewal, Start},
         lengths::LeaseLengths,
         runtime::{BoxFuture, Clock, Surroundings},
         store::{MemoryStore, Store},
@@ -99,6 +99,15 @@ mod tests {
         }
     }
 
+    /// A worker that begins nothing.
+    struct Nothing;
+
+    impl Beginnings for Nothing {
+        fn begin(&self, start: Start) {
+            panic!("nothing is started here, and not `{}`", start.new.id)
+        }
+    }
+
     /// A host with a worker's room, and a clock that is set by hand.
     struct Bed {
         host: Host,
@@ -121,6 +130,7 @@ mod tests {
             holder: holder.clone(),
             lengths: Arc::new(LeaseLengths::new(LeasePolicy::of(config.ttl))),
             renewal: Arc::new(StillAt(store.clone(), holder.clone())),
+            beginnings: Arc::new(Nothing),
             surroundings: host.surroundings.clone(),
             draining: CancellationToken::new(),
         };

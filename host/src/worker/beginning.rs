@@ -2,12 +2,7 @@
 
 use std::{pin::pin, sync::Arc};
 
-use segno_core::{
-    id::Claim,
-    promise::TaskStatus,
-    reply::TaskReply,
-    time::Millis,
-};
+use segno_core::{id::Claim, promise::TaskStatus, reply::TaskReply, time::Millis};
 use tracing::Instrument as _;
 
 use super::{
@@ -57,12 +52,7 @@ async fn begin(shared: Arc<Shared>, start: Start) {
     drop(seat);
 }
 
-async fn run(
-    shared: Arc<Shared>,
-    held: Arc<Held>,
-    described: TaskReply,
-    birth: &mut Birth,
-) -> End {
+async fn run(shared: Arc<Shared>, held: Arc<Held>, described: TaskReply, birth: &mut Birth) -> End {
     let mut recorder = None;
     let prepared = {
         let preparing = async {

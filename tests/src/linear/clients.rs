@@ -196,7 +196,12 @@ fn question(
     let verdict = dice.pick(&[Verdict::Resolved, Verdict::Rejected]);
     let command = match dice.below(24) {
         0..=2 => Command::PromiseCreate(new(id, dice, now)),
-        3 => Command::TaskCreate { new: new(id, dice, now), hold },
+        3 if dice.chance(500) => Command::TaskCreate { new: new(id, dice, now), hold },
+        3 => {
+            let claim = Claim::first(id.clone());
+            let first = vec![Command::TaskFulfill { claim, records, logs, verdict, value }];
+            Command::TaskBegin { new: new(id, dice, now), hold, module: MODULE, at: now, first }
+        }
         4 | 5 => return Asked::Read(id),
         6 | 7 => Command::PromiseGet { id },
         8 => Command::TaskGet { id },

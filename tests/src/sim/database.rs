@@ -155,7 +155,9 @@ fn subject(command: &Command) -> String {
         Command::TaskHeartbeat { holder, items } => {
             format!("{}.{} {} claims", holder.node, holder.incarnation, items.len())
         }
-        Command::PromiseCreate(new) | Command::TaskCreate { new, .. } => new.id.to_string(),
+        Command::PromiseCreate(new)
+        | Command::TaskCreate { new, .. }
+        | Command::TaskBegin { new, .. } => new.id.to_string(),
         Command::WorkerHeartbeat { holder } | Command::WorkerGone { holder, .. } => {
             holder.node.to_string()
         }

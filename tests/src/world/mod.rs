@@ -30,11 +30,23 @@ use segno_core::{
     value::{Tags, Value},
 };
 use serde_json::Value as Json;
+use tokio::sync::oneshot::{self, error::TryRecvError};
 
 pub use faults::{Fault, Faults, FaultyStore};
 pub use ledger::{Ledger, Line};
 pub use sim::{BEGINNING, SimClock, SimRuntime};
 pub use story::story;
+
+/// An invocation of `target` with `input`.
+fn invocation(id: &str, target: &str, input: &Json) -> NewPromise {
+    let function = target.rsplit('/').next().expect("a target names a function");
+    NewPromise {
+        id: PromiseId::from(id),
+        param: convention::param(function, &Payload::Json(input.to_string()), Tags::new()),
+        tags: Tags::from([(tags::TARGET.to_owned(), target.to_owned())]),
+        timeout_at: Timestamp::NEVER,
+    }
+}
 
 /// How a world differs from the usual one.
 #[derive(Default)]
@@ -232,15 +244,31 @@ impl World {
 
     /// Starts `target` with `input`.
     pub async fn start(&self, id: &str, target: &str, input: &Json) {
-        let function = target.rsplit('/').next().expect("a target names a function");
-        let new = NewPromise {
-            id: PromiseId::from(id),
-            param: convention::param(function, &Payload::Json(input.to_string()), Tags::new()),
-            tags: Tags::from([(tags::TARGET.to_owned(), target.to_owned())]),
-            timeout_at: Timestamp::NEVER,
-        };
-        let reply = self.client(Command::PromiseCreate(new)).await;
+        let reply = self.client(Command::PromiseCreate(invocation(id, target, input))).await;
         assert!(matches!(reply, Reply::Promise { changed: true, .. }), "{reply:?}");
+    }
+
+    /// Starts `target` of `module` at the host that is up, as its API does: it begins before it is stored. Whoever does
+    /// not learn what became of it starts it again, until it is there.
+    pub async fn begin(&mut self, id: &str, target: &str, module: Digest, input: &Json) {
+        let told = Mutex::new(None);
+        self.until(&format!("`{id}` has begun"), async |world| {
+            if world.promise(id).await.is_some() {
+                return true;
+            }
+            let mut told = told.lock().unwrap_or_else(PoisonError::into_inner);
+            let waits = told.as_mut().is_some_and(|told: &mut oneshot::Receiver<_>| {
+                matches!(told.try_recv(), Err(TryRecvError::Empty))
+            });
+            let life = world.life.as_ref().filter(|_| !waits);
+            if let Some(desk) = life.and_then(|life| life.running.host.hub.desk())
+                && let Some(seat) = desk.seat()
+            {
+                *told = Some(desk.begin(seat, invocation(id, target, input), module));
+            }
+            false
+        })
+        .await;
     }
 
     /// The task of an invocation.

@@ -169,12 +169,10 @@ impl Draft<'_> {
                 Maker::Invocation(_)
                 | Maker::Client
                 | Maker::Starter(_)
-                | Maker::Schedule { .. } => {
-                    Err(Refusal::Unprocessable(format!(
-                        "the function `{function}` is named without a module, which only a function of that module may do; \
+                | Maker::Schedule { .. } => Err(Refusal::Unprocessable(format!(
+                    "the function `{function}` is named without a module, which only a function of that module may do; \
                      use wasm://MODULE/{function}"
-                    )))
-                }
+                ))),
             },
             ModuleRef::Alias(alias) => self.view.alias(alias).map(Some).ok_or_else(|| {
                 Refusal::Unprocessable(format!(
@@ -220,7 +218,8 @@ fn narrowly_fine(
         reachable(address)?;
     }
     // What invocations make stands where the engine says.
-    let mut lineage = tags::LINEAGE.iter().filter(|_| matches!(maker, Maker::Client | Maker::Starter(_)));
+    let mut lineage =
+        tags::LINEAGE.iter().filter(|_| matches!(maker, Maker::Client | Maker::Starter(_)));
     let stray = lineage
         .find_map(|tag| Some((tag, new.tags.get(*tag)?)).filter(|(_, root)| !id.lies_under(root)));
     match stray {

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 pub(super) type Seen = BTreeSet<(&'static str, bool)>;
 
 /// Every kind of command, and whether it is ever refused. What the engine asks of itself is not: it looks again.
-const KINDS: [(&str, bool); 37] = [
+const KINDS: [(&str, bool); 38] = [
     ("cancel", true),
     ("deploy", true),
     ("fenced-put", true),
@@ -35,6 +35,7 @@ const KINDS: [(&str, bool); 37] = [
     ("schedule-pause", true),
     ("signal", true),
     ("task-acquire", true),
+    ("task-begin", true),
     ("task-continue", true),
     ("task-create", true),
     ("task-fence", true),

@@ -2,10 +2,11 @@
 
 use std::path::Path;
 
-use segno_core::{config::Config, snapshot::Snapshot, time::Millis};
+use segno_core::{config::Config, reply::Orphan, snapshot::Snapshot, time::Millis};
 
 use super::{HandClock, deploy, postgres, script, sqlite, surroundings};
 use crate::{
+    recovery::Symptom,
     runtime::Clock as _,
     store::{
         InvocationFilter, Store, Survey,
@@ -172,7 +173,13 @@ async fn a_store_moves_to_postgresql_and_back() {
     let engine = Config::default();
     let checked = crate::recovery::examine(&arrival, clock.now(), &engine, |_| {}).await;
     let checked = checked.expect("a diagnosis");
-    assert_eq!((checked.promises, checked.symptoms), (dump.promises.len() as u64, Vec::new()));
+    assert_eq!(checked.promises, dump.promises.len() as u64);
+    // A child that was asked to stop, and has not yet, looks like damage and is none.
+    let asked_to_stop = |symptom: &Symptom| match symptom {
+        Symptom::Orphan { id, orphan: Orphan::ChildRuns } => id.clone(),
+        other => panic!("{other:?}"),
+    };
+    let suspects: Vec<_> = checked.symptoms.iter().map(asked_to_stop).collect();
     arrival.keep().await.expect("it is kept");
 
     let mut unpacker = Unpacker::begin(&file[..]).expect("it begins");
@@ -182,7 +189,7 @@ async fn a_store_moves_to_postgresql_and_back() {
     let store = postgres::store(&database, &clock, &engine).await;
     assert_eq!(store.dump().await.expect("a dump"), dump);
     let survey = store.survey().expect("a survey");
-    assert_eq!(survey.suspects(0, 1_000).await.expect("suspects").items, []);
+    assert_eq!(survey.suspects(0, 1_000).await.expect("suspects").items, suspects);
     let size = survey.size(3).await.expect("a size");
     assert!(size.bytes > 0 && size.trees.len() == 3, "{size:?}");
     // The databases lay rows out alike, so nothing is lost on the way back.

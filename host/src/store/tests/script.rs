@@ -67,6 +67,7 @@ pub(super) fn command(dice: &mut Dice, seen: &Snapshot, now: Timestamp) -> Comma
         60..=65 => scheduled(dice, now),
         0..=3 => Command::PromiseCreate(promise(dice, now)),
         4 => Command::TaskCreate { new: promise(dice, now), hold: hold(dice) },
+        27 => begin(dice, seen, now),
         5 => Command::PromiseGet { id },
         6 => Command::PromiseSettle { id, verdict: verdict(dice), value: value(dice) },
         7 => Command::RegisterCallback { awaited: other, awaiter: id },
@@ -105,6 +106,41 @@ pub(super) fn command(dice: &mut Dice, seen: &Snapshot, now: Timestamp) -> Comma
             None => Command::PromiseCreate(promise(dice, now)),
         },
     }
+}
+
+/// An invocation that ran before it was stored: it ended, waits, goes on with a child, or did what is refused.
+fn begin(dice: &mut Dice, seen: &Snapshot, now: Timestamp) -> Command {
+    let new = promise(dice, now);
+    let claim = Claim::first(new.id.clone());
+    let child = PromiseId::new(format!("{}/0", new.id));
+    let act = FenceAct::CreateLoose { new: self::new(child.as_str(), &[], Timestamp::NEVER) };
+    let actions = vec![FenceAction { index: CommandIndex(0), act }];
+    let head = JournalHead::default();
+    let began = self::records(dice, seen, &new.id, head);
+    let logged = self::logs(dice, head);
+    let fence = Command::TaskFence { claim: claim.clone(), records: began, logs: logged, actions };
+    let first = match dice.roll(5) {
+        0 => vec![],
+        1 => vec![fence],
+        2 => {
+            let (records, logs) = (Vec::new(), Vec::new());
+            let awaits = [child].into_iter().collect();
+            vec![fence, Command::TaskSuspend { claim, records, logs, awaits }]
+        }
+        3 => {
+            let (records, logs) = (Vec::new(), Vec::new());
+            let awaits = [new.id.command(CommandIndex(7))].into_iter().collect();
+            vec![fence, Command::TaskSuspend { claim, records, logs, awaits }]
+        }
+        _ => {
+            let (records, logs) = (Vec::new(), Vec::new());
+            let (verdict, value) = (verdict(dice), value(dice));
+            vec![fence, Command::TaskFulfill { claim, records, logs, verdict, value }]
+        }
+    };
+    let at = Timestamp(now.0 - dice.of(&[-5, 0, 40]));
+    let module = dice.of(&[MODULE, MODULE, MODULE, Digest([9; 32])]);
+    Command::TaskBegin { new, hold: hold(dice), module, at, first }
 }
 
 fn about_resources(dice: &mut Dice) -> Command {

@@ -132,7 +132,10 @@ fn a_part_that_is_refused_takes_the_whole_with_it() {
     let fenced = world::fence(claim(), vec![world::started()], vec![child()]);
     for (first, kind) in [
         // What cannot continue the journal comes after something that can be done.
-        (vec![fenced.clone(), world::fence(claim(), vec![world::asked(5, 3)], vec![])], "journal-mismatch"),
+        (
+            vec![fenced.clone(), world::fence(claim(), vec![world::asked(5, 3)], vec![])],
+            "journal-mismatch",
+        ),
         (vec![fenced, world::suspend(claim(), &["nothing"])], "unprocessable"),
         (vec![world::fulfill(world::claim("w", 2))], "bad-request"),
         (vec![world::fulfill(world::claim("p", 1))], "bad-request"),
