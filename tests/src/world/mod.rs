@@ -14,7 +14,7 @@ use segno::{
     host::Host,
     hub::Hub,
     runtime::{Clock, Surroundings},
-    store::{Hints, MemoryStore, Store},
+    store::{Hints, MemoryStore, Store, StoreError},
     worker::{WorkerSettings, convention},
 };
 use segno_core::{
@@ -36,6 +36,9 @@ pub use faults::{Fault, Faults, FaultyStore};
 pub use ledger::{Ledger, Line};
 pub use sim::{BEGINNING, SimClock, SimRuntime};
 pub use story::story;
+
+/// Where the answer to a start comes.
+pub type Told = oneshot::Receiver<Result<Reply, StoreError>>;
 
 /// An invocation of `target` with `input`.
 fn invocation(id: &str, target: &str, input: &Json) -> NewPromise {
@@ -257,18 +260,21 @@ impl World {
                 return true;
             }
             let mut told = told.lock().unwrap_or_else(PoisonError::into_inner);
-            let waits = told.as_mut().is_some_and(|told: &mut oneshot::Receiver<_>| {
-                matches!(told.try_recv(), Err(TryRecvError::Empty))
-            });
-            let life = world.life.as_ref().filter(|_| !waits);
-            if let Some(desk) = life.and_then(|life| life.running.host.hub.desk())
-                && let Some(seat) = desk.seat()
-            {
-                *told = Some(desk.begin(seat, invocation(id, target, input), module));
+            let waits = told
+                .as_mut()
+                .is_some_and(|told: &mut Told| matches!(told.try_recv(), Err(TryRecvError::Empty)));
+            if !waits {
+                *told = world.at_desk(id, target, module, input);
             }
             false
         })
         .await;
+    }
+
+    /// Asks the host that is up once to begin `target` of `module`; none: no host is up.
+    pub fn at_desk(&self, id: &str, target: &str, module: Digest, input: &Json) -> Option<Told> {
+        let desk = self.life.as_ref()?.running.host.hub.desk()?;
+        Some(desk.begin(desk.seat()?, invocation(id, target, input), module))
     }
 
     /// The task of an invocation.

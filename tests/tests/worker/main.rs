@@ -1,6 +1,7 @@
 //! The worker's rules, one test each, in virtual time: the real worker, recovery and core over scripted guests.
 
 mod activities;
+mod beginning;
 mod cancel;
 mod claims;
 mod commands;

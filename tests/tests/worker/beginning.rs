@@ -1,0 +1,185 @@
+//! Invocations that run before anything of them is stored.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicU32, Ordering},
+};
+
+use segno_core::{
+    command::Command,
+    id::Digest,
+    promise::{TaskStatus, Verdict},
+    reply::{Reply, TaskReply},
+};
+use serde_json::{Value as Json, json};
+use tests::world::{Plan, World, script::Script};
+
+use crate::SECOND;
+
+/// The digest of the module that every scripted world has.
+fn module() -> Digest {
+    Digest::of(b"a script")
+}
+
+/// A world in which a host is up.
+async fn up(script: &Arc<Script>) -> World {
+    let mut world = World::with(Plan::default(), script).await;
+    world.boot().await;
+    world
+}
+
+/// What a start of the workflow `flow` is answered.
+async fn told(world: &mut World, module: Digest) -> (TaskReply, bool) {
+    let mut told = world.at_desk("it", "wasm://m/flow", module, &json!(null)).expect("it is up");
+    let mut reply = None;
+    world
+        .until("the answer", async |_| {
+            reply = told.try_recv().ok();
+            reply.is_some()
+        })
+        .await;
+    match reply {
+        Some(Ok(Reply::Begun { task, first })) => (*task, first.is_some()),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// The names of what the host committed for invocations, in order, but for its own life.
+fn committed(world: &World) -> Vec<Vec<&'static str>> {
+    let names = |commands: &Vec<Command>| commands.iter().map(Command::name).collect::<Vec<_>>();
+    let submitted = world.faults.submitted();
+    submitted.iter().map(names).filter(|names| names[0] != "host-start").collect()
+}
+
+fn one(value: &'static str) -> Arc<Script> {
+    Arc::new(Script::default().workflow("flow", move |_| async move { Ok(value.into()) }))
+}
+
+#[tokio::test(flavor = "current_thread", start_paused = true)]
+async fn what_ends_at_once_takes_one_commit() {
+    let mut world = up(&one("7")).await;
+    let (task, began) = told(&mut world, module()).await;
+    assert!(began && task.created);
+    assert_eq!(task.task.status(), TaskStatus::Fulfilled);
+    assert_eq!(world.outcome("it").await, (Verdict::Resolved, json!(7)));
+    assert_eq!(committed(&world), [["task-begin"]]);
+    assert_eq!(world.journal("it").await.len(), 2);
+}
+
+#[tokio::test(flavor = "current_thread", start_paused = true)]
+async fn the_first_step_and_the_first_wait_come_with_the_birth() {
+    let stepping = Script::default().workflow("flow", |desk| async move {
+        desk.done(desk.run("step", || "1".into())).await?;
+        desk.done(desk.sleep(60_000)).await
+    });
+    let mut world = up(&Arc::new(stepping)).await;
+    assert!(told(&mut world, module()).await.1);
+    world.stands("it", TaskStatus::Suspended).await;
+    assert_eq!(committed(&world)[..2], [vec!["task-begin"], vec!["task-fence", "task-suspend"]]);
+
+    let waiting = Script::default()
+        .workflow("flow", |desk| async move { desk.done(desk.sleep(60_000)).await });
+    let mut world = up(&Arc::new(waiting)).await;
+    let (task, began) = told(&mut world, module()).await;
+    assert!(began);
+    assert_eq!(task.task.status(), TaskStatus::Suspended);
+    assert_eq!(committed(&world), [["task-begin"]]);
+    assert_eq!(world.outcome("it").await.0, Verdict::Resolved);
+}
+
+#[tokio::test(flavor = "current_thread", start_paused = true)]
+async fn an_id_that_is_taken_is_left_to_whoever_runs_it() {
+    let runs = Arc::new(AtomicU32::new(0));
+    let counted = runs.clone();
+    let script = Script::default().workflow("flow", move |desk| {
+        let run = counted.fetch_add(1, Ordering::Relaxed);
+        async move {
+            desk.done(desk.run("which", move || run.to_string())).await?;
+            desk.done(desk.sleep(100)).await?;
+            Ok(run.to_string())
+        }
+    });
+    let mut world = up(&Arc::new(script)).await;
+    assert!(told(&mut world, module()).await.1);
+    let (task, began) = told(&mut world, module()).await;
+    assert!(!began && !task.created, "{task:?}");
+    assert_eq!(runs.load(Ordering::Relaxed), 2, "the second ran for nothing");
+    assert_eq!(world.outcome("it").await, (Verdict::Resolved, json!(0)), "the first goes on");
+    let (task, _) = told(&mut world, module()).await;
+    assert_eq!((task.created, task.task.status()), (false, TaskStatus::Fulfilled));
+}
+
+#[tokio::test(flavor = "current_thread", start_paused = true)]
+async fn a_module_that_was_replaced_meanwhile_runs_as_it_is_stored() {
+    let mut world = up(&one("7")).await;
+    let older: Arc<[u8]> = Arc::from(&b"an older script"[..]);
+    let digest = Digest::of(&older);
+    let kept = world.memory.clone();
+    let now = segno::runtime::Clock::now(&*world.clock);
+    segno::store::Store::put_component(&*kept, digest, older, String::new(), now)
+        .await
+        .expect("memory takes everything");
+    let (task, began) = told(&mut world, digest).await;
+    assert_eq!((task.created, began, task.task.module), (true, false, Some(module())));
+    assert_eq!(world.outcome("it").await, (Verdict::Resolved, json!(7)));
+}
+
+#[tokio::test(flavor = "current_thread", start_paused = true)]
+async fn what_traps_at_first_is_stored_and_tried_again() {
+    let tries = Arc::new(AtomicU32::new(0));
+    let counted = tries.clone();
+    let script = Script::default().workflow("flow", move |desk| {
+        let first = counted.fetch_add(1, Ordering::Relaxed) == 0;
+        async move {
+            match first {
+                true => desk.trap("unreachable").await,
+                false => Ok("2".into()),
+            }
+        }
+    });
+    let mut world = up(&Arc::new(script)).await;
+    let (task, began) = told(&mut world, module()).await;
+    assert!(task.created && began);
+    assert_eq!(world.outcome("it").await, (Verdict::Resolved, json!(2)));
+    assert_eq!(tries.load(Ordering::Relaxed), 2);
+    assert_eq!(committed(&world)[..2], [["task-begin"], ["task-release"]]);
+}
+
+#[tokio::test(flavor = "current_thread", start_paused = true)]
+async fn what_is_refused_at_first_is_refused_as_always() {
+    let script = Script::default().workflow("flow", |desk| async move {
+        desk.done(desk.call("wasm://nowhere/work", "1")).await
+    });
+    let mut world = up(&Arc::new(script)).await;
+    let (task, _) = told(&mut world, module()).await;
+    assert!(task.created);
+    let (begun, _) = world.outcome("it").await;
+    let mut plain = World::with(
+        Plan::default(),
+        &Arc::new(Script::default().workflow("flow", |desk| async move {
+            desk.done(desk.call("wasm://nowhere/work", "1")).await
+        })),
+    )
+    .await;
+    plain.start("it", "wasm://m/flow", &Json::Null).await;
+    let (stored, _) = plain.outcome("it").await;
+    assert_eq!(begun, stored, "however it was started");
+}
+
+#[tokio::test(flavor = "current_thread", start_paused = true)]
+async fn what_runs_for_long_is_stored_before_it_has_ended() {
+    let script = Script::default()
+        .activity("flow", |attempt| async move {
+            attempt.sleep(10_000).await;
+            attempt.succeed("1")
+        })
+        .workflow("other", |_| async { Ok("0".into()) });
+    let mut world = up(&Arc::new(script)).await;
+    let (task, began) = told(&mut world, module()).await;
+    assert!(task.created && began);
+    assert_eq!(task.task.status(), TaskStatus::Acquired);
+    assert!(world.promise("it").await.expect("it is there").is_pending());
+    world.pass(SECOND).await;
+    assert_eq!(world.outcome("it").await, (Verdict::Resolved, json!(1)));
+    assert_eq!(committed(&world)[0], ["task-begin"]);
+}
