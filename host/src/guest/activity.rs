@@ -15,7 +15,10 @@ use wasmtime_wasi_http::{
 use super::{
     ActivityContext, ActivityHost, FunctionKind, GuestError, HttpRequest, HttpResponse, Level,
     Outcome, Payload,
-    bindings::segno::workflow::{activity, journal, types},
+    bindings::{
+        ModulePre,
+        segno::workflow::{activity, journal, types},
+    },
     budget::Budget,
     contract::{CallOptions, Failure, PromiseOptions, RunAnswer},
     instance::known,
@@ -46,13 +49,12 @@ pub(super) async fn perform(
     let loaded = wasm.modules.get(module).await?;
     known(&wasm.functions(&loaded).await?, FunctionKind::Activity, function)?;
     let grants = Arc::new(wasm.policy.grants(name));
-    let linked = loaded.activity(&wasm.engine, !grants.dirs.is_empty()).await?;
+    let linked = loaded.activity(&wasm.engine, !grants.dirs.is_empty()).await?.clone();
     let wasi = match loaded.wasi {
         true => Some(Box::new(RealWasi::new(&grants, &host, wasm.limits.log_line_bytes)?)),
         false => None,
     };
-    // Declared before the store, so dropped after it: whoever gets the permit finds the slot free.
-    let _permit = wasm.engine.room(loaded.slots).await;
+    let permit = wasm.engine.room(loaded.slots).await;
     let budget = wasm.budget();
     let fuel = budget.crossing_fuel();
     let mut store = Store::new(wasm.engine.wasmtime(), ActivityState { host, budget, wasi });
@@ -60,27 +62,50 @@ pub(super) async fn perform(
     store.limiter(|state| &mut state.budget);
     store.epoch_deadline_callback(|mut context| context.data_mut().budget.tick());
     store.set_epoch_deadline(1);
-    let _running = wasm.engine.running();
+    let running = wasm.engine.running();
     let turn = store.data().budget.turn();
-    let performing = async {
-        let instance = linked.instantiate_async(&mut store).await?;
+    let attempt = Attempt { store, function: function.to_owned(), input, context };
+    turn.taking(async move {
+        // Declared before what is dropped first: whoever gets the permit finds the slot free.
+        let (_permit, _running) = (permit, running);
+        attempt.perform(linked).await
+    })
+    .await
+}
+
+/// A call with everything that it needs: it may go on anywhere.
+struct Attempt {
+    store: Store<ActivityState>,
+    function: String,
+    input: Payload,
+    context: ActivityContext,
+}
+
+impl Attempt {
+    async fn perform(mut self, linked: ModulePre<ActivityState>) -> Result<Outcome, GuestError> {
+        let answer = self.call(linked).await;
+        let state = self.store.data_mut();
+        state.budget.end_call();
+        let last_words = match &state.wasi {
+            Some(wasi) => {
+                wasi.output.flush();
+                wasi.error.flush();
+                wasi.error.last_words()
+            }
+            None => String::new(),
+        };
+        answer.map_err(|error| explain(&error, &state.budget).after(&last_words))
+    }
+
+    async fn call(&mut self, linked: ModulePre<ActivityState>) -> wasmtime::Result<Outcome> {
+        let Self { store, function, input, context } = self;
+        let instance = linked.instantiate_async(&mut *store).await?;
         let functions = instance.segno_workflow_functions();
-        let outcome = functions.call_perform(&mut store, function, &input, &context).await?;
-        let limit = wasm.limits.output_bytes;
+        let outcome = functions.call_perform(&mut *store, function, input, context).await?;
+        let limit = store.data().budget.limits().output_bytes;
         check_size(outcome_size(&outcome), limit, || format!("result of `{function}`"))?;
         Ok(outcome)
-    };
-    let answer = turn.taking(performing).await;
-    store.data_mut().budget.end_call();
-    let last_words = match &store.data().wasi {
-        Some(wasi) => {
-            wasi.output.flush();
-            wasi.error.flush();
-            wasi.error.last_words()
-        }
-        None => String::new(),
-    };
-    answer.map_err(|error| explain(&error, &store.data().budget).after(&last_words))
+    }
 }
 
 impl types::Host for ActivityState {}

@@ -1,21 +1,19 @@
 //! What one instance uses, held against its limits.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
+use rustix::time::{ClockId, clock_gettime};
 use wasmtime::{ResourceLimiter, UpdateDeadline, format_err};
 
-use super::{
-    Limits,
-    engine::TICK_MS,
-    trap::Halt,
-    turns::{Turn, Turns},
-};
+use super::{Limits, engine::TICK_MS, trap::Halt, turns::Turn};
+
+/// CPU time within an epoch that tells a guest that computes from one that was merely held up.
+const WORTH_A_TURN: Duration = Duration::from_millis(TICK_MS / 2);
 
 /// The account of one instance. Refuses growth beyond the limits with -1, and counts the epochs of a call.
 pub(super) struct Budget {
     limits: Arc<Limits>,
-    /// Where it waits for its turn at each epoch; none: it goes on.
-    turns: Option<Turns>,
+    /// What it waits for at each epoch.
     turn: Turn,
     memory_bytes: usize,
     table_elements: usize,
@@ -27,21 +25,23 @@ pub(super) struct Budget {
     used: u64,
     /// The guest waited for the host in this epoch, so it did not use all of it.
     waited: bool,
+    /// CPU time of the thread when this call first saw an epoch pass, or last did.
+    seen: Option<Duration>,
 }
 
 impl Budget {
-    /// `turns`: where it waits for its turn at each epoch; none: it goes on.
-    pub(super) fn new(limits: Arc<Limits>, turns: Option<Turns>) -> Self {
+    /// An account that nothing was taken from; `turn` is what it waits for at each epoch.
+    pub(super) fn new(limits: Arc<Limits>, turn: Turn) -> Self {
         Self {
             limits,
-            turns,
-            turn: Turn::default(),
+            turn,
             memory_bytes: 0,
             table_elements: 0,
             refused_bytes: None,
             within_declared: true,
             used: 0,
             waited: false,
+            seen: None,
         }
     }
 
@@ -69,6 +69,7 @@ impl Budget {
     /// A new call begins: its time counts from here.
     pub(super) fn begin_call(&mut self) {
         self.used = 0;
+        self.seen = None;
         self.turn.end();
     }
 
@@ -85,6 +86,7 @@ impl Budget {
     /// The guest is about to wait for the host, for which it need not pay.
     pub(super) fn waited(&mut self) {
         self.waited = true;
+        self.seen = None;
         self.turn.end();
     }
 
@@ -96,11 +98,26 @@ impl Budget {
         if self.used * TICK_MS / 10 > limit_ms {
             return Err(Halt::OutOfTime { limit_ms }.into());
         }
-        Ok(match &self.turns {
-            Some(turns) => UpdateDeadline::YieldCustom(1, Box::pin(turns.next(&self.turn))),
+        let is_long = self.turn.is_long() || (self.turn.takes_turns() && self.computes());
+        let next = if is_long { self.turn.next() } else { None };
+        Ok(match next {
+            Some(next) => UpdateDeadline::YieldCustom(1, Box::pin(next)),
             None => UpdateDeadline::Continue(1),
         })
     }
+
+    /// Whether this call has computed since it last saw an epoch pass. One that has just begun has not, and neither has
+    /// one that the system kept from computing: it will soon be done.
+    fn computes(&mut self) -> bool {
+        let now = cpu_of_thread();
+        let before = self.seen.replace(now);
+        before.is_some_and(|before| now.saturating_sub(before) >= WORTH_A_TURN)
+    }
+}
+
+/// What the present thread has computed so far.
+fn cpu_of_thread() -> Duration {
+    Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).unwrap_or_default()
 }
 
 impl ResourceLimiter for Budget {
@@ -142,5 +159,26 @@ impl ResourceLimiter for Budget {
             self.table_elements = total;
         }
         Ok(allowed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::guest::turns::Turns;
+
+    #[test]
+    fn a_call_takes_turns_once_it_has_computed_through_an_epoch() {
+        let mut budget = Budget::new(Arc::default(), Turn::new(Some(Turns::new(1))));
+        let goes_on = |deadline| matches!(deadline, Ok(UpdateDeadline::Continue(1)));
+        budget.begin_call();
+        assert!(goes_on(budget.tick()), "it may have begun a moment ago");
+        assert!(goes_on(budget.tick()), "it was held up: it used no time meanwhile");
+        let began = cpu_of_thread();
+        while cpu_of_thread() - began < WORTH_A_TURN {}
+        assert!(!goes_on(budget.tick()));
+        assert!(!goes_on(budget.tick()), "and stays among those who take turns");
+        budget.begin_call();
+        assert!(goes_on(budget.tick()), "the next call begins anew");
     }
 }

@@ -24,7 +24,7 @@ use wasmtime::{
 use super::{GuestError, Limits, turns::Turns};
 
 /// The length of an epoch: how long a busy guest runs before others get their turn.
-pub(super) const TICK_MS: u64 = 5;
+pub(super) const TICK_MS: u64 = 2;
 
 /// Stack that host functions called by a guest may use beyond the guest's own.
 const HOST_STACK_BYTES: usize = 1 << 20;

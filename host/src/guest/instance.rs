@@ -8,21 +8,32 @@ use wasmtime::Store;
 
 use super::{
     Context, Event, FunctionDescription, FunctionKind, GuestError, Payload, SharedJournal,
-    Workflow, bindings::Module, budget::Budget, engine::GuestEngine, modules::LoadedModule,
-    trap::explain, turns::Turn, wasi::DeterministicWasi, workflow::WorkflowState,
+    Workflow,
+    bindings::Module,
+    budget::Budget,
+    engine::{GuestEngine, Running},
+    modules::LoadedModule,
+    trap::explain,
+    turns::Turn,
+    wasi::DeterministicWasi,
+    workflow::WorkflowState,
 };
 
 /// Bytes an instance takes beside its memories and tables.
 const OVERHEAD_BYTES: usize = 16 << 10;
 
-/// A live instance. Its store is dropped before its permit: whoever gets the permit finds the slot free.
+/// An instance, and what has to be known of it while it is in a call.
 pub(super) struct Instance {
+    functions: Option<Arc<Vec<FunctionDescription>>>,
+    engine: Arc<GuestEngine>,
+    /// None: a call failed or was dropped in the middle, and nothing in the memory could be trusted.
+    live: Option<Live>,
+}
+
+/// What goes along with a call. The store is dropped before its permit: whoever gets the permit finds the slot free.
+struct Live {
     store: Store<WorkflowState>,
     module: Module,
-    functions: Option<Arc<Vec<FunctionDescription>>>,
-    /// A call failed or was dropped in the middle: nothing in the memory can be trusted.
-    broken: bool,
-    engine: Arc<GuestEngine>,
     _loaded: Arc<LoadedModule>,
     _permit: OwnedSemaphorePermit,
 }
@@ -52,29 +63,50 @@ impl Instance {
             explain(&error, &state.budget).after(&last_words)
         })?;
         let functions = loaded.functions.get().cloned();
-        Ok(Self {
-            store,
-            module,
-            functions,
-            broken: false,
-            engine: Arc::clone(engine),
-            _loaded: loaded,
-            _permit: permit,
-        })
+        let live = Live { store, module, _loaded: loaded, _permit: permit };
+        Ok(Self { functions, engine: Arc::clone(engine), live: Some(live) })
     }
 
     /// Asks the guest what it offers.
     pub(super) async fn describe(&mut self) -> Result<Vec<FunctionDescription>, GuestError> {
-        let call = Call::begin(&mut self.store, &mut self.broken, &self.engine, None)?;
-        let answer = self.module.segno_workflow_functions().call_describe(&mut *call.store);
-        let answer = call.turn.clone().taking(answer).await;
-        let functions = call.end(answer)?;
-        let limit = self.store.data().budget.limits().output_bytes;
+        let mut call = self.call(None)?;
+        let turn = call.turn();
+        let describing = async move {
+            let functions = call.live.module.segno_workflow_functions();
+            let answer = functions.call_describe(&mut call.live.store).await;
+            call.end(answer)
+        };
+        let functions = self.ended(turn.taking(describing).await)?;
+        let limit =
+            self.live.as_ref().map_or(0, |live| live.store.data().budget.limits().output_bytes);
         let size = functions.iter().map(description_size).sum();
         if size > limit {
             return Err(GuestError::OutputTooLarge { what: "description".into(), size, limit });
         }
         Ok(functions)
+    }
+
+    /// Begins a call. The instance counts as broken until it has ended well, also if it is dropped before.
+    fn call(&mut self, journal: Option<SharedJournal>) -> Result<Call, GuestError> {
+        let mut live = self
+            .live
+            .take()
+            .ok_or_else(|| GuestError::Host("an instance is not used again after a trap".into()))?;
+        let running = self.engine.running();
+        live.store.set_epoch_deadline(1);
+        let state = live.store.data_mut();
+        state.budget.begin_call();
+        if let Some(wasi) = &mut state.wasi {
+            wasi.begin_call(journal.clone());
+        }
+        state.journal = journal;
+        Ok(Call { live, _running: running })
+    }
+
+    fn ended<T>(&mut self, ended: Result<(Live, T), GuestError>) -> Result<T, GuestError> {
+        let (live, answer) = ended?;
+        self.live = Some(live);
+        Ok(answer)
     }
 }
 
@@ -98,29 +130,34 @@ impl Workflow for Instance {
         if let Some(functions) = &self.functions {
             known(functions, FunctionKind::Workflow, function)?;
         }
-        if let Some(wasi) = &mut self.store.data_mut().wasi {
+        let mut call = self.call(Some(journal))?;
+        if let Some(wasi) = &mut call.live.store.data_mut().wasi {
             wasi.seed(&context.seed);
         }
-        let call = Call::begin(&mut self.store, &mut self.broken, &self.engine, Some(journal))?;
-        let answer = self.module.segno_workflow_functions().call_start(
-            &mut *call.store,
-            function,
-            &input,
-            &context,
-        );
-        let answer = call.turn.clone().taking(answer).await;
-        call.end(answer)
+        let (turn, function) = (call.turn(), function.to_owned());
+        let starting = async move {
+            let Live { store, module, .. } = &mut call.live;
+            let functions = module.segno_workflow_functions();
+            let answer = functions.call_start(store, &function, &input, &context).await;
+            call.end(answer)
+        };
+        self.ended(turn.taking(starting).await)
     }
 
     async fn resume(&mut self, journal: SharedJournal, event: Event) -> Result<(), GuestError> {
-        let call = Call::begin(&mut self.store, &mut self.broken, &self.engine, Some(journal))?;
-        let answer = self.module.segno_workflow_functions().call_resume(&mut *call.store, &event);
-        let answer = call.turn.clone().taking(answer).await;
-        call.end(answer)
+        let mut call = self.call(Some(journal))?;
+        let turn = call.turn();
+        let resuming = async move {
+            let Live { store, module, .. } = &mut call.live;
+            let answer = module.segno_workflow_functions().call_resume(store, &event).await;
+            call.end(answer)
+        };
+        self.ended(turn.taking(resuming).await)
     }
 
     fn footprint(&self) -> usize {
-        OVERHEAD_BYTES + self.store.data().budget.footprint()
+        let memories = self.live.as_ref().map_or(0, |live| live.store.data().budget.footprint());
+        OVERHEAD_BYTES + memories
     }
 }
 
@@ -143,38 +180,20 @@ pub(super) fn known(
     Err(GuestError::NoSuchFunction { kind, function: name.into(), known })
 }
 
-/// One call into the guest. The instance counts as broken until the call has ended well, also if it is dropped before.
-struct Call<'a> {
-    store: &'a mut Store<WorkflowState>,
-    broken: &'a mut bool,
-    turn: Turn,
-    _running: super::engine::Running,
+/// One call into the guest, with everything that it needs: it may go on anywhere.
+struct Call {
+    live: Live,
+    _running: Running,
 }
 
-impl<'a> Call<'a> {
-    fn begin(
-        store: &'a mut Store<WorkflowState>,
-        broken: &'a mut bool,
-        engine: &GuestEngine,
-        journal: Option<SharedJournal>,
-    ) -> Result<Self, GuestError> {
-        if std::mem::replace(broken, true) {
-            return Err(GuestError::Host("an instance is not used again after a trap".into()));
-        }
-        let running = engine.running();
-        store.set_epoch_deadline(1);
-        let state = store.data_mut();
-        state.budget.begin_call();
-        if let Some(wasi) = &mut state.wasi {
-            wasi.begin_call(journal.clone());
-        }
-        state.journal = journal;
-        let turn = store.data().budget.turn();
-        Ok(Self { store, broken, turn, _running: running })
+impl Call {
+    fn turn(&self) -> Turn {
+        self.live.store.data().budget.turn()
     }
 
-    fn end<T>(self, answer: wasmtime::Result<T>) -> Result<T, GuestError> {
-        let state = self.store.data_mut();
+    /// Gives the instance back, if it may be used again.
+    fn end<T>(mut self, answer: wasmtime::Result<T>) -> Result<(Live, T), GuestError> {
+        let state = self.live.store.data_mut();
         state.journal = None;
         state.budget.end_call();
         let stop = state.wasi.as_mut().and_then(|wasi| wasi.end_call());
@@ -183,7 +202,6 @@ impl<'a> Call<'a> {
         if let Some(stop) = stop {
             return Err(GuestError::Stopped { stop, backtrace: None });
         }
-        *self.broken = false;
-        Ok(value)
+        Ok((self.live, value))
     }
 }

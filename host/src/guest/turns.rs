@@ -1,32 +1,51 @@
 //! Turns for guests that compute for longer than an epoch.
 //!
-//! A call that ends within its first epoch needs none of this. One that goes on computes in turns of an epoch: as many
-//! such guests at once as there are processors, whoever waited longest first. It does so on a thread that nobody else
-//! waits for: the runtime carries on its other tasks on another one, and the system shares the processors among them.
-//! So however many guests compute, work that is soon done waits for none of them.
+//! A call that ends within its first epoch needs none of this. One that goes on is taken over by a thread for such
+//! calls, and computes there in turns of an epoch: as many guests at once as there are processors, whoever waited
+//! longest first. To the system these threads matter less than the others of this process: it lets them run where
+//! nobody else wants to, and interrupts them as soon as somebody does. So however many guests compute, work that is soon
+//! done waits for none of them.
 
 use std::{
     future::{Future, poll_fn},
-    pin::pin,
+    panic::resume_unwind,
+    pin::Pin,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc, Mutex, MutexGuard, OnceLock, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
+    task::Poll,
 };
 
 use tokio::{
-    runtime::{Handle, RuntimeFlavor},
+    runtime::{Builder, Handle, Runtime, RuntimeFlavor},
     sync::{OwnedSemaphorePermit, Semaphore},
-    task::{block_in_place, yield_now},
+    task::yield_now,
 };
+use tokio_util::task::AbortOnDropHandle;
 
-/// Who may compute.
+/// How much less than others the threads matter, as `nice` counts.
+#[cfg(target_os = "linux")]
+const NICENESS: i32 = 10;
+
+/// Who may compute, and where.
 #[derive(Clone)]
-pub(super) struct Turns(Arc<Semaphore>);
+pub(super) struct Turns(Arc<Order>);
+
+struct Order {
+    at_once: usize,
+    free: Arc<Semaphore>,
+    /// Started when the first call takes long. None: they could not be.
+    threads: OnceLock<Option<Threads>>,
+}
 
 /// The turn of one instance.
-#[derive(Clone, Default)]
-pub(super) struct Turn(Arc<Present>);
+#[derive(Clone)]
+pub(super) struct Turn {
+    /// None: it goes on at each epoch, where it is.
+    turns: Option<Turns>,
+    present: Arc<Present>,
+}
 
 #[derive(Default)]
 struct Present {
@@ -38,76 +57,167 @@ struct Present {
 impl Turns {
     /// For so many guests at once.
     pub(super) fn new(at_once: usize) -> Self {
-        Self(Arc::new(Semaphore::new(at_once.max(1))))
+        let at_once = at_once.max(1);
+        let free = Arc::new(Semaphore::new(at_once));
+        Self(Arc::new(Order { at_once, free, threads: OnceLock::new() }))
     }
 
-    /// Ends the present turn of `turn`; its next one has come when this ends.
-    pub(super) fn next(&self, turn: &Turn) -> impl Future<Output = ()> + Send + use<> {
-        turn.end();
-        turn.0.is_long.store(true, Ordering::Relaxed);
-        let (turns, turn) = (self.0.clone(), turn.clone());
-        async move {
-            yield_now().await;
-            // It is never closed.
-            if let Ok(permit) = turns.acquire_owned().await {
-                *turn.permit() = Some(permit);
+    /// Where long calls go on; none: where they are.
+    fn threads(&self) -> Option<&Threads> {
+        let started = self.0.threads.get_or_init(|| match Threads::start(self.0.at_once) {
+            Ok(threads) => Some(threads),
+            Err(error) => {
+                tracing::warn!("no threads for guests that compute for long: {error}");
+                None
             }
-        }
+        });
+        started.as_ref()
     }
 }
 
 impl Turn {
+    /// Of an instance that takes turns with the others of `turns`; none: it goes on without a pause.
+    pub(super) fn new(turns: Option<Turns>) -> Self {
+        Self { turns, present: Arc::default() }
+    }
+
+    /// Whether it takes turns at all.
+    pub(super) fn takes_turns(&self) -> bool {
+        self.turns.is_some()
+    }
+
+    /// Whether the present call takes long.
+    pub(super) fn is_long(&self) -> bool {
+        self.present.is_long.load(Ordering::Relaxed)
+    }
+
+    /// Ends the present turn; the next one has come when the answer ends. None: it goes on.
+    pub(super) fn next(&self) -> Option<impl Future<Output = ()> + Send + use<>> {
+        let free = self.turns.as_ref()?.0.free.clone();
+        self.end();
+        self.present.is_long.store(true, Ordering::Relaxed);
+        let turn = self.clone();
+        Some(async move {
+            yield_now().await;
+            // It is never closed.
+            if let Ok(permit) = free.acquire_owned().await {
+                *turn.permit() = Some(permit);
+            }
+        })
+    }
+
     /// The guest does not compute any more: its call has ended, or it waits for the host.
     pub(super) fn end(&self) {
-        if self.0.is_long.swap(false, Ordering::Relaxed) {
+        if self.present.is_long.swap(false, Ordering::Relaxed) {
             drop(self.permit().take());
         }
     }
 
-    /// Polls `call` so that long turns hold up nobody.
-    pub(super) async fn taking<T>(self, call: impl Future<Output = T>) -> T {
-        let mut call = pin!(call);
-        let answer =
-            poll_fn(|context| match self.0.is_long.load(Ordering::Relaxed) && has_threads() {
-                true => block_in_place(|| call.as_mut().poll(context)),
-                false => call.as_mut().poll(context),
-            });
-        answer.await
+    /// Carries out `call`, elsewhere once it takes long. It is dropped with the answer, at the end of its turn.
+    pub(super) async fn taking<T: Send + 'static>(
+        self,
+        call: impl Future<Output = T> + Send + 'static,
+    ) -> T {
+        let mut call: Call<T> = Box::pin(call);
+        let short = poll_fn(|context| match call.as_mut().poll(context) {
+            Poll::Ready(answer) => Poll::Ready(Some(answer)),
+            Poll::Pending if self.is_long() => Poll::Ready(None),
+            Poll::Pending => Poll::Pending,
+        });
+        match short.await {
+            Some(answer) => answer,
+            None => match self.turns.as_ref().filter(|_| has_threads()).and_then(Turns::threads) {
+                Some(threads) => threads.carry_out(call).await,
+                None => call.await,
+            },
+        }
     }
 
     fn permit(&self) -> MutexGuard<'_, Option<OwnedSemaphorePermit>> {
-        self.0.permit.lock().unwrap_or_else(PoisonError::into_inner)
+        self.present.permit.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Whether the runtime can go on with its other tasks on another thread.
+/// Whether this is a host, and not a test on one thread in time of its own.
 fn has_threads() -> bool {
     Handle::try_current().is_ok_and(|here| here.runtime_flavor() == RuntimeFlavor::MultiThread)
 }
 
+type Call<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+
+/// The threads for long calls.
+struct Threads(Option<Runtime>);
+
+impl Threads {
+    fn start(count: usize) -> std::io::Result<Self> {
+        let mut threads = Builder::new_multi_thread();
+        threads.worker_threads(count).thread_name("segno-compute").on_thread_start(step_back);
+        threads.build().map(Some).map(Self)
+    }
+
+    /// Carries out `call` in the name of the runtime that asks for it: what it starts, starts there.
+    async fn carry_out<T: Send + 'static>(&self, mut call: Call<T>) -> T {
+        let Some(threads) = &self.0 else { return call.await };
+        let home = Handle::current();
+        let away = poll_fn(move |context| {
+            let _at_home = home.enter();
+            call.as_mut().poll(context)
+        });
+        match AbortOnDropHandle::new(threads.spawn(away)).await {
+            Ok(answer) => answer,
+            Err(ended) => match ended.try_into_panic() {
+                Ok(panic) => resume_unwind(panic),
+                // The threads have ended, and with them the process.
+                Err(_) => std::future::pending().await,
+            },
+        }
+    }
+}
+
+impl Drop for Threads {
+    fn drop(&mut self) {
+        // Without waiting: whoever drops this may be a task, which must not.
+        if let Some(threads) = self.0.take() {
+            threads.shutdown_background();
+        }
+    }
+}
+
+/// Makes the present thread matter less than others.
+fn step_back() {
+    #[cfg(target_os = "linux")]
+    if let Err(error) = rustix::process::setpriority_process(None, NICENESS) {
+        tracing::debug!("a thread for guests matters as much as others: {error}");
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use std::task::Poll;
+    use std::{sync::mpsc, task::Poll, thread};
 
     use futures::{FutureExt as _, poll};
-    use tokio::task::JoinSet;
+    use tokio::{sync::oneshot, task::JoinSet};
 
     use super::*;
+
+    fn next(turn: &Turn) -> impl Future<Output = ()> + use<> {
+        Box::pin(turn.next().expect("it takes turns"))
+    }
 
     #[tokio::test]
     async fn turns_go_round_and_are_given_up_by_whoever_waits_or_ends() {
         let turns = Turns::new(2);
-        let guests = [(); 4].map(|()| Turn::default());
-        turns.next(&guests[0]).await;
-        turns.next(&guests[1]).await;
-        let mut third = Box::pin(turns.next(&guests[2]));
-        let mut fourth = Box::pin(turns.next(&guests[3]));
+        let guests = [(); 4].map(|()| Turn::new(Some(turns.clone())));
+        next(&guests[0]).await;
+        next(&guests[1]).await;
+        let mut third = Box::pin(next(&guests[2]));
+        let mut fourth = Box::pin(next(&guests[3]));
         for _ in 0..3 {
             assert_eq!(poll!(&mut third), Poll::Pending);
             assert_eq!(poll!(&mut fourth), Poll::Pending);
         }
         // Whoever used its turn up queues behind those who wait.
-        let mut first = Box::pin(turns.next(&guests[0]));
+        let mut first = Box::pin(next(&guests[0]));
         assert_eq!(poll!(&mut first), Poll::Pending);
         assert!(third.as_mut().now_or_never().is_some());
         assert_eq!(poll!(&mut fourth), Poll::Pending);
@@ -119,16 +229,54 @@ mod tests {
     }
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-    async fn a_long_turn_holds_up_no_other_task() {
-        let turn = Turn::default();
-        Turns::new(1).next(&turn).await;
-        let (other, heard) = std::sync::mpsc::channel();
+    async fn a_long_call_goes_on_where_it_holds_up_nobody_and_matters_less() {
+        let turn = Turn::new(Some(Turns::new(1)));
+        let (other, heard) = mpsc::channel();
         let mut tasks = JoinSet::new();
-        // There is one thread for tasks, and this keeps it until the other task has run.
-        tasks.spawn(turn.taking(async move { heard.recv().expect("the other task runs") }));
+        let guest = turn.clone();
+        // There is one thread for tasks, and this would keep it until the other task has run.
+        tasks.spawn(turn.taking(async move {
+            next(&guest).await;
+            heard.recv().expect("the other task runs");
+            assert_eq!(thread::current().name(), Some("segno-compute"));
+            #[cfg(target_os = "linux")]
+            assert_eq!(rustix::process::getpriority_process(None), Ok(NICENESS));
+        }));
         tasks.spawn(async move { other.send(()).expect("it is heard") });
         while let Some(ended) = tasks.join_next().await {
             ended.expect("no panic");
         }
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+    async fn a_long_call_that_nobody_waits_for_any_more_is_dropped() {
+        let turn = Turn::new(Some(Turns::new(1)));
+        let (begun, begins) = oneshot::channel();
+        let (held, dropped) = oneshot::channel::<()>();
+        let guest = turn.clone();
+        let mut tasks = JoinSet::new();
+        tasks.spawn(turn.taking(async move {
+            let _held = held;
+            next(&guest).await;
+            begun.send(()).expect("somebody waits");
+            loop {
+                next(&guest).await;
+            }
+        }));
+        begins.await.expect("it begins");
+        tasks.abort_all();
+        assert!(dropped.await.is_err(), "it was dropped, and said nothing");
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+    #[should_panic(expected = "out of nowhere")]
+    async fn a_panic_in_a_long_call_is_that_of_who_waits_for_it() {
+        let turn = Turn::new(Some(Turns::new(1)));
+        let guest = turn.clone();
+        let call = async move {
+            next(&guest).await;
+            panic!("out of nowhere");
+        };
+        turn.taking(call).await
     }
 }

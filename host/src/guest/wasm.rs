@@ -13,7 +13,7 @@ use super::{
     instance::Instance,
     modules::{LoadedModule, ModuleStore},
     report::ModuleReport,
-    turns::Turns,
+    turns::Turn,
     validate::{self, Invalid},
 };
 
@@ -88,13 +88,13 @@ impl Wasm {
         validate::inspect(self, component).await
     }
 
-    fn turns(&self) -> Option<Turns> {
-        self.fair.then(|| self.engine.turns())
+    fn turn(&self) -> Turn {
+        Turn::new(self.fair.then(|| self.engine.turns()))
     }
 
     /// The account of a new instance.
     pub(super) fn budget(&self) -> Budget {
-        Budget::new(Arc::clone(&self.limits), self.turns())
+        Budget::new(Arc::clone(&self.limits), self.turn())
     }
 
     /// The limits for an execution that began under `facts`: what it could observe stays as it was.
@@ -156,7 +156,7 @@ impl Guests for Wasm {
         let limits = facts.map_or(Ok(Arc::clone(&self.limits)), |facts| self.limits_of(&facts))?;
         let module = self.modules.get(module).await?;
         self.functions(&module).await?;
-        let budget = Budget::new(limits, self.turns());
+        let budget = Budget::new(limits, self.turn());
         Ok(Box::new(Instance::new(&self.engine, budget, module).await?))
     }
 
