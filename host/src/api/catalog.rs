@@ -36,6 +36,8 @@ type Schemas = HashMap<(Digest, String), Option<Arc<Validator>>>;
 #[derive(Default)]
 pub struct Catalog {
     modules: Mutex<Option<(Timestamp, Arc<Modules>)>>,
+    /// Held by whoever reads them because they are too old: the others wait for that.
+    reading: tokio::sync::Mutex<()>,
     schemas: Mutex<Schemas>,
 }
 
@@ -46,7 +48,7 @@ pub struct Modules(pub Vec<Entry>);
 pub struct Entry {
     /// Its identity.
     pub digest: Digest,
-    /// As it is shown.
+    /// As it is shown, but for how many executions run it.
     pub module: Module,
 }
 
@@ -90,7 +92,7 @@ impl Entry {
             size: row.size,
             created_at_ms: row.created_at.0,
             aliases: row.aliases,
-            in_use: row.in_use,
+            in_use: 0,
             description,
         };
         Self { digest: row.digest, module }
@@ -131,11 +133,12 @@ impl Api {
 
     /// The module called `name` and its `function`, refused by name if there is none.
     pub(super) async fn resolve(&self, name: &str, function: &str) -> Result<Resolved, ApiError> {
-        if let Some(modules) = self.remembered()
-            && let Some(entry) = modules.find(name)
-            && let Some(found) = entry.function(function)
-        {
-            return Ok(Resolved::of(entry, name, found));
+        if let Some(resolved) = self.recalled(name, function) {
+            return Ok(resolved);
+        }
+        let _reading = self.catalog.reading.lock().await;
+        if let Some(resolved) = self.recalled(name, function) {
+            return Ok(resolved);
         }
         let modules = self.modules().await?;
         let entry = modules.find(name).ok_or_else(|| ApiError::UnknownModule {
@@ -151,6 +154,12 @@ impl Api {
             }
         })?;
         Ok(Resolved::of(entry, name, found))
+    }
+
+    fn recalled(&self, name: &str, function: &str) -> Option<Resolved> {
+        let modules = self.remembered()?;
+        let entry = modules.find(name)?;
+        Some(Resolved::of(entry, name, entry.function(function)?))
     }
 
     /// The digest of the module called `name`.

@@ -1,6 +1,6 @@
 //! Modules: uploading, listing, describing.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use axum::{
     Json,
@@ -13,6 +13,7 @@ use segno_core::{command::Command, id::Digest, reply::Reply, value::Text};
 use super::{
     Api, ApiError,
     body::{Query, Segment, check_type, read},
+    catalog::Entry,
     model::{DeployQuery, Deployed, Module, ModuleList},
     openapi::Refusals,
     state::unexpected,
@@ -55,7 +56,7 @@ pub async fn deploy(
     let before = api.modules().await?;
     let created = !before.0.iter().any(|entry| entry.digest == digest);
     let replaces = query.alias.as_ref().and_then(|alias| {
-        let of_alias = |entry: &&super::catalog::Entry| entry.module.aliases.contains(alias);
+        let of_alias = |entry: &&Entry| entry.module.aliases.contains(alias);
         before.0.iter().find(of_alias).filter(|entry| entry.digest != digest)
     });
     let replaces = replaces.map(|entry| entry.module.digest.clone());
@@ -79,8 +80,8 @@ pub async fn deploy(
 /// Lists the modules that are stored, newest first.
 #[utoipa::path(get, path = "/v1/modules", tag = "modules", responses((status = 200, body = ModuleList), Refusals))]
 pub async fn list(State(api): State<Api>) -> Result<Json<ModuleList>, ApiError> {
-    let modules = api.modules().await?;
-    let modules = modules.0.iter().map(|entry| entry.module.clone()).collect();
+    let (modules, in_use) = (api.modules().await?, api.host.store.in_use().await?);
+    let modules = modules.0.iter().map(|entry| shown(entry, &in_use)).collect();
     Ok(Json(ModuleList { modules }))
 }
 
@@ -116,8 +117,15 @@ pub async fn component(
 
 async fn one(api: &Api, name: &str) -> Result<Module, ApiError> {
     let modules = api.modules().await?;
-    let found = modules.find(name).map(|entry| entry.module.clone());
-    found.ok_or_else(|| ApiError::UnknownModule { name: name.to_owned(), known: modules.aliases() })
+    let found = modules.find(name).ok_or_else(|| ApiError::UnknownModule {
+        name: name.to_owned(),
+        known: modules.aliases(),
+    })?;
+    Ok(shown(found, &api.host.store.in_use().await?))
+}
+
+fn shown(entry: &Entry, in_use: &BTreeMap<Digest, u64>) -> Module {
+    Module { in_use: in_use.get(&entry.digest).copied().unwrap_or(0), ..entry.module.clone() }
 }
 
 fn check_alias(alias: &str) -> Result<(), ApiError> {

@@ -333,19 +333,25 @@ impl Store for MemoryStore {
         let kept = self.kept();
         let rows = kept.modules.iter().map(|(digest, module)| {
             let aliases = kept.state.aliases().filter(|(_, named)| *named == digest);
-            let runs_it = |task: &&Task| {
-                task.module == Some(*digest) && task.status() != TaskStatus::Fulfilled
-            };
             ModuleRow {
                 digest: *digest,
                 size: module.component.len() as u64,
                 created_at: module.created_at,
                 description: module.description.clone(),
                 aliases: aliases.map(|(alias, _)| alias.to_string()).collect(),
-                in_use: kept.state.tasks().filter(runs_it).count() as u64,
             }
         });
         Ok(rows.collect())
+    }
+
+    async fn in_use(&self) -> Result<BTreeMap<Digest, u64>, StoreError> {
+        let kept = self.kept();
+        let unfinished = kept.state.tasks().filter(|task| task.status() != TaskStatus::Fulfilled);
+        let mut in_use = BTreeMap::new();
+        for module in unfinished.filter_map(|task| task.module) {
+            *in_use.entry(module).or_default() += 1;
+        }
+        Ok(in_use)
     }
 
     fn survey(&self) -> Option<&dyn Survey> {

@@ -19,7 +19,7 @@ mod survey;
 #[cfg(test)]
 mod tests;
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use segno_core::{
@@ -180,6 +180,9 @@ pub trait Store: Send + Sync + 'static {
 
     /// Every module that is kept, with its aliases.
     async fn modules(&self) -> Result<Vec<ModuleRow>, StoreError>;
+
+    /// Unfinished executions of each module that has any. They are counted one by one: this is for people to look at.
+    async fn in_use(&self) -> Result<BTreeMap<Digest, u64>, StoreError>;
 
     /// Looking over everything, a page at a time; none: this store cannot.
     fn survey(&self) -> Option<&dyn Survey> {

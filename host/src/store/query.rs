@@ -119,8 +119,6 @@ pub struct ModuleRow {
     pub description: String,
     /// The names that stand for it now.
     pub aliases: Vec<String>,
-    /// Unfinished executions that run it.
-    pub in_use: u64,
 }
 
 /// Where an event stands among those owed: by the instant, the number of its invocation, and its command.

@@ -1,6 +1,9 @@
 //! A link as its owner uses it: a store like any other.
 
-use std::sync::{Arc, PoisonError, atomic::Ordering};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, PoisonError, atomic::Ordering},
+};
 
 use async_trait::async_trait;
 use segno::resonate::address::Destination;
@@ -190,6 +193,11 @@ impl Store for Link {
     async fn modules(&self) -> Result<Vec<ModuleRow>, StoreError> {
         self.way().await?;
         self.network.database.memory.modules().await
+    }
+
+    async fn in_use(&self) -> Result<BTreeMap<Digest, u64>, StoreError> {
+        self.way().await?;
+        self.network.database.memory.in_use().await
     }
 
     async fn dump(&self) -> Result<Snapshot, StoreError> {

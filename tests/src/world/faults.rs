@@ -1,8 +1,11 @@
 //! A store that fails at one chosen commit, and checks the invariants after every one.
 
-use std::sync::{
-    Arc, Mutex, PoisonError,
-    atomic::{AtomicBool, AtomicU64, Ordering},
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
 };
 
 use async_trait::async_trait;
@@ -267,6 +270,10 @@ impl Store for FaultyStore {
 
     async fn modules(&self) -> Result<Vec<ModuleRow>, StoreError> {
         self.memory.modules().await
+    }
+
+    async fn in_use(&self) -> Result<BTreeMap<Digest, u64>, StoreError> {
+        self.memory.in_use().await
     }
 
     async fn dump(&self) -> Result<Snapshot, StoreError> {

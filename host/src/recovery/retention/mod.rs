@@ -163,7 +163,6 @@ async fn remove_modules(
     let scheduled = scheduled_modules(host).await?;
     for module in host.store.modules().await? {
         if module.aliases.is_empty()
-            && module.in_use == 0
             && !scheduled.contains(&module.digest)
             && host.store.remove_component(module.digest, ago(now, age)).await?
         {

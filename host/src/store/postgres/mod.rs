@@ -39,6 +39,7 @@ mod survey;
 mod plans;
 
 use std::{
+    collections::BTreeMap,
     hash::{BuildHasher as _, RandomState},
     sync::Arc,
 };
@@ -304,6 +305,10 @@ impl Store for PostgresStore {
 
     async fn modules(&self) -> Result<Vec<ModuleRow>, StoreError> {
         self.reader.modules().await
+    }
+
+    async fn in_use(&self) -> Result<BTreeMap<Digest, u64>, StoreError> {
+        self.reader.in_use().await
     }
 
     fn survey(&self) -> Option<&dyn Survey> {

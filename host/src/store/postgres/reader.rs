@@ -102,9 +102,12 @@ const REMOVE_COMPONENT: &str = "
 
 const MODULES: &str = "
     SELECT digest, octet_length(component)::bigint, created_at, description,
-           (SELECT count(*) FROM tasks WHERE tasks.module = modules.n AND tasks.state <> 5),
            (SELECT coalesce(json_agg(name ORDER BY name), '[]')::text FROM aliases WHERE module = modules.n)
       FROM modules ORDER BY digest";
+
+const IN_USE: &str = "
+    SELECT digest, count(*) FROM tasks JOIN modules ON modules.n = module
+     WHERE state <> 5 AND module IS NOT NULL GROUP BY digest";
 
 /// The connections that read.
 #[derive(Debug)]
@@ -316,6 +319,12 @@ impl Reader {
         let name = "read modules";
         let found = self.pool.fetch_all(sqlx::query(MODULES)).await.map_err(failed(name))?;
         found.iter().map(|row| sql::module(row).map_err(failed(name))).collect()
+    }
+
+    pub(super) async fn in_use(&self) -> Result<BTreeMap<Digest, u64>, StoreError> {
+        let name = "count what runs modules";
+        let found = self.pool.fetch_all(sqlx::query(IN_USE)).await.map_err(failed(name))?;
+        found.iter().map(|row| sql::counted(row).map_err(failed(name))).collect()
     }
 
     /// The first rows of a query that lists (id, instant, …) by instant, as far as they are due. It asks for one more

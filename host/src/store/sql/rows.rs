@@ -380,18 +380,23 @@ pub(in crate::store) fn ready(row: &impl Fields) -> Result<Ready, sqlx::Error> {
     })
 }
 
-/// A module: `digest, size, created_at, description, in_use`, and its aliases as a JSON list.
+/// A module: `digest, size, created_at, description`, and its aliases as a JSON list.
 pub(in crate::store) fn module(row: &impl Fields) -> Result<ModuleRow, sqlx::Error> {
     let digest = digest_at(row, 0)?;
-    let aliases = row.text(5)?.and_then(|json| serde_json::from_str(&json).ok());
+    let aliases = row.text(4)?.and_then(|json| serde_json::from_str(&json).ok());
     Ok(ModuleRow {
         digest,
         size: number(row, 1, &digest, "size")?.cast_unsigned(),
         created_at: needed(at(row, 2)?, &digest, "created_at")?,
         description: needed(row.text(3)?, &digest, "description")?.into_owned(),
-        in_use: number(row, 4, &digest, "in_use")?.cast_unsigned(),
         aliases: needed(aliases, &digest, "aliases")?,
     })
+}
+
+/// A module's digest, and a count.
+pub(in crate::store) fn counted(row: &impl Fields) -> Result<(Digest, u64), sqlx::Error> {
+    let digest = digest_at(row, 0)?;
+    Ok((digest, number(row, 1, &digest, "count")?.cast_unsigned()))
 }
 
 /// A digest as it is stored.

@@ -35,6 +35,7 @@ mod survey;
 mod plans;
 
 use std::{
+    collections::BTreeMap,
     path::{Path, PathBuf},
     sync::{Arc, Weak},
     thread,
@@ -298,6 +299,10 @@ impl Store for SqliteStore {
 
     async fn modules(&self) -> Result<Vec<ModuleRow>, StoreError> {
         self.reader.modules().await
+    }
+
+    async fn in_use(&self) -> Result<BTreeMap<Digest, u64>, StoreError> {
+        self.reader.in_use().await
     }
 
     fn survey(&self) -> Option<&dyn Survey> {

@@ -77,11 +77,11 @@ async fn a_census_walks_only_what_it_counts() {
     let dir = tempfile::tempdir().expect("a directory");
     let directory = DataDirectory::open(&SqliteConfig::new(dir.path())).await.expect("it opens");
     let mut connection = directory.connect().await.expect("a connection");
-    for statement in census::STATEMENTS {
+    for statement in census::STATEMENTS.into_iter().chain([reader::IN_USE]) {
         let plan = plan(&mut connection, statement).await;
         let walks =
             plan.iter().filter(|step| step.starts_with("SCAN ") && !step.contains("CONSTANT"));
-        let of_all = ["tasks_held", "tasks_halted", "tasks_ready"];
+        let of_all = ["tasks_held", "tasks_halted", "tasks_ready", "tasks_module"];
         for step in walks {
             assert!(of_all.iter().any(|partial| step.ends_with(partial)), "{plan:#?}");
         }

@@ -197,6 +197,7 @@ async fn reads(store: &dyn Store, clock: &Arc<HandClock>, seen: &Snapshot) -> Ve
         format!("{:?}", store.ready(now, None, 3).await.expect("tasks")),
         format!("{:?}", store.ready(now, Some(3), 1).await.expect("tasks")),
         format!("{:?}", store.modules().await.expect("modules")),
+        format!("{:?}", store.in_use().await.expect("counts")),
     ];
     answers.push(format!("{:?}", store.census().await.expect("a census")));
     let journals: Vec<_> = seen
