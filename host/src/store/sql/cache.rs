@@ -8,12 +8,15 @@ use segno_core::{
     delta::Delta,
     footprint::Footprint,
     id::{Digest, NodeName, PromiseId, ResourceName, ScheduleId},
-    promise::OutboxKey,
+    promise::{OutboxKey, Promise},
     state::State,
-    value::Text,
+    value::{Tags, Text, Value},
 };
 
 use crate::store::listing;
+
+/// Bytes that a promise with its task takes beside what they say.
+const AROUND: usize = 1_024;
 
 /// Rows held for decisions.
 #[derive(Debug, Default)]
@@ -28,7 +31,11 @@ pub(in crate::store) struct Cache {
     pub(in crate::store) next_number: i64,
     /// How many promises are held before the least used ones go.
     pub(in crate::store) limit: usize,
+    /// How many bytes they may take before that.
+    pub(in crate::store) byte_limit: usize,
     known: HashMap<PromiseId, Known>,
+    /// Bytes of all of them.
+    bytes: usize,
     tick: u64,
     this_batch: ThisBatch,
 }
@@ -50,6 +57,7 @@ struct Known {
     number: Option<i64>,
     level: Level,
     used: u64,
+    bytes: usize,
 }
 
 /// What was looked up for this batch alone.
@@ -153,10 +161,18 @@ impl Cache {
     /// Takes note of a promise: its number, if it has one, and how much of it is held now.
     pub(in crate::store) fn know(&mut self, id: &PromiseId, number: Option<i64>, level: Level) {
         let used = self.tick;
-        let known = self.known.entry(id.clone()).or_insert(Known { number, level, used });
+        let known = self.known.entry(id.clone()).or_insert(Known { number, level, used, bytes: 0 });
         known.number = known.number.or(number);
         known.level = known.level.max(level);
         known.used = used;
+    }
+
+    /// Takes note of what a promise that is known takes of the memory.
+    pub(in crate::store) fn weigh(&mut self, promise: &Promise) {
+        if let Some(known) = self.known.get_mut(promise.id()) {
+            let before = std::mem::replace(&mut known.bytes, weight(promise));
+            self.bytes = self.bytes + known.bytes - before;
+        }
     }
 
     /// The number of a promise that exists and was looked up.
@@ -180,8 +196,9 @@ impl Cache {
             self.know(id, Some(number), Level::Composite);
         }
         self.state.apply(delta);
+        delta.promises.values().for_each(|promise| self.weigh(promise));
         for id in &delta.removed {
-            self.known.remove(id);
+            self.forget(id);
         }
         fresh
     }
@@ -193,22 +210,29 @@ impl Cache {
         for id in batch.tails.into_keys() {
             self.evict(&id);
         }
-        if self.known.len() <= self.limit {
+        if self.known.len() <= self.limit && self.bytes <= self.byte_limit {
             return;
         }
-        let mut ages: Vec<u64> = self.known.values().map(|known| known.used).collect();
-        let (_, &mut oldest_quarter, _) = ages.select_nth_unstable(self.known.len() / 4);
-        let old: Vec<_> = self
-            .known
-            .iter()
-            .filter(|(_, known)| known.used <= oldest_quarter)
-            .map(|(id, _)| id.clone())
-            .collect();
-        old.iter().for_each(|id| self.evict(id));
+        let mut by_age: Vec<_> = self.known.iter().map(|(id, known)| (known.used, id)).collect();
+        by_age.sort_unstable_by_key(|(used, _)| *used);
+        // Some more than have to go, so that this is not done for every batch.
+        let by_age: Vec<_> = by_age.into_iter().map(|(_, id)| id.clone()).collect();
+        for id in by_age {
+            if self.known.len() <= self.limit / 4 * 3 && self.bytes <= self.byte_limit / 4 * 3 {
+                break;
+            }
+            self.evict(&id);
+        }
+    }
+
+    fn forget(&mut self, id: &PromiseId) {
+        if let Some(known) = self.known.remove(id) {
+            self.bytes -= known.bytes;
+        }
     }
 
     fn evict(&mut self, id: &PromiseId) {
-        self.known.remove(id);
+        self.forget(id);
         // Callbacks that it shares with a promise that stays, stay.
         self.state.evict(id);
     }
@@ -217,5 +241,55 @@ impl Cache {
         let Some(known) = self.known.get_mut(id) else { return false };
         known.used = self.tick;
         known.level >= level
+    }
+}
+
+/// Bytes that a promise takes here, roughly: what it says, and the rows and keys around that.
+fn weight(promise: &Promise) -> usize {
+    let tags =
+        |tags: &Tags| tags.iter().map(|(name, value)| name.len() + value.len()).sum::<usize>();
+    let value = |value: &Value| value.data.len() + tags(&value.headers);
+    let settled = promise.settlement().and_then(|settlement| settlement.value.as_ref());
+    AROUND + value(&promise.birth.param) + tags(&promise.birth.tags) + settled.map_or(0, value)
+}
+
+#[cfg(test)]
+mod tests {
+    use segno_core::{
+        promise::{Birth, PromiseState},
+        time::Timestamp,
+    };
+
+    use super::*;
+
+    fn promise(id: &str, bytes: usize) -> Promise {
+        let birth = Birth {
+            id: id.into(),
+            param: Value { data: vec![0; bytes].into(), ..Value::default() },
+            tags: Tags::new(),
+            made_by: None,
+            timeout_at: Timestamp::NEVER,
+            created_at: Timestamp(0),
+        };
+        Promise { birth: birth.into(), state: PromiseState::Pending }
+    }
+
+    #[test]
+    fn what_was_not_used_for_long_goes_when_the_rest_takes_too_many_bytes() {
+        let mut cache = Cache { limit: 100, byte_limit: 10 * (AROUND + 1_000), ..Cache::default() };
+        for batch in 0..20 {
+            let made = promise(&format!("p{batch}"), 1_000);
+            let footprint = Footprint { rows: ["p0".into()].into(), ..Footprint::default() };
+            cache.missing(footprint);
+            let delta = Delta { promises: [(made.id().clone(), made)].into(), ..Delta::default() };
+            cache.apply(&delta);
+            cache.end_batch();
+            assert!(cache.bytes <= cache.byte_limit, "{} after {batch}", cache.bytes);
+        }
+        let held = |id: &str| cache.state.promise(&id.into()).is_some();
+        assert!(held("p0"), "every batch asked for it");
+        assert!(held("p19") && held("p18") && !held("p1") && !held("p5"));
+        let weighed: usize = cache.known.values().map(|known| known.bytes).sum();
+        assert_eq!(cache.bytes, weighed);
     }
 }

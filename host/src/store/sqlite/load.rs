@@ -313,8 +313,9 @@ fn put_promise(
     if let Some(task) = sql::task(row, &id)? {
         cache.state.put_task(task);
     }
-    cache.state.put_promise(promise);
     cache.know(&id, Some(number), level);
+    cache.weigh(&promise);
+    cache.state.put_promise(promise);
     Ok((number, id))
 }
 

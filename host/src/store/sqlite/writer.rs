@@ -29,6 +29,9 @@ const BATCH: usize = 512;
 /// Submissions that may wait; whoever comes after waits to submit.
 pub(super) const QUEUE: usize = 1024;
 
+/// Bytes of promises that are held in memory, so that a commit about them reads nothing.
+const CACHED_BYTES: usize = 64 << 20;
+
 type Answer<T> = oneshot::Sender<Result<T, StoreError>>;
 
 /// What the writer is asked.
@@ -333,6 +336,7 @@ fn ready<'a>(
         None => {
             let mut begun = load::begin(connection)?;
             begun.limit = cached_promises;
+            begun.byte_limit = CACHED_BYTES;
             cache.insert(begun)
         }
     };
