@@ -1,24 +1,32 @@
-//! How much is let in at once: what comes beyond is refused at once and told when to come again, so that memory stays
-//! flat however much arrives.
+//! How much is let in at once, so that memory stays flat however much arrives, and so that a host that has too much to do
+//! does it as fast as one that has enough.
+//!
+//! What comes beyond waits for a moment, in the order in which it came: there are no more who wait than connections. Who
+//! would wait for longer is refused and told when to come again. A refusal costs next to nothing, since nothing is looked
+//! up before, and whoever sends again at once waits at the end.
 
 use std::sync::Arc;
 
+use segno_core::time::Millis;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::error::ApiError;
+use crate::runtime::Surroundings;
 
 /// What is let in.
 #[derive(Debug, Clone, Copy)]
 pub struct AdmissionLimits {
-    /// Commands handed to the store and not answered yet.
+    /// Commands handed to the store and not answered yet. More than make a full commit gain nothing.
     pub commands: usize,
-    /// Bytes of bodies that are being read or worked on, all requests together.
+    /// How long one waits for room at most.
+    pub patience: Millis,
+    /// Bytes of bodies that are being read, wait or are worked on, all requests together.
     pub body_bytes: usize,
 }
 
 impl Default for AdmissionLimits {
     fn default() -> Self {
-        Self { commands: 2_048, body_bytes: 256 * 1024 * 1024 }
+        Self { commands: 512, patience: Millis(500), body_bytes: 256 * 1024 * 1024 }
     }
 }
 
@@ -26,6 +34,7 @@ impl Default for AdmissionLimits {
 #[derive(Clone)]
 pub struct Admission {
     commands: Arc<Semaphore>,
+    patience: Millis,
     bodies: Arc<Semaphore>,
 }
 
@@ -35,14 +44,24 @@ impl Admission {
         let semaphore = |permits: usize| Arc::new(Semaphore::new(permits));
         Self {
             commands: semaphore(limits.commands.min(Semaphore::MAX_PERMITS)),
+            patience: limits.patience,
             bodies: semaphore(limits.body_bytes.min(Semaphore::MAX_PERMITS)),
         }
     }
 
     /// Room for one command, until this is dropped.
-    pub(super) fn command(&self) -> Result<OwnedSemaphorePermit, ApiError> {
-        let room = self.commands.clone().try_acquire_owned();
-        room.map_err(|_| ApiError::Overloaded("as many commands as it takes wait for the store"))
+    pub(super) async fn command(
+        &self,
+        surroundings: &Surroundings,
+    ) -> Result<OwnedSemaphorePermit, ApiError> {
+        if let Ok(room) = self.commands.clone().try_acquire_owned() {
+            return Ok(room);
+        }
+        let room = self.commands.clone().acquire_owned();
+        match surroundings.within(self.patience, room).await {
+            Some(Ok(room)) => Ok(room),
+            _ => Err(ApiError::Overloaded("as many commands as it takes wait for the store")),
+        }
     }
 
     /// An empty share of the room for bodies.

@@ -19,8 +19,9 @@ const DRAIN: Millis = Millis(2_000);
 /// The largest JSON body.
 const JSON_LIMIT: usize = 4 * 1024 * 1024;
 
-/// A JSON body. None at all reads as `{}`.
-pub struct Body<T>(pub T);
+/// A JSON body, and the room that it takes: what it says is kept as long as its handler goes on. None at all reads as
+/// `{}`.
+pub struct Body<T>(pub T, pub BodyRoom);
 
 impl<T: DeserializeOwned> FromRequest<Api> for Body<T> {
     type Rejection = ApiError;
@@ -28,13 +29,12 @@ impl<T: DeserializeOwned> FromRequest<Api> for Body<T> {
     async fn from_request(request: Request, api: &Api) -> Result<Self, ApiError> {
         let (parts, body) = request.into_parts();
         let setting = "the limit of JSON bodies";
-        // The room is kept until the value stands in place of its text.
-        let (bytes, _room) = read(api, &parts.headers, body, JSON_LIMIT, setting).await?;
+        let (bytes, room) = read(api, &parts.headers, body, JSON_LIMIT, setting).await?;
         if bytes.is_empty() {
-            return parse(b"{}").map(Self);
+            return Ok(Self(parse(b"{}")?, room));
         }
         check_type(&parts.headers, "application/json")?;
-        parse(&bytes).map(Self)
+        Ok(Self(parse(&bytes)?, room))
     }
 }
 

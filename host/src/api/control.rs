@@ -35,7 +35,7 @@ pub struct Nothing {}
 pub async fn cancel(
     State(api): State<Api>,
     Segment(id): Segment,
-    Body(Nothing {}): Body<Nothing>,
+    Body(Nothing {}, _room): Body<Nothing>,
 ) -> Result<Json<Accepted>, ApiError> {
     let id = promise_id(id)?;
     let before = outcome(&api.invocation(&id).await?)?;
@@ -52,7 +52,7 @@ pub async fn cancel(
 pub async fn kill(
     State(api): State<Api>,
     Segment(id): Segment,
-    Body(Nothing {}): Body<Nothing>,
+    Body(Nothing {}, _room): Body<Nothing>,
 ) -> Result<Json<Accepted>, ApiError> {
     let id = promise_id(id)?;
     api.invocation(&id).await?;
@@ -72,7 +72,7 @@ pub async fn kill(
 pub async fn proceed(
     State(api): State<Api>,
     Segment(id): Segment,
-    Body(Nothing {}): Body<Nothing>,
+    Body(Nothing {}, _room): Body<Nothing>,
 ) -> Result<Json<Accepted>, ApiError> {
     let id = promise_id(id)?;
     act(&api, &id, Command::TaskContinue { id: id.clone() }).await?;
@@ -89,7 +89,7 @@ pub async fn proceed(
 pub async fn halt(
     State(api): State<Api>,
     Segment(id): Segment,
-    Body(Nothing {}): Body<Nothing>,
+    Body(Nothing {}, _room): Body<Nothing>,
 ) -> Result<Json<Accepted>, ApiError> {
     let id = promise_id(id)?;
     let before = api.invocation(&id).await?;
@@ -114,7 +114,7 @@ pub async fn halt(
 pub async fn release(
     State(api): State<Api>,
     Segment(id): Segment,
-    Body(ReleaseTask { version }): Body<ReleaseTask>,
+    Body(ReleaseTask { version }, _room): Body<ReleaseTask>,
 ) -> Result<Json<Accepted>, ApiError> {
     let id = promise_id(id)?;
     let row = api.invocation(&id).await?;
@@ -140,7 +140,7 @@ pub async fn release(
 pub async fn signal(
     State(api): State<Api>,
     Segment(id): Segment,
-    Body(signal): Body<SendSignal>,
+    Body(signal, _room): Body<SendSignal>,
 ) -> Result<Json<SignalAccepted>, ApiError> {
     let id = promise_id(id)?;
     if signal.name.is_empty() {

@@ -78,7 +78,7 @@ pub async fn list(
 )]
 pub async fn acknowledge(
     State(api): State<Api>,
-    Body(request): Body<AcknowledgeEvents>,
+    Body(request, _room): Body<AcknowledgeEvents>,
 ) -> Result<Json<Acknowledged>, ApiError> {
     if request.ids.len() > LIMIT as usize {
         let reason = format!("holds {} ids; at most {LIMIT} go together", request.ids.len());

@@ -43,7 +43,7 @@ const LARGEST_PAGE: u32 = 1000;
 )]
 pub async fn create(
     State(api): State<Api>,
-    Body(request): Body<CreatePromise>,
+    Body(request, _room): Body<CreatePromise>,
 ) -> Result<(StatusCode, Json<PromiseCreated>), ApiError> {
     let id = promise_id(request.id)?;
     check_tags(&request.tags)?;
@@ -195,7 +195,7 @@ pub async fn describe(
 pub async fn resolve(
     State(api): State<Api>,
     Segment(id): Segment,
-    Body(body): Body<ResolvePromise>,
+    Body(body, _room): Body<ResolvePromise>,
 ) -> Result<Json<PromiseView>, ApiError> {
     settle(&api, id, Verdict::Resolved, stored(&body.value)).await
 }
@@ -210,7 +210,7 @@ pub async fn resolve(
 pub async fn reject(
     State(api): State<Api>,
     Segment(id): Segment,
-    Body(body): Body<RejectPromise>,
+    Body(body, _room): Body<RejectPromise>,
 ) -> Result<Json<PromiseView>, ApiError> {
     let value = match (body.failure, body.value) {
         (Some(failure), None) => stored_failure(&failure),
@@ -237,7 +237,7 @@ pub async fn reject(
 pub async fn cancel(
     State(api): State<Api>,
     Segment(id): Segment,
-    Body(Nothing {}): Body<Nothing>,
+    Body(Nothing {}, _room): Body<Nothing>,
 ) -> Result<Json<PromiseView>, ApiError> {
     settle(&api, id, Verdict::Canceled, Stored::default()).await
 }

@@ -32,7 +32,7 @@ use super::{
 pub async fn replay(
     State(api): State<Api>,
     Segment(id): Segment,
-    Body(request): Body<ReplayRequest>,
+    Body(request, _room): Body<ReplayRequest>,
 ) -> Result<Json<Replay>, ApiError> {
     let id = promise_id(id)?;
     let module = match &request.module {

@@ -46,7 +46,7 @@ pub async fn describe(
 pub async fn lease(
     State(api): State<Api>,
     Segment(name): Segment,
-    Body(asked): Body<TakeResource>,
+    Body(asked, _room): Body<TakeResource>,
 ) -> Result<Json<ResourceView>, ApiError> {
     let name = resource_name(name)?;
     let ttl = Millis(i64::try_from(asked.ttl_ms).unwrap_or(i64::MAX));
@@ -65,7 +65,7 @@ pub async fn lease(
 pub async fn write(
     State(api): State<Api>,
     Segment(name): Segment,
-    Body(asked): Body<WriteResource>,
+    Body(asked, _room): Body<WriteResource>,
 ) -> Result<Json<ResourceView>, ApiError> {
     let name = resource_name(name)?;
     let (value, token) = (stored(&asked.value), FenceToken(asked.token));

@@ -47,7 +47,7 @@ const LARGEST_PAGE: u32 = 1000;
 )]
 pub async fn create(
     State(api): State<Api>,
-    Body(request): Body<CreateSchedule>,
+    Body(request, _room): Body<CreateSchedule>,
 ) -> Result<(StatusCode, Json<ScheduleCreated>), ApiError> {
     let new = prepare(&api, request).await?;
     let (created, schedule) = answered(&api, Command::ScheduleCreate(new)).await?;
@@ -127,7 +127,7 @@ pub async fn delete(
 pub async fn pause(
     State(api): State<Api>,
     Segment(id): Segment,
-    Body(Nothing {}): Body<Nothing>,
+    Body(Nothing {}, _room): Body<Nothing>,
 ) -> Result<Json<ScheduleView>, ApiError> {
     let command = Command::SchedulePause { id: schedule_id(id)?, paused: true };
     Ok(Json(answered(&api, command).await?.1))
@@ -143,7 +143,7 @@ pub async fn pause(
 pub async fn resume(
     State(api): State<Api>,
     Segment(id): Segment,
-    Body(Nothing {}): Body<Nothing>,
+    Body(Nothing {}, _room): Body<Nothing>,
 ) -> Result<Json<ScheduleView>, ApiError> {
     let command = Command::SchedulePause { id: schedule_id(id)?, paused: false };
     Ok(Json(answered(&api, command).await?.1))
@@ -159,7 +159,7 @@ pub async fn resume(
 pub async fn backfill(
     State(api): State<Api>,
     Segment(id): Segment,
-    Body(range): Body<Backfill>,
+    Body(range, _room): Body<Backfill>,
 ) -> Result<Json<Backfilled>, ApiError> {
     let (from, to) = (Timestamp(range.from_at_ms), Timestamp(range.to_at_ms));
     let command = Command::ScheduleBackfill { id: schedule_id(id)?, from, to };

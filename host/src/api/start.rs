@@ -1,6 +1,6 @@
 //! Starting an invocation, once for each id.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, pin::pin};
 
 use axum::{
     Json,
@@ -17,6 +17,7 @@ use segno_core::{
     value::{Tags, Value as Stored},
 };
 use serde_json::Value;
+use tokio::sync::OwnedSemaphorePermit;
 
 use crate::{
     store::PromiseRow,
@@ -34,6 +35,9 @@ use super::{
     view,
     wait::{outcome, settled},
 };
+
+/// How long a beginning is taken for a command at the store.
+const SOON: Millis = Millis(100);
 
 /// A function as a request names it.
 #[derive(Debug, PartialEq, Eq)]
@@ -86,10 +90,12 @@ impl<'a> Target<'a> {
 pub async fn start(
     State(api): State<Api>,
     headers: HeaderMap,
-    Body(request): Body<StartInvocation>,
+    Body(request, room): Body<StartInvocation>,
 ) -> Result<(StatusCode, Json<Started>), ApiError> {
     let target = Target::parse(&request.target)?;
     let given = request.id.clone().map(promise_id).transpose()?;
+    // First of all, so that a host with too much to do spends nothing on what it refuses.
+    let place = api.room().await?;
     if let Some(id) = &given
         && let Some(row) = api.host.store.promise(id).await?
     {
@@ -106,7 +112,9 @@ pub async fn start(
         new.param.headers.insert(TRACEPARENT.to_owned(), parent.to_owned());
     }
     let wait_ms = request.wait_ms.unwrap_or(0);
-    let invocation = match create(&api, new, module, request.start_at_ms.is_none()).await? {
+    let created = create(&api, new, module, request.start_at_ms.is_none(), place).await?;
+    drop(room);
+    let invocation = match created {
         Created::Other => {
             // Somebody else was faster with this id.
             let row = api.invocation(&id).await?;
@@ -140,16 +148,23 @@ async fn create(
     new: NewPromise,
     module: Digest,
     now: bool,
+    place: OwnedSemaphorePermit,
 ) -> Result<Created, ApiError> {
     let id = new.id.clone();
     let desk = api.host.hub.desk().filter(|_| now);
     let reply = match desk.and_then(|desk| Some((desk.seat()?, desk))) {
         Some((seat, desk)) => {
-            let _room = api.room()?;
-            let ended = || ApiError::Internal("the start ended early".to_owned());
-            desk.begin(seat, new, module).await.map_err(|_| ended())??
+            let mut beginning = pin!(desk.begin(seat, new, module));
+            let soon = api.host.surroundings.within(SOON, &mut beginning).await;
+            // Whoever computes for long before there is anything to store is in the way of no command.
+            drop(place);
+            let begun = match soon {
+                Some(begun) => begun,
+                None => beginning.await,
+            };
+            begun.map_err(|_| ApiError::Internal("the start ended early".to_owned()))??
         }
-        None => api.execute(Command::PromiseCreate(new)).await?,
+        None => api.host.attempt(Command::PromiseCreate(new)).await?,
     };
     match reply {
         Reply::Begun { task, .. } if task.created => Ok(Created::Begun(task)),

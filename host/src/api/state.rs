@@ -74,8 +74,8 @@ impl Api {
     }
 
     /// Room for one command, until this is dropped.
-    pub(crate) fn room(&self) -> Result<OwnedSemaphorePermit, ApiError> {
-        self.admission.command()
+    pub(crate) async fn room(&self) -> Result<OwnedSemaphorePermit, ApiError> {
+        self.admission.command(&self.host.surroundings).await
     }
 
     /// A body of at most `limit` bytes; what sets the limit is `setting`.
@@ -91,7 +91,7 @@ impl Api {
 
     /// Sends one command, if there is room. A refusal is a reply here; only the store's failures are errors.
     pub(super) async fn execute(&self, command: Command) -> Result<Reply, ApiError> {
-        let _room = self.admission.command()?;
+        let _room = self.room().await?;
         Ok(self.host.attempt(command).await?)
     }
 

@@ -114,7 +114,7 @@ impl Resonate {
 
     /// Sends one command. A refusal of the engine is a refusal of the operation.
     pub(super) async fn decide(&self, command: Command) -> Result<Reply, Refused> {
-        let _room = self.api.room()?;
+        let _room = self.api.room().await?;
         let mut attempt = 1;
         loop {
             match self.host.store.execute(vec![command.clone()]).await {

@@ -5,6 +5,7 @@
 //! depends on how fast the machine is.
 
 mod bodies;
+mod commands;
 mod pushes;
 mod streams;
 
