@@ -37,7 +37,9 @@ impl Time {
     /// Hears what time it is in the database. Answers what time it is here then: never earlier than before.
     pub(super) fn of_server(&self, server: Option<Timestamp>) -> Timestamp {
         let Some(server) = server.filter(|_| self.asked) else { return self.now() };
-        self.ahead.store(server.since(self.machine.now()).0, Ordering::Relaxed);
+        // Less than nothing where this machine is ahead: that is no length of time, of which there is none then.
+        let ahead = server.0.saturating_sub(self.machine.now().0);
+        self.ahead.store(ahead, Ordering::Relaxed);
         let latest = self.latest.fetch_max(server.0, Ordering::Relaxed);
         let back = latest.saturating_sub(server.0);
         if back > WORTH_A_WORD.0 && !self.warned.swap(true, Ordering::Relaxed) {
@@ -49,7 +51,7 @@ impl Time {
         Timestamp(latest.max(server.0))
     }
 
-    /// How far the database's clock is ahead of this machine's.
+    /// How far the database's clock is ahead of this machine's; less than nothing where it is behind.
     pub fn ahead(&self) -> Millis {
         Millis(self.ahead.load(Ordering::Relaxed))
     }
@@ -89,6 +91,17 @@ mod tests {
         assert_eq!(time.now(), Timestamp(61_005));
         assert!(time.warned.load(Ordering::Relaxed));
         assert_eq!(time.of_server(Some(Timestamp(61_010))), Timestamp(61_010));
+    }
+
+    #[test]
+    fn a_machine_that_is_ahead_goes_by_the_databases_clock_as_well() {
+        let machine = Arc::new(Machine(AtomicI64::new(61_000)));
+        let time = Time::new(machine.clone(), true);
+        assert_eq!(time.of_server(Some(Timestamp(1_000))), Timestamp(1_000));
+        assert_eq!(time.ahead(), Millis(-60_000));
+        machine.0.store(61_005, Ordering::Relaxed);
+        assert_eq!(time.now(), Timestamp(1_005), "what it plans is not a minute late");
+        assert_eq!(time.of_server(Some(Timestamp(1_010))), Timestamp(1_010));
     }
 
     #[test]
