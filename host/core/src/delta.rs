@@ -78,6 +78,41 @@ impl Delta {
             && self.facts.is_empty()
     }
 
+    /// Whether journals grow, and nothing else changes but what was logged with that.
+    pub fn only_appends(&self) -> bool {
+        let Self {
+            removed,
+            promises,
+            tasks,
+            callbacks,
+            listeners,
+            outbox,
+            appends,
+            logs: _,
+            aliases,
+            hosts,
+            signal_keys,
+            schedules,
+            resources,
+            resource_leases,
+            facts,
+        } = self;
+        !appends.is_empty()
+            && removed.is_empty()
+            && promises.is_empty()
+            && tasks.is_empty()
+            && callbacks.is_empty()
+            && listeners.is_empty()
+            && outbox.is_empty()
+            && aliases.is_empty()
+            && hosts.is_empty()
+            && signal_keys.is_empty()
+            && schedules.is_empty()
+            && resources.is_empty()
+            && resource_leases.is_empty()
+            && facts.is_empty()
+    }
+
     /// Adds what a later decision of the same transaction writes: its rows replace those of the same key.
     pub fn merge(&mut self, later: Self) {
         if !later.removed.is_empty() {

@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::address::{Address, ModuleRef};
 use crate::command::{Command, FenceAct};
-use crate::id::{Digest, NodeName, PromiseId, ResourceName, ScheduleId};
+use crate::id::{Claim, Digest, NodeName, PromiseId, ResourceName, ScheduleId};
 use crate::invocation::Record;
 use crate::promise::{Message, NewPromise, OutboxKey, Schedule};
 use crate::saga::StepTags;
@@ -268,6 +268,14 @@ pub fn widen(view: &State, command: &Command, named: &Footprint) -> Footprint {
         | Command::HostRelease { .. } => {}
     }
     wider
+}
+
+/// The claim that a command rests on alone: as long as all that follows from it are records and lines of that claim's
+/// journal ([`crate::delta::Delta::only_appends`]), the decision reads nothing but where the promise stands and its
+/// deadline ([`crate::promise::Promise::bare`]), the task, and the head of the journal. None for commands that read more.
+pub fn rests_on(command: &Command) -> Option<&Claim> {
+    let Command::TaskFence { claim, actions, .. } = command else { return None };
+    actions.is_empty().then_some(claim)
 }
 
 impl Footprint {

@@ -36,7 +36,7 @@ pub mod snapshot;
 pub mod state;
 pub mod transition;
 
-pub use footprint::{footprint, widen};
+pub use footprint::{footprint, rests_on, widen};
 pub use transition::{Decision, transition};
 
 #[cfg(test)]

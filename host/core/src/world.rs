@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::command::{Command, FenceAct, FenceAction, Hold};
 use crate::config::Config;
-use crate::footprint::{Footprint, footprint, widen};
+use crate::footprint::{Footprint, footprint, rests_on, widen};
 use crate::id::{Claim, CommandIndex, Digest, Holder, NodeName, PromiseId, ScheduleId, Version};
 use crate::invariants::{check, check_step};
 use crate::invocation::{
@@ -73,6 +73,12 @@ impl World {
             decision,
             "over the footprint of {command:?}"
         );
+        if let Some(bare) = rests_on(command).and_then(|claim| bare(&self.state, &claim.id)) {
+            let over_claim = transition(&bare, command, self.now, &self.config);
+            if over_claim.delta.only_appends() {
+                assert_eq!(over_claim, decision, "over the claim alone of {command:?}");
+            }
+        }
         if let Reply::Refused(_) = decision.reply {
             self.check_refused(command, &decision);
         }
@@ -180,6 +186,15 @@ impl World {
             }
         }
     }
+}
+
+/// What a host remembers of a claim.
+fn bare(whole: &State, id: &PromiseId) -> Option<State> {
+    let mut view = State::new();
+    view.put_promise(whole.promise(id)?.bare());
+    view.put_task(whole.task(id)?.clone());
+    view.put_head(id.clone(), whole.head(id));
+    Some(view)
 }
 
 /// The rows a store would load for a command, in rounds until nothing new is named.

@@ -84,6 +84,19 @@ pub struct NewPromise {
 }
 
 impl Promise {
+    /// This promise without what it was made for: its parameter and its tags, which may be large.
+    pub fn bare(&self) -> Self {
+        let birth = Birth {
+            id: self.birth.id.clone(),
+            param: Value::default(),
+            tags: Tags::new(),
+            made_by: self.birth.made_by.clone(),
+            timeout_at: self.birth.timeout_at,
+            created_at: self.birth.created_at,
+        };
+        Self { birth: Arc::new(birth), state: self.state.clone() }
+    }
+
     /// Its id.
     pub fn id(&self) -> &PromiseId {
         &self.birth.id

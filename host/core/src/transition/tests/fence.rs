@@ -1,4 +1,5 @@
 use crate::command::{Command, FenceAct};
+use crate::footprint::rests_on;
 use crate::id::{Claim, CommandIndex, PromiseId};
 use crate::invocation::{Record, RecordBody};
 use crate::promise::{CancelState, Message, OutboxKey, TaskStatus, Verdict};
@@ -30,6 +31,19 @@ fn outcomes(reply: Reply) -> Vec<Result<Acted, Refusal>> {
         }
         reply => panic!("{reply:?}"),
     }
+}
+
+#[test]
+fn records_alone_rest_on_their_claim() {
+    let (mut world, claim) = held();
+    let batch = world::fence(claim.clone(), vec![world::started(), world::asked(1, 0)], vec![]);
+    assert_eq!(rests_on(&batch), Some(&claim));
+    // The world decides it over the claim alone too, and compares.
+    assert!(world.decide(&batch).delta.only_appends());
+    assert!(!world.decide(&batch).delta.only_appends(), "that was its repetition");
+    let more = world::fence(claim, vec![world::asked(2, 1)], vec![call("w/1", "ship")]);
+    assert_eq!(rests_on(&more), None);
+    assert!(!world.decide(&more).delta.only_appends());
 }
 
 #[test]
