@@ -59,22 +59,28 @@ const WAITS: &str = "
       JOIN promises other ON other.n = awaiter WHERE p.id = $1
      ORDER BY 1, 2";
 
-/// Deadlines, the earliest first, and of those who wait for each the first, if it is suspended and hosts run it.
+/// Deadlines that have come, the earliest first, and of those who wait for each the first, if it is suspended and hosts
+/// run it. The last row of this and the like says when the next one comes: what is not due is not read.
 /// The number is [`Timestamp::NEVER`], as the index has it.
 const DEADLINES: &str = "
-    SELECT p.id, p.timeout_at, waiting.id, tasks.version
-      FROM promises p
-      LEFT JOIN tasks ON tasks.n = (SELECT min(awaiter) FROM callbacks WHERE awaited = p.n AND consumed = 0)
-                     AND tasks.state = 3 AND hosted = 1
-      LEFT JOIN promises waiting ON waiting.n = tasks.n
-     WHERE p.state = 0 AND p.timeout_at < 253402300799999
-     ORDER BY p.timeout_at, p.n LIMIT $1";
+    (SELECT p.id, p.timeout_at, waiting.id, tasks.version
+       FROM promises p
+       LEFT JOIN tasks ON tasks.n = (SELECT min(awaiter) FROM callbacks WHERE awaited = p.n AND consumed = 0)
+                      AND tasks.state = 3 AND hosted = 1
+       LEFT JOIN promises waiting ON waiting.n = tasks.n
+      WHERE p.state = 0 AND p.timeout_at < 253402300799999 AND p.timeout_at <= $1
+      ORDER BY p.timeout_at, p.n LIMIT $2)
+     UNION ALL
+    SELECT NULL, min(timeout_at), NULL, NULL FROM promises
+     WHERE state = 0 AND timeout_at < 253402300799999 AND timeout_at > $1";
 
-/// Leases and retries, the earliest first.
+/// Leases that ran out and retries whose time has come, the earliest first.
 const TIMERS: &str = "
-    SELECT promises.id, wake_at, tasks.state FROM tasks JOIN promises USING (n)
-     WHERE wake_at < 253402300799999
-     ORDER BY wake_at, tasks.n LIMIT $1";
+    (SELECT promises.id, wake_at, tasks.state FROM tasks JOIN promises USING (n)
+      WHERE wake_at < 253402300799999 AND wake_at <= $1
+      ORDER BY wake_at, tasks.n LIMIT $2)
+     UNION ALL
+    SELECT NULL, min(wake_at), NULL FROM tasks WHERE wake_at < 253402300799999 AND wake_at > $1";
 
 const READY: &str = "
     SELECT promises.n, promises.id, tasks.version, promises.target
@@ -83,9 +89,12 @@ const READY: &str = "
      ORDER BY tasks.n LIMIT $3";
 
 const OUTBOX: &str = "
-    SELECT promises.id, next_at, kind, part FROM outbox JOIN promises ON promises.n = source
-     WHERE kind = $2 AND next_at < 253402300799999
-     ORDER BY next_at, source, part LIMIT $1";
+    (SELECT promises.id, next_at, kind, part FROM outbox JOIN promises ON promises.n = source
+      WHERE kind = $3 AND next_at <= $1
+      ORDER BY next_at, source, part LIMIT $2)
+     UNION ALL
+    SELECT NULL, min(next_at), NULL, NULL FROM outbox
+     WHERE kind = $3 AND next_at > $1 AND next_at < 253402300799999";
 
 const COMPONENT: &str = "SELECT component FROM modules WHERE digest = $1";
 
@@ -212,27 +221,22 @@ impl Reader {
         limit: u32,
         leases_rest: bool,
     ) -> Result<Due, StoreError> {
-        let deadlines = sqlx::query(DEADLINES).bind(i64::from(limit) + 1);
         let mut wakes = Vec::new();
-        let deadlines = self.first_due("read deadlines", deadlines, now, limit, |row, id| {
+        let deadlines = first(DEADLINES, now, limit);
+        let deadlines = self.first_due("read deadlines", deadlines, limit, |row, id| {
             wakes.extend(sql::wake(row, 2, &id)?);
             Ok(Command::PromiseDue { id })
         });
         let deadlines = deadlines.await?;
         let deadlines = Due { wakes, ..deadlines };
         let left = limit.saturating_sub(deadlines.commands.len() as u32);
-        let timers = sqlx::query(TIMERS).bind(i64::from(left) + 1);
-        let timers =
-            self.first_due(
-                "read timers",
-                timers,
-                now,
-                left,
-                |row, id| match TaskStatus::from_number(sql::small(row, 2, &id, "state")?) {
-                    Some(TaskStatus::Acquired) => Ok(Command::LeaseDue { id }),
-                    _ => Ok(Command::RetryDue { id }),
-                },
-            );
+        let timers = first(TIMERS, now, left);
+        let timers = self.first_due("read timers", timers, left, |row, id| {
+            match TaskStatus::from_number(sql::small(row, 2, &id, "state")?) {
+                Some(TaskStatus::Acquired) => Ok(Command::LeaseDue { id }),
+                _ => Ok(Command::RetryDue { id }),
+            }
+        });
         let mut timers = timers.await?;
         if leases_rest {
             timers.commands.retain(|command| !matches!(command, Command::LeaseDue { .. }));
@@ -248,8 +252,8 @@ impl Reader {
         now: Timestamp,
         limit: u32,
     ) -> Result<Due, StoreError> {
-        let owed = sqlx::query(OUTBOX).bind(i64::from(limit) + 1).bind(i64::from(kind.number()));
-        let due = self.first_due("read messages", owed, now, limit, |row, id| {
+        let owed = first(OUTBOX, now, limit).bind(i64::from(kind.number()));
+        let due = self.first_due("read messages", owed, limit, |row, id| {
             Ok(Command::OutboxDue { key: sql::outbox_key(row, 2, &id)? })
         });
         due.await
@@ -327,22 +331,21 @@ impl Reader {
         found.iter().map(|row| sql::counted(row).map_err(failed(name))).collect()
     }
 
-    /// The first rows of a query that lists (id, instant, …) by instant, as far as they are due. It asks for one more
-    /// than `limit`, to know when to come again.
+    /// What a query of [`first`] found: (id, instant, …) by instant, and at the end the instant of the next without id.
     pub(super) async fn first_due(
         &self,
         name: &'static str,
         query: Query<'_, Postgres, PgArguments>,
-        now: Timestamp,
         limit: u32,
         mut command: impl FnMut(&PgRow, PromiseId) -> Result<Command, sqlx::Error>,
     ) -> Result<Due, StoreError> {
         let found = self.pool.fetch_all(query).await.map_err(failed(name))?;
         let mut due = Due::default();
         for row in &found {
-            let at = Timestamp(row.try_get(1).map_err(failed(name))?);
-            if at > now || due.commands.len() == limit as usize {
-                due.next = Some(at);
+            let at = row.int(1).map_err(failed(name))?.map(Timestamp);
+            let is_due = row.text(0).map_err(failed(name))?.is_some();
+            if !is_due || due.commands.len() == limit as usize {
+                due.next = at;
                 break;
             }
             let id = sql::id(row, 0).map_err(failed(name))?;
@@ -350,6 +353,15 @@ impl Reader {
         }
         Ok(due)
     }
+}
+
+/// Asks for what is due, one more than `limit`, to know whether there is more.
+pub(super) fn first(
+    statement: &'static str,
+    now: Timestamp,
+    limit: u32,
+) -> Query<'static, Postgres, PgArguments> {
+    sqlx::query(statement).bind(now.0).bind(i64::from(limit) + 1)
 }
 
 /// What a failed read is to whoever asked.

@@ -5,7 +5,7 @@ use sqlx::Executor as _;
 
 use super::{
     fields::escape,
-    reader::{Reader, failed},
+    reader::{Reader, failed, first},
 };
 use crate::store::{
     Due, ScheduleFilter, SchedulePage, StoreError, listing,
@@ -26,11 +26,13 @@ const SCHEDULES: &str =
 const PAGE: &str =
     concat!("SELECT ", schedule_columns!(), "FROM schedules WHERE id > $1 ORDER BY id LIMIT $2");
 
-/// Schedules, the earliest first.
+/// Schedules that are due, the earliest first.
 const DUE: &str = "
-    SELECT id, next_at FROM schedules
-     WHERE paused = 0 AND next_at < 253402300799999
-     ORDER BY next_at, id LIMIT $1";
+    (SELECT id, next_at FROM schedules
+      WHERE paused = 0 AND next_at < 253402300799999 AND next_at <= $1
+      ORDER BY next_at, id LIMIT $2)
+     UNION ALL
+    SELECT NULL, min(next_at) FROM schedules WHERE paused = 0 AND next_at < 253402300799999 AND next_at > $1";
 
 /// Rows that one look at the table takes.
 const LOOK: u32 = 256;
@@ -74,8 +76,8 @@ impl Reader {
         now: Timestamp,
         limit: u32,
     ) -> Result<Due, StoreError> {
-        let query = sqlx::query(DUE).bind(i64::from(limit) + 1);
-        let due = self.first_due("read schedules", query, now, limit, |_, id| {
+        let query = first(DUE, now, limit);
+        let due = self.first_due("read schedules", query, limit, |_, id| {
             Ok(Command::ScheduleDue { id: ScheduleId::new(id.as_str()) })
         });
         due.await
