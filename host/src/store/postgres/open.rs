@@ -138,6 +138,7 @@ const MIGRATIONS: &[(i64, &str, &str)] = &[
     (5, "branches", include_str!("../../../migrations/postgres/0005_branches.sql")),
     (6, "retention", include_str!("../../../migrations/postgres/0006_retention.sql")),
     (7, "lineage", include_str!("../../../migrations/postgres/0007_lineage.sql")),
+    (8, "keys", include_str!("../../../migrations/postgres/0008_keys.sql")),
 ];
 
 /// Hosts that start together look one after the other, so that none sees tables half made. "Segn"; it ends with the

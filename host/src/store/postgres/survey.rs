@@ -37,7 +37,8 @@ const SUSPECTS: &str = "
                         WHERE awaiter = page.n AND (consumed = 1 OR awaited.state <> 0))))
         OR (page.state = 0 AND EXISTS (
                SELECT 1 FROM journal head
-                WHERE head.n = (SELECT n FROM journal WHERE inv = page.n ORDER BY first_seq DESC LIMIT 1)
+                WHERE head.inv = page.n
+                  AND head.first_seq = (SELECT max(first_seq) FROM journal WHERE inv = page.n)
                   AND (head.notified > head.commands OR head.commands + head.notified > head.end_seq - 1
                        OR head.first_seq <> coalesce((SELECT end_seq FROM journal before
                                                        WHERE before.inv = page.n AND before.first_seq < head.first_seq
