@@ -1,15 +1,15 @@
 //! One transaction: locks and loads what commands read, decides them, writes what they change, commits.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use segno_core::{
-    command::Command, config::Config, delta::Delta, effect::Effect, footprint,
-    footprint::Footprint, id::PromiseId, reply::Reply, time::Timestamp, transition::transition,
-    widen,
+    command::Command, config::Config, delta::Delta, effect::Effect, footprint::Footprint,
+    id::PromiseId, reply::Reply, time::Timestamp, transition::transition, widen,
 };
 use sqlx::{Executor as _, PgConnection, Row as _};
 
 use super::{
+    claims::Claims,
     failure::{Failed, is_undone},
     load::{Held, NotLoaded},
     time::Time,
@@ -61,11 +61,19 @@ impl From<NotLoaded> for NotCommitted {
     }
 }
 
+/// A command, and the rows that it names: worked out once.
+#[derive(Debug)]
+pub(super) struct Asked {
+    pub(super) command: Command,
+    pub(super) named: Footprint,
+}
+
 /// A transaction in the making.
 pub(super) struct Batch<'a> {
     connection: &'a mut PgConnection,
     config: &'a Config,
     time: &'a Time,
+    claims: &'a Claims,
     cache: Cache,
     held: Held,
     now: Timestamp,
@@ -81,11 +89,13 @@ impl<'a> Batch<'a> {
         connection: &'a mut PgConnection,
         config: &'a Config,
         time: &'a Time,
+        claims: &'a Claims,
     ) -> Self {
         Self {
             connection,
             config,
             time,
+            claims,
             cache: Cache::default(),
             held: Held::default(),
             now: Timestamp(0),
@@ -98,7 +108,7 @@ impl<'a> Batch<'a> {
     /// Decides all of these, one after the other, and commits them together. `also` is locked with what they name.
     pub(super) async fn run(
         mut self,
-        submissions: &[&[Command]],
+        submissions: &[&[Asked]],
         also: &BTreeSet<PromiseId>,
     ) -> Result<Committed, NotCommitted> {
         self.say("BEGIN").await?;
@@ -114,43 +124,49 @@ impl<'a> Batch<'a> {
 
     async fn decide_all(
         &mut self,
-        submissions: &[&[Command]],
+        submissions: &[&[Asked]],
         also: &BTreeSet<PromiseId>,
     ) -> Result<(), NotCommitted> {
         // For all commands at once; most batches then need nothing more.
         let mut wanted = Footprint { composites: also.clone(), ..Footprint::default() };
-        for command in submissions.iter().copied().flatten() {
-            wanted.merge(footprint(command));
+        for asked in submissions.iter().copied().flatten() {
+            wanted.merge(asked.named.clone());
         }
         // What belongs to a tree is seen when its turn comes: the commands before may add to it.
         wanted.trees.clear();
         self.held.load(self.connection, &mut self.cache, wanted).await?;
         self.now = self.time.of_server(self.held.now);
         let mut wanted = Footprint::default();
-        for command in submissions.iter().copied().flatten() {
-            wanted.merge(widen(&self.cache.state, command, &footprint(command)));
+        for Asked { command, named } in submissions.iter().copied().flatten() {
+            wanted.merge(widen(&self.cache.state, command, named));
         }
         self.load(wanted).await?;
-        for commands in submissions {
-            let mut replies = Vec::with_capacity(commands.len());
-            for command in *commands {
-                replies.push(self.decide(command).await?);
+        for submission in submissions {
+            let mut replies = Vec::with_capacity(submission.len());
+            for Asked { command, named } in *submission {
+                replies.push(self.decide(command, named).await?);
             }
             self.committed.replies.push(replies);
         }
         self.write().await
     }
 
-    async fn decide(&mut self, command: &Command) -> Result<Reply, NotCommitted> {
-        let trees = footprint(command).trees;
+    async fn decide(
+        &mut self,
+        command: &Command,
+        named: &Footprint,
+    ) -> Result<Reply, NotCommitted> {
+        let trees = named.trees.clone();
+        let named = Footprint { trees: BTreeMap::new(), ..named.clone() };
         if !trees.is_empty() {
             self.load(Footprint { trees, ..Footprint::default() }).await?;
         }
         for _ in 0..LOOKS {
-            let mut named = footprint(command);
-            named.trees.clear();
             let mut wanted = widen(&self.cache.state, command, &named);
-            wanted.merge(named);
+            if self.cache.has(&named) && self.cache.has(&wanted) {
+                break;
+            }
+            wanted.merge(named.clone());
             if !self.load(wanted).await? {
                 break;
             }
@@ -233,7 +249,12 @@ impl<'a> Batch<'a> {
     async fn commit(mut self) -> Result<Committed, NotCommitted> {
         listing::drop_stale(&mut self.committed.effects, &self.cache.state);
         self.committed.statements += self.held.statements;
-        match self.say("COMMIT").await {
+        let committed = self.say("COMMIT").await;
+        match &committed {
+            Ok(()) => self.claims.learn(&self.cache),
+            Err(_) => self.claims.forget(self.cache.state.tasks().map(|task| &task.id)),
+        }
+        match committed {
             Ok(()) => Ok(self.committed),
             // Nothing was to be kept, so it does not matter.
             Err(_) if !self.committed.wrote => Ok(self.committed),

@@ -43,18 +43,11 @@ pub(super) fn bind<const COLUMNS: usize>(
     }
     for (kind, column) in kinds.iter().zip(columns) {
         let added = match kind {
-            Kind::Int => arguments.add(column.into_iter().map(int).collect::<Vec<_>>()),
+            Kind::Int => arguments.add(column.iter().map(Cell::int).collect::<Vec<_>>()),
             Kind::Text => arguments.add(column.into_iter().map(text).collect::<Vec<_>>()),
             Kind::Blob => arguments.add(column.into_iter().map(blob).collect::<Vec<_>>()),
         };
         added.expect("PostgreSQL holds every integer, escaped text and blob");
-    }
-}
-
-fn int(cell: Cell) -> Option<i64> {
-    match cell {
-        Cell::Int(value) => Some(value),
-        Cell::Null | Cell::Text(_) | Cell::Blob(_) => None,
     }
 }
 

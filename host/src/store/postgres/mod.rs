@@ -1,8 +1,9 @@
 //! The shared store: a PostgreSQL database that any number of hosts use as equals.
 //!
-//! No host leads and none keeps rows of its own: what a decision reads is locked and loaded in the transaction that
-//! writes ([`batch`], [`load`], [`write`]). Hosts tell each other what happened ([`news`]), and nothing depends on their
-//! hearing it. What the tables hold is in `host/migrations/postgres`.
+//! No host leads. What a decision reads is locked and loaded in the transaction that writes ([`batch`], [`load`],
+//! [`write`]), except that a host remembers the tasks it holds well enough to append to their journals, and lets the
+//! statement that appends compare ([`claims`], [`append`]). Hosts tell each other what happened ([`news`]), and nothing
+//! depends on their hearing it. What the tables hold is in `host/migrations/postgres`.
 
 mod config;
 mod failure;
@@ -12,7 +13,9 @@ mod time;
 mod columns;
 mod fields;
 
+mod append;
 mod batch;
+mod claims;
 mod load;
 mod presence;
 mod write;
@@ -67,6 +70,7 @@ pub use time::Time;
 pub use writer::Written;
 
 use self::{
+    claims::Claims,
     news::Messenger,
     presence::Presence,
     reader::Reader,
@@ -144,6 +148,7 @@ impl PostgresStore {
             time,
             hints,
             presence: Presence::default(),
+            claims: Claims::default(),
             written: counted,
         });
         let order = config.spread.then(RandomState::new);

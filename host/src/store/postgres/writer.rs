@@ -1,6 +1,9 @@
 //! What writes: one task that gathers what is asked into batches, and a connection for each batch that runs.
 //!
-//! When a connection is free and something waits, a batch begins; while all are busy, what comes gathers for the next.
+//! When something waits, a batch begins, as long as few run; a further one begins when it is worth a connection. So what
+//! comes meanwhile gathers, and commits carry more.
+//!
+//! Commands that rest on remembered claims alone make batches of their own, of one statement each; all others read first.
 //! Batches of one host that name the same promises run one after the other: at the database they would only hold up
 //! a connection each. A caller that goes away does not take its commit with it.
 
@@ -11,25 +14,37 @@ use std::{
 };
 
 use segno_core::{
-    command::Command, config::Config, footprint, id::PromiseId, reply::Reply, time::Millis,
+    command::Command,
+    config::Config,
+    footprint,
+    id::{Claim, PromiseId},
+    reply::Reply,
+    rests_on,
+    time::Millis,
 };
 use sqlx::{Connection as _, PgConnection, postgres::PgConnectOptions};
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::{
-    batch::{Batch, Committed, NotCommitted},
+    append::Appends,
+    batch::{Asked, Batch, Committed, NotCommitted},
+    claims::Claims,
     failure::{Cause, Failed},
     news::News,
     presence::Presence,
     time::Time,
 };
 use crate::{
-    runtime::Surroundings,
+    runtime::{Clock as _, Surroundings},
     store::{Commit, Hints, StoreError},
 };
 
 /// A batch takes no further submission once it has so many commands.
 const BATCH: usize = 256;
+/// So many batches run whatever there is for them. A further one begins when it can be a full one, or when what there is
+/// for it has waited for so long: those that run may wait for somebody.
+const AT_ONCE: usize = 2;
+const LATE: Millis = Millis(5);
 /// Submissions that may wait; whoever comes after waits to submit.
 pub(super) const QUEUE: usize = 1024;
 /// A batch looks so far for submissions that are in nobody's way.
@@ -75,6 +90,7 @@ pub(super) struct Shared {
     pub(super) hints: Arc<dyn Hints>,
     pub(super) news: Arc<News>,
     pub(super) presence: Presence,
+    pub(super) claims: Claims,
     pub(super) written: watch::Sender<Written>,
 }
 
@@ -94,8 +110,10 @@ pub(super) struct Writer {
 
 /// Commands that are decided together or not at all, and who waits for it.
 struct Submission {
-    commands: Vec<Command>,
+    asked: Vec<Asked>,
     answer: Answer,
+    /// The claim that the one command in it rests on alone, if it does.
+    claim: Option<Claim>,
     /// The promises that they name, hashed: two that look alike by accident only run one after the other.
     names: Vec<u64>,
     /// Whether nothing else may share its transaction: it reads rows that it does not lock.
@@ -128,6 +146,9 @@ impl Writer {
     /// Works until it is told to close, or until nobody can ask any more.
     pub(super) async fn run(mut self) {
         let mut closing = None;
+        // Runs while something could begin that is not worth it.
+        let mut patience = None;
+        let mut late = false;
         loop {
             while closing.is_none() && self.pending.len() < LOOK {
                 match self.queue.try_recv() {
@@ -135,10 +156,16 @@ impl Writer {
                     Err(_) => break,
                 }
             }
-            self.begin();
+            self.begin(late);
             let resting = self.idle.len() == self.lines && self.pending.is_empty();
             if closing.is_some() && resting {
                 break;
+            }
+            late = false;
+            if self.pending.is_empty() || self.idle.is_empty() {
+                patience = None;
+            } else if patience.is_none() {
+                patience = Some(self.shared.surroundings.runtime.sleep(LATE));
             }
             tokio::select! {
                 biased;
@@ -152,6 +179,10 @@ impl Writer {
                     Some(request) => closing = self.take(request),
                     None => closing = Some(None),
                 },
+                () = async { patience.as_mut().expect("it runs").await }, if patience.is_some() => {
+                    patience = None;
+                    late = true;
+                }
             }
         }
         self.queue.close();
@@ -172,13 +203,20 @@ impl Writer {
         match request {
             Request::Close { answer } => return Some(Some(answer)),
             Request::Execute { commands, answer } => {
-                let names = self.names(&commands);
                 let alone =
                     commands.iter().any(|command| matches!(command, Command::HostStart { .. }));
-                let submission = Submission { commands, answer, names, alone };
                 // A host that was held up keeps the claims that it still serves.
                 let beats = |command: &Command| matches!(command, Command::TaskHeartbeat { .. });
-                match submission.commands.iter().all(beats) {
+                let first = commands.iter().all(beats);
+                let claim = match commands.as_slice() {
+                    [command] => rests_on(command).cloned(),
+                    _ => None,
+                };
+                let ask = |command| Asked { named: footprint(&command), command };
+                let asked: Vec<Asked> = commands.into_iter().map(ask).collect();
+                let names = self.names(&asked);
+                let submission = Submission { asked, answer, claim, names, alone };
+                match first {
                     true => self.pending.push_front(submission),
                     false => self.pending.push_back(submission),
                 }
@@ -187,20 +225,21 @@ impl Writer {
         None
     }
 
-    fn names(&self, commands: &[Command]) -> Vec<u64> {
+    fn names(&self, asked: &[Asked]) -> Vec<u64> {
         let mut names = BTreeSet::new();
-        for command in commands {
-            let wanted = footprint(command);
-            names.extend(wanted.composites.iter().map(|id| self.hasher.hash_one(id)));
-            names.extend(wanted.outbox.iter().map(|key| self.hasher.hash_one(key.promise())));
+        for Asked { named, .. } in asked {
+            names.extend(named.composites.iter().map(|id| self.hasher.hash_one(id)));
+            names.extend(named.outbox.iter().map(|key| self.hasher.hash_one(key.promise())));
         }
         names.into_iter().collect()
     }
 
     /// Begins batches as long as there are connections for them.
-    fn begin(&mut self) {
+    fn begin(&mut self, late: bool) {
         while let Some(line) = self.idle.pop() {
-            let batch = self.gather();
+            let running = self.lines - self.idle.len() - 1;
+            let begins = running < AT_ONCE || late || self.pending.len() >= BATCH;
+            let batch = if begins { self.gather() } else { Vec::new() };
             if batch.is_empty() {
                 self.idle.push(line);
                 return;
@@ -211,7 +250,7 @@ impl Writer {
             let (shared, finished) = (self.shared.clone(), self.finished.0.clone());
             let waiting = self.pending.len() + self.queue.len();
             let work = async move {
-                let line = shared.execute(line, batch, waiting).await;
+                let line = shared.serve(line, batch, waiting).await;
                 // Nobody is left to hear it when the writer has ended.
                 let _ = finished.send(Finished { line, names });
             };
@@ -219,17 +258,20 @@ impl Writer {
         }
     }
 
-    /// What waits and is in nobody's way, in order: a submission passes none that names a promise it names.
+    /// What waits and is in nobody's way, in order: a submission passes none that names a promise it names. Those that
+    /// only append to remembered journals are not mixed with others.
     fn gather(&mut self) -> Vec<Submission> {
         let mut batch: Vec<Submission> = Vec::new();
-        let mut size = 0;
+        let (mut size, mut all_short) = (0, false);
         let mut passed: HashSet<u64> = HashSet::new();
         let mut waiting = VecDeque::with_capacity(self.pending.len());
         while let Some(next) = self.pending.pop_front() {
             let free = |name: &u64| !self.busy.contains(name) && !passed.contains(name);
-            let fits = batch.is_empty() || (!next.alone && !batch[0].alone);
+            let short = next.claim.as_ref().is_some_and(|claim| self.shared.claims.knows(claim));
+            let fits = batch.is_empty() || (!next.alone && !batch[0].alone && short == all_short);
             if size < BATCH && fits && next.names.iter().all(free) {
-                size += next.commands.len();
+                size += next.asked.len();
+                all_short = short;
                 batch.push(next);
             } else {
                 passed.extend(&next.names);
@@ -256,6 +298,68 @@ impl Request {
 }
 
 impl Shared {
+    /// Commits a batch: by appending where that is all there is to do, and what is left then as any other.
+    async fn serve(&self, mut line: Line, batch: Vec<Submission>, waiting: usize) -> Line {
+        let short = batch.iter().all(|each| each.claim.is_some());
+        let left = if short { self.append(&mut line, batch, waiting).await } else { batch };
+        if left.is_empty() { line } else { self.execute(line, left, waiting).await }
+    }
+
+    /// Appends what rests on remembered claims alone. Answers what has to be decided otherwise.
+    async fn append(
+        &self,
+        line: &mut Line,
+        batch: Vec<Submission>,
+        waiting: usize,
+    ) -> Vec<Submission> {
+        let began = self.surroundings.clock.elapsed();
+        let commands: Vec<&Command> =
+            batch.iter().flat_map(|each| &each.asked).map(|asked| &asked.command).collect();
+        let mut appends = Appends::decide(&self.claims, &commands, self.time.now(), &self.config);
+        if appends.is_empty() {
+            return batch;
+        }
+        let appending = async {
+            let connection = match line {
+                Some(open) => open,
+                None => line.insert(self.connect().await?),
+            };
+            appends.commit(connection, &self.claims).await
+        };
+        let appended = match self.surroundings.within(LONGEST, appending).await {
+            Some(Ok(appended)) => appended,
+            // It may have happened, or not: whoever decides again sees.
+            failed => {
+                let lost =
+                    |failed: &Failed| matches!(failed.cause(), Cause::Away | Cause::ReadOnly);
+                if failed.is_none_or(|failed| failed.as_ref().is_err_and(lost)) {
+                    *line = None;
+                }
+                self.claims.forget(appends.ids());
+                return batch;
+            }
+        };
+        let (mut committed, mut served, mut left) = (Committed::default(), Vec::new(), Vec::new());
+        (committed.statements, committed.wrote) = (1, true);
+        for (submission, appended) in batch.into_iter().zip(appended) {
+            match appended {
+                Some((reply, effects)) => {
+                    committed.replies.push(vec![reply]);
+                    committed.effects.extend(effects);
+                    served.push(submission);
+                }
+                None => left.push(submission),
+            }
+        }
+        if !served.is_empty() {
+            self.presence.is_here(self.surroundings.clock.now());
+            let took = self.surroundings.clock.elapsed().saturating_sub(began);
+            self.hints.measured(&Commit { commands: served.len(), took, waiting });
+            self.answer(served, committed);
+        }
+        left
+    }
+
     /// Commits a batch, or each of its submissions alone where one of them spoils it for the others.
     async fn execute(&self, mut line: Line, batch: Vec<Submission>, waiting: usize) -> Line {
         let began = self.surroundings.clock.elapsed();
@@ -263,18 +367,18 @@ impl Shared {
             let took = self.surroundings.clock.elapsed().saturating_sub(began);
             self.hints.measured(&Commit { commands, took, waiting });
         };
-        let commands: Vec<&[Command]> = batch.iter().map(|each| each.commands.as_slice()).collect();
-        match self.commit(&mut line, &commands).await {
+        let asked: Vec<&[Asked]> = batch.iter().map(|each| each.asked.as_slice()).collect();
+        match self.commit(&mut line, &asked).await {
             Ok(committed) => {
-                measured(batch.iter().map(|each| each.commands.len()).sum());
+                measured(batch.iter().map(|each| each.asked.len()).sum());
                 self.answer(batch, committed);
             }
             // One of them is refused by the tables: the others must not suffer for it.
             Err(Fate::Refused(_)) if batch.len() > 1 => {
                 for submission in batch {
-                    match self.commit(&mut line, &[&submission.commands]).await {
+                    match self.commit(&mut line, &[&submission.asked]).await {
                         Ok(committed) => {
-                            measured(submission.commands.len());
+                            measured(submission.asked.len());
                             self.answer(vec![submission], committed);
                         }
                         Err(fate) => drop(submission.answer.send(Err(fate.into()))),
@@ -293,7 +397,7 @@ impl Shared {
     fn answer(&self, batch: Vec<Submission>, committed: Committed) {
         self.written.send_modify(|written| {
             written.commits += u64::from(committed.wrote);
-            written.commands += batch.iter().map(|each| each.commands.len() as u64).sum::<u64>();
+            written.commands += batch.iter().map(|each| each.asked.len() as u64).sum::<u64>();
             written.statements += committed.statements as u64;
         });
         for (submission, replies) in batch.into_iter().zip(committed.replies) {
@@ -306,13 +410,13 @@ impl Shared {
 
     /// Decides and commits, again and again where another transaction was in the way or the database was away. Commands
     /// absorb their own repetition, so it does not matter whether an earlier attempt happened.
-    async fn commit(&self, line: &mut Line, commands: &[&[Command]]) -> Result<Committed, Fate> {
+    async fn commit(&self, line: &mut Line, asked: &[&[Asked]]) -> Result<Committed, Fate> {
         let mut also = BTreeSet::new();
         let mut unknown = false;
         let mut races = 0;
         let mut waited = Millis::ZERO;
         loop {
-            let failed = match self.attempt(line, commands, &also).await {
+            let failed = match self.attempt(line, asked, &also).await {
                 Ok(committed) => {
                     self.presence.is_here(self.surroundings.clock.now());
                     return Ok(committed);
@@ -363,15 +467,15 @@ impl Shared {
     async fn attempt(
         &self,
         line: &mut Line,
-        commands: &[&[Command]],
+        asked: &[&[Asked]],
         also: &BTreeSet<PromiseId>,
     ) -> Result<Committed, NotCommitted> {
         let connection = match line {
             Some(open) => open,
             None => line.insert(self.connect().await?),
         };
-        let batch = Batch::new(connection, &self.config, &self.time);
-        let done = self.surroundings.within(LONGEST, batch.run(commands, also)).await;
+        let batch = Batch::new(connection, &self.config, &self.time, &self.claims);
+        let done = self.surroundings.within(LONGEST, batch.run(asked, also)).await;
         // The transaction may be anywhere, its commit included.
         let late = || Failed {
             statement: "a transaction",

@@ -175,6 +175,11 @@ impl Cache {
         }
     }
 
+    /// Whether all of a promise's composite is held.
+    pub(in crate::store) fn is_whole(&self, id: &PromiseId) -> bool {
+        self.known.get(id).is_some_and(|known| known.level == Level::Composite)
+    }
+
     /// The number of a promise that exists and was looked up.
     pub(in crate::store) fn number(&self, id: &PromiseId) -> Option<i64> {
         self.known.get(id)?.number

@@ -11,6 +11,16 @@ pub(in crate::store) enum Cell {
     Blob(Vec<u8>),
 }
 
+impl Cell {
+    /// The number, if it is one.
+    pub(in crate::store) fn int(&self) -> Option<i64> {
+        match self {
+            Self::Int(value) => Some(*value),
+            Self::Null | Self::Text(_) | Self::Blob(_) => None,
+        }
+    }
+}
+
 impl From<i64> for Cell {
     fn from(value: i64) -> Self {
         Self::Int(value)

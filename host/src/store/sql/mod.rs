@@ -21,7 +21,8 @@ pub(in crate::store) use fields::Fields;
 pub(in crate::store) use resource::{fact, lease, put_fact, resource};
 pub(in crate::store) use rows::{
     AFTER_PROMISE, counted, digest_at, event, head, id, log_lines, module, number, outbox,
-    outbox_key, promise, promise_columns, promise_tables, ready, records, small, task, text, wake,
+    outbox_key, promise, promise_columns, promise_tables, ready, records, small, task, task_cells,
+    text, wake,
 };
 pub(in crate::store) use schedule::{schedule, schedule_columns};
 pub(in crate::store) use wipe::WIPE;

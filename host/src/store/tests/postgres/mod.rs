@@ -1,6 +1,7 @@
 //! What every store must do, over PostgreSQL, and what that store does on its own. Each test has a database of its own.
 
 mod absence;
+mod append;
 mod conformance;
 mod opening;
 mod retention;
