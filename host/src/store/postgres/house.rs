@@ -29,7 +29,8 @@ pub(super) const NO_HURRY: &str =
 
 const TABLES: &str = "
     SELECT relname::text FROM pg_class
-     WHERE relnamespace = current_schema()::regnamespace AND relkind = 'r' AND relname NOT LIKE '\\_sqlx%'";
+     WHERE relnamespace = current_schema()::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition
+       AND relname NOT LIKE '\\_sqlx%'";
 
 const COLUMNS: &str = "
     SELECT attname::text, atttypid::regtype::text, attidentity <> '' FROM pg_attribute

@@ -188,3 +188,28 @@ async fn a_deadline_that_came_is_carried_out_before_records_are_taken() {
     let row = one.promise(&claim.id).await.expect("a row").expect("it is there");
     assert!(!row.promise.is_pending(), "a timeout always wins");
 }
+
+/// What docs/growing.md says about one database.
+#[tokio::test(flavor = "multi_thread")]
+async fn tables_that_were_divided_by_the_invocation_are_used_like_any() {
+    let Some(database) = database() else { return };
+    let clock = HandClock::new();
+    store(&database, &clock, &Config::default()).await.close().await;
+    for table in ["journal", "logs"] {
+        database.sql(&format!(
+            "ALTER TABLE {table} RENAME TO whole;
+             CREATE TABLE {table} (LIKE whole INCLUDING ALL) PARTITION BY HASH (inv);
+             CREATE TABLE {table}_0 PARTITION OF {table} FOR VALUES WITH (MODULUS 2, REMAINDER 0);
+             CREATE TABLE {table}_1 PARTITION OF {table} FOR VALUES WITH (MODULUS 2, REMAINDER 1);
+             DROP TABLE whole"
+        ));
+    }
+    let (one, _two, claim) = held(&database, &clock).await;
+    for seq in 0..4 {
+        assert_eq!(statements(&one, fence(&claim, seq)).await.1, 1);
+    }
+    assert_eq!(one.journal(&claim.id, 0, 100).await.expect("a journal").len(), 4);
+    assert!(invariants::check(&one.dump().await.expect("a dump")).is_empty());
+    let parts = "SELECT (SELECT count(*) FROM journal_0) + (SELECT count(*) FROM journal_1)";
+    assert_eq!(database.sql(parts), "4");
+}
