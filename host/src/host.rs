@@ -63,10 +63,10 @@ impl Host {
     ///
     /// # Errors
     /// [`StoreError`]: nothing was written, or it is still unknown after many attempts.
-    pub async fn insist(&self, commands: &[Command]) -> Result<Vec<Reply>, StoreError> {
+    pub async fn insist(&self, commands: &Arc<[Command]>) -> Result<Vec<Reply>, StoreError> {
         let mut wait = Millis(10);
         for _ in 1..RESEND_ATTEMPTS {
-            match self.store.execute(commands.to_vec()).await {
+            match self.store.execute_kept(commands.clone()).await {
                 Err(
                     StoreError::Conflict | StoreError::UnknownOutcome(_) | StoreError::Away { .. },
                 ) => {
@@ -76,6 +76,6 @@ impl Host {
                 answer => return answer,
             }
         }
-        self.store.execute(commands.to_vec()).await
+        self.store.execute_kept(commands.clone()).await
     }
 }

@@ -58,7 +58,7 @@ pub async fn carry_out(host: &Host, due: Due) -> Result<(), StoreError> {
                 commands.push(Command::PromiseGet { id });
             }
         }
-        let replies = host.insist(&commands).await?;
+        let replies = host.insist(&commands.into()).await?;
         if let Some(desk) = &desk {
             desk.run(arrivals(replies, claimed));
         }

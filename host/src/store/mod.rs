@@ -88,6 +88,11 @@ pub trait Store: Send + Sync + 'static {
     /// See [`StoreError`]: `UnknownOutcome` means it may have happened, and the same commands may be sent again.
     async fn execute(&self, commands: Vec<Command>) -> Result<Vec<Reply>, StoreError>;
 
+    /// As [`Store::execute`], for somebody who keeps the commands to send them again.
+    async fn execute_kept(&self, commands: Arc<[Command]>) -> Result<Vec<Reply>, StoreError> {
+        self.execute(commands.to_vec()).await
+    }
+
     /// A promise with its task, waits left out.
     async fn promise(&self, id: &PromiseId) -> Result<Option<PromiseRow>, StoreError>;
 

@@ -89,7 +89,7 @@ impl<'a> Batch<'a> {
     }
 
     fn decide_all(&mut self, submissions: &[Submission]) -> Result<(), Failed> {
-        let commands = || submissions.iter().flat_map(|submission| &submission.commands);
+        let commands = || submissions.iter().flat_map(|submission| &*submission.commands);
         let named: Vec<Footprint> = commands().map(footprint).collect();
         // What all of them name, at once, and then what that leads to. Mostly all of it is held.
         let mut wanted = Footprint::default();

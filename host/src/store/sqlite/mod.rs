@@ -196,6 +196,10 @@ impl SqliteStore {
 #[async_trait]
 impl Store for SqliteStore {
     async fn execute(&self, commands: Vec<Command>) -> Result<Vec<Reply>, StoreError> {
+        self.execute_kept(commands.into()).await
+    }
+
+    async fn execute_kept(&self, commands: Arc<[Command]>) -> Result<Vec<Reply>, StoreError> {
         self.ask(|answer| Request::Execute { commands, answer }).await?
     }
 

@@ -37,7 +37,7 @@ type Answer<T> = oneshot::Sender<Result<T, StoreError>>;
 /// What the writer is asked.
 pub(super) enum Request {
     /// To decide and commit these, in order.
-    Execute { commands: Vec<Command>, answer: Answer<Vec<Reply>> },
+    Execute { commands: Arc<[Command]>, answer: Answer<Vec<Reply>> },
     /// To keep a component.
     PutComponent { component: NewComponent, answer: Answer<()> },
     /// To remove a module that nobody refers to, uploaded before that instant.
@@ -97,7 +97,7 @@ pub(super) struct Writer {
 
 /// Commands that are decided together or not at all, and who waits for it.
 pub(super) struct Submission {
-    pub(super) commands: Vec<Command>,
+    pub(super) commands: Arc<[Command]>,
     answer: Answer<Vec<Reply>>,
 }
 
