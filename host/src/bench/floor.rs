@@ -1,6 +1,6 @@
 //! The machine without the host: bare appends, bare SQLite commits, and a raw log with group commit.
 
-use std::{fs::File, os::unix::fs::FileExt as _, path::Path, sync::mpsc};
+use std::{fs::File, os::unix::fs::FileExt as _, path::Path, sync::mpsc, thread::JoinHandle};
 
 use anyhow::Context as _;
 use sqlx::{
@@ -94,40 +94,75 @@ impl Commits {
 /// One record for the log's thread, and who waits until it is synced.
 type Entry = (Vec<u8>, oneshot::Sender<()>);
 
-/// `writers` append `each` records of `bytes` bytes, one after the other, to one log. A thread writes what has gathered
-/// and syncs it once.
+/// A log with group commit: a thread writes what has gathered and syncs it once.
+pub struct GroupedLog {
+    queue: mpsc::Sender<Entry>,
+    thread: JoinHandle<anyhow::Result<()>>,
+}
+
+/// Where records are handed to the log.
+#[derive(Clone)]
+pub struct LogWriter(mpsc::Sender<Entry>);
+
+impl GroupedLog {
+    /// In `dir`.
+    pub fn new(dir: &Path) -> anyhow::Result<Self> {
+        let mut log = Appends::new(dir)?;
+        let (queue, entries) = mpsc::channel::<Entry>();
+        let thread = std::thread::spawn(move || -> anyhow::Result<()> {
+            while let Ok((mut group, waiter)) = entries.recv() {
+                let mut waiters = vec![waiter];
+                for (record, waiter) in entries.try_iter() {
+                    group.extend_from_slice(&record);
+                    waiters.push(waiter);
+                }
+                log.write(&group)?;
+                for waiter in waiters {
+                    // A writer that went away does not wait.
+                    let _ = waiter.send(());
+                }
+            }
+            Ok(())
+        });
+        Ok(Self { queue, thread })
+    }
+
+    /// Somebody who appends to it.
+    pub fn writer(&self) -> LogWriter {
+        LogWriter(self.queue.clone())
+    }
+
+    /// Ends it, after the last writer is gone.
+    pub fn close(self) -> anyhow::Result<()> {
+        drop(self.queue);
+        self.thread.join().map_err(|_| anyhow::anyhow!("the log's thread panicked"))?
+    }
+}
+
+impl LogWriter {
+    /// Ends when a record of so many bytes is synced.
+    pub async fn append(&self, bytes: usize) -> anyhow::Result<()> {
+        let (waiter, synced) = oneshot::channel();
+        self.0.send((vec![1; bytes], waiter)).context("the log's thread ended")?;
+        synced.await.context("the log's thread ended")
+    }
+}
+
+/// `writers` append `each` records of `bytes` bytes, one after the other, to one log.
 pub async fn grouped_log(
     dir: &Path,
     writers: u32,
     each: u32,
     bytes: usize,
 ) -> anyhow::Result<Passed> {
-    let mut log = Appends::new(dir)?;
-    let (queue, entries) = mpsc::channel::<Entry>();
-    let thread = std::thread::spawn(move || -> anyhow::Result<()> {
-        while let Ok((mut group, waiter)) = entries.recv() {
-            let mut waiters = vec![waiter];
-            for (record, waiter) in entries.try_iter() {
-                group.extend_from_slice(&record);
-                waiters.push(waiter);
-            }
-            log.write(&group)?;
-            for waiter in waiters {
-                // A writer that went away does not wait.
-                let _ = waiter.send(());
-            }
-        }
-        Ok(())
-    });
+    let log = GroupedLog::new(dir)?;
     let stopwatch = Stopwatch::start();
     let mut tasks = JoinSet::new();
     for _ in 0..writers {
-        let queue = queue.clone();
+        let writer = log.writer();
         tasks.spawn(async move {
             for _ in 0..each {
-                let (waiter, synced) = oneshot::channel();
-                queue.send((vec![1; bytes], waiter)).context("the log's thread ended")?;
-                synced.await.context("the log's thread ended")?;
+                writer.append(bytes).await?;
             }
             anyhow::Ok(())
         });
@@ -136,7 +171,6 @@ pub async fn grouped_log(
         ended.context("a writer of the log panicked")??;
     }
     let passed = stopwatch.passed();
-    drop(queue);
-    thread.join().map_err(|_| anyhow::anyhow!("the log's thread panicked"))??;
+    log.close()?;
     Ok(passed)
 }

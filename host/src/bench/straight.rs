@@ -4,15 +4,17 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::bail;
 use async_trait::async_trait;
+use segno_core::id::Digest;
 use serde_json::Value as Json;
 
 use super::{
+    floor::LogWriter,
     measure::{Passed, Stopwatch},
     setting::Setting,
 };
 use crate::guest::{
     ActivityContext, ActivityHost, Answer, Ask, Completion, Context, Event, Failure, Guests as _,
-    HttpRequest, HttpResponse, Journal, Level, Outcome, Payload, RunAnswer, Stop, Workflow,
+    HttpRequest, HttpResponse, Journal, Level, Outcome, Payload, RunAnswer, Stop, Wasm, Workflow,
 };
 
 /// Answers every ask at once and keeps nothing but what it has to tell next.
@@ -72,7 +74,18 @@ impl Straight {
         input: &Json,
         execute: bool,
     ) -> anyhow::Result<Self> {
-        let mut instance = setting.wasm.instantiate(setting.digest, None).await?;
+        Self::of(&setting.wasm, setting.digest, function, input, execute).await
+    }
+
+    /// The same, of any module.
+    pub async fn of(
+        wasm: &Wasm,
+        module: Digest,
+        function: &str,
+        input: &Json,
+        execute: bool,
+    ) -> anyhow::Result<Self> {
+        let mut instance = wasm.instantiate(module, None).await?;
         let journal =
             Arc::new(Mutex::new(Bare { commands: 0, execute, completed: None, finished: false }));
         let context = Context {
@@ -89,7 +102,19 @@ impl Straight {
 
     /// Tells it the results of its steps until it ends or waits for something else.
     pub async fn steps(&mut self, result: &str) -> anyhow::Result<()> {
+        self.steps_logged(result, None).await
+    }
+
+    /// The same; each result is told when a record of so many bytes is synced in a log, and the end is another record.
+    pub async fn steps_logged(
+        &mut self,
+        result: &str,
+        log: Option<(LogWriter, usize)>,
+    ) -> anyhow::Result<()> {
         loop {
+            if let Some((log, bytes)) = &log {
+                log.append(*bytes).await?;
+            }
             let (completed, finished, commands) = {
                 let mut bare = self.journal.lock().unwrap_or_else(PoisonError::into_inner);
                 (bare.completed.take(), bare.finished, bare.commands)
