@@ -1,12 +1,15 @@
 //! A host in this process, over SQLite or over memory.
 
-use std::{path::Path, sync::Arc};
+use std::{
+    path::Path,
+    sync::{Arc, Mutex, PoisonError},
+};
 
 use anyhow::{Context as _, anyhow, bail};
 use segno_core::{
     command::Command,
     config::Config,
-    id::{NodeName, PromiseId},
+    id::{Digest, NodeName, PromiseId},
     promise::{NewPromise, TaskStatus, Verdict},
     reply::Reply,
     tags,
@@ -14,7 +17,7 @@ use segno_core::{
     value::{Tags, Value},
 };
 use serde_json::Value as Json;
-use tokio::sync::mpsc;
+use tokio::{sync::mpsc, task::JoinSet};
 
 use super::{
     measure::{Passed, Stopwatch},
@@ -160,6 +163,41 @@ impl Bed {
         Ok(passed)
     }
 
+    /// The same for invocations that end at once, begun as the API begins them, by so many clients at a time.
+    pub async fn begin(
+        &self,
+        invocations: Vec<(PromiseId, Json)>,
+        function: &'static str,
+        module: Digest,
+        clients: usize,
+    ) -> anyhow::Result<Passed> {
+        let ids: Vec<PromiseId> = invocations.iter().map(|(id, _)| id.clone()).collect();
+        let desk = self.host.hub.desk().context("the host has no worker")?;
+        let left = Arc::new(Mutex::new(invocations.into_iter()));
+        let next = move || left.lock().unwrap_or_else(PoisonError::into_inner).next();
+        let stopwatch = Stopwatch::start();
+        let mut tasks = JoinSet::new();
+        for _ in 0..clients {
+            let (desk, next) = (desk.clone(), next.clone());
+            tasks.spawn(async move {
+                while let Some((id, input)) = next() {
+                    let seat = desk.seat().context("there is no room")?;
+                    let reply = desk.begin(seat, new(id, function, &input), module).await??;
+                    let Reply::Begun { first: Some(_), .. } = reply else {
+                        bail!("an invocation did not begin: {reply:?}");
+                    };
+                }
+                anyhow::Ok(())
+            });
+        }
+        while let Some(ended) = tasks.join_next().await {
+            ended??;
+        }
+        let passed = stopwatch.passed();
+        self.results(&ids).await?;
+        Ok(passed)
+    }
+
     /// Hears of the end of these from now on.
     pub fn watch(&self, ids: &[PromiseId]) -> Watch {
         let (sender, settled) = mpsc::unbounded_channel();
@@ -175,12 +213,9 @@ impl Bed {
         invocations: Vec<(PromiseId, Json)>,
         function: &str,
     ) -> anyhow::Result<()> {
-        let mut commands = invocations.into_iter().map(|(id, input)| {
-            let param = convention::param(function, &Payload::Json(input.to_string()), Tags::new());
-            let target = (tags::TARGET.to_owned(), format!("wasm://bench/{function}"));
-            let tags = Tags::from([target]);
-            Command::PromiseCreate(NewPromise { id, param, tags, timeout_at: Timestamp::NEVER })
-        });
+        let mut commands = invocations
+            .into_iter()
+            .map(|(id, input)| Command::PromiseCreate(new(id, function, &input)));
         loop {
             let page: Vec<Command> = commands.by_ref().take(PAGE).collect();
             if page.is_empty() {
@@ -271,6 +306,12 @@ impl Bed {
             None => self.host.store.close().await,
         }
     }
+}
+
+fn new(id: PromiseId, function: &str, input: &Json) -> NewPromise {
+    let param = convention::param(function, &Payload::Json(input.to_string()), Tags::new());
+    let tags = Tags::from([(tags::TARGET.to_owned(), format!("wasm://bench/{function}"))]);
+    NewPromise { id, param, tags, timeout_at: Timestamp::NEVER }
 }
 
 /// Hears of settlements.
