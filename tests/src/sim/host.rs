@@ -209,10 +209,12 @@ impl Node {
             "{}.{} is up, {} claims given back",
             self.name, running.incarnation, running.recovered
         ));
+        self.parts.network.desks.open(life.number, life.host.hub.clone());
         if let Some(door) = &life.door {
             self.parts.network.doors.open(life.number, door.clone());
         }
         let control = controlled.recv().await.unwrap_or(Control::End);
+        self.parts.network.desks.shut(life.number);
         if let Control::Stop { .. } = control {
             life.door.iter().for_each(Door::stop);
             let limit = self.parts.network.runtime.sleep(Millis(8_000));

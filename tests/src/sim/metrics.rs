@@ -116,6 +116,9 @@ fn cause(step: &Step<'_>, after: &Promise) -> SettleCause {
 }
 
 fn acquired(step: &Step<'_>, before: Option<&Task>, after: &Task) -> Option<Metric> {
+    if before.is_none() && has_begun(step, &after.id) {
+        return Some(Metric::LeaseAcquired(Millis::ZERO));
+    }
     if after.status() != TaskStatus::Acquired {
         return None;
     }
@@ -126,6 +129,12 @@ fn acquired(step: &Step<'_>, before: Option<&Task>, after: &Task) -> Option<Metr
         }
         _ => Some(Metric::LeaseAcquired(Millis::ZERO)),
     }
+}
+
+/// Whether this step made the task and did something under the first claim on it, which may be over already.
+fn has_begun(step: &Step<'_>, id: &PromiseId) -> bool {
+    matches!(step.command, Command::TaskBegin { new, .. } if new.id == *id)
+        && matches!(step.reply, Reply::Begun { first: Some(_), .. })
 }
 
 fn quarantined(before: Option<&Task>, after: &Task) -> Option<Metric> {

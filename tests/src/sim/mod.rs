@@ -14,6 +14,7 @@ mod again;
 mod book;
 mod bus;
 mod database;
+mod desks;
 mod dice;
 mod effects;
 mod fault;

@@ -15,6 +15,7 @@ use super::{
     book::Book,
     bus::{Bus, Weather},
     database::Database,
+    desks::Desks,
     fault::CommitFault,
     resonate::Doors,
 };
@@ -28,6 +29,8 @@ pub struct Network {
     pub bus: Arc<Bus>,
     /// Where hosts can be asked.
     pub doors: Doors,
+    /// Where hosts take starts.
+    pub desks: Desks,
     /// What every message risks.
     pub weather: Arc<Weather>,
     /// What happened.

@@ -11,7 +11,7 @@ use std::{
 use segno::{guest::Payload, runtime::Runtime, worker::convention};
 use segno_core::{
     command::{Command, HeartbeatItem, Hold},
-    id::{Claim, Holder, NodeName, PromiseId, Version},
+    id::{Claim, Digest, Holder, NodeName, PromiseId, Version},
     promise::{Delivery, NewPromise, OutboxKey, Promise, Verdict},
     reply::{Refusal, Reply},
     tags,
@@ -21,6 +21,7 @@ use segno_core::{
 use tokio::sync::mpsc;
 
 use super::{
+    dice::Dice,
     effects::{self, Effects},
     link::Link,
     network::Network,
@@ -28,6 +29,8 @@ use super::{
     scenario::Op,
 };
 
+/// The one module, as it is uploaded.
+pub const MODULE: &[u8] = b"a script";
 /// Where clients listen.
 pub const ADDRESS: &str = "poll://client";
 
@@ -168,6 +171,22 @@ impl Outside {
         link.insist(Command::TaskFulfill { claim, records, logs, verdict, value }).await;
     }
 
+    /// Asks a host to begin what is started, or does not. The host may refuse, die, or say nothing for long: whoever
+    /// starts it makes sure of it afterwards.
+    async fn begin(&self, new: &NewPromise) {
+        let mut dice = Dice::new(self.network.seed, &format!("start {}", new.id));
+        if dice.chance(500)
+            && let Some((desk, seat)) = self.network.desks.any(&mut dice)
+        {
+            let told = desk.begin(seat, new.clone(), Digest::of(MODULE));
+            tokio::select! {
+                biased;
+                _ = told => {}
+                () = self.sleep(3_000) => {}
+            }
+        }
+    }
+
     async fn act(&self, op: &Op) {
         let id = PromiseId::from(op.id());
         match op {
@@ -181,6 +200,7 @@ impl Outside {
                     tags: Tags::from([(tags::TARGET.to_owned(), target)]),
                     timeout_at: Timestamp::NEVER,
                 };
+                self.begin(&new).await;
                 self.clients.insist(Command::PromiseCreate(new)).await;
             }
             Op::Listen { .. } => {

@@ -22,11 +22,12 @@ use super::{
     book::Book,
     bus::{Bus, Weather},
     database::Database,
+    desks::Desks,
     effects::{self, Effects},
     fault::Fault,
     host::{Control, Grace, Node, Parts},
     network::Network,
-    outside::Outside,
+    outside::{MODULE, Outside},
     resonate::{Doors, Worker},
     run::{End, Report, config},
     scenario::{CALM, Scenario},
@@ -76,6 +77,7 @@ impl Stage {
             database,
             bus,
             doors: Doors::default(),
+            desks: Desks::default(),
             weather,
             book: book.clone(),
             runtime,
@@ -245,7 +247,7 @@ impl Stage {
 }
 
 async fn deploy(network: &Network) {
-    let component: Arc<[u8]> = Arc::from(&b"a script"[..]);
+    let component: Arc<[u8]> = Arc::from(MODULE);
     let module = Digest::of(&component);
     let memory = &network.database.memory;
     memory
