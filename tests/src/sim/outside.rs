@@ -255,6 +255,7 @@ impl Outside {
             let get = Command::PromiseGet { id: root.clone() };
             if let Reply::Promise { promise, .. } = self.clients.insist(get).await
                 && !promise.is_pending()
+                && root != *id
             {
                 return None;
             }
