@@ -247,6 +247,9 @@ impl Outside {
     /// Sends a command until it finds what it is about, or nothing will come of it any more.
     async fn once_there(&self, id: &PromiseId, command: Command) -> Option<Reply> {
         let root = PromiseId::from(id.as_str().split('/').next().unwrap_or_default());
+        // It was not there a moment ago, and has ended since: its end can still be heard of.
+        let about_root =
+            matches!(&command, Command::RegisterListener { awaited, .. } if *awaited == root);
         for _ in 0..600 {
             let reply = self.clients.insist(command.clone()).await;
             if !matches!(reply, Reply::Refused(Refusal::NotFound(_))) {
@@ -255,7 +258,7 @@ impl Outside {
             let get = Command::PromiseGet { id: root.clone() };
             if let Reply::Promise { promise, .. } = self.clients.insist(get).await
                 && !promise.is_pending()
-                && root != *id
+                && !about_root
             {
                 return None;
             }
