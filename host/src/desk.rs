@@ -163,12 +163,6 @@ impl Desk {
 }
 
 impl Seat {
-    /// Has the claim executed. If nobody does that any more, its lease runs out, or the host's next life gives it back.
-    pub fn run(self, acquired: TaskReply) {
-        let changes = self.changes.clone();
-        let _ = changes.send(vec![Arrival { seat: self, acquired, settled: Vec::new() }]);
-    }
-
     fn take(seats: &Arc<Semaphore>, changes: &mpsc::UnboundedSender<Vec<Arrival>>) -> Option<Self> {
         Some(Self::of(seats.clone().try_acquire_owned().ok()?, changes))
     }
