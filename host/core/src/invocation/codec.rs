@@ -43,6 +43,18 @@ pub fn encode_records<'a>(records: impl IntoIterator<Item = &'a Record>) -> Vec<
     encoded
 }
 
+/// Adds a batch to one that it follows, without reading either. Whether it could: both have to be of today's format,
+/// and nothing is changed otherwise.
+pub fn join_records(batch: &mut Vec<u8>, next: &[u8]) -> bool {
+    match (batch.first(), next.split_first()) {
+        (Some(&FORMAT), Some((&FORMAT, records))) => {
+            batch.extend_from_slice(records);
+            true
+        }
+        _ => false,
+    }
+}
+
 /// Reads a batch of records.
 ///
 /// # Errors

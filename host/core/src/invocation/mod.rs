@@ -10,7 +10,7 @@ mod record;
 mod request;
 mod seed;
 
-pub use codec::{CodecError, FORMAT, decode_records, encode_records};
+pub use codec::{CodecError, FORMAT, decode_records, encode_records, join_records};
 pub use cursor::{Answer, Asked, Ending, Next, ReplayCursor};
 pub use divergence::{Difference, Divergence, Step};
 pub use head::{AppendRefused, JournalHead};

@@ -21,7 +21,7 @@ use super::{
     },
     failure::Failed,
 };
-use crate::store::sql::{Cell, Numbers, Written};
+use crate::store::sql::{Cell, JournalRow, Numbers, Written};
 
 const COLUMNS: [Kind; 17] =
     [Int, Int, Int, Int, Int, Int, Int, Blob, Int, Int, Int, Int, Int, Int, Blob, Int, Blob];
@@ -159,7 +159,7 @@ fn rows(written: Written, numbers: &Recalled) -> Vec<[Cell; 17]> {
             commands, notified, at, finished, records, count, lines,
         ])
     };
-    written.journals.into_iter().filter_map(row).collect()
+    written.journals.into_iter().map(JournalRow::into_cells).filter_map(row).collect()
 }
 
 fn statement() -> String {

@@ -19,7 +19,7 @@ use super::{
     failure::Failed,
     load::Held,
 };
-use crate::store::sql::{Cache, Cell, Numbers, Written};
+use crate::store::sql::{Cache, Cell, JournalRow, Numbers, Written};
 
 /// A part: `before UNNEST($…) after`.
 struct Part {
@@ -278,7 +278,8 @@ pub(super) async fn write(
     main.push(&PUT_LISTENERS, written.listeners);
     main.push(&DELETE_OUTBOX, written.deleted_outbox);
     main.push(&PUT_OUTBOX, written.outbox);
-    main.push(&APPEND_JOURNALS, written.journals);
+    let journals = written.journals.into_iter().map(JournalRow::into_cells);
+    main.push(&APPEND_JOURNALS, journals.collect());
     main.push(&APPEND_LOGS, written.logs);
     main.push(&PUT_SIGNAL_KEYS, written.signal_keys);
     let (known, new): (Vec<_>, Vec<_>) = written

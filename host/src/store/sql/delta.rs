@@ -5,12 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use segno_core::{
     delta::{Append, Delta},
     id::{Digest, PromiseId},
-    invocation::{LogLine, encode_records},
+    invocation::LogLine,
     state::State,
 };
 
 use super::{
-    Cell,
+    Cell, JournalRow,
     resource::{fact_cells, lease_cells, resource_cells},
     rows::{self, LOG_FORMAT},
     schedule::schedule_cells,
@@ -38,7 +38,7 @@ pub(in crate::store) struct Written {
     pub(in crate::store) deleted_listeners: Vec<[Cell; 2]>,
     pub(in crate::store) outbox: Vec<[Cell; 7]>,
     pub(in crate::store) deleted_outbox: Vec<[Cell; 3]>,
-    pub(in crate::store) journals: Vec<[Cell; 8]>,
+    pub(in crate::store) journals: Vec<JournalRow>,
     pub(in crate::store) logs: Vec<[Cell; 3]>,
     pub(in crate::store) signal_keys: Vec<[Cell; 3]>,
     pub(in crate::store) aliases: Vec<[Cell; 2]>,
@@ -145,26 +145,13 @@ impl Written {
 }
 
 /// One row for each journal, whatever number of commands appended to it.
-fn journal_rows(appends: &[Append], number: impl Fn(&PromiseId) -> i64) -> Vec<[Cell; 8]> {
+fn journal_rows(appends: &[Append], number: impl Fn(&PromiseId) -> i64) -> Vec<JournalRow> {
     let appends = appends.iter().filter(|append| !append.records.is_empty());
     let mut appends: Vec<_> = appends.map(|append| (number(&append.invocation), append)).collect();
     // Those of one journal stay in order.
     appends.sort_by_key(|(number, _)| *number);
-    let row = |appends: &[(i64, &Append)]| {
-        let (&(number, first), &(_, last)) = (appends.first()?, appends.last()?);
-        let records = appends.iter().flat_map(|(_, append)| &append.records);
-        Some([
-            number.into(),
-            first.before.len.into(),
-            last.after.len.into(),
-            last.after.commands.into(),
-            last.after.notified.into(),
-            last.after.at.0.into(),
-            last.after.finished.into(),
-            encode_records(records).into(),
-        ])
-    };
-    appends.chunk_by(|(one, _), (other, _)| one == other).filter_map(row).collect()
+    let of_one = appends.chunk_by(|(one, _), (other, _)| one == other);
+    of_one.filter_map(|appends| JournalRow::of(appends.first()?.0, appends)).collect()
 }
 
 fn log_rows(logs: &[(PromiseId, LogLine)], number: impl Fn(&PromiseId) -> i64) -> Vec<[Cell; 3]> {

@@ -8,6 +8,7 @@ mod cell;
 mod delta;
 pub(in crate::store) mod dump;
 mod fields;
+mod journal;
 mod page;
 mod resource;
 mod rows;
@@ -18,6 +19,7 @@ pub(in crate::store) use cache::{Cache, Level};
 pub(in crate::store) use cell::Cell;
 pub(in crate::store) use delta::{Numbers, Written};
 pub(in crate::store) use fields::Fields;
+pub(in crate::store) use journal::JournalRow;
 pub(in crate::store) use resource::{fact, lease, put_fact, resource};
 pub(in crate::store) use rows::{
     AFTER_PROMISE, counted, digest_at, event, head, id, log_lines, module, number, outbox,

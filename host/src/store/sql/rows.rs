@@ -348,7 +348,15 @@ pub(in crate::store) fn records(
     column: usize,
     invocation: &PromiseId,
 ) -> Result<Vec<Record>, sqlx::Error> {
-    decode_records(needed(row.blob(column)?, invocation, "records")?).map_err(|error| {
+    decoded(needed(row.blob(column)?, invocation, "records")?, invocation)
+}
+
+/// Records as they are stored.
+pub(in crate::store) fn decoded(
+    records: &[u8],
+    invocation: &PromiseId,
+) -> Result<Vec<Record>, sqlx::Error> {
+    decode_records(records).map_err(|error| {
         sqlx::Error::Decode(format!("the journal of `{invocation}` cannot be read: {error}").into())
     })
 }

@@ -11,10 +11,11 @@ use segno_core::{
 use super::{
     connection::{Connection, Failed},
     failure, load,
+    memory::Memory,
     write::{remove, write},
     writer::Submission,
 };
-use crate::store::{listing, sql::Cache};
+use crate::store::listing;
 
 const COMMIT: &str = "COMMIT";
 /// A command's rows are known after so many looks: its own, what these lead to, and who waits for that.
@@ -45,7 +46,7 @@ pub(super) enum NotCommitted {
 /// A transaction in the making.
 pub(super) struct Batch<'a> {
     connection: &'a mut Connection,
-    cache: &'a mut Cache,
+    memory: &'a mut Memory,
     config: &'a Config,
     now: Timestamp,
     delta: Delta,
@@ -60,14 +61,14 @@ impl<'a> Batch<'a> {
     /// A batch at `now` that nothing was decided in yet.
     pub(super) fn new(
         connection: &'a mut Connection,
-        cache: &'a mut Cache,
+        memory: &'a mut Memory,
         config: &'a Config,
         now: Timestamp,
     ) -> Self {
         Self {
             run_before: connection.run(),
             connection,
-            cache,
+            memory,
             config,
             now,
             delta: Delta::default(),
@@ -94,7 +95,7 @@ impl<'a> Batch<'a> {
         // What all of them name, at once, and then what that leads to. Mostly all of it is held.
         let mut wanted = Footprint::default();
         for named in &named {
-            if !self.cache.has(named) {
+            if !self.memory.cache.has(named) {
                 wanted.merge(named.clone());
             }
         }
@@ -103,7 +104,7 @@ impl<'a> Batch<'a> {
         if self.load(wanted)? {
             let mut wider = Footprint::default();
             for (command, named) in commands().zip(&named) {
-                wider.merge(widen(&self.cache.state, command, named));
+                wider.merge(widen(&self.memory.cache.state, command, named));
             }
             self.load(wider)?;
         }
@@ -124,8 +125,8 @@ impl<'a> Batch<'a> {
             self.load(Footprint { trees, ..Footprint::default() })?;
         }
         for _ in 0..LOOKS {
-            let mut wanted = widen(&self.cache.state, command, &named);
-            if self.cache.has(&named) && self.cache.has(&wanted) {
+            let mut wanted = widen(&self.memory.cache.state, command, &named);
+            if self.memory.cache.has(&named) && self.memory.cache.has(&wanted) {
                 break;
             }
             wanted.merge(named.clone());
@@ -133,9 +134,9 @@ impl<'a> Batch<'a> {
                 break;
             }
         }
-        let decision = transition(&self.cache.state, command, self.now, self.config);
+        let decision = transition(&self.memory.cache.state, command, self.now, self.config);
         if decision.delta.removed.is_empty() {
-            self.fresh.extend(self.cache.apply(&decision.delta));
+            self.fresh.extend(self.memory.cache.apply(&decision.delta));
             self.delta.merge(decision.delta);
         } else {
             self.remove(&decision.delta)?;
@@ -147,14 +148,14 @@ impl<'a> Batch<'a> {
     /// Writes a decision that removes promises at once: their numbers are gone with them.
     fn remove(&mut self, delta: &Delta) -> Result<(), Failed> {
         self.write()?;
-        remove(self.connection, self.cache, &delta.removed)?;
-        self.cache.apply(delta);
+        remove(self.connection, self.memory, &delta.removed)?;
+        self.memory.cache.apply(delta);
         Ok(())
     }
 
     /// Loads what is not held. Whether there was anything.
     fn load(&mut self, wanted: Footprint) -> Result<bool, Failed> {
-        let missing = self.cache.missing(wanted);
+        let missing = self.memory.cache.missing(wanted);
         if missing.is_empty() {
             return Ok(false);
         }
@@ -163,12 +164,12 @@ impl<'a> Batch<'a> {
             self.write()?;
         }
         self.committed.loads += 1;
-        load::load(self.connection, self.cache, missing)?;
+        load::load(self.connection, self.memory, missing)?;
         Ok(true)
     }
 
     fn commit(mut self) -> Result<Committed, NotCommitted> {
-        listing::drop_stale(&mut self.committed.effects, &self.cache.state);
+        listing::drop_stale(&mut self.committed.effects, &self.memory.cache.state);
         if self.delta.is_empty() && !self.begun {
             return Ok(self.committed);
         }
@@ -195,7 +196,7 @@ impl<'a> Batch<'a> {
         }
         let delta = std::mem::take(&mut self.delta);
         let fresh = std::mem::take(&mut self.fresh);
-        write(self.connection, self.cache, &delta, &fresh)
+        write(self.connection, self.memory, &delta, &fresh)
     }
 
     fn roll_back(&mut self) {

@@ -16,6 +16,20 @@ const HISTORIES: &str = "
       FROM json_each(?1) wanted CROSS JOIN promises ON promises.id = wanted.value
      CROSS JOIN logs ON inv = promises.n";
 
+/// The same of journals of which not all is in one place: all that is ahead is looked at once.
+const HISTORIES_AHEAD: &str = "
+    SELECT wanted.key, records, NULL
+      FROM json_each(?1) wanted CROSS JOIN promises ON promises.id = wanted.value
+     CROSS JOIN journal ON inv = promises.n
+     UNION ALL
+    SELECT (SELECT wanted.key FROM json_each(?1) wanted JOIN promises ON promises.id = wanted.value WHERE promises.n = ahead.inv), records, NULL
+      FROM journal_ahead ahead
+     WHERE inv IN (SELECT n FROM json_each(?1) wanted CROSS JOIN promises ON promises.id = wanted.value)
+     UNION ALL
+    SELECT wanted.key, NULL, count
+      FROM json_each(?1) wanted CROSS JOIN promises ON promises.id = wanted.value
+     CROSS JOIN logs ON inv = promises.n";
+
 impl Reader {
     pub(super) async fn histories(
         &self,
@@ -24,7 +38,9 @@ impl Reader {
         let name = "read journals";
         let ids: Vec<&str> = of.iter().map(|(id, _)| id.as_str()).collect();
         let ids = serde_json::to_string(&ids).expect("texts are JSON");
-        let found = self.pool.fetch_all(sqlx::query(HISTORIES).bind(ids)).await;
+        let ahead = self.may_be_ahead(of.iter().map(|(id, _)| id));
+        let statement = if ahead { HISTORIES_AHEAD } else { HISTORIES };
+        let found = self.pool.fetch_all(sqlx::query(statement).bind(ids)).await;
         let mut histories = vec![History::default(); of.len()];
         for row in &found.map_err(failed(name))? {
             let place: u32 = row.try_get(0).map_err(failed(name))?;
@@ -44,4 +60,4 @@ impl Reader {
 
 /// For the tests of plans.
 #[cfg(test)]
-pub(super) const STATEMENTS: [&str; 1] = [HISTORIES];
+pub(super) const STATEMENTS: [&str; 2] = [HISTORIES, HISTORIES_AHEAD];

@@ -27,7 +27,7 @@ const FIRST: [&str; 4] = ["modules", "aliases", "promises", "tasks"];
 
 const TABLES: &str = "
     SELECT name FROM sqlite_schema
-     WHERE type = 'table' AND name NOT LIKE 'sqlite_%' AND name NOT LIKE '_sqlx_%'";
+     WHERE type = 'table' AND name NOT LIKE 'sqlite_%' AND name NOT LIKE '_sqlx_%' AND name <> 'journal_recent'";
 
 const COLUMNS: &str = "SELECT name FROM pragma_table_info(?1) ORDER BY cid";
 
@@ -43,7 +43,8 @@ impl Reader {
         van.head(&head)?;
         for (place, table) in head.tables.iter().enumerate() {
             let order = if table.columns.len() > 1 { "1, 2" } else { "1" };
-            let text = format!("SELECT {} FROM \"{}\" ORDER BY {order}", list(table), table.name);
+            let (columns, source) = (list(table), source(&table.name));
+            let text = format!("SELECT {columns} FROM \"{source}\" ORDER BY {order}");
             let mut rows = sqlx::query(AssertSqlSafe(text)).fetch(&mut *transaction);
             while let Some(row) = rows.try_next().await.map_err(&refused)? {
                 let row = (0..table.columns.len()).map(|column| content(&row, column));
@@ -64,11 +65,16 @@ async fn head(connection: &mut SqliteConnection) -> Result<Head, sqlx::Error> {
     let mut tables = Vec::with_capacity(names.len());
     for name in names {
         let columns = sqlx::query_scalar(COLUMNS).bind(&name).fetch_all(&mut *connection).await?;
-        let count = AssertSqlSafe(format!("SELECT count(*) FROM \"{name}\""));
+        let count = AssertSqlSafe(format!("SELECT count(*) FROM \"{}\"", source(&name)));
         let rows: i64 = sqlx::query_scalar(count).fetch_one(&mut *connection).await?;
         tables.push(Table { name, columns, rows: rows.cast_unsigned() });
     }
     Ok(Head { written_by: env!("CARGO_PKG_VERSION").to_owned(), format, tables })
+}
+
+/// What has the rows of a table. Those of claims under way go with the journals that they belong to.
+fn source(table: &str) -> &str {
+    if table == "journal" { "journals" } else { table }
 }
 
 /// A database that is being moved into, beside the place where it will be. Dropped before it is finished, it is gone.

@@ -1,7 +1,9 @@
 //! The list of invocations, newest first.
 
-use segno_core::promise::TaskStatus;
-use sqlx::{Executor as _, QueryBuilder, Row as _, Sqlite};
+use std::collections::BTreeMap;
+
+use segno_core::{id::PromiseId, promise::TaskStatus};
+use sqlx::{Executor as _, QueryBuilder, Row as _, Sqlite, SqliteConnection};
 
 use super::reader::{Reader, failed, promise_row};
 use crate::store::{
@@ -20,6 +22,12 @@ const INVOCATIONS: &str = concat!(
     "WHERE t.n IS NOT NULL",
 );
 
+/// How long journals are with what claims under way appended, of those where they did.
+const LENGTHS: &str = "
+    SELECT (SELECT id FROM promises WHERE n = inv), max(end_seq) FROM journal_recent
+     WHERE inv IN (SELECT n FROM json_each(?1) wanted CROSS JOIN promises ON promises.id = wanted.value)
+     GROUP BY inv";
+
 impl Reader {
     pub(super) async fn list(
         &self,
@@ -29,7 +37,8 @@ impl Reader {
         let limit = listing::page_limit(filter.limit);
         let mut query = statement(filter)?;
         query.push_bind(i64::from(limit) + 1);
-        let found = self.pool.fetch_all(query.build()).await.map_err(failed(name))?;
+        let mut transaction = self.pool.begin().await.map_err(failed(name))?;
+        let found = transaction.fetch_all(query.build()).await.map_err(failed(name))?;
         let mut items = Vec::with_capacity(found.len());
         let mut last = None;
         for row in found.iter().take(limit as usize) {
@@ -40,8 +49,30 @@ impl Reader {
             let journal_len = journal_len.unwrap_or_default();
             items.push(InvocationRow { promise: listed.promise, task, journal_len });
         }
+        go_on(&mut transaction, &mut items).await.map_err(failed(name))?;
+        transaction.commit().await.map_err(failed(name))?;
         Ok(Page { items, next: last.filter(|_| found.len() > limit as usize) })
     }
+}
+
+/// Adds what claims under way appended to the lengths of the journals.
+async fn go_on(
+    connection: &mut SqliteConnection,
+    items: &mut [InvocationRow],
+) -> Result<(), sqlx::Error> {
+    let held = items.iter_mut().filter(|row| row.task.status() == TaskStatus::Acquired);
+    let mut held: BTreeMap<_, _> = held.map(|row| (row.promise.id().clone(), row)).collect();
+    if held.is_empty() {
+        return Ok(());
+    }
+    let ids: Vec<&str> = held.keys().map(PromiseId::as_str).collect();
+    let ids = serde_json::to_string(&ids).expect("texts are JSON");
+    for row in &connection.fetch_all(sqlx::query(LENGTHS).bind(ids)).await? {
+        if let Some(held) = held.get_mut(&PromiseId::new(row.try_get::<&str, _>(0)?)) {
+            held.journal_len = held.journal_len.max(row.try_get(1)?);
+        }
+    }
+    Ok(())
 }
 
 /// The statement that lists what `filter` takes, but for the limit, which comes last.

@@ -9,6 +9,8 @@ use segno_core::{
 
 use super::{
     connection::{Connection, Failed},
+    memory::Memory,
+    recent::Recent,
     resources, schedules,
 };
 use crate::store::{
@@ -146,7 +148,7 @@ pub(super) fn begin(connection: &mut Connection) -> Result<Cache, Failed> {
 /// Loads `wanted`, which is not held.
 pub(super) fn load(
     connection: &mut Connection,
-    cache: &mut Cache,
+    Memory { cache, recent }: &mut Memory,
     wanted: Footprint,
 ) -> Result<(), Failed> {
     let mut composites = Vec::new();
@@ -172,10 +174,10 @@ pub(super) fn load(
         composites.extend(load_tree(connection, cache, top, *limit)?);
     }
     if !composites.is_empty() {
-        load_composites(connection, cache, &composites)?;
+        load_composites(connection, cache, recent, &composites)?;
     }
     for (invocation, from) in &wanted.tails {
-        load_tail(connection, cache, invocation, *from)?;
+        load_tail(connection, cache, recent, invocation, *from)?;
     }
     if !wanted.outbox.is_empty() {
         let keys: Vec<_> = wanted.outbox.iter().map(outbox_key).collect();
@@ -221,6 +223,7 @@ pub(super) fn load(
 fn load_composites(
     connection: &mut Connection,
     cache: &mut Cache,
+    recent: &Recent,
     numbers: &[i64],
 ) -> Result<(), Failed> {
     for statement in [CALLBACKS_ON, CALLBACKS_OF] {
@@ -242,7 +245,11 @@ fn load_composites(
         let head = sql::head(row, 1, &invocation)?;
         cache.state.put_head(invocation, head);
         Ok(())
-    })
+    })?;
+    for row in numbers.iter().filter_map(|number| recent.of(*number)) {
+        cache.state.put_head(row.invocation.clone(), row.head);
+    }
+    Ok(())
 }
 
 fn load_tree(
@@ -272,6 +279,7 @@ fn load_tree(
 fn load_tail(
     connection: &mut Connection,
     cache: &mut Cache,
+    recent: &Recent,
     invocation: &PromiseId,
     from: u32,
 ) -> Result<(), Failed> {
@@ -281,6 +289,11 @@ fn load_tail(
         tail.extend(sql::records(row, 0, invocation)?);
         Ok(())
     })?;
+    if let Some(row) = recent.of(number) {
+        let name = "read recent records";
+        let read = row.decode().map_err(|source| Failed { statement: name, source })?;
+        tail.extend(read);
+    }
     tail.retain(|record| record.seq >= from);
     cache.state.put_tail(invocation.clone(), tail);
     Ok(())

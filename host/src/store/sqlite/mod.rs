@@ -12,6 +12,8 @@ mod batch;
 mod checkpoint;
 mod components;
 mod load;
+mod memory;
+mod recent;
 mod room;
 mod write;
 mod writer;
@@ -62,7 +64,8 @@ use self::{
     components::NewComponent,
     open::DataDirectory,
     reader::Reader,
-    writer::{QUEUE, Request, Writer},
+    recent::Underway,
+    writer::{Place, QUEUE, Request, Writer},
 };
 use super::{
     Census, Due, EventPlace, EventRow, Hints, History, InvocationFilter, InvocationRow, Lineage,
@@ -152,22 +155,20 @@ impl SqliteStore {
         hints: Arc<dyn Hints>,
     ) -> Result<Arc<Self>, OpenError> {
         let directory = Arc::new(DataDirectory::open(&config).await?);
-        let reader = Reader::of(&directory);
+        let underway = Arc::new(Underway::default());
+        let reader = Reader::of(&directory, underway.clone());
         let (queue, requests) = mpsc::channel(QUEUE);
         let (counted, written) = watch::channel(Written::default());
         let checkpoint =
             checkpoint::run(Arc::downgrade(&directory), surroundings.clone(), written.clone());
         let held = Arc::downgrade(&directory);
         let writer = Writer {
-            directory,
+            place: Place::of(directory, cached_promises, underway),
             clock: surroundings.clock.clone(),
             config: engine,
-            cached_promises,
             hints,
             queue: requests,
             written: counted,
-            connection: None,
-            cache: None,
             stopped: false,
         };
         let refuse = |source| OpenError::Directory { directory: config.dir.clone(), source };

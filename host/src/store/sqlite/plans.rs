@@ -4,7 +4,7 @@ use sqlx::{Executor as _, Row as _, SqliteConnection};
 
 use super::{
     SqliteConfig, census, events, find, history, lineage, list, load, open::DataDirectory, page,
-    reader, resources, schedules, survey, write,
+    reader, recent, resources, schedules, survey, write,
 };
 use crate::store::{InvocationFilter, PromiseFilter};
 use segno_core::id::PromiseId;
@@ -47,6 +47,7 @@ async fn every_statement_finds_its_rows_by_an_index() {
     let reads = reads.chain(&schedules::STATEMENTS).chain(&resources::STATEMENTS);
     let reads = reads.chain(&lineage::STATEMENTS);
     let reads = reads.chain(&page::STATEMENTS).chain(&survey::STATEMENTS);
+    let reads = reads.chain(&recent::STATEMENTS);
     for statement in write::statements().chain(reads.copied()) {
         let plan = plan(&mut connection, statement).await;
         let scans: Vec<_> = plan.iter().filter(|step| reads_a_whole_table(step)).collect();

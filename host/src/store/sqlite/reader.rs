@@ -15,7 +15,7 @@ use sqlx::{
     sqlite::{SqliteArguments, SqliteConnectOptions, SqlitePoolOptions, SqliteRow},
 };
 
-use super::open::DataDirectory;
+use super::{open::DataDirectory, recent::Underway};
 use crate::store::{
     Due, LogRow, ModuleRow, PromiseRow, Ready, StoreError, Waits,
     sql::{self, promise_columns, promise_tables},
@@ -36,6 +36,12 @@ const JOURNAL: &str = "
     SELECT records FROM journal, journal_of
      WHERE inv = journal_of.n AND first_seq < ?2 + ?3 AND end_seq > ?2
        AND first_seq >= (SELECT max(first_seq) FROM journal WHERE inv = journal_of.n AND first_seq <= ?2)
+     ORDER BY first_seq";
+
+/// The same of a journal of which not all is in one place.
+const JOURNAL_AHEAD: &str = "
+    SELECT records FROM journals
+     WHERE inv = (SELECT n FROM promises WHERE id = ?1) AND first_seq < ?2 + ?3 AND end_seq > ?2
      ORDER BY first_seq";
 
 /// The second column numbers the last line of a row, from 1.
@@ -102,12 +108,14 @@ pub(super) const IN_USE: &str = "
 #[derive(Debug)]
 pub(super) struct Reader {
     pub(super) pool: SqlitePool,
+    /// None: somebody else writes.
+    underway: Option<Arc<Underway>>,
 }
 
 impl Reader {
     /// Connections are opened when they are first needed.
-    pub(super) fn of(directory: &DataDirectory) -> Self {
-        Self::with(directory.reader_options())
+    pub(super) fn of(directory: &DataDirectory, underway: Arc<Underway>) -> Self {
+        Self { underway: Some(underway), ..Self::with(directory.reader_options()) }
     }
 
     /// A reader of a database that may belong to another process.
@@ -118,7 +126,12 @@ impl Reader {
             .idle_timeout(None)
             .max_lifetime(None)
             .connect_lazy_with(options);
-        Self { pool }
+        Self { pool, underway: None }
+    }
+
+    /// Whether records of one of these may lie in two places.
+    pub(super) fn may_be_ahead<'a>(&self, ids: impl IntoIterator<Item = &'a PromiseId>) -> bool {
+        self.underway.as_ref().is_none_or(|underway| underway.may_have(ids))
     }
 
     pub(super) async fn promises(
@@ -143,7 +156,8 @@ impl Reader {
         limit: u32,
     ) -> Result<Vec<Record>, StoreError> {
         let name = "read a journal";
-        let query = sqlx::query(JOURNAL).bind(id.as_str()).bind(from).bind(limit);
+        let statement = if self.may_be_ahead([id]) { JOURNAL_AHEAD } else { JOURNAL };
+        let query = sqlx::query(statement).bind(id.as_str()).bind(from).bind(limit);
         let found = self.pool.fetch_all(query).await.map_err(failed(name))?;
         let mut records = Vec::new();
         for row in &found {
@@ -309,5 +323,16 @@ pub(super) fn promise_row(row: &SqliteRow) -> Result<PromiseRow, sqlx::Error> {
 
 /// Every statement that looks for something, for the tests of their plans.
 #[cfg(test)]
-pub(super) const STATEMENTS: [&str; 10] =
-    [PROMISES, JOURNAL, LOGS, WAITS, DEADLINES, TIMERS, READY, OUTBOX, COMPONENT, MODULES];
+pub(super) const STATEMENTS: [&str; 11] = [
+    PROMISES,
+    JOURNAL,
+    JOURNAL_AHEAD,
+    LOGS,
+    WAITS,
+    DEADLINES,
+    TIMERS,
+    READY,
+    OUTBOX,
+    COMPONENT,
+    MODULES,
+];

@@ -23,7 +23,7 @@ const CONTENT: &str = "
     WITH content (n, bytes) AS (
         SELECT n, length(param) + ifnull(length(value), 0) FROM promises
          UNION ALL
-        SELECT inv, length(records) FROM journal
+        SELECT inv, length(records) FROM journals
          UNION ALL
         SELECT inv, length(lines) FROM logs)
     SELECT n, made_by, state, sum(bytes) FROM content JOIN promises USING (n) GROUP BY n ORDER BY n";
@@ -33,7 +33,7 @@ const FUNCTIONS: &str = "
     WITH content (n, bytes) AS (
         SELECT n, length(param) + ifnull(length(value), 0) FROM promises WHERE target IS NOT NULL
          UNION ALL
-        SELECT inv, length(records) FROM journal
+        SELECT inv, length(records) FROM journals
          UNION ALL
         SELECT inv, length(lines) FROM logs)
     SELECT target, count(DISTINCT n), sum(bytes) FROM content JOIN promises USING (n)

@@ -5,10 +5,12 @@ use std::collections::BTreeSet;
 use segno_core::{
     delta::Delta,
     id::{Digest, PromiseId},
+    promise::TaskStatus,
 };
 
 use super::{
     connection::{Connection, Failed, Statement},
+    memory::Memory,
     resources, schedules,
 };
 use crate::store::sql::{Cache, Cell, Numbers, Written};
@@ -80,13 +82,6 @@ static DELETE_OUTBOX: Statement = Statement {
     text: "DELETE FROM outbox WHERE source = ? AND kind = ? AND part = ?",
 };
 
-static APPEND_JOURNALS: Statement = Statement {
-    name: "append journals",
-    text: "
-        INSERT INTO journal (inv, first_seq, end_seq, commands, notified, at, finished, records)
-        VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-};
-
 static APPEND_LOGS: Statement = Statement {
     name: "append logs",
     text: "INSERT INTO logs (inv, count, lines) VALUES (?, ?, ?)",
@@ -126,14 +121,16 @@ static REMOVE: [Statement; 10] = [
     Statement { name: "remove promises", text: "DELETE FROM promises WHERE n = ?" },
 ];
 
-/// Writes `delta`, which was applied to `cache`; `fresh` are the promises it makes.
+/// Writes `delta`, which was applied to the cache; `fresh` are the promises it makes.
 pub(super) fn write(
     connection: &mut Connection,
-    cache: &Cache,
+    Memory { cache, recent }: &mut Memory,
     delta: &Delta,
     fresh: &BTreeSet<PromiseId>,
 ) -> Result<(), Failed> {
     let written = Written::of(delta, fresh, &cache.state, cache);
+    let let_go = delta.tasks.values().filter(|task| task.status() != TaskStatus::Acquired);
+    let let_go = let_go.filter_map(|task| cache.number(&task.id)).collect();
     connection.each(&INSERT_PROMISES, &written.new_promises)?;
     connection.each(&SETTLE_PROMISES, &written.settled)?;
     connection.each(&PUT_TASKS, &written.tasks)?;
@@ -143,7 +140,7 @@ pub(super) fn write(
     connection.each(&PUT_LISTENERS, &written.listeners)?;
     connection.each(&DELETE_OUTBOX, &written.deleted_outbox)?;
     connection.each(&PUT_OUTBOX, &written.outbox)?;
-    connection.each(&APPEND_JOURNALS, &written.journals)?;
+    recent.write(connection, written.journals, let_go)?;
     connection.each(&APPEND_LOGS, &written.logs)?;
     connection.each(&PUT_SIGNAL_KEYS, &written.signal_keys)?;
     connection.each(&PUT_ALIASES, &written.aliases)?;
@@ -158,10 +155,11 @@ pub(super) fn write(
 /// Removes these promises with all that belongs to them.
 pub(super) fn remove(
     connection: &mut Connection,
-    cache: &Cache,
+    Memory { cache, recent }: &mut Memory,
     gone: &BTreeSet<PromiseId>,
 ) -> Result<(), Failed> {
     let mut numbers: Vec<i64> = gone.iter().filter_map(|id| cache.number(id)).collect();
+    recent.leave(connection, &numbers)?;
     // The youngest first: what was made goes no later than what made it, which is older.
     numbers.sort_unstable_by_key(|number| std::cmp::Reverse(*number));
     let rows: Vec<_> = numbers.into_iter().map(|number| [Cell::from(number)]).collect();
@@ -191,7 +189,6 @@ pub(super) fn statements() -> impl Iterator<Item = &'static str> {
         &DELETE_LISTENERS,
         &PUT_OUTBOX,
         &DELETE_OUTBOX,
-        &APPEND_JOURNALS,
         &APPEND_LOGS,
         &PUT_SIGNAL_KEYS,
         &PUT_ALIASES,

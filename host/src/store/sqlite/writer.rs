@@ -12,25 +12,21 @@ use super::{
     batch::{Batch, Committed, NotCommitted},
     components::{self, NewComponent},
     connection::{Connection, Failed},
-    failure, load,
+    failure,
+    memory::Memory,
     open::DataDirectory,
+    recent::{self, Underway},
     room,
 };
 use crate::{
     runtime::Clock,
-    store::{
-        Commit, Hints, StoreError,
-        sql::{self, Cache},
-    },
+    store::{Commit, Hints, StoreError, sql},
 };
 
 /// A batch takes no further submission once it has so many commands.
 const BATCH: usize = 512;
 /// Submissions that may wait; whoever comes after waits to submit.
 pub(super) const QUEUE: usize = 1024;
-
-/// Bytes of promises that are held in memory, so that a commit about them reads nothing.
-const CACHED_BYTES: usize = 64 << 20;
 
 type Answer<T> = oneshot::Sender<Result<T, StoreError>>;
 
@@ -81,18 +77,24 @@ pub struct Written {
 
 /// The writer's belongings.
 pub(super) struct Writer {
-    pub(super) directory: Arc<DataDirectory>,
+    pub(super) place: Place,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) config: Config,
-    pub(super) cached_promises: usize,
     pub(super) hints: Arc<dyn Hints>,
     pub(super) queue: mpsc::Receiver<Request>,
     pub(super) written: watch::Sender<Written>,
-    pub(super) connection: Option<Connection>,
-    /// None: to be built anew.
-    pub(super) cache: Option<Cache>,
     /// Whether the disk failed, so that nothing is written any more.
     pub(super) stopped: bool,
+}
+
+/// Where it writes, and what it knows of that.
+pub(super) struct Place {
+    pub(super) directory: Arc<DataDirectory>,
+    pub(super) cached_promises: usize,
+    pub(super) underway: Arc<Underway>,
+    connection: Option<Connection>,
+    /// None: to be read anew.
+    memory: Option<Memory>,
 }
 
 /// Commands that are decided together or not at all, and who waits for it.
@@ -239,15 +241,13 @@ impl Writer {
         if self.stopped {
             return Err(NotCommitted::Stopped);
         }
-        let (connection, cache) =
-            ready(&self.directory, self.cached_promises, &mut self.connection, &mut self.cache)
-                .map_err(NotCommitted::Refused)?;
         let now = self.clock.now();
         let (began, waiting) = (self.clock.elapsed(), self.queue.len());
-        let done = Batch::new(connection, cache, &self.config, now).run(submissions);
+        let (connection, memory) = self.place.ready().map_err(NotCommitted::Refused)?;
+        let done = Batch::new(connection, memory, &self.config, now).run(submissions);
         match &done {
             Ok(committed) => {
-                cache.end_batch();
+                memory.committed();
                 let commands: usize = submissions.iter().map(|each| each.commands.len()).sum();
                 let took = self.clock.elapsed().saturating_sub(began);
                 self.hints.measured(&Commit { commands, took, waiting });
@@ -261,12 +261,12 @@ impl Writer {
             Err(NotCommitted::Stopped) => {}
             Err(NotCommitted::Refused(failed) | NotCommitted::Unknown(failed)) => {
                 tracing::warn!(statement = failed.statement, error = %failed.source, "a batch was not committed");
-                self.cache = None;
+                self.place.memory = None;
                 // Where SQLite did not answer, what the connection is in the middle of is not known.
                 if failure::primary_code(&failed.source).is_none()
                     || matches!(done, Err(NotCommitted::Unknown(_)))
                 {
-                    self.connection = None;
+                    self.place.connection = None;
                 }
                 if failure::is_final(&failed.source) {
                     self.stopped = true;
@@ -277,13 +277,13 @@ impl Writer {
     }
 
     fn put_component(&mut self, component: NewComponent) -> Result<(), StoreError> {
-        let (connection, cache) = self.ready().map_err(failure::explain)?;
-        components::put(connection, cache, component).map_err(failure::explain)
+        let (connection, memory) = self.ready().map_err(failure::explain)?;
+        components::put(connection, &mut memory.cache, component).map_err(failure::explain)
     }
 
     fn remove_component(&mut self, digest: Digest, before: Timestamp) -> Result<bool, StoreError> {
-        let (connection, cache) = self.ready().map_err(failure::explain)?;
-        components::remove(connection, cache, digest, before).map_err(failure::explain)
+        let (connection, memory) = self.ready().map_err(failure::explain)?;
+        components::remove(connection, &mut memory.cache, digest, before).map_err(failure::explain)
     }
 
     fn give_back_room(&mut self) -> Result<bool, StoreError> {
@@ -292,55 +292,58 @@ impl Writer {
     }
 
     fn wipe(&mut self) -> Result<(), StoreError> {
-        let (connection, cache) = self.ready().map_err(failure::explain)?;
-        let next_number = cache.next_number;
+        let (connection, memory) = self.ready().map_err(failure::explain)?;
+        let next_number = memory.cache.next_number;
         let wiped = connection
             .say("BEGIN IMMEDIATE")
+            .and_then(|()| connection.say(recent::EMPTY))
             .and_then(|()| sql::WIPE.iter().try_for_each(|statement| connection.say(statement)))
             .and_then(|()| connection.say("COMMIT"));
         if wiped.is_err() {
             let _ = connection.say("ROLLBACK");
         }
-        self.cache = None;
+        self.place.memory = None;
         // No number is given twice: somebody may be in the middle of a list.
-        let (_, cache) = self.ready().map_err(failure::explain)?;
+        let (_, Memory { cache, .. }) = self.ready().map_err(failure::explain)?;
         cache.next_number = cache.next_number.max(next_number);
         wiped.map_err(failure::explain)
     }
 
     fn shut(&mut self) {
-        if let Some(connection) = self.connection.take() {
+        if let Some(connection) = self.place.connection.take() {
             connection.close();
         }
     }
 
-    /// The connection and the cache, made anew if the last batch lost them.
-    fn ready(&mut self) -> Result<(&mut Connection, &mut Cache), Failed> {
-        ready(&self.directory, self.cached_promises, &mut self.connection, &mut self.cache)
+    /// The connection and the memory, made anew if the last batch lost them.
+    fn ready(&mut self) -> Result<(&mut Connection, &mut Memory), Failed> {
+        self.place.ready()
     }
 }
 
-/// See [`Writer::ready`]; apart from the writer, so that the rest of it stays free.
-fn ready<'a>(
-    directory: &DataDirectory,
-    cached_promises: usize,
-    connection: &'a mut Option<Connection>,
-    cache: &'a mut Option<Cache>,
-) -> Result<(&'a mut Connection, &'a mut Cache), Failed> {
-    let connection = match connection {
-        Some(open) => open,
-        None => connection.insert(directory.writer()?),
-    };
-    let cache = match cache {
-        Some(held) => held,
-        None => {
-            let mut begun = load::begin(connection)?;
-            begun.limit = cached_promises;
-            begun.byte_limit = CACHED_BYTES;
-            cache.insert(begun)
-        }
-    };
-    Ok((connection, cache))
+impl Place {
+    /// A place that is opened when it is first needed.
+    pub(super) fn of(
+        directory: Arc<DataDirectory>,
+        cached_promises: usize,
+        underway: Arc<Underway>,
+    ) -> Self {
+        Self { directory, cached_promises, underway, connection: None, memory: None }
+    }
+
+    /// See [`Writer::ready`]; apart from the writer, so that the rest of it stays free.
+    fn ready(&mut self) -> Result<(&mut Connection, &mut Memory), Failed> {
+        let Self { directory, cached_promises, underway, connection, memory } = self;
+        let connection = match connection {
+            Some(open) => open,
+            None => connection.insert(directory.writer()?),
+        };
+        let memory = match memory {
+            Some(held) => held,
+            None => memory.insert(Memory::read(connection, *cached_promises, underway.clone())?),
+        };
+        Ok((connection, memory))
+    }
 }
 
 /// Heartbeats go first and expired leases last, so that a host that was held up does not lose claims it still serves.

@@ -5,7 +5,9 @@ mod coverage;
 mod durability;
 mod house;
 mod postgres;
+mod recent;
 mod script;
+mod work;
 
 use std::{
     path::Path,

@@ -3,25 +3,25 @@
 use std::sync::Arc;
 
 use segno_core::{
-    command::{Command, Hold},
+    command::Command,
     config::Config,
-    id::{Claim, CommandIndex, Holder, PromiseId},
+    id::Claim,
     invariants,
-    invocation::{CommandKind, EngineFacts, LogLevel, LogLine, Record, RecordBody, Request, Seed},
+    invocation::{LogLevel, LogLine},
     promise::CancelState,
     reply::{Conflict, Refusal, Reply},
     time::{Millis, Timestamp},
-    value::Payload,
 };
 use throwaway_postgres::Database;
 
 use super::{
-    super::{HandClock, MODULE, create, deploy, new},
+    super::{
+        HandClock, create, deploy, new,
+        work::{LEASE, acquire, fence, length, run},
+    },
     database, store,
 };
 use crate::store::{Store as _, postgres::PostgresStore};
-
-const LEASE: Millis = Millis(60_000);
 
 /// Two hosts, and the workflow `w` that the first of them holds.
 async fn held(
@@ -32,53 +32,9 @@ async fn held(
     let one = store(database, clock, &engine).await;
     let two = store(database, clock, &engine).await;
     deploy(&*one).await;
-    run(&one, create("w", &[("target", "wasm://shop/order")])).await;
-    let claim = acquire(&one, "one").await;
+    run(&*one, create("w", &[("target", "wasm://shop/order")])).await;
+    let claim = acquire(&*one, "w", "one").await;
     (one, two, claim)
-}
-
-async fn run(host: &PostgresStore, command: Command) -> Reply {
-    host.execute(vec![command]).await.expect("a reply").remove(0)
-}
-
-async fn acquire(host: &PostgresStore, node: &str) -> Claim {
-    let id = PromiseId::from("w");
-    let row = host.promise(&id).await.expect("a row").expect("it is there");
-    let version = row.task.expect("it has a task").version;
-    let holder = Holder { node: node.into(), incarnation: 1 };
-    let hold = Hold { holder, nonce: 7, ttl: LEASE };
-    let claim = Claim { id: id.clone(), version };
-    match run(host, Command::TaskAcquire { claim, hold, stall_limit: None }).await {
-        Reply::Task(task) => Claim { id, version: task.task.version },
-        other => panic!("{other:?}"),
-    }
-}
-
-fn fence(claim: &Claim, seq: u32) -> Command {
-    let body = match seq.checked_sub(1) {
-        None => RecordBody::Started {
-            function: "order".into(),
-            input: Payload::Json("{}".into()),
-            module: MODULE,
-            seed: Seed([3; 32]),
-            engine: EngineFacts::default(),
-        },
-        Some(index) => RecordBody::Command {
-            index: CommandIndex(index),
-            kind: CommandKind::Run,
-            name: "charge".into(),
-            request: Request::of(&[("input", b"{}")]),
-        },
-    };
-    let records = vec![Record { seq, at: Timestamp(1_000), body }];
-    Command::TaskFence { claim: claim.clone(), records, logs: vec![], actions: vec![] }
-}
-
-fn length(reply: &Reply) -> u32 {
-    match reply {
-        Reply::Fenced { head, .. } => head.len,
-        other => panic!("{other:?}"),
-    }
 }
 
 /// The statements that a command takes.
@@ -110,7 +66,7 @@ async fn records_under_a_claim_take_one_statement() {
     assert_eq!((length(&reply), statements), (5, 1));
     assert_eq!(one.log_count(&claim.id).await.expect("a count"), 2);
     // A repetition has to be compared with what is stored.
-    assert_eq!(length(&run(&one, told).await), 5);
+    assert_eq!(length(&run(&*one, told).await), 5);
     assert_eq!(one.journal(&claim.id, 0, 100).await.expect("a journal").len(), 5);
     assert_eq!(one.log_count(&claim.id).await.expect("a count"), 2);
     assert!(invariants::check(&one.dump().await.expect("a dump")).is_empty());
@@ -121,19 +77,19 @@ async fn a_claim_that_another_host_took_appends_nothing() {
     let Some(database) = database() else { return };
     let clock = HandClock::new();
     let (one, two, claim) = held(&database, &clock).await;
-    run(&one, fence(&claim, 0)).await;
+    run(&*one, fence(&claim, 0)).await;
     clock.wait(LEASE + Millis(1));
-    run(&two, Command::LeaseDue { id: claim.id.clone() }).await;
+    run(&*two, Command::LeaseDue { id: claim.id.clone() }).await;
     clock.wait(Millis(600_000));
-    run(&two, Command::RetryDue { id: claim.id.clone() }).await;
-    let taken = acquire(&two, "two").await;
+    run(&*two, Command::RetryDue { id: claim.id.clone() }).await;
+    let taken = acquire(&*two, "w", "two").await;
     assert!(taken.version > claim.version);
-    let refused = run(&one, fence(&claim, 1)).await;
+    let refused = run(&*one, fence(&claim, 1)).await;
     let Reply::Refused(Refusal::Conflict(Conflict::StaleVersion { current, .. })) = refused else {
         panic!("{refused:?}");
     };
     assert_eq!(current, taken.version);
-    assert_eq!(length(&run(&two, fence(&taken, 1)).await), 2);
+    assert_eq!(length(&run(&*two, fence(&taken, 1)).await), 2);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -141,8 +97,8 @@ async fn what_another_host_wrote_to_the_task_is_not_lost() {
     let Some(database) = database() else { return };
     let clock = HandClock::new();
     let (one, two, claim) = held(&database, &clock).await;
-    run(&one, fence(&claim, 0)).await;
-    run(&two, Command::Cancel { invocation: claim.id.clone() }).await;
+    run(&*one, fence(&claim, 0)).await;
+    run(&*two, Command::Cancel { invocation: claim.id.clone() }).await;
     let (reply, statements_then) = statements(&one, fence(&claim, 1)).await;
     assert_eq!(length(&reply), 2);
     assert!(statements_then > 1, "the task had changed, so it was read");
@@ -159,11 +115,11 @@ async fn a_journal_that_grew_elsewhere_under_the_same_claim_goes_on_from_there()
     let (one, two, claim) = held(&database, &clock).await;
     for seq in 0..6 {
         let host = if seq % 3 == 2 { &two } else { &one };
-        assert_eq!(length(&run(host, fence(&claim, seq)).await), seq + 1);
+        assert_eq!(length(&run(&**host, fence(&claim, seq)).await), seq + 1);
     }
     // What the other host wrote is not written again, and not passed over.
-    assert_eq!(length(&run(&one, fence(&claim, 5)).await), 6);
-    let refused = run(&one, fence(&claim, 7)).await;
+    assert_eq!(length(&run(&*one, fence(&claim, 5)).await), 6);
+    let refused = run(&*one, fence(&claim, 7)).await;
     assert!(matches!(refused, Reply::Refused(Refusal::JournalMismatch { .. })), "{refused:?}");
     let journal = one.journal(&claim.id, 0, 100).await.expect("a journal");
     assert_eq!(journal.iter().map(|record| record.seq).collect::<Vec<_>>(), [0, 1, 2, 3, 4, 5]);
@@ -179,11 +135,11 @@ async fn a_deadline_that_came_is_carried_out_before_records_are_taken() {
     deploy(&*one).await;
     let deadline = Timestamp(31_000);
     let new = new("w", &[("target", "wasm://shop/order")], deadline);
-    run(&one, Command::PromiseCreate(new)).await;
-    let claim = acquire(&one, "one").await;
-    assert_eq!(length(&run(&one, fence(&claim, 0)).await), 1);
+    run(&*one, Command::PromiseCreate(new)).await;
+    let claim = acquire(&*one, "w", "one").await;
+    assert_eq!(length(&run(&*one, fence(&claim, 0)).await), 1);
     clock.wait(Millis(30_000));
-    let refused = run(&one, fence(&claim, 1)).await;
+    let refused = run(&*one, fence(&claim, 1)).await;
     assert!(matches!(refused, Reply::Refused(Refusal::Conflict(_))), "{refused:?}");
     let row = one.promise(&claim.id).await.expect("a row").expect("it is there");
     assert!(!row.promise.is_pending(), "a timeout always wins");
