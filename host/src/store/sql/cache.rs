@@ -180,6 +180,11 @@ impl Cache {
         self.known.get(id).is_some_and(|known| known.level == Level::Composite)
     }
 
+    /// The same, for a command that uses it.
+    pub(in crate::store) fn holds_whole(&mut self, id: &PromiseId) -> bool {
+        self.holds(id, Level::Composite)
+    }
+
     /// The number of a promise that exists and was looked up.
     pub(in crate::store) fn number(&self, id: &PromiseId) -> Option<i64> {
         self.known.get(id)?.number

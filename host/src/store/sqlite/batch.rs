@@ -3,8 +3,17 @@
 use std::collections::BTreeSet;
 
 use segno_core::{
-    command::Command, config::Config, delta::Delta, effect::Effect, footprint,
-    footprint::Footprint, id::PromiseId, reply::Reply, time::Timestamp, transition::transition,
+    command::Command,
+    config::Config,
+    delta::Delta,
+    effect::Effect,
+    footprint,
+    footprint::Footprint,
+    id::PromiseId,
+    reply::Reply,
+    rests_on,
+    time::Timestamp,
+    transition::{Decision, transition},
     widen,
 };
 
@@ -91,10 +100,10 @@ impl<'a> Batch<'a> {
 
     fn decide_all(&mut self, submissions: &[Submission]) -> Result<(), Failed> {
         let commands = || submissions.iter().flat_map(|submission| &*submission.commands);
-        let named: Vec<Footprint> = commands().map(footprint).collect();
+        let named: Vec<_> = commands().map(|command| self.names(command)).collect();
         // What all of them name, at once, and then what that leads to. Mostly all of it is held.
         let mut wanted = Footprint::default();
-        for named in &named {
+        for named in named.iter().flatten() {
             if !self.memory.cache.has(named) {
                 wanted.merge(named.clone());
             }
@@ -104,7 +113,9 @@ impl<'a> Batch<'a> {
         if self.load(wanted)? {
             let mut wider = Footprint::default();
             for (command, named) in commands().zip(&named) {
-                wider.merge(widen(&self.memory.cache.state, command, named));
+                if let Some(named) = named {
+                    wider.merge(widen(&self.memory.cache.state, command, named));
+                }
             }
             self.load(wider)?;
         }
@@ -119,7 +130,24 @@ impl<'a> Batch<'a> {
         Ok(())
     }
 
-    fn decide(&mut self, command: &Command, mut named: Footprint) -> Result<Reply, Failed> {
+    /// What a command names. None if it rests on a claim alone whose rows are held: mostly such a command only appends,
+    /// and nothing has to be looked for.
+    fn names(&mut self, command: &Command) -> Option<Footprint> {
+        let claim = rests_on(command).filter(|claim| self.memory.cache.holds_whole(&claim.id));
+        claim.is_none().then(|| footprint(command))
+    }
+
+    fn decide(&mut self, command: &Command, named: Option<Footprint>) -> Result<Reply, Failed> {
+        let mut named = match named {
+            Some(named) => named,
+            None => {
+                let decision = transition(&self.memory.cache.state, command, self.now, self.config);
+                if decision.delta.only_appends() {
+                    return Ok(self.take(decision));
+                }
+                footprint(command)
+            }
+        };
         let trees = std::mem::take(&mut named.trees);
         if !trees.is_empty() {
             self.load(Footprint { trees, ..Footprint::default() })?;
@@ -136,13 +164,19 @@ impl<'a> Batch<'a> {
         }
         let decision = transition(&self.memory.cache.state, command, self.now, self.config);
         if decision.delta.removed.is_empty() {
-            self.fresh.extend(self.memory.cache.apply(&decision.delta));
-            self.delta.merge(decision.delta);
-        } else {
-            self.remove(&decision.delta)?;
+            return Ok(self.take(decision));
         }
+        self.remove(&decision.delta)?;
         self.committed.effects.extend(decision.effects);
         Ok(decision.reply)
+    }
+
+    /// Takes a decision to what will be written.
+    fn take(&mut self, decision: Decision) -> Reply {
+        self.fresh.extend(self.memory.cache.apply(&decision.delta));
+        self.delta.merge(decision.delta);
+        self.committed.effects.extend(decision.effects);
+        decision.reply
     }
 
     /// Writes a decision that removes promises at once: their numbers are gone with them.
