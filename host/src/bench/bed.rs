@@ -163,7 +163,7 @@ impl Bed {
         Ok(passed)
     }
 
-    /// The same for invocations that end at once, begun as the API begins them, by so many clients at a time.
+    /// The same, begun as the API begins them, for so many clients at a time.
     pub async fn begin(
         &self,
         invocations: Vec<(PromiseId, Json)>,
@@ -173,6 +173,7 @@ impl Bed {
     ) -> anyhow::Result<Passed> {
         let ids: Vec<PromiseId> = invocations.iter().map(|(id, _)| id.clone()).collect();
         let desk = self.host.hub.desk().context("the host has no worker")?;
+        let watch = self.watch(&ids);
         let left = Arc::new(Mutex::new(invocations.into_iter()));
         let next = move || left.lock().unwrap_or_else(PoisonError::into_inner).next();
         let stopwatch = Stopwatch::start();
@@ -183,7 +184,7 @@ impl Bed {
                 while let Some((id, input)) = next() {
                     let seat = desk.seat().context("there is no room")?;
                     let reply = desk.begin(seat, new(id, function, &input), module).await??;
-                    let Reply::Begun { first: Some(_), .. } = reply else {
+                    let Reply::Begun { .. } = reply else {
                         bail!("an invocation did not begin: {reply:?}");
                     };
                 }
@@ -193,6 +194,7 @@ impl Bed {
         while let Some(ended) = tasks.join_next().await {
             ended??;
         }
+        watch.ended(&self.host.surroundings).await?;
         let passed = stopwatch.passed();
         self.results(&ids).await?;
         Ok(passed)

@@ -16,7 +16,7 @@ use crate::worker::WorkerSettings;
 
 pub async fn run(setting: &Setting) -> anyhow::Result<Section> {
     let alone = setting.size(5_000, 200);
-    let many = setting.size(500, 40);
+    let many = setting.size(2_500, 40);
     let (mut of_one, mut of_many, mut records) = (vec![], vec![], vec![]);
     let (mut one_written, mut many_written) = (vec![], vec![]);
     for _ in 0..setting.repetitions.min(3) {
@@ -46,7 +46,7 @@ pub async fn run(setting: &Setting) -> anyhow::Result<Section> {
     }
     let mut section = Section::new(format!(
         "growth of the database, its log carried over, by `run` steps with results of 20 bytes: {alone} steps of one \
-         workflow, then {many} workflows of 20 steps with all that belongs to a workflow. Beside it what was written on the \
+         workflow, then {many} workflows of 20 steps with all that belongs to a workflow, and the free pages that the next commits take. Beside it what was written on the \
          way, as the system counts it: whole pages, the log and its checkpoints"
     ));
     let goal = Goal::AtMost { must: 150.0, aim: 80.0 };
