@@ -348,7 +348,7 @@ async fn modules_that_nobody_refers_to_go() {
 }
 
 /// Damages, what they are taken for, and what is done.
-const DAMAGES: [(Orphan, &str); 7] = [
+const DAMAGES: [(Orphan, &str); 8] = [
     (Orphan::TaskMissing, "DELETE FROM tasks WHERE n = (SELECT n FROM promises WHERE id = 'free')"),
     (
         Orphan::ChainUnfinished,
@@ -358,6 +358,7 @@ const DAMAGES: [(Orphan, &str); 7] = [
     (Orphan::SuspendedOnNothing, "DELETE FROM callbacks"),
     (Orphan::WokenButSuspended, "UPDATE callbacks SET consumed = 1"),
     (Orphan::JournalDamaged, "UPDATE journal SET commands = 9"),
+    (Orphan::JournalDamaged, "UPDATE journal_recent SET commands = 9"),
     (
         Orphan::FactsContradict,
         "INSERT INTO compensations (inv, saga, seq, fact, promise, compensate, unknown, at)
@@ -366,8 +367,8 @@ const DAMAGES: [(Orphan, &str); 7] = [
     ),
 ];
 
-/// `waits` is suspended on `gate`, to which somebody listens; `free` is pending; `runs` has a journal; `left` ended and
-/// left a child, whose message is owed.
+/// `waits` is suspended on `gate`, to which somebody listens; `free` is pending; `waits` has a journal, and `runs` one that grows; `left` ended
+/// and left a child, whose message is owed.
 async fn something_of_everything() -> Bed {
     let bed = Bed::new().await;
     bed.run(Command::PromiseCreate(new("gate", &[]))).await;
@@ -376,7 +377,8 @@ async fn something_of_everything() -> Bed {
     bed.run(Command::PromiseCreate(new("free", &[(tags::TARGET, "wasm://shop/order")]))).await;
     let waits = bed.workflow("waits", &[]).await;
     let awaits = [PromiseId::from("gate")].into();
-    bed.run(Command::TaskSuspend { claim: waits, records: vec![], logs: vec![], awaits }).await;
+    let records = vec![started()];
+    bed.run(Command::TaskSuspend { claim: waits, records, logs: vec![], awaits }).await;
     let runs = bed.workflow("runs", &[]).await;
     let records = vec![started()];
     bed.run(Command::TaskFence { claim: runs, records, logs: vec![], actions: vec![] }).await;

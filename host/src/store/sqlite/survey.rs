@@ -41,6 +41,9 @@ const SUSPECTS: &str = "
                        OR head.first_seq <> ifnull((SELECT end_seq FROM journal before
                                                      WHERE before.inv = page.n AND before.first_seq < head.first_seq
                                                      ORDER BY before.first_seq DESC LIMIT 1), 0))))
+        OR (page.state = 0 AND page.n IN (
+               SELECT inv FROM journal_ahead
+                WHERE notified > commands OR commands + notified > end_seq - 1))
         OR (page.state = 0 AND EXISTS (
                SELECT 1 FROM compensations done JOIN compensations failed USING (inv, saga, seq)
                 WHERE done.inv = page.n AND done.fact = 2 AND failed.fact = 3))
