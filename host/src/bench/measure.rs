@@ -106,8 +106,29 @@ fn number(path: &str, name: &str) -> anyhow::Result<f64> {
 /// # Errors
 /// The system has no `/proc`, or the process ended.
 pub fn cpu_of_us(pid: u32) -> anyhow::Result<f64> {
-    let path = format!("/proc/{pid}/stat");
-    let stat = fs::read_to_string(&path).with_context(|| format!("cannot read `{path}`"))?;
+    cpu_in_us(&format!("/proc/{pid}/stat"))
+}
+
+/// The same for those threads of a process that are called `name`.
+///
+/// # Errors
+/// The system has no `/proc`, or the process ended.
+pub fn cpu_of_threads_us(pid: u32, name: &str) -> anyhow::Result<f64> {
+    let path = format!("/proc/{pid}/task");
+    let threads = fs::read_dir(&path).with_context(|| format!("cannot read `{path}`"))?;
+    let mut all = 0.0;
+    for thread in threads {
+        let thread = thread?.path();
+        // One may have ended in between.
+        if fs::read_to_string(thread.join("comm")).is_ok_and(|called| called.trim_end() == name) {
+            all += cpu_in_us(&thread.join("stat").to_string_lossy()).unwrap_or(0.0);
+        }
+    }
+    Ok(all)
+}
+
+fn cpu_in_us(path: &str) -> anyhow::Result<f64> {
+    let stat = fs::read_to_string(path).with_context(|| format!("cannot read `{path}`"))?;
     // The name in parentheses may hold spaces; user and system time are the 12th and 13th field after it.
     let ticks = stat.rsplit_once(')').map(|(_, rest)| {
         rest.split_whitespace()

@@ -25,7 +25,7 @@ pub(super) struct Budget {
     used: u64,
     /// The guest waited for the host in this epoch, so it did not use all of it.
     waited: bool,
-    /// CPU time of the thread when this call first saw an epoch pass, or last did.
+    /// CPU time of the thread when this call last saw an epoch pass, or began while others computed.
     seen: Option<Duration>,
 }
 
@@ -69,8 +69,10 @@ impl Budget {
     /// A new call begins: its time counts from here.
     pub(super) fn begin_call(&mut self) {
         self.used = 0;
-        self.seen = None;
         self.turn.end();
+        // To ask costs a good part of what a short call does. Where others compute it is worth that: were this one to
+        // compute as well, it would leave the threads for short calls an epoch earlier.
+        self.seen = self.turn.somebody_computes().then(cpu_of_thread);
     }
 
     /// A call has ended: whoever waits for a turn need not wait for this one.
@@ -106,8 +108,8 @@ impl Budget {
         })
     }
 
-    /// Whether this call has computed since it last saw an epoch pass. One that has just begun has not, and neither has
-    /// one that the system kept from computing: it will soon be done.
+    /// Whether this call has computed since it was last looked at. One that has just begun has not, and neither has one
+    /// that the system kept from computing: it will soon be done.
     fn computes(&mut self) -> bool {
         let now = cpu_of_thread();
         let before = self.seen.replace(now);
@@ -180,5 +182,23 @@ mod tests {
         assert!(!goes_on(budget.tick()), "and stays among those who take turns");
         budget.begin_call();
         assert!(goes_on(budget.tick()), "the next call begins anew");
+    }
+
+    #[tokio::test]
+    async fn beside_others_that_compute_the_first_epoch_counts() {
+        let turns = Turns::new(1);
+        let other = Turn::new(Some(turns.clone()));
+        let mut budget = Budget::new(Arc::default(), Turn::new(Some(turns)));
+        let goes_on = |deadline| matches!(deadline, Ok(UpdateDeadline::Continue(1)));
+        other.next().expect("it takes turns").await;
+        budget.begin_call();
+        assert!(goes_on(budget.tick()), "it was held up: it used no time meanwhile");
+        budget.begin_call();
+        let began = cpu_of_thread();
+        while cpu_of_thread() - began < WORTH_A_TURN {}
+        assert!(!goes_on(budget.tick()));
+        other.end();
+        budget.begin_call();
+        assert!(goes_on(budget.tick()), "nobody is held up");
     }
 }

@@ -53,6 +53,7 @@ pub use limits::Limits;
 pub use modules::ComponentSource;
 pub use policy::Policy;
 pub use report::{FunctionReport, How, ImportReport, Kind, ModuleReport, RetryReport};
+pub(crate) use turns::COMPUTING;
 pub use validate::Invalid;
 pub use wasm::{Wasm, WasmConfig};
 

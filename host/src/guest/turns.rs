@@ -28,6 +28,9 @@ use tokio_util::task::AbortOnDropHandle;
 #[cfg(target_os = "linux")]
 const NICENESS: i32 = 10;
 
+/// What the threads are called.
+pub(crate) const COMPUTING: &str = "segno-compute";
+
 /// Who may compute, and where.
 #[derive(Clone)]
 pub(super) struct Turns(Arc<Order>);
@@ -91,6 +94,12 @@ impl Turn {
         self.present.is_long.load(Ordering::Relaxed)
     }
 
+    /// Whether somebody has a turn just now.
+    pub(super) fn somebody_computes(&self) -> bool {
+        let taken = |Turns(order): &Turns| order.free.available_permits() < order.at_once;
+        self.turns.as_ref().is_some_and(taken)
+    }
+
     /// Ends the present turn; the next one has come when the answer ends. None: it goes on.
     pub(super) fn next(&self) -> Option<impl Future<Output = ()> + Send + use<>> {
         let free = self.turns.as_ref()?.0.free.clone();
@@ -151,7 +160,7 @@ struct Threads(Option<Runtime>);
 impl Threads {
     fn start(count: usize) -> std::io::Result<Self> {
         let mut threads = Builder::new_multi_thread();
-        threads.worker_threads(count).thread_name("segno-compute").on_thread_start(step_back);
+        threads.worker_threads(count).thread_name(COMPUTING).on_thread_start(step_back);
         threads.build().map(Some).map(Self)
     }
 
@@ -238,7 +247,7 @@ mod tests {
         tasks.spawn(turn.taking(async move {
             next(&guest).await;
             heard.recv().expect("the other task runs");
-            assert_eq!(thread::current().name(), Some("segno-compute"));
+            assert_eq!(thread::current().name(), Some(COMPUTING));
             #[cfg(target_os = "linux")]
             assert_eq!(rustix::process::getpriority_process(None), Ok(NICENESS));
         }));
