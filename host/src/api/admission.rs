@@ -1,9 +1,10 @@
 //! How much is let in at once, so that memory stays flat however much arrives, and so that a host that has too much to do
 //! does it as fast as one that has enough.
 //!
-//! What comes beyond waits for a moment, in the order in which it came: there are no more who wait than connections. Who
-//! would wait for longer is refused and told when to come again. A refusal costs next to nothing, since nothing is looked
-//! up before, and whoever sends again at once waits at the end.
+//! What comes beyond waits for a moment, in the order in which it came: there are no more who wait than connections, and
+//! of a request that waits to be let in only the head was read. Who would wait for longer is refused and told when to come
+//! again. A refusal costs next to nothing, since nothing is looked up before, and whoever sends again at once waits at the
+//! end.
 
 use std::sync::Arc;
 
@@ -16,6 +17,8 @@ use crate::runtime::Surroundings;
 /// What is let in.
 #[derive(Debug, Clone, Copy)]
 pub struct AdmissionLimits {
+    /// Requests that bring a body and are read or worked on. A body that is slow to come counts only at first.
+    pub requests: usize,
     /// Commands handed to the store and not answered yet. More than make a full commit gain nothing.
     pub commands: usize,
     /// How long one waits for room at most.
@@ -26,13 +29,14 @@ pub struct AdmissionLimits {
 
 impl Default for AdmissionLimits {
     fn default() -> Self {
-        Self { commands: 512, patience: Millis(500), body_bytes: 256 * 1024 * 1024 }
+        Self { requests: 512, commands: 512, patience: Millis(500), body_bytes: 256 * 1024 * 1024 }
     }
 }
 
 /// Room for requests. Cheap to clone.
 #[derive(Clone)]
 pub struct Admission {
+    requests: Arc<Semaphore>,
     commands: Arc<Semaphore>,
     patience: Millis,
     bodies: Arc<Semaphore>,
@@ -43,10 +47,20 @@ impl Admission {
     pub fn new(limits: AdmissionLimits) -> Self {
         let semaphore = |permits: usize| Arc::new(Semaphore::new(permits));
         Self {
+            requests: semaphore(limits.requests.min(Semaphore::MAX_PERMITS)),
             commands: semaphore(limits.commands.min(Semaphore::MAX_PERMITS)),
             patience: limits.patience,
             bodies: semaphore(limits.body_bytes.min(Semaphore::MAX_PERMITS)),
         }
+    }
+
+    /// Lets one request in, whose body is still to be read.
+    pub(super) async fn request(
+        &self,
+        surroundings: &Surroundings,
+    ) -> Result<OwnedSemaphorePermit, ApiError> {
+        let full = "as many requests as it takes are being worked on";
+        self.place(&self.requests, surroundings, full).await
     }
 
     /// Room for one command, until this is dropped.
@@ -54,29 +68,44 @@ impl Admission {
         &self,
         surroundings: &Surroundings,
     ) -> Result<OwnedSemaphorePermit, ApiError> {
-        if let Ok(room) = self.commands.clone().try_acquire_owned() {
-            return Ok(room);
+        let full = "as many commands as it takes wait for the store";
+        self.place(&self.commands, surroundings, full).await
+    }
+
+    async fn place(
+        &self,
+        places: &Arc<Semaphore>,
+        surroundings: &Surroundings,
+        full: &'static str,
+    ) -> Result<OwnedSemaphorePermit, ApiError> {
+        if let Ok(place) = places.clone().try_acquire_owned() {
+            return Ok(place);
         }
-        let room = self.commands.clone().acquire_owned();
-        match surroundings.within(self.patience, room).await {
-            Some(Ok(room)) => Ok(room),
-            _ => Err(ApiError::Overloaded("as many commands as it takes wait for the store")),
+        match surroundings.within(self.patience, places.clone().acquire_owned()).await {
+            Some(Ok(place)) => Ok(place),
+            _ => Err(ApiError::Overloaded(full)),
         }
     }
 
     /// An empty share of the room for bodies.
     pub(super) fn body(&self) -> BodyRoom {
-        BodyRoom { bodies: self.bodies.clone(), taken: None }
+        BodyRoom { _entry: None, bodies: self.bodies.clone(), taken: None }
     }
 }
 
-/// What one body takes of the room for all, until this is dropped.
+/// What one request and its body take of the room for all, until this is dropped.
 pub(super) struct BodyRoom {
+    _entry: Option<OwnedSemaphorePermit>,
     bodies: Arc<Semaphore>,
     taken: Option<OwnedSemaphorePermit>,
 }
 
 impl BodyRoom {
+    /// The same, with the place of a request that was let in.
+    pub(super) fn within(self, entry: Option<OwnedSemaphorePermit>) -> Self {
+        Self { _entry: entry, ..self }
+    }
+
     /// Takes room for so many bytes more.
     pub(super) fn grow(&mut self, bytes: usize) -> Result<(), ApiError> {
         let more = u32::try_from(bytes).ok().and_then(|bytes| {

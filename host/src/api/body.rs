@@ -1,20 +1,27 @@
 //! Reading what clients send: bounded in size and time, and with an answer that says what was wrong.
 
+use std::pin::pin;
+
 use axum::{
+    body::BodyDataStream,
     extract::{FromRequest, FromRequestParts, Request},
     http::{HeaderMap, header, request::Parts},
 };
 use futures::StreamExt as _;
 use segno_core::time::Millis;
 use serde::de::DeserializeOwned;
+use tokio::sync::OwnedSemaphorePermit;
 
 use super::{Api, admission::BodyRoom, error::ApiError};
+
+/// A body that is not complete by then lets others go first.
+const PROMPT: Millis = Millis(100);
 
 /// Nothing may be silent for longer while it sends.
 const SILENCE: Millis = Millis(10_000);
 /// However steadily it comes, a body must be complete within this time.
 const WHOLE: Millis = Millis(300_000);
-/// After a refusal for its size, the rest of a body is read for so long, so that the client gets to read the answer.
+/// After a refusal, the rest of a body is read for so long, so that the client gets to read the answer.
 const DRAIN: Millis = Millis(2_000);
 /// The largest JSON body.
 const JSON_LIMIT: usize = 4 * 1024 * 1024;
@@ -29,7 +36,9 @@ impl<T: DeserializeOwned> FromRequest<Api> for Body<T> {
     async fn from_request(request: Request, api: &Api) -> Result<Self, ApiError> {
         let (parts, body) = request.into_parts();
         let setting = "the limit of JSON bodies";
-        let (bytes, room) = read(api, &parts.headers, body, JSON_LIMIT, setting).await?;
+        let (body, entry) = let_in(api, body).await?;
+        let (bytes, room) =
+            read(api, &parts.headers, body, Some(entry), JSON_LIMIT, setting).await?;
         if bytes.is_empty() {
             return Ok(Self(parse(b"{}")?, room));
         }
@@ -85,12 +94,27 @@ pub fn check_type(headers: &HeaderMap, wanted: &'static str) -> Result<(), ApiEr
     Err(ApiError::WrongContentType { given: given.to_owned(), wanted })
 }
 
+/// Waits until this request is let in, before its body is read.
+pub(super) async fn let_in(
+    api: &Api,
+    body: axum::body::Body,
+) -> Result<(axum::body::Body, OwnedSemaphorePermit), ApiError> {
+    match api.let_in().await {
+        Ok(entry) => Ok((body, entry)),
+        Err(refused) => {
+            drain(api, &mut body.into_data_stream()).await;
+            Err(refused)
+        }
+    }
+}
+
 /// Reads a body of at most `limit` bytes; `setting` says what sets the limit. The room it takes is given back when the
-/// second part of the answer is dropped.
+/// second part of the answer is dropped, and with it the `entry` of a request that was let in.
 pub(super) async fn read(
     api: &Api,
     headers: &HeaderMap,
     body: axum::body::Body,
+    mut entry: Option<OwnedSemaphorePermit>,
     limit: usize,
     setting: &'static str,
 ) -> Result<(Vec<u8>, BodyRoom), ApiError> {
@@ -102,7 +126,7 @@ pub(super) async fn read(
         .unwrap_or(0);
     let mut pieces = body.into_data_stream();
     if announced > limit as u64 {
-        surroundings.within(DRAIN, async { while let Some(Ok(_)) = pieces.next().await {} }).await;
+        drain(api, &mut pieces).await;
         return Err(too_large);
     }
     let too_slow = || ApiError::TooSlow { seconds: SILENCE.0 / 1000 };
@@ -121,13 +145,26 @@ pub(super) async fn read(
         }
         Ok(Some(bytes))
     };
-    match surroundings.within(WHOLE, whole).await.ok_or_else(too_slow)?? {
-        Some(bytes) => Ok((bytes, room)),
+    let read = {
+        let mut whole = pin!(surroundings.within(WHOLE, whole));
+        match surroundings.within(PROMPT, &mut whole).await {
+            Some(read) => read,
+            None => {
+                drop(entry.take());
+                whole.await
+            }
+        }
+    };
+    match read.ok_or_else(too_slow)?? {
+        Some(bytes) => Ok((bytes, room.within(entry))),
         None => {
-            surroundings
-                .within(DRAIN, async { while let Some(Ok(_)) = pieces.next().await {} })
-                .await;
+            drain(api, &mut pieces).await;
             Err(too_large)
         }
     }
+}
+
+async fn drain(api: &Api, pieces: &mut BodyDataStream) {
+    let rest = async { while let Some(Ok(_)) = pieces.next().await {} };
+    api.host.surroundings.within(DRAIN, rest).await;
 }

@@ -12,7 +12,7 @@ use segno_core::{command::Command, id::Digest, reply::Reply, value::Text};
 
 use super::{
     Api, ApiError,
-    body::{Query, Segment, check_type, read},
+    body::{Query, Segment, check_type, let_in, read},
     catalog::Entry,
     model::{DeployQuery, Deployed, Module, ModuleList},
     openapi::Refusals,
@@ -44,7 +44,9 @@ pub async fn deploy(
     check_type(&parts.headers, WASM)?;
     let setting = "`limits.component_bytes`";
     let surroundings = &api.host.surroundings;
-    let (bytes, _room) = read(&api, &parts.headers, body, api.component_limit, setting).await?;
+    let (body, entry) = let_in(&api, body).await?;
+    let limit = api.component_limit;
+    let (bytes, _room) = read(&api, &parts.headers, body, Some(entry), limit, setting).await?;
     let component: Arc<[u8]> = bytes.into();
     let digest = Digest::of(&component);
     let description =

@@ -20,6 +20,8 @@ use super::{Api, figures::figures_only, router};
 const UNTAKEN_MS: u32 = 60_000;
 /// A request's head must arrive within this time; also how long a connection may be idle.
 const HEAD: Duration = Duration::from_secs(60);
+/// About so many bytes are read ahead or wait to be sent, for each connection. A longer head is refused.
+const BUFFER: usize = 64 * 1024;
 /// At the end, requests get this long to finish.
 const GRACE: Millis = Millis(10_000);
 /// After a failed accept (out of files, say).
@@ -89,7 +91,7 @@ async fn accept(
 
 async fn connection(stream: TcpStream, service: TowerToHyperService<Router>, api: Api) {
     let mut builder = http1::Builder::new();
-    builder.timer(TokioTimer::new()).header_read_timeout(HEAD);
+    builder.timer(TokioTimer::new()).header_read_timeout(HEAD).max_buf_size(BUFFER);
     let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), service));
     let ended = tokio::select! {
         biased;

@@ -78,15 +78,22 @@ impl Api {
         self.admission.command(&self.host.surroundings).await
     }
 
-    /// A body of at most `limit` bytes; what sets the limit is `setting`.
+    /// Lets one request in whose body is still to be read, if there is room.
+    pub(crate) async fn let_in(&self) -> Result<OwnedSemaphorePermit, ApiError> {
+        self.admission.request(&self.host.surroundings).await
+    }
+
+    /// A body of at most `limit` bytes; what sets the limit is `setting`. It holds the place of a request that was let in;
+    /// one that was not is read to be refused.
     pub(crate) async fn read(
         &self,
         headers: &HeaderMap,
         body: Body,
+        entry: Option<OwnedSemaphorePermit>,
         limit: usize,
         setting: &'static str,
     ) -> Result<(Vec<u8>, impl Send + use<>), ApiError> {
-        body::read(self, headers, body, limit, setting).await
+        body::read(self, headers, body, entry, limit, setting).await
     }
 
     /// Sends one command, if there is room. A refusal is a reply here; only the store's failures are errors.

@@ -88,7 +88,12 @@ async fn operate(State(front): State<Resonate>, headers: HeaderMap, body: Body) 
     if let Err(refused) = plainly_encoded(&headers) {
         return enveloped(wrapped("unknown", "0", Err(refused)));
     }
-    let (bytes, _room) = match front.api.read(&headers, body, LIMIT, "of requests").await {
+    // Who is not let in is read all the same: the answer names the request.
+    let (entry, full) = match front.api.let_in().await {
+        Ok(entry) => (Some(entry), None),
+        Err(full) => (None, Some(full)),
+    };
+    let (bytes, _room) = match front.api.read(&headers, body, entry, LIMIT, "of requests").await {
         Ok(read) => read,
         Err(error) => {
             return enveloped(wrapped("unknown", "0", Err(error.into())));
@@ -102,10 +107,13 @@ async fn operate(State(front): State<Resonate>, headers: HeaderMap, body: Body) 
     };
     let now = front.host.surroundings.clock.now();
     let answer = match front.access.rights_of(&headers, request.auth.as_deref(), now) {
-        Ok(rights) => {
-            request.rights = rights;
-            front.answer(&request).await
-        }
+        Ok(rights) => match full {
+            Some(full) => Err(full.into()),
+            None => {
+                request.rights = rights;
+                front.answer(&request).await
+            }
+        },
         Err(error) => Err(Refused { status: error.status().as_u16(), message: error.to_string() }),
     };
     enveloped(wrapped(&request.kind, &request.corr_id, answer))

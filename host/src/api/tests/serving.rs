@@ -45,3 +45,30 @@ async fn a_server_answers_until_it_is_stopped_and_lets_no_wait_hold_it_up() {
     ended.expect("the server stops soon");
     assert!(TcpStream::connect(address).await.is_err());
 }
+
+#[tokio::test]
+async fn a_head_without_end_is_not_read_to_its_end() {
+    let world = World::new();
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let address = listener.local_addr().expect("an address");
+    let (stop, stopped) = oneshot::channel::<()>();
+    let served = serve(listener, world.api.clone(), async {
+        let _ = stopped.await;
+    });
+    let talk = async {
+        for (length, status) in [(32, "200"), (200, "431")] {
+            let mut stream = TcpStream::connect(address).await.expect("a connection");
+            let long = "x".repeat(length * 1024);
+            let head = format!(
+                "GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nX-Long: {long}\r\n\r\n"
+            );
+            // What is not read any more may be refused.
+            let _ = stream.write_all(head.as_bytes()).await;
+            let mut answer = [0; 12];
+            stream.read_exact(&mut answer).await.expect("an answer");
+            assert_eq!(answer, *format!("HTTP/1.1 {status}").as_bytes());
+        }
+        stop.send(()).expect("the server runs");
+    };
+    futures::join!(served, talk);
+}

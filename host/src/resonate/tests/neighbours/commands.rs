@@ -63,3 +63,28 @@ async fn who_waits_for_a_moment_is_served_in_turn() {
     assert_eq!(full_answer(&mut first).await.0, 201);
     assert_eq!(full_answer(&mut second).await.0, 200);
 }
+
+#[tokio::test(start_paused = true)]
+async fn who_is_not_let_in_is_answered_by_name() {
+    let limits = AdmissionLimits { requests: 1, ..AdmissionLimits::default() };
+    let host = Host::with(Settings::new("http://here"), limits).await;
+    let busy = host.world.front.api.let_in().await.expect("there is room for one");
+    let mut natives = host.say(native("one")).await;
+    let mut others = host.say(enveloped("two")).await;
+    is_refused(&host, &mut natives, 503).await;
+    let (status, head, body) = host.patiently(100, full_answer(&mut others)).await;
+    assert_eq!(status, 429, "{body}");
+    assert!(
+        head.contains("retry-after: 1") && body.contains(r#""corrId":"two""#),
+        "{head}\n{body}"
+    );
+    drop(busy);
+    host.is_well().await;
+    for (mut stream, again, status) in
+        [(natives, native("one"), 201), (others, enveloped("two"), 200)]
+    {
+        stream.write_all(again.as_bytes()).await.expect("sent");
+        let (answered, _, body) = full_answer(&mut stream).await;
+        assert_eq!(answered, status, "{body}");
+    }
+}
