@@ -10,8 +10,11 @@ use crate::{
 use super::{
     CliError, Console, Exit,
     console::{BOLD, CYAN, DIM, RED, YELLOW},
-    show::{failure_line, function, one_line, short_digest, short_target, state_cell, state_style},
-    time::{instant, length, now_ms, relative},
+    show::{
+        facts, failure_line, function, one_line, short_digest, short_target, state_cell,
+        state_style,
+    },
+    time::{length, now_ms, relative, when},
     timeline::record_line,
 };
 
@@ -131,11 +134,7 @@ fn head(invocation: &Invocation, console: &mut Console) -> Result<(), CliError> 
     if let Some(failure) = &invocation.failure {
         lines.push(("failure", console.paint(RED, &failure_line(failure, 100))));
     }
-    for (name, text) in lines {
-        let name = console.paint(DIM, &format!("{name:<10}"));
-        console.line(format!("  {name}{text}"))?;
-    }
-    Ok(())
+    facts(lines, console)
 }
 
 fn why(invocation: &Invocation, console: &mut Console) -> Result<(), CliError> {
@@ -225,8 +224,4 @@ fn children(invocation: &Invocation, console: &mut Console) -> Result<(), CliErr
         ]);
     }
     console.table(table)
-}
-
-fn when(at_ms: i64, now: i64) -> String {
-    format!("{} ({})", instant(at_ms), relative(at_ms, now))
 }

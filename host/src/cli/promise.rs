@@ -15,8 +15,8 @@ use super::{
     console::{CYAN, DIM, RED},
     input::{read_json, read_label},
     settle::{self, Reject, Resolve},
-    show::{failure_line, one_line, plain, promise_cell, promise_style, short_target},
-    time::{as_ms, instant, now_ms, read_length, relative},
+    show::{facts, failure_line, one_line, plain, promise_cell, promise_style, short_target},
+    time::{as_ms, now_ms, read_length, relative, when},
 };
 
 /// Make, look at and settle promises
@@ -210,7 +210,7 @@ fn show(promise: &PromiseView, console: &mut Console) -> Result<(), CliError> {
         return console.document(promise);
     }
     let now = now_ms();
-    let when = |at: i64| format!("{} ({})", instant(at), relative(at, now));
+    let when = |at: i64| when(at, now);
     let id = console.paint(CYAN, &plain(&promise.id));
     let state = console.paint(promise_style(promise.state), promise.state.as_str());
     console.line(format!("{id}  {state}  {}", plain(&producer(&promise.tags))).trim_end())?;
@@ -230,11 +230,7 @@ fn show(promise: &PromiseView, console: &mut Console) -> Result<(), CliError> {
         promise.tags.iter().map(|(name, value)| ("tag", plain(&format!("{name}={value}")))),
     );
     lines.extend(promise.awaited_by.iter().map(|id| ("awaited", format!("by {}", plain(id)))));
-    for (name, text) in lines {
-        let name = console.paint(DIM, &format!("{name:<10}"));
-        console.line(format!("  {name}{text}"))?;
-    }
-    Ok(())
+    facts(lines, console)
 }
 
 /// Who is to settle it.

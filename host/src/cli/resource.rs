@@ -10,8 +10,8 @@ use super::{
     CliError, Console, Exit,
     console::{CYAN, DIM},
     input::read_json,
-    show::{one_line, plain},
-    time::{as_ms, instant, now_ms, read_length, relative},
+    show::{facts, one_line, plain},
+    time::{as_ms, now_ms, read_length, when},
 };
 
 /// Take and write values that several writers share
@@ -103,15 +103,10 @@ fn show(resource: &ResourceView, console: &mut Console) -> Result<(), CliError> 
     lines.extend(resource.token.map(|token| ("written", format!("under token {token}"))));
     if let Some(lease) = &resource.lease {
         let now = now_ms();
-        let until =
-            format!("{} ({})", instant(lease.until_at_ms), relative(lease.until_at_ms, now));
+        let until = when(lease.until_at_ms, now);
         let ends = if lease.until_at_ms > now { "until" } else { "ended" };
         lines.push(("lease", format!("{}, {ends} {until}", plain(&lease.holder))));
         lines.push(("token", lease.token.to_string()));
     }
-    for (name, text) in lines {
-        let name = console.paint(DIM, &format!("{name:<10}"));
-        console.line(format!("  {name}{text}"))?;
-    }
-    Ok(())
+    facts(lines, console)
 }

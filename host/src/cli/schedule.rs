@@ -13,9 +13,9 @@ use crate::{
 
 use super::{
     CliError, Console, Exit,
-    console::{CYAN, DIM},
+    console::CYAN,
     input::{read_json, read_label},
-    show::{function, one_line},
+    show::{facts, function, one_line},
     time::{as_ms, instant, length, now_ms, read_instant, read_length, relative},
 };
 
@@ -291,11 +291,7 @@ fn show(schedule: &ScheduleView, console: &mut Console) -> Result<(), CliError> 
     for (name, value) in &schedule.labels {
         lines.push(("label", format!("{name}={value}")));
     }
-    for (name, value) in lines {
-        let name = console.paint(DIM, &format!("{name:<8}"));
-        console.line(format!("  {name}  {value}"))?;
-    }
-    Ok(())
+    facts(lines, console)
 }
 
 fn changed(schedule: &ScheduleView, what: &str, console: &mut Console) -> Result<(), CliError> {

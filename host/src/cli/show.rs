@@ -6,7 +6,10 @@ use serde_json::Value;
 
 use crate::api::model::{FailureView, InvocationState, PromiseState};
 
-use super::console::{CYAN, DIM, GREEN, RED, YELLOW};
+use super::{
+    CliError, Console,
+    console::{CYAN, DIM, GREEN, RED, YELLOW},
+};
 
 /// The colour of a state.
 pub fn state_style(state: InvocationState) -> Style {
@@ -50,6 +53,18 @@ pub fn promise_cell(state: PromiseState) -> Cell {
         PromiseState::Cancelled => cell.fg(Color::Yellow),
         PromiseState::Rejected | PromiseState::TimedOut => cell.fg(Color::Red),
     }
+}
+
+/// What there is to say of one thing, a fact a line.
+///
+/// # Errors
+/// When the stream is closed.
+pub fn facts(lines: Vec<(&str, String)>, console: &mut Console) -> Result<(), CliError> {
+    for (name, text) in lines {
+        let name = console.paint(DIM, &format!("{name:<10}"));
+        console.line(format!("  {name}{text}"))?;
+    }
+    Ok(())
 }
 
 /// An address as it is typed; only the function where it is in the caller's own module.

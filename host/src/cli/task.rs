@@ -10,10 +10,10 @@ use crate::{
 
 use super::{
     CliError, Console, Exit,
-    console::{CYAN, DIM, RED, YELLOW},
+    console::{CYAN, RED, YELLOW},
     control,
-    show::{cut, function, plain},
-    time::{instant, length, now_ms, relative},
+    show::{cut, facts, function, plain},
+    time::{length, now_ms, relative, when},
 };
 
 /// See who holds what and until when, and step in by hand
@@ -183,7 +183,7 @@ fn show(task: &TaskView, console: &mut Console) -> Result<(), CliError> {
         return console.document(task);
     }
     let now = now_ms();
-    let when = |at: i64| format!("{} ({})", instant(at), relative(at, now));
+    let when = |at: i64| when(at, now);
     let (id, target) = (plain(&task.id), function(&task.target, task.function.as_deref()));
     console.line(format!("{}  {target}  {}", console.paint(CYAN, &id), task.state.as_str()))?;
     let mut lines = vec![("version", task.version.to_string())];
@@ -211,10 +211,7 @@ fn show(task: &TaskView, console: &mut Console) -> Result<(), CliError> {
     }
     lines.push(("made", when(task.created_at_ms)));
     lines.extend(task.timeout_at_ms.map(|at| ("deadline", when(at))));
-    for (name, text) in lines {
-        let name = console.paint(DIM, &format!("{name:<10}"));
-        console.line(format!("  {name}{text}"))?;
-    }
+    facts(lines, console)?;
     if let Some(note) = &task.note {
         let lead = console.paint(RED, &format!("{}:", note.kind));
         let message: Vec<String> = note.message.lines().map(plain).collect();

@@ -41,6 +41,11 @@ pub fn instant(at_ms: i64) -> String {
     }
 }
 
+/// An instant in UTC, and as seen from `now`.
+pub fn when(at_ms: i64, now_ms: i64) -> String {
+    format!("{} ({})", instant(at_ms), relative(at_ms, now_ms))
+}
+
 /// Reads a length like `90s`, `2h` or `1h 30m`.
 pub fn read_length(text: &str) -> Result<Duration, String> {
     humantime::parse_duration(text)
