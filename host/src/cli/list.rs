@@ -11,6 +11,7 @@ use crate::{
 use super::{
     CliError, Console, Exit,
     input::read_label,
+    pages::{self, Pages},
     show::{function, plain, state_cell},
     time::{length, now_ms, relative},
 };
@@ -46,15 +47,8 @@ pub struct List {
     /// Only those that no other invocation called
     #[arg(long)]
     roots: bool,
-    /// At most so many
-    #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=1000))]
-    limit: u32,
-    /// Go on after this cursor, the `next` of a page before
-    #[arg(long, value_name = "CURSOR")]
-    after: Option<String>,
-    /// All pages
-    #[arg(long, conflicts_with = "after")]
-    all: bool,
+    #[command(flatten)]
+    pages: Pages,
 }
 
 fn state_parser() -> clap::builder::PossibleValuesParser {
@@ -92,15 +86,13 @@ impl List {
             ]);
         }
         console.table(table)?;
-        if let Some(next) = &page.next {
-            console.remark(&format!("there are more: add `--after {next}`, or `--all`"));
-        }
+        pages::say_more(page.next.as_deref(), console);
         Ok(Exit::Done)
     }
 
     async fn fetch(self, client: &Client, console: &Console) -> Result<InvocationPage, CliError> {
         let _progress = console.progress("listing");
-        let mut query = InvocationQuery {
+        let query = InvocationQuery {
             module: self.module,
             function: self.function,
             state: self.state,
@@ -108,19 +100,11 @@ impl List {
             label: self.label.map(|(name, value)| format!("{name}={value}")),
             parent: self.parent,
             roots: self.roots.then_some(true),
-            after: self.after,
-            limit: Some(if self.all { 1000 } else { self.limit }),
+            ..InvocationQuery::default()
         };
-        let mut page = client.list(&query).await?;
-        if !self.all {
-            return Ok(page);
-        }
-        while let Some(next) = page.next.take() {
-            query.after = Some(next);
-            let further = client.list(&query).await?;
-            page.items.extend(further.items);
-            page.next = further.next;
-        }
-        Ok(page)
+        let ask = async |after, limit| {
+            client.list(&InvocationQuery { after, limit: Some(limit), ..query.clone() }).await
+        };
+        Ok(self.pages.read(ask).await?)
     }
 }

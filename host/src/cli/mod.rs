@@ -8,6 +8,7 @@ mod input;
 mod narrator;
 mod node;
 mod open_files;
+mod pages;
 mod show;
 mod time;
 mod timeline;

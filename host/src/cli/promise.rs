@@ -14,6 +14,7 @@ use super::{
     CliError, Console, Exit,
     console::{CYAN, DIM, RED},
     input::{read_json, read_label},
+    pages::{self, Pages},
     settle::{self, Reject, Resolve},
     show::{facts, failure_line, one_line, plain, promise_cell, promise_style, short_target},
     time::{as_ms, now_ms, read_length, relative, when},
@@ -63,15 +64,8 @@ struct List {
     /// Only those with this tag; with several, only those with all of them
     #[arg(long = "tag", value_name = "NAME=VALUE", value_parser = read_label)]
     tags: Vec<(String, String)>,
-    /// At most so many
-    #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=1000))]
-    limit: u32,
-    /// Go on after this cursor, the `next` of a page before
-    #[arg(long, value_name = "CURSOR")]
-    after: Option<String>,
-    /// All pages
-    #[arg(long, conflicts_with = "after")]
-    all: bool,
+    #[command(flatten)]
+    pages: Pages,
 }
 
 #[derive(Debug, Args)]
@@ -153,30 +147,23 @@ impl List {
             ]);
         }
         console.table(table)?;
-        if let Some(next) = &page.next {
-            console.remark(&format!("there are more: add `--after {}`, or `--all`", plain(next)));
-        }
+        pages::say_more(page.next.as_deref(), console);
         Ok(())
     }
 
     async fn fetch(self, client: &Client, console: &Console) -> Result<PromisePage, CliError> {
         let _progress = console.progress("listing");
         let tags: BTreeMap<String, String> = self.tags.into_iter().collect();
-        let mut query = PromiseQuery {
+        let query = PromiseQuery {
             state: self.state,
             prefix: self.prefix,
             tags: (!tags.is_empty()).then(|| serde_json::json!(tags).to_string()),
-            after: self.after,
-            limit: Some(if self.all { 1000 } else { self.limit }),
+            ..PromiseQuery::default()
         };
-        let mut page = client.promises(&query).await?;
-        while self.all && page.next.is_some() {
-            query.after = page.next.take();
-            let further = client.promises(&query).await?;
-            page.items.extend(further.items);
-            page.next = further.next;
-        }
-        Ok(page)
+        let ask = async |after, limit| {
+            client.promises(&PromiseQuery { after, limit: Some(limit), ..query.clone() }).await
+        };
+        Ok(self.pages.read(ask).await?)
     }
 }
 

@@ -7,7 +7,7 @@ use comfy_table::{Cell, CellAlignment};
 use serde_json::Value;
 
 use crate::{
-    api::model::{Backfill, CreateSchedule, Overlap, ScheduleList, ScheduleQuery, ScheduleView},
+    api::model::{Backfill, CreateSchedule, Overlap, ScheduleQuery, ScheduleView},
     client::Client,
 };
 
@@ -15,6 +15,7 @@ use super::{
     CliError, Console, Exit,
     console::CYAN,
     input::{read_json, read_label},
+    pages::Pages,
     show::{facts, function, one_line},
     time::{as_ms, instant, length, now_ms, read_instant, read_length, relative},
 };
@@ -197,21 +198,15 @@ impl Create {
 
 impl List {
     async fn run(self, client: &Client, console: &mut Console) -> Result<(), CliError> {
-        let mut query = ScheduleQuery {
+        let query = ScheduleQuery {
             prefix: self.prefix,
             label: self.label.map(|(name, value)| format!("{name}={value}")),
-            after: None,
-            limit: Some(1000),
+            ..ScheduleQuery::default()
         };
-        let mut all = ScheduleList::default();
-        loop {
-            let page = client.schedules(&query).await?;
-            all.items.extend(page.items);
-            if page.next.is_none() {
-                break;
-            }
-            query.after = page.next;
-        }
+        let ask = async |after, limit| {
+            client.schedules(&ScheduleQuery { after, limit: Some(limit), ..query.clone() }).await
+        };
+        let all = Pages::every().read(ask).await?;
         if console.json() {
             return console.document(&all);
         }

@@ -12,6 +12,7 @@ use super::{
     CliError, Console, Exit,
     console::{CYAN, RED, YELLOW},
     control,
+    pages::{self, Pages},
     show::{cut, facts, function, plain},
     time::{length, now_ms, relative, when},
 };
@@ -62,15 +63,8 @@ struct List {
     /// Only ids that begin so
     #[arg(long, value_name = "TEXT")]
     prefix: Option<String>,
-    /// At most so many
-    #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=1000))]
-    limit: u32,
-    /// Go on after this cursor, the `next` of a page before
-    #[arg(long, value_name = "CURSOR")]
-    after: Option<String>,
-    /// All pages
-    #[arg(long, conflicts_with = "after")]
-    all: bool,
+    #[command(flatten)]
+    pages: Pages,
 }
 
 #[derive(Debug, Args)]
@@ -152,29 +146,22 @@ impl List {
             ]);
         }
         console.table(table)?;
-        if let Some(next) = &page.next {
-            console.remark(&format!("there are more: add `--after {next}`, or `--all`"));
-        }
+        pages::say_more(page.next.as_deref(), console);
         Ok(())
     }
 
     async fn fetch(self, client: &Client, console: &Console) -> Result<TaskPage, CliError> {
         let _progress = console.progress("listing");
-        let mut query = TaskQuery {
+        let query = TaskQuery {
             state: self.state,
             holder: self.holder,
             prefix: self.prefix,
-            after: self.after,
-            limit: Some(if self.all { 1000 } else { self.limit }),
+            ..TaskQuery::default()
         };
-        let mut page = client.tasks(&query).await?;
-        while self.all && page.next.is_some() {
-            query.after = page.next.take();
-            let further = client.tasks(&query).await?;
-            page.items.extend(further.items);
-            page.next = further.next;
-        }
-        Ok(page)
+        let ask = async |after, limit| {
+            client.tasks(&TaskQuery { after, limit: Some(limit), ..query.clone() }).await
+        };
+        Ok(self.pages.read(ask).await?)
     }
 }
 

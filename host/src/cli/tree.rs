@@ -12,6 +12,7 @@ use crate::{
 use super::{
     CliError, Console, Exit,
     console::{BOLD, CYAN, DIM, RED, YELLOW},
+    pages::Pages,
     show::{cut, function, plain, state_style},
     time::{length, now_ms, relative},
 };
@@ -79,23 +80,16 @@ impl Tree {
 
     async fn fetch(self, client: &Client, console: &Console) -> Result<TreePage, CliError> {
         let _progress = console.progress("reading the tree");
-        let mut query = match self.all {
-            true => TreeQuery { depth: Some(DEEPEST), limit: Some(1000), ..TreeQuery::default() },
-            false => TreeQuery {
-                depth: Some(self.depth),
-                width: Some(self.width),
-                limit: Some(self.limit),
-                after: None,
-            },
+        let (depth, width, pages) = match self.all {
+            true => (DEEPEST, None, Pages::every()),
+            false => (self.depth, Some(self.width), Pages::first(self.limit)),
         };
-        let mut page = client.tree(&self.id, &query).await?;
-        while self.all && page.next.is_some() {
-            query.after = page.next.take();
-            let further = client.tree(&self.id, &query).await?;
-            page.nodes.extend(further.nodes);
-            page.next = further.next;
-        }
-        Ok(page)
+        let depth = Some(depth);
+        let ask = async |after, limit| {
+            let query = TreeQuery { depth, width, after, limit: Some(limit) };
+            client.tree(&self.id, &query).await
+        };
+        Ok(pages.read(ask).await?)
     }
 }
 
