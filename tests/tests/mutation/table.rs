@@ -17,7 +17,7 @@ pub struct Mutation {
 }
 
 /// The walk that is always the same, with every predicate on.
-const WALK: &str = "scripts::a_long_walk";
+const WALK: &str = "scripts::walk::a_long_walk";
 
 /// All of them.
 pub const MUTATIONS: &[Mutation] = &[

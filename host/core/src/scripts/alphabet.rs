@@ -1,17 +1,9 @@
-//! Scripts: every short one over two promises with a clock that jumps, and long random ones. The checked store does
-//! the asserting.
-
-use std::collections::{BTreeSet, HashSet};
-use std::hash::{DefaultHasher, Hash, Hasher};
-
-use proptest::prelude::*;
+//! What scripts are made of: the steps that are worth trying in a state.
 
 use crate::command::{Command, FenceAct, HeartbeatItem, Hold};
-use crate::config::{Config, Exhausted, VersionRule};
 use crate::id::{Claim, Holder, NodeName, PromiseId, ScheduleId};
 use crate::invocation::Record;
 use crate::promise::{Deferral, OutboxKey, Overlap, ReleaseReason, TrapKey, Verdict};
-use crate::reply::{Pruned, Reply};
 use crate::tags;
 use crate::time::{Millis, Timestamp};
 use crate::value::{Text, Value};
@@ -19,13 +11,13 @@ use crate::world::{self, World, claim};
 
 /// One step of a script.
 #[derive(Clone, Debug)]
-enum Step {
+pub(super) enum Step {
     Command(Command),
     Wait(i64),
 }
 
 /// Everything worth trying in this state, for these promises.
-fn alphabet(world: &World, ids: &[&str]) -> Vec<Step> {
+pub(super) fn alphabet(world: &World, ids: &[&str]) -> Vec<Step> {
     let mut steps = vec![Step::Wait(10), Step::Wait(20_000)];
     let mut commands = vec![Command::HostStart { node: NodeName::from("n") }];
     for (place, name) in ids.iter().enumerate() {
@@ -38,7 +30,7 @@ fn alphabet(world: &World, ids: &[&str]) -> Vec<Step> {
 }
 
 /// The same, with a schedule and what it made.
-fn wide_alphabet(world: &World, ids: &[&str]) -> Vec<Step> {
+pub(super) fn wide_alphabet(world: &World, ids: &[&str]) -> Vec<Step> {
     let made = occurrences(world);
     let ids: Vec<&str> = ids.iter().copied().chain(made.iter().map(String::as_str)).collect();
     let mut steps = alphabet(world, &ids);
@@ -89,6 +81,7 @@ fn occurrences(world: &World) -> Vec<String> {
     made.rev().take(2).map(ToString::to_string).collect()
 }
 
+/// What can be done with a promise and its task, and by it with another.
 fn about(world: &World, name: &str, other: &str) -> Vec<Command> {
     let id = PromiseId::from(name);
     let soon = world.now + Millis(10);
@@ -170,6 +163,7 @@ fn about(world: &World, name: &str, other: &str) -> Vec<Command> {
     commands
 }
 
+/// What whoever holds a task can do under its claim.
 fn fences(world: &World, name: &str, other: &str, version: u64) -> Vec<Command> {
     let id = PromiseId::from(name);
     let child = format!("{name}/0");
@@ -249,278 +243,5 @@ fn trapped() -> ReleaseReason {
         retry_after: Some(Millis(5)),
         error: world::note("trap"),
         trap: Some(trap),
-    }
-}
-
-/// What was seen on the way: each command's name with the kind of its reply.
-type Seen = BTreeSet<(&'static str, String)>;
-
-fn take(world: &mut World, step: &Step, seen: &mut Seen) {
-    match step {
-        Step::Wait(length) => world.wait(*length),
-        Step::Command(command) => note(command, &world.decide(command).reply, seen),
-    }
-}
-
-fn note(command: &Command, reply: &Reply, seen: &mut Seen) {
-    let kind = match reply {
-        Reply::Refused(refusal) => refusal.kind().to_owned(),
-        Reply::Suspended => "suspended".to_owned(),
-        Reply::Ready { .. } => "ready".to_owned(),
-        Reply::Pruned(Pruned::Kept(_)) => "kept".to_owned(),
-        _ => "done".to_owned(),
-    };
-    seen.insert((command.name(), kind));
-}
-
-/// How long the scripts are that are all tried: four steps, or as many as `SEGNO_SCRIPTS` says. Five take many minutes.
-fn length() -> u32 {
-    std::env::var("SEGNO_SCRIPTS").ok().and_then(|given| given.parse().ok()).unwrap_or(4)
-}
-
-/// Tries every script of this length, going on from each state once. While neither promise of a pair exists, they are
-/// alike: scripts then begin with the first.
-fn explore(start: World, ids: &[&str], length: u32) -> (usize, Seen) {
-    let (mut met, mut seen) = (HashSet::new(), Seen::new());
-    let mut frontier = vec![start];
-    for steps_left in (0..length).rev() {
-        let mut next = Vec::new();
-        for world in &frontier {
-            let untouched = world.snapshot.promises.is_empty();
-            let ids = if untouched { &ids[..1] } else { ids };
-            for step in alphabet(world, ids) {
-                let Some(successor) = step_from(world, &step, &mut seen) else { continue };
-                if steps_left > 0 && met.insert(fingerprint(&successor)) {
-                    next.push(successor);
-                }
-            }
-        }
-        frontier = next;
-    }
-    (met.len(), seen)
-}
-
-/// The state after a step; none if it is the same.
-fn step_from(world: &World, step: &Step, seen: &mut Seen) -> Option<World> {
-    let mut successor = match step {
-        Step::Wait(_) => world.clone(),
-        Step::Command(command) => {
-            let decision = world.consider(command);
-            note(command, &decision.reply, seen);
-            if decision.delta.is_empty() {
-                return None;
-            }
-            let mut successor = world.clone();
-            successor.accept(command, &decision);
-            return Some(successor);
-        }
-    };
-    take(&mut successor, step, seen);
-    Some(successor)
-}
-
-fn fingerprint(world: &World) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    postcard::to_allocvec(&world.snapshot).expect("a snapshot encodes").hash(&mut hasher);
-    world.now.hash(&mut hasher);
-    hasher.finish()
-}
-
-#[test]
-fn every_short_script_from_nothing_keeps_the_rules() {
-    let (states, seen) = explore(World::new(), &["a", "b"], length());
-    assert!(states > 1_000, "{states} states were met");
-    assert!(seen.contains(&("task-fulfill", "done".to_owned())), "{seen:?}");
-}
-
-#[test]
-fn every_short_script_from_a_waiting_pair_keeps_the_rules() {
-    for rule in [VersionRule::EveryHandover, VersionRule::AcquireOnly] {
-        let mut start = World::new();
-        start.config = Config { version_rule: rule, ..limits() };
-        start.done(world::workflow("a"));
-        start.done(world::outside("b"));
-        let waiting = start.acquire("a", 1);
-        start.done(world::suspend(waiting, &["b"]));
-        start.acquire("b", 2);
-        let (states, seen) = explore(start, &["a", "b"], length());
-        assert!(states > 1_000, "{states} states were met");
-        for wanted in
-            [("task-suspend", "ready"), ("task-suspend", "suspended"), ("task-release", "done")]
-        {
-            assert!(seen.contains(&(wanted.0, wanted.1.to_owned())), "{wanted:?} in {seen:?}");
-        }
-    }
-}
-
-#[test]
-fn every_short_script_around_a_parent_and_its_child_keeps_the_rules() {
-    let mut start = World::new();
-    start.done(world::workflow("a"));
-    let parent = start.acquire("a", 1);
-    let child = world::new("a/0", &[(tags::TARGET, "ship")], Timestamp::NEVER);
-    let create = FenceAct::Create { new: child, hold: Some(world::hold(7)) };
-    start.done(world::fence(parent, vec![world::started(), world::asked(1, 0)], vec![create]));
-    let (states, _) = explore(start, &["a", "a/0"], length());
-    assert!(states > 1_000, "{states} states were met");
-}
-
-fn limits() -> Config {
-    Config {
-        lost_limit: 3,
-        attempt_limit: Some(4),
-        stall_limit: Some(Millis(40)),
-        on_exhausted: Exhausted::Reject,
-        ..Config::default()
-    }
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig { cases: 96, max_shrink_iters: 2_000, ..ProptestConfig::default() })]
-
-    #[test]
-    fn long_random_scripts_keep_the_rules(
-        choices in proptest::collection::vec(any::<u32>(), 1..250),
-        rule in prop_oneof![Just(VersionRule::EveryHandover), Just(VersionRule::AcquireOnly)],
-        limited in any::<bool>(),
-    ) {
-        let mut world = World::new();
-        world.config = Config { version_rule: rule, ..if limited { limits() } else { Config::default() } };
-        let mut seen = Seen::new();
-        for choice in choices {
-            let mut steps = wide_alphabet(&world, &["a", "b", "c", "a/0"]);
-            let step = steps.swap_remove(choice as usize % steps.len());
-            take(&mut world, &step, &mut seen);
-        }
-    }
-}
-
-/// Every kind of command.
-const COMMANDS: &[&str] = &[
-    "promise-get",
-    "promise-create",
-    "promise-settle",
-    "register-callback",
-    "register-listener",
-    "task-get",
-    "task-create",
-    "task-begin",
-    "task-acquire",
-    "task-heartbeat",
-    "task-fence",
-    "task-suspend",
-    "task-fulfill",
-    "task-release",
-    "task-halt",
-    "task-continue",
-    "cancel",
-    "kill",
-    "signal",
-    "deploy",
-    "resource-get",
-    "resource-lease",
-    "fenced-put",
-    "schedule-create",
-    "schedule-delete",
-    "schedule-pause",
-    "schedule-backfill",
-    "schedule-due",
-    "promise-due",
-    "lease-due",
-    "retry-due",
-    "outbox-due",
-    "outbox-ack",
-    "outbox-defer",
-    "worker-heartbeat",
-    "worker-gone",
-    "host-start",
-    "host-release",
-    "reconcile",
-    "prune",
-];
-
-/// Those that look again, or only look.
-const NEVER_REFUSED: &[&str] = &[
-    "resource-get",
-    "schedule-due",
-    "promise-due",
-    "lease-due",
-    "retry-due",
-    "outbox-due",
-    "outbox-defer",
-    "worker-heartbeat",
-    "worker-gone",
-    "host-start",
-    "host-release",
-    "reconcile",
-];
-
-/// A long walk that is always the same, to know that the scripts get everywhere.
-#[test]
-fn a_long_walk_meets_every_kind_of_answer() {
-    let mut seen = Seen::new();
-    let mut random = 1_u64;
-    for walk in 0..300 {
-        let mut world = World::new();
-        world.config = if walk % 2 == 0 { limits() } else { Config::default() };
-        for _ in 0..200 {
-            random = random
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1_442_695_040_888_963_407);
-            let mut steps = wide_alphabet(&world, &["a", "b", "a/0"]);
-            let step = steps.swap_remove((random >> 33) as usize % steps.len());
-            take(&mut world, &step, &mut seen);
-        }
-    }
-    for name in COMMANDS {
-        let answers = seen.iter().filter(|(seen, _)| seen == name).map(|(_, kind)| kind.as_str());
-        let (done, refused): (Vec<&str>, Vec<&str>) =
-            answers.partition(|kind| matches!(*kind, "done" | "suspended" | "ready"));
-        assert!(!done.is_empty(), "`{name}` never succeeded");
-        let never = NEVER_REFUSED.contains(name);
-        assert_eq!(refused.is_empty(), never, "`{name}` was refused: {refused:?}");
-    }
-    let names: BTreeSet<&str> = seen.iter().map(|(name, _)| *name).collect();
-    assert_eq!(names, COMMANDS.iter().copied().collect(), "every command is in the list");
-    for wanted in [
-        ("promise-create", "unprocessable"),
-        ("register-callback", "unprocessable"),
-        ("task-create", "not-holder"),
-        ("task-create", "wrong-state"),
-        ("task-acquire", "stale-version"),
-        ("task-acquire", "wrong-state"),
-        ("task-acquire", "promise-settled"),
-        ("task-fence", "id-taken"),
-        ("task-fence", "journal-mismatch"),
-        ("task-fence", "done"),
-        ("task-suspend", "ready"),
-        ("task-suspend", "suspended"),
-        ("task-suspend", "unprocessable"),
-        ("task-fulfill", "done"),
-        ("task-fulfill", "stale-version"),
-        ("task-continue", "done"),
-        ("signal", "promise-settled"),
-        ("signal", "done"),
-        ("outbox-due", "done"),
-        ("resource-lease", "done"),
-        ("resource-lease", "resource-busy"),
-        ("resource-lease", "bad-request"),
-        ("fenced-put", "done"),
-        ("fenced-put", "stale-token"),
-        ("task-heartbeat", "superseded"),
-        ("schedule-create", "done"),
-        ("schedule-delete", "done"),
-        ("schedule-delete", "not-found"),
-        ("schedule-pause", "done"),
-        ("schedule-due", "done"),
-        ("schedule-backfill", "done"),
-        ("schedule-backfill", "bad-request"),
-        ("prune", "done"),
-        ("prune", "kept"),
-    ] {
-        assert!(
-            seen.contains(&(wanted.0, wanted.1.to_owned())),
-            "{wanted:?} was never met: {seen:?}"
-        );
     }
 }

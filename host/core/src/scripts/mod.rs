@@ -1,0 +1,47 @@
+//! Scripts: every short one over two promises with a clock that jumps, and long random ones. The checked store does
+//! the asserting.
+
+mod alphabet;
+mod short;
+mod walk;
+
+use std::collections::BTreeSet;
+
+use self::alphabet::Step;
+use crate::command::Command;
+use crate::config::{Config, Exhausted};
+use crate::reply::{Pruned, Reply};
+use crate::time::Millis;
+use crate::world::World;
+
+/// What was seen on the way: each command's name with the kind of its reply.
+type Seen = BTreeSet<(&'static str, String)>;
+
+fn take(world: &mut World, step: &Step, seen: &mut Seen) {
+    match step {
+        Step::Wait(length) => world.wait(*length),
+        Step::Command(command) => note(command, &world.decide(command).reply, seen),
+    }
+}
+
+fn note(command: &Command, reply: &Reply, seen: &mut Seen) {
+    let kind = match reply {
+        Reply::Refused(refusal) => refusal.kind().to_owned(),
+        Reply::Suspended => "suspended".to_owned(),
+        Reply::Ready { .. } => "ready".to_owned(),
+        Reply::Pruned(Pruned::Kept(_)) => "kept".to_owned(),
+        _ => "done".to_owned(),
+    };
+    seen.insert((command.name(), kind));
+}
+
+/// Few attempts, lost claims and stalls: what lies beyond them is reached soon.
+fn limits() -> Config {
+    Config {
+        lost_limit: 3,
+        attempt_limit: Some(4),
+        stall_limit: Some(Millis(40)),
+        on_exhausted: Exhausted::Reject,
+        ..Config::default()
+    }
+}

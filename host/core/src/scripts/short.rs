@@ -1,0 +1,107 @@
+//! Every short script over two promises.
+
+use std::collections::HashSet;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use super::{
+    Seen,
+    alphabet::{Step, alphabet},
+    limits, note, take,
+};
+use crate::command::FenceAct;
+use crate::config::{Config, VersionRule};
+use crate::tags;
+use crate::time::Timestamp;
+use crate::world::{self, World};
+
+/// How long the scripts are that are all tried: four steps, or as many as `SEGNO_SCRIPTS` says. Five take many minutes.
+fn length() -> u32 {
+    std::env::var("SEGNO_SCRIPTS").ok().and_then(|given| given.parse().ok()).unwrap_or(4)
+}
+
+/// Tries every script of this length, going on from each state once. While neither promise of a pair exists, they are
+/// alike: scripts then begin with the first.
+fn explore(start: World, ids: &[&str], length: u32) -> (usize, Seen) {
+    let (mut met, mut seen) = (HashSet::new(), Seen::new());
+    let mut frontier = vec![start];
+    for steps_left in (0..length).rev() {
+        let mut next = Vec::new();
+        for world in &frontier {
+            let untouched = world.snapshot.promises.is_empty();
+            let ids = if untouched { &ids[..1] } else { ids };
+            for step in alphabet(world, ids) {
+                let Some(successor) = step_from(world, &step, &mut seen) else { continue };
+                if steps_left > 0 && met.insert(fingerprint(&successor)) {
+                    next.push(successor);
+                }
+            }
+        }
+        frontier = next;
+    }
+    (met.len(), seen)
+}
+
+/// The state after a step; none if it is the same.
+fn step_from(world: &World, step: &Step, seen: &mut Seen) -> Option<World> {
+    let mut successor = match step {
+        Step::Wait(_) => world.clone(),
+        Step::Command(command) => {
+            let decision = world.consider(command);
+            note(command, &decision.reply, seen);
+            if decision.delta.is_empty() {
+                return None;
+            }
+            let mut successor = world.clone();
+            successor.accept(command, &decision);
+            return Some(successor);
+        }
+    };
+    take(&mut successor, step, seen);
+    Some(successor)
+}
+
+fn fingerprint(world: &World) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    postcard::to_allocvec(&world.snapshot).expect("a snapshot encodes").hash(&mut hasher);
+    world.now.hash(&mut hasher);
+    hasher.finish()
+}
+
+#[test]
+fn every_short_script_from_nothing_keeps_the_rules() {
+    let (states, seen) = explore(World::new(), &["a", "b"], length());
+    assert!(states > 1_000, "{states} states were met");
+    assert!(seen.contains(&("task-fulfill", "done".to_owned())), "{seen:?}");
+}
+
+#[test]
+fn every_short_script_from_a_waiting_pair_keeps_the_rules() {
+    for rule in [VersionRule::EveryHandover, VersionRule::AcquireOnly] {
+        let mut start = World::new();
+        start.config = Config { version_rule: rule, ..limits() };
+        start.done(world::workflow("a"));
+        start.done(world::outside("b"));
+        let waiting = start.acquire("a", 1);
+        start.done(world::suspend(waiting, &["b"]));
+        start.acquire("b", 2);
+        let (states, seen) = explore(start, &["a", "b"], length());
+        assert!(states > 1_000, "{states} states were met");
+        for wanted in
+            [("task-suspend", "ready"), ("task-suspend", "suspended"), ("task-release", "done")]
+        {
+            assert!(seen.contains(&(wanted.0, wanted.1.to_owned())), "{wanted:?} in {seen:?}");
+        }
+    }
+}
+
+#[test]
+fn every_short_script_around_a_parent_and_its_child_keeps_the_rules() {
+    let mut start = World::new();
+    start.done(world::workflow("a"));
+    let parent = start.acquire("a", 1);
+    let child = world::new("a/0", &[(tags::TARGET, "ship")], Timestamp::NEVER);
+    let create = FenceAct::Create { new: child, hold: Some(world::hold(7)) };
+    start.done(world::fence(parent, vec![world::started(), world::asked(1, 0)], vec![create]));
+    let (states, _) = explore(start, &["a", "a/0"], length());
+    assert!(states > 1_000, "{states} states were met");
+}
