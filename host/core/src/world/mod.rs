@@ -1,0 +1,199 @@
+//! A store of maps for the tests, in which every command is checked: the decision over the rows its footprint names
+//! must be that over all rows, every invariant must hold after it, and what was written under a claim must have been
+//! written by the live claim.
+
+mod view;
+mod words;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use self::view::{bare, load};
+use crate::command::Command;
+use crate::config::Config;
+use crate::footprint::rests_on;
+use crate::id::{Claim, Digest, PromiseId, Version};
+use crate::invariants::{check, check_step};
+use crate::promise::{TaskStatus, Verdict};
+use crate::reply::{Refusal, Reply};
+use crate::snapshot::Snapshot;
+use crate::state::State;
+use crate::time::{Millis, Timestamp};
+use crate::transition::{Decision, transition};
+use crate::value::Text;
+
+pub(crate) use words::*;
+
+/// The module that the tests' functions are in.
+pub(crate) const MODULE: Digest = Digest([7; 32]);
+
+/// A checked store.
+#[derive(Clone)]
+pub(crate) struct World {
+    pub(crate) state: State,
+    pub(crate) snapshot: Snapshot,
+    pub(crate) now: Timestamp,
+    pub(crate) config: Config,
+    /// The live claim of each task, kept outside the engine.
+    claims: BTreeMap<PromiseId, Version>,
+    /// Every claim ever granted.
+    granted: BTreeSet<Claim>,
+}
+
+impl World {
+    pub(crate) fn new() -> Self {
+        let mut state = State::whole();
+        state.put_module(MODULE);
+        state.put_alias(Text::from("shop"), MODULE);
+        Self {
+            snapshot: Snapshot::of(&state),
+            state,
+            now: Timestamp(1_000),
+            config: Config::default(),
+            claims: BTreeMap::new(),
+            granted: BTreeSet::new(),
+        }
+    }
+
+    /// Carries a command out and checks everything.
+    pub(crate) fn decide(&mut self, command: &Command) -> Decision {
+        let decision = self.consider(command);
+        if !decision.delta.is_empty() {
+            self.accept(command, &decision);
+        }
+        decision
+    }
+
+    /// What a command would do, checked as far as that can be before it is done.
+    pub(crate) fn consider(&self, command: &Command) -> Decision {
+        let decision = transition(&self.state, command, self.now, &self.config);
+        let loaded = load(&self.state, command);
+        assert_eq!(
+            transition(&loaded, command, self.now, &self.config),
+            decision,
+            "over the footprint of {command:?}"
+        );
+        if let Some(bare) = rests_on(command).and_then(|claim| bare(&self.state, &claim.id)) {
+            let over_claim = transition(&bare, command, self.now, &self.config);
+            if over_claim.delta.only_appends() {
+                assert_eq!(over_claim, decision, "over the claim alone of {command:?}");
+            }
+        }
+        if let Reply::Refused(_) = decision.reply {
+            self.check_refused(command, &decision);
+        }
+        decision
+    }
+
+    /// Does what was decided, and checks the rest.
+    pub(crate) fn accept(&mut self, command: &Command, decision: &Decision) {
+        self.state.apply(&decision.delta);
+        let after = Snapshot::of(&self.state);
+        let mut violations = check(&after);
+        violations.extend(check_step(&self.snapshot, command, &after, self.now, &self.config));
+        assert!(violations.is_empty(), "{command:?} at {} broke {violations:#?}", self.now);
+        // A pruned id begins anew, with its first version.
+        self.granted.retain(|claim| !decision.delta.removed.contains(&claim.id));
+        self.check_claims(command, decision, &after);
+        self.snapshot = after;
+    }
+
+    pub(crate) fn run(&mut self, command: Command) -> Reply {
+        self.decide(&command).reply
+    }
+
+    /// Like [`World::run`], for commands that must not be refused.
+    pub(crate) fn done(&mut self, command: Command) -> Reply {
+        let reply = self.run(command.clone());
+        assert!(!matches!(reply, Reply::Refused(_)), "{command:?} was answered {reply:?}");
+        reply
+    }
+
+    pub(crate) fn refused(&mut self, command: Command) -> Refusal {
+        match self.run(command.clone()) {
+            Reply::Refused(refusal) => refusal,
+            reply => panic!("{command:?} was answered {reply:?}"),
+        }
+    }
+
+    pub(crate) fn status(&self, id: &str) -> Option<TaskStatus> {
+        self.state.task(&PromiseId::from(id)).map(crate::promise::Task::status)
+    }
+
+    pub(crate) fn verdict(&self, id: &str) -> Option<Verdict> {
+        self.state.promise(&PromiseId::from(id))?.settlement().map(|settlement| settlement.verdict)
+    }
+
+    pub(crate) fn wait(&mut self, length: i64) {
+        self.now = self.now + Millis(length);
+    }
+
+    /// Claims the task at its present version.
+    pub(crate) fn acquire(&mut self, id: &str, nonce: u64) -> Claim {
+        let version = self.state.task(&PromiseId::from(id)).expect("a task to acquire").version;
+        self.done(acquire(id, version.0, nonce));
+        claim(id, version.0 + 1)
+    }
+
+    /// A refusal changes nothing but that overdue promises are settled.
+    fn check_refused(&self, command: &Command, decision: &Decision) {
+        for promise in decision.delta.promises.values() {
+            let before = self
+                .state
+                .promise(promise.id())
+                .unwrap_or_else(|| panic!("{command:?} made {promise:?}"));
+            assert!(before.is_overdue(self.now), "{command:?} was refused and settled {promise:?}");
+        }
+        assert!(
+            decision.delta.appends.is_empty() && decision.delta.logs.is_empty(),
+            "{command:?} appended"
+        );
+        assert!(
+            !decision.delta.promises.is_empty() || decision.delta.is_empty(),
+            "{command:?} wrote {decision:?}"
+        );
+    }
+
+    /// Only the live claim writes, and no claim is granted twice.
+    fn check_claims(&mut self, command: &Command, decision: &Decision, after: &Snapshot) {
+        let refused = matches!(decision.reply, Reply::Refused(_));
+        if let Some(claim) = guard(command).filter(|_| !refused) {
+            assert_eq!(
+                self.claims.get(&claim.id),
+                Some(&claim.version),
+                "{command:?} wrote under a claim that is not live"
+            );
+        }
+        for (id, task) in &after.tasks {
+            let live = self.claims.get(id).copied();
+            match task.status() {
+                TaskStatus::Acquired if live != Some(task.version) => {
+                    let claim = Claim { id: id.clone(), version: task.version };
+                    assert_eq!(live, None, "{command:?} took {id} from its live holder");
+                    assert!(
+                        self.granted.insert(claim.clone()),
+                        "{command:?} granted {claim:?} again"
+                    );
+                    self.claims.insert(id.clone(), task.version);
+                }
+                TaskStatus::Acquired => {}
+                TaskStatus::Pending
+                | TaskStatus::Suspended
+                | TaskStatus::Halted
+                | TaskStatus::Fulfilled => {
+                    self.claims.remove(id);
+                }
+            }
+        }
+    }
+}
+
+/// The claim that a command writes under.
+fn guard(command: &Command) -> Option<&Claim> {
+    match command {
+        Command::TaskFence { claim, .. }
+        | Command::TaskSuspend { claim, .. }
+        | Command::TaskFulfill { claim, .. }
+        | Command::TaskRelease { claim, .. } => Some(claim),
+        _ => None,
+    }
+}

@@ -1,0 +1,189 @@
+//! Commands and records in few words.
+
+use super::MODULE;
+use crate::command::{Command, FenceAct, FenceAction, Hold};
+use crate::id::{Claim, CommandIndex, Holder, NodeName, PromiseId, ScheduleId, Version};
+use crate::invocation::{
+    CommandKind, EngineFacts, LogLine, Outcome, Record, RecordBody, Request, Seed, StepResult,
+};
+use crate::promise::{
+    FenceToken, NewPromise, NewSchedule, Note, Overlap, ReleaseReason, Template, Verdict,
+};
+use crate::tags;
+use crate::time::{Millis, Timestamp};
+use crate::value::{Payload, Tags, Text, Value};
+
+pub(crate) fn claim(id: &str, version: u64) -> Claim {
+    Claim { id: PromiseId::from(id), version: Version(version) }
+}
+
+pub(crate) fn holder(node: &str, incarnation: u64) -> Holder {
+    Holder { node: NodeName::from(node), incarnation }
+}
+
+pub(crate) fn hold(nonce: u64) -> Hold {
+    Hold { holder: holder("n", 1), nonce, ttl: Millis(15_000) }
+}
+
+pub(crate) fn tagged(pairs: &[(&str, &str)]) -> Tags {
+    pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+}
+
+pub(crate) fn new(id: &str, pairs: &[(&str, &str)], timeout_at: Timestamp) -> NewPromise {
+    NewPromise {
+        id: PromiseId::from(id),
+        param: Value::of(&b"{}"[..]),
+        tags: tagged(pairs),
+        timeout_at,
+    }
+}
+
+pub(crate) fn create(id: &str, pairs: &[(&str, &str)]) -> Command {
+    Command::PromiseCreate(new(id, pairs, Timestamp::NEVER))
+}
+
+/// A promise whose task hosts execute.
+pub(crate) fn workflow(id: &str) -> Command {
+    create(id, &[(tags::TARGET, "wasm://shop/order")])
+}
+
+/// A promise whose task a worker outside executes.
+pub(crate) fn outside(id: &str) -> Command {
+    create(id, &[(tags::TARGET, "poll://any@workers")])
+}
+
+/// The tags of a step of the saga `trip`, which is undone even if nobody knows whether it acted.
+pub(crate) fn step(seq: &str) -> [(&str, &str); 4] {
+    [
+        (tags::SAGA, "trip"),
+        (tags::SEQ, seq),
+        (tags::COMPENSATE, "ship"),
+        (tags::UNKNOWN, "compensate"),
+    ]
+}
+
+pub(crate) fn lease(name: &str, holder: &str, ttl: i64) -> Command {
+    Command::ResourceLease { name: name.into(), holder: Text::from(holder), ttl: Millis(ttl) }
+}
+
+pub(crate) fn write(name: &str, value: &str, token: u64) -> Command {
+    let value = Value::of(value.as_bytes());
+    Command::FencedPut { name: name.into(), value, token: FenceToken(token) }
+}
+
+/// Every minute, a task for workers outside.
+pub(crate) fn schedule(id: &str, overlap: Overlap) -> Command {
+    let template = Template {
+        id: Text::from("{{.id}}@{{.timestamp}}"),
+        param: Value::default(),
+        tags: tagged(&[(tags::TARGET, "poll://any@workers")]),
+        timeout: Millis(100_000),
+    };
+    let cron = Text::from("* * * * *");
+    Command::ScheduleCreate(NewSchedule { id: ScheduleId::from(id), cron, template, overlap })
+}
+
+/// A function that has run already, and what came of it.
+pub(crate) fn begin(id: &str, first: &[Command]) -> Command {
+    Command::TaskBegin {
+        new: new(id, &[(tags::TARGET, "wasm://shop/order")], Timestamp::NEVER),
+        hold: hold(3),
+        module: MODULE,
+        at: Timestamp(1_000),
+        first: first.to_vec(),
+    }
+}
+
+pub(crate) fn acquire(id: &str, version: u64, nonce: u64) -> Command {
+    Command::TaskAcquire { claim: claim(id, version), hold: hold(nonce), stall_limit: None }
+}
+
+pub(crate) fn settle(id: &str, verdict: Verdict) -> Command {
+    Command::PromiseSettle { id: PromiseId::from(id), verdict, value: Value::of(&b"1"[..]) }
+}
+
+pub(crate) fn callback(awaited: &str, awaiter: &str) -> Command {
+    Command::RegisterCallback {
+        awaited: PromiseId::from(awaited),
+        awaiter: PromiseId::from(awaiter),
+    }
+}
+
+pub(crate) fn listener(awaited: &str) -> Command {
+    Command::RegisterListener {
+        awaited: PromiseId::from(awaited),
+        address: Text::from("poll://any@me"),
+    }
+}
+
+pub(crate) fn suspend(claim: Claim, awaits: &[&str]) -> Command {
+    let awaits = awaits.iter().map(|id| PromiseId::from(*id)).collect();
+    Command::TaskSuspend { claim, records: Vec::new(), logs: Vec::new(), awaits }
+}
+
+pub(crate) fn fulfill(claim: Claim) -> Command {
+    let value = Value::of(&b"1"[..]);
+    Command::TaskFulfill {
+        claim,
+        records: Vec::new(),
+        logs: Vec::new(),
+        verdict: Verdict::Resolved,
+        value,
+    }
+}
+
+pub(crate) fn release(claim: Claim, reason: ReleaseReason) -> Command {
+    Command::TaskRelease { claim, reason }
+}
+
+pub(crate) fn failed() -> ReleaseReason {
+    ReleaseReason::Failed { retry_after: None, error: note("failure"), trap: None }
+}
+
+pub(crate) fn note(kind: &str) -> Note {
+    Note {
+        kind: Text::from(kind),
+        message: Text::from("it went wrong"),
+        details: b"{}".to_vec().into(),
+    }
+}
+
+pub(crate) fn fence(claim: Claim, records: Vec<Record>, acts: Vec<FenceAct>) -> Command {
+    let number = |(index, act)| FenceAction { index: CommandIndex(index as u32), act };
+    let actions = acts.into_iter().enumerate().map(number).collect();
+    Command::TaskFence { claim, records, logs: Vec::<LogLine>::new(), actions }
+}
+
+pub(crate) fn started() -> Record {
+    let body = RecordBody::Started {
+        function: Text::from("order"),
+        input: Payload::Json(Text::from("{}")),
+        module: MODULE,
+        seed: Seed([3; 32]),
+        engine: EngineFacts::default(),
+    };
+    Record { seq: 0, at: Timestamp(1_000), body }
+}
+
+pub(crate) fn asked(seq: u32, index: u32) -> Record {
+    let body = RecordBody::Command {
+        index: CommandIndex(index),
+        kind: CommandKind::Call,
+        name: Text::from("ship"),
+        request: Request::of(&[("input", b"{}")]),
+    };
+    Record { seq, at: Timestamp(1_000), body }
+}
+
+pub(crate) fn notified(seq: u32, index: u32) -> Record {
+    let outcome = Outcome::Inline(StepResult::Empty);
+    Record {
+        seq,
+        at: Timestamp(1_000),
+        body: RecordBody::Notified { index: CommandIndex(index), outcome },
+    }
+}
+
+pub(crate) fn finished(seq: u32) -> Record {
+    Record { seq, at: Timestamp(1_000), body: RecordBody::Finished { outcome: Outcome::Own } }
+}
