@@ -1,0 +1,157 @@
+//! Why a command was refused: part of the reply, since it is the caller who acts on it.
+
+use crate::id::{NodeName, PromiseId, ResourceName, ScheduleId, Version};
+use crate::invocation::AppendRefused;
+use crate::promise::{FenceToken, TaskStatus};
+use crate::time::Timestamp;
+use crate::value::Text;
+
+/// Why a command was refused.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// The command makes no sense.
+    #[error("{0}")]
+    BadRequest(String),
+    /// There is no such promise, task or module.
+    #[error("`{0}` does not exist")]
+    NotFound(PromiseId),
+    /// There is no such schedule.
+    #[error("there is no schedule `{0}`")]
+    NoSchedule(ScheduleId),
+    /// The command makes sense, but names something that cannot be used so.
+    #[error("{0}")]
+    Unprocessable(String),
+    /// The command came too late, or somebody else was faster.
+    #[error(transparent)]
+    Conflict(Conflict),
+    /// An id under the claim's own exists, and somebody else made it.
+    #[error(
+        "`{id}` is taken: it was not made by the invocation it lies under; start the invocation under another id"
+    )]
+    IdTaken {
+        /// The id.
+        id: PromiseId,
+    },
+    /// The records do not continue the stored journal.
+    #[error("the records do not continue the journal of `{invocation}`: {reason}")]
+    JournalMismatch {
+        /// The journal.
+        invocation: PromiseId,
+        /// Why they do not.
+        reason: JournalMismatch,
+    },
+}
+
+/// Why records do not continue a journal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum JournalMismatch {
+    /// A record at this place is stored already, and differs; or only part of the batch is stored.
+    #[error("record {seq} is stored and is another")]
+    Differs {
+        /// The first place that differs.
+        seq: u32,
+    },
+    /// A record cannot follow.
+    #[error(transparent)]
+    Append(#[from] AppendRefused),
+}
+
+/// Who or what was faster.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Conflict {
+    /// The task's state does not allow it.
+    #[error("the task `{id}` is {status}")]
+    WrongState {
+        /// The task.
+        id: PromiseId,
+        /// Its state.
+        status: TaskStatus,
+    },
+    /// The claim is not the present one.
+    #[error("the claim on `{id}` is stale: version {offered} was given, {current} is current")]
+    StaleVersion {
+        /// The task.
+        id: PromiseId,
+        /// The version given.
+        offered: Version,
+        /// The present one.
+        current: Version,
+    },
+    /// The promise has its outcome.
+    #[error("the promise `{0}` is settled")]
+    PromiseSettled(PromiseId),
+    /// Somebody else holds it.
+    #[error("the task `{0}` is held by another")]
+    NotHolder(PromiseId),
+    /// Somebody else holds the resource.
+    #[error("the resource `{name}` is held by `{holder}` until {until}")]
+    Busy {
+        /// The resource.
+        name: ResourceName,
+        /// Who holds it.
+        holder: Text,
+        /// Until when.
+        until: Timestamp,
+    },
+    /// A later writer has written the resource: this one must stop.
+    #[error("the token {given} for `{name}` is stale: {current} has written it")]
+    StaleToken {
+        /// The resource.
+        name: ResourceName,
+        /// The token given.
+        given: FenceToken,
+        /// That of the last write.
+        current: FenceToken,
+    },
+    /// The host has a successor of the same name.
+    #[error("two hosts share the node name `{node}`: life {given} was succeeded by life {current}")]
+    Superseded {
+        /// The node.
+        node: NodeName,
+        /// The life that spoke.
+        given: u64,
+        /// The present one.
+        current: u64,
+    },
+    /// A worker outside cannot take it.
+    #[error("hosts execute the function of `{0}` themselves; wait for its promise instead")]
+    Hosted(PromiseId),
+}
+
+impl Refusal {
+    /// The code of the protocol: 400, 404, 409, 422 or 570.
+    pub fn code(&self) -> u16 {
+        match self {
+            Self::BadRequest(_) => 400,
+            Self::NotFound(_) | Self::NoSchedule(_) => 404,
+            Self::Conflict(_) | Self::IdTaken { .. } => 409,
+            Self::Unprocessable(_) => 422,
+            Self::JournalMismatch { .. } => 570,
+        }
+    }
+
+    /// A short stable word for programs.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::BadRequest(_) => "bad-request",
+            Self::NotFound(_) | Self::NoSchedule(_) => "not-found",
+            Self::Unprocessable(_) => "unprocessable",
+            Self::Conflict(Conflict::WrongState { .. }) => "wrong-state",
+            Self::Conflict(Conflict::StaleVersion { .. }) => "stale-version",
+            Self::Conflict(Conflict::PromiseSettled(_)) => "promise-settled",
+            Self::Conflict(Conflict::NotHolder(_)) => "not-holder",
+            Self::Conflict(Conflict::Busy { .. }) => "resource-busy",
+            Self::Conflict(Conflict::StaleToken { .. }) => "stale-token",
+            Self::Conflict(Conflict::Superseded { .. }) => "superseded",
+            Self::Conflict(Conflict::Hosted(_)) => "hosted",
+            Self::IdTaken { .. } => "id-taken",
+            Self::JournalMismatch { .. } => "journal-mismatch",
+        }
+    }
+}
+
+impl From<Conflict> for Refusal {
+    fn from(conflict: Conflict) -> Self {
+        Self::Conflict(conflict)
+    }
+}
