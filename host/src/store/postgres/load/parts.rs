@@ -1,0 +1,186 @@
+//! What belongs to promises that are locked, and what no promise has: callbacks, messages, journals, modules, hosts.
+
+use segno_core::{
+    footprint::Footprint,
+    id::{NodeName, PromiseId},
+    time::Timestamp,
+};
+use sqlx::{Executor as _, PgConnection, postgres::PgRow};
+
+use super::Held;
+use crate::store::{
+    listing,
+    postgres::{failure::Failed, fields::escape},
+    sql::{self, Cache, Fields as _, Level},
+};
+
+/// Everything else, whatever it is: the first column says what a row is.
+///
+/// ```text
+/// what                id        first      text     second    third     fourth    bytes    head
+/// 0 the time                    now
+/// 1 callback          awaited   its n      awaiter  its n     consumed
+/// 2 listener          awaited              address
+/// 3 message           source    kind       part     next_at   created   attempts  message
+/// 4 end of a journal  its inv                                                              end_seq … finished
+/// 5 module                                                                        digest
+/// 6 alias             name                                                        digest
+/// 7 host              node      lives
+/// 8 signal's key      its inv   number     key
+/// ```
+pub(super) const PARTS: &str = "
+    SELECT 0, NULL, (extract(epoch FROM clock_timestamp()) * 1000)::bigint, NULL, NULL::bigint, NULL::bigint,
+           NULL::bigint, NULL::bytea, NULL::bigint, NULL::bigint, NULL::bigint, NULL::bigint, NULL::bigint
+     UNION ALL
+    SELECT 1, awaited.id, awaited.n, awaiter.id, awaiter.n, consumed, NULL, NULL, NULL, NULL, NULL, NULL, NULL
+      FROM callbacks
+      JOIN promises awaited ON awaited.n = callbacks.awaited JOIN promises awaiter ON awaiter.n = callbacks.awaiter
+     WHERE callbacks.awaited = ANY($1::bigint[])
+     UNION ALL
+    SELECT 1, awaited.id, awaited.n, awaiter.id, awaiter.n, consumed, NULL, NULL, NULL, NULL, NULL, NULL, NULL
+      FROM callbacks
+      JOIN promises awaited ON awaited.n = callbacks.awaited JOIN promises awaiter ON awaiter.n = callbacks.awaiter
+     WHERE callbacks.awaiter = ANY($1::bigint[])
+     UNION ALL
+    SELECT 2, promises.id, NULL, address, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
+      FROM listeners JOIN promises ON promises.n = listeners.awaited
+     WHERE listeners.awaited = ANY($1::bigint[])
+     UNION ALL
+    SELECT 3, promises.id, kind, part, next_at, outbox.created_at, attempts, message, NULL, NULL, NULL, NULL, NULL
+      FROM outbox JOIN promises ON promises.n = outbox.source
+     WHERE outbox.source = ANY($1::bigint[]) AND outbox.kind = 1
+     UNION ALL
+    SELECT 4, promises.id, NULL, NULL, NULL, NULL, NULL, NULL, last.end_seq, last.commands, last.notified, last.at,
+           last.finished
+      FROM promises
+      JOIN LATERAL (SELECT * FROM journal WHERE inv = promises.n ORDER BY first_seq DESC LIMIT 1) last ON true
+     WHERE promises.n = ANY($1::bigint[])
+     UNION ALL
+    SELECT 5, NULL, NULL, NULL, NULL, NULL, NULL, digest, NULL, NULL, NULL, NULL, NULL
+      FROM modules WHERE digest = ANY($2::bytea[])
+     UNION ALL
+    SELECT 6, name, NULL, NULL, NULL, NULL, NULL, digest, NULL, NULL, NULL, NULL, NULL
+      FROM aliases JOIN modules ON modules.n = aliases.module WHERE name = ANY($3::text[])
+     UNION ALL
+    SELECT 7, node, incarnation, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
+      FROM hosts WHERE node = ANY($4::text[])
+     UNION ALL
+    SELECT 3, promises.id, outbox.kind, outbox.part, next_at, outbox.created_at, attempts, message, NULL, NULL, NULL,
+           NULL, NULL
+      FROM unnest($5::text[], $6::bigint[], $7::text[]) AS wanted (source, kind, part)
+      JOIN promises ON promises.id = wanted.source
+      JOIN outbox ON outbox.source = promises.n AND outbox.kind = wanted.kind AND outbox.part = wanted.part
+     UNION ALL
+    SELECT 8, promises.id, number, signal_keys.key, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
+      FROM unnest($8::text[], $9::text[]) AS wanted (inv, key)
+      JOIN promises ON promises.id = wanted.inv
+      JOIN signal_keys ON signal_keys.inv = promises.n AND signal_keys.key = wanted.key";
+
+/// The rows of a journal that hold records from a place on.
+pub(super) const TAIL: &str = "
+    SELECT records FROM journal
+     WHERE inv = $1 AND end_seq > $2
+       AND first_seq >= (SELECT max(first_seq) FROM journal WHERE inv = $1 AND first_seq <= $2)
+     ORDER BY first_seq";
+
+impl Held {
+    pub(super) async fn load_parts(
+        &mut self,
+        connection: &mut PgConnection,
+        cache: &mut Cache,
+        wanted: &Footprint,
+    ) -> Result<(), Failed> {
+        let name = "load composites";
+        let composites: Vec<i64> =
+            wanted.composites.iter().filter_map(|id| *self.promises.get(id)?).collect();
+        let modules: Vec<_> = wanted.modules.iter().map(|digest| digest.0.to_vec()).collect();
+        let aliases: Vec<_> = wanted.aliases.iter().map(|name| escape(name.as_str())).collect();
+        let hosts: Vec<_> = wanted.hosts.iter().map(|node| escape(node.as_str())).collect();
+        let mut keys = (Vec::new(), Vec::new(), Vec::new());
+        for key in &wanted.outbox {
+            let (kind, part) = listing::outbox_order(key);
+            keys.0.push(escape(key.promise().as_str()));
+            keys.1.push(kind);
+            keys.2.push(escape(&part).into_owned());
+        }
+        let signals: Vec<_> =
+            wanted.signal_keys.iter().map(|(id, _)| escape(id.as_str())).collect();
+        let names: Vec<_> =
+            wanted.signal_keys.iter().map(|(_, key)| escape(key.as_str())).collect();
+        self.statements += 1;
+        let query = sqlx::query(PARTS)
+            .bind(composites)
+            .bind(modules)
+            .bind(aliases)
+            .bind(hosts)
+            .bind(keys.0)
+            .bind(keys.1)
+            .bind(keys.2)
+            .bind(signals)
+            .bind(names);
+        for row in &connection.fetch_all(query).await.map_err(Failed::of(name))? {
+            self.put_part(cache, row).map_err(Failed::of(name))?;
+        }
+        // A message may be about a promise of which nothing else is asked.
+        for key in &wanted.outbox {
+            let number = self.promises.get(key.promise()).copied().flatten();
+            cache.know(key.promise(), number, Level::Number);
+        }
+        Ok(())
+    }
+
+    fn put_part(&mut self, cache: &mut Cache, row: &PgRow) -> Result<(), sqlx::Error> {
+        match row.int(0)? {
+            Some(0) => self.now = self.now.or(row.int(2)?.map(Timestamp)),
+            Some(1) => {
+                let (awaited, awaiter) = (sql::id(row, 1)?, sql::id(row, 3)?);
+                cache.know(&awaited, row.int(2)?, Level::Number);
+                cache.know(&awaiter, row.int(4)?, Level::Number);
+                cache.state.put_callback(awaited, awaiter, row.int(5)? == Some(1));
+            }
+            Some(2) => cache.state.put_listener(sql::id(row, 1)?, sql::text(row, 3)?),
+            Some(3) => {
+                let (key, message) = sql::outbox(row, 2, &sql::id(row, 1)?)?;
+                cache.state.put_outbox(key, message);
+            }
+            Some(4) => {
+                let invocation = sql::id(row, 1)?;
+                let head = sql::head(row, 8, &invocation)?;
+                cache.state.put_head(invocation, head);
+            }
+            Some(5) => cache.state.put_module(sql::digest_at(row, 7)?),
+            Some(6) => cache.state.put_alias(sql::text(row, 1)?, sql::digest_at(row, 7)?),
+            Some(7) => {
+                let node = NodeName::new(sql::text(row, 1)?.as_str());
+                let lives = row.int(2)?.unwrap_or_default().cast_unsigned();
+                cache.state.put_host(node, lives);
+            }
+            _ => {
+                let invocation = sql::id(row, 1)?;
+                let number = u32::try_from(row.int(2)?.unwrap_or_default()).unwrap_or(u32::MAX);
+                cache.state.put_signal_key(invocation, sql::text(row, 3)?, number);
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) async fn load_tail(
+        &mut self,
+        connection: &mut PgConnection,
+        cache: &mut Cache,
+        invocation: &PromiseId,
+        from: u32,
+    ) -> Result<(), Failed> {
+        let name = "load the end of a journal";
+        let Some(Some(number)) = self.promises.get(invocation) else { return Ok(()) };
+        self.statements += 1;
+        let query = sqlx::query(TAIL).bind(number).bind(i64::from(from));
+        let mut tail = Vec::new();
+        for row in &connection.fetch_all(query).await.map_err(Failed::of(name))? {
+            tail.extend(sql::records(row, 0, invocation).map_err(Failed::of(name))?);
+        }
+        tail.retain(|record| record.seq >= from);
+        cache.state.put_tail(invocation.clone(), tail);
+        Ok(())
+    }
+}
