@@ -1,0 +1,154 @@
+//! Invocations are started, awaited, looked at and stopped.
+
+use segno_core::{command::Command, promise::Verdict, value::Value as Stored};
+use serde_json::{Value, json};
+
+use super::{Exit, host, run};
+use crate::api::tests::World;
+
+async fn finish(world: &World, id: &str, verdict: Verdict, data: &str) {
+    let claim = world.acquire(id).await;
+    let value = Stored::of(data.as_bytes());
+    world
+        .command(Command::TaskFulfill { claim, records: vec![], logs: vec![], verdict, value })
+        .await;
+}
+
+#[tokio::test]
+async fn an_invocation_is_started_shown_and_awaited() {
+    let (world, server) = host().await;
+    let start = ["start", "shop/ship", "{\"no\": 1}", "--id", "a/1", "--label", "k=v"];
+    let said = run(&server, &start).await;
+    assert_eq!((said.exit, said.out.as_str()), (Exit::Done, "a/1  started\n"));
+    let said = run(&server, &["start", "shop/ship", "2", "--id", "a/1"]).await;
+    assert_eq!((said.exit, said.out.as_str()), (Exit::Done, "a/1  exists, pending\n"));
+    assert!(said.err.contains("warning: `a/1` was started with another input"), "{}", said.err);
+    let said = run(&server, &["result", "a/1"]).await;
+    assert_eq!(said.exit, Exit::TimedOut);
+    assert!(said.err.contains("has not ended: it is pending"), "{}", said.err);
+    let said = run(&server, &["call", "shop/ship", "--id", "a/1", "--wait", "1ms"]).await;
+    assert_eq!(said.exit, Exit::TimedOut);
+    finish(&world, "a/1", Verdict::Resolved, "{\"shipped\":true}").await;
+    let said = run(&server, &["result", "a/1", "--wait", "5s"]).await;
+    assert_eq!((said.exit, said.out.as_str()), (Exit::Done, "{\n  \"shipped\": true\n}\n"));
+    let said = run(&server, &["list", "--label", "k=v", "--json"]).await;
+    assert_eq!(said.json()["items"][0]["state"], "resolved");
+    let said = run(&server, &["list"]).await;
+    assert!(said.out.contains("ID ") && said.out.contains("shop/ship"), "{}", said.out);
+    let said = run(&server, &["inspect", "a/1"]).await;
+    assert!(said.out.starts_with("a/1  shop/ship  resolved\n"), "{}", said.out);
+    assert!(said.out.contains("{\"shipped\":true}"), "{}", said.out);
+}
+
+#[tokio::test]
+async fn exit_codes_say_how_it_ended() {
+    let (world, server) = host().await;
+    world.start("failed").await.ok();
+    finish(&world, "failed", Verdict::Rejected, "{\"code\":402,\"message\":\"declined\"}").await;
+    let said = run(&server, &["result", "failed"]).await;
+    assert_eq!(said.exit, Exit::Failed);
+    assert_eq!(said.err, "`failed` is rejected: declined (code 402)\n");
+    world.start("killed").await.ok();
+    assert_eq!(run(&server, &["kill", "killed"]).await.out, "killed  killed\n");
+    assert_eq!(run(&server, &["kill", "killed"]).await.out, "killed  had ended already\n");
+    assert_eq!(run(&server, &["result", "killed"]).await.exit, Exit::Cancelled);
+    for arguments in [
+        &["result", "nothing"][..],
+        &["inspect", "nothing"],
+        &["cancel", "nothing"],
+        &["resolve", "nothing"],
+        &["modules", "nothing"],
+        &["start", "shop/nothing"],
+        &["start", "nothing/ship"],
+    ] {
+        let said = run(&server, arguments).await;
+        assert_eq!(said.exit, Exit::NotFound, "{arguments:?}: {}", said.err);
+        assert!(said.err.starts_with("error: "), "{}", said.err);
+    }
+    let said = run(&server, &["call", "shop/order", "{\"items\": \"all\"}", "--json"]).await;
+    assert_eq!(said.exit, Exit::Error);
+    let problem: Value = serde_json::from_str(&said.err).expect("a problem");
+    assert_eq!(
+        (&problem["code"], &problem["errors"][0]["path"]),
+        (&json!("invalid-input"), &json!("/items"))
+    );
+    let said = run(&server, &["start", "shop/ship", "{no json"]).await;
+    assert_eq!(said.exit, Exit::Usage);
+    assert!(said.err.contains("is not JSON"), "{}", said.err);
+}
+
+#[tokio::test]
+async fn nobody_waits_for_ever_for_a_halted_invocation() {
+    let (world, server) = host().await;
+    world.start("a").await.ok();
+    world.halt("a").await;
+    let arguments = ["call", "shop/ship", "{\"no\": 1}", "--id", "a"];
+    let call = run(&server, &arguments);
+    let said = world.api.host.surroundings.within(segno_core::time::Millis(30_000), call).await;
+    let said = said.expect("the command ends");
+    assert_eq!(said.exit, Exit::TimedOut);
+    assert!(said.err.contains("`a` is halted: the replay leaves the journal"), "{}", said.err);
+    let said = run(&server, &["inspect", "a"]).await;
+    assert!(said.out.contains("divergence: the replay leaves"), "{}", said.out);
+    assert_eq!(run(&server, &["continue", "a"]).await.out, "a  continues\n");
+}
+
+#[tokio::test]
+async fn promises_and_signals_are_sent() {
+    let (world, server) = host().await;
+    world.start("a").await.ok();
+    let claim = world.acquire("a").await;
+    world.gate("gate").await;
+    let awaits = ["gate".into()].into();
+    world.command(Command::TaskSuspend { claim, records: vec![], logs: vec![], awaits }).await;
+    let said = run(&server, &["inspect", "a"]).await;
+    assert!(said.out.contains("settle it with `segno resolve gate`"), "{}", said.out);
+    let said = run(&server, &["signal", "a", "nudge", "1"]).await;
+    assert_eq!(said.out, "a  signal 0 `nudge`\n");
+    let said = run(&server, &["reject", "gate", "--message", "no", "--code", "409"]).await;
+    assert_eq!(said.out, "gate  rejected  failed with 409: no\n");
+    let said = run(&server, &["resolve", "gate", "1"]).await;
+    assert!(said.err.contains("the first outcome stays"), "{}", said.err);
+    let said = run(&server, &["resolve", "a"]).await;
+    assert!(said.err.contains("settles itself"), "{}", said.err);
+    assert_eq!(run(&server, &["cancel", "a"]).await.out, "a  cancellation requested\n");
+    let said = run(&server, &["continue", "a"]).await;
+    assert_eq!(said.exit, Exit::Error);
+    assert!(said.err.contains("`a` is pending"), "{}", said.err);
+}
+
+#[tokio::test]
+async fn journals_and_logs_are_lines() {
+    let (world, server) = host().await;
+    world.start("a").await.ok();
+    let digest = world.digest("shop").await;
+    world.journal("a", digest).await;
+    let said = run(&server, &["inspect", "a"]).await;
+    let timeline: Vec<&str> =
+        said.out.lines().skip_while(|line| !line.starts_with("journal")).collect();
+    assert_eq!(timeline.len(), 4, "{}", said.out);
+    assert!(timeline[1].contains("started ship {\"no\":1}"), "{}", said.out);
+    assert!(timeline[2].contains("#0 run weigh {\"unit\":\"kg\"}"), "{}", said.out);
+    assert!(timeline[3].contains("#0 ← failed with 422: too heavy"), "{}", said.out);
+    let said = run(&server, &["inspect", "a", "--records", "1", "--json"]).await;
+    assert_eq!(said.json()["journal"].as_array().map(Vec::len), Some(1));
+    assert_eq!(said.json()["journal"][0]["seq"], 2);
+    let said = run(&server, &["logs", "a"]).await;
+    assert!(said.out.ends_with("warn   weighing\n"), "{}", said.out);
+    assert_eq!(run(&server, &["logs", "a", "--level", "error"]).await.out, "");
+}
+
+#[tokio::test]
+async fn lists_go_on_page_after_page() {
+    let (world, server) = host().await;
+    for n in 0..3 {
+        world.start(&format!("a{n}")).await.ok();
+    }
+    let said = run(&server, &["list", "--limit", "2"]).await;
+    assert_eq!(said.out.lines().count(), 3);
+    assert!(said.err.contains("there are more: add `--after "), "{}", said.err);
+    let said = run(&server, &["list", "--all", "--json"]).await;
+    assert_eq!(said.json()["items"].as_array().map(Vec::len), Some(3));
+    let said = run(&server, &["list", "--state", "halted"]).await;
+    assert_eq!((said.out.as_str(), said.err.as_str()), ("", "no invocations\n"));
+}

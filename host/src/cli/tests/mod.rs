@@ -1,0 +1,75 @@
+//! Commands against a host that listens on loopback; no worker runs, so promises are settled by hand.
+
+mod usage;
+
+mod invocations;
+mod modules;
+mod promises;
+mod resources;
+mod schedules;
+mod tree;
+
+mod store;
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use serde_json::Value;
+use tokio::net::TcpListener;
+
+use super::{Cli, Console, Exit};
+use crate::api::{serve, tests::World};
+
+/// What was written.
+#[derive(Clone, Default)]
+struct Written(Arc<Mutex<Vec<u8>>>);
+
+impl std::io::Write for Written {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).write(bytes)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Written {
+    fn text(&self) -> String {
+        let bytes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        String::from_utf8_lossy(&bytes).into_owned()
+    }
+}
+
+/// How a command ended and what it said.
+#[derive(Debug)]
+struct Said {
+    exit: Exit,
+    out: String,
+    err: String,
+}
+
+impl Said {
+    fn json(&self) -> Value {
+        serde_json::from_str(&self.out).expect("JSON on standard output")
+    }
+}
+
+async fn run(server: &str, arguments: &[&str]) -> Said {
+    let given: Vec<&str> =
+        ["segno", "--server", server].into_iter().chain(arguments.iter().copied()).collect();
+    let cli = Cli::read(given).expect("the arguments are right");
+    let (out, err) = (Written::default(), Written::default());
+    let mut console = Console::plain(out.clone(), err.clone(), cli.json());
+    let exit = cli.run(&mut console).await;
+    Said { exit, out: out.text(), err: err.text() }
+}
+
+/// A host with the module `shop`, and its address.
+async fn host() -> (World, String) {
+    let world = World::shop().await;
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let server = format!("http://{}", listener.local_addr().expect("an address"));
+    let served = serve(listener, world.api.clone(), std::future::pending());
+    world.api.host.surroundings.runtime.spawn("server", Box::pin(served));
+    (world, server)
+}

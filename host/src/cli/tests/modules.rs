@@ -1,0 +1,27 @@
+//! Components are deployed.
+
+use super::{Exit, host, run};
+
+#[tokio::test]
+async fn components_are_uploaded_under_their_file_s_name() {
+    let (_world, server) = host().await;
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("my_shop.wasm");
+    std::fs::write(&path, "wasm order pay").expect("it is writable");
+    let path = path.display().to_string();
+    let said = run(&server, &["deploy", &path]).await;
+    assert_eq!(said.exit, Exit::Done, "{}", said.err);
+    assert!(said.out.starts_with("my-shop  "), "{}", said.out);
+    assert!(said.out.contains("pay") && said.out.contains("refused when called:"), "{}", said.out);
+    let said = run(&server, &["deploy", &path, "--as", "shop"]).await;
+    assert!(said.out.contains("on which executions in flight finish"), "{}", said.out);
+    let said = run(&server, &["modules"]).await;
+    assert!(said.out.contains("my-shop, shop"), "{}", said.out);
+    let said = run(&server, &["modules", "shop", "--json"]).await;
+    assert_eq!(said.json()["functions"][1]["name"], "pay");
+    std::fs::write(&path, "no module").expect("it is writable");
+    let said = run(&server, &["deploy", &path]).await;
+    assert_eq!((said.exit, said.err.as_str()), (Exit::Error, "error: this is not WebAssembly\n"));
+    let said = run(&server, &["deploy", "/does/not/exist.wasm"]).await;
+    assert!(said.err.contains("cannot read /does/not/exist.wasm"), "{}", said.err);
+}

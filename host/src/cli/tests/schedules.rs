@@ -1,0 +1,43 @@
+//! Schedules are made, looked at and removed.
+
+use super::{Exit, host, run};
+
+#[tokio::test]
+async fn a_schedule_is_made_looked_at_and_removed() {
+    let (_world, server) = host().await;
+    let create = [
+        "schedule",
+        "create",
+        "nightly",
+        "0 3 * * *",
+        "shop/ship",
+        "{\"no\": 1}",
+        "--overlap",
+        "queue",
+    ];
+    let said = run(&server, &create).await;
+    assert_eq!(said.exit, Exit::Done, "{}", said.err);
+    assert!(said.out.starts_with("nightly  made, first "), "{}", said.out);
+    let said = run(&server, &create).await;
+    assert!(said.err.contains("warning: it existed before"), "{}", said.err);
+    let said = run(&server, &["schedule", "list"]).await;
+    assert!(said.out.contains("0 3 * * *") && said.out.contains("shop/ship"), "{}", said.out);
+    let said = run(&server, &["schedule", "show", "nightly"]).await;
+    assert!(said.out.starts_with("nightly  shop/ship  0 3 * * * (UTC)\n"), "{}", said.out);
+    assert!(said.out.contains("queue: begins when the last has ended"), "{}", said.out);
+    assert_eq!(run(&server, &["schedule", "pause", "nightly"]).await.out, "nightly  paused\n");
+    let said = run(&server, &["schedule", "list", "--json"]).await;
+    assert_eq!(said.json()["items"][0]["paused"], true);
+    let said = run(&server, &["schedule", "resume", "nightly"]).await;
+    assert!(said.out.starts_with("nightly  goes on, next in "), "{}", said.out);
+    let range = ["--from", "2020-01-01T00:00:00Z", "--to", "2020-06-01T00:00:00Z"];
+    let backfill = [&["schedule", "backfill", "nightly"][..], &range].concat();
+    let said = run(&server, &backfill).await;
+    assert_eq!(said.out, "nightly  152 started, 0 had been before, 0 left out\n", "{}", said.err);
+    let said = run(&server, &backfill).await;
+    assert_eq!(said.out, "nightly  0 started, 152 had been before, 0 left out\n");
+    assert_eq!(run(&server, &["schedule", "delete", "nightly"]).await.out, "nightly  removed\n");
+    assert_eq!(run(&server, &["schedule", "show", "nightly"]).await.exit, Exit::NotFound);
+    let said = run(&server, &["schedule", "create", "x", "daily", "shop/ship"]).await;
+    assert!(said.err.contains("is no cron expression"), "{}", said.err);
+}
