@@ -10,17 +10,14 @@ use super::{
     body::{Query, Segment},
     model::{Invocation, InvocationPage, InvocationQuery, InvocationState},
     openapi::Refusals,
+    page,
     state::{promise_id, refused, unexpected},
     values::input_of,
     view,
 };
 
-/// Lines of a page, where nothing else is asked for.
-const PAGE: u32 = 100;
-/// And at most.
-const LARGEST_PAGE: u32 = 1000;
 /// Waits and children that are shown with an invocation.
-const SHOWN: usize = 100;
+const SHOWN: u32 = 100;
 
 /// Lists invocations, newest first.
 #[utoipa::path(
@@ -39,32 +36,16 @@ pub async fn list(
 }
 
 fn filter(query: InvocationQuery) -> Result<InvocationFilter, ApiError> {
-    let bad = |field, reason: &str| ApiError::BadField { field, reason: reason.to_owned() };
     if let Some(state) = &query.state
         && InvocationState::parse(state).is_none()
     {
         let known = InvocationState::ALL.map(InvocationState::as_str).join(", ");
-        return Err(bad("state", &format!("is not a state: `{state}`; there are {known}")));
+        let reason = format!("is not a state: `{state}`; there are {known}");
+        return Err(ApiError::BadField { field: "state", reason });
     }
-    let label = match &query.label {
-        Some(label) => Some(
-            label
-                .split_once('=')
-                .map(|(name, value)| (name.to_owned(), value.to_owned()))
-                .ok_or_else(|| bad("label", "is not of the form name=value"))?,
-        ),
-        None => None,
-    };
-    let after = query
-        .after
-        .map(|cursor| {
-            cursor.parse().map_err(|_| bad("after", "is not a cursor from an earlier page"))
-        })
-        .transpose()?;
-    let limit = query.limit.unwrap_or(PAGE);
-    if !(1..=LARGEST_PAGE).contains(&limit) {
-        return Err(bad("limit", &format!("is not between 1 and {LARGEST_PAGE}")));
-    }
+    let label = query.label.as_deref().map(page::label).transpose()?;
+    let after = query.after.as_deref().map(page::cursor).transpose()?;
+    let limit = page::LISTING.of(query.limit)?;
     Ok(InvocationFilter {
         module: query.module,
         function: query.function,
@@ -97,13 +78,10 @@ pub async fn describe(
     };
     let store = &api.host.store;
     let waits = store.waits(&id).await?;
-    let shown = waits.awaits.get(..SHOWN).unwrap_or(&waits.awaits);
+    let shown = waits.awaits.get(..SHOWN as usize).unwrap_or(&waits.awaits);
     let awaited = store.promises(shown).await?;
-    let of_this = InvocationFilter {
-        parent: Some(id.clone()),
-        limit: u32::try_from(SHOWN).unwrap_or(PAGE),
-        ..InvocationFilter::default()
-    };
+    let of_this =
+        InvocationFilter { parent: Some(id.clone()), limit: SHOWN, ..InvocationFilter::default() };
     let children = store.list(&of_this).await?;
     let (promise, task) = (&found.promise, &found.task);
     let birth = &promise.birth;

@@ -20,13 +20,14 @@ use super::{
         RangeQuery, RecordKind,
     },
     openapi::Refusals,
+    page::PageSize,
     state::promise_id,
     values::json_of,
     view,
 };
 
-const PAGE: u32 = 1000;
-const LARGEST_PAGE: u32 = 10_000;
+/// Records or lines of a page.
+const PAGE: PageSize = PageSize { usual: 1000, largest: 10_000 };
 
 /// The records of an invocation's journal, in order.
 #[utoipa::path(
@@ -85,12 +86,7 @@ pub async fn logs(
 }
 
 fn range(query: &RangeQuery) -> Result<(u32, u32), ApiError> {
-    let limit = query.limit.unwrap_or(PAGE);
-    if !(1..=LARGEST_PAGE).contains(&limit) {
-        let reason = format!("is not between 1 and {LARGEST_PAGE}");
-        return Err(ApiError::BadField { field: "limit", reason });
-    }
-    Ok((query.from.unwrap_or(0), limit))
+    Ok((query.from.unwrap_or(0), PAGE.of(query.limit)?))
 }
 
 /// Rows count levels from 0.

@@ -22,6 +22,7 @@ mod intake;
 mod invocations;
 mod journal;
 mod modules;
+mod page;
 mod promises;
 mod replay;
 mod resources;

@@ -23,14 +23,11 @@ use super::{
         PromiseSummary, PromiseView, RejectPromise, ResolvePromise,
     },
     openapi::Refusals,
+    page,
     state::{promise_id, refused, unexpected},
     values::{stored, stored_failure},
     view,
 };
-
-/// Promises of a page, where nothing else is asked for, and at most.
-const PAGE: u32 = 100;
-const LARGEST_PAGE: u32 = 1000;
 
 /// Makes a promise. The same id again answers the first one, unchanged.
 #[utoipa::path(
@@ -155,10 +152,7 @@ fn filter(query: PromiseQuery) -> Result<PromiseFilter, ApiError> {
             .map_err(|error| bad("tags", format!("is no JSON object of texts: {error}")))?,
     };
     check_tags(&tags)?;
-    let limit = query.limit.unwrap_or(PAGE);
-    if !(1..=LARGEST_PAGE).contains(&limit) {
-        return Err(bad("limit", format!("is not between 1 and {LARGEST_PAGE}")));
-    }
+    let limit = page::LISTING.of(query.limit)?;
     let after = query.after.map(PromiseId::new);
     Ok(PromiseFilter {
         standing,

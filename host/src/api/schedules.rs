@@ -24,6 +24,7 @@ use super::{
         ScheduleQuery, ScheduleView,
     },
     openapi::Refusals,
+    page,
     start::{Target, labelled},
     state::{promise_id, refused, unexpected},
     values::{input_of, param, stored},
@@ -32,9 +33,6 @@ use super::{
 
 /// How invocations are called where nothing else is asked for.
 const INVOCATION_ID: &str = "{{.id}}@{{.timestamp}}";
-/// Schedules of a page, where nothing else is asked for, and at most.
-const PAGE: u32 = 100;
-const LARGEST_PAGE: u32 = 1000;
 
 /// Makes a schedule. The same id again answers the first one, unchanged.
 #[utoipa::path(
@@ -64,16 +62,11 @@ pub async fn list(
     State(api): State<Api>,
     Query(query): Query<ScheduleQuery>,
 ) -> Result<Json<ScheduleList>, ApiError> {
-    let bad = |field, reason: &str| ApiError::BadField { field, reason: reason.to_owned() };
-    let limit = query.limit.unwrap_or(PAGE);
-    if !(1..=LARGEST_PAGE).contains(&limit) {
-        return Err(bad("limit", &format!("is not between 1 and {LARGEST_PAGE}")));
-    }
+    let limit = page::LISTING.of(query.limit)?;
     let mut tags = Tags::new();
     if let Some(label) = &query.label {
-        let (name, value) =
-            label.split_once('=').ok_or_else(|| bad("label", "is not of the form name=value"))?;
-        tags.insert(format!("{}{name}", tags::LABEL_PREFIX), value.to_owned());
+        let (name, value) = page::label(label)?;
+        tags.insert(format!("{}{name}", tags::LABEL_PREFIX), value);
     }
     let after = query.after.map(ScheduleId::new);
     let filter = ScheduleFilter { prefix: query.prefix, tags, after, limit };

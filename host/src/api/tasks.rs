@@ -10,13 +10,10 @@ use super::{
     body::{Query, Segment},
     model::{TaskPage, TaskQuery, TaskState, TaskView},
     openapi::Refusals,
+    page,
     state::promise_id,
     view,
 };
-
-/// Tasks of a page, where nothing else is asked for, and at most.
-const PAGE: u32 = 100;
-const LARGEST_PAGE: u32 = 1000;
 
 /// Lists tasks, newest first: those of functions of modules and those of workers outside.
 #[utoipa::path(
@@ -27,24 +24,18 @@ pub async fn list(
     State(api): State<Api>,
     Query(query): Query<TaskQuery>,
 ) -> Result<Json<TaskPage>, ApiError> {
-    let bad = |field, reason: String| ApiError::BadField { field, reason };
     let known = TaskState::LISTED.map(TaskState::as_str);
     if let Some(state) = query.state.as_deref().filter(|state| !known.contains(state)) {
         let known = known.join(", ");
-        return Err(bad("state", format!("is not a state: `{state}`; there are {known}")));
+        let reason = format!("is not a state: `{state}`; there are {known}");
+        return Err(ApiError::BadField { field: "state", reason });
     }
-    let limit = query.limit.unwrap_or(PAGE);
-    if !(1..=LARGEST_PAGE).contains(&limit) {
-        return Err(bad("limit", format!("is not between 1 and {LARGEST_PAGE}")));
-    }
-    let cursor = |text: String| {
-        text.parse().map_err(|_| bad("after", "is not a cursor from an earlier page".to_owned()))
-    };
+    let limit = page::LISTING.of(query.limit)?;
     let filter = InvocationFilter {
         state: query.state,
         holder: query.holder,
         prefix: query.prefix,
-        after: query.after.map(cursor).transpose()?,
+        after: query.after.as_deref().map(page::cursor).transpose()?,
         limit,
         ..InvocationFilter::default()
     };

@@ -20,6 +20,7 @@ use super::{
     body::{Query, Segment},
     model::{InvocationState, NodeKind, PromiseState, TreeNode, TreePage, TreeQuery},
     openapi::Refusals,
+    page::PageSize,
     state::promise_id,
     view,
 };
@@ -29,9 +30,8 @@ use walk::{Bounds, Place, Seen, Walk};
 /// Levels below the first node, where nothing else is asked for, and at most.
 const DEPTH: u32 = 8;
 const DEEPEST: u32 = 64;
-/// Nodes of a page, where nothing else is asked for, and at most.
-const PAGE: u32 = 500;
-const LARGEST_PAGE: u32 = 1000;
+/// Nodes of a page.
+const PAGE: PageSize = PageSize { usual: 500, largest: 1000 };
 /// Ancestors that are named.
 const PATH: usize = 64;
 /// Errors are cut to so many characters: this is an overview.
@@ -73,17 +73,15 @@ pub async fn tree(
 
 fn bounds(query: &TreeQuery) -> Result<Bounds, ApiError> {
     let bad = |field, reason: String| Err(ApiError::BadField { field, reason });
-    let (depth, limit) = (query.depth.unwrap_or(DEPTH), query.limit.unwrap_or(PAGE));
+    let depth = query.depth.unwrap_or(DEPTH);
     if depth > DEEPEST {
         return bad("depth", format!("is not between 0 and {DEEPEST}"));
     }
     if query.width == Some(0) {
         return bad("width", "is 0: leave it out for all children".to_owned());
     }
-    if !(1..=LARGEST_PAGE).contains(&limit) {
-        return bad("limit", format!("is not between 1 and {LARGEST_PAGE}"));
-    }
-    Ok(Bounds { depth, width: query.width.unwrap_or(u32::MAX), limit: limit as usize })
+    let limit = PAGE.of(query.limit)? as usize;
+    Ok(Bounds { depth, width: query.width.unwrap_or(u32::MAX), limit })
 }
 
 /// Whose it is: the parent of a promise, that one's parent, and so on, as far as `until`. Rings end where they close.
