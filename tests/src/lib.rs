@@ -10,4 +10,5 @@ pub mod seed;
 pub mod sim;
 pub mod stage;
 pub mod troupe;
+pub mod wishes;
 pub mod world;

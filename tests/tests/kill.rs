@@ -4,22 +4,18 @@
 
 use segno::demo::{
     chance::Chance,
-    crowd::{self, Tally, Wish},
+    crowd::{self, Tally},
     customer::Customer,
-    order::{Fate, Order},
     payments::PaymentsOptions,
     verdict::Verdict,
 };
 use segno_core::time::Millis;
-use tests::{fixtures, seed, stage::Stage};
+use tests::{fixtures, seed, stage::Stage, wishes::wishes};
 use tokio::sync::watch;
 
 const SEGNO: &str = env!("CARGO_BIN_EXE_segno-under-test");
 
 const ORDERS: usize = 50;
-
-/// Nobody answers a forgotten order for so long.
-const PATIENCE: Millis = Millis(3_000);
 
 #[tokio::test(flavor = "multi_thread")]
 async fn fifty_orders_end_exactly_once_however_often_the_host_is_killed() {
@@ -29,7 +25,7 @@ async fn fifty_orders_end_exactly_once_however_often_the_host_is_killed() {
     let mut stage = Stage::with(SEGNO, payments, &[]).await;
     stage.deploy("order", fixtures::example("order")).await;
 
-    let wishes = wishes(kills, stage.payments.address(), &mut chance);
+    let wishes = wishes(ORDERS, kills, stage.payments.address(), &mut chance);
     let (client, surroundings) = (stage.client().clone(), stage.surroundings.clone());
     let customer = Customer { client: &client, surroundings: &surroundings, module: "order" };
     let (tally, (reached, reach)) = (Tally::default(), watch::channel(0));
@@ -47,23 +43,6 @@ async fn fifty_orders_end_exactly_once_however_often_the_host_is_killed() {
         assert_eq!(replay.matched, replay.journal_len, "{replay:#?}");
     }
     stage.server.stop().await.unwrap_or_else(|error| panic!("{error}"));
-}
-
-/// Orders of every fate, placed between the first kill and the last.
-fn wishes(kills: usize, payments: &str, chance: &mut Chance) -> Vec<Wish> {
-    let fate = |number| match number % 10 {
-        3 => Fate::Rejected,
-        6 => Fate::Forgotten,
-        9 => Fate::TooDear,
-        _ => Fate::Approved,
-    };
-    let wish = |number| Wish {
-        order: Order::new(number, fate(number), payments, PATIENCE),
-        stage: number * kills / ORDERS,
-        place_after: chance.length(0, 300),
-        decide_after: chance.length(0, 2_000),
-    };
-    (0..ORDERS).map(wish).collect()
 }
 
 /// Kills the host `kills` times, now and then while it is still coming up, and counts how often orders were in flight.

@@ -17,7 +17,11 @@ use segno::{
 };
 use segno_core::time::Millis;
 use sqlx::{Connection as _, PgConnection};
-use tests::{fixtures, seed, troupe::Troupe};
+use tests::{
+    fixtures, seed,
+    troupe::Troupe,
+    wishes::{PATIENCE, wishes},
+};
 use throwaway_postgres::Cluster;
 use tokio::sync::watch;
 
@@ -26,9 +30,6 @@ const SEGNO: &str = env!("CARGO_BIN_EXE_segno-under-test");
 /// How long a claim lasts in these tests, and how it is said on the command line.
 const LEASE: Millis = Millis(2_000);
 const ARGUMENTS: [&str; 2] = ["--lease", "2"];
-
-/// Nobody answers a forgotten order for so long.
-const PATIENCE: Millis = Millis(3_000);
 
 /// What is done to the hosts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -259,23 +260,6 @@ fn node_of(options: &segno::demo::server::ServerOptions) -> String {
     let machine =
         std::fs::read_to_string("/proc/sys/kernel/hostname").expect("a machine has a name");
     format!("{}-{}", machine.trim(), own.trim())
-}
-
-/// Orders of every fate, placed between the first blow and the last.
-fn wishes(orders: usize, blows: usize, payments: &str, chance: &mut Chance) -> Vec<Wish> {
-    let fate = |number| match number % 10 {
-        3 => Fate::Rejected,
-        6 => Fate::Forgotten,
-        9 => Fate::TooDear,
-        _ => Fate::Approved,
-    };
-    let wish = |number| Wish {
-        order: Order::new(number, fate(number), payments, PATIENCE),
-        stage: number * blows / orders,
-        place_after: chance.length(0, 300),
-        decide_after: chance.length(0, 2_000),
-    };
-    (0..orders).map(wish).collect()
 }
 
 fn shares(wishes: &[Wish], hosts: usize) -> Vec<Vec<Wish>> {

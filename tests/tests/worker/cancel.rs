@@ -46,6 +46,16 @@ fn tidy() -> Arc<Script> {
     )
 }
 
+/// Calls `work`, and cancels the call after a second.
+fn cancels_its_call() -> Script {
+    Script::default().workflow("flow", |desk| async move {
+        let work = desk.call("work", "1");
+        desk.done(desk.sleep(1_000)).await?;
+        desk.done(desk.cancel(work)).await?;
+        desk.done(work).await
+    })
+}
+
 const TIDIED: [&str; 9] = [
     "started",
     "0 call slow",
@@ -181,21 +191,12 @@ async fn the_deadline_of_an_invocation_ends_it_while_it_executes_and_while_it_is
 
 #[tokio::test(flavor = "current_thread", start_paused = true)]
 async fn cancellation_reaches_an_activity_by_its_heartbeat() {
-    let script = Arc::new(
-        Script::default()
-            .workflow("flow", |desk| async move {
-                let work = desk.call("work", "1");
-                desk.done(desk.sleep(1_000)).await?;
-                desk.done(desk.cancel(work)).await?;
-                desk.done(work).await
-            })
-            .activity("work", |attempt| async move {
-                while !attempt.heartbeat("1").await {
-                    attempt.sleep(500).await;
-                }
-                attempt.fail(499)
-            }),
-    );
+    let script = Arc::new(cancels_its_call().activity("work", |attempt| async move {
+        while !attempt.heartbeat("1").await {
+            attempt.sleep(500).await;
+        }
+        attempt.fail(499)
+    }));
     let mut world = begun(&script, Plan::default()).await;
     let began = segno::runtime::Clock::now(&*world.clock);
     assert_eq!(world.outcome("it").await.0, Verdict::Canceled);
@@ -208,13 +209,7 @@ async fn a_cancelled_activity_is_not_tried_again() {
     let attempts = Arc::new(AtomicU32::new(0));
     let count = attempts.clone();
     let script = Arc::new(
-        Script::default()
-            .workflow("flow", |desk| async move {
-                let work = desk.call("work", "1");
-                desk.done(desk.sleep(1_000)).await?;
-                desk.done(desk.cancel(work)).await?;
-                desk.done(work).await
-            })
+        cancels_its_call()
             .activity("work", move |attempt| {
                 count.fetch_add(1, Ordering::Relaxed);
                 async move { attempt.fail(500) }

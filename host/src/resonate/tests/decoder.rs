@@ -5,7 +5,10 @@ use proptest::{prelude::*, test_runner::TestRunner};
 use serde_json::{Value as Json, json};
 use tokio::runtime::{Builder, Runtime};
 
-use super::world::{Place, World};
+use super::{
+    has_null,
+    world::{Place, World},
+};
 
 const TYPESCRIPT: &str = include_str!("../../../../tests/traces/sdk-ts-0.11.5.ndjson");
 const PYTHON: &str = include_str!("../../../../tests/traces/sdk-py-0.8.1.ndjson");
@@ -105,15 +108,6 @@ fn ask(runtime: &Runtime, world: &World, body: &[u8]) -> Result<Option<String>, 
         }
     }
     Ok(answer["data"].as_str().map(str::to_owned))
-}
-
-fn has_null(json: &Json) -> bool {
-    match json {
-        Json::Null => true,
-        Json::Array(items) => items.iter().any(has_null),
-        Json::Object(fields) => fields.values().any(has_null),
-        Json::Bool(_) | Json::Number(_) | Json::String(_) => false,
-    }
 }
 
 fn cases(cases: u32) -> ProptestConfig {

@@ -111,7 +111,6 @@ pub(super) async fn wipe(model: &dyn Store, store: &dyn Store, clock: &Arc<HandC
     }
 }
 
-/// Submissions of many commands, several at a time, against the model one command at a time.
 #[tokio::test]
 async fn batches_leave_what_single_commands_leave() {
     let config = Config::default();
@@ -119,10 +118,20 @@ async fn batches_leave_what_single_commands_leave() {
     let clock = HandClock::new();
     let model = memory(&clock, &config);
     let store = sqlite(dir.path(), &clock, &config).await;
-    deploy(&*model).await;
-    deploy(&*store).await;
+    batches(&*model, &*store, &clock, 60).await;
+}
+
+/// Submissions of many commands, several at a time, against the model one command at a time.
+pub(super) async fn batches(
+    model: &dyn Store,
+    store: &dyn Store,
+    clock: &Arc<HandClock>,
+    rounds: u32,
+) {
+    deploy(model).await;
+    deploy(store).await;
     let mut dice = Dice::new(7);
-    for _ in 0..60 {
+    for _ in 0..rounds {
         clock.wait(Millis(dice.roll(4_000) as i64));
         let mut expected = Vec::new();
         let mut commands = Vec::new();
@@ -136,7 +145,7 @@ async fn batches_leave_what_single_commands_leave() {
         for ((command, reply), expected) in commands.iter().zip(replies).zip(expected) {
             assert_eq!(reply, expected, "{command:?}");
         }
-        compare(&*model, &*store, &clock, "a batch").await;
+        compare(model, store, clock, "a batch").await;
     }
 }
 

@@ -3,7 +3,10 @@
 use segno_core::{invariants, time::Timestamp};
 use serde_json::{Value as Json, json};
 
-use crate::resonate::tests::world::{Place, World};
+use crate::resonate::tests::{
+    has_null,
+    world::{Place, World},
+};
 
 use super::{
     coverage::Met,
@@ -187,14 +190,5 @@ fn check(asked: &Asked, answer: &Json, expected: &Answered) -> Result<(), &'stat
             Some(_) => Err("the sentence does not name what is wrong"),
             None => Err("a refusal is a sentence"),
         },
-    }
-}
-
-fn has_null(json: &Json) -> bool {
-    match json {
-        Json::Null => true,
-        Json::Array(items) => items.iter().any(has_null),
-        Json::Object(fields) => fields.values().any(has_null),
-        Json::Bool(_) | Json::Number(_) | Json::String(_) => false,
     }
 }

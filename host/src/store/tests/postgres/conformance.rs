@@ -1,18 +1,17 @@
 //! The scripts of every store, against the model.
 
-use segno_core::{config::Config, time::Millis};
+use segno_core::config::Config;
 
 use super::{
     super::{
         HandClock,
-        conformance::{compare, configs, walk, wipe},
+        conformance::{batches, configs, walk, wipe},
         coverage::{self, Seen},
         deploy, memory,
-        script::{self, Dice},
     },
     database, store,
 };
-use crate::{runtime::Clock as _, store::Store as _};
+use crate::store::Store as _;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn random_scripts_are_answered_alike_until_every_command_was_answered_and_refused() {
@@ -72,30 +71,11 @@ async fn a_database_that_is_opened_again_goes_on_as_if_nothing_had_happened() {
     }
 }
 
-/// Submissions of many commands, several at a time, against the model one command at a time.
 #[tokio::test(flavor = "multi_thread")]
 async fn batches_leave_what_single_commands_leave() {
     let Some(database) = database() else { return };
     let (clock, engine) = (HandClock::new(), Config::default());
     let model = memory(&clock, &engine);
     let store = store(&database, &clock, &engine).await;
-    deploy(&*model).await;
-    deploy(&*store).await;
-    let mut dice = Dice::new(7);
-    for _ in 0..40 {
-        clock.wait(Millis(dice.roll(4_000) as i64));
-        let mut expected = Vec::new();
-        let mut commands = Vec::new();
-        for _ in 0..1 + dice.roll(20) {
-            let seen = model.dump().await.expect("a dump");
-            let command = script::command(&mut dice, &seen, clock.now());
-            expected.extend(model.execute(vec![command.clone()]).await.expect("replies"));
-            commands.push(command);
-        }
-        let replies = store.execute(commands.clone()).await.expect("replies");
-        for ((command, reply), expected) in commands.iter().zip(replies).zip(expected) {
-            assert_eq!(reply, expected, "{command:?}");
-        }
-        compare(&*model, &*store, &clock, "a batch").await;
-    }
+    batches(&*model, &*store, &clock, 40).await;
 }
