@@ -52,6 +52,9 @@ mod journal;
 #[cfg(not(target_arch = "wasm32"))]
 pub mod testing;
 
+#[cfg(all(target_arch = "wasm32", feature = "allocator"))]
+mod memory;
+
 #[doc(hidden)]
 pub mod bindings;
 mod host;

@@ -26,6 +26,9 @@ const PROFILE: [(&str, &str); 8] = [
     ("OVERFLOW_CHECKS", "true"),
 ];
 
+/// Bytes of the heap in the memory that an instance begins with. Pages of it that are never used cost nothing.
+const HEAP_BYTES: u32 = 128 << 10;
+
 /// What cargo reports of its own progress: not wanted below an error.
 const PROGRESS_WORDS: [&str; 8] = [
     "Adding",
@@ -97,6 +100,7 @@ fn flags(workspace: &Path, sysroot: Option<&Path>) -> String {
     }
     flags.push(format!("--remap-path-prefix={}=/workspace", workspace.display()));
     flags.extend(sysroot.map(|sysroot| format!("--sysroot={}", sysroot.display())));
+    flags.push(format!("-Clink-arg=--initial-heap={HEAP_BYTES}"));
     let flags = toml::Value::Array(flags.into_iter().map(toml::Value::String).collect());
     format!("target.{TARGET}.rustflags={flags}")
 }
