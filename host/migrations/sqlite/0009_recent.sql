@@ -13,14 +13,14 @@ CREATE TABLE journal_recent (
     records   BLOB    NOT NULL
 ) STRICT;
 
--- Those that journal does not have yet.
+-- Those that journal does not have yet, numbered as if they were behind its rows.
 CREATE VIEW journal_ahead AS
-SELECT * FROM journal_recent recent
+SELECT n + (SELECT ifnull(max(n), 0) FROM journal) AS n, inv, first_seq, end_seq, commands, notified, at, finished, records
+  FROM journal_recent recent
  WHERE first_seq >= ifnull((SELECT end_seq FROM journal WHERE inv = recent.inv ORDER BY first_seq DESC LIMIT 1), 0);
 
--- For readers: all of every journal.
+-- All of every journal, for whoever reads all of it.
 CREATE VIEW journals AS
 SELECT n, inv, first_seq, end_seq, commands, notified, at, finished, records FROM journal
  UNION ALL
-SELECT n + (SELECT ifnull(max(n), 0) FROM journal), inv, first_seq, end_seq, commands, notified, at, finished, records
-  FROM journal_ahead;
+SELECT n, inv, first_seq, end_seq, commands, notified, at, finished, records FROM journal_ahead;

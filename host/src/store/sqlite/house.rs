@@ -43,12 +43,14 @@ impl Reader {
         van.head(&head)?;
         for (place, table) in head.tables.iter().enumerate() {
             let order = if table.columns.len() > 1 { "1, 2" } else { "1" };
-            let (columns, source) = (list(table), source(&table.name));
-            let text = format!("SELECT {columns} FROM \"{source}\" ORDER BY {order}");
-            let mut rows = sqlx::query(AssertSqlSafe(text)).fetch(&mut *transaction);
-            while let Some(row) = rows.try_next().await.map_err(&refused)? {
-                let row = (0..table.columns.len()).map(|column| content(&row, column));
-                van.load(place, row.collect::<Result<_, _>>().map_err(&refused)?)?;
+            for source in sources(&table.name) {
+                let columns = list(table);
+                let text = format!("SELECT {columns} FROM \"{source}\" ORDER BY {order}");
+                let mut rows = sqlx::query(AssertSqlSafe(text)).fetch(&mut *transaction);
+                while let Some(row) = rows.try_next().await.map_err(&refused)? {
+                    let row = (0..table.columns.len()).map(|column| content(&row, column));
+                    van.load(place, row.collect::<Result<_, _>>().map_err(&refused)?)?;
+                }
             }
         }
         transaction.commit().await.map_err(&refused)
@@ -65,16 +67,19 @@ async fn head(connection: &mut SqliteConnection) -> Result<Head, sqlx::Error> {
     let mut tables = Vec::with_capacity(names.len());
     for name in names {
         let columns = sqlx::query_scalar(COLUMNS).bind(&name).fetch_all(&mut *connection).await?;
-        let count = AssertSqlSafe(format!("SELECT count(*) FROM \"{}\"", source(&name)));
-        let rows: i64 = sqlx::query_scalar(count).fetch_one(&mut *connection).await?;
+        let mut rows: i64 = 0;
+        for source in sources(&name) {
+            let count = AssertSqlSafe(format!("SELECT count(*) FROM \"{source}\""));
+            rows += sqlx::query_scalar::<_, i64>(count).fetch_one(&mut *connection).await?;
+        }
         tables.push(Table { name, columns, rows: rows.cast_unsigned() });
     }
     Ok(Head { written_by: env!("CARGO_PKG_VERSION").to_owned(), format, tables })
 }
 
-/// What has the rows of a table. Those of claims under way go with the journals that they belong to.
-fn source(table: &str) -> &str {
-    if table == "journal" { "journals" } else { table }
+/// What has the rows of a table, one after the other. Those of claims under way go with the journals they belong to.
+fn sources(table: &str) -> Vec<&str> {
+    if table == "journal" { vec![table, "journal_ahead"] } else { vec![table] }
 }
 
 /// A database that is being moved into, beside the place where it will be. Dropped before it is finished, it is gone.

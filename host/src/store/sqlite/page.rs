@@ -42,8 +42,11 @@ const FIRST_CHILDREN: &str = concat!(
 );
 
 const JOURNALS: &str = "
-    SELECT (SELECT id FROM promises WHERE n = inv), end_seq, commands, notified, at, finished, records
-      FROM journals WHERE inv IN (SELECT value FROM json_each(?1))
+    SELECT promises.id, end_seq, commands, notified, at, finished, records, inv, first_seq
+      FROM json_each(?1) wanted JOIN journal ON inv = wanted.value JOIN promises ON promises.n = inv
+     UNION ALL
+    SELECT (SELECT id FROM promises WHERE n = inv), end_seq, commands, notified, at, finished, records, inv, first_seq
+      FROM journal_ahead WHERE inv IN (SELECT value FROM json_each(?1))
      ORDER BY inv, first_seq";
 
 const SIGNAL_KEYS: &str = "

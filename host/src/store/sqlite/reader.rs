@@ -40,9 +40,12 @@ const JOURNAL: &str = "
 
 /// The same of a journal of which not all is in one place.
 const JOURNAL_AHEAD: &str = "
-    SELECT records FROM journals
+    SELECT records, first_seq FROM journal
      WHERE inv = (SELECT n FROM promises WHERE id = ?1) AND first_seq < ?2 + ?3 AND end_seq > ?2
-     ORDER BY first_seq";
+     UNION ALL
+    SELECT records, first_seq FROM journal_ahead
+     WHERE inv = (SELECT n FROM promises WHERE id = ?1) AND first_seq < ?2 + ?3 AND end_seq > ?2
+     ORDER BY 2";
 
 /// The second column numbers the last line of a row, from 1.
 const LOGS: &str = "
