@@ -59,10 +59,7 @@ fn standing_alone(manifest: &str, workspace: &str) -> Result<String, String> {
     let workspace = |part: &str| root.get("workspace")?.get(part)?.as_table();
     manifest.remove("lints");
     manifest.remove("dev-dependencies");
-    for (part, inherited) in [("package", "package"), ("dependencies", "dependencies")] {
-        let Some(entries) = manifest.get_mut(part).and_then(Value::as_table_mut) else {
-            continue;
-        };
+    for (inherited, entries) in inheriting(&mut manifest) {
         for (name, entry) in entries.iter_mut() {
             if entry.get("workspace").is_some() {
                 let base = workspace(inherited).and_then(|table| table.get(name));
@@ -78,6 +75,26 @@ fn standing_alone(manifest: &str, workspace: &str) -> Result<String, String> {
         }
     }
     toml::to_string(&manifest).map_err(|error| error.to_string())
+}
+
+/// The parts of a manifest whose entries may inherit, each with the part of the workspace that they inherit from.
+fn inheriting(manifest: &mut Table) -> Vec<(&'static str, &mut Table)> {
+    let mut parts = Vec::new();
+    for (name, part) in manifest.iter_mut() {
+        let Some(part) = part.as_table_mut() else { continue };
+        match name.as_str() {
+            "package" => parts.push(("package", part)),
+            "dependencies" => parts.push(("dependencies", part)),
+            "target" => {
+                let targets = part.iter_mut().filter_map(|(_, target)| target.as_table_mut());
+                let dependencies = targets.filter_map(|target| target.get_mut("dependencies"));
+                let tables = dependencies.filter_map(Value::as_table_mut);
+                parts.extend(tables.map(|table| ("dependencies", table)));
+            }
+            _ => {}
+        }
+    }
+    parts
 }
 
 /// `base` with what `entry` adds to it.
@@ -135,6 +152,8 @@ mod tests {
             plain = { workspace = true, optional = true }
             rich = { workspace = true, features = ["b"] }
             segno-macro.workspace = true
+            [target.'cfg(unix)'.dependencies]
+            plain.workspace = true
             [dev-dependencies]
             plain.workspace = true
             [lints]
@@ -150,6 +169,8 @@ mod tests {
             plain = { version = "1", optional = true }
             rich = { version = "2", default-features = false, features = ["a", "b"] }
             segno-macro = { path = "macro" }
+            [target.'cfg(unix)'.dependencies]
+            plain = "1"
         "#
         .parse()
         .unwrap();
