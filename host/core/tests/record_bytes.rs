@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use segno_core::id::{CommandIndex, Digest};
 use segno_core::invocation::{
     CodecError, CommandKind, EngineFacts, Outcome, Record, RecordBody, Request, Seed, StepResult,
-    decode_records, encode_records,
+    decode_records, encode_records, join_records,
 };
 use segno_core::time::Timestamp;
 use segno_core::value::{Bytes, Payload, Text};
@@ -88,6 +88,20 @@ fn bytes_that_are_no_batch_are_refused_by_name() {
     assert_eq!(decode_records(&[9, 1, 2]), Err(CodecError::UnknownFormat(9)));
     let whole = encode_records(&every_shape());
     assert!(matches!(decode_records(&whole[..whole.len() - 1]), Err(CodecError::Damaged { .. })));
+}
+
+#[test]
+fn batches_are_joined_only_if_both_are_of_the_present_format() {
+    let records = every_shape();
+    let (first, rest) = records.split_at(3);
+    let mut joined = encode_records(first);
+    for stranger in [&[][..], &[9, 1, 2]] {
+        assert!(!join_records(&mut joined, stranger));
+        assert!(!join_records(&mut stranger.to_vec(), &joined));
+    }
+    assert_eq!(joined, encode_records(first), "what is refused changes nothing");
+    assert!(join_records(&mut joined, &encode_records(rest)));
+    assert_eq!(joined, encode_records(&records));
 }
 
 fn payload() -> impl Strategy<Value = Payload> {

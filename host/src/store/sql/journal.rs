@@ -23,8 +23,7 @@ pub(in crate::store) struct JournalRow {
     pub(in crate::store) records: Vec<u8>,
 }
 
-/// Records that are not read when rows are joined take so many at most in one, and so many bytes: a journal is read in
-/// pages, and whoever reads a page reads whole rows.
+/// Rows are joined up to so many records and bytes: a journal is read in pages, and whoever reads a page reads whole rows.
 const JOINED_RECORDS: u32 = 1_024;
 const JOINED_BYTES: usize = 64 << 10;
 

@@ -22,7 +22,8 @@ const HISTORIES_AHEAD: &str = "
       FROM json_each(?1) wanted CROSS JOIN promises ON promises.id = wanted.value
      CROSS JOIN journal ON inv = promises.n
      UNION ALL
-    SELECT (SELECT wanted.key FROM json_each(?1) wanted JOIN promises ON promises.id = wanted.value WHERE promises.n = ahead.inv), records, NULL
+    SELECT (SELECT wanted.key FROM json_each(?1) wanted JOIN promises ON promises.id = wanted.value
+             WHERE promises.n = ahead.inv), records, NULL
       FROM journal_ahead ahead
      WHERE inv IN (SELECT n FROM json_each(?1) wanted CROSS JOIN promises ON promises.id = wanted.value)
      UNION ALL
