@@ -12,6 +12,7 @@ use segno_core::{effect::Effect, id::PromiseId, promise::OutboxKey, time::Timest
 use tokio::sync::{Notify, mpsc, watch};
 
 use crate::{
+    commit_time::CommitTime,
     delivery::Channels,
     desk::Desk,
     metrics::Metrics,
@@ -37,6 +38,7 @@ pub struct Hub {
     /// How many events were published on this host.
     events: watch::Sender<u64>,
     metrics: Metrics,
+    commit_time: Arc<CommitTime>,
     traces: OnceLock<Traces>,
 }
 
@@ -55,6 +57,7 @@ impl Default for Hub {
             elsewhere: Notify::new(),
             events: watch::Sender::new(0),
             metrics: Metrics::default(),
+            commit_time: Arc::default(),
             traces: OnceLock::new(),
         }
     }
@@ -64,6 +67,11 @@ impl Hub {
     /// The dispatcher's end: tasks that became ready and claims to interrupt. There is one dispatcher.
     pub fn take_dispatched(&self) -> Option<mpsc::Receiver<Effect>> {
         self.dispatched.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// How long commits take.
+    pub fn commit_time(&self) -> Arc<CommitTime> {
+        self.commit_time.clone()
     }
 
     /// Hands `effect` to the dispatcher, as a commit would.
@@ -213,6 +221,7 @@ impl Hints for Hub {
     fn measured(&self, commit: &Commit) {
         let Commit { commands, took, waiting } = *commit;
         self.metrics.store.committed(commands, took, waiting);
+        self.commit_time.took(took);
     }
 }
 

@@ -6,6 +6,7 @@ pub mod boot;
 pub mod build;
 pub mod cli;
 pub mod client;
+pub mod commit_time;
 pub mod delivery;
 pub mod demo;
 pub mod desk;

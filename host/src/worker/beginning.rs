@@ -8,6 +8,7 @@ use tracing::Instrument as _;
 use super::{
     birth::{Birth, Unborn},
     claims::Held,
+    concurrency::Turn,
     dispatcher::{name_of, route, run_claimed, under},
     execution::Execution,
     failure::{End, Stopped, give_back},
@@ -22,6 +23,8 @@ use crate::{
 
 /// A function that runs for longer is stored first, so that whoever starts it does not wait for it.
 const PATIENCE: Millis = Millis(1);
+/// The same for one that waits for its turn.
+const PATIENCE_IN_LINE: Millis = Millis(200);
 
 /// Begins what is started.
 pub struct Begins(pub Arc<Shared>);
@@ -53,6 +56,7 @@ async fn begin(shared: Arc<Shared>, start: Start) {
 }
 
 async fn run(shared: Arc<Shared>, held: Arc<Held>, described: TaskReply, birth: &mut Birth) -> End {
+    let Some(turn) = turn(&shared, &held, birth).await else { return End::Lost };
     let mut recorder = None;
     let prepared = {
         let preparing = async {
@@ -61,7 +65,8 @@ async fn run(shared: Arc<Shared>, held: Arc<Held>, described: TaskReply, birth: 
                     let (shared, held) = (shared.clone(), held.clone());
                     let described = described.clone();
                     let ahead = Ahead::default();
-                    Execution::prepare(shared, held, described, function, ahead, &mut recorder)
+                    let replayed = &mut recorder;
+                    Execution::prepare(shared, held, described, function, ahead, turn, replayed)
                         .await
                         .map(Some)
                 }
@@ -98,6 +103,22 @@ async fn run(shared: Arc<Shared>, held: Arc<Held>, described: TaskReply, birth: 
         return End::Lost;
     }
     give_back(&shared, &held.claim, stopped, stored_len, recorder.as_deref()).await
+}
+
+/// Its turn to begin. Who waits for longer is stored first. None: it could not be.
+async fn turn(shared: &Shared, held: &Arc<Held>, birth: &mut Birth) -> Option<Turn> {
+    if let Some(turn) = shared.concurrency.try_turn() {
+        return Some(turn);
+    }
+    let mut turn = pin!(shared.concurrency.turn());
+    tokio::select! {
+        biased;
+        turn = &mut turn => Some(turn),
+        () = shared.host.surroundings.runtime.sleep(PATIENCE_IN_LINE) => {
+            birth.alone(shared, held).await.ok()?;
+            Some(turn.await)
+        }
+    }
 }
 
 /// The workflow that is to run; none: it is something else.

@@ -9,6 +9,7 @@ mod batch;
 mod beginning;
 mod birth;
 mod claims;
+mod concurrency;
 pub mod convention;
 mod dispatcher;
 mod execution;
@@ -43,7 +44,7 @@ pub use replay::{ReplayError, ReplayReport, replay};
 pub use rerun::rerun;
 pub use warm::WarmBudget;
 
-use self::{claims::Claims, shared::Shared, warm::WarmCache};
+use self::{claims::Claims, concurrency::Concurrency, shared::Shared, warm::WarmCache};
 use crate::{
     desk::{self, Desk},
     host::Host,
@@ -55,6 +56,8 @@ use crate::{
 pub struct WorkerSettings {
     /// Tasks run at once; those that wait warm for a moment count.
     pub room: usize,
+    /// The processors that execute guests.
+    pub processors: usize,
     /// How often the store is scanned for tasks whose hints were lost.
     pub scan_period: Millis,
     /// Suspended instances kept.
@@ -65,6 +68,7 @@ impl Default for WorkerSettings {
     fn default() -> Self {
         Self {
             room: 1_000,
+            processors: std::thread::available_parallelism().map_or(1, usize::from),
             scan_period: Millis(5_000),
             warm: WarmBudget { instances: 512, bytes: 256 << 20 },
         }
@@ -94,6 +98,11 @@ impl Worker {
             draining: CancellationToken::new(),
             lengths: Arc::new(LeaseLengths::new(LeasePolicy::of(host.config.ttl))),
             superseded: CancellationToken::new(),
+            concurrency: Concurrency::new(
+                settings.processors,
+                host.hub.commit_time(),
+                host.surroundings.runtime.clone(),
+            ),
             host,
         });
         let (idle, stopped) = (CancellationToken::new(), CancellationToken::new());

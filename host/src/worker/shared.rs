@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     claims::Claims,
+    concurrency::Concurrency,
     convention,
     failure::{Halt, Stopped},
     says,
@@ -40,6 +41,8 @@ pub struct Shared {
     pub lengths: Arc<LeaseLengths>,
     /// Cancelled when another host has begun a life under this one's name.
     pub superseded: CancellationToken,
+    /// How many executions are under way.
+    pub concurrency: Concurrency,
 }
 
 impl Shared {

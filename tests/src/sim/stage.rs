@@ -96,6 +96,8 @@ impl Stage {
             config: config.clone(),
             worker: WorkerSettings {
                 room: 64,
+                // Fewer at once than there is room for: some wait in line.
+                processors: 1,
                 scan_period: Millis(1_000),
                 warm: WarmBudget { instances: warm, bytes: 1 << 30 },
             },

@@ -21,6 +21,7 @@ use segno_core::{
 use super::{
     birth::Birth,
     claims::Held,
+    concurrency::Turn,
     failure::{self, End, Stopped},
     recorder::Recorder,
     shared::Shared,
@@ -50,6 +51,8 @@ pub struct Execution {
     signal_unread: bool,
     cancel_told: bool,
     watching: Watching,
+    /// Given up while it waits.
+    turn: Option<Turn>,
     birth: Birth,
 }
 
@@ -65,9 +68,10 @@ impl Execution {
         let claim = held.claim.clone();
         let journal_len = acquired.head.len;
         let mut recorder = None;
+        let turn = shared.concurrency.turn().await;
+        let (known, kept) = (shared.clone(), held.clone());
         let prepared =
-            Self::prepare(shared.clone(), held.clone(), acquired, function, ahead, &mut recorder)
-                .await;
+            Self::prepare(known, kept, acquired, function, ahead, turn, &mut recorder).await;
         let (stopped, stored_len) = match prepared {
             Ok(execution) => {
                 recorder = Some(execution.recorder.clone());

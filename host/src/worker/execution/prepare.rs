@@ -22,6 +22,7 @@ use crate::{
         batch::Batch,
         birth::Birth,
         claims::Held,
+        concurrency::Turn,
         convention,
         failure::{Halt, Stopped},
         outcome,
@@ -43,6 +44,7 @@ impl Execution {
         acquired: TaskReply,
         function: FunctionDescription,
         ahead: Ahead,
+        turn: Turn,
         replayed: &mut Option<Arc<Mutex<Recorder>>>,
     ) -> Result<Self, Stopped> {
         let TaskReply { task, promise, head, .. } = acquired;
@@ -51,6 +53,7 @@ impl Execution {
             held.request_cancel();
         }
         let cancel_told = task.cancel == CancelState::Delivered;
+        let turn = Some(turn);
         let watching = Watching::new(shared.host.hub.clone());
         if let Some(warm) = shared.warm.take(&task.id, task.version, module, head.len) {
             let Warm { instance, recorder, signals, .. } = warm;
@@ -67,6 +70,7 @@ impl Execution {
                 signals,
                 cancel_told,
                 watching,
+                turn,
                 birth: Birth::Stored,
                 signal_unread: false,
                 ready: VecDeque::new(),
@@ -113,6 +117,7 @@ impl Execution {
             instance,
             cancel_told,
             watching,
+            turn,
             birth: Birth::Stored,
             signal_unread: true,
             signals,

@@ -48,17 +48,20 @@ impl Execution {
         let hot_wait =
             self.shared.host.surroundings.runtime.sleep(self.shared.host.config.hot_wait);
         let cancel_told = self.cancel_told;
-        tokio::select! {
+        self.turn = None;
+        let settled = tokio::select! {
             biased;
-            () = self.held.abort.cancelled() => Err(Stopped::Lost),
-            () = self.held.cancel_request(), if !cancel_told => Ok(None),
-            id = self.watching.next() => {
-                self.read(id).await?;
-                Ok(None)
-            }
-            () = self.shared.draining.cancelled() => self.suspend(awaits).await,
-            () = hot_wait => self.suspend(awaits).await,
+            () = self.held.abort.cancelled() => return Err(Stopped::Lost),
+            () = self.held.cancel_request(), if !cancel_told => None,
+            id = self.watching.next() => Some(id),
+            () = self.shared.draining.cancelled() => return self.suspend(awaits).await,
+            () = hot_wait => return self.suspend(awaits).await,
+        };
+        self.turn = Some(self.shared.concurrency.turn().await);
+        if let Some(id) = settled {
+            self.read(id).await?;
         }
+        Ok(None)
     }
 
     pub(super) async fn suspend(

@@ -1,0 +1,51 @@
+//! How long a commit takes when nothing holds it up.
+
+use std::{
+    sync::atomic::{AtomicU64, Ordering},
+    time::Duration,
+};
+
+/// By so much of the difference a longer commit moves the measure.
+const SLOWLY: u64 = 64;
+
+/// The shortest commit of lately: a shorter one counts at once, longer ones bit by bit.
+#[derive(Debug, Default)]
+pub struct CommitTime(AtomicU64);
+
+impl CommitTime {
+    /// Takes note of a commit.
+    pub fn took(&self, took: Duration) {
+        let took = u64::try_from(took.as_micros()).unwrap_or(u64::MAX).max(1);
+        let shortest = self.0.load(Ordering::Relaxed);
+        let next = match shortest {
+            0 => took,
+            _ if took < shortest => took,
+            _ => shortest + (took - shortest) / SLOWLY,
+        };
+        // Of two at once one may be lost: there will be others.
+        self.0.store(next, Ordering::Relaxed);
+    }
+
+    /// Zero before the first commit.
+    pub fn shortest(&self) -> Duration {
+        Duration::from_micros(self.0.load(Ordering::Relaxed))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shorter_commit_counts_at_once_and_longer_ones_bit_by_bit() {
+        let time = CommitTime::default();
+        assert_eq!(time.shortest(), Duration::ZERO);
+        time.took(Duration::from_micros(1_000));
+        time.took(Duration::from_micros(200));
+        assert_eq!(time.shortest(), Duration::from_micros(200));
+        time.took(Duration::from_micros(6_600));
+        assert_eq!(time.shortest(), Duration::from_micros(300), "one says little");
+        (0..1_000).for_each(|_| time.took(Duration::from_micros(6_600)));
+        assert!(time.shortest() > Duration::from_micros(6_500), "{:?}", time.shortest());
+    }
+}
