@@ -26,6 +26,7 @@ use crate::{
 
 use super::{
     Api, ApiError,
+    admission::BodyRoom,
     body::Body,
     catalog::Resolved,
     model::{StartInvocation, Started},
@@ -92,6 +93,16 @@ pub async fn start(
     State(api): State<Api>,
     headers: HeaderMap,
     Body(request, room): Body<StartInvocation>,
+) -> Result<(StatusCode, Json<Started>), ApiError> {
+    // Apart, so that a request that waits to be let in takes no room for it.
+    Box::pin(begin(api, headers, request, room)).await
+}
+
+async fn begin(
+    api: Api,
+    headers: HeaderMap,
+    request: StartInvocation,
+    room: BodyRoom,
 ) -> Result<(StatusCode, Json<Started>), ApiError> {
     let target = Target::parse(&request.target)?;
     let given = request.id.clone().map(promise_id).transpose()?;
