@@ -477,6 +477,9 @@ impl State {
             && let Some(siblings) = self.children.get_mut(parent)
         {
             siblings.remove(id);
+            if siblings.is_empty() {
+                self.children.remove(parent);
+            }
         }
         self.tasks.remove(id);
         self.heads.remove(id);
