@@ -5,16 +5,22 @@
 //! promise is pending (whoever settles it changes the task with it) and nobody else may write to the journal. That its
 //! end is where it was said to be, the unique key of the journal sees to. What was not taken is for a batch that reads.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::{
+    collections::{BTreeSet, HashMap, HashSet},
+    sync::{Arc, LazyLock},
+};
 
 use segno_core::{
     command::Command, config::Config, delta::Delta, effect::Effect, id::Digest, id::PromiseId,
-    reply::Reply, rests_on, state::State, time::Timestamp, transition::transition,
+    invocation::JournalHead, reply::Reply, rests_on, time::Timestamp, transition::transition,
 };
-use sqlx::{AssertSqlSafe, Executor as _, PgConnection, Row as _, postgres::PgArguments};
+use sqlx::{
+    Arguments as _, AssertSqlSafe, Encode, Executor as _, PgConnection, Postgres, Row as _, Type,
+    postgres::PgArguments,
+};
 
 use super::{
-    claims::{Claims, Guard},
+    claims::{Claims, Guard, Remembered},
     columns::{
         self, Kind,
         Kind::{Blob, Int},
@@ -51,50 +57,52 @@ const APPEND: (&str, &str) = (
 pub(super) struct Appends {
     /// For each command, what it leads to; none where it has to be decided otherwise.
     decided: Vec<Option<Decided>>,
-    view: State,
-    numbers: Recalled,
-    rows: Vec<[Cell; 17]>,
+    rows: Vec<Row>,
 }
 
 #[derive(Debug)]
 struct Decided {
     id: PromiseId,
+    number: i64,
     reply: Reply,
     effects: Vec<Effect>,
+    /// The end of the journal then.
+    head: JournalHead,
 }
 
-type Recalled = HashMap<PromiseId, (i64, Guard)>;
+/// How a task looked, and what is appended to its journal and to its log.
+#[derive(Debug)]
+struct Row {
+    guard: Arc<Guard>,
+    journal: JournalRow,
+    log: Option<(i64, Vec<u8>)>,
+}
 
 impl Appends {
-    /// Decides these, one after the other.
+    /// Decides these, one of each journal: who comes after it has to be decided when that one is there.
     pub(super) fn decide(
         claims: &Claims,
         commands: &[&Command],
         now: Timestamp,
         config: &Config,
     ) -> Self {
-        let mut view = State::new();
-        let numbers = claims.recall(commands.iter().copied().filter_map(claimed), &mut view);
+        let remembered = claims.remembered();
         let mut delta = Delta::default();
-        // Nobody passes one of the same journal that has to wait.
-        let mut waiting = HashSet::new();
+        let mut taken = HashSet::new();
         let decided = commands.iter().map(|command| {
-            let id = claimed(command)?;
-            if !numbers.contains_key(id) || waiting.contains(id) {
-                return None;
-            }
-            let decision = transition(&view, command, now, config);
+            let id = &rests_on(command)?.id;
+            let number = remembered.row(id).filter(|_| taken.insert(id))?.number;
+            let decision = transition(&remembered.view, command, now, config);
             if !decision.delta.only_appends() {
-                waiting.insert(id);
                 return None;
             }
-            view.apply(&decision.delta);
+            let head = decision.delta.appends.last()?.after;
             delta.merge(decision.delta);
-            Some(Decided { id: id.clone(), reply: decision.reply, effects: decision.effects })
+            let (reply, effects) = (decision.reply, decision.effects);
+            Some(Decided { id: id.clone(), number, reply, effects, head })
         });
         let decided = decided.collect();
-        let written = Written::of(&delta, &BTreeSet::new(), &view, &ByRecall(&numbers));
-        Self { decided, rows: rows(written, &numbers), view, numbers }
+        Self { decided, rows: rows(&delta, &remembered) }
     }
 
     /// Whether there is nothing to append.
@@ -102,9 +110,9 @@ impl Appends {
         self.rows.is_empty()
     }
 
-    /// The promises that were decided about.
+    /// The promises to whose journals something is appended.
     pub(super) fn ids(&self) -> impl Iterator<Item = &PromiseId> {
-        self.numbers.keys()
+        self.decided.iter().flatten().map(|decided| &decided.id)
     }
 
     /// Appends. Answers what each command led to; none where the task was not as remembered, or nothing was decided.
@@ -114,64 +122,83 @@ impl Appends {
         claims: &Claims,
     ) -> Result<Vec<Option<(Reply, Vec<Effect>)>>, Failed> {
         let failed = Failed::of("append records");
-        let mut arguments = PgArguments::default();
-        columns::bind(&mut arguments, &COLUMNS, std::mem::take(&mut self.rows));
-        let query = sqlx::query_with(AssertSqlSafe(statement()), arguments);
+        let arguments = arguments(&self.rows);
+        self.rows.clear();
+        let query = sqlx::query_with(AssertSqlSafe(STATEMENT.as_str()), arguments);
         let mut appended = HashSet::new();
         for row in &connection.fetch_all(query).await.map_err(&failed)? {
             appended.insert(row.try_get::<i64, _>(0).map_err(&failed)?);
         }
-        for (id, (number, _)) in &self.numbers {
-            match appended.contains(number) {
-                true => claims.grew(id, self.view.head(id)),
-                false => claims.forget(std::iter::once(id)),
-            }
-        }
-        let is_appended = |id: &PromiseId| appended.contains(&self.numbers[id].0);
         let answer = |decided: Option<Decided>| {
-            let Decided { id, reply, effects } = decided?;
-            is_appended(&id).then_some((reply, effects))
+            let Decided { id, number, reply, effects, head } = decided?;
+            if !appended.contains(&number) {
+                claims.forget(std::iter::once(&id));
+                return None;
+            }
+            claims.grew(&id, head);
+            Some((reply, effects))
         };
         Ok(std::mem::take(&mut self.decided).into_iter().map(answer).collect())
     }
 }
 
-/// The promise whose claim a command rests on alone.
-fn claimed(command: &Command) -> Option<&PromiseId> {
-    rests_on(command).map(|claim| &claim.id)
-}
-
 /// How the tasks looked, beside what is appended to their journals.
-fn rows(written: Written, numbers: &Recalled) -> Vec<[Cell; 17]> {
-    let mut guards: HashMap<i64, &Guard> =
-        numbers.values().map(|(number, guard)| (*number, guard)).collect();
-    let mut logs: HashMap<i64, (Cell, Cell)> = HashMap::new();
+fn rows(delta: &Delta, remembered: &Remembered) -> Vec<Row> {
+    let written = Written::of(delta, &BTreeSet::new(), &remembered.view, &ByMemory(remembered));
+    let mut logs = HashMap::new();
     for [invocation, count, lines] in written.logs {
-        logs.extend(invocation.int().map(|number| (number, (count, lines))));
+        if let (Some(number), Some(count), Cell::Blob(lines)) =
+            (invocation.int(), count.int(), lines)
+        {
+            logs.insert(number, (count, lines));
+        }
     }
-    let row = |[invocation, first, end, commands, notified, at, finished, records]: [Cell; 8]| {
-        let number = invocation.int()?;
-        let guard = guards.remove(&number)?.clone();
-        let [version, wake_at, nonce, attempt, cancel, signals, details] = guard;
-        let (count, lines) = logs.remove(&number).unwrap_or((Cell::Null, Cell::Null));
-        Some([
-            invocation, version, wake_at, nonce, attempt, cancel, signals, details, first, end,
-            commands, notified, at, finished, records, count, lines,
-        ])
+    let row = |journal: JournalRow| {
+        let guard = remembered.row(&journal.invocation)?.guard.clone();
+        Some(Row { guard, log: logs.remove(&journal.number), journal })
     };
-    written.journals.into_iter().map(JournalRow::into_cells).filter_map(row).collect()
+    written.journals.into_iter().filter_map(row).collect()
 }
 
-fn statement() -> String {
-    format!("{} UNNEST({}) {}", APPEND.0, columns::parameters(&COLUMNS, 1), APPEND.1)
+/// The rows as [`COLUMNS`].
+fn arguments(rows: &[Row]) -> PgArguments {
+    let mut arguments = PgArguments::default();
+    let each = &mut arguments;
+    column(each, rows, |row| row.journal.number);
+    for place in 0..6 {
+        column(each, rows, |row| row.guard.numbers[place]);
+    }
+    column(each, rows, |row| row.guard.details.as_slice());
+    column(each, rows, |row| i64::from(row.journal.first));
+    column(each, rows, |row| i64::from(row.journal.head.len));
+    column(each, rows, |row| i64::from(row.journal.head.commands));
+    column(each, rows, |row| i64::from(row.journal.head.notified));
+    column(each, rows, |row| row.journal.head.at.0);
+    column(each, rows, |row| i64::from(row.journal.head.finished));
+    column(each, rows, |row| row.journal.records.as_slice());
+    column(each, rows, |row| row.log.as_ref().map(|(count, _)| *count));
+    column(each, rows, |row| row.log.as_ref().map(|(_, lines)| lines.as_slice()));
+    arguments
 }
+
+fn column<'a, T>(arguments: &mut PgArguments, rows: &'a [Row], of: impl Fn(&'a Row) -> T)
+where
+    Vec<T>: Encode<'a, Postgres> + Type<Postgres>,
+{
+    let column: Vec<T> = rows.iter().map(of).collect();
+    arguments.add(column).expect("PostgreSQL holds every integer and blob");
+}
+
+static STATEMENT: LazyLock<String> = LazyLock::new(|| {
+    format!("{} UNNEST({}) {}", APPEND.0, columns::parameters(&COLUMNS, 1), APPEND.1)
+});
 
 /// Only journals and logs are written, of promises that are remembered.
-struct ByRecall<'a>(&'a Recalled);
+struct ByMemory<'a>(&'a Remembered);
 
-impl Numbers for ByRecall<'_> {
+impl Numbers for ByMemory<'_> {
     fn promise(&self, id: &PromiseId) -> Option<i64> {
-        self.0.get(id).map(|(number, _)| *number)
+        self.0.row(id).map(|row| row.number)
     }
 
     fn module(&self, _: &Digest) -> Cell {
@@ -182,5 +209,5 @@ impl Numbers for ByRecall<'_> {
 /// For the tests of plans.
 #[cfg(test)]
 pub(super) fn statements() -> [String; 1] {
-    [statement()]
+    [STATEMENT.clone()]
 }

@@ -1,10 +1,14 @@
 //! One transaction: locks and loads what commands read, decides them, writes what they change, commits.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::OnceLock,
+};
 
 use segno_core::{
-    command::Command, config::Config, delta::Delta, effect::Effect, footprint::Footprint,
-    id::PromiseId, reply::Reply, time::Timestamp, transition::transition, widen,
+    command::Command, config::Config, delta::Delta, effect::Effect, footprint,
+    footprint::Footprint, id::PromiseId, reply::Reply, time::Timestamp, transition::transition,
+    widen,
 };
 use sqlx::{Executor as _, PgConnection, Row as _};
 
@@ -61,11 +65,24 @@ impl From<NotLoaded> for NotCommitted {
     }
 }
 
-/// A command, and the rows that it names: worked out once.
+/// A command, and the rows that it names: worked out once, if anybody asks.
 #[derive(Debug)]
 pub(super) struct Asked {
     pub(super) command: Command,
-    pub(super) named: Footprint,
+    named: OnceLock<Footprint>,
+}
+
+impl From<Command> for Asked {
+    fn from(command: Command) -> Self {
+        Self { command, named: OnceLock::new() }
+    }
+}
+
+impl Asked {
+    /// The rows that it names.
+    pub(super) fn named(&self) -> &Footprint {
+        self.named.get_or_init(|| footprint(&self.command))
+    }
 }
 
 /// A transaction in the making.
@@ -130,21 +147,21 @@ impl<'a> Batch<'a> {
         // For all commands at once; most batches then need nothing more.
         let mut wanted = Footprint { composites: also.clone(), ..Footprint::default() };
         for asked in submissions.iter().copied().flatten() {
-            wanted.merge(asked.named.clone());
+            wanted.merge(asked.named().clone());
         }
         // What belongs to a tree is seen when its turn comes: the commands before may add to it.
         wanted.trees.clear();
         self.held.load(self.connection, &mut self.cache, wanted).await?;
         self.now = self.time.of_server(self.held.now);
         let mut wanted = Footprint::default();
-        for Asked { command, named } in submissions.iter().copied().flatten() {
-            wanted.merge(widen(&self.cache.state, command, named));
+        for asked in submissions.iter().copied().flatten() {
+            wanted.merge(widen(&self.cache.state, &asked.command, asked.named()));
         }
         self.load(wanted).await?;
         for submission in submissions {
             let mut replies = Vec::with_capacity(submission.len());
-            for Asked { command, named } in *submission {
-                replies.push(self.decide(command, named).await?);
+            for asked in *submission {
+                replies.push(self.decide(&asked.command, asked.named()).await?);
             }
             self.committed.replies.push(replies);
         }

@@ -5,7 +5,7 @@ use std::{
     hash::{BuildHasher as _, RandomState},
 };
 
-use segno_core::{command::Command, footprint, id::Claim, reply::Reply, rests_on};
+use segno_core::{command::Command, id::Claim, reply::Reply, rests_on};
 use tokio::sync::oneshot;
 
 use crate::store::{StoreError, postgres::batch::Asked};
@@ -32,16 +32,18 @@ impl Submission {
             [command] => rests_on(command).cloned(),
             _ => None,
         };
-        let ask = |command| Asked { named: footprint(&command), command };
-        let asked: Vec<Asked> = commands.into_iter().map(ask).collect();
-        let names = names(&asked, hasher);
+        let asked: Vec<Asked> = commands.into_iter().map(Asked::from).collect();
+        let names = match &claim {
+            Some(claim) => vec![hasher.hash_one(&claim.id)],
+            None => names(&asked, hasher),
+        };
         Self { asked, answer, claim, names, alone }
     }
 }
 
 fn names(asked: &[Asked], hasher: &RandomState) -> Vec<u64> {
     let mut names = BTreeSet::new();
-    for Asked { named, .. } in asked {
+    for named in asked.iter().map(Asked::named) {
         names.extend(named.composites.iter().map(|id| hasher.hash_one(id)));
         names.extend(named.outbox.iter().map(|key| hasher.hash_one(key.promise())));
     }
