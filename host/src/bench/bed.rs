@@ -310,7 +310,8 @@ impl Bed {
     }
 }
 
-fn new(id: PromiseId, function: &str, input: &Json) -> NewPromise {
+/// An invocation of the module of benchmarks.
+pub fn new(id: PromiseId, function: &str, input: &Json) -> NewPromise {
     let param = convention::param(function, &Payload::Json(input.to_string()), Tags::new());
     let tags = Tags::from([(tags::TARGET.to_owned(), format!("wasm://bench/{function}"))]);
     NewPromise { id, param, tags, timeout_at: Timestamp::NEVER }

@@ -155,7 +155,7 @@ async fn begin(setting: &Setting, bed: &Bed, name: &str, count: u32) -> anyhow::
 }
 
 /// The same work by the guests alone, on all processors; with a log, each step waits until so many bytes are synced.
-async fn straight(
+pub async fn straight(
     setting: &Setting,
     workflows: u32,
     log: Option<(&GroupedLog, usize)>,

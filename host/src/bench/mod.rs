@@ -13,6 +13,7 @@ mod floor;
 
 mod bed;
 mod setting;
+mod stored;
 mod straight;
 
 mod asleep;

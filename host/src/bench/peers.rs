@@ -3,19 +3,24 @@
 use anyhow::Context as _;
 use futures::future::try_join_all;
 use segno_core::id::PromiseId;
-use serde_json::json;
+use serde_json::{Value as Json, json};
 use sqlx::{AssertSqlSafe, Connection as _, Executor as _, PgConnection, Row as _};
 
 use super::{
     bed::Bed,
+    crowd::straight,
+    floor::GroupedLog,
     measure::{Passed, Stopwatch},
     report::{Goal, Section},
     setting::Setting,
+    stored::Stored,
 };
 use crate::store::postgres::PostgresConfig;
 
 /// Steps of each workflow.
 const STEPS: u32 = 20;
+/// Bytes of the records of a step.
+const RECORD: usize = 51;
 /// Connections that commit single rows.
 const CONNECTIONS: u32 = 16;
 /// Batches at a time of one host, to choose among.
@@ -39,6 +44,7 @@ async fn measure(setting: &Setting, schema: &mut Schema) -> anyhow::Result<Secti
     let mut by_writers = WRITERS.map(|_| Vec::new());
     let (mut cpu, mut shared, mut repeated, mut single) = (vec![], vec![], vec![], vec![]);
     let (mut trips, mut each) = (vec![], vec![]);
+    let (mut stored, mut stored_cpu, mut logged) = (vec![], vec![], vec![]);
     for repetition in 0..setting.repetitions {
         for hosts in 1..=HOSTS {
             let mut beds = Vec::new();
@@ -58,6 +64,13 @@ async fn measure(setting: &Setting, schema: &mut Schema) -> anyhow::Result<Secti
                 trips.push((after.statements - before.statements) as f64 / commits);
                 each.push((after.statements - before.statements) as f64 / f64::from(all));
                 repeated.push((after.repeats - before.repeats) as f64);
+                let ended = PromiseId::new(format!("crowd-{repetition}-1-0"));
+                let steps = Stored::of(&beds[0], &ended, "steps", input(), setting.digest).await?;
+                steps.append(&beds[0], &format!("stored-{repetition}-warm-up"), 20).await?;
+                let passed =
+                    steps.append(&beds[0], &format!("stored-{repetition}"), workflows).await?;
+                stored.push(passed.rate(all));
+                stored_cpu.push(passed.cpu_each_us(all));
             }
             for bed in beds {
                 bed.close().await;
@@ -74,12 +87,19 @@ async fn measure(setting: &Setting, schema: &mut Schema) -> anyhow::Result<Secti
             bed.close().await;
         }
         single.push(single_rows(schema, setting.size(200, 10)).await?);
+        let place = setting.place()?;
+        let log = GroupedLog::new(place.path())?;
+        let stopwatch = Stopwatch::start();
+        straight(setting, workflows, Some((&log, RECORD))).await?;
+        logged.push(stopwatch.passed().rate(all));
+        log.close()?;
     }
 
     let mut section = Section::new(format!(
         "{workflows} workflows of {STEPS} `run` steps with results of 20 bytes, all at once, shared out among hosts in this \
-         process; starts and ends are in the figures. Next to it, {CONNECTIONS} connections that commit a row of 100 bytes \
-         each, again and again. {commits}"
+         process; starts and ends are in the figures. Without guests, one host appends the records of such workflows under as \
+         many claims. Next to it, {CONNECTIONS} connections that commit a row of 100 bytes each, again and again, and the \
+         guests on a log in a file, which is what no database could be faster than. {commits}"
     ));
     let [one, two, three] = &rates;
     section.measured("durable steps, one host", "/s", one);
@@ -97,16 +117,28 @@ async fn measure(setting: &Setting, schema: &mut Schema) -> anyhow::Result<Secti
         );
     }
     section.measured("batches decided again", "", &repeated);
+    section.measured("the same steps without guests, one host", "/s", &stored);
+    section.measured("CPU time of one, without the database's", "µs", &stored_cpu);
     section.floor("single rows committed", "/s", &single);
     section
         .ratio("steps/s / single rows/s", one, &single)
         .goal(Goal::AtLeast { must: 5.0, aim: 15.0 });
+    section
+        .ratio("steps/s without guests / single rows/s", &stored, &single)
+        .goal(Goal::AtLeast { must: 5.0, aim: 15.0 });
+    section.floor("the same guests on a raw log with group commit, no database", "/s", &logged);
+    section.ratio("the guests on a raw log / single rows/s", &logged, &single);
     Ok(section)
+}
+
+/// What each workflow gets.
+fn input() -> Json {
+    json!({ "steps": STEPS, "result_bytes": 22 })
 }
 
 /// Runs workflows shared out among the hosts, each of which waits for those that it started.
 async fn crowd(beds: &[Bed], name: &str, workflows: u32) -> anyhow::Result<Passed> {
-    let input = json!({ "steps": STEPS, "result_bytes": 22 });
+    let input = input();
     let shares = (0..beds.len()).map(|host| {
         (0..workflows)
             .skip(host)

@@ -1,0 +1,112 @@
+//! What a store makes of steps when nobody executes them: the records of a workflow that has ended, appended under the
+//! claims of others like it.
+
+use std::sync::Arc;
+
+use anyhow::{Context as _, bail, ensure};
+use segno_core::{
+    command::{Command, Hold},
+    id::{Claim, Digest, Holder, NodeName, PromiseId},
+    invocation::Record,
+    reply::Reply,
+    time::{Millis, Timestamp},
+};
+use serde_json::Value as Json;
+use tokio::task::JoinSet;
+
+use super::{
+    bed::{Bed, new},
+    measure::{Passed, Stopwatch},
+};
+
+/// How long the claims last: longer than any measurement.
+const LEASE: Millis = Millis(600_000);
+/// Claims made in one commit.
+const PAGE: usize = 256;
+
+/// See the module.
+pub struct Stored {
+    function: &'static str,
+    input: Json,
+    module: Digest,
+    /// What began the journal.
+    first: Record,
+    /// What each step added.
+    steps: Vec<Vec<Record>>,
+}
+
+impl Stored {
+    /// The steps of a workflow that has ended.
+    pub async fn of(
+        bed: &Bed,
+        id: &PromiseId,
+        function: &'static str,
+        input: Json,
+        module: Digest,
+    ) -> anyhow::Result<Self> {
+        let mut records = bed.host.store.journal(id, 0, u32::MAX).await?;
+        records.pop().context("the journal is empty")?;
+        let steps = records.split_off(1);
+        ensure!(steps.len() % 2 == 0, "a step is a command and its result");
+        let steps = steps.chunks_exact(2).map(<[Record]>::to_vec).collect();
+        let first = records.pop().context("the journal is empty")?;
+        Ok(Self { function, input, module, first, steps })
+    }
+
+    /// Makes `count` claims, then appends these steps under each of them, all at once and one after the other within a
+    /// journal; what passed is the appending.
+    pub async fn append(&self, bed: &Bed, name: &str, count: u32) -> anyhow::Result<Passed> {
+        let claims = self.claims(bed, name, count).await?;
+        let stopwatch = Stopwatch::start();
+        let mut appending = JoinSet::new();
+        let steps = Arc::new(self.steps.clone());
+        for claim in claims {
+            let (steps, store) = (steps.clone(), bed.host.store.clone());
+            appending.spawn(async move {
+                for records in steps.iter().cloned() {
+                    let (logs, actions) = (Vec::new(), Vec::new());
+                    let fence = Command::TaskFence { claim: claim.clone(), records, logs, actions };
+                    match store.execute(vec![fence]).await?.pop() {
+                        Some(Reply::Fenced { .. }) => {}
+                        other => bail!("a step was not stored: {other:?}"),
+                    }
+                }
+                anyhow::Ok(())
+            });
+        }
+        while let Some(appended) = appending.join_next().await {
+            appended??;
+        }
+        Ok(stopwatch.passed())
+    }
+
+    async fn claims(&self, bed: &Bed, name: &str, count: u32) -> anyhow::Result<Vec<Claim>> {
+        let ids: Vec<_> =
+            (0..count).map(|number| PromiseId::new(format!("{name}-{number}"))).collect();
+        for page in ids.chunks(PAGE) {
+            let begin = |(nonce, id): (u64, &PromiseId)| Command::TaskBegin {
+                new: new(id.clone(), self.function, &self.input),
+                hold: Hold {
+                    holder: Holder { node: NodeName::from("nobody"), incarnation: 1 },
+                    nonce,
+                    ttl: LEASE,
+                },
+                module: self.module,
+                at: Timestamp(0),
+                first: vec![Command::TaskFence {
+                    claim: Claim::first(id.clone()),
+                    records: vec![self.first.clone()],
+                    logs: Vec::new(),
+                    actions: Vec::new(),
+                }],
+            };
+            let commands = (0..).zip(page).map(begin).collect();
+            for reply in bed.host.store.execute(commands).await? {
+                let Reply::Begun { first: Some(_), .. } = reply else {
+                    bail!("a claim was not made: {reply:?}");
+                };
+            }
+        }
+        Ok(ids.into_iter().map(Claim::first).collect())
+    }
+}
