@@ -38,7 +38,7 @@ pub struct Hub {
     /// How many events were published on this host.
     events: watch::Sender<u64>,
     metrics: Metrics,
-    commit_time: Arc<CommitTime>,
+    commit_time: CommitTime,
     traces: OnceLock<Traces>,
 }
 
@@ -57,7 +57,7 @@ impl Default for Hub {
             elsewhere: Notify::new(),
             events: watch::Sender::new(0),
             metrics: Metrics::default(),
-            commit_time: Arc::default(),
+            commit_time: CommitTime::default(),
             traces: OnceLock::new(),
         }
     }
@@ -70,8 +70,8 @@ impl Hub {
     }
 
     /// How long commits take.
-    pub fn commit_time(&self) -> Arc<CommitTime> {
-        self.commit_time.clone()
+    pub fn commit_time(&self) -> &CommitTime {
+        &self.commit_time
     }
 
     /// Hands `effect` to the dispatcher, as a commit would.

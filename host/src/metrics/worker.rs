@@ -38,6 +38,8 @@ pub struct WorkerMetrics {
     traps: Counter,
     /// Executions that run now.
     pub running: Gauge,
+    /// Executions that wait for others to get on.
+    pub in_line: Gauge,
     /// Tasks known to be ready that wait for room.
     pub queued: Gauge,
 }
@@ -55,6 +57,7 @@ impl WorkerMetrics {
             divergences: Counter::default(),
             traps: Counter::default(),
             running: Gauge::default(),
+            in_line: Gauge::default(),
             queued: Gauge::default(),
         };
         for end in [ClaimEnd::Finished, ClaimEnd::Suspended, ClaimEnd::Released, ClaimEnd::Lost] {
@@ -99,6 +102,11 @@ impl WorkerMetrics {
         );
         registry.register("traps", "Guests that trapped", metrics.traps.clone());
         registry.register("executions_running", "Executions that run now", metrics.running.clone());
+        registry.register(
+            "executions_in_line",
+            "Executions among them that wait until those under way have got on",
+            metrics.in_line.clone(),
+        );
         registry.register(
             "ready_queue_length",
             "Ready tasks that wait for room on this host",

@@ -4,7 +4,7 @@
 //! thousand others had their turn since the step before, so that each of them takes twice as long. Whoever comes when
 //! there are enough waits in line, and the next begins when one has ended or waits for something that takes its time.
 //!
-//! How many are enough depends on how long a commit takes, which the store tells ([`CommitTime`]). A line in which
+//! How many are enough depends on how long a commit takes, which the hub hears ([`Hub::commit_time`]). A line in which
 //! nothing moves, since those under way compute or have many steps to go, lets in more and more.
 
 use std::{
@@ -15,7 +15,7 @@ use std::{
 use segno_core::time::Millis;
 use tokio::sync::oneshot;
 
-use crate::{commit_time::CommitTime, runtime::Runtime};
+use crate::{hub::Hub, runtime::Runtime};
 
 /// So many for each processor, however short commits are: what is ready gathers, and commits carry more.
 const EACH: usize = 48;
@@ -31,7 +31,7 @@ pub struct Concurrency(Arc<Shared>);
 
 struct Shared {
     processors: usize,
-    commit_time: Arc<CommitTime>,
+    hub: Arc<Hub>,
     runtime: Arc<dyn Runtime>,
     line: Mutex<Line>,
 }
@@ -52,41 +52,51 @@ pub struct Turn(Concurrency);
 
 impl Concurrency {
     /// Nobody is under way.
-    pub fn new(processors: usize, commit_time: Arc<CommitTime>, runtime: Arc<dyn Runtime>) -> Self {
+    pub fn new(processors: usize, hub: Arc<Hub>, runtime: Arc<dyn Runtime>) -> Self {
         let line = Mutex::default();
-        Self(Arc::new(Shared { processors: processors.max(1), commit_time, runtime, line }))
+        Self(Arc::new(Shared { processors: processors.max(1), hub, runtime, line }))
     }
 
     /// A turn, if there is one at once.
     pub fn try_turn(&self) -> Option<Turn> {
-        let mut line = self.line();
-        (line.waiting.is_empty() && line.under_way < self.limit(&line)).then(|| {
-            line.under_way += 1;
-            Turn(self.clone())
-        })
+        self.begin(&mut self.line())
     }
 
     /// A turn, when it comes.
     pub async fn turn(&self) -> Turn {
         loop {
-            if let Some(turn) = self.try_turn() {
-                return turn;
-            }
+            let told = match self.enter() {
+                Ok(turn) => return turn,
+                Err(told) => told,
+            };
             // Only a host that ends tells nobody.
-            if let Ok(turn) = self.wait().await {
+            if let Ok(turn) = told.await {
                 return turn;
             }
         }
     }
 
-    fn wait(&self) -> oneshot::Receiver<Turn> {
-        let (tell, turn) = oneshot::channel();
+    /// A turn, or a place in the line.
+    fn enter(&self) -> Result<Turn, oneshot::Receiver<Turn>> {
         let mut line = self.line();
+        if let Some(turn) = self.begin(&mut line) {
+            return Ok(turn);
+        }
+        let (tell, told) = oneshot::channel();
         line.waiting.push_back(tell);
+        self.show(&line);
         if !std::mem::replace(&mut line.watched, true) {
             self.0.runtime.spawn("line", Box::pin(self.clone().watch()));
         }
-        turn
+        Err(told)
+    }
+
+    fn begin(&self, line: &mut Line) -> Option<Turn> {
+        let free = line.waiting.is_empty() && line.under_way < self.limit(line);
+        free.then(|| {
+            line.under_way += 1;
+            Turn(self.clone())
+        })
     }
 
     /// Lets in more whenever the line stands still, until nobody waits.
@@ -126,6 +136,7 @@ impl Concurrency {
             line.moved = true;
             next.push(tell);
         }
+        self.show(&line);
         drop(line);
         for tell in next {
             // Whoever went away leaves at once.
@@ -133,12 +144,18 @@ impl Concurrency {
         }
     }
 
+    fn show(&self, line: &Line) {
+        let in_line = i64::try_from(line.waiting.len()).unwrap_or(i64::MAX);
+        self.0.hub.metrics().worker.in_line.set(in_line);
+    }
+
     fn limit(&self, line: &Line) -> usize {
         self.enough() + line.more
     }
 
     fn enough(&self) -> usize {
-        let us = usize::try_from(self.0.commit_time.shortest().as_micros()).unwrap_or(usize::MAX);
+        let us =
+            usize::try_from(self.0.hub.commit_time().shortest().as_micros()).unwrap_or(usize::MAX);
         self.0.processors.saturating_mul(EACH + us / STEP_US)
     }
 
@@ -160,12 +177,15 @@ mod tests {
     use futures::FutureExt as _;
 
     use super::*;
-    use crate::runtime::SystemRuntime;
+    use crate::{
+        runtime::SystemRuntime,
+        store::{Commit, Hints as _},
+    };
 
     fn concurrency(commit: Duration) -> Concurrency {
-        let commit_time = Arc::new(CommitTime::default());
-        commit_time.took(commit);
-        Concurrency::new(1, commit_time, Arc::new(SystemRuntime))
+        let hub = Arc::new(Hub::default());
+        hub.measured(&Commit { commands: 1, took: commit, waiting: 0 });
+        Concurrency::new(1, hub, Arc::new(SystemRuntime))
     }
 
     fn all_turns(concurrency: &Concurrency) -> Vec<Turn> {
@@ -189,6 +209,7 @@ mod tests {
         assert!(second.as_mut().now_or_never().is_none(), "the first comes first");
         let turn = first.as_mut().now_or_never().expect("it is the first one's turn");
         assert!(concurrency.try_turn().is_none(), "nobody passes those who wait");
+        assert_eq!(concurrency.0.hub.metrics().worker.in_line.get(), 1);
         drop(turn);
         assert!(second.now_or_never().is_some());
     }

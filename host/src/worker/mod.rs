@@ -100,7 +100,7 @@ impl Worker {
             superseded: CancellationToken::new(),
             concurrency: Concurrency::new(
                 settings.processors,
-                host.hub.commit_time(),
+                host.hub.clone(),
                 host.surroundings.runtime.clone(),
             ),
             host,

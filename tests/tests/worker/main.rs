@@ -5,6 +5,7 @@ mod beginning;
 mod cancel;
 mod claims;
 mod commands;
+mod concurrency;
 mod halts;
 mod journal;
 mod signals;

@@ -1,0 +1,33 @@
+//! How many executions are under way at once.
+
+use std::sync::Arc;
+
+use segno::{runtime::Clock as _, worker::WorkerSettings};
+use segno_core::{promise::Verdict, time::Millis};
+use serde_json::json;
+use tests::world::{Plan, World, script::Script};
+
+/// More than one processor keeps under way.
+const MANY: usize = 120;
+/// After so long, a line that does not move lets in more: nobody may depend on that here.
+const STANDSTILL: Millis = Millis(50);
+
+#[tokio::test(flavor = "current_thread", start_paused = true)]
+async fn who_waits_for_a_child_is_in_nobodys_way() {
+    let script = Script::default()
+        .workflow("flow", |desk| async move { desk.done(desk.call("child", "1")).await })
+        .workflow("child", |_| async move { Ok("1".to_owned()) });
+    let worker = WorkerSettings { processors: 1, ..WorkerSettings::default() };
+    let mut world = World::with(Plan { worker, ..Plan::default() }, &Arc::new(script)).await;
+    let ids: Vec<_> = (0..MANY).map(|number| format!("it-{number}")).collect();
+    for id in &ids {
+        world.start(id, "wasm://m/flow", &json!(null)).await;
+    }
+    let before = world.clock.now();
+    world.boot().await;
+    for id in &ids {
+        assert_eq!(world.outcome(id).await, (Verdict::Resolved, json!(1)), "{id}");
+    }
+    let took = world.clock.now().since(before);
+    assert!(took < STANDSTILL, "the line stood still: {took:?}");
+}
