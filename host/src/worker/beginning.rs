@@ -1,6 +1,9 @@
 //! Beginning invocations that nobody has stored yet: they run at once, and are stored with what that comes to.
 
-use std::{pin::pin, sync::Arc};
+use std::{
+    pin::pin,
+    sync::{Arc, Mutex},
+};
 
 use segno_core::{id::Claim, promise::TaskStatus, reply::TaskReply, time::Millis};
 use tracing::Instrument as _;
@@ -8,10 +11,10 @@ use tracing::Instrument as _;
 use super::{
     birth::{Birth, Unborn},
     claims::Held,
-    concurrency::Turn,
     dispatcher::{name_of, route, run_claimed, under},
     execution::Execution,
     failure::{End, Stopped, give_back},
+    recorder::Recorder,
     says,
     shared::Shared,
     taking::Ahead,
@@ -56,35 +59,8 @@ async fn begin(shared: Arc<Shared>, start: Start) {
 }
 
 async fn run(shared: Arc<Shared>, held: Arc<Held>, described: TaskReply, birth: &mut Birth) -> End {
-    let Some(turn) = turn(&shared, &held, birth).await else { return End::Lost };
     let mut recorder = None;
-    let prepared = {
-        let preparing = async {
-            match workflow(&shared, &described).await? {
-                Some(function) => {
-                    let (shared, held) = (shared.clone(), held.clone());
-                    let described = described.clone();
-                    let ahead = Ahead::default();
-                    let replayed = &mut recorder;
-                    Execution::prepare(shared, held, described, function, ahead, turn, replayed)
-                        .await
-                        .map(Some)
-                }
-                None => Ok(None),
-            }
-        };
-        let mut preparing = pin!(preparing);
-        tokio::select! {
-            biased;
-            prepared = &mut preparing => prepared,
-            () = shared.host.surroundings.runtime.sleep(PATIENCE) => {
-                if birth.alone(&shared, &held).await.is_err() {
-                    return End::Lost;
-                }
-                preparing.await
-            }
-        }
-    };
+    let prepared = prepare(&shared, &held, &described, birth, &mut recorder).await;
     let (stopped, stored_len) = match prepared {
         Ok(Some(execution)) => match execution.go(birth).await {
             Ok(end) => return end,
@@ -105,18 +81,41 @@ async fn run(shared: Arc<Shared>, held: Arc<Held>, described: TaskReply, birth: 
     give_back(&shared, &held.claim, stopped, stored_len, recorder.as_deref()).await
 }
 
-/// Its turn to begin. Who waits for longer is stored first. None: it could not be.
-async fn turn(shared: &Shared, held: &Arc<Held>, birth: &mut Birth) -> Option<Turn> {
-    if let Some(turn) = shared.concurrency.try_turn() {
-        return Some(turn);
-    }
-    let mut turn = pin!(shared.concurrency.turn());
+/// An execution of the workflow, when it is its turn; none: it is something else.
+async fn prepare(
+    shared: &Arc<Shared>,
+    held: &Arc<Held>,
+    described: &TaskReply,
+    birth: &mut Birth,
+    replayed: &mut Option<Arc<Mutex<Recorder>>>,
+) -> Result<Option<Execution>, Stopped> {
+    let found = workflow(shared, described);
+    let Some(function) = stored_meanwhile(shared, held, birth, PATIENCE, found).await?? else {
+        return Ok(None);
+    };
+    let turn = shared.concurrency.turn();
+    let turn = stored_meanwhile(shared, held, birth, PATIENCE_IN_LINE, turn).await?;
+    let (known, kept, described) = (shared.clone(), held.clone(), described.clone());
+    let ahead = Ahead::default();
+    let preparing = Execution::prepare(known, kept, described, function, ahead, turn, replayed);
+    stored_meanwhile(shared, held, birth, PATIENCE, preparing).await?.map(Some)
+}
+
+/// What `work` comes to. If that takes longer, the invocation is stored meanwhile; an error: it cannot be.
+async fn stored_meanwhile<T>(
+    shared: &Shared,
+    held: &Arc<Held>,
+    birth: &mut Birth,
+    patience: Millis,
+    work: impl Future<Output = T>,
+) -> Result<T, Stopped> {
+    let mut work = pin!(work);
     tokio::select! {
         biased;
-        turn = &mut turn => Some(turn),
-        () = shared.host.surroundings.runtime.sleep(PATIENCE_IN_LINE) => {
-            birth.alone(shared, held).await.ok()?;
-            Some(turn.await)
+        done = &mut work => Ok(done),
+        () = async { shared.host.surroundings.runtime.sleep(patience).await } => {
+            birth.alone(shared, held).await?;
+            Ok(work.await)
         }
     }
 }

@@ -57,11 +57,6 @@ impl Concurrency {
         Self(Arc::new(Shared { processors: processors.max(1), hub, runtime, line }))
     }
 
-    /// A turn, if there is one at once.
-    pub fn try_turn(&self) -> Option<Turn> {
-        self.begin(&mut self.line())
-    }
-
     /// A turn, when it comes.
     pub async fn turn(&self) -> Turn {
         loop {
@@ -188,8 +183,12 @@ mod tests {
         Concurrency::new(1, hub, Arc::new(SystemRuntime))
     }
 
+    fn try_turn(concurrency: &Concurrency) -> Option<Turn> {
+        concurrency.begin(&mut concurrency.line())
+    }
+
     fn all_turns(concurrency: &Concurrency) -> Vec<Turn> {
-        std::iter::from_fn(|| concurrency.try_turn()).collect()
+        std::iter::from_fn(|| try_turn(concurrency)).collect()
     }
 
     #[test]
@@ -208,7 +207,7 @@ mod tests {
         under_way.pop();
         assert!(second.as_mut().now_or_never().is_none(), "the first comes first");
         let turn = first.as_mut().now_or_never().expect("it is the first one's turn");
-        assert!(concurrency.try_turn().is_none(), "nobody passes those who wait");
+        assert!(try_turn(&concurrency).is_none(), "nobody passes those who wait");
         assert_eq!(concurrency.0.hub.metrics().worker.in_line.get(), 1);
         drop(turn);
         assert!(second.now_or_never().is_some());
