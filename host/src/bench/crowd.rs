@@ -2,7 +2,6 @@
 
 use segno_core::{id::PromiseId, invocation::encode_records};
 use serde_json::json;
-use tokio::task::JoinSet;
 
 use super::{
     bed::Bed,
@@ -10,7 +9,7 @@ use super::{
     measure::{Passed, Stopwatch},
     report::{Goal, Section, percentile},
     setting::Setting,
-    straight::Straight,
+    straight,
 };
 use crate::worker::WorkerSettings;
 
@@ -69,7 +68,7 @@ pub async fn run(setting: &Setting) -> anyhow::Result<Section> {
             Bed::sqlite(setting, &place.path().join("data"), WorkerSettings::default()).await?;
         let volatile = Bed::memory(setting).await?;
         // Not counted: whatever has run for a while has its memory.
-        straight(setting, workflows, None).await?;
+        straight::crowd(setting, workflows, STEPS, None).await?;
         begin(setting, &bed, "warm-up", workflows).await?;
         begin(setting, &volatile, "warm-up", workflows).await?;
         if repetition == 0 {
@@ -95,7 +94,7 @@ pub async fn run(setting: &Setting) -> anyhow::Result<Section> {
 
             let log = GroupedLog::new(place.path())?;
             let stopwatch = Stopwatch::start();
-            straight(setting, workflows, Some((&log, record))).await?;
+            straight::crowd(setting, workflows, STEPS, Some((&log, record))).await?;
             of_logged.take(stopwatch.passed(), all);
             log.close()?;
 
@@ -103,7 +102,7 @@ pub async fn run(setting: &Setting) -> anyhow::Result<Section> {
             of_memory.take(begin(setting, &volatile, &name, workflows).await?, all);
 
             let stopwatch = Stopwatch::start();
-            straight(setting, workflows, None).await?;
+            straight::crowd(setting, workflows, STEPS, None).await?;
             of_bare.take(stopwatch.passed(), all);
         }
         bed.close().await;
@@ -152,26 +151,4 @@ async fn begin(setting: &Setting, bed: &Bed, name: &str, count: u32) -> anyhow::
     let input = json!({ "steps": STEPS, "result_bytes": 22 });
     let named = |number| (PromiseId::new(format!("{name}-{number}")), input.clone());
     bed.begin((0..count).map(named).collect(), "steps", setting.digest, CLIENTS).await
-}
-
-/// The same work by the guests alone, on all processors; with a log, each step waits until so many bytes are synced.
-pub async fn straight(
-    setting: &Setting,
-    workflows: u32,
-    log: Option<(&GroupedLog, usize)>,
-) -> anyhow::Result<()> {
-    let input = json!({ "steps": STEPS, "result_bytes": 22 });
-    let mut ready = JoinSet::new();
-    for _ in 0..workflows {
-        let (wasm, digest, input) = (setting.wasm.clone(), setting.digest, input.clone());
-        let log = log.map(|(log, record)| (log.writer(), record));
-        ready.spawn(async move {
-            let mut straight = Straight::of(&wasm, digest, "steps", &input, true).await?;
-            straight.steps_logged("", log).await
-        });
-    }
-    while let Some(ended) = ready.join_next().await {
-        ended??;
-    }
-    Ok(())
 }

@@ -8,12 +8,12 @@ use sqlx::{AssertSqlSafe, Connection as _, Executor as _, PgConnection, Row as _
 
 use super::{
     bed::Bed,
-    crowd::straight,
     floor::GroupedLog,
     measure::{Passed, Stopwatch},
     report::{Goal, Section},
     setting::Setting,
     stored::Stored,
+    straight,
 };
 use crate::store::postgres::PostgresConfig;
 
@@ -90,7 +90,7 @@ async fn measure(setting: &Setting, schema: &mut Schema) -> anyhow::Result<Secti
         let place = setting.place()?;
         let log = GroupedLog::new(place.path())?;
         let stopwatch = Stopwatch::start();
-        straight(setting, workflows, Some((&log, RECORD))).await?;
+        straight::crowd(setting, workflows, STEPS, Some((&log, RECORD))).await?;
         logged.push(stopwatch.passed().rate(all));
         log.close()?;
     }

@@ -5,10 +5,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use anyhow::bail;
 use async_trait::async_trait;
 use segno_core::id::Digest;
-use serde_json::Value as Json;
+use serde_json::{Value as Json, json};
+use tokio::task::JoinSet;
 
 use super::{
-    floor::LogWriter,
+    floor::{GroupedLog, LogWriter},
     measure::{Passed, Stopwatch},
     setting::Setting,
 };
@@ -149,6 +150,29 @@ impl Straight {
             .await?;
         Ok(())
     }
+}
+
+/// So many workflows of so many steps at once, on all processors; with a log, each step waits until so many bytes are synced.
+pub async fn crowd(
+    setting: &Setting,
+    workflows: u32,
+    steps: u32,
+    log: Option<(&GroupedLog, usize)>,
+) -> anyhow::Result<()> {
+    let input = json!({ "steps": steps, "result_bytes": 22 });
+    let mut ready = JoinSet::new();
+    for _ in 0..workflows {
+        let (wasm, digest, input) = (setting.wasm.clone(), setting.digest, input.clone());
+        let log = log.map(|(log, record)| (log.writer(), record));
+        ready.spawn(async move {
+            let mut straight = Straight::of(&wasm, digest, "steps", &input, true).await?;
+            straight.steps_logged("", log).await
+        });
+    }
+    while let Some(ended) = ready.join_next().await {
+        ended??;
+    }
+    Ok(())
 }
 
 /// `count` activities, one after the other.
