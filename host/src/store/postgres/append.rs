@@ -1,13 +1,14 @@
 //! Records under claims, appended by one statement that is a transaction of its own.
 //!
 //! It is decided on what [`Claims`] remember, and nothing is read first. The statement locks the tasks, in the order of
-//! their numbers like everybody, and takes only those whose rows are as remembered. While such a row is the same, the
-//! promise is pending (whoever settles it changes the task with it) and nobody else may write to the journal. That its
-//! end is where it was said to be, the unique key of the journal sees to. What was not taken is for a batch that reads.
+//! their numbers like everybody, and takes only those whose rows nobody has written since. While such a row is the same,
+//! the promise is pending (whoever settles it changes the task with it) and nobody else may write to the journal. That
+//! its end is where it was said to be, the unique key of the journal sees to. What was not taken is for a batch that
+//! reads.
 
 use std::{
     collections::{BTreeSet, HashMap, HashSet},
-    sync::{Arc, LazyLock},
+    sync::LazyLock,
 };
 
 use segno_core::{
@@ -29,28 +30,22 @@ use super::{
 };
 use crate::store::sql::{Cell, JournalRow, Numbers, Written};
 
-const COLUMNS: [Kind; 17] =
-    [Int, Int, Int, Int, Int, Int, Int, Blob, Int, Int, Int, Int, Int, Int, Blob, Int, Blob];
+/// Of a row of a journal, and of the log beside it.
+const COLUMNS: [Kind; 12] = [Int, Int, Int, Int, Int, Int, Int, Int, Int, Blob, Int, Blob];
+/// So many are of the journal.
+const OF_JOURNAL: usize = 10;
 
-/// Written so that there is one way only to find the tasks, whatever the statistics say: one by one, in the order given.
-const APPEND: (&str, &str) = (
-    "WITH held AS (
-        SELECT given.* FROM (SELECT * FROM",
-    "AS given (inv, version, wake_at, nonce, attempt, cancel, signals, details,
-                                  first_seq, end_seq, commands, notified, at, finished, records, count, lines)
-                              ORDER BY inv) AS given
-         CROSS JOIN LATERAL (
-               SELECT FROM tasks
-                WHERE n = given.inv AND state = 2 AND version = given.version AND wake_at = given.wake_at
-                  AND nonce = given.nonce AND attempt = given.attempt AND cancel = given.cancel
-                  AND signals = given.signals AND details = given.details
-                  FOR NO KEY UPDATE) AS task),
-     logged AS (
-        INSERT INTO logs (inv, count, lines) SELECT inv, count, lines FROM held WHERE count IS NOT NULL)
-     INSERT INTO journal (inv, first_seq, end_seq, commands, notified, at, finished, records)
-     SELECT inv, first_seq, end_seq, commands, notified, at, finished, records FROM held
-     RETURNING inv",
-);
+/// The tasks, written so that there is one way only to find them, whatever the statistics say: one by one, in the order
+/// given.
+const HELD: &str = "
+     CROSS JOIN LATERAL (
+           SELECT FROM tasks
+            WHERE n = given.inv AND state = 2 AND version = given.version AND xmin = given.writer::int
+              FOR NO KEY UPDATE) AS task";
+
+const APPEND: &str = "
+    INSERT INTO journal (inv, first_seq, end_seq, commands, notified, at, finished, records)
+    SELECT inv, first_seq, end_seq, commands, notified, at, finished, records";
 
 /// What commands lead to, as far as it rests on claims alone.
 #[derive(Debug)]
@@ -70,10 +65,10 @@ struct Decided {
     head: JournalHead,
 }
 
-/// How a task looked, and what is appended to its journal and to its log.
+/// What is appended to the journal and to the log of a task, if it is as it was.
 #[derive(Debug)]
 struct Row {
-    guard: Arc<Guard>,
+    guard: Guard,
     journal: JournalRow,
     log: Option<(i64, Vec<u8>)>,
 }
@@ -122,9 +117,11 @@ impl Appends {
         claims: &Claims,
     ) -> Result<Vec<Option<(Reply, Vec<Effect>)>>, Failed> {
         let failed = Failed::of("append records");
-        let arguments = arguments(&self.rows);
+        let logged = self.rows.iter().any(|row| row.log.is_some());
+        let statement = if logged { &STATEMENTS.with_logs } else { &STATEMENTS.alone };
+        let arguments = arguments(&self.rows, logged);
         self.rows.clear();
-        let query = sqlx::query_with(AssertSqlSafe(STATEMENT.as_str()), arguments);
+        let query = sqlx::query_with(AssertSqlSafe(statement.as_str()), arguments);
         let mut appended = HashSet::new();
         for row in &connection.fetch_all(query).await.map_err(&failed)? {
             appended.insert(row.try_get::<i64, _>(0).map_err(&failed)?);
@@ -142,7 +139,7 @@ impl Appends {
     }
 }
 
-/// How the tasks looked, beside what is appended to their journals.
+/// What is appended, in the order of the tasks' numbers.
 fn rows(delta: &Delta, remembered: &Remembered) -> Vec<Row> {
     let written = Written::of(delta, &BTreeSet::new(), &remembered.view, &ByMemory(remembered));
     let mut logs = HashMap::new();
@@ -154,21 +151,19 @@ fn rows(delta: &Delta, remembered: &Remembered) -> Vec<Row> {
         }
     }
     let row = |journal: JournalRow| {
-        let guard = remembered.row(&journal.invocation)?.guard.clone();
+        let guard = remembered.row(&journal.invocation)?.guard;
         Some(Row { guard, log: logs.remove(&journal.number), journal })
     };
     written.journals.into_iter().filter_map(row).collect()
 }
 
-/// The rows as [`COLUMNS`].
-fn arguments(rows: &[Row]) -> PgArguments {
+/// The rows as [`COLUMNS`], with those of their logs if there are any.
+fn arguments(rows: &[Row], logged: bool) -> PgArguments {
     let mut arguments = PgArguments::default();
     let each = &mut arguments;
     column(each, rows, |row| row.journal.number);
-    for place in 0..6 {
-        column(each, rows, |row| row.guard.numbers[place]);
-    }
-    column(each, rows, |row| row.guard.details.as_slice());
+    column(each, rows, |row| row.guard.version);
+    column(each, rows, |row| row.guard.writer.number());
     column(each, rows, |row| i64::from(row.journal.first));
     column(each, rows, |row| i64::from(row.journal.head.len));
     column(each, rows, |row| i64::from(row.journal.head.commands));
@@ -176,8 +171,10 @@ fn arguments(rows: &[Row]) -> PgArguments {
     column(each, rows, |row| row.journal.head.at.0);
     column(each, rows, |row| i64::from(row.journal.head.finished));
     column(each, rows, |row| row.journal.records.as_slice());
-    column(each, rows, |row| row.log.as_ref().map(|(count, _)| *count));
-    column(each, rows, |row| row.log.as_ref().map(|(_, lines)| lines.as_slice()));
+    if logged {
+        column(each, rows, |row| row.log.as_ref().map(|(count, _)| *count));
+        column(each, rows, |row| row.log.as_ref().map(|(_, lines)| lines.as_slice()));
+    }
     arguments
 }
 
@@ -189,9 +186,31 @@ where
     arguments.add(column).expect("PostgreSQL holds every integer and blob");
 }
 
-static STATEMENT: LazyLock<String> = LazyLock::new(|| {
-    format!("{} UNNEST({}) {}", APPEND.0, columns::parameters(&COLUMNS, 1), APPEND.1)
+static STATEMENTS: LazyLock<Statements> = LazyLock::new(|| {
+    let given = |columns: &[Kind], names: &str| {
+        format!("UNNEST({}) AS given ({names})", columns::parameters(columns, 1))
+    };
+    let journal =
+        "inv, version, writer, first_seq, end_seq, commands, notified, at, finished, records";
+    let alone = given(&COLUMNS[..OF_JOURNAL], journal);
+    let both = given(&COLUMNS, &format!("{journal}, count, lines"));
+    Statements {
+        alone: format!("{APPEND} FROM {alone} {HELD} RETURNING inv"),
+        with_logs: format!(
+            "WITH held AS (SELECT given.* FROM {both} {HELD}),
+                  logged AS (
+                     INSERT INTO logs (inv, count, lines)
+                     SELECT inv, count, lines FROM held WHERE count IS NOT NULL)
+             {APPEND} FROM held RETURNING inv"
+        ),
+    }
 });
+
+/// The statements that append: most often nothing was logged.
+struct Statements {
+    alone: String,
+    with_logs: String,
+}
 
 /// Only journals and logs are written, of promises that are remembered.
 struct ByMemory<'a>(&'a Remembered);
@@ -208,6 +227,6 @@ impl Numbers for ByMemory<'_> {
 
 /// For the tests of plans.
 #[cfg(test)]
-pub(super) fn statements() -> [String; 1] {
-    [STATEMENT.clone()]
+pub(super) fn statements() -> [String; 2] {
+    [STATEMENTS.alone.clone(), STATEMENTS.with_logs.clone()]
 }

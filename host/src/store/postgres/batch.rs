@@ -237,6 +237,10 @@ impl<'a> Batch<'a> {
         self.number(&fresh).await?;
         let fresh = fresh.into_iter().collect();
         let sent = write(self.connection, &self.cache, &delta, &fresh, &self.held).await?;
+        if let Some(writer) = sent.writer {
+            let written = delta.tasks.keys().filter_map(|id| self.cache.number(id));
+            self.held.writers.extend(written.map(|number| (number, writer)));
+        }
         self.held.schedules.extend(delta.schedules.into_keys());
         self.held.resources.extend(delta.resources.into_keys());
         self.held.leases.extend(delta.resource_leases.into_keys());
@@ -268,7 +272,7 @@ impl<'a> Batch<'a> {
         self.committed.statements += self.held.statements;
         let committed = self.say("COMMIT").await;
         match &committed {
-            Ok(()) => self.claims.learn(&self.cache),
+            Ok(()) => self.claims.learn(&self.cache, &self.held.writers),
             Err(_) => self.claims.forget(self.cache.state.tasks().map(|task| &task.id)),
         }
         match committed {

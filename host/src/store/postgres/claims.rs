@@ -6,7 +6,7 @@
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Mutex, MutexGuard, PoisonError},
 };
 
 use segno_core::{
@@ -16,7 +16,7 @@ use segno_core::{
     state::State,
 };
 
-use crate::store::sql::{self, Cache, Cell};
+use crate::store::sql::Cache;
 
 /// So many are remembered; when there are more, all are read anew.
 const LIMIT: usize = 16_384;
@@ -34,21 +34,38 @@ pub(super) struct Remembered {
 }
 
 /// The row of a task that is held.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Copy)]
 pub(super) struct Row {
     /// Its number.
     pub(super) number: i64,
-    /// How it looked.
-    pub(super) guard: Arc<Guard>,
+    /// How it is known again.
+    pub(super) guard: Guard,
 }
 
-/// The columns of a task that change while a claim lasts, or with it. While they are what they were, so is everything
-/// about the task.
-#[derive(Debug)]
+/// What says that nobody has written a task since. While that is so, everything about the task is as it was.
+#[derive(Debug, Clone, Copy)]
 pub(super) struct Guard {
-    /// `version, wake_at, nonce, attempt, cancel, signals`.
-    pub(super) numbers: [Option<i64>; 6],
-    pub(super) details: Vec<u8>,
+    /// The version of the claim.
+    pub(super) version: i64,
+    /// The transaction that wrote the row, its `xmin`: a row that is written again gets another one, a row that is locked
+    /// or vacuumed keeps it.
+    pub(super) writer: TransactionId,
+}
+
+/// The number of a transaction as system columns hold it: the low 32 bits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct TransactionId(i32);
+
+impl TransactionId {
+    /// Of the whole number, or of what a system column says.
+    pub(super) fn of(number: i64) -> Self {
+        Self(number as i32)
+    }
+
+    /// As the statements that compare it take it.
+    pub(super) fn number(self) -> i64 {
+        i64::from(self.0)
+    }
 }
 
 impl Claims {
@@ -58,21 +75,21 @@ impl Claims {
         view.task(&claim.id).is_some_and(|task| task.version == claim.version)
     }
 
-    /// Takes note of what a commit left: of every task in the cache, whether it is held, and how it looks then.
-    pub(super) fn learn(&self, cache: &Cache) {
+    /// Takes note of what a commit left: of every task in the cache, whether it is held, and who wrote its row.
+    pub(super) fn learn(&self, cache: &Cache, writers: &HashMap<i64, TransactionId>) {
         let mut remembered = self.remembered();
         for task in cache.state.tasks() {
             let promise = cache.state.promise(&task.id).filter(|promise| promise.is_pending());
             let held = task.status() == TaskStatus::Acquired && cache.is_whole(&task.id);
-            match (promise, cache.number(&task.id)) {
-                (Some(promise), Some(number)) if held => {
+            let row = cache.number(&task.id).and_then(|number| Row::of(number, task, writers));
+            match (promise, row) {
+                (Some(promise), Some(row)) if held => {
                     if remembered.rows.len() >= LIMIT {
                         *remembered = Remembered::default();
                     }
                     remembered.view.put_promise(promise.bare());
                     remembered.view.put_task(task.clone());
                     remembered.view.put_head(task.id.clone(), cache.state.head(&task.id));
-                    let row = Row { number, guard: Arc::new(Guard::of(number, task)) };
                     remembered.rows.insert(task.id.clone(), row);
                 }
                 _ => remembered.forget(&task.id),
@@ -113,34 +130,10 @@ impl Remembered {
     }
 }
 
-impl Guard {
-    fn of(number: i64, task: &Task) -> Self {
-        let [
-            _,
-            _,
-            version,
-            wake_at,
-            _,
-            _,
-            _,
-            _,
-            _,
-            nonce,
-            _,
-            _,
-            _,
-            attempt,
-            _,
-            _,
-            cancel,
-            signals,
-            details,
-        ] = sql::task_cells(number, Cell::Null, None, task);
-        let numbers = [version, wake_at, nonce, attempt, cancel, signals].map(|cell| cell.int());
-        let details = match details {
-            Cell::Blob(details) => details,
-            Cell::Null | Cell::Int(_) | Cell::Text(_) => Vec::new(),
-        };
-        Self { numbers, details }
+impl Row {
+    /// None, if nobody knows who wrote it.
+    fn of(number: i64, task: &Task, writers: &HashMap<i64, TransactionId>) -> Option<Self> {
+        let (version, writer) = (task.version.0.cast_signed(), *writers.get(&number)?);
+        Some(Self { number, guard: Guard { version, writer } })
     }
 }

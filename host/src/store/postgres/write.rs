@@ -9,9 +9,10 @@ use segno_core::{
     delta::Delta,
     id::{Digest, PromiseId, ResourceName, ScheduleId},
 };
-use sqlx::{AssertSqlSafe, Executor as _, PgConnection, postgres::PgArguments};
+use sqlx::{AssertSqlSafe, Executor as _, PgConnection, Row as _, postgres::PgArguments};
 
 use super::{
+    claims::TransactionId,
     columns::{
         self, Kind,
         Kind::{Blob, Int, Text},
@@ -248,10 +249,15 @@ struct Statement {
     columns: usize,
 }
 
+/// Which transaction this is: nothing else says afterwards who wrote a row.
+const WRITER: &str = "SELECT pg_current_xact_id()::text::bigint";
+
 /// What a statement did.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Sent {
     pub(super) statements: usize,
+    /// Who wrote tasks, if any were written.
+    pub(super) writer: Option<TransactionId>,
     /// Whether every host's row could be written.
     pub(super) complete: bool,
 }
@@ -311,9 +317,18 @@ pub(super) async fn write(
     let lives = written.hosts.len() as u64;
     hosts.push(&PUT_HOSTS, written.hosts);
 
-    let mut sent = Sent { statements: 0, complete: true };
+    let mut sent = Sent { statements: 0, writer: None, complete: true };
+    if !main.parts.is_empty() {
+        sent.statements += 1;
+        let name = "write a batch";
+        match delta.tasks.is_empty() {
+            true => drop(main.run(connection, name).await?),
+            false => {
+                sent.writer = Some(TransactionId::of(main.answer(WRITER, connection, name).await?))
+            }
+        }
+    }
     for (name, statement) in [
-        ("write a batch", main),
         ("make schedules", schedules),
         ("make resources", resources),
         ("take resources", leases),
@@ -357,6 +372,19 @@ impl Statement {
         self.parts.push(format!("{} UNNEST({given}) {}", part.before, part.after));
         self.columns += COLUMNS;
         columns::bind(&mut self.arguments, part.columns, rows);
+    }
+
+    /// Runs it, and answers the number that `question` comes to.
+    async fn answer(
+        mut self,
+        question: &str,
+        connection: &mut PgConnection,
+        name: &'static str,
+    ) -> Result<i64, Failed> {
+        self.parts.push(question.to_owned());
+        let query = sqlx::query_with(AssertSqlSafe(text(&self.parts)), self.arguments);
+        let row = connection.fetch_one(query).await.map_err(Failed::of(name))?;
+        row.try_get(0).map_err(Failed::of(name))
     }
 
     async fn run(self, connection: &mut PgConnection, name: &'static str) -> Result<u64, Failed> {

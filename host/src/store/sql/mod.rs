@@ -23,8 +23,7 @@ pub(in crate::store) use journal::JournalRow;
 pub(in crate::store) use resource::{fact, lease, put_fact, resource};
 pub(in crate::store) use rows::{
     AFTER_PROMISE, counted, digest_at, event, head, id, log_lines, module, number, outbox,
-    outbox_key, promise, promise_columns, promise_tables, ready, records, small, task, task_cells,
-    text, wake,
+    outbox_key, promise, promise_columns, promise_tables, ready, records, small, task, text, wake,
 };
 pub(in crate::store) use schedule::{schedule, schedule_columns};
 pub(in crate::store) use wipe::WIPE;

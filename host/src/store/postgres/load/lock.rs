@@ -41,7 +41,8 @@ macro_rules! lock_tasks {
         concat!(
             "SELECT ",
             promise_columns!(),
-            "FROM tasks t JOIN promises p ON p.n = t.n LEFT JOIN promises m ON m.n = p.made_by \
+            ", t.xmin::text::bigint \
+             FROM tasks t JOIN promises p ON p.n = t.n LEFT JOIN promises m ON m.n = p.made_by \
              LEFT JOIN modules d ON d.n = t.module ",
             tasks_of!(),
             "ORDER BY t.n FOR NO KEY UPDATE OF t ",

@@ -22,8 +22,10 @@ use segno_core::{
 };
 use sqlx::{Executor as _, PgConnection, Row as _, postgres::PgRow};
 
-use super::{failure::Failed, fields::escape, resources::FACTS};
-use crate::store::sql::{self, Cache, Level, promise_columns, promise_tables};
+use super::{claims::TransactionId, failure::Failed, fields::escape, resources::FACTS};
+use crate::store::sql::{
+    self, AFTER_PROMISE, Cache, Fields as _, Level, promise_columns, promise_tables,
+};
 
 /// Promises and their tasks, by numbers: those that have no task, and those of who awaits.
 const PROMISES: &str = concat!(
@@ -71,6 +73,8 @@ pub(super) struct Held {
     pub(super) resources: BTreeSet<ResourceName>,
     /// Leases on resources that exist and are locked.
     pub(super) leases: BTreeSet<ResourceName>,
+    /// Who wrote the rows of tasks that are locked, by their numbers.
+    pub(super) writers: HashMap<i64, TransactionId>,
     /// What the database says the time is, after the first load.
     pub(super) now: Option<Timestamp>,
     /// Statements sent.
@@ -100,10 +104,13 @@ impl Held {
         let tasks = self.lock_tasks(connection, &numbers, &ids, waits).await?;
         let mut fresh: BTreeSet<i64> = numbers.iter().copied().collect();
         for row in &tasks {
-            let number: i64 = row.try_get(0).map_err(Failed::of("lock tasks"))?;
+            let failed = Failed::of("lock tasks");
+            let number: i64 = row.try_get(0).map_err(&failed)?;
+            let writer = row.int(AFTER_PROMISE).map_err(&failed)?.map(TransactionId::of);
+            self.writers.extend(writer.map(|writer| (number, writer)));
             // Whose promise is locked can be taken as it came; of the others only the task is certain.
             if fresh.remove(&number) {
-                put_promise(cache, row).map_err(Failed::of("lock tasks"))?;
+                put_promise(cache, row).map_err(&failed)?;
                 self.loaded.insert(number);
             } else {
                 fresh.insert(number);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use segno_core::{
     command::Command,
     config::Config,
-    id::Claim,
+    id::{Claim, Version},
     invariants,
     invocation::{LogLevel, LogLine},
     promise::CancelState,
@@ -105,6 +105,18 @@ async fn what_another_host_wrote_to_the_task_is_not_lost() {
     assert_eq!(statements(&one, fence(&claim, 2)).await.1, 1, "it is remembered as it is now");
     let row = one.promise(&claim.id).await.expect("a row").expect("it is there");
     assert_eq!(row.task.expect("it has a task").cancel, CancelState::Requested);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_task_that_was_locked_or_vacuumed_is_as_it_was() {
+    let Some(database) = database() else { return };
+    let clock = HandClock::new();
+    let (one, two, claim) = held(&database, &clock).await;
+    run(&*one, fence(&claim, 0)).await;
+    let stale = Claim { version: Version(claim.version.0 + 1), ..claim.clone() };
+    assert!(matches!(run(&*two, fence(&stale, 1)).await, Reply::Refused(_)));
+    database.sql("VACUUM FREEZE tasks");
+    assert_eq!(statements(&one, fence(&claim, 1)).await.1, 1);
 }
 
 /// Workers outside may speak to any host under one claim.
