@@ -25,6 +25,8 @@ const RECORD: usize = 51;
 const CONNECTIONS: u32 = 16;
 /// Batches at a time of one host, to choose among.
 const WRITERS: [usize; 3] = [2, 4, 16];
+/// Clients who start workflows, shared out like them: each starts the next when one is stored.
+const CLIENTS: usize = 256;
 /// Hosts at once, at most.
 const HOSTS: usize = 3;
 
@@ -52,9 +54,10 @@ async fn measure(setting: &Setting, schema: &mut Schema) -> anyhow::Result<Secti
                 let config = PostgresConfig::new(&schema.address)?;
                 beds.push(Bed::postgres(setting, config, &format!("bench-{host}")).await?);
             }
-            crowd(&beds, &format!("warm-up-{repetition}-{hosts}"), 20).await?;
+            crowd(setting, &beds, &format!("warm-up-{repetition}-{hosts}"), 20).await?;
             let before: Vec<_> = beds.iter().map(Bed::written_together).collect();
-            let passed = crowd(&beds, &format!("crowd-{repetition}-{hosts}"), workflows).await?;
+            let passed =
+                crowd(setting, &beds, &format!("crowd-{repetition}-{hosts}"), workflows).await?;
             rates[hosts - 1].push(passed.rate(all));
             if hosts == 1 {
                 let (before, after) = (before[0], beds[0].written_together());
@@ -80,9 +83,9 @@ async fn measure(setting: &Setting, schema: &mut Schema) -> anyhow::Result<Secti
             let mut config = PostgresConfig::new(&schema.address)?;
             config.writers = writers;
             let beds = [Bed::postgres(setting, config, "bench-alone").await?];
-            crowd(&beds, &format!("warm-up-{repetition}-writers-{writers}"), 20).await?;
+            crowd(setting, &beds, &format!("warm-up-{repetition}-writers-{writers}"), 20).await?;
             let name = format!("crowd-{repetition}-writers-{writers}");
-            rates.push(crowd(&beds, &name, workflows).await?.rate(all));
+            rates.push(crowd(setting, &beds, &name, workflows).await?.rate(all));
             let [bed] = beds;
             bed.close().await;
         }
@@ -96,8 +99,8 @@ async fn measure(setting: &Setting, schema: &mut Schema) -> anyhow::Result<Secti
     }
 
     let mut section = Section::new(format!(
-        "{workflows} workflows of {STEPS} `run` steps with results of 20 bytes, all at once, shared out among hosts in this \
-         process; starts and ends are in the figures. Without guests, one host appends the records of such workflows under as \
+        "{workflows} workflows of {STEPS} `run` steps with results of 20 bytes, all at once, begun for {CLIENTS} clients and \
+         shared out among hosts in this process; starts and ends are in the figures. Without guests, one host appends the records of such workflows under as \
          many claims. Next to it, {CONNECTIONS} connections that commit a row of 100 bytes each, again and again, and the \
          guests on a log in a file, which is what no database could be faster than. {commits}"
     ));
@@ -137,7 +140,12 @@ fn input() -> Json {
 }
 
 /// Runs workflows shared out among the hosts, each of which waits for those that it started.
-async fn crowd(beds: &[Bed], name: &str, workflows: u32) -> anyhow::Result<Passed> {
+async fn crowd(
+    setting: &Setting,
+    beds: &[Bed],
+    name: &str,
+    workflows: u32,
+) -> anyhow::Result<Passed> {
     let input = input();
     let shares = (0..beds.len()).map(|host| {
         (0..workflows)
@@ -146,8 +154,13 @@ async fn crowd(beds: &[Bed], name: &str, workflows: u32) -> anyhow::Result<Passe
             .map(|number| (PromiseId::new(format!("{name}-{number}")), input.clone()))
             .collect::<Vec<_>>()
     });
+    let clients = CLIENTS / beds.len();
     let stopwatch = Stopwatch::start();
-    try_join_all(beds.iter().zip(shares).map(|(bed, share)| bed.run(share, "steps"))).await?;
+    let begun = beds
+        .iter()
+        .zip(shares)
+        .map(|(bed, share)| bed.begin(share, "steps", setting.digest, clients));
+    try_join_all(begun).await?;
     Ok(stopwatch.passed())
 }
 
