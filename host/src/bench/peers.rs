@@ -54,7 +54,8 @@ async fn measure(setting: &Setting, schema: &mut Schema) -> anyhow::Result<Secti
                 let config = PostgresConfig::new(&schema.address)?;
                 beds.push(Bed::postgres(setting, config, &format!("bench-{host}")).await?);
             }
-            crowd(setting, &beds, &format!("warm-up-{repetition}-{hosts}"), 20).await?;
+            // Not counted: connections that have been used for a while have their plans and their pages.
+            crowd(setting, &beds, &format!("warm-up-{repetition}-{hosts}"), workflows).await?;
             let before: Vec<_> = beds.iter().map(Bed::written_together).collect();
             let passed =
                 crowd(setting, &beds, &format!("crowd-{repetition}-{hosts}"), workflows).await?;
@@ -69,7 +70,7 @@ async fn measure(setting: &Setting, schema: &mut Schema) -> anyhow::Result<Secti
                 repeated.push((after.repeats - before.repeats) as f64);
                 let ended = PromiseId::new(format!("crowd-{repetition}-1-0"));
                 let steps = Stored::of(&beds[0], &ended, "steps", input(), setting.digest).await?;
-                steps.append(&beds[0], &format!("stored-{repetition}-warm-up"), 20).await?;
+                steps.append(&beds[0], &format!("stored-{repetition}-warm-up"), workflows).await?;
                 let passed =
                     steps.append(&beds[0], &format!("stored-{repetition}"), workflows).await?;
                 stored.push(passed.rate(all));
@@ -83,7 +84,8 @@ async fn measure(setting: &Setting, schema: &mut Schema) -> anyhow::Result<Secti
             let mut config = PostgresConfig::new(&schema.address)?;
             config.writers = writers;
             let beds = [Bed::postgres(setting, config, "bench-alone").await?];
-            crowd(setting, &beds, &format!("warm-up-{repetition}-writers-{writers}"), 20).await?;
+            crowd(setting, &beds, &format!("warm-up-{repetition}-writers-{writers}"), workflows)
+                .await?;
             let name = format!("crowd-{repetition}-writers-{writers}");
             rates.push(crowd(setting, &beds, &name, workflows).await?.rate(all));
             let [bed] = beds;
