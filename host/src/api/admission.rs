@@ -1,18 +1,23 @@
 //! How much is let in at once, so that memory stays flat however much arrives, and so that a host that has too much to do
 //! does it as fast as one that has enough.
 //!
-//! What comes beyond waits for a moment, in the order in which it came: there are no more who wait than connections, and
-//! of a request that waits to be let in only the head was read. Who would wait for longer is refused and told when to come
+//! What comes beyond waits for a moment, in the order in which it came: there are no more who wait than connections. A
+//! request waits before it is read ([`super::connection`]), or where its connection did not know that it would have to,
+//! after its head. Who would wait for longer is refused and told when to come
 //! again. A refusal costs next to nothing, since nothing is looked up before, and whoever sends again at once waits at the
 //! end.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use segno_core::time::Millis;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::error::ApiError;
 use crate::runtime::Surroundings;
+
+/// Who has a place and does not send by then lets others go first.
+pub(super) const PROMPT: Millis = Millis(100);
+const FULL: &str = "as many requests as it takes are being worked on";
 
 /// What is let in.
 #[derive(Debug, Clone, Copy)]
@@ -59,8 +64,12 @@ impl Admission {
         &self,
         surroundings: &Surroundings,
     ) -> Result<OwnedSemaphorePermit, ApiError> {
-        let full = "as many requests as it takes are being worked on";
-        self.place(&self.requests, surroundings, full).await
+        self.place(&self.requests, surroundings, FULL).await
+    }
+
+    /// Whether a request would have to wait.
+    pub(super) fn is_full(&self) -> bool {
+        self.requests.available_permits() == 0
     }
 
     /// Room for one command, until this is dropped.
@@ -90,6 +99,22 @@ impl Admission {
     /// An empty share of the room for bodies.
     pub(super) fn body(&self) -> BodyRoom {
         BodyRoom { _entry: None, bodies: self.bodies.clone(), taken: None }
+    }
+}
+
+/// What came of waiting in line before a request was read: the place, or the refusal. Whoever takes it first has it.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Pass(Arc<Mutex<Option<Place>>>);
+
+type Place = Result<OwnedSemaphorePermit, ApiError>;
+
+impl Pass {
+    pub(super) fn of(place: Place) -> Self {
+        Self(Arc::new(Mutex::new(Some(place))))
+    }
+
+    pub(super) fn take(&self) -> Option<Place> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 }
 

@@ -5,17 +5,18 @@ use std::pin::pin;
 use axum::{
     body::BodyDataStream,
     extract::{FromRequest, FromRequestParts, Request},
-    http::{HeaderMap, header, request::Parts},
+    http::{Extensions, HeaderMap, header, request::Parts},
 };
 use futures::StreamExt as _;
 use segno_core::time::Millis;
 use serde::de::DeserializeOwned;
 use tokio::sync::OwnedSemaphorePermit;
 
-use super::{Api, admission::BodyRoom, error::ApiError};
-
-/// A body that is not complete by then lets others go first.
-const PROMPT: Millis = Millis(100);
+use super::{
+    Api,
+    admission::{BodyRoom, PROMPT},
+    error::ApiError,
+};
 
 /// Nothing may be silent for longer while it sends.
 const SILENCE: Millis = Millis(10_000);
@@ -36,7 +37,7 @@ impl<T: DeserializeOwned> FromRequest<Api> for Body<T> {
     async fn from_request(request: Request, api: &Api) -> Result<Self, ApiError> {
         let (parts, body) = request.into_parts();
         let setting = "the limit of JSON bodies";
-        let (body, entry) = let_in(api, body).await?;
+        let (body, entry) = let_in(api, &parts.extensions, body).await?;
         let (bytes, room) =
             read(api, &parts.headers, body, Some(entry), JSON_LIMIT, setting).await?;
         if bytes.is_empty() {
@@ -97,9 +98,10 @@ pub fn check_type(headers: &HeaderMap, wanted: &'static str) -> Result<(), ApiEr
 /// Waits until this request is let in, before its body is read.
 pub(super) async fn let_in(
     api: &Api,
+    came: &Extensions,
     body: axum::body::Body,
 ) -> Result<(axum::body::Body, OwnedSemaphorePermit), ApiError> {
-    match api.let_in().await {
+    match api.let_in(came).await {
         Ok(entry) => Ok((body, entry)),
         Err(refused) => {
             drain(api, &mut body.into_data_stream()).await;

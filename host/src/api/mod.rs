@@ -7,6 +7,7 @@ pub mod model;
 mod access;
 mod admission;
 mod body;
+mod connection;
 mod error;
 mod openapi;
 mod routes;

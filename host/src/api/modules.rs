@@ -44,7 +44,7 @@ pub async fn deploy(
     check_type(&parts.headers, WASM)?;
     let setting = "`limits.component_bytes`";
     let surroundings = &api.host.surroundings;
-    let (body, entry) = let_in(&api, body).await?;
+    let (body, entry) = let_in(&api, &parts.extensions, body).await?;
     let limit = api.component_limit;
     let (bytes, _room) = read(&api, &parts.headers, body, Some(entry), limit, setting).await?;
     let component: Arc<[u8]> = bytes.into();

@@ -1,27 +1,18 @@
-//! Connections: how many, how slow they may be, and how they end.
+//! Connections: how many there are, and how they end.
 
-use std::{future::Future, io, pin::pin, time::Duration};
+use std::{future::Future, io, pin::pin};
 
 use axum::Router;
-use hyper::server::conn::http1;
-use hyper_util::{
-    rt::{TokioIo, TokioTimer},
-    service::TowerToHyperService,
-};
 use segno_core::time::Millis;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio_util::task::TaskTracker;
 
-use super::{Api, figures::figures_only, router};
+use super::{Api, connection, figures::figures_only, router};
 
 /// What was sent and not taken for so long tells that the other side is gone, or does not read any more.
 #[cfg(target_os = "linux")]
 const UNTAKEN_MS: u32 = 60_000;
-/// A request's head must arrive within this time; also how long a connection may be idle.
-const HEAD: Duration = Duration::from_secs(60);
-/// About so many bytes are read ahead or wait to be sent, for each connection. A longer head is refused.
-const BUFFER: usize = 64 * 1024;
 /// At the end, requests get this long to finish.
 const GRACE: Millis = Millis(10_000);
 /// After a failed accept (out of files, say).
@@ -44,7 +35,6 @@ async fn answer(listener: TcpListener, api: Api, router: Router, stop: impl Futu
     let surroundings = api.host.surroundings.clone();
     let room = std::sync::Arc::new(Semaphore::new(api.connections));
     let open = TaskTracker::new();
-    let service = TowerToHyperService::new(router);
     let mut stop = pin!(stop);
     loop {
         let accepted = tokio::select! {
@@ -60,9 +50,9 @@ async fn answer(listener: TcpListener, api: Api, router: Router, stop: impl Futu
                 continue;
             }
         };
-        let connection = connection(stream, service.clone(), api.clone());
+        let answering = connection::answer(stream, router.clone(), api.clone());
         let tracked = open.track_future(async move {
-            connection.await;
+            answering.await;
             drop(permit);
         });
         surroundings.runtime.spawn("connection", Box::pin(tracked));
@@ -87,21 +77,4 @@ async fn accept(
     #[cfg(target_os = "linux")]
     rustix::net::sockopt::set_tcp_user_timeout(&stream, UNTAKEN_MS)?;
     Ok((stream, permit))
-}
-
-async fn connection(stream: TcpStream, service: TowerToHyperService<Router>, api: Api) {
-    let mut builder = http1::Builder::new();
-    builder.timer(TokioTimer::new()).header_read_timeout(HEAD).max_buf_size(BUFFER);
-    let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), service));
-    let ended = tokio::select! {
-        biased;
-        ended = &mut connection => ended,
-        () = api.stopping.cancelled() => {
-            connection.as_mut().graceful_shutdown();
-            connection.await
-        }
-    };
-    if let Err(error) = ended {
-        tracing::debug!("a connection ended: {error}");
-    }
 }

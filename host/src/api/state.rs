@@ -13,14 +13,14 @@ use tokio_util::sync::CancellationToken;
 use axum::{
     Router,
     body::Body,
-    http::{HeaderMap, StatusCode},
+    http::{Extensions, HeaderMap, StatusCode},
 };
 
 use crate::{host::Host, store::PromiseRow};
 
 use super::{
     access::Access,
-    admission::{Admission, AdmissionLimits},
+    admission::{Admission, AdmissionLimits, Pass},
     body,
     catalog::Catalog,
     error::ApiError,
@@ -78,9 +78,12 @@ impl Api {
         self.admission.command(&self.host.surroundings).await
     }
 
-    /// Lets one request in whose body is still to be read, if there is room.
-    pub(crate) async fn let_in(&self) -> Result<OwnedSemaphorePermit, ApiError> {
-        self.admission.request(&self.host.surroundings).await
+    /// Lets one request in whose body is still to be read, if there is room, or if its connection has waited for it.
+    pub(crate) async fn let_in(&self, came: &Extensions) -> Result<OwnedSemaphorePermit, ApiError> {
+        match came.get().and_then(Pass::take) {
+            Some(place) => place,
+            None => self.admission.request(&self.host.surroundings).await,
+        }
     }
 
     /// A body of at most `limit` bytes; what sets the limit is `setting`. It holds the place of a request that was let in;

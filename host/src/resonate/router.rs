@@ -4,7 +4,7 @@ use axum::{
     Json, Router,
     body::Body,
     extract::{Request as HttpRequest, State},
-    http::{HeaderMap, HeaderValue, Method, StatusCode, header},
+    http::{Extensions, HeaderMap, HeaderValue, Method, StatusCode, header},
     middleware::{self, Next},
     response::{IntoResponse, Response},
     routing::{any, get, post},
@@ -84,12 +84,17 @@ async fn guard(State(front): State<Resonate>, mut request: HttpRequest, next: Ne
 }
 
 /// Any operation.
-async fn operate(State(front): State<Resonate>, headers: HeaderMap, body: Body) -> Response {
+async fn operate(
+    State(front): State<Resonate>,
+    headers: HeaderMap,
+    came: Extensions,
+    body: Body,
+) -> Response {
     if let Err(refused) = plainly_encoded(&headers) {
         return enveloped(wrapped("unknown", "0", Err(refused)));
     }
     // Who is not let in is read all the same: the answer names the request.
-    let (entry, full) = match front.api.let_in().await {
+    let (entry, full) = match front.api.let_in(&came).await {
         Ok(entry) => (Some(entry), None),
         Err(full) => (None, Some(full)),
     };

@@ -9,7 +9,7 @@ use std::{
 
 use axum::{
     body::Body,
-    http::{Request, header},
+    http::{Extensions, Request, header},
 };
 use futures::{Stream, poll, stream};
 use serde_json::json;
@@ -105,7 +105,7 @@ async fn who_waits_to_be_let_in_is_not_read_before() {
         })
     };
 
-    let busy = world.api.let_in().await.expect("there is room for one");
+    let busy = world.api.let_in(&Extensions::new()).await.expect("there is room for one");
     let mut waiting = pin!(world.ask(coming(body)));
     assert!(poll!(&mut waiting).is_pending());
     assert!(!is_read.load(Ordering::Relaxed), "its body is left where it is");
@@ -119,7 +119,7 @@ async fn who_is_not_let_in_is_told_when_to_come_again() {
     let world = World::shop().await.admitting(limits);
     let start = json!({ "target": "shop/ship", "id": "one" });
 
-    let busy = world.api.let_in().await.expect("there is room for one");
+    let busy = world.api.let_in(&Extensions::new()).await.expect("there is room for one");
     let answer = world.post("/v1/invocations", start.clone()).await;
     assert!(answer.problem(503, "overloaded").contains("nothing was done"));
     assert_eq!(answer.retry_after.as_deref(), Some("1"));

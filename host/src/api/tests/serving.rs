@@ -1,6 +1,8 @@
 //! Over a real socket.
 
-use segno_core::time::Millis;
+use futures::future::join_all;
+use segno_core::{id::PromiseId, time::Millis};
+use serde_json::json;
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::{TcpListener, TcpStream},
@@ -8,7 +10,7 @@ use tokio::{
 };
 
 use super::World;
-use crate::api::serve;
+use crate::api::{AdmissionLimits, serve};
 
 #[tokio::test]
 async fn a_server_answers_until_it_is_stopped_and_lets_no_wait_hold_it_up() {
@@ -71,4 +73,60 @@ async fn a_head_without_end_is_not_read_to_its_end() {
         stop.send(()).expect("the server runs");
     };
     futures::join!(served, talk);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn far_more_clients_than_there_is_room_for_get_their_answers_over_one_connection_each() {
+    const CLIENTS: usize = 60;
+    const EACH: usize = 20;
+    let limits = AdmissionLimits { requests: 2, ..AdmissionLimits::default() };
+    let world = World::shop().await.admitting(limits);
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let address = listener.local_addr().expect("an address");
+    let (stop, stopped) = oneshot::channel::<()>();
+    let served = serve(listener, world.api.clone(), async {
+        let _ = stopped.await;
+    });
+    let client = async |number: usize| {
+        let mut stream = TcpStream::connect(address).await.expect("a connection");
+        let mut taken = 0;
+        for request in 0..EACH {
+            let body = json!({ "target": "shop/ship", "id": format!("{number}-{request}") });
+            let body = body.to_string();
+            let (head, length) = ("POST /v1/invocations HTTP/1.1\r\nHost: localhost", body.len());
+            let kind = "Content-Type: application/json";
+            let start = format!("{head}\r\n{kind}\r\nContent-Length: {length}\r\n\r\n{body}");
+            // In two pieces: the first may end anywhere.
+            let (one, two) = start.split_at(1 + (number * EACH + request) % (start.len() - 1));
+            stream.write_all(one.as_bytes()).await.expect("it is sent");
+            tokio::task::yield_now().await;
+            stream.write_all(two.as_bytes()).await.expect("it is sent");
+            let mut answer = Vec::new();
+            while !answer.ends_with(b"}") {
+                let read = stream.read_buf(&mut answer).await.expect("it reads");
+                assert!(read > 0, "the connection was closed");
+            }
+            match &answer[..12] {
+                b"HTTP/1.1 201" => taken += 1,
+                b"HTTP/1.1 503" => {}
+                _ => panic!("{}", String::from_utf8_lossy(&answer)),
+            }
+        }
+        taken
+    };
+    let clients = async {
+        let taken = join_all((0..CLIENTS).map(client)).await;
+        stop.send(()).expect("the server runs");
+        taken.into_iter().sum::<usize>()
+    };
+    let ((), taken) = futures::join!(served, clients);
+    let mut there = 0;
+    for number in 0..CLIENTS {
+        let id = |request| PromiseId::new(format!("{number}-{request}"));
+        let ids: Vec<_> = (0..EACH).map(id).collect();
+        let rows = world.api.host.store.promises(&ids).await.expect("it reads");
+        there += rows.iter().flatten().count();
+    }
+    assert_eq!(taken, there, "who is refused finds nothing done, who is not finds it done once");
+    assert!(taken >= CLIENTS, "{taken}");
 }

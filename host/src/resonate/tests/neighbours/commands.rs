@@ -1,5 +1,6 @@
 //! More commands than a host carries out at a time.
 
+use axum::http::Extensions;
 use serde_json::json;
 use tokio::{io::AsyncWriteExt as _, net::TcpStream};
 
@@ -68,7 +69,8 @@ async fn who_waits_for_a_moment_is_served_in_turn() {
 async fn who_is_not_let_in_is_answered_by_name() {
     let limits = AdmissionLimits { requests: 1, ..AdmissionLimits::default() };
     let host = Host::with(Settings::new("http://here"), limits).await;
-    let busy = host.world.front.api.let_in().await.expect("there is room for one");
+    let busy =
+        host.world.front.api.let_in(&Extensions::new()).await.expect("there is room for one");
     let mut natives = host.say(native("one")).await;
     let mut others = host.say(enveloped("two")).await;
     is_refused(&host, &mut natives, 503).await;

@@ -1,0 +1,171 @@
+//! A connection, and how it waits its turn.
+//!
+//! Between two requests a connection needs nothing but its socket; while the HTTP library has it, it takes tens of KB. So
+//! where as many requests are worked on as there is room for, a connection is taken back from the library after each
+//! answer. With the next request it waits in line *before* anything of it is read, which is what keeps memory flat however
+//! many clients there are. Requests without a body pass the line: whoever looks what is going on gets an answer.
+
+mod signs;
+mod socket;
+#[cfg(test)]
+mod tests;
+
+use std::{
+    convert::Infallible,
+    future::{Future as _, poll_fn},
+    io,
+    pin::Pin,
+    sync::Arc,
+    task::Poll,
+    time::Duration,
+};
+
+use axum::{Router, body::Body};
+use futures::future::BoxFuture;
+use hyper::{
+    Method, Request, Response,
+    body::{Bytes, Incoming},
+    server::conn::http1,
+    service::Service,
+};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use segno_core::time::Millis;
+use tokio::net::TcpStream;
+use tower::ServiceExt as _;
+
+use self::{
+    signs::{Signs, Watched},
+    socket::Socket,
+};
+use super::{
+    Api,
+    admission::{PROMPT, Pass},
+};
+
+/// How long a connection may be idle.
+const IDLE: Millis = Millis(60_000);
+/// The same, and how long a request's head may take, while the HTTP library has the connection.
+const HEAD: Duration = Duration::from_secs(60);
+/// About so many bytes are read ahead or wait to be sent, for each connection. A longer head is refused.
+const BUFFER: usize = 64 * 1024;
+
+/// Answers what comes over a connection, until it ends or the host stops.
+pub(super) async fn answer(stream: TcpStream, router: Router, api: Api) {
+    let mut between = Some(Between { stream, ahead: Bytes::new() });
+    while let Some(waiting) = between.take() {
+        let pass = tokio::select! {
+            biased;
+            () = api.stopping.cancelled() => return,
+            pass = waiting.pass(&api) => pass,
+        };
+        match pass {
+            // In a box of its own, so that whoever waits takes no room for it.
+            Ok(Some(pass)) => between = Box::pin(talk(waiting, router.clone(), &api, pass)).await,
+            Ok(None) => {}
+            Err(error) => tracing::debug!("a connection ended: {error}"),
+        }
+    }
+}
+
+/// A connection of which no request is being read or answered.
+#[derive(Debug)]
+struct Between {
+    stream: TcpStream,
+    /// What was read of the next request.
+    ahead: Bytes,
+}
+
+impl Between {
+    /// Waits for a request, and in line for its place if it may have a body. None: there is none any more.
+    async fn pass(&self, api: &Api) -> io::Result<Option<Pass>> {
+        let surroundings = &api.host.surroundings;
+        let Some(first) = surroundings.within(IDLE, self.first()).await else { return Ok(None) };
+        Ok(match first? {
+            None => None,
+            // POST, PUT and PATCH; whatever else begins so is refused soon enough.
+            Some(b'P') => Some(Pass::of(api.admission.request(surroundings).await)),
+            Some(_) => Some(Pass::default()),
+        })
+    }
+
+    /// The first byte of the next request, when there is one.
+    async fn first(&self) -> io::Result<Option<u8>> {
+        if let Some(first) = self.ahead.first() {
+            return Ok(Some(*first));
+        }
+        // What says that a socket is readable may be wrong, and is for each new one.
+        let mut first = [0];
+        let read = self.stream.peek(&mut first).await?;
+        Ok((read > 0).then_some(first[0]))
+    }
+}
+
+/// Reads and answers requests, the first of which came with `pass`. Answers the connection when it is between two
+/// requests and others wait for room; none: it has ended.
+async fn talk(between: Between, router: Router, api: &Api, pass: Pass) -> Option<Between> {
+    let signs = Arc::new(Signs::default());
+    let socket = Socket::new(between.stream, between.ahead, signs.clone());
+    let service = Answering { router, signs: signs.clone(), pass: pass.clone() };
+    let mut builder = http1::Builder::new();
+    builder.timer(TokioTimer::new()).header_read_timeout(HEAD).max_buf_size(BUFFER);
+    let mut connection = builder.serve_connection(TokioIo::new(socket), service);
+    let mut prompt = Some(api.host.surroundings.runtime.sleep(PROMPT));
+    let mut is_stopping = false;
+    let ended = loop {
+        let talking = poll_fn(|context| match Pin::new(&mut connection).poll(context) {
+            Poll::Ready(ended) => Poll::Ready(Some(ended)),
+            Poll::Pending if signs.are_quiet() && api.admission.is_full() => Poll::Ready(None),
+            Poll::Pending => Poll::Pending,
+        });
+        tokio::select! {
+            biased;
+            ended = talking => break ended,
+            () = api.stopping.cancelled(), if !is_stopping => {
+                is_stopping = true;
+                Pin::new(&mut connection).graceful_shutdown();
+            }
+            // Whoever has a place and says nothing lets others go first.
+            () = async { prompt.as_mut().expect("it runs").await }, if prompt.is_some() => {
+                prompt = None;
+                drop(pass.take());
+            }
+        }
+    };
+    match ended {
+        None => {
+            let parts = connection.into_parts();
+            let (stream, unread) = parts.io.into_inner().into_parts();
+            // A copy, because what the library has read is a part of the buffer that is to be given back.
+            Some(Between { stream, ahead: [parts.read_buf, unread].concat().into() })
+        }
+        Some(Ok(())) => None,
+        Some(Err(error)) => {
+            tracing::debug!("a connection ended: {error}");
+            None
+        }
+    }
+}
+
+/// The routes, to the HTTP library.
+struct Answering {
+    router: Router,
+    signs: Arc<Signs>,
+    pass: Pass,
+}
+
+impl Service<Request<Incoming>> for Answering {
+    type Response = Response<Watched<Body>>;
+    type Error = Infallible;
+    type Future = BoxFuture<'static, Result<Self::Response, Infallible>>;
+
+    fn call(&self, request: Request<Incoming>) -> Self::Future {
+        let mut request = request.map(|body| self.signs.request(body));
+        let brings_a_body = matches!(*request.method(), Method::POST | Method::PUT);
+        if let Some(place) = self.pass.take().filter(|_| brings_a_body) {
+            request.extensions_mut().insert(Pass::of(place));
+        }
+        let answering = self.router.clone().oneshot(request);
+        let answer = self.signs.answer();
+        Box::pin(async move { Ok(answering.await?.map(|body| answer.body(body))) })
+    }
+}

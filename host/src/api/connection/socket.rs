@@ -1,0 +1,85 @@
+//! The socket, as the HTTP library has it for a while.
+
+use std::{
+    io::{self, IoSlice},
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll, ready},
+};
+
+use hyper::body::{Buf as _, Bytes};
+use tokio::{
+    io::{AsyncRead, AsyncWrite, ReadBuf},
+    net::TcpStream,
+};
+
+use super::signs::Signs;
+
+/// Reads first what was read before, and says what becomes of what is sent.
+#[derive(Debug)]
+pub(super) struct Socket {
+    stream: TcpStream,
+    ahead: Bytes,
+    signs: Arc<Signs>,
+}
+
+impl Socket {
+    pub(super) fn new(stream: TcpStream, ahead: Bytes, signs: Arc<Signs>) -> Self {
+        Self { stream, ahead, signs }
+    }
+
+    /// The stream, and what was not read yet of what was ahead.
+    pub(super) fn into_parts(self) -> (TcpStream, Bytes) {
+        (self.stream, self.ahead)
+    }
+}
+
+impl AsyncRead for Socket {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        if self.ahead.is_empty() {
+            return Pin::new(&mut self.stream).poll_read(context, buffer);
+        }
+        let length = self.ahead.len().min(buffer.remaining());
+        buffer.put_slice(&self.ahead[..length]);
+        self.ahead.advance(length);
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl AsyncWrite for Socket {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write(context, bytes)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        slices: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write_vectored(context, slices)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        ready!(Pin::new(&mut self.stream).poll_flush(context))?;
+        // The library flushes when it has nothing left to write.
+        self.signs.flushed();
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.signs.closed();
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+}

@@ -1,0 +1,325 @@
+use axum::{http::Extensions, routing::any};
+use futures::{pin_mut, poll};
+use serde_json::json;
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::TcpListener,
+};
+
+use super::*;
+use crate::api::{AdmissionLimits, router, tests::World};
+
+/// What nothing here takes when it works.
+const SOON: Millis = Millis(10_000);
+
+/// A host that works on one request at a time, and both ends of a connection.
+struct Scene {
+    world: World,
+    routes: Router,
+    client: TcpStream,
+    between: Option<Between>,
+}
+
+impl Scene {
+    async fn new() -> Self {
+        let limits = AdmissionLimits { requests: 1, ..AdmissionLimits::default() };
+        let world = World::shop().await.admitting(limits);
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let address = listener.local_addr().expect("an address");
+        let client = TcpStream::connect(address).await.expect("a connection");
+        let (stream, _) = listener.accept().await.expect("a connection");
+        let between = Some(Between { stream, ahead: Bytes::new() });
+        Self { routes: router(world.api.clone()), world, client, between }
+    }
+
+    async fn send(&mut self, text: &str) {
+        self.client.write_all(text.as_bytes()).await.expect("it is sent");
+    }
+
+    /// Talks until the connection is between two requests; none: it has ended.
+    async fn talk(&mut self, pass: Pass) -> Option<Between> {
+        let between = self.between.take().expect("the connection is there");
+        let talking = talk(between, self.routes.clone(), &self.world.api, pass);
+        let surroundings = &self.world.api.host.surroundings;
+        surroundings.within(SOON, talking).await.expect("it comes to something")
+    }
+
+    /// What came, which is at least so many answers.
+    async fn answers(&mut self, count: usize) -> String {
+        let mut came = Vec::new();
+        let reading = async {
+            while heads(&came) < count || !came.ends_with(b"}") {
+                let mut piece = [0; 4_096];
+                let read = self.client.read(&mut piece).await.expect("it reads");
+                assert!(read > 0, "{}", String::from_utf8_lossy(&came));
+                came.extend_from_slice(&piece[..read]);
+            }
+        };
+        let surroundings = &self.world.api.host.surroundings;
+        surroundings.within(SOON, reading).await.expect("answers");
+        String::from_utf8(came).expect("text")
+    }
+}
+
+fn heads(came: &[u8]) -> usize {
+    String::from_utf8_lossy(came).matches("HTTP/1.").count()
+}
+
+const HEALTH: &str = "GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n";
+
+fn start(id: &str) -> String {
+    let body = json!({ "target": "shop/ship", "id": id }).to_string();
+    let length = body.len();
+    format!(
+        "POST /v1/invocations HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n\
+         Content-Length: {length}\r\n\r\n{body}"
+    )
+}
+
+#[tokio::test]
+async fn a_connection_is_given_back_between_two_requests_when_others_wait() {
+    let mut scene = Scene::new().await;
+    let busy = scene.world.api.let_in(&Extensions::new()).await.expect("there is room for one");
+    let (begun, rest) = HEALTH.split_at(9);
+    scene.send(&format!("{HEALTH}{HEALTH}{begun}")).await;
+    let between = scene.talk(Pass::default()).await.expect("it is given back");
+    assert_eq!(heads(scene.answers(2).await.as_bytes()), 2, "both were answered before");
+    assert_eq!(between.ahead, begun.as_bytes());
+    let pass = between.pass(&scene.world.api).await.expect("it reads").expect("it goes on");
+    assert!(pass.take().is_none(), "a look needs no place");
+
+    scene.between = Some(between);
+    scene.send(rest).await;
+    let between = scene.talk(Pass::default()).await.expect("it is given back");
+    assert!(scene.answers(1).await.starts_with("HTTP/1.1 200"));
+    assert!(between.ahead.is_empty());
+    drop(busy);
+}
+
+#[tokio::test]
+async fn no_request_is_lost_of_many_that_are_sent_at_once() {
+    const MANY: usize = 400;
+    let mut scene = Scene::new().await;
+    let api = scene.world.api.clone();
+    let _busy = api.let_in(&Extensions::new()).await.expect("there is room for one");
+    let routes = scene.routes.clone();
+    let mut between = scene.between.take().expect("it is there");
+    between.ahead = HEALTH.repeat(MANY).into();
+    let talking = async {
+        loop {
+            let talked = talk(between, routes.clone(), &api, Pass::default());
+            between = talked.await.expect("it goes on");
+        }
+    };
+    tokio::select! {
+        () = talking => {}
+        came = scene.answers(MANY) => assert_eq!(heads(came.as_bytes()), MANY),
+    }
+}
+
+#[tokio::test]
+async fn a_connection_is_kept_while_there_is_room() {
+    let mut scene = Scene::new().await;
+    scene.send(HEALTH).await;
+    let between = scene.between.take().expect("it is there");
+    let api = scene.world.api.clone();
+    let talking = talk(between, scene.routes.clone(), &api, Pass::default());
+    pin_mut!(talking);
+    for _ in 0..3 {
+        tokio::select! {
+            _ = &mut talking => panic!("it is given back"),
+            answer = scene.answers(1) => assert!(answer.starts_with("HTTP/1.1 200")),
+        }
+        assert!(poll!(&mut talking).is_pending());
+        scene.send(HEALTH).await;
+    }
+}
+
+#[tokio::test]
+async fn who_waits_in_line_is_read_when_it_is_let_in() {
+    let mut scene = Scene::new().await;
+    let api = scene.world.api.clone();
+    let busy = api.let_in(&Extensions::new()).await.expect("there is room for one");
+    scene.send(&start("one")).await;
+    let between = scene.between.take().expect("it is there");
+    let pass = {
+        let waiting = between.pass(&api);
+        pin_mut!(waiting);
+        let little = api.host.surroundings.within(Millis(100), &mut waiting).await;
+        assert!(little.is_none(), "it waits");
+        drop(busy);
+        waiting.await.expect("it reads").expect("it goes on")
+    };
+    assert!(api.admission.is_full(), "it has the place");
+    scene.between = Some(between);
+    let routes = scene.routes.clone();
+    let between = scene.between.take().expect("it is there");
+    let talking = talk(between, routes, &api, pass);
+    tokio::select! {
+        _ = talking => panic!("there is room again"),
+        answer = scene.answers(1) => assert!(answer.starts_with("HTTP/1.1 201"), "{answer}"),
+    }
+    assert!(!api.admission.is_full());
+}
+
+#[tokio::test]
+async fn who_waits_in_vain_is_answered_and_may_come_again() {
+    let mut scene = Scene::new().await;
+    let api = scene.world.api.clone();
+    let busy = api.let_in(&Extensions::new()).await.expect("there is room for one");
+    scene.send(&start("one")).await;
+    let pass = {
+        let between = scene.between.as_ref().expect("it is there");
+        between.pass(&api).await.expect("it reads").expect("it goes on")
+    };
+    let between = scene.talk(pass).await.expect("it is given back");
+    let refused = scene.answers(1).await.to_lowercase();
+    assert!(refused.starts_with("http/1.1 503") && refused.contains("retry-after: 1"), "{refused}");
+    drop(busy);
+    scene.send(&start("one")).await;
+    let pass = between.pass(&api).await.expect("it reads").expect("it goes on");
+    let talking = talk(between, scene.routes.clone(), &api, pass);
+    tokio::select! {
+        _ = talking => panic!("there is room"),
+        answer = scene.answers(1) => assert!(answer.starts_with("HTTP/1.1 201"), "{answer}"),
+    }
+}
+
+#[tokio::test]
+async fn who_hangs_up_between_two_requests_has_ended() {
+    let scene = Scene::new().await;
+    let between = scene.between.expect("it is there");
+    drop(scene.client);
+    assert!(between.pass(&scene.world.api).await.expect("it reads").is_none());
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_says_nothing_for_a_minute_has_ended() {
+    let scene = Scene::new().await;
+    let between = scene.between.expect("it is there");
+    assert!(between.pass(&scene.world.api).await.expect("it reads").is_none());
+}
+
+#[tokio::test]
+async fn who_has_a_place_and_is_slow_to_speak_loses_it() {
+    let mut scene = Scene::new().await;
+    let api = scene.world.api.clone();
+    scene.send("PO").await;
+    let between = scene.between.take().expect("it is there");
+    let pass = between.pass(&api).await.expect("it reads").expect("it goes on");
+    assert!(api.admission.is_full());
+    let talking = talk(between, scene.routes.clone(), &api, pass);
+    let none = Extensions::new();
+    let next = api.let_in(&none);
+    tokio::select! {
+        _ = talking => panic!("nothing was asked yet"),
+        place = next => drop(place.expect("there is room")),
+    }
+}
+
+#[tokio::test]
+async fn a_request_that_is_being_answered_is_not_given_back() {
+    let mut scene = Scene::new().await;
+    let api = scene.world.api.clone();
+    let go_on = Arc::new(tokio::sync::Notify::new());
+    let slow = {
+        let go_on = go_on.clone();
+        async move |_read: String| {
+            go_on.notified().await;
+            "{}"
+        }
+    };
+    scene.routes = Router::new().route("/quick", any(async || "{}")).route("/slow", any(slow));
+    scene.send("GET /quick HTTP/1.1\r\n\r\n").await;
+    let between = scene.between.take().expect("it is there");
+    let talking = talk(between, scene.routes.clone(), &api, Pass::default());
+    pin_mut!(talking);
+    tokio::select! {
+        _ = &mut talking => panic!("there is room"),
+        _ = scene.answers(1) => {}
+    }
+    for request in
+        ["GET /slow HTTP/1.1\r\n\r\n", "POST /slow HTTP/1.1\r\nContent-Length: 2\r\n\r\n{}"]
+    {
+        scene.send(request).await;
+        let surroundings = &api.host.surroundings;
+        assert!(surroundings.within(Millis(100), &mut talking).await.is_none(), "there is room");
+        let busy = api.let_in(&Extensions::new()).await.expect("there is room for one");
+        assert!(surroundings.within(Millis(100), &mut talking).await.is_none(), "it is worked on");
+        drop(busy);
+        go_on.notify_one();
+        tokio::select! {
+            _ = &mut talking => panic!("there is room"),
+            answer = scene.answers(1) => assert!(answer.starts_with("HTTP/1.1 200"), "{answer}"),
+        }
+    }
+}
+
+/// What is left of a body that nobody read is not a request, whatever it looks like.
+#[tokio::test]
+async fn a_body_that_was_not_read_is_not_taken_for_a_request() {
+    let mut scene = Scene::new().await;
+    let _busy = scene.world.api.let_in(&Extensions::new()).await.expect("there is room for one");
+    let length = 300_000;
+    let head =
+        format!("POST /nowhere HTTP/1.1\r\nHost: localhost\r\nContent-Length: {length}\r\n\r\n");
+    scene.send(&head).await;
+    scene.send(HEALTH).await;
+    let between = scene.between.take().expect("it is there");
+    let api = scene.world.api.clone();
+    let talking = talk(between, scene.routes.clone(), &api, Pass::default());
+    let client = async {
+        let mut came = scene.answers(1).await.into_bytes();
+        // Whether it is taken any more is the other side's business.
+        let _ = scene.client.write_all(HEALTH.as_bytes()).await;
+        let _ = scene.client.shutdown().await;
+        let _ = scene.client.read_to_end(&mut came).await;
+        String::from_utf8_lossy(&came).into_owned()
+    };
+    // Given back, it would be closed here as well.
+    let talking = async { talking.await.is_some() };
+    let both = async { futures::join!(talking, client) };
+    let (given_back, came) = api.host.surroundings.within(SOON, both).await.expect("an end");
+    assert!(!given_back);
+    assert!(came.starts_with("HTTP/1.1 404") && heads(came.as_bytes()) == 1, "{came}");
+}
+
+#[tokio::test]
+async fn who_wants_one_answer_only_sees_the_end_of_it() {
+    for request in [
+        "GET /health HTTP/1.0\r\nHost: localhost\r\n\r\n",
+        "GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n",
+    ] {
+        let mut scene = Scene::new().await;
+        let api = scene.world.api.clone();
+        let _busy = api.let_in(&Extensions::new()).await.expect("there is room for one");
+        scene.send(request).await;
+        assert!(scene.talk(Pass::default()).await.is_none(), "it has ended");
+        let mut came = String::new();
+        let reading = scene.client.read_to_string(&mut came);
+        api.host.surroundings.within(SOON, reading).await.expect("an end").expect("it reads");
+        assert!(came.contains("200 OK"), "{came}");
+    }
+}
+
+#[tokio::test]
+async fn a_long_answer_is_sent_before_the_connection_is_given_back() {
+    const LENGTH: usize = 8 << 20;
+    let mut scene = Scene::new().await;
+    let api = scene.world.api.clone();
+    let _busy = api.let_in(&Extensions::new()).await.expect("there is room for one");
+    scene.routes = Router::new().route("/long", any(async || vec![b'x'; LENGTH]));
+    scene.send("GET /long HTTP/1.1\r\nHost: localhost\r\n\r\n").await;
+    let between = scene.between.take().expect("it is there");
+    let talking = talk(between, scene.routes.clone(), &api, Pass::default());
+    let reading = async {
+        let mut came = 0;
+        let mut piece = vec![0; 64 << 10];
+        while came < LENGTH {
+            came += scene.client.read(&mut piece).await.expect("it reads");
+        }
+    };
+    let both = async { futures::join!(talking, reading) };
+    let (given_back, ()) = api.host.surroundings.within(SOON, both).await.expect("all of it");
+    assert!(given_back.is_some());
+}
