@@ -74,7 +74,7 @@ pub async fn run(setting: &Setting) -> anyhow::Result<Section> {
     section.floor("most memory of the host, a tenth of the clients", "MB", &enough_mb);
     section
         .ratio("memory, too many / a tenth", &much_mb, &enough_mb)
-        .goal(Goal::AtMost { must: 1.5, aim: 1.2 });
+        .goal(Goal::AtMost { must: 1.25, aim: 1.1 });
     Ok(section)
 }
 
