@@ -53,12 +53,7 @@ const BUFFER: usize = 64 * 1024;
 pub(super) async fn answer(stream: TcpStream, router: Router, api: Api) {
     let mut between = Some(Between { stream, ahead: Bytes::new() });
     while let Some(waiting) = between.take() {
-        let pass = tokio::select! {
-            biased;
-            () = api.stopping.cancelled() => return,
-            pass = waiting.pass(&api) => pass,
-        };
-        match pass {
+        match waiting.pass(&api).await {
             // In a box of its own, so that whoever waits takes no room for it.
             Ok(Some(pass)) => between = Box::pin(talk(waiting, router.clone(), &api, pass)).await,
             Ok(None) => {}
@@ -76,11 +71,16 @@ struct Between {
 }
 
 impl Between {
-    /// Waits for a request, and in line for its place if it may have a body. None: there is none any more.
+    /// Waits for a request, and in line for its place if it may have a body. None: there is none any more. Who is in line
+    /// when the host stops stays there: it is not for long.
     async fn pass(&self, api: &Api) -> io::Result<Option<Pass>> {
         let surroundings = &api.host.surroundings;
-        let Some(first) = surroundings.within(IDLE, self.first()).await else { return Ok(None) };
-        Ok(match first? {
+        let first = tokio::select! {
+            biased;
+            first = surroundings.within(IDLE, self.first()) => first.unwrap_or(Ok(None))?,
+            () = api.stopping.cancelled() => None,
+        };
+        Ok(match first {
             None => None,
             // POST, PUT and PATCH; whatever else begins so is refused soon enough.
             Some(b'P') => Some(Pass::of(api.admission.request(surroundings).await)),

@@ -186,6 +186,32 @@ async fn who_waits_in_vain_is_answered_and_may_come_again() {
 }
 
 #[tokio::test]
+async fn who_waits_in_line_when_the_host_stops_is_answered_and_who_does_not_has_ended() {
+    let mut scene = Scene::new().await;
+    let api = scene.world.api.clone();
+    let busy = api.let_in(&Extensions::new()).await.expect("there is room for one");
+    scene.send(&start("one")).await;
+    let between = scene.between.take().expect("it is there");
+    let pass = {
+        let waiting = between.pass(&api);
+        pin_mut!(waiting);
+        let little = api.host.surroundings.within(Millis(100), &mut waiting).await;
+        assert!(little.is_none(), "it waits");
+        api.stopping.cancel();
+        drop(busy);
+        waiting.await.expect("it reads").expect("it goes on")
+    };
+    let ended = talk(between, scene.routes.clone(), &api, pass).await;
+    assert!(ended.is_none(), "the host stops");
+    assert!(scene.answers(1).await.starts_with("HTTP/1.1 201"));
+
+    let next = Scene::new().await;
+    next.world.api.stopping.cancel();
+    let pass = next.between.expect("it is there").pass(&next.world.api).await;
+    assert!(pass.expect("it reads").is_none());
+}
+
+#[tokio::test]
 async fn who_hangs_up_between_two_requests_has_ended() {
     let scene = Scene::new().await;
     let between = scene.between.expect("it is there");
