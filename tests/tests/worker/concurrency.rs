@@ -11,6 +11,8 @@ use tests::world::{Plan, World, script::Script};
 const MANY: usize = 120;
 /// After so long, a line that does not move lets in more: nobody may depend on that here.
 const STANDSTILL: Millis = Millis(50);
+/// How long an activity takes here.
+const WORK: Millis = Millis(1_000);
 
 #[tokio::test(flavor = "current_thread", start_paused = true)]
 async fn who_waits_for_a_child_is_in_nobodys_way() {
@@ -30,4 +32,31 @@ async fn who_waits_for_a_child_is_in_nobodys_way() {
     }
     let took = world.clock.now().since(before);
     assert!(took < STANDSTILL, "the line stood still: {took:?}");
+}
+
+#[tokio::test(flavor = "current_thread", start_paused = true)]
+async fn an_activity_is_in_nobodys_way() {
+    let script = Script::default()
+        .activity("work", |attempt| async move {
+            attempt.sleep(WORK.0).await;
+            attempt.succeed("1")
+        })
+        .workflow("flow", |_| async move { Ok("2".to_owned()) });
+    let worker = WorkerSettings { processors: 1, ..WorkerSettings::default() };
+    let mut world = World::with(Plan { worker, ..Plan::default() }, &Arc::new(script)).await;
+    let ids: Vec<_> = (0..MANY).map(|number| format!("work-{number}")).collect();
+    for id in &ids {
+        world.start(id, "wasm://m/work", &json!(null)).await;
+    }
+    world.start("flow", "wasm://m/flow", &json!(null)).await;
+    let before = world.clock.now();
+    world.boot().await;
+    assert_eq!(world.outcome("flow").await, (Verdict::Resolved, json!(2)));
+    let took = world.clock.now().since(before);
+    assert!(took < STANDSTILL, "it waited in line: {took:?}");
+    for id in &ids {
+        assert_eq!(world.outcome(id).await, (Verdict::Resolved, json!(1)), "{id}");
+    }
+    let took = world.clock.now().since(before);
+    assert!(took < WORK + STANDSTILL, "they waited in line: {took:?}");
 }
