@@ -4,6 +4,7 @@ use serde_json::json;
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::TcpListener,
+    sync::OwnedSemaphorePermit,
 };
 
 use super::*;
@@ -17,31 +18,58 @@ struct Scene {
     world: World,
     routes: Router,
     client: TcpStream,
-    between: Option<Between>,
 }
 
 impl Scene {
-    async fn new() -> Self {
+    async fn new() -> (Self, Between) {
         let limits = AdmissionLimits { requests: 1, ..AdmissionLimits::default() };
         let world = World::shop().await.admitting(limits);
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let address = listener.local_addr().expect("an address");
         let client = TcpStream::connect(address).await.expect("a connection");
         let (stream, _) = listener.accept().await.expect("a connection");
-        let between = Some(Between { stream, ahead: Bytes::new() });
-        Self { routes: router(world.api.clone()), world, client, between }
+        let between = Between { stream, ahead: Bytes::new() };
+        (Self { routes: router(world.api.clone()), world, client }, between)
+    }
+
+    /// Takes the one place.
+    async fn busy(&self) -> OwnedSemaphorePermit {
+        self.world.api.let_in(&Extensions::new()).await.expect("there is room for one")
     }
 
     async fn send(&mut self, text: &str) {
         self.client.write_all(text.as_bytes()).await.expect("it is sent");
     }
 
+    /// Waits for a request, which comes.
+    async fn pass(&self, between: &Between) -> Pass {
+        between.pass(&self.world.api).await.expect("it reads").expect("it goes on")
+    }
+
+    /// The same for one that waits in line, until this happens.
+    async fn pass_after(&self, between: &Between, happens: impl FnOnce()) -> Pass {
+        let waiting = self.pass(between);
+        pin_mut!(waiting);
+        let surroundings = &self.world.api.host.surroundings;
+        assert!(surroundings.within(Millis(100), &mut waiting).await.is_none(), "it waits");
+        happens();
+        waiting.await
+    }
+
     /// Talks until the connection is between two requests; none: it has ended.
-    async fn talk(&mut self, pass: Pass) -> Option<Between> {
-        let between = self.between.take().expect("the connection is there");
+    async fn talk(&self, between: Between, pass: Pass) -> Option<Between> {
         let talking = talk(between, self.routes.clone(), &self.world.api, pass);
         let surroundings = &self.world.api.host.surroundings;
         surroundings.within(SOON, talking).await.expect("it comes to something")
+    }
+
+    /// Talks while there is room, until there is an answer.
+    async fn answer(&mut self, between: Between, pass: Pass) -> String {
+        let (routes, api) = (self.routes.clone(), self.world.api.clone());
+        tokio::select! {
+            _ = talk(between, routes, &api, pass) => panic!("there is room"),
+            answer = self.answers(1) => answer,
+        }
     }
 
     /// What came, which is at least so many answers.
@@ -78,19 +106,17 @@ fn start(id: &str) -> String {
 
 #[tokio::test]
 async fn a_connection_is_given_back_between_two_requests_when_others_wait() {
-    let mut scene = Scene::new().await;
-    let busy = scene.world.api.let_in(&Extensions::new()).await.expect("there is room for one");
+    let (mut scene, between) = Scene::new().await;
+    let busy = scene.busy().await;
     let (begun, rest) = HEALTH.split_at(9);
     scene.send(&format!("{HEALTH}{HEALTH}{begun}")).await;
-    let between = scene.talk(Pass::default()).await.expect("it is given back");
+    let between = scene.talk(between, Pass::default()).await.expect("it is given back");
     assert_eq!(heads(scene.answers(2).await.as_bytes()), 2, "both were answered before");
     assert_eq!(between.ahead, begun.as_bytes());
-    let pass = between.pass(&scene.world.api).await.expect("it reads").expect("it goes on");
-    assert!(pass.take().is_none(), "a look needs no place");
+    assert!(scene.pass(&between).await.take().is_none(), "a look needs no place");
 
-    scene.between = Some(between);
     scene.send(rest).await;
-    let between = scene.talk(Pass::default()).await.expect("it is given back");
+    let between = scene.talk(between, Pass::default()).await.expect("it is given back");
     assert!(scene.answers(1).await.starts_with("HTTP/1.1 200"));
     assert!(between.ahead.is_empty());
     drop(busy);
@@ -99,11 +125,11 @@ async fn a_connection_is_given_back_between_two_requests_when_others_wait() {
 #[tokio::test]
 async fn no_request_is_lost_of_many_that_are_sent_at_once() {
     const MANY: usize = 400;
-    let mut scene = Scene::new().await;
+    let (mut scene, between) = Scene::new().await;
     let api = scene.world.api.clone();
-    let _busy = api.let_in(&Extensions::new()).await.expect("there is room for one");
+    let _busy = scene.busy().await;
     let routes = scene.routes.clone();
-    let mut between = scene.between.take().expect("it is there");
+    let mut between = between;
     between.ahead = HEALTH.repeat(MANY).into();
     let talking = async {
         loop {
@@ -119,9 +145,8 @@ async fn no_request_is_lost_of_many_that_are_sent_at_once() {
 
 #[tokio::test]
 async fn a_connection_is_kept_while_there_is_room() {
-    let mut scene = Scene::new().await;
+    let (mut scene, between) = Scene::new().await;
     scene.send(HEALTH).await;
-    let between = scene.between.take().expect("it is there");
     let api = scene.world.api.clone();
     let talking = talk(between, scene.routes.clone(), &api, Pass::default());
     pin_mut!(talking);
@@ -137,102 +162,69 @@ async fn a_connection_is_kept_while_there_is_room() {
 
 #[tokio::test]
 async fn who_waits_in_line_is_read_when_it_is_let_in() {
-    let mut scene = Scene::new().await;
-    let api = scene.world.api.clone();
-    let busy = api.let_in(&Extensions::new()).await.expect("there is room for one");
+    let (mut scene, between) = Scene::new().await;
+    let busy = scene.busy().await;
     scene.send(&start("one")).await;
-    let between = scene.between.take().expect("it is there");
-    let pass = {
-        let waiting = between.pass(&api);
-        pin_mut!(waiting);
-        let little = api.host.surroundings.within(Millis(100), &mut waiting).await;
-        assert!(little.is_none(), "it waits");
-        drop(busy);
-        waiting.await.expect("it reads").expect("it goes on")
-    };
-    assert!(api.admission.is_full(), "it has the place");
-    scene.between = Some(between);
-    let routes = scene.routes.clone();
-    let between = scene.between.take().expect("it is there");
-    let talking = talk(between, routes, &api, pass);
-    tokio::select! {
-        _ = talking => panic!("there is room again"),
-        answer = scene.answers(1) => assert!(answer.starts_with("HTTP/1.1 201"), "{answer}"),
-    }
-    assert!(!api.admission.is_full());
+    let pass = scene.pass_after(&between, || drop(busy)).await;
+    assert!(scene.world.api.admission.is_full(), "it has the place");
+    let answer = scene.answer(between, pass).await;
+    assert!(answer.starts_with("HTTP/1.1 201"), "{answer}");
+    assert!(!scene.world.api.admission.is_full());
 }
 
 #[tokio::test]
 async fn who_waits_in_vain_is_answered_and_may_come_again() {
-    let mut scene = Scene::new().await;
-    let api = scene.world.api.clone();
-    let busy = api.let_in(&Extensions::new()).await.expect("there is room for one");
+    let (mut scene, between) = Scene::new().await;
+    let busy = scene.busy().await;
     scene.send(&start("one")).await;
-    let pass = {
-        let between = scene.between.as_ref().expect("it is there");
-        between.pass(&api).await.expect("it reads").expect("it goes on")
-    };
-    let between = scene.talk(pass).await.expect("it is given back");
+    let pass = scene.pass(&between).await;
+    let between = scene.talk(between, pass).await.expect("it is given back");
     let refused = scene.answers(1).await.to_lowercase();
     assert!(refused.starts_with("http/1.1 503") && refused.contains("retry-after: 1"), "{refused}");
     drop(busy);
     scene.send(&start("one")).await;
-    let pass = between.pass(&api).await.expect("it reads").expect("it goes on");
-    let talking = talk(between, scene.routes.clone(), &api, pass);
-    tokio::select! {
-        _ = talking => panic!("there is room"),
-        answer = scene.answers(1) => assert!(answer.starts_with("HTTP/1.1 201"), "{answer}"),
-    }
+    let pass = scene.pass(&between).await;
+    let answer = scene.answer(between, pass).await;
+    assert!(answer.starts_with("HTTP/1.1 201"), "{answer}");
 }
 
 #[tokio::test]
 async fn who_waits_in_line_when_the_host_stops_is_answered_and_who_does_not_has_ended() {
-    let mut scene = Scene::new().await;
-    let api = scene.world.api.clone();
-    let busy = api.let_in(&Extensions::new()).await.expect("there is room for one");
+    let (mut scene, between) = Scene::new().await;
+    let busy = scene.busy().await;
     scene.send(&start("one")).await;
-    let between = scene.between.take().expect("it is there");
-    let pass = {
-        let waiting = between.pass(&api);
-        pin_mut!(waiting);
-        let little = api.host.surroundings.within(Millis(100), &mut waiting).await;
-        assert!(little.is_none(), "it waits");
-        api.stopping.cancel();
+    let stops = || {
+        scene.world.api.stopping.cancel();
         drop(busy);
-        waiting.await.expect("it reads").expect("it goes on")
     };
-    let ended = talk(between, scene.routes.clone(), &api, pass).await;
-    assert!(ended.is_none(), "the host stops");
+    let pass = scene.pass_after(&between, stops).await;
+    assert!(scene.talk(between, pass).await.is_none(), "the host stops");
     assert!(scene.answers(1).await.starts_with("HTTP/1.1 201"));
 
-    let next = Scene::new().await;
+    let (next, between) = Scene::new().await;
     next.world.api.stopping.cancel();
-    let pass = next.between.expect("it is there").pass(&next.world.api).await;
-    assert!(pass.expect("it reads").is_none());
+    assert!(between.pass(&next.world.api).await.expect("it reads").is_none());
 }
 
 #[tokio::test]
 async fn who_hangs_up_between_two_requests_has_ended() {
-    let scene = Scene::new().await;
-    let between = scene.between.expect("it is there");
+    let (scene, between) = Scene::new().await;
     drop(scene.client);
     assert!(between.pass(&scene.world.api).await.expect("it reads").is_none());
 }
 
 #[tokio::test(start_paused = true)]
 async fn who_says_nothing_for_a_minute_has_ended() {
-    let scene = Scene::new().await;
-    let between = scene.between.expect("it is there");
+    let (scene, between) = Scene::new().await;
     assert!(between.pass(&scene.world.api).await.expect("it reads").is_none());
 }
 
 #[tokio::test]
 async fn who_has_a_place_and_is_slow_to_speak_loses_it() {
-    let mut scene = Scene::new().await;
+    let (mut scene, between) = Scene::new().await;
     let api = scene.world.api.clone();
     scene.send("PO").await;
-    let between = scene.between.take().expect("it is there");
-    let pass = between.pass(&api).await.expect("it reads").expect("it goes on");
+    let pass = scene.pass(&between).await;
     assert!(api.admission.is_full());
     let talking = talk(between, scene.routes.clone(), &api, pass);
     let none = Extensions::new();
@@ -245,7 +237,7 @@ async fn who_has_a_place_and_is_slow_to_speak_loses_it() {
 
 #[tokio::test]
 async fn a_request_that_is_being_answered_is_not_given_back() {
-    let mut scene = Scene::new().await;
+    let (mut scene, between) = Scene::new().await;
     let api = scene.world.api.clone();
     let go_on = Arc::new(tokio::sync::Notify::new());
     let slow = {
@@ -257,7 +249,6 @@ async fn a_request_that_is_being_answered_is_not_given_back() {
     };
     scene.routes = Router::new().route("/quick", any(async || "{}")).route("/slow", any(slow));
     scene.send("GET /quick HTTP/1.1\r\n\r\n").await;
-    let between = scene.between.take().expect("it is there");
     let talking = talk(between, scene.routes.clone(), &api, Pass::default());
     pin_mut!(talking);
     tokio::select! {
@@ -270,7 +261,7 @@ async fn a_request_that_is_being_answered_is_not_given_back() {
         scene.send(request).await;
         let surroundings = &api.host.surroundings;
         assert!(surroundings.within(Millis(100), &mut talking).await.is_none(), "there is room");
-        let busy = api.let_in(&Extensions::new()).await.expect("there is room for one");
+        let busy = scene.busy().await;
         assert!(surroundings.within(Millis(100), &mut talking).await.is_none(), "it is worked on");
         drop(busy);
         go_on.notify_one();
@@ -284,14 +275,13 @@ async fn a_request_that_is_being_answered_is_not_given_back() {
 /// What is left of a body that nobody read is not a request, whatever it looks like.
 #[tokio::test]
 async fn a_body_that_was_not_read_is_not_taken_for_a_request() {
-    let mut scene = Scene::new().await;
-    let _busy = scene.world.api.let_in(&Extensions::new()).await.expect("there is room for one");
+    let (mut scene, between) = Scene::new().await;
+    let _busy = scene.busy().await;
     let length = 300_000;
     let head =
         format!("POST /nowhere HTTP/1.1\r\nHost: localhost\r\nContent-Length: {length}\r\n\r\n");
     scene.send(&head).await;
     scene.send(HEALTH).await;
-    let between = scene.between.take().expect("it is there");
     let api = scene.world.api.clone();
     let talking = talk(between, scene.routes.clone(), &api, Pass::default());
     let client = async {
@@ -316,11 +306,11 @@ async fn who_wants_one_answer_only_sees_the_end_of_it() {
         "GET /health HTTP/1.0\r\nHost: localhost\r\n\r\n",
         "GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n",
     ] {
-        let mut scene = Scene::new().await;
+        let (mut scene, between) = Scene::new().await;
         let api = scene.world.api.clone();
-        let _busy = api.let_in(&Extensions::new()).await.expect("there is room for one");
+        let _busy = scene.busy().await;
         scene.send(request).await;
-        assert!(scene.talk(Pass::default()).await.is_none(), "it has ended");
+        assert!(scene.talk(between, Pass::default()).await.is_none(), "it has ended");
         let mut came = String::new();
         let reading = scene.client.read_to_string(&mut came);
         api.host.surroundings.within(SOON, reading).await.expect("an end").expect("it reads");
@@ -331,12 +321,11 @@ async fn who_wants_one_answer_only_sees_the_end_of_it() {
 #[tokio::test]
 async fn a_long_answer_is_sent_before_the_connection_is_given_back() {
     const LENGTH: usize = 8 << 20;
-    let mut scene = Scene::new().await;
+    let (mut scene, between) = Scene::new().await;
     let api = scene.world.api.clone();
-    let _busy = api.let_in(&Extensions::new()).await.expect("there is room for one");
+    let _busy = scene.busy().await;
     scene.routes = Router::new().route("/long", any(async || vec![b'x'; LENGTH]));
     scene.send("GET /long HTTP/1.1\r\nHost: localhost\r\n\r\n").await;
-    let between = scene.between.take().expect("it is there");
     let talking = talk(between, scene.routes.clone(), &api, Pass::default());
     let reading = async {
         let mut came = 0;
