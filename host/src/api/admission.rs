@@ -3,9 +3,8 @@
 //!
 //! What comes beyond waits for a moment, in the order in which it came: there are no more who wait than connections. A
 //! request waits before it is read ([`super::connection`]), or where its connection did not know that it would have to,
-//! after its head. Who would wait for longer is refused and told when to come
-//! again. A refusal costs next to nothing, since nothing is looked up before, and whoever sends again at once waits at the
-//! end.
+//! after its head. Who would wait for longer is refused and told when to come again. A refusal costs next to nothing,
+//! since nothing is looked up before, and whoever sends again at once waits at the end.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
