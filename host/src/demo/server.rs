@@ -37,6 +37,8 @@ pub struct ServerOptions {
     pub log: PathBuf,
     /// Further arguments of `segno serve`.
     pub arguments: Vec<String>,
+    /// Further variables of its environment.
+    pub environment: Vec<(String, String)>,
 }
 
 impl ServerOptions {
@@ -53,6 +55,7 @@ impl ServerOptions {
             listen: SocketAddr::from(([127, 0, 0, 1], free_port().map_err(ServerError::Io)?)),
             log: folder.join("host.log"),
             arguments: Vec::new(),
+            environment: Vec::new(),
         })
     }
 
@@ -184,12 +187,22 @@ impl Server {
             .arg("--listen")
             .arg(self.options.listen.to_string())
             .args(&self.options.arguments)
-            .env("SEGNO_LOG", LOG);
+            .env("SEGNO_LOG", LOG)
+            .envs(self.options.environment.iter().map(|(name, value)| (name, value)));
         let process = Process::start("host", command, &self.options.log)?;
         self.starts += 1;
+        self.process = Some(process);
+        self.is_ready_within(START).await
+    }
+
+    /// Waits until the process that runs takes work.
+    ///
+    /// # Errors
+    /// [`ServerError::Process`] if it ended, or does not within `limit`.
+    pub async fn is_ready_within(&mut self, limit: Millis) -> Result<(), ServerError> {
+        let Some(process) = &mut self.process else { return Ok(()) };
         let client = self.client.clone();
-        let process = self.process.insert(process);
-        process.ready(&self.surroundings, START, async || client.ready().await.is_ok()).await?;
+        process.ready(&self.surroundings, limit, async || client.ready().await.is_ok()).await?;
         Ok(())
     }
 
@@ -198,6 +211,14 @@ impl Server {
     /// # Errors
     /// [`ServerError::Process`] if it had to be killed.
     pub async fn stop(mut self) -> Result<(), ServerError> {
+        self.drain().await
+    }
+
+    /// The same where it is to be started again.
+    ///
+    /// # Errors
+    /// [`ServerError::Process`] if it had to be killed.
+    pub async fn drain(&mut self) -> Result<(), ServerError> {
         if let Some(process) = self.process.take() {
             process.terminate(&self.surroundings, STOP).await?;
         }
