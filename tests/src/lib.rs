@@ -1,5 +1,6 @@
 //! What the suites share: components built once, a world in virtual time, a stage of real processes, and printed seeds.
 
+pub mod chaos;
 pub mod fixtures;
 pub mod guests;
 pub mod linear;

@@ -43,6 +43,15 @@ pub struct Database<'a> {
 }
 
 impl Cluster {
+    /// Whether this machine has PostgreSQL, for callers that leave the start to another process.
+    pub fn is_possible() -> bool {
+        let found = Programs::find().is_some();
+        if !found {
+            let _ = writeln!(io::stderr(), "skipped: no PostgreSQL on this machine");
+        }
+        found
+    }
+
     /// The one that all tests of this program share, started when the first asks for it. None, and a line on standard
     /// error that says so, where PostgreSQL is not installed.
     ///

@@ -1,0 +1,122 @@
+//! What the chaos driver runs: each kind of step, with an outcome that can be told from what was sent to it.
+
+use std::time::Duration;
+
+use segno::{ActivityContext, Context, Error, Result, RetryPolicy, http::Request};
+use serde_json::json;
+
+/// Where effects happen, and how many of them a flow makes.
+#[segno::data]
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// The address of the ledger, such as `http://127.0.0.1:9000`.
+    pub ledger: String,
+    /// What the ledger knows this flow by.
+    pub flow: String,
+    /// How many effects, one after the other.
+    pub effects: u32,
+}
+
+/// One effect: which of a flow's, and where.
+#[segno::data]
+#[derive(Clone, Debug)]
+pub struct Effect {
+    /// The address of the ledger.
+    pub ledger: String,
+    /// What the ledger knows the flow by.
+    pub flow: String,
+    /// Which of its effects, from 0.
+    pub step: u32,
+}
+
+/// Effects one after the other, by HTTP steps and activities in turns, with computed values and sleeps between them.
+/// Gives their receipts.
+#[segno::workflow]
+pub async fn effects(ctx: Context, plan: Plan) -> Result<Vec<u64>> {
+    let mut receipts = Vec::new();
+    for step in 0..plan.effects {
+        let effect = Effect { ledger: plan.ledger.clone(), flow: plan.flow.clone(), step };
+        receipts.push(match step % 2 {
+            0 => by_step(&ctx, &effect).await?,
+            _ => ctx.call(by_activity, &effect).await?,
+        });
+        let pause = ctx.run("pause", move || u64::from(step * 7 % 30)).await?;
+        ctx.sleep(Duration::from_millis(pause)).await?;
+    }
+    Ok(receipts)
+}
+
+/// Flows of one effect each, side by side. Gives their receipts in the order of their names.
+#[segno::workflow]
+pub async fn fan(ctx: Context, plan: Plan) -> Result<Vec<u64>> {
+    let children = (0..plan.effects).map(|child| {
+        let flow = format!("{}.{child}", plan.flow);
+        ctx.call(effects, &Plan { flow, effects: 1, ledger: plan.ledger.clone() })
+    });
+    Ok(segno::try_join_all(children).await?.into_iter().flatten().collect())
+}
+
+/// Waits for `count` signals and gives their values in the order in which they came.
+#[segno::workflow(signals)]
+pub async fn collect(ctx: Context, count: u32) -> Result<Vec<u64>> {
+    let mut signals = ctx.signals().named("note");
+    let mut notes = Vec::new();
+    while notes.len() < count as usize {
+        notes.push(signals.receive().await?.json()?);
+    }
+    Ok(notes)
+}
+
+/// What the promise `{invocation}/p/answer` is resolved with.
+#[segno::workflow]
+pub async fn ask(ctx: Context, _: ()) -> Result<u64> {
+    ctx.named_promise::<u64>("answer").await
+}
+
+/// Publishes `count` events on the topic `chaos`, one after the other.
+#[segno::workflow]
+pub async fn announce(ctx: Context, count: u32) -> Result<u32> {
+    for number in 0..count {
+        ctx.publish("chaos", &json!({ "flow": ctx.id(), "number": number })).await?;
+    }
+    Ok(count)
+}
+
+/// Waits until it is cancelled, and makes one effect then.
+#[segno::workflow]
+pub async fn hold(ctx: Context, plan: Plan) -> Result<()> {
+    match ctx.named_promise::<()>("never").await {
+        Err(error) if ctx.is_cancelled() => {
+            let cleanup = Effect { ledger: plan.ledger, flow: plan.flow, step: 0 };
+            by_step(&ctx, &cleanup).await?;
+            Err(error)
+        }
+        Ok(()) => {
+            Err(Error::terminal(500, "a promise was resolved that the driver never resolves"))
+        }
+        Err(error) => Err(error),
+    }
+}
+
+async fn by_step(ctx: &Context, effect: &Effect) -> Result<u64> {
+    let answer = ctx.http(request(effect)).retry(patiently()).await?;
+    answer.ok()?.json()
+}
+
+/// The same effect by an activity, which passes its idempotency key on.
+#[segno::activity(retry(initial = "50ms", max = "1s"))]
+pub async fn by_activity(ctx: ActivityContext, effect: Effect) -> Result<u64> {
+    let request = request(&effect).header("idempotency-key", ctx.idempotency_key());
+    ctx.http(request).await?.ok()?.json()
+}
+
+fn request(effect: &Effect) -> Request {
+    let body = json!({ "flow": effect.flow, "step": effect.step });
+    Request::post(format!("{}/effects", effect.ledger)).json(&body)
+}
+
+fn patiently() -> RetryPolicy {
+    RetryPolicy::exponential().initial(Duration::from_millis(50)).max(Duration::from_secs(1))
+}
+
+segno::module!(effects, fan, collect, ask, announce, hold, by_activity);

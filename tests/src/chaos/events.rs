@@ -1,0 +1,88 @@
+//! The consumer of events: each one arrives, and none that was acknowledged comes again.
+
+use std::{
+    collections::BTreeSet,
+    sync::{
+        Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use segno::api::model::EventQuery;
+
+use super::outside::{Hopeless, Outside};
+
+/// Events that are read at once.
+const PAGE: u32 = 200;
+
+/// What was published, taken and acknowledged.
+#[derive(Debug, Default)]
+pub struct Events {
+    book: Mutex<Book>,
+    complete: AtomicBool,
+}
+
+#[derive(Debug, Default)]
+struct Book {
+    acknowledged: BTreeSet<String>,
+    expected: BTreeSet<String>,
+}
+
+impl Events {
+    /// The flow published `count` events, by its first commands.
+    pub fn expect(&self, flow: &str, count: u64) {
+        self.book().expected.extend((0..count).map(|number| format!("{flow}/{number}")));
+    }
+
+    /// Nothing is published any more.
+    pub fn no_more(&self) {
+        self.complete.store(true, Ordering::Relaxed);
+    }
+
+    /// How many were acknowledged.
+    pub fn acknowledged(&self) -> u64 {
+        self.book().acknowledged.len() as u64
+    }
+
+    /// Takes events until there are no more and all that are expected have come. One request is under way at a time, so
+    /// what was acknowledged must not be read afterwards.
+    ///
+    /// # Errors
+    /// [`Hopeless`] when some never come.
+    pub async fn consume(&self, outside: &Outside) -> Result<(), Hopeless> {
+        loop {
+            let query =
+                EventQuery { limit: Some(PAGE), wait_ms: Some(200), ..EventQuery::default() };
+            let page =
+                outside.ask("reading events", &[], async |host| host.events(&query).await).await?;
+            let ids: Vec<String> = page.events.into_iter().map(|event| event.id).collect();
+            for id in &ids {
+                if self.book().acknowledged.contains(id) {
+                    outside.findings.add(format!("event `{id}` was acknowledged and came again"));
+                }
+            }
+            if !ids.is_empty() {
+                let taken =
+                    async |host: &segno::client::Client| host.acknowledge(ids.clone()).await;
+                outside.ask("acknowledging events", &[], taken).await?;
+                self.book().acknowledged.extend(ids);
+                continue;
+            }
+            if self.complete.load(Ordering::Relaxed) {
+                let missing = self.missing();
+                let Some(first) = missing.first() else { return Ok(()) };
+                let why = format!("{} events are missing, `{first}` is one", missing.len());
+                outside.pause("reading events", &why).await?;
+            }
+        }
+    }
+
+    fn missing(&self) -> Vec<String> {
+        let book = self.book();
+        book.expected.difference(&book.acknowledged).cloned().collect()
+    }
+
+    fn book(&self) -> MutexGuard<'_, Book> {
+        self.book.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

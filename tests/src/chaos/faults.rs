@@ -1,0 +1,187 @@
+//! Carrying out faults, one after the other.
+
+use std::{collections::BTreeMap, io, sync::Arc};
+
+use segno::{
+    demo::{
+        chance::Chance,
+        server::{Server, ServerError},
+    },
+    runtime::Surroundings,
+};
+use segno_core::time::Millis;
+use throwaway_postgres::Cluster;
+
+use super::{
+    ledger::{Ledger, Mood},
+    plan::{Fault, Plan},
+    preload::Preload,
+    proxy::Proxy,
+};
+
+/// How long a claim lasts.
+pub const LEASE: Millis = Millis(2_000);
+/// The least and the longest pause between two faults, in milliseconds.
+const PAUSE: (u64, u64) = (200, 1_500);
+/// How far the clock goes forward and back at most, in milliseconds.
+const FORWARD_MS: u64 = 3_600_000;
+const BACK_MS: u64 = 10_000;
+
+/// Everything that faults are done to.
+pub struct Victims {
+    /// The hosts.
+    pub hosts: Vec<Server>,
+    /// The connections of clients, one proxy a host.
+    pub proxies: Vec<Proxy>,
+    /// The ledger.
+    pub ledger: Arc<Ledger>,
+    /// The library inside a host on SQLite.
+    pub preload: Preload,
+    /// The database of several hosts, and its name.
+    pub cluster: Option<(Cluster, String)>,
+    /// Time.
+    pub surroundings: Surroundings,
+}
+
+/// Why a fault could not be carried out, or was not survived.
+#[derive(Debug, thiserror::Error)]
+pub enum FaultError {
+    /// A host does not come up, or ended by itself.
+    #[error(transparent)]
+    Server(#[from] ServerError),
+    /// The library's file cannot be written.
+    #[error("the preloaded library cannot be steered")]
+    Preload(#[from] io::Error),
+}
+
+impl Victims {
+    /// Puts in faults until `seconds` are over; answers how many of each.
+    ///
+    /// # Errors
+    /// See [`FaultError`]: a host that does not survive what it must.
+    pub async fn strike(
+        &mut self,
+        plan: &Plan,
+        chance: &mut Chance,
+        memory_mib: &mut Vec<u64>,
+    ) -> Result<BTreeMap<Fault, u32>, FaultError> {
+        let kinds: Vec<Fault> = plan.faults.iter().copied().collect();
+        let begun = self.surroundings.clock.now();
+        let end = begun + Millis::seconds(i64::try_from(plan.seconds).unwrap_or(i64::MAX));
+        let mut counts = BTreeMap::new();
+        while self.surroundings.clock.now() < end {
+            self.sleep(chance.length(PAUSE.0, PAUSE.1)).await;
+            let past = self.surroundings.clock.now().since(begun).0 * 10;
+            if past / end.since(begun).0.max(1) > memory_mib.len() as i64 {
+                memory_mib.push(self.largest_mib());
+            }
+            let Some(last) = (kinds.len() as u64).checked_sub(1) else { continue };
+            // Each kind once before any is drawn.
+            let drawn = kinds[chance.between(0, last) as usize];
+            let fault =
+                kinds.iter().copied().find(|kind| !counts.contains_key(kind)).unwrap_or(drawn);
+            *counts.entry(fault).or_default() += 1;
+            let host = chance.between(0, self.hosts.len() as u64 - 1) as usize;
+            eprintln!("{fault} (host {host})");
+            self.carry_out(fault, host, chance).await?;
+        }
+        Ok(counts)
+    }
+
+    /// Ends whatever still lasts of faults.
+    ///
+    /// # Errors
+    /// See [`FaultError`].
+    pub async fn heal(&mut self) -> Result<(), FaultError> {
+        self.ledger.set_mood(Mood::Well);
+        self.preload.fill_disk(false)?;
+        Ok(())
+    }
+
+    async fn carry_out(
+        &mut self,
+        fault: Fault,
+        host: usize,
+        chance: &mut Chance,
+    ) -> Result<(), FaultError> {
+        match fault {
+            Fault::Kill => self.hosts[host].restart().await?,
+            Fault::Death => {
+                self.hosts[host].kill()?;
+                self.sleep(LEASE + chance.length(500, 2_000)).await;
+                self.hosts[host].restart().await?;
+            }
+            Fault::Pause => {
+                self.hosts[host].pause()?;
+                self.sleep(LEASE + chance.length(500, 2_000)).await;
+                self.hosts[host].resume()?;
+            }
+            Fault::Stop => {
+                self.hosts[host].drain().await?;
+                self.hosts[host].restart().await?;
+            }
+            Fault::Cut => self.proxies.iter().for_each(Proxy::cut),
+            Fault::Ledger => {
+                let mood = [Mood::Refusing, Mood::Mute][chance.between(0, 1) as usize];
+                self.ledger.set_mood(mood);
+                self.sleep(chance.length(200, 2_000)).await;
+                self.ledger.set_mood(Mood::Well);
+            }
+            Fault::Forward => self.preload.move_clock(chance.length(100, FORWARD_MS).0)?,
+            Fault::Back => self.preload.move_clock(-chance.length(100, BACK_MS).0)?,
+            Fault::Disk => self.fill_disk(host, chance).await?,
+            Fault::Drop => {
+                let (cluster, name) = self.cluster.as_ref().expect("several hosts have a database");
+                let drop = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() \
+                            AND pid <> pg_backend_pid()";
+                tokio::task::block_in_place(|| cluster.sql(name, drop));
+            }
+            Fault::Crash => {
+                let (cluster, _) = self.cluster.as_ref().expect("several hosts have a database");
+                tokio::task::block_in_place(|| {
+                    cluster.crash();
+                    cluster.up().expect("the database comes back");
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// The disk is full for a while. One time in three the host is killed then, and started while there is no room.
+    async fn fill_disk(&mut self, host: usize, chance: &mut Chance) -> Result<(), FaultError> {
+        self.preload.fill_disk(true)?;
+        self.sleep(chance.length(500, 3_000)).await;
+        if chance.between(1, 3) == 1 {
+            self.hosts[host].kill()?;
+            // It may come up and wait, or say that it cannot; both are right.
+            let _ =
+                self.surroundings.clone().within(Millis(2_000), self.hosts[host].restart()).await;
+            self.preload.fill_disk(false)?;
+            if self.hosts[host].is_ready_within(Millis(20_000)).await.is_err() {
+                self.hosts[host].restart().await?;
+            }
+            return Ok(());
+        }
+        self.preload.fill_disk(false)?;
+        // Without a start by hand.
+        self.hosts[host].is_ready_within(Millis(30_000)).await?;
+        Ok(())
+    }
+
+    /// The resident memory of the largest host, in MiB.
+    fn largest_mib(&self) -> u64 {
+        self.hosts.iter().map(|host| resident_mib(host.pid())).max().unwrap_or(0)
+    }
+
+    async fn sleep(&self, length: Millis) {
+        self.surroundings.runtime.sleep(length).await;
+    }
+}
+
+/// What the system says; 0 where the process is gone.
+fn resident_mib(pid: u32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let kib = line.and_then(|rest| rest.split_whitespace().next()).and_then(|kib| kib.parse().ok());
+    kib.map_or(0, |kib: u64| kib / 1024)
+}

@@ -1,0 +1,139 @@
+//! The ledger of effects: a service that does each thing once for a key, and remembers every request.
+
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU8, AtomicU64, Ordering},
+    },
+};
+
+use axum::{
+    Json, Router,
+    extract::State,
+    http::{HeaderMap, StatusCode},
+    routing::post,
+};
+use segno::runtime::Surroundings;
+use segno_core::time::Millis;
+use serde::Deserialize;
+use tokio::net::TcpListener;
+
+use super::report::Findings;
+
+/// How the ledger answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Mood {
+    /// As it should.
+    Well = 0,
+    /// 503, and nothing is done.
+    Refusing = 1,
+    /// It acts, and the answer is lost.
+    Mute = 2,
+}
+
+/// What became of one effect.
+#[derive(Debug, Clone)]
+struct Entry {
+    key: String,
+    receipt: u64,
+}
+
+/// The ledger and its service.
+pub struct Ledger {
+    entries: Mutex<BTreeMap<(String, u32), Entry>>,
+    mood: AtomicU8,
+    requests: AtomicU64,
+    findings: Arc<Findings>,
+    surroundings: Surroundings,
+}
+
+#[derive(Deserialize)]
+struct Effect {
+    flow: String,
+    step: u32,
+}
+
+impl Ledger {
+    /// Serves on a free port; answers the address.
+    ///
+    /// # Panics
+    /// There is no free port.
+    pub async fn start(
+        findings: &Arc<Findings>,
+        surroundings: &Surroundings,
+    ) -> (Arc<Self>, String) {
+        let ledger = Arc::new(Self {
+            entries: Mutex::default(),
+            mood: AtomicU8::new(Mood::Well as u8),
+            requests: AtomicU64::new(0),
+            findings: findings.clone(),
+            surroundings: surroundings.clone(),
+        });
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("a port is free");
+        let address = format!("http://{}", listener.local_addr().expect("the listener is bound"));
+        let router = Router::new().route("/effects", post(effect)).with_state(ledger.clone());
+        let serving = async move { axum::serve(listener, router).await.expect("it serves") };
+        surroundings.runtime.spawn("ledger", Box::pin(serving));
+        (ledger, address)
+    }
+
+    /// Answers like this from now on.
+    pub fn set_mood(&self, mood: Mood) {
+        self.mood.store(mood as u8, Ordering::Relaxed);
+    }
+
+    /// The receipts of a flow's effects, in the order of their steps.
+    pub fn receipts(&self, flow: &str) -> Vec<u64> {
+        let all = self.entries();
+        let of_flow = all.range((flow.to_owned(), 0)..=(flow.to_owned(), u32::MAX));
+        of_flow.map(|(_, entry)| entry.receipt).collect()
+    }
+
+    /// Requests so far.
+    pub fn requests(&self) -> u64 {
+        self.requests.load(Ordering::Relaxed)
+    }
+
+    fn entries(&self) -> MutexGuard<'_, BTreeMap<(String, u32), Entry>> {
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Does it, unless it was done under this key. The same effect under another key is what must not happen.
+    fn act(&self, effect: Effect, key: &str) -> u64 {
+        let mut entries = self.entries();
+        let fresh = entries.len() as u64;
+        let what = format!("effect {} of flow `{}`", effect.step, effect.flow);
+        let entry = entries
+            .entry((effect.flow, effect.step))
+            .or_insert_with(|| Entry { key: key.to_owned(), receipt: fresh });
+        if entry.key != key {
+            let first = &entry.key;
+            self.findings.add(format!("{what} came under the key `{key}` after `{first}`"));
+        }
+        entry.receipt
+    }
+}
+
+async fn effect(
+    State(ledger): State<Arc<Ledger>>,
+    headers: HeaderMap,
+    Json(effect): Json<Effect>,
+) -> Result<Json<u64>, StatusCode> {
+    ledger.requests.fetch_add(1, Ordering::Relaxed);
+    let mood = ledger.mood.load(Ordering::Relaxed);
+    if mood == Mood::Refusing as u8 {
+        return Err(StatusCode::SERVICE_UNAVAILABLE);
+    }
+    let Some(key) = headers.get("idempotency-key").and_then(|key| key.to_str().ok()) else {
+        ledger.findings.add(format!("effect {} of `{}` has no key", effect.step, effect.flow));
+        return Err(StatusCode::BAD_REQUEST);
+    };
+    let receipt = ledger.act(effect, key);
+    if mood == Mood::Mute as u8 {
+        ledger.surroundings.runtime.sleep(Millis(3_000)).await;
+        return Err(StatusCode::BAD_GATEWAY);
+    }
+    Ok(Json(receipt))
+}

@@ -1,0 +1,141 @@
+//! What clients of the driver share: a way to each host, patience, and the time after which it ends.
+
+use std::sync::{
+    Arc, Mutex, PoisonError,
+    atomic::{AtomicBool, AtomicU64, Ordering},
+};
+
+use segno::{
+    client::{Client, ClientError},
+    demo::chance::Chance,
+    runtime::Surroundings,
+};
+use segno_core::time::{Millis, Timestamp};
+
+use super::report::Findings;
+
+/// The pause between two attempts of a request.
+const PAUSE: Millis = Millis(50);
+/// How long what runs may take to end once no fault is put in any more.
+pub const GRACE: Millis = Millis(180_000);
+
+/// The clients' side.
+pub struct Outside {
+    /// One client a host, each through a connection that is cut now and then.
+    pub clients: Vec<Client>,
+    /// Time.
+    pub surroundings: Surroundings,
+    /// What was wrong.
+    pub findings: Arc<Findings>,
+    /// The address of the ledger.
+    pub ledger: String,
+    chance: Mutex<Chance>,
+    over: AtomicBool,
+    give_up_at: Mutex<Option<Timestamp>>,
+    answered: AtomicU64,
+    unanswered: AtomicU64,
+}
+
+/// A request that can have no good answer any more. It is among the findings.
+#[derive(Debug)]
+pub struct Hopeless;
+
+impl Outside {
+    /// Clients that nothing was asked of yet.
+    pub fn new(
+        clients: Vec<Client>,
+        ledger: String,
+        chance: Chance,
+        findings: Arc<Findings>,
+        surroundings: Surroundings,
+    ) -> Self {
+        Self {
+            clients,
+            surroundings,
+            findings,
+            ledger,
+            chance: Mutex::new(chance),
+            over: AtomicBool::new(false),
+            give_up_at: Mutex::new(None),
+            answered: AtomicU64::new(0),
+            unanswered: AtomicU64::new(0),
+        }
+    }
+
+    /// No new flow begins from now on, and what runs has to end within [`GRACE`].
+    pub fn finish(&self) {
+        let now = self.surroundings.clock.now();
+        *self.give_up_at.lock().unwrap_or_else(PoisonError::into_inner) = Some(now + GRACE);
+        self.over.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether no new flow is to begin.
+    pub fn is_over(&self) -> bool {
+        self.over.load(Ordering::Relaxed)
+    }
+
+    /// Requests that were answered, and attempts that were not.
+    pub fn requests(&self) -> (u64, u64) {
+        (self.answered.load(Ordering::Relaxed), self.unanswered.load(Ordering::Relaxed))
+    }
+
+    /// A number of `from..=to`.
+    pub fn draw(&self, from: u64, to: u64) -> u64 {
+        self.chance.lock().unwrap_or_else(PoisonError::into_inner).between(from, to)
+    }
+
+    /// Sleeps for a while that is drawn.
+    pub async fn dawdle(&self, from: u64, to: u64) {
+        let length = self.draw(from, to);
+        self.surroundings.runtime.sleep(Millis(i64::try_from(length).unwrap_or(i64::MAX))).await;
+    }
+
+    /// Asks hosts in turns until one answers. `not_yet` says which refusals mean that it is too early.
+    ///
+    /// # Errors
+    /// [`Hopeless`] after a refusal for good, or when the time is over.
+    pub async fn ask<T>(
+        &self,
+        what: &str,
+        not_yet: &[&str],
+        mut request: impl AsyncFnMut(&Client) -> Result<T, ClientError>,
+    ) -> Result<T, Hopeless> {
+        loop {
+            let host = self.draw(0, self.clients.len() as u64 - 1) as usize;
+            let error = match request(&self.clients[host]).await {
+                Ok(answer) => {
+                    self.answered.fetch_add(1, Ordering::Relaxed);
+                    return Ok(answer);
+                }
+                Err(error) => error,
+            };
+            self.unanswered.fetch_add(1, Ordering::Relaxed);
+            let may_pass = match &error {
+                ClientError::Unreachable { .. } | ClientError::Slow { .. } => true,
+                ClientError::Refused(problem) => {
+                    matches!(problem.status, 429 | 503) || not_yet.contains(&problem.code.as_str())
+                }
+                ClientError::Malformed { .. } | ClientError::Address { .. } => false,
+            };
+            if !may_pass {
+                self.findings.add(format!("{what}: {}: {error}", error.code()));
+                return Err(Hopeless);
+            }
+            self.pause(what, &error).await?;
+        }
+    }
+
+    /// Waits before another attempt.
+    ///
+    /// # Errors
+    /// [`Hopeless`] when the time is over.
+    pub async fn pause(&self, what: &str, why: &dyn std::fmt::Display) -> Result<(), Hopeless> {
+        let give_up_at = *self.give_up_at.lock().unwrap_or_else(PoisonError::into_inner);
+        if give_up_at.is_some_and(|at| self.surroundings.clock.now() > at) {
+            self.findings.add(format!("{what} came to nothing: {why}"));
+            return Err(Hopeless);
+        }
+        self.surroundings.runtime.sleep(PAUSE).await;
+        Ok(())
+    }
+}

@@ -1,0 +1,58 @@
+//! A forwarder of connections that can be cut in the middle.
+
+use std::{net::SocketAddr, sync::Arc};
+
+use segno::runtime::Surroundings;
+use tokio::{
+    io,
+    net::{TcpListener, TcpStream},
+    sync::watch,
+};
+
+/// Forwards what comes to its own address to a host, until the runtime ends.
+#[derive(Clone)]
+pub struct Proxy {
+    address: SocketAddr,
+    cuts: Arc<watch::Sender<u64>>,
+}
+
+impl Proxy {
+    /// Forwards to `target` from a free port.
+    ///
+    /// # Panics
+    /// There is no free port.
+    pub async fn start(target: SocketAddr, surroundings: &Surroundings) -> Self {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("a port is free");
+        let address = listener.local_addr().expect("the listener is bound");
+        let cuts = Arc::new(watch::Sender::new(0));
+        let (told, runtime) = (cuts.clone(), surroundings.runtime.clone());
+        let accepting = async move {
+            while let Ok((client, _)) = listener.accept().await {
+                runtime.spawn("connection", Box::pin(forward(client, target, told.subscribe())));
+            }
+        };
+        surroundings.runtime.spawn("proxy", Box::pin(accepting));
+        Self { address, cuts }
+    }
+
+    /// Where clients connect.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Ends all connections, with whatever is under way on them.
+    pub fn cut(&self) {
+        self.cuts.send_modify(|cuts| *cuts += 1);
+    }
+}
+
+async fn forward(mut client: TcpStream, target: SocketAddr, mut cut: watch::Receiver<u64>) {
+    let Ok(mut host) = TcpStream::connect(target).await else { return };
+    tokio::select! {
+        biased;
+        // An error is the end of the driver.
+        _ = cut.changed() => {}
+        // How a connection ends is the client's to see.
+        _ = io::copy_bidirectional(&mut client, &mut host) => {}
+    }
+}

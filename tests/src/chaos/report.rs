@@ -1,0 +1,114 @@
+//! What a run found, and the table of what was done.
+
+use std::{
+    collections::BTreeMap,
+    fmt,
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+use super::plan::{Fault, Plan};
+
+/// Findings that are kept; more of them are only counted.
+const KEPT: usize = 50;
+
+/// What was wrong so far.
+#[derive(Debug, Default)]
+pub struct Findings(Mutex<(usize, Vec<String>)>);
+
+impl Findings {
+    /// Adds one, and says it at once.
+    pub fn add(&self, finding: String) {
+        eprintln!("FINDING: {finding}");
+        let mut all = self.lock();
+        all.0 += 1;
+        if all.1.len() < KEPT {
+            all.1.push(finding);
+        }
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.lock().0
+    }
+
+    fn lock(&self) -> MutexGuard<'_, (usize, Vec<String>)> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The end of a run.
+#[derive(Debug)]
+pub struct Report {
+    /// What was asked for.
+    pub plan: Plan,
+    /// How often each fault was put in.
+    pub faults: BTreeMap<Fault, u32>,
+    /// How many flows of each kind ended as they must.
+    pub flows: BTreeMap<&'static str, u64>,
+    /// Requests of clients that were answered, and attempts that were not.
+    pub requests: (u64, u64),
+    /// Requests that came to the ledger.
+    pub effects: u64,
+    /// Events that were acknowledged.
+    pub events: u64,
+    /// Journals that were replayed and found the same.
+    pub replays: usize,
+    /// The largest resident memory of a host, in MiB, after each tenth of the run.
+    pub memory_mib: Vec<u64>,
+    /// What was wrong.
+    pub findings: Vec<String>,
+}
+
+impl Report {
+    /// Takes the findings over.
+    pub fn with(mut self, findings: &Findings) -> Self {
+        let all = findings.lock();
+        self.findings.clone_from(&all.1);
+        if all.0 > KEPT {
+            self.findings.push(format!("and {} more", all.0 - KEPT));
+        }
+        drop(all);
+        self
+    }
+
+    /// Nothing was wrong.
+    pub fn is_clean(&self) -> bool {
+        self.findings.is_empty()
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let plan = &self.plan;
+        let store = if plan.hosts == 1 { "SQLite" } else { "PostgreSQL" };
+        writeln!(out, "seed {}, {} s, {} host(s), {store}", plan.seed, plan.seconds, plan.hosts)?;
+        row(
+            out,
+            "faults",
+            self.faults.iter().map(|(fault, count)| (fault.name(), u64::from(*count))),
+        )?;
+        row(out, "flows", self.flows.iter().map(|(kind, count)| (*kind, *count)))?;
+        let (answered, unanswered) = self.requests;
+        let requests = [("answered", answered), ("not answered", unanswered)];
+        row(out, "requests", requests.into_iter())?;
+        row(
+            out,
+            "outside",
+            [("effects asked for", self.effects), ("events", self.events)].into_iter(),
+        )?;
+        row(out, "replays", [("alike", self.replays as u64)].into_iter())?;
+        let memory: Vec<_> = self.memory_mib.iter().map(ToString::to_string).collect();
+        writeln!(out, "  {:<10} {} MiB, after each tenth of the run", "memory", memory.join(", "))?;
+        writeln!(out, "  {:<10} {}", "findings", self.findings.len())?;
+        self.findings.iter().try_for_each(|finding| writeln!(out, "    {finding}"))
+    }
+}
+
+fn row<'a>(
+    out: &mut fmt::Formatter<'_>,
+    name: &str,
+    counts: impl Iterator<Item = (&'a str, u64)>,
+) -> fmt::Result {
+    let counts: Vec<_> = counts.map(|(what, count)| format!("{what} {count}")).collect();
+    writeln!(out, "  {name:<10} {}", counts.join(", "))
+}

@@ -1,0 +1,244 @@
+//! One run from an empty store to the report.
+
+use std::{collections::BTreeMap, path::Path, process::Command, sync::Arc};
+
+use segno::{
+    api::model::InvocationOutcome,
+    client::Client,
+    demo::{
+        chance::Chance,
+        server::{Server, ServerOptions},
+    },
+    runtime::Surroundings,
+};
+use tempfile::TempDir;
+use throwaway_postgres::Cluster;
+
+use super::{
+    events::Events,
+    faults::{LEASE, Victims},
+    flows::{Flow, Kind, MODULE},
+    ledger::Ledger,
+    outside::Outside,
+    plan::Plan,
+    preload::Preload,
+    proxy::Proxy,
+    report::{Findings, Report},
+};
+use crate::fixtures;
+
+/// Ended flows that are looked at again when all is over: their outcomes stay, and their journals replay alike.
+const KEPT: usize = 200;
+const REPLAYED: usize = 20;
+
+/// Plays `plan`.
+///
+/// # Errors
+/// What could not even be set up; everything that a host did wrong is in the report.
+pub async fn run(plan: Plan) -> anyhow::Result<Report> {
+    let surroundings = Surroundings::system();
+    let findings = Arc::new(Findings::default());
+    let folder = tempfile::tempdir()?;
+    let mut chance = Chance::new(plan.seed);
+    let (ledger, address) = Ledger::start(&findings, &surroundings).await;
+    let mut victims = victims(&plan, &folder, &address, ledger.clone(), &surroundings).await?;
+    let module = fixtures::fixture(MODULE);
+    victims.hosts[0].client().deploy(module, Some(MODULE)).await?;
+
+    let clients = victims
+        .proxies
+        .iter()
+        .map(|proxy| Client::new(&format!("http://{}", proxy.address()), None));
+    let clients = clients.collect::<Result<Vec<_>, _>>()?;
+    let draws = Chance::new(plan.seed.wrapping_add(1));
+    let outside = Outside::new(clients, address, draws, findings.clone(), surroundings.clone());
+    let events = Events::default();
+    let mut memory_mib = Vec::new();
+
+    let served = (0..plan.clients).map(|number| serve(number, &outside, &ledger, &events));
+    let served = async {
+        let served = futures::future::join_all(served).await;
+        events.no_more();
+        served
+    };
+    let striking = async {
+        let struck = victims.strike(&plan, &mut chance, &mut memory_mib).await;
+        let healed = victims.heal().await;
+        outside.finish();
+        let struck = struck.and_then(|counts| healed.map(|()| counts));
+        struck.unwrap_or_else(|error| {
+            findings.add(format!("a host did not survive: {}", chain(&error)));
+            BTreeMap::new()
+        })
+    };
+    let (served, faults, _) = tokio::join!(served, striking, events.consume(&outside));
+
+    let mut flows = BTreeMap::new();
+    let mut ended = Vec::new();
+    for (counts, some) in served {
+        counts.into_iter().for_each(|(kind, count)| *flows.entry(kind).or_default() += count);
+        ended.extend(some);
+    }
+    let replays = look_again(&ended, &outside).await;
+    stop(victims, &plan, &findings).await;
+    if findings.count() > 0 {
+        eprintln!("logs and data are kept in {}", folder.keep().display());
+    }
+    let report = Report {
+        faults,
+        flows,
+        requests: outside.requests(),
+        effects: ledger.requests(),
+        events: events.acknowledged(),
+        replays,
+        memory_mib,
+        findings: Vec::new(),
+        plan,
+    };
+    Ok(report.with(&findings))
+}
+
+async fn victims(
+    plan: &Plan,
+    folder: &TempDir,
+    ledger_address: &str,
+    ledger: Arc<Ledger>,
+    surroundings: &Surroundings,
+) -> anyhow::Result<Victims> {
+    let preload = Preload::build(folder.path())?;
+    let cluster = match plan.hosts {
+        1 => None,
+        _ => Some(
+            Cluster::start(&[]).ok_or_else(|| anyhow::anyhow!("several hosts need PostgreSQL"))?,
+        ),
+    };
+    let url = cluster.as_ref().map(|cluster| cluster.database().url());
+    let (mut hosts, mut proxies) = (Vec::new(), Vec::new());
+    for number in 0..plan.hosts {
+        let own = folder.path().join(format!("host-{number}"));
+        let mut options = ServerOptions::within(&own, &plan.segno)?;
+        options.arguments = vec!["--lease".to_owned(), (LEASE.0 / 1_000).to_string()];
+        match &url {
+            Some(url) => options.arguments.extend(["--store".to_owned(), url.clone()]),
+            None => options.environment = preload.environment(&options.data),
+        }
+        options.allow_http(MODULE, ledger_address)?;
+        proxies.push(Proxy::start(options.listen, surroundings).await);
+        hosts.push(Server::start(options, surroundings.clone()).await?);
+    }
+    let name = url.as_deref().map(database_of).unwrap_or_default();
+    let cluster = cluster.map(|cluster| (cluster, name));
+    let surroundings = surroundings.clone();
+    Ok(Victims { hosts, proxies, ledger, preload, cluster, surroundings })
+}
+
+/// `postgres://role@localhost/NAME?host=…`
+fn database_of(url: &str) -> String {
+    let path = url.rsplit_once('/').map_or(url, |_| url.split('?').next().unwrap_or(url));
+    path.rsplit('/').next().unwrap_or_default().to_owned()
+}
+
+/// One client: flow after flow until it is over. Answers how many ended of each kind, and some of the last ends.
+async fn serve(
+    number: usize,
+    outside: &Outside,
+    ledger: &Arc<Ledger>,
+    events: &Events,
+) -> (BTreeMap<&'static str, u64>, Vec<InvocationOutcome>) {
+    let (mut counts, mut ends) = (BTreeMap::new(), Vec::new());
+    for flow in 0.. {
+        if outside.is_over() {
+            break;
+        }
+        let kind = Kind::ALL[outside.draw(0, Kind::ALL.len() as u64 - 1) as usize];
+        let id = format!("{}-{number}-{flow}", kind.name());
+        // A flow that cannot end is a finding already; the client goes on with another.
+        let Ok(end) = (Flow { kind, id, outside, ledger, events }).play().await else { continue };
+        *counts.entry(kind.name()).or_default() += 1;
+        ends.push(end);
+        if ends.len() > KEPT {
+            ends.remove(0);
+        }
+    }
+    (counts, ends)
+}
+
+/// Reads what ended once more, and replays some of it. Answers how many were replayed alike.
+async fn look_again(ended: &[InvocationOutcome], outside: &Outside) -> usize {
+    let mut replays = 0;
+    for (number, end) in ended.iter().enumerate() {
+        let what = format!("reading `{}` again", end.id);
+        let again = outside
+            .ask(&what, &[], async |host| host.wait(&end.id, std::time::Duration::ZERO).await);
+        let Ok(again) = again.await else { return replays };
+        if (again.state, &again.output) != (end.state, &end.output) {
+            outside.findings.add(format!("`{}` was {end:?} and is {again:?}", end.id));
+        }
+        if number % ended.len().div_ceil(REPLAYED) == 0 {
+            let what = format!("replaying `{}`", end.id);
+            let replay =
+                outside.ask(&what, &[], async |host| host.replay(&end.id, None).await).await;
+            let Ok(replay) = replay else { return replays };
+            match replay.matched == replay.journal_len {
+                true => replays += 1,
+                false => {
+                    outside.findings.add(format!("`{}` replays otherwise: {replay:?}", end.id))
+                }
+            }
+        }
+    }
+    replays
+}
+
+/// Ends the hosts in order, and asks `segno doctor`.
+async fn stop(victims: Victims, plan: &Plan, findings: &Findings) {
+    let store = victims.hosts[0]
+        .options()
+        .arguments
+        .iter()
+        .skip_while(|word| *word != "--store")
+        .nth(1)
+        .cloned();
+    let store = store.unwrap_or_else(|| victims.hosts[0].options().data.display().to_string());
+    for host in victims.hosts {
+        let log = host.options().log.clone();
+        if let Err(error) = host.stop().await {
+            findings.add(format!("a host did not stop: {}", chain(&error)));
+        }
+        read_log(&log, findings);
+    }
+    let doctor = Command::new(&plan.segno).args(["doctor", "--store", &store]).output();
+    match doctor {
+        Ok(output) if output.status.success() => {}
+        Ok(output) => {
+            let said = [output.stdout, output.stderr].concat();
+            findings.add(format!(
+                "segno doctor ({}): {}",
+                output.status,
+                String::from_utf8_lossy(&said)
+            ));
+        }
+        Err(error) => findings.add(format!("segno doctor does not run: {error}")),
+    }
+}
+
+/// Panics and broken invariants in a host's log are findings, whatever its clients saw.
+fn read_log(log: &Path, findings: &Findings) {
+    let text = std::fs::read(log).unwrap_or_default();
+    for line in String::from_utf8_lossy(&text).lines() {
+        if line.contains("panicked at") || line.contains("invariant") {
+            findings.add(format!("{}: {line}", log.display()));
+        }
+    }
+}
+
+/// An error with its causes.
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut words = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        words.push_str(&format!(": {error}"));
+        cause = error.source();
+    }
+    words
+}
