@@ -5,6 +5,7 @@ use segno_core::{
     command::Command,
     id::{Digest, PromiseId},
     invocation::Divergence,
+    promise::TaskStatus,
     reply::Reply,
 };
 use serde_json::json;
@@ -66,6 +67,7 @@ fn found(id: &PromiseId, report: &ReplayReport) -> Replay {
         },
         matched: report.matched,
         journal_len: report.records,
+        running: report.running,
         divergence: report.divergence.as_ref().map(|divergence| shown(divergence, report)),
         error: None,
     }
@@ -112,6 +114,7 @@ async fn failed(
         verdict: ReplayVerdict::Failed,
         matched,
         journal_len: found.head.len,
+        running: found.task.status() != TaskStatus::Fulfilled,
         divergence: None,
         error: Some(error),
     })

@@ -107,7 +107,8 @@ fn verdict(replay: &model::Replay, console: &mut Console) -> Result<(), CliError
     match replay.verdict {
         ReplayVerdict::Identical => {
             let word = console.paint(GREEN.bold(), "identical");
-            console.line(format!("{word}: {} records on module {module}", replay.matched))
+            let so_far = if replay.running { " so far; the execution has not ended" } else { "" };
+            console.line(format!("{word}: {} records on module {module}{so_far}", replay.matched))
         }
         ReplayVerdict::Failed => {
             let word = console.paint(RED.bold(), "failed");

@@ -75,6 +75,9 @@ pub enum Stop {
     /// The guest broke the contract, for example by a command inside a `run`.
     #[error("{0}")]
     Contract(String),
+    /// The stored journal cannot be replayed; the guest is not at fault.
+    #[error("{0}")]
+    Damaged(String),
 }
 
 /// What stands behind the imports of a running activity.

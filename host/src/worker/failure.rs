@@ -169,6 +169,10 @@ fn guest(
             let details = json!({ "divergence": report, "backtrace": backtrace });
             ReleaseReason::Halt { report: note("divergence", &message, Some(&details)) }
         }
+        GuestError::Stopped { stop: Stop::Damaged(_), .. } => {
+            tracing::error!(invocation = %claim.id, %message, "the journal is damaged; the execution is halted");
+            ReleaseReason::Halt { report: note("damaged", &message, None) }
+        }
         GuestError::NoSuchModule(_) | GuestError::NoSuchFunction { .. } => {
             ReleaseReason::Halt { report: note("module", &message, None) }
         }

@@ -17,7 +17,8 @@ const PAGE: u32 = 2_048;
 pub struct Pages<'a> {
     store: &'a dyn Store,
     id: &'a PromiseId,
-    /// Its length, if that is known: under a claim it grows by that claim only.
+    /// Its length, if that is known: under a claim it grows by that claim only. Otherwise it is the length it had when it
+    /// was looked over; what is appended later is not read.
     len: Option<u32>,
     /// What the last record left in its promise, if that is to be put back.
     end: Option<Stored>,
@@ -43,13 +44,19 @@ impl<'a> Pages<'a> {
         Self { store, id, len: Some(len), end: None }
     }
 
-    /// The journal of `id`, however long it is now. If its end was left in its promise, it was `end`.
-    pub fn whole(store: &'a dyn Store, id: &'a PromiseId, end: Option<Stored>) -> Self {
-        Self { store, id, len: None, end }
+    /// The journal of `id`, as long as it is when it is looked over, whoever appends to it meanwhile.
+    pub fn whole(store: &'a dyn Store, id: &'a PromiseId) -> Self {
+        Self { store, id, len: None, end: None }
+    }
+
+    /// Puts `end` into the last record if that left it in its promise.
+    pub fn ending(mut self, end: Option<Stored>) -> Self {
+        self.end = end;
+        self
     }
 
     /// Looks over all of it. Answers its outline and its first page.
-    pub async fn outline(&self) -> Result<(Outline, Vec<Record>), NotRead> {
+    pub async fn outline(&mut self) -> Result<(Outline, Vec<Record>), NotRead> {
         let mut outline = Outline::default();
         let mut first = Vec::new();
         while self.len.is_none_or(|len| outline.head().len < len) {
@@ -67,6 +74,7 @@ impl<'a> Pages<'a> {
                 break;
             }
         }
+        self.len = Some(outline.head().len);
         Ok((outline, first))
     }
 
@@ -76,15 +84,14 @@ impl<'a> Pages<'a> {
         loop {
             let Some(from) = recorder().lacks() else { return Ok(()) };
             let page = self.page(from).await?;
-            if page.is_empty() {
+            if recorder().feed(page) == 0 {
                 return Err(NotRead::Short { at: from });
             }
-            recorder().feed(page);
         }
     }
 
     async fn page(&self, from: u32) -> Result<Vec<Record>, NotRead> {
-        let limit = self.len.map_or(PAGE, |len| PAGE.min(len - from));
+        let limit = self.len.map_or(PAGE, |len| PAGE.min(len.saturating_sub(from)));
         let mut page = self.store.journal(self.id, from, limit).await.map_err(NotRead::Store)?;
         if let Some(Record { body: RecordBody::Finished { outcome }, .. }) = page.last_mut()
             && *outcome == Stored::Own

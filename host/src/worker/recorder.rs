@@ -13,8 +13,8 @@ use segno_core::{
     command::FenceAction,
     id::{CommandIndex, PromiseId},
     invocation::{
-        self, AppendRefused, Asked, Divergence, Ending, EngineFacts, LogLine, Next, Outline,
-        Record, RecordBody, ReplayCursor,
+        self, AppendRefused, Asked, CursorError, Divergence, Ending, EngineFacts, LogLine, Next,
+        Outline, Record, RecordBody, ReplayCursor,
     },
     time::Timestamp,
 };
@@ -121,11 +121,9 @@ impl Recorder {
         self.cursor.as_ref()?.lacks()
     }
 
-    /// Takes the next records of the journal.
-    pub fn feed(&mut self, records: Vec<Record>) {
-        if let Some(cursor) = &mut self.cursor {
-            cursor.feed(records);
-        }
+    /// Takes the next records of the journal. Answers how many it had not had.
+    pub fn feed(&mut self, records: Vec<Record>) -> usize {
+        self.cursor.as_mut().map_or(0, |cursor| cursor.feed(records))
     }
 
     /// Says that the first `lines` lines of the log are stored: a replay that logs them again adds nothing.
@@ -196,7 +194,7 @@ impl Recorder {
     pub fn next_stored(&mut self) -> Result<Option<StoredEvent>, Stop> {
         let Some(cursor) = &mut self.cursor else { return Ok(None) };
         let record = match cursor.next_event() {
-            Err(divergence) => return Err(self.diverged(divergence)),
+            Err(error) => return Err(self.stopped(error)),
             Ok(Next::Live | Next::Finished) => {
                 self.cursor = None;
                 return Ok(None);
@@ -290,9 +288,14 @@ impl Recorder {
         }
     }
 
-    fn diverged(&mut self, divergence: Box<Divergence>) -> Stop {
-        self.divergence = Some(divergence);
-        Stop::Divergence
+    fn stopped(&mut self, error: CursorError) -> Stop {
+        match error {
+            CursorError::Diverged(divergence) => {
+                self.divergence = Some(divergence);
+                Stop::Divergence
+            }
+            CursorError::Missing { .. } => Stop::Damaged(error.to_string()),
+        }
     }
 
     fn command(&mut self, ask: Ask) -> Result<Answer, Stop> {
@@ -303,7 +306,7 @@ impl Recorder {
         let mut told_later = false;
         if let Some(cursor) = &mut self.cursor {
             match cursor.answer(&asked) {
-                Err(divergence) => return Err(self.diverged(divergence)),
+                Err(error) => return Err(self.stopped(error)),
                 Ok(invocation::Answer::Recorded { notified, .. }) => {
                     live = false;
                     told_later = notified;
@@ -362,7 +365,7 @@ impl Recorder {
         if let Some(cursor) = &mut self.cursor {
             // A replay for its own sake is given the whole outcome to compare with.
             match cursor.finish(&outcome::stored(&outcome, !self.read_only)) {
-                Err(divergence) => return Err(self.diverged(divergence)),
+                Err(error) => return Err(self.stopped(error)),
                 Ok(Ending::Recorded | Ending::Live) => {}
             }
         }

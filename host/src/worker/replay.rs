@@ -34,6 +34,8 @@ pub struct ReplayReport {
     pub matched: u32,
     /// Whether the invocation has ended, so that its end was compared as well.
     pub finished: bool,
+    /// Whether it still ran, or waited: then the records are those that it had when the replay began.
+    pub running: bool,
     /// The first difference; none: identical.
     pub divergence: Option<Divergence>,
     /// Where in the guest it differed, as far as the guest has names.
@@ -82,12 +84,7 @@ pub async fn replay(
     id: &PromiseId,
     module: Option<Digest>,
 ) -> Result<ReplayReport, ReplayError> {
-    let row = host.store.promise(id).await?.ok_or_else(|| ReplayError::NotFound(id.clone()))?;
-    let end = row
-        .promise
-        .settlement()
-        .map(|settlement| outcome::stored(&convention::outcome(settlement), false));
-    let pages = Pages::whole(&*host.store, id, end);
+    let mut pages = Pages::whole(&*host.store, id);
     let unread = |not_read: NotRead| match not_read {
         NotRead::Store(error) => ReplayError::Store(error),
         NotRead::Refused(refused) => ReplayError::Damaged(id.clone(), refused.to_string()),
@@ -95,7 +92,14 @@ pub async fn replay(
             ReplayError::Damaged(id.clone(), format!("it ends at record {at}"))
         }
     };
-    let (outline, first) = pages.outline().await.map_err(unread)?;
+    let (outline, _) = pages.outline().await.map_err(unread)?;
+    // The journal first: one that has its end by then has it in its promise as well.
+    let row = host.store.promise(id).await?.ok_or_else(|| ReplayError::NotFound(id.clone()))?;
+    let end = row
+        .promise
+        .settlement()
+        .map(|settlement| outcome::stored(&convention::outcome(settlement), false));
+    let pages = pages.ending(end);
     let Some(Record {
         at,
         body: RecordBody::Started { function, input, module: recorded_by, seed, .. },
@@ -119,8 +123,7 @@ pub async fn replay(
         return Err(ReplayError::Guest { matched: 0, error });
     }
     let identity = Identity { id: id.clone(), module: super::module_name(&row.promise), functions };
-    let mut recorder = Recorder::over(identity, outline, true);
-    recorder.feed(first);
+    let recorder = Recorder::over(identity, outline, true);
     let facts = recorder.engine_facts();
     let recorder = Arc::new(Mutex::new(recorder));
     let lock = || recorder.lock().unwrap_or_else(PoisonError::into_inner);
@@ -160,6 +163,9 @@ pub async fn replay(
     let backtrace = match stopped {
         None => None,
         Some(GuestError::Stopped { stop: Stop::Divergence, backtrace }) => backtrace,
+        Some(GuestError::Stopped { stop: Stop::Damaged(what), .. }) => {
+            return Err(ReplayError::Damaged(id.clone(), what));
+        }
         Some(error) => return Err(ReplayError::Guest { matched, error }),
     };
     Ok(ReplayReport {
@@ -168,6 +174,7 @@ pub async fn replay(
         records: count,
         matched,
         finished,
+        running: row.promise.is_pending(),
         divergence,
         backtrace,
     })

@@ -4,7 +4,7 @@ use std::{
     collections::BTreeMap,
     sync::{
         Arc, Mutex, PoisonError,
-        atomic::{AtomicBool, AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering},
     },
 };
 
@@ -54,6 +54,8 @@ pub struct Faults {
     pub crash: Notify,
     struck: AtomicBool,
     refuse: Mutex<Option<Refuse>>,
+    /// How many records of a journal are shown, if not all.
+    shown: AtomicU32,
     submitted: Mutex<Vec<Vec<Command>>>,
 }
 
@@ -78,6 +80,20 @@ impl Faults {
     /// From now on the store does not answer submissions with such a command.
     pub fn refuse(&self, which: impl Fn(&Command) -> bool + Send + 'static) {
         *self.refuse.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(which));
+    }
+
+    /// From now on a journal seems to be `len` records long, and one record longer at each look, as if its invocation
+    /// ran meanwhile.
+    pub fn journals_grow_from(&self, len: u32) {
+        self.shown.store(len, Ordering::Relaxed);
+    }
+
+    /// How long a journal is at this look.
+    fn shown(&self) -> u32 {
+        match self.shown.load(Ordering::Relaxed) {
+            0 => u32::MAX,
+            _ => self.shown.fetch_add(1, Ordering::Relaxed),
+        }
     }
 
     /// The store answers again.
@@ -183,7 +199,8 @@ impl Store for FaultyStore {
         limit: u32,
     ) -> Result<Vec<Record>, StoreError> {
         self.alive().await;
-        self.memory.journal(id, from, limit).await
+        let shown = self.faults.shown();
+        self.memory.journal(id, from, limit.min(shown.saturating_sub(from))).await
     }
 
     async fn logs(&self, id: &PromiseId, from: u32, limit: u32) -> Result<Vec<LogRow>, StoreError> {

@@ -5,7 +5,7 @@ use std::sync::{
     atomic::{AtomicU32, Ordering},
 };
 
-use segno::guest::Event;
+use segno::{guest::Event, worker};
 use segno_core::{
     command::{Command, FenceAct, FenceAction, Hold},
     id::{Claim, Holder, NodeName, PromiseId, Version},
@@ -376,4 +376,40 @@ async fn an_instance_is_replayed_when_somebody_else_had_the_claim_meanwhile() {
     world.faults.relent();
     assert_eq!(world.outcome("it").await, (Verdict::Resolved, json!(1)));
     assert_eq!(script.instances(), 2);
+}
+
+#[tokio::test(flavor = "current_thread", start_paused = true)]
+async fn a_replay_of_what_still_runs_is_one_of_the_records_it_had_at_the_beginning() {
+    // More than a page of a journal.
+    const PROMISES: u32 = 2_060;
+    let script = Script::default().workflow("flow", |desk| async move {
+        for _ in 0..PROMISES {
+            desk.promise(None);
+        }
+        for _ in 0..20 {
+            desk.done(desk.sleep(10)).await?;
+        }
+        let (approval, _) = desk.promise(Some("approval"));
+        desk.done(approval).await
+    });
+    let mut world = begun(&Arc::new(script), Plan::default()).await;
+    world.stands("it", TaskStatus::Suspended).await;
+    world.pass(SECOND).await;
+    let whole = u32::try_from(world.journal("it").await.len()).expect("it is short");
+    assert!(whole > PROMISES + 40, "{whole}");
+    let host = world.host();
+    // In the first page, at its end, in the middle of a poll, before and after an event, at the end.
+    for len in [1, 5, 2_047, 2_048, 2_049, 2_055, 2_062, 2_063, 2_064, whole - 1, whole] {
+        world.faults.journals_grow_from(len);
+        let report = worker::replay(&host, &"it".into(), None).await.expect("it can be replayed");
+        assert!(report.is_identical() && report.running && !report.finished, "{report:?}");
+        assert_eq!(report.matched, report.records, "from {len}");
+        // A full page is followed by a look at the next one.
+        let looks = u32::from(len >= 2_048);
+        assert_eq!(report.records, whole.min(len + looks), "from {len}");
+    }
+    world.resolve("it/p/approval", &json!(1)).await;
+    world.outcome("it").await;
+    let report = worker::replay(&host, &"it".into(), None).await.expect("it can be replayed");
+    assert!(report.is_identical() && report.finished && !report.running, "{report:?}");
 }

@@ -73,6 +73,22 @@ pub enum Ending {
     Live,
 }
 
+/// Why a replay cannot go on.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CursorError {
+    /// The journal says something else at this place. The execution must stop and write nothing.
+    #[error("{0}")]
+    Diverged(Box<Divergence>),
+    /// A record that the journal has, by its outline, was not handed over: what is stored is not what it was.
+    #[error("record {at} of the journal is missing: it has {len}")]
+    Missing {
+        /// The place of the record.
+        at: u32,
+        /// The length of the journal.
+        len: u32,
+    },
+}
+
 /// A replay's place in a journal.
 #[derive(Clone, Debug)]
 pub struct ReplayCursor {
@@ -115,14 +131,20 @@ impl ReplayCursor {
         (self.events < 2 && held < self.head().len).then_some(held)
     }
 
-    /// Takes the next records of the journal; those that it had before are passed over.
-    pub fn feed(&mut self, records: Vec<Record>) {
-        let held = self.place + self.records.len() as u32;
-        let new = records.into_iter().filter(|record| record.seq >= held);
-        for record in new {
-            self.events += usize::from(record.body.is_event());
-            self.records.push_back(record);
+    /// Takes the next records of the journal. Passed over are those that it had before, those behind a gap, and those
+    /// that were appended since the journal was outlined. Answers how many were taken.
+    pub fn feed(&mut self, records: Vec<Record>) -> usize {
+        let len = self.head().len;
+        let mut taken = 0;
+        for record in records {
+            let held = self.place + self.records.len() as u32;
+            if record.seq == held && held < len {
+                self.events += usize::from(record.body.is_event());
+                self.records.push_back(record);
+                taken += 1;
+            }
         }
+        taken
     }
 
     /// The record that began the invocation; none if the journal is empty.
@@ -153,77 +175,82 @@ impl ReplayCursor {
     /// Matches the guest's next command with the journal.
     ///
     /// # Errors
-    /// [`Divergence`]: the journal says something else at this place. The execution must stop and write nothing.
-    pub fn answer(&mut self, asked: &Asked) -> Result<Answer, Box<Divergence>> {
+    /// [`CursorError`]; the journal says something else at this place, or is not all there.
+    pub fn answer(&mut self, asked: &Asked) -> Result<Answer, CursorError> {
         let index = self.next_command;
-        match self.records.front().map(|record| &record.body) {
-            None => {
-                assert!(self.is_live(), "records are handed over before the guest is called");
-                self.next_command = index.next();
-                Ok(Answer::Live { index })
-            }
-            Some(RecordBody::Command { kind, name, request, .. })
+        let Some(record) = self.front()? else {
+            self.next_command = index.next();
+            return Ok(Answer::Live { index });
+        };
+        match &record.body {
+            RecordBody::Command { kind, name, request, .. }
                 if *kind == asked.kind && *name == asked.name && *request == asked.request =>
             {
                 self.next_command = index.next();
                 self.pass();
                 Ok(Answer::Recorded { index, notified: self.outline.tells(index.0) })
             }
-            Some(_) => Err(self.divergence(Step::asked(index, asked))),
+            _ => Err(diverged(record, Step::asked(index, asked))),
         }
     }
 
     /// What follows now that the guest has nothing more to ask in this poll.
     ///
     /// # Errors
-    /// [`Divergence`]: the journal holds a command, or the end, which the guest did not issue.
-    pub fn next_event(&mut self) -> Result<Next, Box<Divergence>> {
-        match self.records.front().map(|record| &record.body) {
-            None if !self.is_live() => panic!("records are handed over before the guest is called"),
-            None if self.head().finished => Ok(Next::Finished),
-            None => Ok(Next::Live),
-            Some(
-                RecordBody::Notified { .. } | RecordBody::Signal { .. } | RecordBody::Cancelled,
-            ) => {
-                let record = self.pass().expect("there is one");
+    /// [`CursorError`]; the journal holds a command, or the end, which the guest did not issue, or is not all there.
+    pub fn next_event(&mut self) -> Result<Next, CursorError> {
+        let Some(record) = self.front()? else {
+            return Ok(if self.head().finished { Next::Finished } else { Next::Live });
+        };
+        match record.body {
+            RecordBody::Notified { .. } | RecordBody::Signal { .. } | RecordBody::Cancelled => {
+                let record = record.clone();
+                self.pass();
                 self.now = record.at;
                 Ok(Next::Event(record))
             }
-            Some(
-                RecordBody::Started { .. }
-                | RecordBody::Command { .. }
-                | RecordBody::Finished { .. },
-            ) => Err(self.divergence(Step::Waits)),
+            RecordBody::Started { .. }
+            | RecordBody::Command { .. }
+            | RecordBody::Finished { .. } => Err(diverged(record, Step::Waits)),
         }
     }
 
     /// Matches the end of the guest with the journal.
     ///
     /// # Errors
-    /// [`Divergence`]: the journal goes on, or ends in another way.
-    pub fn finish(&mut self, outcome: &Outcome) -> Result<Ending, Box<Divergence>> {
-        match self.records.front().map(|record| &record.body) {
-            None => Ok(Ending::Live),
-            Some(RecordBody::Finished { outcome: recorded }) if recorded == outcome => {
+    /// [`CursorError`]; the journal goes on, or ends in another way, or is not all there.
+    pub fn finish(&mut self, outcome: &Outcome) -> Result<Ending, CursorError> {
+        let Some(record) = self.front()? else { return Ok(Ending::Live) };
+        match &record.body {
+            RecordBody::Finished { outcome: recorded } if recorded == outcome => {
                 self.pass();
                 Ok(Ending::Recorded)
             }
-            Some(_) => Err(self.divergence(Step::Finishes { outcome: outcome.clone() })),
+            _ => Err(diverged(record, Step::Finishes { outcome: outcome.clone() })),
+        }
+    }
+
+    /// The next record to match; none: the records are used up.
+    fn front(&self) -> Result<Option<&Record>, CursorError> {
+        match self.records.front() {
+            None if !self.is_live() => {
+                Err(CursorError::Missing { at: self.place, len: self.head().len })
+            }
+            front => Ok(front),
         }
     }
 
     /// Goes past the record that was matched.
-    fn pass(&mut self) -> Option<Record> {
-        let record = self.records.pop_front()?;
-        self.place += 1;
-        self.events -= usize::from(record.body.is_event());
-        Some(record)
+    fn pass(&mut self) {
+        if let Some(record) = self.records.pop_front() {
+            self.place += 1;
+            self.events -= usize::from(record.body.is_event());
+        }
     }
+}
 
-    fn divergence(&self, asked: Step) -> Box<Divergence> {
-        let recorded = self.records.front().expect("only a recorded step is diverged from");
-        Box::new(Divergence::new(recorded, asked))
-    }
+fn diverged(recorded: &Record, asked: Step) -> CursorError {
+    CursorError::Diverged(Box::new(Divergence::new(recorded, asked)))
 }
 
 #[cfg(test)]
@@ -355,32 +382,40 @@ mod tests {
         assert_eq!(cursor.now(), Timestamp(13));
     }
 
+    /// The place of the record that a replay diverged at.
+    fn place<T: std::fmt::Debug>(answer: Result<T, CursorError>) -> u32 {
+        match answer {
+            Err(CursorError::Diverged(divergence)) => divergence.seq(),
+            other => panic!("{other:?}"),
+        }
+    }
+
     #[test]
     fn every_kind_of_difference_is_a_divergence_at_its_record() {
         let (records, [a, b, c]) = whole();
         let at_start = || ReplayCursor::new(records.clone()).expect("a journal");
         // Another command than the recorded one.
-        assert_eq!(at_start().answer(&b).expect_err("b is not a").seq(), 1);
+        assert_eq!(place(at_start().answer(&b)), 1);
         // A command less.
         let mut cursor = at_start();
         cursor.answer(&a).expect("matches");
-        assert_eq!(cursor.next_event().expect_err("b is missing").seq(), 2);
+        assert_eq!(place(cursor.next_event()), 2);
         // A command more.
         let mut cursor = at_start();
         cursor.answer(&a).expect("matches");
         cursor.answer(&b).expect("matches");
-        assert_eq!(cursor.answer(&c).expect_err("c comes later").seq(), 3);
+        assert_eq!(place(cursor.answer(&c)), 3);
         // An early end, and an end that does not come.
-        assert_eq!(at_start().finish(&finished()).expect_err("a is missing").seq(), 1);
+        assert_eq!(place(at_start().finish(&finished())), 1);
         let mut cursor = at_start();
         cursor.answer(&a).expect("matches");
         cursor.answer(&b).expect("matches");
         cursor.next_event().expect("told a");
         cursor.answer(&c).expect("matches");
         cursor.next_event().expect("told b");
-        assert_eq!(cursor.clone().next_event().expect_err("the end is missing").seq(), 6);
+        assert_eq!(place(cursor.clone().next_event()), 6);
         // Another end.
-        assert_eq!(cursor.finish(&Outcome::Own).expect_err("another end").seq(), 6);
+        assert_eq!(place(cursor.finish(&Outcome::Own)), 6);
         assert_eq!(cursor.finish(&finished()), Ok(Ending::Recorded));
         assert_eq!(cursor.next_event(), Ok(Next::Finished));
     }
@@ -412,6 +447,44 @@ mod tests {
             assert_eq!(cursor.finish(&finished()), Ok(Ending::Recorded));
             assert!(page > 1 || most < records.len() - 1, "{most} were held at once");
         }
+    }
+
+    #[test]
+    fn records_appended_since_the_outline_are_no_part_of_the_replay() {
+        let (records, [a, b, c]) = whole();
+        for outlined in 1..records.len() {
+            let outline = Outline::of(&records[..outlined]).expect("a prefix is a journal");
+            let mut cursor = ReplayCursor::over(outline);
+            assert_eq!(cursor.feed(records.clone()), outlined - 1);
+            for asked in [&a, &b] {
+                cursor.answer(asked).expect("it matches or is live");
+            }
+            cursor.next_event().expect("an event or live");
+            cursor.answer(&c).expect("it matches or is live");
+            cursor.next_event().expect("an event or live");
+            assert!(cursor.is_live());
+            assert_eq!(cursor.next_event(), Ok(Next::Live), "the end came after the outline");
+            assert_eq!(cursor.matched() as usize, outlined);
+        }
+    }
+
+    #[test]
+    fn a_record_that_is_missing_is_an_error() {
+        let (records, [a, b, _]) = whole();
+        let over = |handed: &[Record]| {
+            let mut cursor = ReplayCursor::over(Outline::of(&records).expect("a journal"));
+            cursor.feed(handed.to_vec());
+            cursor
+        };
+        let missing = |at| CursorError::Missing { at, len: 7 };
+        assert_eq!(over(&[]).answer(&a), Err(missing(1)));
+        assert_eq!(over(&[]).next_event(), Err(missing(1)));
+        assert_eq!(over(&[]).finish(&finished()), Err(missing(1)));
+        // A gap: what is behind it does not count.
+        let mut gap = over(&[records[1].clone(), records[3].clone()]);
+        gap.answer(&a).expect("matches");
+        assert_eq!(gap.answer(&b), Err(missing(2)));
+        assert_eq!(gap.lacks(), Some(2));
     }
 
     #[test]

@@ -65,8 +65,11 @@ pub struct Replay {
     pub verdict: ReplayVerdict,
     /// Records that came again as they are recorded.
     pub matched: u32,
-    /// Records in the journal.
+    /// Records in the journal; those it had when the replay began, if the execution still runs.
     pub journal_len: u32,
+    /// Whether the execution had not ended when the replay began: then the verdict is about the records so far.
+    #[serde(default)]
+    pub running: bool,
     /// What differed first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub divergence: Option<DivergenceView>,

@@ -92,7 +92,7 @@ impl Execution {
             }
             None if is_new => (Outline::default(), Vec::new(), 0),
             None => {
-                let pages = Pages::new(&*shared.host.store, &task.id, head.len);
+                let mut pages = Pages::new(&*shared.host.store, &task.id, head.len);
                 let (outline, first) = pages.outline().await?;
                 (outline, first, shared.host.store.log_count(&task.id).await?)
             }
