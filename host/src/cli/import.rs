@@ -1,6 +1,10 @@
 //! `segno import`.
 
-use std::{fs::File, io::BufReader, path::PathBuf};
+use std::{
+    fs::File,
+    io::{BufReader, Seek as _},
+    path::PathBuf,
+};
 
 use clap::Args;
 use segno_core::config::Config;
@@ -9,15 +13,19 @@ use serde_json::json;
 use crate::{
     recovery::{Diagnosis, examine},
     runtime::Surroundings,
-    store::house::{Head, HouseError, Row, Unload, Unpacker},
+    store::{
+        house::{Bounds, Head, HouseError, Row, Unload, Unpacker, verify},
+        sqlite::schema,
+    },
 };
 
 use super::{CliError, Console, Exit, build::other, console::Bar, place::Place};
 
 /// Fill an empty store from a file that `segno export` wrote
 ///
-/// Everything is checked before it is kept: the file's checksum, every reference, every invariant. Until then nothing is in
-/// the store, so an import that was interrupted is simply begun again.
+/// The whole file is read and checked before anything is written: its checksum, its tables and columns, its values, and the
+/// digests of modules. Every reference and every invariant is checked before it is kept. Until then nothing is in the store,
+/// so an import that was interrupted is simply begun again.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -33,11 +41,14 @@ pub struct Import {
     /// Keep it even if an invariant is broken, as it was in the store that was exported
     #[arg(long)]
     even_if_damaged: bool,
+    /// Take a file that unpacks to up to so many times its size (256 MiB are always taken)
+    #[arg(long, value_name = "TIMES", default_value_t = Bounds::default().expansion)]
+    max_expansion: u64,
 }
 
 impl Import {
     pub(super) async fn run(self, console: &mut Console) -> Result<Exit, CliError> {
-        let file = File::open(&self.file).map_err(|source| CliError::File {
+        let mut file = File::open(&self.file).map_err(|source| CliError::File {
             what: "read",
             path: self.file.display().to_string(),
             source,
@@ -46,14 +57,26 @@ impl Import {
             error @ HouseError::NotEmpty(_) => other("not-empty", &error),
             error @ (HouseError::Damaged(_)
             | HouseError::NotAnExport
+            | HouseError::Foreign { .. }
+            | HouseError::TooLarge(_)
             | HouseError::Newer { .. }) => {
                 let message = format!("{}: {error}", self.file.display());
                 CliError::Other { code: "not-imported", message }
             }
             error => other("not-imported", &error),
         };
-        let unpacker = Unpacker::begin(BufReader::new(file)).map_err(refused)?;
-        let head = unpacker.head().clone();
+        let bounds = Bounds { expansion: self.max_expansion, ..Bounds::default() };
+        let unpacker = |file: &File| Unpacker::bounded(BufReader::new(file.try_clone()?), bounds);
+        let from = unpacker(&file).map_err(refused)?;
+        let head = from.head().clone();
+        let known = schema(head.format).await.map_err(refused)?;
+        let bar = console.bar("checking the file");
+        bar.expect(head.rows());
+        let mut counted = Counted { from, bar };
+        verify(&mut counted, &known).map_err(refused)?;
+        drop(counted);
+        file.rewind().map_err(|error| refused(error.into()))?;
+        let unpacker = unpacker(&file).map_err(refused)?;
         let bar = console.bar("importing");
         bar.expect(head.rows());
         let mut counted = Counted { from: unpacker, bar };

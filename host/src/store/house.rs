@@ -4,6 +4,7 @@
 //! way, and rows of later formats need no change here. On the way they are a [`file`].
 
 mod file;
+mod schema;
 
 use std::io;
 
@@ -12,7 +13,8 @@ use serde::{Deserialize, Serialize};
 
 use super::StoreError;
 
-pub use file::{Packer, Unpacker};
+pub use file::{Bounds, Packer, Unpacker};
+pub use schema::{Checked, Column, Kind, Known, Schema, verify};
 
 /// One column of one row.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -55,7 +57,7 @@ pub struct Head {
 impl Head {
     /// All rows.
     pub fn rows(&self) -> u64 {
-        self.tables.iter().map(|table| table.rows).sum()
+        self.tables.iter().fold(0, |rows, table| rows.saturating_add(table.rows))
     }
 }
 
@@ -79,6 +81,17 @@ pub enum HouseError {
     /// The file ends too early, or its bytes are not those that were written.
     #[error("the file is damaged or incomplete: {0}; export again")]
     Damaged(String),
+    /// It is whole, and holds what no export of a store holds.
+    #[error("the file is no export of a store: {place}: {reason}")]
+    Foreign {
+        /// The table, the column and the row, as far as they are known.
+        place: String,
+        /// What is wrong there.
+        reason: String,
+    },
+    /// It grows beyond what is taken.
+    #[error("the file is too large once it is unpacked: {0}")]
+    TooLarge(String),
     /// Something is in the store already.
     #[error("`{0}` is not empty: a store moves into an empty one only")]
     NotEmpty(String),

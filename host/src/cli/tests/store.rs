@@ -145,6 +145,15 @@ async fn a_store_moves_by_way_of_a_file() {
     let said = past(other.path(), &["import", &file]).await;
     assert!(said.err.contains("this is not an export of a store"), "{}", said.err);
     assert!(!other.path().join("segno.db").exists());
+    // The whole file is read first: one that is damaged at its end does not even make the directory.
+    let whole = old.path().join("whole.segno").display().to_string();
+    assert_eq!(past(old.path(), &["export", &whole]).await.exit, Exit::Done);
+    let bytes = std::fs::read(&whole).expect("a file");
+    std::fs::write(&whole, &bytes[..bytes.len() - 20]).expect("a file");
+    let unmade = other.path().join("unmade");
+    let said = past(&unmade, &["import", &whole]).await;
+    assert!(said.err.contains("the file is damaged or incomplete"), "{}", said.err);
+    assert!(!unmade.exists());
 }
 
 #[tokio::test]

@@ -12,7 +12,7 @@
 use std::io::{self, BufRead, Read, Write};
 
 use lz4_flex::frame::{FrameDecoder, FrameEncoder};
-use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use super::{Content, Head, HouseError, Row, Unload, Van};
@@ -23,13 +23,51 @@ const MAGIC_WORD: &[u8] = b"SEGNO STORE ";
 /// A piece is not larger, but for a row that is.
 const PIECE_BYTES: usize = 1 << 20;
 const PIECE_ROWS: usize = 1_024;
-/// What cannot be the length of a piece: no row is that large.
-const TOO_LONG: u32 = 1 << 31;
+/// No row is larger: a component is the largest value there is.
+const ROW_BYTES: usize = 256 << 20;
+/// What cannot be the length of a piece.
+const TOO_LONG: usize = PIECE_BYTES + ROW_BYTES;
+/// The head has no more than this.
+const HEAD_BYTES: usize = 1 << 20;
 
-#[derive(Debug, Serialize, Deserialize)]
+/// As it is written. What is read is bounded on the way: [`Unpacker::rows`].
+#[derive(Debug, Serialize)]
 enum Piece {
     Rows { table: u32, rows: Vec<Row> },
     End { digest: [u8; 32] },
+}
+
+/// The numbers of the variants of [`Piece`].
+const ROWS: u32 = 0;
+const END: u32 = 1;
+
+/// What a file may take once it is unpacked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Bounds {
+    /// So many times its size.
+    pub expansion: u64,
+    /// But this many bytes in any case.
+    pub bytes: u64,
+}
+
+impl Default for Bounds {
+    fn default() -> Self {
+        Self { expansion: 64, bytes: 256 << 20 }
+    }
+}
+
+/// Counts what is read.
+struct Counted<R> {
+    from: R,
+    bytes: u64,
+}
+
+impl<R: Read> Read for Counted<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.from.read(buffer)?;
+        self.bytes += read as u64;
+        Ok(read)
+    }
 }
 
 /// Writes a file.
@@ -74,8 +112,8 @@ impl<W: Write> Packer<W> {
 
     fn put(&mut self, piece: &impl Serialize) -> Result<(), HouseError> {
         let bytes = postcard::to_allocvec(piece).expect("rows hold nothing postcard refuses");
-        let too_long = || HouseError::File(io::Error::other("a row is larger than 2 GB"));
-        let length = u32::try_from(bytes.len()).ok().filter(|length| *length < TOO_LONG);
+        let too_long = || HouseError::File(io::Error::other("a row is larger than 256 MiB"));
+        let length = u32::try_from(bytes.len()).ok().filter(|_| bytes.len() <= TOO_LONG);
         let length = length.ok_or_else(too_long)?.to_le_bytes();
         for part in [&length[..], &bytes] {
             self.digest.update(part);
@@ -113,18 +151,29 @@ impl Content {
 
 /// Reads a file.
 pub struct Unpacker<R: Read> {
-    from: FrameDecoder<R>,
+    from: FrameDecoder<Counted<R>>,
     digest: Sha256,
     head: Head,
     seen: Vec<u64>,
+    bounds: Bounds,
+    /// Bytes so far, unpacked.
+    bytes: u64,
 }
 
 impl<R: BufRead> Unpacker<R> {
-    /// Begins to read.
+    /// Begins to read a file of the usual bounds.
     ///
     /// # Errors
     /// It is no export, or one of a newer segno.
-    pub fn begin(mut from: R) -> Result<Self, HouseError> {
+    pub fn begin(from: R) -> Result<Self, HouseError> {
+        Self::bounded(from, Bounds::default())
+    }
+
+    /// Begins to read a file of these bounds.
+    ///
+    /// # Errors
+    /// It is no export, or one of a newer segno.
+    pub fn bounded(mut from: R, bounds: Bounds) -> Result<Self, HouseError> {
         let mut magic = vec![0; MAGIC.len()];
         match from.read_exact(&mut magic) {
             Ok(()) if magic == MAGIC => {}
@@ -140,39 +189,94 @@ impl<R: BufRead> Unpacker<R> {
             Err(error) => return Err(error.into()),
         }
         let head = Head { written_by: String::new(), format: 0, tables: Vec::new() };
-        let mut unpacker =
-            Self { from: FrameDecoder::new(from), digest: Sha256::new(), head, seen: Vec::new() };
-        unpacker.head = unpacker.get()?.1;
+        let from = FrameDecoder::new(Counted { from, bytes: 0 });
+        let (digest, seen) = (Sha256::new(), Vec::new());
+        let mut unpacker = Self { from, digest, head, seen, bounds, bytes: 0 };
+        let (_, head) = unpacker.piece(HEAD_BYTES)?;
+        unpacker.head = postcard::from_bytes(&head).map_err(unreadable)?;
         unpacker.seen = vec![0; unpacker.head.tables.len()];
         Ok(unpacker)
     }
 
-    /// A piece, and the digest of all before it.
-    fn get<T: DeserializeOwned>(&mut self) -> Result<([u8; 32], T), HouseError> {
+    /// The bytes of a piece, and the digest of all before it.
+    fn piece(&mut self, longest: usize) -> Result<([u8; 32], Vec<u8>), HouseError> {
         let before = self.digest.clone().finalize().into();
         let mut length = [0; 4];
-        self.read(&mut length)?;
-        let count = u32::from_le_bytes(length);
-        if count >= TOO_LONG {
-            return Err(HouseError::Damaged("a length is impossible".to_owned()));
+        self.from.read_exact(&mut length).map_err(cut)?;
+        let count = u32::from_le_bytes(length) as usize;
+        if count > longest {
+            return Err(HouseError::TooLarge(format!(
+                "a piece of {count} bytes, where {longest} are the most that is written"
+            )));
         }
         // Memory is taken as bytes come, not as a damaged length promises.
         let mut bytes = Vec::new();
-        let read = (&mut self.from).take(count.into()).read_to_end(&mut bytes);
-        if read.map_err(cut)? < count as usize {
+        let read = (&mut self.from).take(count as u64).read_to_end(&mut bytes);
+        if read.map_err(cut)? < count {
             return Err(HouseError::Damaged("it ends in the middle".to_owned()));
         }
+        self.bytes += count as u64;
+        self.check_expansion()?;
         self.digest.update(length);
         self.digest.update(&bytes);
-        let piece = postcard::from_bytes(&bytes);
-        let piece = piece
-            .map_err(|error| HouseError::Damaged(format!("a piece is unreadable ({error})")))?;
-        Ok((before, piece))
+        Ok((before, bytes))
     }
 
-    fn read(&mut self, bytes: &mut [u8]) -> Result<(), HouseError> {
-        self.from.read_exact(bytes).map_err(cut)
+    /// What was unpacked so far is held against what was read.
+    fn check_expansion(&self) -> Result<(), HouseError> {
+        let Bounds { expansion, bytes } = self.bounds;
+        let read = self.from.get_ref().bytes;
+        if self.bytes <= bytes.max(read.saturating_mul(expansion)) {
+            return Ok(());
+        }
+        Err(HouseError::TooLarge(format!(
+            "{read} bytes of it are more than {} bytes, which is more than {expansion} times as much; if you trust the \
+             file, allow it with `--max-expansion`",
+            self.bytes
+        )))
     }
+
+    /// The rows of a piece, each of the width of its table.
+    fn rows(&self, bytes: &[u8]) -> Result<(usize, Vec<Row>), HouseError> {
+        let damaged = |text: String| Err(HouseError::Damaged(text));
+        let (table, rest) = take::<u32>(bytes)?;
+        let (count, mut rest) = take::<u32>(rest)?;
+        let table = table as usize;
+        let Some(known) = self.head.tables.get(table) else {
+            return damaged("rows of no table".to_owned());
+        };
+        if count as usize > PIECE_ROWS {
+            return damaged(format!("a piece has {count} rows"));
+        }
+        let mut rows = Vec::with_capacity(count as usize);
+        for _ in 0..count {
+            let (width, cells) = take::<u32>(rest)?;
+            if width as usize != known.columns.len() {
+                return damaged(format!("a row of `{}` has another width", known.name));
+            }
+            rest = cells;
+            let mut row = Row::with_capacity(known.columns.len());
+            for _ in 0..width {
+                let (content, after) = take::<Content>(rest)?;
+                row.push(content);
+                rest = after;
+            }
+            rows.push(row);
+        }
+        match rest {
+            [] => Ok((table, rows)),
+            _ => damaged("a piece has more bytes than rows".to_owned()),
+        }
+    }
+}
+
+/// Takes a value from the front.
+fn take<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<(T, &'a [u8]), HouseError> {
+    postcard::take_from_bytes(bytes).map_err(unreadable)
+}
+
+fn unreadable(error: postcard::Error) -> HouseError {
+    HouseError::Damaged(format!("a piece is unreadable ({error})"))
 }
 
 fn cut(error: io::Error) -> HouseError {
@@ -190,8 +294,13 @@ impl<R: BufRead + Send> Unload for Unpacker<R> {
 
     fn unload(&mut self) -> Result<Option<(usize, Vec<Row>)>, HouseError> {
         let damaged = |text: String| Err(HouseError::Damaged(text));
-        match self.get()? {
-            (before, Piece::End { digest }) if before == digest => {
+        let (before, bytes) = self.piece(TOO_LONG)?;
+        let (variant, rest) = take::<u32>(&bytes)?;
+        match variant {
+            END => {
+                if take::<[u8; 32]>(rest)?.0 != before {
+                    return damaged("its checksum is another".to_owned());
+                }
                 for (table, seen) in self.head.tables.iter().zip(&self.seen) {
                     if table.rows != *seen {
                         return damaged(format!(
@@ -202,18 +311,19 @@ impl<R: BufRead + Send> Unload for Unpacker<R> {
                 }
                 Ok(None)
             }
-            (_, Piece::End { .. }) => damaged("its checksum is another".to_owned()),
-            (_, Piece::Rows { table, rows }) => {
-                let table = table as usize;
-                let Some(known) = self.head.tables.get(table) else {
-                    return damaged("rows of no table".to_owned());
-                };
-                if rows.iter().any(|row| row.len() != known.columns.len()) {
-                    return damaged(format!("a row of `{}` has another width", known.name));
+            ROWS => {
+                let (table, rows) = self.rows(rest)?;
+                let (known, seen) = (&self.head.tables[table], &mut self.seen[table]);
+                *seen += rows.len() as u64;
+                if *seen > known.rows {
+                    return damaged(format!(
+                        "more rows of `{}` came than the {} that were promised",
+                        known.name, known.rows
+                    ));
                 }
-                self.seen[table] += rows.len() as u64;
                 Ok(Some((table, rows)))
             }
+            _ => damaged("a piece of an unknown kind".to_owned()),
         }
     }
 }

@@ -15,8 +15,9 @@ use crate::{
     runtime::Surroundings,
     store::{
         Examined, Found, SizeReport, StoreError, Survey,
-        house::{Content, Head, HouseError, Row, Table, Unload, Van},
+        house::{Checked, Content, Head, HouseError, Kind, Known, Row, Table, Unload, Van},
         sql::Fields as _,
+        sqlite,
     },
 };
 
@@ -33,7 +34,7 @@ const TABLES: &str = "
        AND relname NOT LIKE '\\_sqlx%'";
 
 const COLUMNS: &str = "
-    SELECT attname::text, atttypid::regtype::text, attidentity <> '' FROM pg_attribute
+    SELECT attname::text, attidentity <> '' FROM pg_attribute
      WHERE attrelid = to_regclass(quote_ident($1)) AND attnum > 0 AND NOT attisdropped ORDER BY attnum";
 
 const FORMAT: &str = "SELECT max(version) FROM _sqlx_migrations";
@@ -83,15 +84,12 @@ async fn head(connection: &mut PgConnection) -> Result<Head, sqlx::Error> {
 
 struct Column {
     name: String,
-    kind: String,
     numbered: bool,
 }
 
 async fn columns(connection: &mut PgConnection, table: &str) -> Result<Vec<Column>, sqlx::Error> {
     let rows = sqlx::query(COLUMNS).bind(table).fetch_all(connection).await?;
-    let column = |row: &PgRow| {
-        Ok(Column { name: row.try_get(0)?, kind: row.try_get(1)?, numbered: row.try_get(2)? })
-    };
+    let column = |row: &PgRow| Ok(Column { name: row.try_get(0)?, numbered: row.try_get(1)? });
     rows.iter().map(column).collect()
 }
 
@@ -156,20 +154,11 @@ async fn take_in(connection: &mut PgConnection, from: &mut dyn Unload) -> Result
             head.format
         )));
     }
-    let mut kinds = Vec::with_capacity(head.tables.len());
-    for table in &head.tables {
-        let known = columns(connection, &table.name).await.map_err(refused("look at tables"))?;
-        let kind = |name: &String| {
-            known.iter().find(|column| column.name == *name).map(|c| c.kind.clone())
-        };
-        let found: Option<Vec<String>> = table.columns.iter().map(kind).collect();
-        let missing = || HouseError::Place(format!("there is no table like `{}` here", table.name));
-        kinds.push(found.ok_or_else(missing)?);
+    let mut from = Checked::new(from, &sqlite::schema(format).await?)?;
+    while let Some((table, first, rows)) = from.next_rows()? {
+        insert(connection, &from.tables()[table], first, rows).await?;
     }
-    while let Some((table, rows)) = from.unload()? {
-        insert(connection, &head.tables[table], &kinds[table], rows).await?;
-    }
-    for table in &head.tables {
+    for table in from.tables() {
         go_on_numbering(connection, &table.name).await.map_err(refused("go on numbering"))?;
     }
     Ok(())
@@ -177,34 +166,36 @@ async fn take_in(connection: &mut PgConnection, from: &mut dyn Unload) -> Result
 
 async fn insert(
     connection: &mut PgConnection,
-    table: &Table,
-    kinds: &[String],
+    table: &Known,
+    first: u64,
     rows: Vec<Row>,
 ) -> Result<(), HouseError> {
+    let last = first + rows.len() as u64 - 1;
     let mut columns: Vec<Vec<Content>> =
-        kinds.iter().map(|_| Vec::with_capacity(rows.len())).collect();
+        table.columns.iter().map(|_| Vec::with_capacity(rows.len())).collect();
     for row in rows {
         columns.iter_mut().zip(row).for_each(|(column, content)| column.push(content));
     }
     let mut arguments = PgArguments::default();
-    let mut places = Vec::with_capacity(kinds.len());
-    for (place, (kind, column)) in kinds.iter().zip(columns).enumerate() {
-        let (array, added) = match kind.as_str() {
-            "text" => (
+    let mut places = Vec::with_capacity(columns.len());
+    for (place, (known, column)) in table.columns.iter().zip(columns).enumerate() {
+        // What is checked holds what its column does, or nothing.
+        let (array, added) = match known.kind {
+            Kind::Text => (
                 "text[]",
                 add(&mut arguments, column, |content| match content {
                     Content::Text(text) => Some(escape(&text).into_owned()),
                     Content::Null | Content::Int(_) | Content::Blob(_) => None,
                 }),
             ),
-            "bytea" => (
+            Kind::Blob => (
                 "bytea[]",
                 add(&mut arguments, column, |content| match content {
                     Content::Blob(bytes) => Some(bytes.to_vec()),
                     Content::Null | Content::Int(_) | Content::Text(_) => None,
                 }),
             ),
-            _ => (
+            Kind::Int => (
                 "bigint[]",
                 add(&mut arguments, column, |content| match content {
                     Content::Int(number) => Some(number),
@@ -215,13 +206,14 @@ async fn insert(
         added.map_err(|error| HouseError::Place(error.to_string()))?;
         places.push(format!("${}::{array}", place + 1));
     }
+    let names = table.columns.iter().map(|column| format!("\"{}\"", column.name));
     let text = format!(
         "INSERT INTO \"{}\" ({}) OVERRIDING SYSTEM VALUE SELECT * FROM UNNEST({})",
         table.name,
-        list(table),
+        names.collect::<Vec<_>>().join(", "),
         places.join(", ")
     );
-    let what = || format!("insert into `{}`", table.name);
+    let what = || format!("insert rows {first} to {last} into `{}`", table.name);
     let inserted = connection.execute(sqlx::query_with(AssertSqlSafe(text), arguments)).await;
     inserted.map(drop).map_err(|source| HouseError::Database { what: what(), source })
 }

@@ -19,7 +19,10 @@ use super::{
 };
 use crate::store::{
     Survey,
-    house::{Content, Head, HouseError, Row, Table, Unload, Van},
+    house::{
+        Checked, Column as KnownColumn, Content, Head, HouseError, Kind, Known, Row, Schema, Table,
+        Unload, Van,
+    },
 };
 
 /// Tables that others refer to, before those that do. What is not listed comes after them, by name.
@@ -28,6 +31,9 @@ const FIRST: [&str; 4] = ["modules", "aliases", "promises", "tasks"];
 const TABLES: &str = "
     SELECT name FROM sqlite_schema
      WHERE type = 'table' AND name NOT LIKE 'sqlite_%' AND name NOT LIKE '_sqlx_%' AND name <> 'journal_recent'";
+
+const KNOWN: &str =
+    "SELECT name, type, \"notnull\" = 0 AND pk = 0 FROM pragma_table_info(?1) ORDER BY cid";
 
 const COLUMNS: &str = "SELECT name FROM pragma_table_info(?1) ORDER BY cid";
 
@@ -82,6 +88,37 @@ fn sources(table: &str) -> Vec<&str> {
     if table == "journal" { vec![table, "journal_ahead"] } else { vec![table] }
 }
 
+/// The tables of a format, as its migrations make them. PostgreSQL has the same.
+///
+/// # Errors
+/// No such format is known.
+pub async fn schema(format: i64) -> Result<Schema, HouseError> {
+    let refused = refused("look at the tables of a format");
+    let mut connection = SqliteConnection::connect("sqlite::memory:").await.map_err(&refused)?;
+    open::migrate_to(&mut connection, format).await?;
+    let names: Vec<String> =
+        sqlx::query_scalar(TABLES).fetch_all(&mut connection).await.map_err(&refused)?;
+    let mut tables = Vec::with_capacity(names.len());
+    for name in names {
+        let columns = sqlx::query(KNOWN).bind(&name).fetch_all(&mut connection).await;
+        let columns = columns.map_err(&refused)?;
+        let columns = columns.iter().map(known).collect::<Result<_, _>>().map_err(&refused)?;
+        tables.push(Known { name, columns });
+    }
+    connection.close().await.map_err(&refused)?;
+    Ok(Schema { format, tables })
+}
+
+fn known(row: &SqliteRow) -> Result<KnownColumn, sqlx::Error> {
+    let kind: String = row.try_get(1)?;
+    let kind = match kind.as_str() {
+        "INTEGER" => Kind::Int,
+        "TEXT" => Kind::Text,
+        _ => Kind::Blob,
+    };
+    Ok(KnownColumn { name: row.try_get(0)?, kind, nullable: row.try_get(2)? })
+}
+
 /// A database that is being moved into, beside the place where it will be. Dropped before it is finished, it is gone.
 pub struct SqliteArrival {
     directory: PathBuf,
@@ -114,11 +151,11 @@ impl SqliteArrival {
         let opened = open::arriving(&self.file).connect().await;
         let mut connection = opened.map_err(refused("make the new database"))?;
         let format = from.head().format;
+        let mut from = Checked::new(from, &schema(format).await?)?;
         open::migrate_to(&mut connection, format).await?;
         connection.execute("BEGIN").await.map_err(refused("begin"))?;
-        let tables = from.head().tables.clone();
-        while let Some((table, rows)) = from.unload()? {
-            insert(&mut connection, &tables[table], rows).await?;
+        while let Some((table, first, rows)) = from.next_rows()? {
+            insert(&mut connection, &from.tables()[table], first, rows).await?;
         }
         connection.execute("COMMIT").await.map_err(refused("commit"))?;
         open::migrate_to(&mut connection, open::newest()).await?;
@@ -162,13 +199,16 @@ fn remove(file: &Path) {
 
 async fn insert(
     connection: &mut SqliteConnection,
-    table: &Table,
+    table: &Known,
+    mut number: u64,
     rows: Vec<Row>,
 ) -> Result<(), HouseError> {
+    let columns = table.columns.iter().map(|column| format!("\"{}\"", column.name));
+    let columns = columns.collect::<Vec<_>>().join(", ");
     let row = format!("({}?)", "?, ".repeat(table.columns.len().saturating_sub(1)));
     let statement = |count: usize| {
         let rows = vec![row.as_str(); count].join(", ");
-        format!("INSERT INTO \"{}\" ({}) VALUES {rows}", table.name, list(table))
+        format!("INSERT INTO \"{}\" ({columns}) VALUES {rows}", table.name)
     };
     let (many, one) = (statement(CHUNK), statement(1));
     let mut rows = rows.into_iter().peekable();
@@ -179,9 +219,11 @@ async fn insert(
         for content in rows.by_ref().take(count).flatten() {
             query = bind(query, content);
         }
-        let what = || format!("insert into `{}`", table.name);
+        let last = number + count as u64 - 1;
+        let what = || format!("insert rows {number} to {last} into `{}`", table.name);
         let inserted = query.execute(&mut *connection).await;
         inserted.map_err(|source| HouseError::Database { what: what(), source })?;
+        number = last + 1;
     }
     Ok(())
 }

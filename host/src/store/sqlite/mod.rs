@@ -56,7 +56,7 @@ use segno_core::{
 };
 use tokio::sync::{mpsc, oneshot, watch};
 
-pub use house::SqliteArrival;
+pub use house::{SqliteArrival, schema};
 pub use open::OpenError;
 pub use writer::Written;
 

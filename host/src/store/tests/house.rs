@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// A store with something of everything.
-async fn lived_in(dir: &Path) -> Snapshot {
+pub(super) async fn lived_in(dir: &Path) -> Snapshot {
     let (clock, config) = (HandClock::new(), Config::default());
     let store = sqlite(dir, &clock, &config).await;
     deploy(&*store).await;
@@ -34,7 +34,7 @@ async fn lived_in(dir: &Path) -> Snapshot {
     dump
 }
 
-async fn packed(dir: &Path) -> Vec<u8> {
+pub(super) async fn packed(dir: &Path) -> Vec<u8> {
     let look = SqliteLook::at(dir).await.expect("it is there");
     let file = packed_from(look.survey()).await;
     look.close().await;
@@ -47,7 +47,7 @@ async fn packed_from(survey: &dyn Survey) -> Vec<u8> {
     packer.end().expect("it ends")
 }
 
-async fn filled(dir: &Path, file: &[u8]) -> Result<(), HouseError> {
+pub(super) async fn filled(dir: &Path, file: &[u8]) -> Result<(), HouseError> {
     let mut unpacker = Unpacker::begin(file)?;
     SqliteArrival::fill(dir, &mut unpacker).await?.keep().await
 }

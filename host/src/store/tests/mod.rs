@@ -3,6 +3,7 @@
 mod conformance;
 mod coverage;
 mod durability;
+mod hostile;
 mod house;
 mod postgres;
 mod recent;
@@ -33,8 +34,13 @@ use super::{
 };
 use crate::runtime::{Clock, Surroundings, SystemRuntime};
 
-/// The module that the tests' functions are in.
-const MODULE: Digest = Digest([7; 32]);
+/// What stands for the module that the tests' functions are in.
+const COMPONENT: &[u8] = b"component";
+/// Its digest.
+const MODULE: Digest = Digest([
+    0x69, 0x85, 0xca, 0x1f, 0x4d, 0xaa, 0x5a, 0x58, 0x4a, 0x28, 0xea, 0xe0, 0x43, 0xa2, 0x39, 0xcb,
+    0x96, 0x68, 0x9a, 0xf1, 0x33, 0x7e, 0xa1, 0x3a, 0xfb, 0x63, 0xe0, 0x0c, 0x2b, 0xf5, 0x12, 0xfa,
+]);
 
 /// A clock that moves when it is told to.
 struct HandClock(AtomicI64);
@@ -93,7 +99,8 @@ async fn forgetful(dir: &Path, clock: &Arc<HandClock>, config: &Config) -> Arc<S
 }
 
 async fn deploy(store: &dyn Store) {
-    let component: Arc<[u8]> = Arc::from(&b"component"[..]);
+    let component: Arc<[u8]> = Arc::from(COMPONENT);
+    assert_eq!(Digest::of(&component), MODULE);
     let now = Timestamp(1_000);
     store
         .put_component(MODULE, component, "{}".to_owned(), now)

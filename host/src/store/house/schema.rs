@@ -1,0 +1,199 @@
+//! What a file may hold: exactly the tables and columns of its format, values of their kinds, and modules whose bytes have
+//! their digests. Names in statements are those of the schema, never those of a file.
+
+use segno_core::id::Digest;
+
+use super::{Content, Head, HouseError, Row, Table, Unload};
+
+/// What a column holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// A number.
+    Int,
+    /// A text.
+    Text,
+    /// Bytes.
+    Blob,
+}
+
+/// A column that is known.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Column {
+    /// Its name.
+    pub name: String,
+    /// What it holds.
+    pub kind: Kind,
+    /// Whether it may hold nothing.
+    pub nullable: bool,
+}
+
+/// A table that is known.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Known {
+    /// Its name.
+    pub name: String,
+    /// Its columns.
+    pub columns: Vec<Column>,
+}
+
+/// The tables of a format.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Schema {
+    /// The format.
+    pub format: i64,
+    /// The tables.
+    pub tables: Vec<Known>,
+}
+
+impl Schema {
+    /// The tables of a file, each with its columns in the order in which the file has them.
+    fn laid_out(&self, head: &Head) -> Result<Vec<Known>, HouseError> {
+        let mut laid_out: Vec<Known> = Vec::with_capacity(self.tables.len());
+        for table in &head.tables {
+            let place = || format!("table {}", shown(&table.name));
+            let known = self.tables.iter().find(|known| known.name == table.name);
+            let Some(known) = known else {
+                return foreign(place(), format!("format {} has no such table", self.format));
+            };
+            if laid_out.iter().any(|before| before.name == known.name) {
+                return foreign(place(), "it comes twice".to_owned());
+            }
+            laid_out.push(known.laid_out(table, self.format)?);
+        }
+        let missing = |known: &&Known| laid_out.iter().all(|table| table.name != known.name);
+        match self.tables.iter().find(missing) {
+            Some(table) => foreign(format!("table `{}`", table.name), "it is missing".to_owned()),
+            None => Ok(laid_out),
+        }
+    }
+}
+
+impl Known {
+    fn laid_out(&self, table: &Table, format: i64) -> Result<Self, HouseError> {
+        let place = |column: &str| format!("table `{}`, column {}", self.name, shown(column));
+        let mut columns: Vec<Column> = Vec::with_capacity(self.columns.len());
+        for name in &table.columns {
+            let Some(column) = self.columns.iter().find(|column| column.name == *name) else {
+                return foreign(place(name), format!("format {format} has no such column"));
+            };
+            if columns.iter().any(|before| before.name == column.name) {
+                return foreign(place(name), "it comes twice".to_owned());
+            }
+            columns.push(column.clone());
+        }
+        let missing = |column: &&Column| columns.iter().all(|given| given.name != column.name);
+        match self.columns.iter().find(missing) {
+            Some(column) => foreign(place(&column.name), "it is missing".to_owned()),
+            None => Ok(Self { name: self.name.clone(), columns }),
+        }
+    }
+
+    fn check(&self, number: u64, row: &Row) -> Result<(), HouseError> {
+        let place = |column: &Column| {
+            format!("table `{}`, column `{}`, row {number}", self.name, column.name)
+        };
+        if row.len() != self.columns.len() {
+            let reason = format!("it has {} columns instead of {}", row.len(), self.columns.len());
+            return foreign(format!("table `{}`, row {number}", self.name), reason);
+        }
+        for (column, content) in self.columns.iter().zip(row) {
+            let found = match (column.kind, content) {
+                (_, Content::Null) if column.nullable => continue,
+                (Kind::Int, Content::Int(_))
+                | (Kind::Text, Content::Text(_))
+                | (Kind::Blob, Content::Blob(_)) => continue,
+                (_, Content::Null) => "nothing",
+                (_, Content::Int(_)) => "a number",
+                (_, Content::Text(_)) => "a text",
+                (_, Content::Blob(_)) => "bytes",
+            };
+            let wanted = match column.kind {
+                Kind::Int => "a number",
+                Kind::Text => "a text",
+                Kind::Blob => "bytes",
+            };
+            return foreign(place(column), format!("it holds {found} instead of {wanted}"));
+        }
+        if self.name == "modules"
+            && let (Some(digest), Some(component)) =
+                (self.blob(row, "digest"), self.blob(row, "component"))
+            && Digest::of(component).0[..] != *digest
+        {
+            let reason = "the module's bytes have another digest".to_owned();
+            return foreign(format!("table `modules`, column `digest`, row {number}"), reason);
+        }
+        Ok(())
+    }
+
+    fn blob<'a>(&self, row: &'a Row, name: &str) -> Option<&'a [u8]> {
+        let place = self.columns.iter().position(|column| column.name == name)?;
+        match row.get(place)? {
+            Content::Blob(bytes) => Some(bytes),
+            Content::Null | Content::Int(_) | Content::Text(_) => None,
+        }
+    }
+}
+
+fn foreign<T>(place: String, reason: String) -> Result<T, HouseError> {
+    Err(HouseError::Foreign { place, reason })
+}
+
+/// A name out of a file, as it may be shown on a terminal.
+fn shown(name: &str) -> String {
+    let mut shown: String = name.escape_debug().take(64).collect();
+    if shown.len() < name.len() {
+        shown.push('…');
+    }
+    format!("`{shown}`")
+}
+
+/// Hands out what fits a schema, and refuses the rest.
+pub struct Checked<'a> {
+    from: &'a mut dyn Unload,
+    tables: Vec<Known>,
+    seen: Vec<u64>,
+}
+
+impl<'a> Checked<'a> {
+    /// Over what comes from there.
+    ///
+    /// # Errors
+    /// It has other tables or columns.
+    pub fn new(from: &'a mut dyn Unload, schema: &Schema) -> Result<Self, HouseError> {
+        let tables = schema.laid_out(from.head())?;
+        let seen = vec![0; tables.len()];
+        Ok(Self { from, tables, seen })
+    }
+
+    /// The tables that come, as the schema names them, in the order of the file.
+    pub fn tables(&self) -> &[Known] {
+        &self.tables
+    }
+
+    /// The next rows: of which table, by its place, the number of the first of them in it, from 1, and the rows.
+    ///
+    /// # Errors
+    /// The file is damaged, or they do not fit.
+    pub fn next_rows(&mut self) -> Result<Option<(usize, u64, Vec<Row>)>, HouseError> {
+        let Some((table, rows)) = self.from.unload()? else { return Ok(None) };
+        let (Some(known), Some(seen)) = (self.tables.get(table), self.seen.get_mut(table)) else {
+            return Err(HouseError::Damaged("rows of no table".to_owned()));
+        };
+        let first = *seen + 1;
+        for row in &rows {
+            *seen += 1;
+            known.check(*seen, row)?;
+        }
+        Ok(Some((table, first, rows)))
+    }
+}
+
+/// Reads everything and keeps nothing.
+///
+/// # Errors
+/// Why it cannot be imported, as far as that is seen without a database.
+pub fn verify(from: &mut dyn Unload, schema: &Schema) -> Result<(), HouseError> {
+    let mut checked = Checked::new(from, schema)?;
+    while checked.next_rows()?.is_some() {}
+    Ok(())
+}
