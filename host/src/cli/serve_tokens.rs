@@ -12,8 +12,8 @@ use super::{CliError, build::other};
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Signed tokens")]
 pub(super) struct TokenOptions {
-    /// Take tokens (JWT) that fit this key: a public key as PEM (RSA, P-256, P-384, Ed25519), or a file with a secret of at
-    /// least 32 bytes (HS256); can be given again
+    /// Take tokens (JWT) that fit this key: a public key as PEM (RSA of at least 2048 bits, P-256, P-384, Ed25519), or a file
+    /// with a secret of at least 32 bytes (HS256); can be given again
     #[arg(long = "jwt-key", value_name = "FILE", env = "SEGNO_JWT_KEY", value_delimiter = ',')]
     keys: Vec<PathBuf>,
     /// Only tokens of this issuer (`iss`)

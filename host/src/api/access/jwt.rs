@@ -6,19 +6,22 @@
 //! {"exp": 1790000000, "prefix": "team-a:"}         what has an id that begins so
 //! ```
 
+mod key;
+
 use std::{fmt, path::Path};
 
-use jsonwebtoken::{Algorithm, DecodingKey, DecodingKeyKind, Validation, errors::ErrorKind};
+use jsonwebtoken::{Algorithm, Validation, errors::ErrorKind};
 use segno_core::time::Timestamp;
 use serde::Deserialize;
 use serde_json::Value as Json;
 
+use self::key::Key;
 use super::signatures;
+
+pub use key::KeyError;
 
 /// Longer texts are no tokens.
 const LONGEST: usize = 8_192;
-/// A secret that could be guessed is none.
-const SECRET_BYTES: usize = 32;
 /// So far the clock of whoever signs may be ahead.
 const SKEW_S: f64 = 60.0;
 
@@ -98,53 +101,6 @@ pub enum Bad {
     NoPrefix,
 }
 
-/// Why keys are not taken.
-#[derive(Debug, thiserror::Error)]
-pub enum KeyError {
-    /// The file cannot be read.
-    #[error("cannot read the key {path}")]
-    File {
-        /// The file.
-        path: String,
-        /// What the system said.
-        source: std::io::Error,
-    },
-    /// It is a key that should have stayed where it was.
-    #[error("{0} holds a private key: give the public one, which is enough to check tokens")]
-    Private(String),
-    /// It is a PEM file of something else.
-    #[error(
-        "{0} holds no public key that is known here: RSA, EC on P-256 or P-384, or Ed25519, as PEM"
-    )]
-    Unknown(String),
-    /// The secret is short.
-    #[error(
-        "{path} holds a secret of {bytes} bytes: use at least {SECRET_BYTES}, as random as can be"
-    )]
-    Short {
-        /// The file.
-        path: String,
-        /// How long.
-        bytes: usize,
-    },
-}
-
-/// A key, and the algorithms it is for.
-#[derive(Clone)]
-struct Key {
-    key: DecodingKey,
-    algorithms: &'static [Algorithm],
-}
-
-const RSA: &[Algorithm] = &[
-    Algorithm::RS256,
-    Algorithm::RS384,
-    Algorithm::RS512,
-    Algorithm::PS256,
-    Algorithm::PS384,
-    Algorithm::PS512,
-];
-
 /// Whose tokens are taken.
 #[derive(Clone)]
 pub struct Jwt {
@@ -160,6 +116,8 @@ struct Claims {
     exp: Option<f64>,
     #[serde(default)]
     nbf: Option<f64>,
+    #[serde(default)]
+    iss: Json,
     #[serde(default)]
     role: Json,
     #[serde(default)]
@@ -180,7 +138,7 @@ impl Jwt {
         Self { keys: Vec::new(), issuer, audience }
     }
 
-    /// Adds a key: a public one as PEM, or else a secret that is shared with whoever signs (HS256).
+    /// Adds a key: a public one as PEM, or a secret that is shared with whoever signs (HS256).
     ///
     /// # Errors
     /// [`KeyError`].
@@ -192,17 +150,7 @@ impl Jwt {
     }
 
     fn add(&mut self, text: &[u8], shown: String) -> Result<(), KeyError> {
-        let key = match text.windows(11).any(|part| part == b"-----BEGIN ") {
-            true => public(text, shown)?,
-            false => {
-                let secret = text.trim_ascii_end();
-                if secret.len() < SECRET_BYTES {
-                    return Err(KeyError::Short { path: shown, bytes: secret.len() });
-                }
-                Key { key: DecodingKey::from_secret(secret), algorithms: &[Algorithm::HS256] }
-            }
-        };
-        self.keys.push(key);
+        self.keys.push(Key::of(text, shown)?);
         Ok(())
     }
 
@@ -219,7 +167,7 @@ impl Jwt {
         let mut refused = Bad::Algorithm(format!("{algorithm:?}"));
         for key in fitting {
             match jsonwebtoken::decode::<Claims>(token, &key.key, &self.validation(algorithm)) {
-                Ok(token) => return allowed(&token.claims, now),
+                Ok(token) => return self.allowed(&token.claims, now),
                 Err(error) => refused = bad(error.kind()),
             }
             if refused != Bad::Signature {
@@ -229,39 +177,39 @@ impl Jwt {
         Err(refused)
     }
 
-    /// Times are looked at by ourselves, by the clock of the host.
+    /// Times are looked at by ourselves, by the clock of the host, and the issuer, which the library takes as a list, too.
     fn validation(&self, algorithm: Algorithm) -> Validation {
         let mut validation = Validation::new(algorithm);
         validation.validate_exp = false;
         validation.required_spec_claims.clear();
         validation.validate_aud = self.audience.is_some();
-        if let Some(issuer) = &self.issuer {
-            validation.set_issuer(&[issuer]);
-            validation.required_spec_claims.insert("iss".to_owned());
-        }
         if let Some(audience) = &self.audience {
             validation.set_audience(&[audience]);
             validation.required_spec_claims.insert("aud".to_owned());
         }
         validation
     }
-}
 
-/// What claims allow whose signature fits.
-fn allowed(claims: &Claims, now: Timestamp) -> Result<Rights, Bad> {
-    let now_s = now.0 as f64 / 1_000.0;
-    let until = claims.exp.filter(|until| until.is_finite()).ok_or(Bad::Endless)?;
-    if until <= now_s {
-        return Err(Bad::Expired);
+    /// What claims allow whose signature fits.
+    fn allowed(&self, claims: &Claims, now: Timestamp) -> Result<Rights, Bad> {
+        // RFC 7519, section 4.1.1: `iss` is one text, compared as it stands.
+        if self.issuer.as_ref().is_some_and(|issuer| claims.iss != issuer.as_str()) {
+            return Err(Bad::Issuer);
+        }
+        let now_s = now.0 as f64 / 1_000.0;
+        let until = claims.exp.filter(|until| until.is_finite()).ok_or(Bad::Endless)?;
+        if until <= now_s {
+            return Err(Bad::Expired);
+        }
+        if claims.nbf.is_some_and(|from| from > now_s + SKEW_S) {
+            return Err(Bad::Early);
+        }
+        let prefix = match claims.role == "admin" {
+            true => "",
+            false => claims.prefix.as_str().ok_or(Bad::NoPrefix)?,
+        };
+        Ok(Rights::below(prefix, Timestamp((until * 1_000.0) as i64)))
     }
-    if claims.nbf.is_some_and(|from| from > now_s + SKEW_S) {
-        return Err(Bad::Early);
-    }
-    let prefix = match claims.role == "admin" {
-        true => "",
-        false => claims.prefix.as_str().ok_or(Bad::NoPrefix)?,
-    };
-    Ok(Rights::below(prefix, Timestamp((until * 1_000.0) as i64)))
 }
 
 /// The algorithm that the header of a token names, which decides nothing but which keys are tried.
@@ -285,33 +233,10 @@ fn algorithm(token: &str) -> Result<Algorithm, Bad> {
 fn bad(kind: &ErrorKind) -> Bad {
     match kind {
         ErrorKind::InvalidSignature => Bad::Signature,
-        ErrorKind::InvalidIssuer => Bad::Issuer,
         ErrorKind::InvalidAudience => Bad::Audience,
-        ErrorKind::MissingRequiredClaim(claim) if claim == "iss" => Bad::Issuer,
         ErrorKind::MissingRequiredClaim(claim) if claim == "aud" => Bad::Audience,
         _ => Bad::Malformed,
     }
-}
-
-/// The public key in a PEM file.
-fn public(pem: &[u8], path: String) -> Result<Key, KeyError> {
-    if pem.windows(12).any(|part| part == b"PRIVATE KEY-") {
-        return Err(KeyError::Private(path));
-    }
-    if let Ok(key) = DecodingKey::from_rsa_pem(pem) {
-        return Ok(Key { key, algorithms: RSA });
-    }
-    if let Ok(key) = DecodingKey::from_ed_pem(pem) {
-        return Ok(Key { key, algorithms: &[Algorithm::EdDSA] });
-    }
-    let key = DecodingKey::from_ec_pem(pem).map_err(|_| KeyError::Unknown(path.clone()))?;
-    // A point that is not compressed: one byte, and two coordinates.
-    let algorithms: &[Algorithm] = match key.kind() {
-        DecodingKeyKind::SecretOrDer(key) if key.len() == 65 => &[Algorithm::ES256],
-        DecodingKeyKind::SecretOrDer(key) if key.len() == 97 => &[Algorithm::ES384],
-        _ => return Err(KeyError::Unknown(path)),
-    };
-    Ok(Key { key, algorithms })
 }
 
 #[cfg(test)]

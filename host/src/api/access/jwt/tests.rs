@@ -259,6 +259,17 @@ fn issuer_and_audience_are_checked_where_they_are_asked_for() {
     assert_eq!(ask(iss, None, json!({ "iss": "me" })), None);
     assert_eq!(ask(iss, None, json!({ "iss": "you" })), Some(Bad::Issuer));
     assert_eq!(ask(iss, None, json!({})), Some(Bad::Issuer));
+    // One text, exactly.
+    for other in [
+        json!(["me"]),
+        json!(["me", "you"]),
+        json!({ "me": 1 }),
+        json!(" me"),
+        json!("Me"),
+        Json::Null,
+    ] {
+        assert_eq!(ask(iss, None, json!({ "iss": other })), Some(Bad::Issuer), "{other}");
+    }
     assert_eq!(ask(None, aud, json!({ "aud": "segno" })), None);
     assert_eq!(ask(None, aud, json!({ "aud": ["other", "segno"] })), None);
     assert_eq!(ask(None, aud, json!({ "aud": "other" })), Some(Bad::Audience));
@@ -279,6 +290,81 @@ fn keys_that_are_none_are_refused_by_name() {
     assert!(refused(b"-----BEGIN PUBLIC KEY-----\n").contains("no public key"));
     let missing = Jwt::new(None, None).add_file(Path::new("/does/not/exist")).expect_err("none");
     assert!(missing.to_string().contains("/does/not/exist"));
+}
+
+#[test]
+fn a_public_key_in_whatever_form_is_not_taken_for_a_secret() {
+    let add = |text: &[u8]| Jwt::new(None, None).add(text, "key".to_owned());
+    let refused = |text: &[u8], named: &str| {
+        let error = add(text).expect_err(named).to_string();
+        assert!(error.contains(named) && error.len() > named.len() + 40, "{named}: {error}");
+    };
+    let body: String = RSA_KEY.lines().filter(|line| !line.starts_with('-')).collect();
+    let der = BASE64_STANDARD.decode(&body).expect("base64");
+    let ssh = [&b"\0\0\0\x0bssh-ed25519\0\0\0\x20"[..], &[0x5a; 32]].concat();
+    let ssh64 = BASE64_STANDARD.encode(&ssh);
+    let point = [&[4][..], &[0xa7; 64]].concat();
+    let utf16: Vec<u8> = RSA_KEY.encode_utf16().flat_map(u16::to_le_bytes).collect();
+    let hex: String = der.iter().map(|byte| format!("{byte:02x}")).collect();
+    let jwk = json!({ "kty": "OKP", "crv": "Ed25519", "x": "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo" });
+    let jwks = json!({ "keys": [jwk] }).to_string();
+    refused(jwks.as_bytes(), "a JWK");
+    refused(format!("\u{feff}\n{jwks}").as_bytes(), "a JWK");
+    refused(jwk.to_string().as_bytes(), "a JWK");
+    refused(json!([jwk]).to_string().as_bytes(), "a JWK");
+    refused(BASE64_STANDARD.encode(&jwks).as_bytes(), "an encoded text");
+    refused(&der, "a key in DER");
+    refused(&[ED25519, &[0xa7; 32]].concat(), "a key in DER");
+    refused(body.as_bytes(), "a key in DER as base64");
+    refused(BASE64_URL_SAFE_NO_PAD.encode(&der).as_bytes(), "a key in DER as base64");
+    refused(hex.as_bytes(), "a key in DER as base64 or hex");
+    refused(format!("ssh-ed25519 {ssh64} me@example\n").as_bytes(), "an OpenSSH public key");
+    refused(ssh64.as_bytes(), "an OpenSSH public key");
+    refused(&ssh, "an OpenSSH public key");
+    let ssh2 = format!("---- BEGIN SSH2 PUBLIC KEY ----\n{ssh64}\n---- END SSH2 PUBLIC KEY ----\n");
+    refused(ssh2.as_bytes(), "an OpenSSH public key");
+    refused(b"<RSAKeyValue><Modulus>vge6tNyUOZVIJG+ufQ</Modulus></RSAKeyValue>", "XML");
+    refused(b"https://issuer.example/.well-known/jwks.json", "an address");
+    refused(&utf16, "UTF-16");
+    refused(&point, "a point on a curve");
+    refused(&[0xa7; 200], "more than 128 bytes");
+    let wrapped = RSA_KEY.replace("-----BEGIN PUBLIC KEY-----\n", "").replace("-----END", "-- END");
+    refused(wrapped.as_bytes(), "several lines");
+    refused(&[b'7'; 40], "can be guessed");
+    // What is a secret stays one.
+    let random = b"\xf3\x9a\x01\xc4\x5e\x77\xd8\x0b\x91\x2c\xe6\x4d\xb8\x1f\x63\xaa\xf3\x8a\x11\xc5\x5f\x79\xd2\x0e\x92\x2f\xe1\x4e\xb9\x10\x64\xab";
+    add(random).expect("random bytes");
+    add(BASE64_STANDARD.encode(random).as_bytes()).expect("random bytes as base64");
+    let hex: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
+    add(hex.as_bytes()).expect("random bytes as hex");
+    add(SECRET).expect("a sentence");
+}
+
+#[test]
+fn an_rsa_key_that_is_small_is_refused_and_so_are_two_keys_in_a_file() {
+    let add = |text: &[u8]| Jwt::new(None, None).add(text, "key.pem".to_owned());
+    let refused = |text: &str| add(text.as_bytes()).expect_err("it is no key").to_string();
+    // As openssl writes a key of 1024 bits, with and without what says of which kind it is.
+    let modulus = [&[0x02, 0x81, 0x81, 0x00][..], &[0xc7; 128]].concat();
+    let numbers = [&[0x30, 0x81, 0x89][..], &modulus, &[0x02, 0x03, 0x01, 0x00, 0x01]].concat();
+    let armoured = |kind: &str, der: &[u8]| {
+        let body = BASE64_STANDARD.encode(der);
+        format!("-----BEGIN {kind}-----\n{body}\n-----END {kind}-----\n")
+    };
+    let spki = [
+        &b"\x30\x81\x9f\x30\x0d\x06\x09\x2a\x86\x48\x86\xf7\x0d\x01\x01\x01\x05\x00\x03\x81\x8d\x00"[..],
+        &numbers,
+    ]
+    .concat();
+    for small in [armoured("PUBLIC KEY", &spki), armoured("RSA PUBLIC KEY", &numbers)] {
+        let said = refused(&small);
+        assert!(said.contains("an RSA key of 1024 bits: use one of 2048 to 8192 bits"), "{said}");
+    }
+    let other = armoured("RSA PUBLIC KEY", b"\x30\x03\x02\x01\x05");
+    assert!(refused(&other).contains("no public key"));
+    assert!(refused(&[RSA_KEY, RSA_KEY].concat()).contains("more than one PEM block"));
+    let private = "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n";
+    assert!(refused(&[RSA_KEY, private].concat()).contains("a private key"));
 }
 
 #[test]
