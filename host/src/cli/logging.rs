@@ -1,9 +1,18 @@
 //! Log lines of a host, on standard error.
 
+use std::fmt::{self, Write as _};
+
 use clap::ValueEnum;
-use tracing::Subscriber;
+use tracing::{Subscriber, field::Field};
 use tracing_subscriber::{
-    EnvFilter, Layer, fmt::MakeWriter, layer::SubscriberExt as _, registry::LookupSpan,
+    EnvFilter, Layer,
+    field::MakeExt as _,
+    fmt::{
+        MakeWriter,
+        format::{self, Writer},
+    },
+    layer::SubscriberExt as _,
+    registry::LookupSpan,
     util::SubscriberInitExt as _,
 };
 
@@ -36,8 +45,39 @@ where
 {
     let layer = tracing_subscriber::fmt::layer().with_writer(writer);
     match format {
-        LogFormat::Text => layer.with_ansi(colours).boxed(),
+        LogFormat::Text => {
+            let fields = format::debug_fn(field).delimited(" ");
+            layer.with_ansi(colours).fmt_fields(fields).boxed()
+        }
         LogFormat::Json => layer.json().flatten_event(true).with_span_list(false).boxed(),
+    }
+}
+
+/// Writes a field of a text line. What guests and clients say is in it, so it must neither begin a line of its own nor
+/// command a terminal.
+fn field(writer: &mut Writer<'_>, field: &Field, value: &dyn fmt::Debug) -> fmt::Result {
+    if field.name() != "message" {
+        write!(writer, "{}=", field.name())?;
+    }
+    write!(Escaping(writer), "{value:?}")
+}
+
+/// Writes what is not visible as its escape.
+struct Escaping<'a, 'w>(&'a mut Writer<'w>);
+
+impl fmt::Write for Escaping<'_, '_> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        for letter in text.chars() {
+            match letter {
+                // Control characters, separators of lines, and what turns the direction of writing.
+                '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {
+                    write!(self.0, "{}", letter.escape_unicode())?;
+                }
+                letter if letter.is_control() => write!(self.0, "{}", letter.escape_default())?,
+                letter => self.0.write_char(letter)?,
+            }
+        }
+        Ok(())
     }
 }
 
@@ -111,5 +151,35 @@ mod tests {
         {
             assert!(first.contains(part), "{part}: {first}");
         }
+    }
+
+    #[test]
+    fn nothing_that_is_logged_begins_a_line_of_its_own_or_commands_a_terminal() {
+        let forged = "sold\n2026-01-01T00:00:00Z  WARN segno: all is lost\r\u{1b}[2J\u{9b}1m\u{2028}\u{202e}x";
+        let says = || {
+            let span = tracing::error_span!("execution", invocation = %forged, node = forged);
+            span.in_scope(|| {
+                tracing::info!(target: "segno::guest", kind = forged, why = %forged, "{forged}");
+            });
+        };
+        for colours in [false, true] {
+            let kept = Kept::default();
+            let writer = kept.clone();
+            let lines = lines(LogFormat::Text, colours, move || writer.clone());
+            let subscriber = tracing_subscriber::registry().with(lines);
+            tracing::subscriber::with_default(subscriber, says);
+            let bytes = kept.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            let text = String::from_utf8(bytes).expect("lines are text");
+            assert_eq!(text.lines().count(), 1, "{text}");
+            assert!(
+                text.ends_with('\n')
+                    && !text.trim_end().contains(['\r', '\u{9b}', '\u{2028}', '\u{202e}'])
+            );
+            assert!(!text.contains("\u{1b}[2J"), "{text}");
+            assert_eq!(text.matches("\\n2026-01-01").count(), 5, "{text}");
+            assert!(text.contains(r"\u{1b}[2J") && text.contains(r"\u{202e}x"), "{text}");
+        }
+        let json = written(LogFormat::Json, says);
+        assert_eq!(json.lines().count(), 1, "{json}");
     }
 }

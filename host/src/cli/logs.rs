@@ -15,7 +15,7 @@ use crate::{
 use super::{
     CliError, Console, Exit,
     console::{DIM, GREEN, RED, YELLOW},
-    show::short_target,
+    show::{plain, short_target},
     time::instant,
 };
 
@@ -151,6 +151,8 @@ impl Logs {
             "" => String::new(),
             function => console.paint(DIM, &format!("{function}: ")),
         };
-        console.line(format!("{at}  {level}  {source}{}", line.message))
+        // Further lines of a message are indented: none of them looks like a line of its own.
+        let message: Vec<String> = line.message.lines().map(plain).collect();
+        console.line(format!("{at}  {level}  {source}{}", message.join("\n      ")))
     }
 }
