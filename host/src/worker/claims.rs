@@ -9,7 +9,7 @@ use std::{
 };
 
 use segno_core::{
-    command::HeartbeatItem,
+    command::{Command, HeartbeatItem},
     id::{Claim, PromiseId},
     value::Bytes,
 };
@@ -22,6 +22,8 @@ pub struct Held {
     pub claim: Claim,
     /// Ends the execution at once: it must write nothing more.
     pub abort: CancellationToken,
+    /// Whether what gives the claim back is on its way to the store.
+    ending: AtomicBool,
     cancelled: AtomicBool,
     cancel_changed: Notify,
     progress: AtomicU64,
@@ -34,6 +36,7 @@ impl Held {
         Arc::new(Self {
             claim,
             abort: CancellationToken::new(),
+            ending: AtomicBool::new(false),
             cancelled: AtomicBool::new(false),
             cancel_changed: Notify::new(),
             progress: AtomicU64::new(0),
@@ -102,12 +105,31 @@ impl Claims {
         }
     }
 
-    /// Interrupts the execution under this claim, if it is here.
-    pub fn interrupt(&self, claim: &Claim) {
-        if let Some(held) = self.lock().get(&claim.id)
-            && held.claim.version == claim.version
-        {
-            held.abort.cancel();
+    /// Notes which claims these commands give back, before they are sent, and which go on.
+    pub fn note(&self, commands: &[Command]) {
+        for command in commands {
+            let (claim, ending) = match command {
+                Command::TaskRelease { claim, .. }
+                | Command::TaskSuspend { claim, .. }
+                | Command::TaskFulfill { claim, .. } => (claim, true),
+                Command::TaskFence { claim, .. } => (claim, false),
+                _ => continue,
+            };
+            if let Some(held) = self.lock().get(&claim.id) {
+                held.ending.store(ending, Ordering::Release);
+            }
+        }
+    }
+
+    /// Interrupts the execution under this claim, which has ended. Whether it was lost: the execution is here, and had
+    /// not given it back itself.
+    pub fn interrupt(&self, claim: &Claim) -> bool {
+        match self.lock().get(&claim.id) {
+            Some(held) if held.claim.version == claim.version => {
+                held.abort.cancel();
+                !held.ending.load(Ordering::Acquire)
+            }
+            _ => false,
         }
     }
 
@@ -135,5 +157,31 @@ impl Claims {
 
     fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<PromiseId, Arc<Held>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use segno_core::{id::Version, promise::ReleaseReason};
+
+    use super::*;
+
+    #[test]
+    fn a_claim_that_its_execution_gave_back_is_not_lost() {
+        let claims = Claims::default();
+        let claim = |version| Claim { id: PromiseId::from("it"), version: Version(version) };
+        assert!(!claims.interrupt(&claim(1)), "it is over already");
+        let held = Held::of(claim(1));
+        claims.add(held.clone());
+        assert!(!claims.interrupt(&claim(2)), "another claim is here");
+        assert!(!held.abort.is_cancelled());
+        let reason = ReleaseReason::Yield;
+        claims.note(&[Command::TaskRelease { claim: claim(1), reason }]);
+        assert!(!claims.interrupt(&claim(1)), "it was given back");
+        // A suspend may be answered with what it waited for: then the execution goes on, and appends.
+        let (records, logs, actions) = (Vec::new(), Vec::new(), Vec::new());
+        claims.note(&[Command::TaskFence { claim: claim(1), records, logs, actions }]);
+        assert!(claims.interrupt(&claim(1)), "it was taken away");
+        assert!(held.abort.is_cancelled());
     }
 }

@@ -118,7 +118,9 @@ fn hear(
                 queue.push_back(Offer { id, version });
             }
         }
-        Effect::Interrupt(claim) => shared.claims.interrupt(&claim),
+        Effect::Interrupt(claim) => {
+            shared.claims.interrupt(&claim);
+        }
         Effect::CancelRequested { id } => shared.claims.request_cancel(&id),
         Effect::Settled { .. }
         | Effect::TimerChanged { .. }

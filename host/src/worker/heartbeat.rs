@@ -75,8 +75,14 @@ fn hear(shared: &Shared, claims: &[Claim], beats: Vec<Beat>) {
             Beat::Extended { cancel: false, .. } => {}
             Beat::Extended { cancel: true, .. } => shared.claims.request_cancel(&claim.id),
             Beat::Stale | Beat::Stalled => {
-                tracing::warn!(invocation = %claim.id, version = claim.version.0, ?beat, "the claim has ended; its execution is dropped");
-                shared.claims.interrupt(claim);
+                let (invocation, version) = (&claim.id, claim.version.0);
+                match shared.claims.interrupt(claim) {
+                    true => {
+                        tracing::warn!(%invocation, version, ?beat, "the claim was lost; its execution is dropped");
+                    }
+                    // The heartbeat and what gave the claim back passed each other.
+                    false => tracing::debug!(%invocation, version, ?beat, "the claim has ended"),
+                }
             }
         }
     }

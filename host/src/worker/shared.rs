@@ -68,6 +68,7 @@ impl Shared {
     /// Commits `commands` together. Lost races and unknown outcomes are sent again: every command absorbs its own
     /// repetition.
     pub async fn submit(&self, commands: Vec<Command>) -> Result<Vec<Reply>, Stopped> {
+        self.claims.note(&commands);
         let commands = commands.into();
         match self.host.insist(&commands).await {
             Ok(replies) => {
