@@ -31,7 +31,10 @@ pub const COMPENSATE: &str = "compensate";
 pub const UNKNOWN: &str = "unknown";
 /// `"true"`: somebody outside settles the promise.
 pub const EXTERNAL: &str = "external";
-/// The names above: where tags are exchanged with others, these carry a prefix that says whose they are.
+/// The beginning that ids must have which a tree may act on: that of the rights of who started it. All that the tree makes
+/// inherits it. Without one the tree may act on any id.
+pub const RIGHTS: &str = "segno:rights";
+/// The names above but the last: where tags are exchanged with others, these carry a prefix that says whose they are.
 pub const RESERVED: [&str; 14] = [
     TARGET, TIMER, DELAY, PARENT, DETACHED, ORIGIN, PREFIX, BRANCH, SCHEDULE, EXTERNAL, SAGA, SEQ,
     COMPENSATE, UNKNOWN,
@@ -47,6 +50,14 @@ pub const LABEL_PREFIX: &str = "label:";
 pub const RETRY_HEADER: &str = "segno:retry";
 /// The header of a signal's value that carries the signal's name.
 pub const SIGNAL_HEADER: &str = "segno:signal";
+
+/// Narrows `tags` to rights over ids that begin with `prefix`; rights that are narrower already stay.
+pub fn narrow(tags: &mut Tags, prefix: &str) {
+    let narrower = tags.get(RIGHTS).is_some_and(|rights| rights.starts_with(prefix));
+    if !narrower {
+        tags.insert(RIGHTS.to_owned(), prefix.to_owned());
+    }
+}
 
 /// The address of the function that produces the value.
 pub fn target(tags: &Tags) -> Option<&str> {
@@ -90,5 +101,22 @@ mod tests {
         assert_eq!(delay(&tags(DELAY, "12")), Some(Timestamp(12)));
         assert_eq!(delay(&tags(DELAY, "soon")), None);
         assert_eq!(target(&tags(TARGET, "poll://x")), Some("poll://x"));
+    }
+
+    #[test]
+    fn rights_are_narrowed_and_never_widened() {
+        for (had, given, has) in [
+            (None, "a/", "a/"),
+            (Some("a/"), "a/b/", "a/b/"),
+            (Some("a/b/"), "a/", "a/b/"),
+            (Some("a/"), "a/", "a/"),
+            (Some("b/"), "a/", "a/"),
+            (Some("a/"), "", "a/"),
+        ] {
+            let had = had.map(|had: &str| (RIGHTS.to_owned(), had.to_owned()));
+            let mut tags: Tags = had.into_iter().collect();
+            narrow(&mut tags, given);
+            assert_eq!(tags[RIGHTS], has, "{given}");
+        }
     }
 }

@@ -14,7 +14,7 @@ use serde::{
 };
 use serde_json::{Value as Json, json, value::RawValue};
 
-use segno_core::id::PromiseId;
+use segno_core::{id::PromiseId, tags, value::Tags};
 
 use crate::api::Rights;
 
@@ -149,6 +149,13 @@ impl Request {
                 "the token allows ids that begin with `{prefix}`, and `{field}` is `{id}`"
             ))),
             Some(_) | None => Ok(()),
+        }
+    }
+
+    /// Gives what the sender has others execute the sender's own rights: a function can be handed any id.
+    pub fn narrow(&self, tags: &mut Tags) {
+        if let Some(prefix) = self.rights.prefix().filter(|_| tags.contains_key(tags::TARGET)) {
+            tags::narrow(tags, prefix);
         }
     }
 

@@ -70,7 +70,8 @@ impl Create {
         if self.timeout_at < 0 {
             return Err(Refused::bad("`timeoutAt` is negative"));
         }
-        let tags = values::stored_tags(self.tags.unwrap_or_default());
+        let mut tags = values::stored_tags(self.tags.unwrap_or_default());
+        request.narrow(&mut tags);
         let target = tags::target(&tags);
         target.map(check_target).transpose()?;
         if let Some(delay) = tags.get(tags::DELAY) {

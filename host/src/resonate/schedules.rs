@@ -62,7 +62,8 @@ pub(super) async fn create(front: &Resonate, request: &Request) -> Result<Answer
     // schedule's own id is known.
     let made = create.promise_id.replace("{{.id}}", id.as_str());
     request.may("promiseId", made.split("{{").next().unwrap_or_default())?;
-    let tags = values::stored_tags(create.promise_tags.unwrap_or_default());
+    let mut tags = values::stored_tags(create.promise_tags.unwrap_or_default());
+    request.narrow(&mut tags);
     tags::target(&tags).map(check_target).transpose()?;
     let template = Template {
         id: Text::from(create.promise_id),

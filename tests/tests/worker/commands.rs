@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
+use segno::{guest::Payload, worker::convention};
 use segno_core::{
     command::Command,
     promise::{HaltReason, NewPromise, TaskState, TaskStatus, Verdict},
+    tags,
     time::Timestamp,
     value::{Tags, Value},
 };
@@ -198,4 +200,42 @@ async fn a_child_runs_the_module_of_its_caller_under_its_callers_name() {
     );
     let (_, _, value) = ended(&script, Plan::default()).await;
     assert_eq!(value, json!(["m", "m"]));
+}
+
+#[tokio::test(flavor = "current_thread", start_paused = true)]
+async fn a_workflow_settles_no_id_of_its_input_that_its_starter_may_not() {
+    let script = Script::default().workflow("flow", |desk| async move {
+        let id: String = serde_json::from_str(&desk.input()).expect("an id");
+        let code = desk.done(desk.settle(&id, "1")).await.err().map_or(0, |failure| failure.0);
+        Ok(code.to_string())
+    });
+    let mut world = World::scripted(&Arc::new(script)).await;
+    for id in ["a/mine", "b/theirs"] {
+        let new = NewPromise {
+            id: id.into(),
+            param: Value::default(),
+            tags: Tags::new(),
+            timeout_at: Timestamp::NEVER,
+        };
+        world.client(Command::PromiseCreate(new)).await;
+    }
+    for (started, rights, settles, code) in [
+        ("a/1", Some("a/"), "b/theirs", 422),
+        ("a/2", Some("a/"), "a/mine", 0),
+        ("a/3", None, "b/theirs", 0),
+    ] {
+        let mut tags = Tags::from([(tags::TARGET.to_owned(), "wasm://m/flow".to_owned())]);
+        tags.extend(rights.map(|rights| (tags::RIGHTS.to_owned(), rights.to_owned())));
+        let input = Payload::Json(json!(settles).to_string());
+        let new = NewPromise {
+            id: started.into(),
+            param: convention::param("flow", &input, Tags::new()),
+            tags,
+            timeout_at: Timestamp::NEVER,
+        };
+        world.client(Command::PromiseCreate(new)).await;
+        assert_eq!(world.outcome(started).await, (Verdict::Resolved, json!(code)), "{started}");
+        let settled = !world.promise(settles).await.expect("it is there").is_pending();
+        assert_eq!(settled, code == 0, "{started}");
+    }
 }

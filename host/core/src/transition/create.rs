@@ -199,6 +199,9 @@ impl Draft<'_> {
         if let Some(address) = address {
             tags.insert(tags::TARGET.to_owned(), address.to_string());
         }
+        if let Some(rights) = of_maker(tags::RIGHTS) {
+            tags::narrow(&mut tags, rights);
+        }
         tags
     }
 }

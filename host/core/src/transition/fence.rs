@@ -68,12 +68,14 @@ impl Draft<'_> {
         match &action.act {
             FenceAct::Create { new, hold } => self.create_under(task, new, hold.as_ref()),
             FenceAct::CreateLoose { new } => {
-                let changed = self.create(new)?;
+                self.within_rights(&task.id, &new.id)?;
+                let changed = self.create(&self.with_rights_of(&task.id, new))?;
                 task.attempt = if changed { 0 } else { task.attempt };
                 self.acted(&new.id, changed, None)
             }
             FenceAct::Settle { id, verdict, value } => {
                 for_clients(*verdict)?;
+                self.within_rights(&task.id, id)?;
                 let changed = self.settle_with(id, *verdict, value)?;
                 if changed && self.is_outside(&task.id) {
                     task.attempt = 0;
@@ -101,6 +103,7 @@ impl Draft<'_> {
                 Ok(Acted::Done)
             }
             FenceAct::RegisterCallback { awaited } => {
+                self.within_rights(&task.id, awaited)?;
                 self.existing(awaited)?;
                 self.await_promise(awaited, &task.id);
                 self.acted(awaited, false, None)
@@ -114,6 +117,7 @@ impl Draft<'_> {
         new: &NewPromise,
         hold: Option<&Hold>,
     ) -> Result<Acted, Refusal> {
+        self.within_rights(&task.id, &new.id)?;
         let changed = self.promise(&new.id).is_none();
         if changed {
             if new.id.as_str().is_empty() {
@@ -134,6 +138,32 @@ impl Draft<'_> {
             self.take(&new.id, hold, None);
         }
         self.acted(&new.id, changed, hold)
+    }
+
+    /// What an invocation makes loosely has its rights all the same.
+    fn with_rights_of(&self, invocation: &PromiseId, new: &NewPromise) -> NewPromise {
+        let mut new = new.clone();
+        let maker = self.promise(invocation);
+        if let Some(rights) = maker.and_then(|maker| maker.birth.tags.get(tags::RIGHTS)) {
+            tags::narrow(&mut new.tags, rights);
+        }
+        new
+    }
+
+    /// An invocation acts on no more than who started its tree may: a workflow can be handed any id.
+    ///
+    /// # Errors
+    /// [`Refusal::Unprocessable`]: `id` is beyond these rights, whether it exists or not.
+    fn within_rights(&self, invocation: &PromiseId, id: &PromiseId) -> Result<(), Refusal> {
+        let rights = self.promise(invocation).and_then(|own| own.birth.tags.get(tags::RIGHTS));
+        match rights {
+            Some(prefix) if !id.as_str().starts_with(prefix.as_str()) => {
+                Err(Refusal::Unprocessable(format!(
+                    "`{invocation}` was started with rights over ids that begin with `{prefix}`, and `{id}` does not"
+                )))
+            }
+            Some(_) | None => Ok(()),
+        }
     }
 
     fn publish(&mut self, invocation: &PromiseId, index: CommandIndex, message: Message) {

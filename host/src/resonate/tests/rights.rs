@@ -6,7 +6,7 @@ use axum::{
 };
 use base64::prelude::{BASE64_URL_SAFE_NO_PAD, Engine as _};
 use futures::StreamExt as _;
-use segno_core::time::Millis;
+use segno_core::{tags, time::Millis};
 use serde_json::{Value as Json, json};
 
 use crate::{
@@ -310,4 +310,38 @@ async fn a_stranger_s_departure_takes_no_claims_away() {
         world.settle_down().await;
         assert_eq!(state().await, left);
     }
+}
+
+#[tokio::test]
+async fn what_a_token_has_others_execute_has_the_rights_of_the_token() {
+    let world = world();
+    let rights = async |id: &str| {
+        let row = world.host.store.promise(&id.into()).await.expect("a store in memory");
+        row.expect("it was made").promise.birth.tags.get(tags::RIGHTS).cloned()
+    };
+    let given = Some("a:".to_owned());
+    done(&world, &of("a:"), "promise.create", create("a:1", "poll://any@g")).await;
+    assert_eq!(rights("a:1").await, given);
+    let version =
+        done(&world, &of("a:"), "task.create", task("a:2")).await["task"]["version"].clone();
+    assert_eq!(rights("a:2").await, given);
+    let under = json!({ "id": "a:2", "version": version, "action": action("promise.create", create("a:3", "poll://any@g")) });
+    done(&world, &of("a:"), "task.fence", under.clone()).await;
+    assert_eq!(rights("a:3").await, given);
+    // Nobody gives more than they have, and anybody may give less.
+    let own = |id: &str, rights: &str| {
+        let mut new = create(id, "poll://any@g");
+        new["tags"]["segno:rights"] = json!(rights);
+        new
+    };
+    done(&world, &of("a:"), "promise.create", own("a:4", "")).await;
+    assert_eq!(rights("a:4").await, given);
+    done(&world, &of("a:"), "promise.create", own("a:5", "a:5")).await;
+    assert_eq!(rights("a:5").await, Some("a:5".to_owned()));
+    done(&world, &of("a:"), "schedule.create", schedule("a:s", "{{.id}}:{{.timestamp}}")).await;
+    let schedule = world.host.store.schedule(&"a:s".into()).await.expect("a store in memory");
+    assert_eq!(schedule.expect("it was made").template.tags.get(tags::RIGHTS).cloned(), given);
+    // Rights over everything leave no mark.
+    done(&world, &admin(), "promise.create", create("b:1", "poll://any@g")).await;
+    assert_eq!(rights("b:1").await, None);
 }

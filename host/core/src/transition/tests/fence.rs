@@ -208,3 +208,51 @@ fn an_invocation_that_was_told_of_every_outcome_owes_no_look_for_children() {
     assert_eq!(world.status("w"), Some(TaskStatus::Fulfilled));
     assert!(world.state.outbox_row(&OutboxKey::CancelChildren(claim.id)).is_none());
 }
+
+#[test]
+fn a_tree_acts_on_no_more_than_who_started_it_may() {
+    let mut world = World::new();
+    let settle = |id: &str| FenceAct::Settle {
+        id: PromiseId::from(id),
+        verdict: Verdict::Resolved,
+        value: Value::of(&b"1"[..]),
+    };
+    for id in ["a/mine", "b/x", "b/y"] {
+        world.done(Command::PromiseCreate(world::new(id, &[], Timestamp::NEVER)));
+    }
+    let own = &[(tags::TARGET, "wasm://shop/order"), (tags::RIGHTS, "a/")];
+    world.done(Command::PromiseCreate(world::new("a/w", own, Timestamp::NEVER)));
+    let claim = world.acquire("a/w", 1);
+    let loose = FenceAct::CreateLoose { new: world::new("b/z", &[], Timestamp::NEVER) };
+    let listens = FenceAct::RegisterCallback { awaited: PromiseId::from("b/y") };
+    let acts = vec![
+        call("a/w/0", "ship"),
+        settle("a/mine"),
+        settle("b/x"),
+        settle("b/unknown"),
+        loose,
+        listens,
+        call("b/c", "ship"),
+    ];
+    let outcomes = outcomes(world.done(world::fence(claim, vec![], acts)));
+    let refused: Vec<bool> = outcomes.iter().map(Result::is_err).collect();
+    assert_eq!(refused, [false, false, true, true, true, true, true], "{outcomes:?}");
+    let reason = outcomes[2].as_ref().expect_err("it is refused").to_string();
+    assert!(reason.contains("rights over ids that begin with `a/`"), "{reason}");
+    assert_eq!(world.verdict("a/mine"), Some(Verdict::Resolved));
+    assert_eq!(world.verdict("b/x"), None);
+    assert!(world.state.promise(&PromiseId::from("b/z")).is_none());
+    // What it makes has the same rights.
+    let child = world.acquire("a/w/0", 2);
+    let Reply::Fenced { outcomes, .. } =
+        world.done(world::fence(child, vec![], vec![settle("b/x")]))
+    else {
+        panic!("a fence")
+    };
+    assert!(outcomes[0].1.is_err(), "{outcomes:?}");
+    // A tree that was started with rights over everything is as it was.
+    let (mut world, claim) = held();
+    world.done(Command::PromiseCreate(world::new("b/x", &[], Timestamp::NEVER)));
+    world.done(world::fence(claim, vec![], vec![settle("b/x")]));
+    assert_eq!(world.verdict("b/x"), Some(Verdict::Resolved));
+}
