@@ -96,6 +96,11 @@ impl Access {
         self.token.is_some() || self.jwt.is_some()
     }
 
+    /// Whether it takes tokens that others signed, so that not all clients have the same rights.
+    pub fn takes_signed_tokens(&self) -> bool {
+        self.jwt.is_some()
+    }
+
     fn check_host(&self, authority: &str) -> Result<(), ApiError> {
         let foreign = || ApiError::ForeignHost(authority.to_owned());
         let parsed: Authority = authority.parse().map_err(|_| foreign())?;

@@ -35,6 +35,10 @@ pub(super) struct ResonateOptions {
     /// Origin whose pages may use the Resonate protocol; `*` for all; can be given again
     #[arg(long = "cors", value_name = "ORIGIN")]
     cors: Vec<String>,
+    /// Post messages to workers with loopback and private addresses, too; a host on a loopback address that takes no signed
+    /// tokens does so anyway
+    #[arg(long)]
+    allow_private_targets: bool,
     /// The rules of the newest checkers: only what somebody is to settle is awaited, ids lie under what their tags name,
     /// workers have addresses that can be reached, and versions rise by acquiring only
     #[arg(long = "resonate-strict")]
@@ -79,6 +83,9 @@ impl ResonateOptions {
             streams: self.streams,
             grace: (!self.no_grace).then_some(Millis(grace)),
             cors: self.cors.clone(),
+            // Where all clients are on this machine, its addresses are theirs.
+            private_targets: self.allow_private_targets
+                || (address.ip().is_loopback() && !api.access.takes_signed_tokens()),
             debug,
             ..Settings::new(url)
         };

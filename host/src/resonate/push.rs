@@ -13,6 +13,8 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::{client::provide_tls, host::Host, metrics::Pushed};
 
+use super::reach::Reach;
+
 /// Messages under way to one server.
 const AT_ONCE: usize = 16;
 /// Messages under way to all of them.
@@ -36,6 +38,7 @@ const SOON: Millis = Millis(200);
 pub(super) struct Push {
     host: Host,
     http: Client,
+    reach: Reach,
     in_all: Arc<Semaphore>,
     offers: Arc<Semaphore>,
     known: Arc<Mutex<Known>>,
@@ -68,15 +71,18 @@ pub(super) struct NotTaken {
 }
 
 impl Push {
-    pub(super) fn new(host: Host) -> Result<Self, reqwest::Error> {
+    pub(super) fn new(host: Host, reach: Reach) -> Result<Self, reqwest::Error> {
         provide_tls();
         let http = Client::builder()
             .redirect(Policy::none())
+            // A server in between would resolve names itself.
+            .no_proxy()
+            .dns_resolver(Arc::new(reach))
             .user_agent(concat!("segno/", env!("CARGO_PKG_VERSION")))
             .build()?;
         let in_all = Arc::new(Semaphore::new(IN_ALL));
         let offers = Arc::new(Semaphore::new(OFFERS));
-        Ok(Self { host, http, in_all, offers, known: Arc::default() })
+        Ok(Self { host, http, reach, in_all, offers, known: Arc::default() })
     }
 
     /// Posts a message and does not wait for what comes of it; tries a few times.
@@ -122,6 +128,10 @@ impl Push {
         // Addresses are checked when they are given.
         let Ok(url) = Url::parse(url) else { return Err(NotTaken { wait: PEACE.1 }) };
         let _room = self.room(&url).inspect_err(|_| self.count(Pushed::HeldBack))?;
+        if let Err(private) = self.reach.allows(&url) {
+            self.count(Pushed::Failed);
+            return Err(NotTaken { wait: self.failed(&url, &private.to_string()) });
+        }
         let surroundings = &self.host.surroundings;
         let request = self.http.post(url.clone()).header(header::CONTENT_TYPE, "application/json");
         // The answer's body is nobody's business: it is not read, however much of it there is.
