@@ -11,9 +11,13 @@ use axum::{
 
 use crate::metrics::CONTENT_TYPE;
 
-use super::{Api, ApiError};
+use super::{Api, ApiError, openapi::Refusals};
 
-/// `GET /metrics`.
+/// Figures for Prometheus.
+#[utoipa::path(
+    get, path = "/metrics", tag = "host",
+    responses((status = 200, body = String, content_type = "application/openmetrics-text"), Refusals),
+)]
 pub async fn metrics(State(api): State<Api>) -> Result<Response, ApiError> {
     let metrics = api.host.hub.metrics();
     metrics.gauges.read(&api.host.store.census().await?);

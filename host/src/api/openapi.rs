@@ -1,12 +1,22 @@
 //! The document that describes the API.
 
 use axum::Json;
-use utoipa::{IntoResponses, OpenApi};
+use utoipa::{
+    IntoResponses, OpenApi,
+    openapi::{
+        self, RefOr, Schema,
+        path::{Parameter, ParameterIn},
+        schema::{SchemaType, Type},
+    },
+};
 
 use super::{
-    control, events, health, invocations, journal, model::Problem, modules, promises, replay,
-    resources, schedules, start, tasks, tree, wait,
+    control, events, figures, health, invocations, journal, model::Problem, modules, promises,
+    replay, resources, schedules, start, tasks, tree, wait,
 };
+
+/// What an id is made of, as a pattern: no control characters, and nothing that vanishes from a path.
+pub(super) const ID: &str = r"^(?!\.{1,2}$)[^\x00-\x1f\x7f-\x9f]+$";
 
 /// What any route may answer besides; `code` in the problem document says more.
 #[derive(IntoResponses)]
@@ -64,6 +74,8 @@ pub enum Refusals {
     paths(
         health::health,
         health::ready,
+        figures::metrics,
+        serve,
         modules::deploy,
         modules::list,
         modules::describe,
@@ -103,6 +115,7 @@ pub enum Refusals {
         events::list,
         events::acknowledge,
     ),
+    components(schemas(Problem)),
     tags(
         (name = "modules", description = "Components, by alias and digest"),
         (name = "invocations", description = "Runs of functions"),
@@ -117,11 +130,57 @@ pub enum Refusals {
 struct Document;
 
 /// The OpenAPI document.
-pub fn document() -> utoipa::openapi::OpenApi {
-    Document::openapi()
+pub fn document() -> openapi::OpenApi {
+    let mut document = Document::openapi();
+    for item in document.paths.paths.values_mut() {
+        let operations = [&mut item.get, &mut item.put, &mut item.post, &mut item.delete];
+        for operation in operations.into_iter().flatten() {
+            // Functions have the same names in several modules, and an id is an operation's own.
+            let tag = operation.tags.iter().flatten().next().cloned().unwrap_or_default();
+            let name = operation.operation_id.take().unwrap_or_default();
+            operation.operation_id = Some(format!("{tag}_{name}"));
+            for response in operation.responses.responses.values_mut() {
+                if let RefOr::T(response) = response
+                    && response.description.is_empty()
+                {
+                    "It is done.".clone_into(&mut response.description);
+                }
+            }
+            for parameter in operation.parameters.iter_mut().flatten() {
+                if let RefOr::T(parameter) = parameter {
+                    complete(parameter);
+                }
+            }
+        }
+    }
+    document
 }
 
-/// `GET /openapi.json`.
-pub async fn serve() -> Json<utoipa::openapi::OpenApi> {
+/// Says what holds of every parameter of a place: a segment of a path is an id, and a query has no nulls.
+fn complete(parameter: &mut Parameter) {
+    let Some(RefOr::T(Schema::Object(schema))) = &mut parameter.schema else { return };
+    match parameter.parameter_in {
+        ParameterIn::Path => {
+            schema.min_length = Some(1);
+            schema.max_length = Some(512);
+            schema.pattern = Some(ID.to_owned());
+        }
+        ParameterIn::Query => {
+            if let SchemaType::Array(types) = &schema.schema_type
+                && let Some(of_values) = types.iter().find(|kind| **kind != Type::Null)
+            {
+                schema.schema_type = SchemaType::Type(of_values.clone());
+            }
+        }
+        ParameterIn::QueryString | ParameterIn::Header | ParameterIn::Cookie => {}
+    }
+}
+
+/// This document.
+#[utoipa::path(
+    get, path = "/openapi.json", tag = "host", operation_id = "openapi",
+    responses((status = 200, body = Object, description = "The document"), Refusals),
+)]
+pub async fn serve() -> Json<openapi::OpenApi> {
     Json(document())
 }

@@ -15,6 +15,7 @@ pub struct EventQuery {
     /// The `next` of the page before; left out: from the oldest that nobody acknowledged.
     pub cursor: Option<String>,
     /// At most so many, 1 to 1000; 100 if left out.
+    #[param(minimum = 1, maximum = 1000)]
     pub limit: Option<u32>,
     /// If there is none, answer when there is one, or after this time; at most 5 minutes.
     pub wait_ms: Option<u64>,
@@ -35,7 +36,7 @@ pub struct EventPage {
 #[serde(deny_unknown_fields)]
 pub struct AcknowledgeEvents {
     /// The ids of events that have been dealt with, at most 1000.
-    #[schema(example = json!(["order-1001/3"]))]
+    #[schema(example = json!(["order-1001/3"]), max_items = 1000)]
     pub ids: Vec<String>,
 }
 

@@ -131,6 +131,7 @@ pub struct PromisePage {
 #[into_params(parameter_in = Query)]
 pub struct PromiseQuery {
     /// Only those in this state: `pending`, `resolved`, `rejected`, `cancelled`, `timed-out`.
+    #[param(pattern = "^(pending|resolved|rejected|cancelled|timed-out)$")]
     pub state: Option<String>,
     /// Only ids that begin so.
     pub prefix: Option<String>,
@@ -139,6 +140,7 @@ pub struct PromiseQuery {
     /// The `next` of the page before.
     pub after: Option<String>,
     /// At most so many, 1 to 1000; 100 if left out.
+    #[param(minimum = 1, maximum = 1000)]
     pub limit: Option<u32>,
 }
 
@@ -147,7 +149,12 @@ pub struct PromiseQuery {
 #[serde(deny_unknown_fields)]
 pub struct CreatePromise {
     /// The promise's id. Making the same id again answers the first one, unchanged.
-    #[schema(example = "order-1001-approval")]
+    #[schema(
+        example = "order-1001-approval",
+        min_length = 1,
+        max_length = 512,
+        pattern = r"^(?!\.{1,2}$)[^\x00-\x1f\x7f-\x9f]+$"
+    )]
     pub id: String,
     /// From now to its deadline; left out: it has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -13,18 +13,24 @@ pub struct InvocationQuery {
     /// Only those of this function.
     pub function: Option<String>,
     /// Only those in this state.
+    #[param(
+        pattern = "^(pending|acquired|suspended|halted|resolved|rejected|cancelled|timed-out)$"
+    )]
     pub state: Option<String>,
     /// Only ids that begin so.
     pub prefix: Option<String>,
     /// Only those with this label, as `name=value`.
+    #[param(pattern = "=")]
     pub label: Option<String>,
     /// Only those that this invocation called.
     pub parent: Option<String>,
     /// Only those that no other invocation called.
     pub roots: Option<bool>,
     /// The `next` of the page before.
+    #[param(pattern = r"^[0-9]{1,18}$")]
     pub after: Option<String>,
     /// At most so many lines, 1 to 1000; 100 if left out.
+    #[param(minimum = 1, maximum = 1000)]
     pub limit: Option<u32>,
 }
 
@@ -36,6 +42,7 @@ pub struct RangeQuery {
     /// The first one; 0 if left out.
     pub from: Option<u32>,
     /// At most so many, 1 to 10000; 1000 if left out.
+    #[param(minimum = 1, maximum = 10000)]
     pub limit: Option<u32>,
 }
 
@@ -53,6 +60,8 @@ pub struct WaitQuery {
 #[serde(default, deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct DeployQuery {
-    /// The name that stands for the module from now on; none if left out.
+    /// The name that stands for the module from now on; none if left out. Not 64 hexadecimal
+    /// digits, which are a digest.
+    #[param(max_length = 64, pattern = r"^(?![0-9A-Fa-f]{64}$)[0-9A-Za-z][0-9A-Za-z._-]{0,63}$")]
     pub alias: Option<String>,
 }

@@ -39,6 +39,7 @@ pub struct TakeResource {
     #[schema(example = "importer-1")]
     pub holder: String,
     /// For how long, at most a day; 0 gives it back.
+    #[schema(maximum = 86_400_000)]
     pub ttl_ms: u64,
 }
 
@@ -50,5 +51,6 @@ pub struct WriteResource {
     #[serde(default)]
     pub value: Value,
     /// The token of the writer's lease, or an activity's fence token.
+    #[schema(maximum = 9_223_372_036_854_775_807_u64)]
     pub token: u64,
 }

@@ -24,7 +24,12 @@ pub enum Overlap {
 #[serde(deny_unknown_fields)]
 pub struct CreateSchedule {
     /// The schedule's id. Making the same id again answers the first one, unchanged.
-    #[schema(example = "nightly-report")]
+    #[schema(
+        example = "nightly-report",
+        min_length = 1,
+        max_length = 512,
+        pattern = r"^(?!\.{1,2}$)[^\x00-\x1f\x7f-\x9f]+$"
+    )]
     pub id: String,
     /// When it occurs, in UTC: minute, hour, day of month, month, weekday; with six fields the first is the second, with
     /// seven the last is the year.
@@ -119,10 +124,12 @@ pub struct ScheduleQuery {
     /// Only ids that begin so.
     pub prefix: Option<String>,
     /// Only those that start things with this label, as `name=value`.
+    #[param(pattern = "=")]
     pub label: Option<String>,
     /// The `next` of the page before.
     pub after: Option<String>,
     /// At most so many, 1 to 1000; 100 if left out.
+    #[param(minimum = 1, maximum = 1000)]
     pub limit: Option<u32>,
 }
 

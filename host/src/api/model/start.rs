@@ -14,7 +14,12 @@ use super::InvocationOutcome;
 pub struct StartInvocation {
     /// The invocation's id. Starting the same id again answers the first execution. Left out: one is made up.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(example = "order-1001")]
+    #[schema(
+        example = "order-1001",
+        min_length = 1,
+        max_length = 512,
+        pattern = r"^(?!\.{1,2}$)[^\x00-\x1f\x7f-\x9f]+$"
+    )]
     pub id: Option<String>,
     /// The function: `MODULE/FUNCTION` or `wasm://MODULE/FUNCTION`.
     #[schema(example = "shop/order")]
@@ -58,7 +63,7 @@ pub struct Started {
 #[serde(deny_unknown_fields)]
 pub struct SendSignal {
     /// What the function knows it by.
-    #[schema(example = "address-changed")]
+    #[schema(example = "address-changed", min_length = 1)]
     pub name: String,
     /// Any JSON; `null` if it is left out.
     #[serde(default)]

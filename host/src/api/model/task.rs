@@ -102,14 +102,17 @@ pub struct TaskPage {
 #[into_params(parameter_in = Query)]
 pub struct TaskQuery {
     /// Only those in this state: `pending`, `acquired`, `suspended`, `halted`.
+    #[param(pattern = "^(pending|acquired|suspended|halted)$")]
     pub state: Option<String>,
     /// Only those that this worker or host holds.
     pub holder: Option<String>,
     /// Only ids that begin so.
     pub prefix: Option<String>,
     /// The `next` of the page before.
+    #[param(pattern = r"^[0-9]{1,18}$")]
     pub after: Option<String>,
     /// At most so many, 1 to 1000; 100 if left out.
+    #[param(minimum = 1, maximum = 1000)]
     pub limit: Option<u32>,
 }
 

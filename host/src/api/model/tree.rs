@@ -104,11 +104,13 @@ pub struct TreePage {
 #[into_params(parameter_in = Query)]
 pub struct TreeQuery {
     /// So many levels below the node that was asked for, 0 to 64; 8 if left out.
+    #[param(minimum = 0, maximum = 64)]
     pub depth: Option<u32>,
     /// At most so many children of each node, the first; all of them if left out.
     pub width: Option<u32>,
     /// The `next` of the page before. `depth` and `width` must be those of that page.
     pub after: Option<String>,
     /// At most so many nodes, 1 to 1000; 500 if left out.
+    #[param(minimum = 1, maximum = 1000)]
     pub limit: Option<u32>,
 }

@@ -5,6 +5,7 @@ mod world;
 
 mod access;
 mod bodies;
+mod document;
 mod events;
 mod figures;
 mod invocations;
