@@ -7,3 +7,4 @@ mod language;
 mod packages;
 
 pub use language::{Language, Worker, answer};
+pub use packages::schemathesis;

@@ -48,6 +48,21 @@ pub fn python() -> Option<PathBuf> {
     })
 }
 
+/// The program `schemathesis`, in an environment of its own; none if it cannot be had here, and standard error says why.
+pub fn schemathesis() -> Option<PathBuf> {
+    let requirements = "../openapi/requirements.txt";
+    let folder = installed("schemathesis", requirements, |folder| {
+        let mut venv = Command::new(new_python(folder)?);
+        venv.args(["-m", "venv", "--clear"]).arg(folder.join("venv"));
+        succeeded("python -m venv", venv.output())?;
+        let mut pip = Command::new(folder.join("venv/bin/pip"));
+        pip.args(["install", "--quiet", "--disable-pip-version-check", "--requirement"]);
+        pip.arg(Path::new(SCRIPTS).join(requirements));
+        succeeded("pip install", pip.output()).map(drop)
+    })?;
+    Some(folder.join("venv/bin/schemathesis"))
+}
+
 /// A Python that is new enough: the one that `SEGNO_PYTHON` names, on the path, where pyenv keeps them, or from Debian.
 fn new_python(folder: &Path) -> Result<PathBuf, String> {
     let home = env::var_os("HOME").map(PathBuf::from).unwrap_or_default();

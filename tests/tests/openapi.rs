@@ -1,0 +1,36 @@
+//! The document of the API is true: a fuzzer (PyPI `schemathesis`) makes requests from it, good and bad ones, and compares
+//! every answer of a real host with what the document says.
+//!
+//! It runs with `SEGNO_CLIENTS=1`, which installs it, and `SEGNO_SCHEMATHESIS=SECONDS`, for so long: 300 in the long suite.
+
+use std::{env, process::Command};
+
+use tests::{guests::examples, resonate::schemathesis, stage::Stage};
+
+const SEGNO: &str = env!("CARGO_BIN_EXE_segno-under-test");
+const CONFIG: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/openapi/schemathesis.toml");
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_answer_is_one_that_the_document_names() {
+    let Ok(seconds) = env::var("SEGNO_SCHEMATHESIS") else {
+        eprintln!("skipped: the fuzzer of the API runs with SEGNO_SCHEMATHESIS=SECONDS");
+        return;
+    };
+    let Some(program) = schemathesis() else { return };
+    let stage = Stage::start(SEGNO).await;
+    // Something to find under the ids that the document gives as examples.
+    stage.deploy("shop", examples()["fan-out"].to_vec()).await;
+    stage.deploy("reports", examples()["hello"].to_vec()).await;
+    let started = stage.start_as("order-1001", "reports/hello", "Ada".into()).await;
+    started.expect("it starts");
+    stage.ended("order-1001").await;
+    let document = format!("{}/openapi.json", stage.client().server());
+    let mut run = Command::new(program);
+    run.args(["--config-file", CONFIG, "run", &document, "--max-time", &seconds])
+        .args(["--generation-database", "none", "--no-color"])
+        .current_dir(stage.folder());
+    let ran = tokio::task::spawn_blocking(move || run.output()).await.expect("it is waited for");
+    let ran = ran.expect("it runs");
+    let said = String::from_utf8_lossy(&ran.stdout);
+    assert!(ran.status.success(), "{said}{}", String::from_utf8_lossy(&ran.stderr));
+}
