@@ -118,6 +118,14 @@ pub const MUTATIONS: &[Mutation] = &[
         killer: "unblock_discharges_a_listener",
     },
     Mutation {
+        what: "an event is owed again by whoever repeats its command without the record",
+        file: "transition/fence.rs",
+        says: "if recorded.contains(&action.index.0) {",
+        would_say: "if recorded.start <= recorded.end {",
+        tests: "an_event_is_owed_once",
+        killer: "event_is_owed_with_its_record",
+    },
+    Mutation {
         what: "an awaiter is woken and stays suspended",
         file: "transition/chain.rs",
         says: "self.pend(&awaiter);",

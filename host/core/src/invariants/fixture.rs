@@ -171,6 +171,11 @@ pub(crate) fn step_violators() -> Vec<(&'static str, Command, Violate)> {
         ("fulfilled_task_never_changes", elsewhere(), |rows| task(rows, "done").attempt += 1),
         ("overdue_only_settles", elsewhere(), |rows| task(rows, "wait").attempt += 1),
         ("unblock_discharges_a_listener", elsewhere(), |rows| rows.listeners.clear()),
+        ("event_is_owed_with_its_record", elsewhere(), |rows| {
+            let (topic, payload) = (Text::from("t"), Value::default());
+            let key = OutboxKey::Event(id("run"), CommandIndex(0));
+            owe(rows, key, Message::Event { topic, payload });
+        }),
         ("retry_moves_forward", Command::RetryDue { id: id("work") }, |rows| {
             let (since, retry_at) = (Timestamp(1_000), Timestamp(2_000));
             state(rows, "work", TaskState::Pending { since, retry_at, offered: true });

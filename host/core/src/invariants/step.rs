@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::command::{Command, FenceAct};
 use crate::config::{Config, VersionRule};
 use crate::footprint::footprint;
-use crate::id::{PromiseId, ScheduleId};
+use crate::id::{CommandIndex, PromiseId, ScheduleId};
 use crate::promise::{HaltReason, OutboxKey, Promise, Schedule, Task, TaskState, TaskStatus};
 use crate::snapshot::Snapshot;
 use crate::time::Timestamp;
@@ -45,6 +45,7 @@ pub const STEP_PREDICATES: &[StepPredicate] = &[
     ("fulfilled_task_never_changes", fulfilled_task_never_changes),
     ("overdue_only_settles", overdue_only_settles),
     ("unblock_discharges_a_listener", unblock_discharges_a_listener),
+    ("event_is_owed_with_its_record", event_is_owed_with_its_record),
     ("retry_moves_forward", retry_moves_forward),
     ("records_are_never_rewritten", records_are_never_rewritten),
     ("facts_are_never_rewritten", facts_are_never_rewritten),
@@ -261,6 +262,22 @@ fn unblock_discharges_a_listener(step: &StepView<'_>) -> Found {
     unmatched
         .map(|(id, address)| (vec![id.clone()], format!("listener and message of `{address}`")))
         .collect()
+}
+
+/// An event is owed from the step on that records the command which published it, and by no later one: so what was
+/// acknowledged stays so.
+fn event_is_owed_with_its_record(step: &StepView<'_>) -> Found {
+    let recorded = |rows: &Snapshot, id: &PromiseId, index: CommandIndex| {
+        rows.journals.get(id).is_some_and(|journal| index.0 < journal.head.commands)
+    };
+    let again = step.after.outbox.keys().filter_map(|key| match key {
+        OutboxKey::Event(id, index) if !step.before.outbox.contains_key(key) => {
+            let now = recorded(step.after, id, *index) && !recorded(step.before, id, *index);
+            (!now).then(|| (vec![id.clone()], format!("the event of command {index} is owed anew")))
+        }
+        _ => None,
+    });
+    again.collect()
 }
 
 /// A task that is offered again by its timer gets a later one.

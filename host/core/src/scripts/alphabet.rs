@@ -1,8 +1,8 @@
 //! What scripts are made of: the steps that are worth trying in a state.
 
-use crate::command::{Command, FenceAct, HeartbeatItem, Hold};
-use crate::id::{Claim, Holder, NodeName, PromiseId, ScheduleId};
-use crate::invocation::Record;
+use crate::command::{Command, FenceAct, FenceAction, HeartbeatItem, Hold};
+use crate::id::{Claim, CommandIndex, Holder, NodeName, PromiseId, ScheduleId};
+use crate::invocation::{JournalHead, Record};
 use crate::promise::{Deferral, OutboxKey, Overlap, ReleaseReason, TrapKey, Verdict};
 use crate::tags;
 use crate::time::{Millis, Timestamp};
@@ -215,6 +215,8 @@ fn fences(world: &World, name: &str, other: &str, version: u64) -> Vec<Command> 
         fence(vec![], vec![undo.clone(), settle(undone.clone(), Verdict::Resolved)]),
         fence(vec![], vec![undo, settle(undone, Verdict::Rejected)]),
         fence(vec![world::asked(1, 3)], vec![]),
+        publish(&head, claim(name, version), hosted),
+        publish(&head, claim(name, version), false),
         fence(
             vec![],
             vec![FenceAct::CreateLoose {
@@ -235,6 +237,19 @@ fn fences(world: &World, name: &str, other: &str, version: u64) -> Vec<Command> 
             ],
         ),
     ]
+}
+
+/// The next command publishes an event; without its record, that is what is asked after a replay.
+fn publish(head: &JournalHead, claim: Claim, with_record: bool) -> Command {
+    let records = match (with_record, head.len) {
+        (false, _) => Vec::new(),
+        (true, 0) => vec![world::started(), world::asked(1, 0)],
+        (true, seq) => vec![world::asked(seq, head.commands)],
+    };
+    let index = CommandIndex(if with_record { head.commands } else { 0 });
+    let act = FenceAct::Publish { topic: Text::from("t"), payload: Value::default() };
+    let actions = vec![FenceAction { index, act }];
+    Command::TaskFence { claim, records, logs: Vec::new(), actions }
 }
 
 fn trapped() -> ReleaseReason {

@@ -1,6 +1,8 @@
 //! The fence: records and actions under one claim, in one transaction. What the records say and what the actions do
 //! is durable together or not at all.
 
+use std::ops::Range;
+
 use crate::command::{FenceAct, FenceAction, Hold};
 use crate::id::{Claim, CommandIndex, PromiseId};
 use crate::invocation::{LogLine, Record};
@@ -10,7 +12,7 @@ use crate::promise::{
 use crate::reply::{Acted, Refusal, Reply};
 use crate::tags;
 
-use super::append::{Batch, progressed};
+use super::append::progressed;
 use super::create::Maker;
 use super::draft::Draft;
 use super::promises::for_clients;
@@ -35,11 +37,15 @@ pub(super) fn act(
     if let Some(id) = actions.iter().find_map(|action| draft.taken(claim, &action.act)) {
         return Err(Refusal::IdTaken { id });
     }
+    let known = draft.head(&claim.id).commands;
     let batch = draft.append(&claim.id, records, logs)?;
+    let recorded = known..draft.head(&claim.id).commands;
     let mut task = before.clone();
     progressed(&mut task, batch, records);
-    let outcomes =
-        actions.iter().map(|action| (action.index, draft.act(&mut task, action, batch))).collect();
+    let outcomes = actions
+        .iter()
+        .map(|action| (action.index, draft.act(&mut task, action, &recorded)))
+        .collect();
     if task != before {
         draft.put_task(task);
     }
@@ -59,11 +65,12 @@ impl Draft<'_> {
         id.is_minted_by(claimed) && self.promise(id).is_some_and(stranger)
     }
 
+    /// Does one thing; `recorded` are the commands whose records come with it.
     fn act(
         &mut self,
         task: &mut Task,
         action: &FenceAction,
-        batch: Batch,
+        recorded: &Range<u32>,
     ) -> Result<Acted, Refusal> {
         match &action.act {
             FenceAct::Create { new, hold } => self.create_under(task, new, hold.as_ref()),
@@ -91,8 +98,9 @@ impl Draft<'_> {
                 Ok(Acted::Done)
             }
             FenceAct::Publish { topic, payload } => {
-                // A batch that is stored already owed its events then; they may have been delivered since.
-                if batch != Batch::Stored {
+                // An event is owed from the commit that records its command on, and not again: whoever repeats a command
+                // that is recorded cannot know whether its event was delivered since.
+                if recorded.contains(&action.index.0) {
                     let message = Message::Event { topic: topic.clone(), payload: payload.clone() };
                     self.publish(&task.id, action.index, message);
                 }

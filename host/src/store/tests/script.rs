@@ -214,7 +214,8 @@ fn under_claim(dice: &mut Dice, seen: &Snapshot, task: &Task, other: &PromiseId)
     let (records, logs) = (records(dice, seen, &task.id, head), logs(dice, head));
     match dice.roll(8) {
         0..=2 => {
-            Command::TaskFence { actions: actions(dice, &task.id, other), claim, records, logs }
+            let actions = actions(dice, &task.id, other, &records);
+            Command::TaskFence { actions, claim, records, logs }
         }
         3 => {
             let mut awaits: Vec<_> = (0..1 + dice.roll(2)).map(|_| pick(dice, seen)).collect();
@@ -270,7 +271,12 @@ fn promise(dice: &mut Dice, now: Timestamp) -> NewPromise {
     new(&id, &tags, timeout_at)
 }
 
-fn actions(dice: &mut Dice, inv: &PromiseId, other: &PromiseId) -> Vec<FenceAction> {
+fn actions(
+    dice: &mut Dice,
+    inv: &PromiseId,
+    other: &PromiseId,
+    records: &[Record],
+) -> Vec<FenceAction> {
     let undone = |dice: &mut Dice| inv.compensation("trip", dice.roll(2) as u32);
     let act = |dice: &mut Dice| match dice.roll(9) {
         5 => {
@@ -301,8 +307,18 @@ fn actions(dice: &mut Dice, inv: &PromiseId, other: &PromiseId) -> Vec<FenceActi
         3 => FenceAct::Cancel { id: inv.command(CommandIndex(dice.roll(3) as u32)) },
         _ => FenceAct::Publish { topic: Text::from("news"), payload: value(dice) },
     };
+    let commands = records.iter().filter_map(|record| match record.body {
+        RecordBody::Command { index, .. } => Some(index),
+        _ => None,
+    });
+    let commands: Vec<CommandIndex> = commands.collect();
     (0..dice.roll(4))
-        .map(|index| FenceAction { index: CommandIndex(index as u32), act: act(dice) })
+        .map(|index| {
+            let act = act(dice);
+            // An event is owed with the record of its command.
+            let recorded = commands.first().filter(|_| matches!(act, FenceAct::Publish { .. }));
+            FenceAction { index: recorded.copied().unwrap_or(CommandIndex(index as u32)), act }
+        })
         .collect()
 }
 

@@ -2,7 +2,7 @@ use crate::command::{Command, FenceAct};
 use crate::footprint::rests_on;
 use crate::id::{Claim, CommandIndex, PromiseId};
 use crate::invocation::{Record, RecordBody};
-use crate::promise::{CancelState, Message, OutboxKey, TaskStatus, Verdict};
+use crate::promise::{CancelState, Message, OutboxKey, ReleaseReason, TaskStatus, Verdict};
 use crate::reply::{Acted, Refusal, Reply};
 use crate::tags;
 use crate::time::Timestamp;
@@ -52,7 +52,7 @@ fn records_and_their_actions_are_stored_together_and_repeated_for_nothing() {
     let publish = FenceAct::Publish { topic: Text::from("t"), payload: Value::default() };
     let batch = world::fence(
         claim,
-        vec![world::started(), world::asked(1, 0)],
+        vec![world::started(), world::asked(1, 0), world::asked(2, 1)],
         vec![call("w/0", "ship"), publish],
     );
     let first = world.done(batch.clone());
@@ -62,7 +62,7 @@ fn records_and_their_actions_are_stored_together_and_repeated_for_nothing() {
     let again = world.decide(&batch);
     assert!(again.delta.is_empty(), "{:?}", again.delta);
     let Reply::Fenced { head, .. } = &first else { panic!("{first:?}") };
-    assert_eq!((head.len, head.commands), (2, 1));
+    assert_eq!((head.len, head.commands), (3, 2));
     assert!(world.state.outbox_row(&event).is_none(), "a delivered event is not owed again");
     let child = world.state.promise(&PromiseId::from("w/0")).expect("it was made");
     let tag = |name: &str| child.birth.tags.get(name).map(String::as_str);
@@ -73,6 +73,37 @@ fn records_and_their_actions_are_stored_together_and_repeated_for_nothing() {
     assert_eq!(child.target(), Some("wasm:///ship"));
     let task = world.state.task(&PromiseId::from("w/0")).expect("it has a target");
     assert_eq!(task.module, Some(world::MODULE), "the caller's own module");
+}
+
+/// Whoever takes a workflow over cannot know whether what its journal says was published has been delivered since.
+#[test]
+fn an_event_is_owed_once_whoever_repeats_its_command_without_the_record() {
+    let (mut world, claim) = held();
+    let publish = || FenceAct::Publish { topic: Text::from("t"), payload: Value::default() };
+    let records = vec![world::started(), world::asked(1, 0)];
+    world.done(world::fence(claim.clone(), records, vec![publish()]));
+    let event = OutboxKey::Event(PromiseId::from("w"), CommandIndex(0));
+    let owed = world.state.outbox_row(&event).cloned();
+    assert!(owed.is_some());
+    world.done(Command::TaskRelease { claim, reason: ReleaseReason::Yield });
+    let next = world.acquire("w", 2);
+    world.done(world::fence(next.clone(), Vec::new(), vec![publish()]));
+    assert_eq!(world.state.outbox_row(&event).cloned(), owed, "it is not begun anew");
+    world.done(Command::OutboxAck { key: event.clone() });
+    let again = world.decide(&world::fence(next.clone(), Vec::new(), vec![publish()]));
+    assert!(again.delta.is_empty(), "{:?}", again.delta);
+    let Reply::Fenced { outcomes, .. } = &again.reply else { panic!("{:?}", again.reply) };
+    assert_eq!(outcomes[0].1, Ok(Acted::Done), "the guest is told that it was published");
+    // The next one has another index, and is owed with its record.
+    let Command::TaskFence { claim, records, logs, mut actions } =
+        world::fence(next, vec![world::asked(2, 1)], vec![publish()])
+    else {
+        unreachable!()
+    };
+    actions[0].index = CommandIndex(1);
+    world.done(Command::TaskFence { claim, records, logs, actions });
+    let second = OutboxKey::Event(PromiseId::from("w"), CommandIndex(1));
+    assert!(world.state.outbox_row(&second).is_some());
 }
 
 #[test]

@@ -98,7 +98,8 @@ fn a_message_that_is_not_delivered_keeps_the_tree() {
     world.done(world::workflow("loud"));
     let claim = world.acquire("loud", 1);
     let publish = FenceAct::Publish { topic: Text::from("t"), payload: Value::default() };
-    world.done(world::fence(claim.clone(), vec![], vec![publish]));
+    let records = vec![world::started(), world::asked(1, 0)];
+    world.done(world::fence(claim.clone(), records, vec![publish]));
     world.done(world::fulfill(claim));
     assert_eq!(prune(&mut world, "loud"), Pruned::Kept(Kept::Owes { id: id("loud") }));
 }
