@@ -74,9 +74,9 @@ pub(super) fn cause(error: &sqlx::Error) -> Cause {
         };
     };
     match code.as_str() {
-        // Serialization failure, deadlock, lock not available; a promise that somebody else made meanwhile; a schema
-        // that changed under a prepared statement.
-        "40001" | "40P01" | "55P03" | "23505" | "0A000" => Cause::Race,
+        // Serialization failure, deadlock, lock not available; a promise that somebody else made meanwhile, or a module
+        // that was removed; a schema that changed under a prepared statement.
+        "40001" | "40P01" | "55P03" | "23505" | "23503" | "0A000" => Cause::Race,
         // A standby, or made read-only by its owner.
         "25006" => Cause::ReadOnly,
         // Connection exceptions, shutdown and crash, starting up, too many connections, idle in a transaction, no

@@ -64,7 +64,8 @@ const SETTLE_PROMISES: Part = Part {
     after: "AS given (n, state, settled_at, headers, value) WHERE promises.n = given.n AND promises.state = 0",
 };
 
-/// A row that is already past this version stays: the fence's second lock.
+/// A row that is already past this version stays: the fence's second lock. No module has the number 0: one that was removed
+/// since the decision is refused as a foreign key.
 const PUT_TASKS: Part = Part {
     columns: &[
         Int, Int, Int, Int, Int, Int, Int, Text, Int, Int, Int, Int, Blob, Int, Int, Int, Int, Int, Blob,
@@ -73,7 +74,8 @@ const PUT_TASKS: Part = Part {
         INSERT INTO tasks (n, state, version, wake_at, hosted, pending_since, offered, node, incarnation, nonce, ttl,
                            halted, module, attempt, last_heartbeat, fulfilled_by, cancel, signals, details)
         SELECT given.n, given.state, given.version, given.wake_at, given.hosted, given.pending_since, given.offered,
-               given.node, given.incarnation, given.nonce, given.ttl, given.halted, modules.n, given.attempt,
+               given.node, given.incarnation, given.nonce, given.ttl, given.halted,
+               CASE WHEN given.module IS NOT NULL THEN coalesce(modules.n, 0) END, given.attempt,
                given.last_heartbeat, given.fulfilled_by, given.cancel, given.signals, given.details
           FROM",
     after: "
@@ -152,10 +154,11 @@ const PUT_SIGNAL_KEYS: Part = Part {
     after: "ON CONFLICT DO NOTHING",
 };
 
+/// As with tasks: a module that was removed since is refused.
 const PUT_ALIASES: Part = Part {
     columns: &[Text, Blob],
-    before: "INSERT INTO aliases (name, module) SELECT given.name, modules.n FROM",
-    after: "AS given (name, module) JOIN modules ON modules.digest = given.module
+    before: "INSERT INTO aliases (name, module) SELECT given.name, coalesce(modules.n, 0) FROM",
+    after: "AS given (name, module) LEFT JOIN modules ON modules.digest = given.module
             ON CONFLICT (name) DO UPDATE SET module = excluded.module",
 };
 

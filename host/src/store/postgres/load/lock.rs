@@ -23,9 +23,6 @@ pub(super) const LOCK_PROMISES: &str =
 /// The same for those that nobody else holds.
 pub(super) const TRY_PROMISES: &str = "SELECT n, id FROM promises WHERE id = ANY($1::text[]) ORDER BY n FOR NO KEY UPDATE SKIP LOCKED";
 
-/// How many of them there are.
-pub(super) const COUNT_PROMISES: &str = "SELECT count(*) FROM promises WHERE id = ANY($1::text[])";
-
 /// The tasks of promises, and those that await one of them.
 macro_rules! tasks_of {
     () => {
@@ -70,6 +67,7 @@ impl Held {
         let name = "lock schedules";
         let ids: Vec<_> = wanted.schedules.iter().map(|id| escape(id.as_str())).collect();
         self.statements += 1;
+        self.asked.schedules.extend(wanted.schedules.iter().cloned());
         let query = sqlx::query(LOCK_SCHEDULES).bind(ids);
         for row in &connection.fetch_all(query).await.map_err(Failed::of(name))? {
             let schedule = sql::schedule(row).map_err(Failed::of(name))?;
@@ -91,6 +89,7 @@ impl Held {
         let names: Vec<_> = wanted.resources.iter().map(|name| escape(name.as_str())).collect();
         let name = "lock resources";
         self.statements += 2;
+        self.asked.resources.extend(wanted.resources.iter().cloned());
         let query = sqlx::query(LOCK_RESOURCES).bind(&names);
         for row in &connection.fetch_all(query).await.map_err(Failed::of(name))? {
             let resource = sql::resource(row, 0).map_err(Failed::of(name))?;
@@ -116,13 +115,14 @@ impl Held {
         ids.into_iter().filter(|id| !self.promises.contains_key(*id)).cloned().collect()
     }
 
-    /// Locks promises. Answers the numbers of those that exist.
+    /// Locks promises. Answers the numbers of those that were found; whether the others really do not exist is asked
+    /// when nothing is waited for any more ([`Held::load_parts`]).
     pub(super) async fn lock_promises(
         &mut self,
         connection: &mut PgConnection,
         ids: &[PromiseId],
         waits: bool,
-    ) -> Result<Vec<i64>, NotLoaded> {
+    ) -> Result<Vec<i64>, Failed> {
         if ids.is_empty() {
             return Ok(Vec::new());
         }
@@ -132,10 +132,6 @@ impl Held {
         self.statements += 1;
         let query = sqlx::query(statement).bind(&texts);
         let found = connection.fetch_all(query).await.map_err(Failed::of(name))?;
-        if !waits {
-            let query = sqlx::query(COUNT_PROMISES).bind(&texts);
-            self.check_count(connection, query, found.len(), ids).await?;
-        }
         self.promises.extend(ids.iter().map(|id| (id.clone(), None)));
         let mut numbers = Vec::with_capacity(found.len());
         for row in &found {
@@ -162,30 +158,19 @@ impl Held {
         let statement = if waits { LOCK_TASKS } else { TRY_TASKS };
         let found = self.rows(connection, name, statement, numbers).await?;
         if !waits {
+            let counted = Failed::of("count tasks");
+            self.statements += 1;
             let query = sqlx::query(COUNT_TASKS).bind(numbers);
-            self.check_count(connection, query, found.len(), ids).await?;
+            let row = connection.fetch_one(query).await.map_err(&counted)?;
+            let all: i64 = row.try_get(0).map_err(&counted)?;
+            if all != found.len() as i64 {
+                return Err(NotLoaded::Held(ids.iter().cloned().collect()));
+            }
         }
         Ok(found)
     }
-
-    /// Whether all of `ids` that exist are held now.
-    async fn check_count(
-        &mut self,
-        connection: &mut PgConnection,
-        query: sqlx::query::Query<'_, sqlx::Postgres, sqlx::postgres::PgArguments>,
-        held: usize,
-        ids: &[PromiseId],
-    ) -> Result<(), NotLoaded> {
-        self.statements += 1;
-        let row = connection.fetch_one(query).await.map_err(Failed::of("count rows"))?;
-        let all: i64 = row.try_get(0).map_err(Failed::of("count rows"))?;
-        match all == held as i64 {
-            true => Ok(()),
-            false => Err(NotLoaded::Held(ids.iter().cloned().collect())),
-        }
-    }
 }
 
-fn escaped(ids: &[PromiseId]) -> Vec<String> {
-    ids.iter().map(|id| escape(id.as_str()).into_owned()).collect()
+pub(super) fn escaped<'a>(ids: impl IntoIterator<Item = &'a PromiseId>) -> Vec<String> {
+    ids.into_iter().map(|id| escape(id.as_str()).into_owned()).collect()
 }

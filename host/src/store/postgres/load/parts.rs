@@ -1,13 +1,15 @@
 //! What belongs to promises that are locked, and what no promise has: callbacks, messages, journals, modules, hosts.
 
+use std::collections::BTreeSet;
+
 use segno_core::{
     footprint::Footprint,
-    id::{NodeName, PromiseId},
+    id::{NodeName, PromiseId, ResourceName, ScheduleId},
     time::Timestamp,
 };
 use sqlx::{Executor as _, PgConnection, postgres::PgRow};
 
-use super::Held;
+use super::{Held, NotLoaded, lock::escaped};
 use crate::store::{
     listing,
     postgres::{failure::Failed, fields::escape},
@@ -27,8 +29,11 @@ use crate::store::{
 /// 6 alias             name                                                        digest
 /// 7 host              node      lives
 /// 8 signal's key      its inv   number     key
+/// 9 promise that was not found before: its id
 /// ```
-pub(super) const PARTS: &str = "
+macro_rules! parts {
+    () => {
+        "
     SELECT 0, NULL, (extract(epoch FROM clock_timestamp()) * 1000)::bigint, NULL, NULL::bigint, NULL::bigint,
            NULL::bigint, NULL::bytea, NULL::bigint, NULL::bigint, NULL::bigint, NULL::bigint, NULL::bigint
      UNION ALL
@@ -74,7 +79,33 @@ pub(super) const PARTS: &str = "
     SELECT 8, promises.id, number, signal_keys.key, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
       FROM unnest($8::text[], $9::text[]) AS wanted (inv, key)
       JOIN promises ON promises.id = wanted.inv
-      JOIN signal_keys ON signal_keys.inv = promises.n AND signal_keys.key = wanted.key";
+      JOIN signal_keys ON signal_keys.inv = promises.n AND signal_keys.key = wanted.key
+     UNION ALL
+    SELECT 9, id, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
+      FROM promises WHERE id = ANY($10::text[])"
+    };
+}
+
+pub(super) const PARTS: &str = parts!();
+
+/// The same where schedules or resources were not found before:
+///
+/// ```text
+/// 10 schedule, 11 resource, 12 lease on a resource: that it is there now
+/// ```
+pub(super) const PARTS_AND_NAMES: &str = concat!(
+    parts!(),
+    "
+     UNION ALL
+    SELECT 10, id, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
+      FROM schedules WHERE id = ANY($11::text[])
+     UNION ALL
+    SELECT 11, name, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
+      FROM resources WHERE name = ANY($12::text[])
+     UNION ALL
+    SELECT 12, name, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
+      FROM resource_leases WHERE name = ANY($13::text[])"
+);
 
 /// The rows of a journal that hold records from a place on.
 pub(super) const TAIL: &str = "
@@ -83,19 +114,40 @@ pub(super) const TAIL: &str = "
        AND first_seq >= (SELECT max(first_seq) FROM journal WHERE inv = $1 AND first_seq <= $2)
      ORDER BY first_seq";
 
+/// What was looked for in vain, as it is stored.
+#[derive(Default)]
+struct Absent {
+    promises: Vec<String>,
+    schedules: Vec<String>,
+    resources: Vec<String>,
+    leases: Vec<String>,
+}
+
+impl Absent {
+    /// Whether there are names in it, beside ids of promises.
+    fn is_named(&self) -> bool {
+        !(self.schedules.is_empty() && self.resources.is_empty() && self.leases.is_empty())
+    }
+}
+
+fn texts<'a>(texts: impl Iterator<Item = &'a str>) -> Vec<String> {
+    texts.map(|text| escape(text).into_owned()).collect()
+}
+
 impl Held {
+    /// The last statement of every load, and the first that is sent when nothing is waited for any more: its snapshot is the one
+    /// that the decision is made on. What is not locked is read by it, also what earlier loads had read. `again`: so is
+    /// what was looked for in vain.
     pub(super) async fn load_parts(
         &mut self,
         connection: &mut PgConnection,
         cache: &mut Cache,
         wanted: &Footprint,
-    ) -> Result<(), Failed> {
-        let name = "load composites";
+        again: bool,
+    ) -> Result<(), NotLoaded> {
+        let failed = Failed::of("load composites");
         let composites: Vec<i64> =
             wanted.composites.iter().filter_map(|id| *self.promises.get(id)?).collect();
-        let modules: Vec<_> = wanted.modules.iter().map(|digest| digest.0.to_vec()).collect();
-        let aliases: Vec<_> = wanted.aliases.iter().map(|name| escape(name.as_str())).collect();
-        let hosts: Vec<_> = wanted.hosts.iter().map(|node| escape(node.as_str())).collect();
         let mut keys = (Vec::new(), Vec::new(), Vec::new());
         for key in &wanted.outbox {
             let (kind, part) = listing::outbox_order(key);
@@ -107,8 +159,18 @@ impl Held {
             wanted.signal_keys.iter().map(|(id, _)| escape(id.as_str())).collect();
         let names: Vec<_> =
             wanted.signal_keys.iter().map(|(_, key)| escape(key.as_str())).collect();
-        self.statements += 1;
-        let query = sqlx::query(PARTS)
+        let absent = if again { self.absent(cache) } else { Absent::default() };
+        let named = absent.is_named();
+        let unlocked = &mut self.asked;
+        unlocked.modules.extend(wanted.modules.iter().copied());
+        unlocked.aliases.extend(wanted.aliases.iter().cloned());
+        unlocked.hosts.extend(wanted.hosts.iter().cloned());
+        // One that was removed since is not found again.
+        unlocked.modules.iter().for_each(|module| cache.state.remove_module(module));
+        let modules: Vec<_> = unlocked.modules.iter().map(|digest| digest.0.to_vec()).collect();
+        let aliases: Vec<_> = unlocked.aliases.iter().map(|name| escape(name.as_str())).collect();
+        let hosts: Vec<_> = unlocked.hosts.iter().map(|node| escape(node.as_str())).collect();
+        let mut query = sqlx::query(if named { PARTS_AND_NAMES } else { PARTS })
             .bind(composites)
             .bind(modules)
             .bind(aliases)
@@ -117,16 +179,55 @@ impl Held {
             .bind(keys.1)
             .bind(keys.2)
             .bind(signals)
-            .bind(names);
-        for row in &connection.fetch_all(query).await.map_err(Failed::of(name))? {
-            self.put_part(cache, row).map_err(Failed::of(name))?;
+            .bind(names)
+            .bind(absent.promises);
+        if named {
+            query = query.bind(absent.schedules).bind(absent.resources).bind(absent.leases);
+        }
+        self.statements += 1;
+        let mut appeared = None;
+        for row in &connection.fetch_all(query).await.map_err(&failed)? {
+            match row.int(0).map_err(&failed)? {
+                Some(9) => {
+                    let id = sql::id(row, 1).map_err(&failed)?;
+                    appeared.get_or_insert_with(BTreeSet::new).insert(id);
+                }
+                Some(10..) => drop(appeared.get_or_insert_default()),
+                _ => self.put_part(cache, row).map_err(&failed)?,
+            }
         }
         // A message may be about a promise of which nothing else is asked.
         for key in &wanted.outbox {
             let number = self.promises.get(key.promise()).copied().flatten();
             cache.know(key.promise(), number, Level::Number);
         }
-        Ok(())
+        match appeared {
+            None => Ok(()),
+            Some(promises) => Err(NotLoaded::Held(promises)),
+        }
+    }
+
+    /// What was looked for in vain, and was not made by this transaction since.
+    fn absent(&self, cache: &Cache) -> Absent {
+        let promises = self
+            .promises
+            .iter()
+            .filter(|(id, number)| number.is_none() && cache.number(id).is_none());
+        let resources = || self.asked.resources.iter();
+        Absent {
+            promises: escaped(promises.map(|(id, _)| id)),
+            schedules: texts(
+                self.asked.schedules.difference(&self.schedules).map(ScheduleId::as_str),
+            ),
+            resources: texts(
+                resources()
+                    .filter(|name| !self.resources.contains(*name))
+                    .map(ResourceName::as_str),
+            ),
+            leases: texts(
+                resources().filter(|name| !self.leases.contains(*name)).map(ResourceName::as_str),
+            ),
+        }
     }
 
     fn put_part(&mut self, cache: &mut Cache, row: &PgRow) -> Result<(), sqlx::Error> {

@@ -3,10 +3,12 @@
 mod absence;
 mod append;
 mod conformance;
+mod crossing;
 mod opening;
 mod retention;
 mod several;
 mod tables;
+mod waiting;
 
 use std::sync::Arc;
 
