@@ -103,7 +103,15 @@ pub(super) async fn inspect(wasm: &Wasm, bytes: Arc<[u8]>) -> Result<ModuleRepor
         LoadError::Link { component, reason } => misfit(engine, &component, reason),
         LoadError::Host(error) => Invalid::Host(error.to_string()),
     })?;
-    let functions = wasm.functions(&module).await.map_err(Invalid::NoDescription)?;
+    // An interface of types alone links under any name.
+    let unknown = unknown_imports(engine, &module.component);
+    if !unknown.is_empty() {
+        return Err(Invalid::UnknownImports { imports: unknown });
+    }
+    let functions = wasm.functions(&module).await.map_err(|error| match error {
+        GuestError::Host(reason) => Invalid::Host(reason),
+        error => Invalid::NoDescription(error),
+    })?;
     Ok(ModuleReport {
         digest: digest.to_string(),
         size,
@@ -132,11 +140,7 @@ fn recognise(bytes: &[u8], limit: usize) -> Result<(), Invalid> {
 
 /// Why a component that compiled could not be linked, as exactly as can be said.
 fn misfit(engine: &Engine, component: &Component, reason: String) -> Invalid {
-    let unknown: Vec<String> = imports::of_component(engine, component)
-        .into_iter()
-        .filter(|import| Interface::known(&import.name).is_none())
-        .map(|import| format!("`{}`", import.name))
-        .collect();
+    let unknown = unknown_imports(engine, component);
     if !unknown.is_empty() {
         return Invalid::UnknownImports { imports: unknown };
     }
@@ -145,6 +149,15 @@ fn misfit(engine: &Engine, component: &Component, reason: String) -> Invalid {
         return Invalid::MissingExports { missing };
     }
     Invalid::DoesNotFit { reason }
+}
+
+/// Imports that the host does not know, in backquotes.
+fn unknown_imports(engine: &Engine, component: &Component) -> Vec<String> {
+    imports::of_component(engine, component)
+        .into_iter()
+        .filter(|import| Interface::known(&import.name).is_none())
+        .map(|import| format!("`{}`", import.name))
+        .collect()
 }
 
 fn missing_exports(engine: &Engine, component: &Component) -> Vec<String> {
@@ -167,7 +180,7 @@ fn missing_exports(engine: &Engine, component: &Component) -> Vec<String> {
 fn imports_of(engine: &Engine, component: &Component) -> Vec<ImportReport> {
     let mut reports: Vec<ImportReport> = Vec::new();
     for import in imports::of_component(engine, component) {
-        let interface = Interface::known(&import.name).expect("an unknown import does not link");
+        let Some(interface) = Interface::known(&import.name) else { continue };
         let first = reports.len();
         for function in import.functions {
             let how = interface.in_workflow(&function);

@@ -5,6 +5,7 @@ mod cache;
 mod guests;
 mod journal;
 mod limits;
+mod mutations;
 mod running;
 mod upload;
 mod wasi;

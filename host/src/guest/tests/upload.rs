@@ -63,6 +63,24 @@ async fn unknown_imports_are_named() {
 }
 
 #[tokio::test]
+async fn an_unknown_import_of_types_alone_is_named() {
+    // Nothing has to be provided for it, so that it links under any name.
+    let mut component = Guest::default().component().to_vec();
+    let (known, unknown) = (b"segno:workflow/types@0.1.0", b"segno:workflow/typed@0.1.0");
+    let places: Vec<usize> = component
+        .windows(known.len())
+        .enumerate()
+        .filter_map(|(at, window)| (window == known).then_some(at))
+        .collect();
+    assert!(!places.is_empty(), "the component imports the types of the contract");
+    for at in places {
+        component[at..at + unknown.len()].copy_from_slice(unknown);
+    }
+    let refusal = refusal(component).await;
+    assert!(refusal.contains("does not know `segno:workflow/typed@0.1.0`"), "{refusal}");
+}
+
+#[tokio::test]
 async fn an_import_of_another_type_does_not_fit() {
     let component = wat::parse_str(
         r#"(component
