@@ -20,13 +20,14 @@ use super::{
         segno::workflow::{activity, journal, types},
     },
     budget::Budget,
-    contract::{CallOptions, Failure, PromiseOptions, RunAnswer},
+    contract::{CallOptions, Failure, PromiseOptions, RunAnswer, outcome_size, size},
     instance::known,
     lines::Lines,
+    log_room::LogRoom,
     policy::{Grants, Variable},
     trap::{Halt, explain},
     wasm::Wasm,
-    workflow::{check_size, cut, outcome_size, size},
+    workflow::check_size,
 };
 
 /// What the store of an activity instance holds.
@@ -50,12 +51,12 @@ pub(super) async fn perform(
     known(&wasm.functions(&loaded).await?, FunctionKind::Activity, function)?;
     let grants = Arc::new(wasm.policy.grants(name));
     let linked = loaded.activity(&wasm.engine, !grants.dirs.is_empty()).await?.clone();
+    let budget = wasm.budget();
     let wasi = match loaded.wasi {
-        true => Some(Box::new(RealWasi::new(&grants, &host, wasm.limits.log_line_bytes)?)),
+        true => Some(Box::new(RealWasi::new(&grants, &host, budget.log_room())?)),
         false => None,
     };
     let permit = wasm.engine.room(loaded.slots).await;
-    let budget = wasm.budget();
     let fuel = budget.crossing_fuel();
     let mut store = Store::new(wasm.engine.wasmtime(), ActivityState { host, budget, wasi });
     store.set_hostcall_fuel(fuel);
@@ -130,7 +131,9 @@ impl activity::Host for ActivityState {
     }
 
     async fn log(&mut self, level: Level, message: String) -> wasmtime::Result<()> {
-        self.host.log(level, cut(message, self.budget.limits().log_line_bytes));
+        if let Some((level, message)) = self.budget.log_room().admit(level, message) {
+            self.host.log(level, message);
+        }
         Ok(())
     }
 }
@@ -180,11 +183,11 @@ impl RealWasi {
     fn new(
         grants: &Arc<Grants>,
         host: &Arc<dyn ActivityHost>,
-        line_limit: usize,
+        room: &LogRoom,
     ) -> Result<Self, GuestError> {
         let lines = |level| {
             let host = Arc::clone(host);
-            Lines::new(level, line_limit, Box::new(move |level, line| host.log(level, line)))
+            Lines::new(level, room.clone(), Box::new(move |level, line| host.log(level, line)))
         };
         let (output, error) = (lines(Level::Info), lines(Level::Warn));
         let mut builder = WasiCtx::builder();
@@ -217,7 +220,11 @@ impl RealWasi {
             context: builder.build(),
             table: ResourceTable::new(),
             http: WasiHttpCtx::new(),
-            gate: Gate { grants: Arc::clone(grants), host: Arc::clone(host) },
+            gate: Gate {
+                grants: Arc::clone(grants),
+                host: Arc::clone(host),
+                log_room: room.clone(),
+            },
             output,
             error,
         })
@@ -249,6 +256,7 @@ impl WasiHttpView for ActivityState {
 struct Gate {
     grants: Arc<Grants>,
     host: Arc<dyn ActivityHost>,
+    log_room: LogRoom,
 }
 
 type Sent = (http::Response<WasiBody>, Box<dyn Future<Output = Result<(), HttpError>> + Send>);
@@ -261,7 +269,9 @@ impl WasiHttpHooks for Gate {
         answered: Box<dyn Future<Output = Result<(), HttpError>> + Send>,
     ) -> Box<dyn Future<Output = Result<Sent, HttpError>> + Send> {
         if let Err(refused) = self.grants.allows_http(&request.uri().to_string()) {
-            self.host.log(Level::Warn, refused.to_string());
+            if let Some((level, line)) = self.log_room.admit(Level::Warn, refused.to_string()) {
+                self.host.log(level, line);
+            }
             let denied = HttpError::InternalError(Some(refused.to_string()));
             return Box::new(async move { Err(denied) });
         }

@@ -5,16 +5,25 @@ use std::{sync::Arc, time::Duration};
 use rustix::time::{ClockId, clock_gettime};
 use wasmtime::{ResourceLimiter, UpdateDeadline, format_err};
 
-use super::{Limits, engine::TICK_MS, trap::Halt, turns::Turn};
+use super::{Limits, engine::TICK_MS, log_room::LogRoom, trap::Halt, turns::Turn};
 
 /// CPU time within an epoch that tells a guest that computes from one that was merely held up.
 const WORTH_A_TURN: Duration = Duration::from_millis(TICK_MS / 2);
+
+/// What a command takes in memory beside its payload until it is committed, in bytes: some hundred thousand small ones
+/// fill a memory as well.
+const COMMAND_BYTES: usize = 512;
+/// By how much all that one call hands over may be larger than one payload.
+const PAYLOADS: usize = 8;
 
 /// The account of one instance. Refuses growth beyond the limits with -1, and counts the epochs of a call.
 pub(super) struct Budget {
     limits: Arc<Limits>,
     /// What it waits for at each epoch.
     turn: Turn,
+    log_room: LogRoom,
+    /// Bytes that this call handed over, to be kept until they are committed.
+    handed_over: usize,
     memory_bytes: usize,
     table_elements: usize,
     /// A growth that was refused, in bytes: it explains the abort that follows.
@@ -33,6 +42,8 @@ impl Budget {
     /// An account that nothing was taken from; `turn` is what it waits for at each epoch.
     pub(super) fn new(limits: Arc<Limits>, turn: Turn) -> Self {
         Self {
+            log_room: LogRoom::new(limits.log_bytes, limits.log_line_bytes),
+            handed_over: 0,
             limits,
             turn,
             memory_bytes: 0,
@@ -56,6 +67,25 @@ impl Budget {
         &self.limits
     }
 
+    /// Where lines of the log come through.
+    pub(super) fn log_room(&self) -> &LogRoom {
+        &self.log_room
+    }
+
+    /// Counts a command with a payload of `size` bytes.
+    ///
+    /// # Errors
+    /// The call has handed over too much.
+    pub(super) fn hand_over(&mut self, size: usize) -> wasmtime::Result<()> {
+        let limit = self.limits.output_bytes.saturating_mul(PAYLOADS);
+        self.handed_over = self.handed_over.saturating_add(size.saturating_add(COMMAND_BYTES));
+        if self.handed_over > limit {
+            let (what, size) = ("output in one call".to_owned(), self.handed_over);
+            return Err(Halt::OutputTooLarge { what, size, limit }.into());
+        }
+        Ok(())
+    }
+
     /// Bytes of linear memory and tables.
     pub(super) fn footprint(&self) -> usize {
         self.memory_bytes + self.table_elements * size_of::<usize>()
@@ -69,6 +99,8 @@ impl Budget {
     /// A new call begins: its time counts from here.
     pub(super) fn begin_call(&mut self) {
         self.used = 0;
+        self.handed_over = 0;
+        self.log_room.begin_call();
         self.turn.end();
         // To ask costs a good part of what a short call does. Where others compute it is worth that: were this one to
         // compute as well, it would leave the threads for short calls an epoch earlier.

@@ -38,6 +38,50 @@ pub enum Ask {
     Finish { outcome: Outcome },
 }
 
+impl Ask {
+    /// Bytes of its texts and payloads.
+    pub(crate) fn size(&self) -> usize {
+        let pairs = |pairs: &[(String, String)]| -> usize {
+            pairs.iter().map(|(name, value)| name.len() + value.len()).sum()
+        };
+        match self {
+            Self::Call { function, input, options } | Self::Send { function, input, options } => {
+                function.len() + size(input) + pairs(&options.labels)
+            }
+            Self::Promise { name, .. } => name.as_ref().map_or(0, String::len),
+            Self::Settle { promise_id, outcome } => promise_id.len() + outcome_size(outcome),
+            Self::Http { request, options } => {
+                let HttpRequest { method, url, headers, body } = request;
+                let body = body.as_ref().map_or(0, size);
+                method.len() + url.len() + pairs(headers) + body + pairs(&options.labels)
+            }
+            Self::Publish { topic, payload } => topic.len() + size(payload),
+            Self::Run { name } => name.len(),
+            Self::RunDone { outcome, .. } | Self::Finish { outcome } => outcome_size(outcome),
+            Self::Log { message, .. } => message.len(),
+            Self::SleepUntil { .. } | Self::Cancel { .. } | Self::Forget { .. } | Self::Now => 0,
+        }
+    }
+}
+
+/// Bytes of a payload.
+pub(super) fn size(payload: &Payload) -> usize {
+    match payload {
+        Payload::Json(text) => text.len(),
+        Payload::Bytes(bytes) => bytes.len(),
+    }
+}
+
+/// Bytes of an outcome.
+pub(super) fn outcome_size(outcome: &Outcome) -> usize {
+    match outcome {
+        Outcome::Success(payload) => size(payload),
+        Outcome::Failure(failure) => {
+            failure.message.len() + failure.details.as_ref().map_or(0, size)
+        }
+    }
+}
+
 /// What an [`Ask`] is answered with.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Answer {

@@ -46,7 +46,7 @@ impl Instance {
         loaded: Arc<LoadedModule>,
     ) -> Result<Self, GuestError> {
         let permit = engine.room(loaded.slots).await;
-        let wasi = loaded.wasi.then(|| Box::new(DeterministicWasi::new(budget.limits())));
+        let wasi = loaded.wasi.then(|| Box::new(DeterministicWasi::new(budget.log_room())));
         let fuel = budget.crossing_fuel();
         let mut store =
             Store::new(engine.wasmtime(), WorkflowState { journal: None, budget, wasi });

@@ -21,6 +21,9 @@ pub struct Limits {
     pub output_bytes: usize,
     /// Longer log lines are cut.
     pub log_line_bytes: usize,
+    /// What one call may log in bytes, standard output and error included; what is beyond is dropped. An attempt of an
+    /// activity is one call.
+    pub log_bytes: usize,
     /// The largest component that can be uploaded, in bytes.
     pub component_bytes: usize,
     /// Instances alive at once, waiting warm ones included; more wait for room.
@@ -36,6 +39,7 @@ impl Default for Limits {
             cpu_ms: 10_000,
             output_bytes: 8 << 20,
             log_line_bytes: 16 << 10,
+            log_bytes: 1 << 20,
             component_bytes: 64 << 20,
             instances: 1_000,
         }

@@ -15,7 +15,7 @@ use wasmtime_wasi::{
     p2::{OutputStream, Pollable, StreamResult},
 };
 
-use super::{Level, workflow::cut};
+use super::{Level, log_room::LogRoom, workflow::cut};
 
 /// Takes one line.
 pub(super) type Sink = Box<dyn Fn(Level, String) + Send>;
@@ -33,7 +33,7 @@ pub(super) struct Lines {
 
 struct Unended {
     level: Level,
-    limit: usize,
+    room: LogRoom,
     line: Vec<u8>,
     /// The lines of this call that ended last, as far as `LAST_WORDS` goes.
     last: String,
@@ -41,9 +41,9 @@ struct Unended {
 }
 
 impl Lines {
-    /// Lines of at most `limit` bytes go to `sink` at `level`.
-    pub(super) fn new(level: Level, limit: usize, sink: Sink) -> Self {
-        let unended = Unended { level, limit, line: Vec::new(), last: String::new(), sink };
+    /// Lines go to `sink` at `level`, as far as there is room.
+    pub(super) fn new(level: Level, room: LogRoom, sink: Sink) -> Self {
+        let unended = Unended { level, room, line: Vec::new(), last: String::new(), sink };
         Self { shared: Arc::new(Mutex::new(unended)) }
     }
 
@@ -69,7 +69,7 @@ impl Lines {
                 None => (part, false),
             };
             // Beyond the limit only the fact matters that there was more.
-            let room = (unended.limit + 4).saturating_sub(unended.line.len());
+            let room = (unended.room.line_limit() + 4).saturating_sub(unended.line.len());
             unended.line.extend_from_slice(&part[..part.len().min(room)]);
             if ended {
                 unended.end_line();
@@ -82,9 +82,12 @@ impl Unended {
     fn end_line(&mut self) {
         let line = std::mem::take(&mut self.line);
         let text = String::from_utf8_lossy(&line).trim_end_matches('\r').to_owned();
-        let text = cut(text, self.limit);
+        let text = cut(text, self.room.line_limit());
+        // Its last words are told with a trap, whether there was room for them or not.
         self.remember(&text);
-        (self.sink)(self.level, text);
+        if let Some((level, text)) = self.room.admit(self.level, text) {
+            (self.sink)(level, text);
+        }
     }
 
     fn remember(&mut self, line: &str) {
@@ -164,7 +167,7 @@ mod tests {
         let sink = Arc::clone(&kept);
         let lines = Lines::new(
             Level::Info,
-            8,
+            LogRoom::new(1_000, 8),
             Box::new(move |_, line| sink.lock().expect("not poisoned").push(line)),
         );
         for part in parts {
@@ -181,7 +184,7 @@ mod tests {
 
     #[test]
     fn the_last_words_are_bounded_and_told_once() {
-        let lines = Lines::new(Level::Warn, 1_000, Box::new(|_, _| {}));
+        let lines = Lines::new(Level::Warn, LogRoom::new(0, 1_000), Box::new(|_, _| {}));
         lines.push(b"early\n");
         assert_eq!(lines.last_words(), "early");
         assert_eq!(lines.last_words(), "");

@@ -32,6 +32,7 @@ mod wasm;
 mod imports;
 mod lines;
 mod link;
+mod log_room;
 mod wasi;
 
 // Running, and the check before.

@@ -12,7 +12,7 @@ use rand_chacha::{
 use sha2::{Digest, Sha256};
 use wasmtime_wasi::{ResourceTable, WasiCtx, WasiCtxView};
 
-use super::{Ask, Level, Limits, SharedJournal, Stop, lines::Lines};
+use super::{Ask, Level, SharedJournal, Stop, lines::Lines, log_room::LogRoom};
 
 /// The part of WASI that an instance of a workflow carries.
 pub(super) struct DeterministicWasi {
@@ -32,15 +32,12 @@ struct Voice {
 
 impl DeterministicWasi {
     /// Before the seed is known everything is drawn from nothing: each instance starts the same.
-    pub(super) fn new(limits: &Limits) -> Self {
+    pub(super) fn new(room: &LogRoom) -> Self {
         let voice = Arc::new(Mutex::new(Voice::default()));
         let lines = |level| {
             let voice = Arc::clone(&voice);
-            Lines::new(
-                level,
-                limits.log_line_bytes,
-                Box::new(move |level, line| say(&voice, level, line)),
-            )
+            let say = Box::new(move |level, line| say(&voice, level, line));
+            Lines::new(level, room.clone(), say)
         };
         let (output, error) = (lines(Level::Info), lines(Level::Warn));
         Self {

@@ -7,7 +7,7 @@ use super::{
     SharedJournal,
     bindings::segno::workflow::{activity, journal, types},
     budget::Budget,
-    contract::{Failure, RunAnswer},
+    contract::{Failure, RunAnswer, outcome_size, size},
     trap::Halt,
     wasi::DeterministicWasi,
 };
@@ -47,42 +47,22 @@ impl WorkflowState {
         journal.ask(ask).map_err(|stop| Halt::Stopped(stop).into())
     }
 
-    fn command(&self, ask: Ask) -> wasmtime::Result<u32> {
-        match self.ask(ask)? {
+    fn command(&mut self, ask: Ask) -> wasmtime::Result<u32> {
+        match self.hand_over(ask)? {
             Answer::Command(index) => Ok(index),
             other => Err(mismatch("a command's index", &other)),
         }
     }
 
+    /// Asks for what is kept until it is committed; refused when this call has asked for too much.
+    fn hand_over(&mut self, ask: Ask) -> wasmtime::Result<Answer> {
+        self.budget.hand_over(ask.size())?;
+        self.ask(ask)
+    }
+
     /// Refuses a payload above the limit; `what` is said only then.
-    fn check(&self, payload: &Payload, what: impl FnOnce() -> String) -> wasmtime::Result<()> {
-        check_size(size(payload), self.budget.limits().output_bytes, what)
-    }
-
-    fn check_outcome(
-        &self,
-        outcome: &Outcome,
-        what: impl FnOnce() -> String,
-    ) -> wasmtime::Result<()> {
-        check_size(outcome_size(outcome), self.budget.limits().output_bytes, what)
-    }
-}
-
-/// Bytes of a payload.
-pub(super) fn size(payload: &Payload) -> usize {
-    match payload {
-        Payload::Json(text) => text.len(),
-        Payload::Bytes(bytes) => bytes.len(),
-    }
-}
-
-/// Bytes of an outcome.
-pub(super) fn outcome_size(outcome: &Outcome) -> usize {
-    match outcome {
-        Outcome::Success(payload) => size(payload),
-        Outcome::Failure(failure) => {
-            failure.message.len() + failure.details.as_ref().map_or(0, size)
-        }
+    fn check(&self, size: usize, what: impl FnOnce() -> String) -> wasmtime::Result<()> {
+        check_size(size, self.budget.limits().output_bytes, what)
     }
 }
 
@@ -127,7 +107,7 @@ impl journal::Host for WorkflowState {
         input: Payload,
         options: CallOptions,
     ) -> wasmtime::Result<u32> {
-        self.check(&input, || format!("input of `{function}`"))?;
+        self.check(size(&input), || format!("input of `{function}`"))?;
         self.command(Ask::Call { function, input, options })
     }
 
@@ -137,7 +117,7 @@ impl journal::Host for WorkflowState {
         input: Payload,
         options: CallOptions,
     ) -> wasmtime::Result<u32> {
-        self.check(&input, || format!("input of `{function}`"))?;
+        self.check(size(&input), || format!("input of `{function}`"))?;
         self.command(Ask::Send { function, input, options })
     }
 
@@ -150,21 +130,20 @@ impl journal::Host for WorkflowState {
         name: Option<String>,
         options: PromiseOptions,
     ) -> wasmtime::Result<(u32, String)> {
-        match self.ask(Ask::Promise { name, options })? {
+        match self.hand_over(Ask::Promise { name, options })? {
             Answer::Promise(index, id) => Ok((index, id)),
             other => Err(mismatch("a promise", &other)),
         }
     }
 
     fn settle(&mut self, promise_id: String, outcome: Outcome) -> wasmtime::Result<u32> {
-        self.check_outcome(&outcome, || format!("outcome for promise `{promise_id}`"))?;
+        self.check(outcome_size(&outcome), || format!("outcome for promise `{promise_id}`"))?;
         self.command(Ask::Settle { promise_id, outcome })
     }
 
     fn http(&mut self, request: HttpRequest, options: CallOptions) -> wasmtime::Result<u32> {
         let size = request.body.as_ref().map_or(0, size);
-        let limit = self.budget.limits().output_bytes;
-        check_size(size, limit, || format!("HTTP request to `{}`", request.url))?;
+        self.check(size, || format!("HTTP request to `{}`", request.url))?;
         self.command(Ask::Http { request, options })
     }
 
@@ -177,20 +156,20 @@ impl journal::Host for WorkflowState {
     }
 
     fn publish(&mut self, topic: String, payload: Payload) -> wasmtime::Result<u32> {
-        self.check(&payload, || format!("event on topic `{topic}`"))?;
+        self.check(size(&payload), || format!("event on topic `{topic}`"))?;
         self.command(Ask::Publish { topic, payload })
     }
 
     fn run(&mut self, name: String) -> wasmtime::Result<RunAnswer> {
-        match self.ask(Ask::Run { name })? {
+        match self.hand_over(Ask::Run { name })? {
             Answer::Run(answer) => Ok(answer),
             other => Err(mismatch("the answer of `run`", &other)),
         }
     }
 
     fn run_done(&mut self, command: u32, outcome: Outcome) -> wasmtime::Result<()> {
-        self.check_outcome(&outcome, || format!("result of the `run` with index {command}"))?;
-        self.ask(Ask::RunDone { command, outcome }).map(drop)
+        self.check(outcome_size(&outcome), || format!("result of the `run` with index {command}"))?;
+        self.hand_over(Ask::RunDone { command, outcome }).map(drop)
     }
 
     fn now(&mut self) -> wasmtime::Result<u64> {
@@ -201,13 +180,15 @@ impl journal::Host for WorkflowState {
     }
 
     fn log(&mut self, level: Level, message: String) -> wasmtime::Result<()> {
-        let message = cut(message, self.budget.limits().log_line_bytes);
-        self.ask(Ask::Log { level, message }).map(drop)
+        match self.budget.log_room().admit(level, message) {
+            Some((level, message)) => self.ask(Ask::Log { level, message }).map(drop),
+            None => Ok(()),
+        }
     }
 
     fn finish(&mut self, outcome: Outcome) -> wasmtime::Result<()> {
-        self.check_outcome(&outcome, || "result".into())?;
-        self.ask(Ask::Finish { outcome }).map(drop)
+        self.check(outcome_size(&outcome), || "result".into())?;
+        self.hand_over(Ask::Finish { outcome }).map(drop)
     }
 }
 

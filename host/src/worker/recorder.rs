@@ -349,6 +349,7 @@ impl Recorder {
             _ => None,
         };
         if live {
+            self.batch.bytes += ask.size();
             let Asked { kind, name, request } = asked;
             self.push(RecordBody::Command { index: CommandIndex(index), kind, name, request });
             if let Some(act) = act {
@@ -378,6 +379,7 @@ impl Recorder {
         self.lines += 1;
         if line >= self.stored_lines && !self.read_only {
             let level = outcome::level(level);
+            self.batch.bytes += message.len();
             self.batch.logs.push(LogLine {
                 seq: line,
                 level,

@@ -272,7 +272,8 @@ async fn requests_of_wasi_http_follow_the_policy() {
     };
     let component = guest.component();
     let spy = Arc::new(Spy::default());
-    let ended = perform(&host(&[&component]), &component, Arc::clone(&spy)).await;
+    let wasm = host_with(&[&component], |config| config.limits.log_line_bytes = 1_000);
+    let ended = perform(&wasm, &component, Arc::clone(&spy)).await;
     assert_eq!(ended.expect("it runs"), Outcome::Success(json("")));
     let said = spy.said.lock().expect("not poisoned").join("\n");
     assert!(said.contains(&address) && said.contains("`http.allow` of `[orders]`"), "{said}");
@@ -281,4 +282,18 @@ async fn requests_of_wasi_http_follow_the_policy() {
     let wasm = host_with(&[&component], |config| config.policy = policy.expect("it is valid"));
     let ended = perform(&wasm, &component, Arc::new(Spy::default())).await;
     assert_eq!(ended.expect("it runs"), Outcome::Success(json("4")));
+}
+
+#[tokio::test]
+async fn what_an_attempt_logs_is_kept_up_to_a_limit() {
+    let guest = performing(
+        r#"(import "segno:workflow/activity@0.1.0" "log" (func $log (param i32 i32 i32)))"#,
+        "(loop $again (call $log (i32.const 2) (i32.const 20000) (i32.const 36)) (br $again))
+         unreachable",
+    );
+    let (spy, ended) = perform_once(&guest).await;
+    assert!(matches!(ended, Err(GuestError::OutOfTime { .. })), "{ended:?}");
+    let said = spy.said.lock().expect("not poisoned");
+    assert_eq!(said.len(), 10_000 / 100 + 1);
+    assert!(said[100].contains("10000 bytes (`limits.log_bytes`)"), "{}", said[100]);
 }

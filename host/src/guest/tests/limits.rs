@@ -1,7 +1,7 @@
 //! Guests that take too much. Each ends with an error that names the limit, and the host goes on.
 
 use super::*;
-use crate::guest::{Ask, Outcome};
+use crate::guest::{Ask, Event, Outcome};
 
 #[tokio::test]
 async fn an_endless_loop_runs_out_of_time_while_others_run() {
@@ -144,5 +144,126 @@ async fn instances_come_and_go_without_end() {
         let script = Script::default();
         let ended = instance.start(script.shared(), "main", json("1"), context(1)).await;
         assert!(ended.is_ok(), "round {round}: {ended:?}");
+    }
+}
+
+/// Prints seven bytes a line for ever.
+fn printer(stream: &str, function: &str) -> Guest {
+    Guest {
+        imports: format!(
+            r#"(import "wasi:cli/{stream}@0.2.0" "{function}" (func $stream (result i32)))
+               (import "wasi:io/streams@0.2.0" "[method]output-stream.blocking-write-and-flush"
+                 (func $write (param i32 i32 i32 i32)))"#
+        ),
+        items: r#"(data (i32.const 20000) "the end\n") (global $handle (mut i32) (i32.const 0))"#
+            .into(),
+        wasi: true,
+        ..Guest::default()
+    }
+}
+
+const PRINT_FOR_EVER: &str = "(global.set $handle (call $stream))
+    (loop $again
+      (call $write (global.get $handle) (i32.const 20000) (i32.const 8) (i32.const 30000))
+      (br $again))";
+
+fn lines(script: &Script) -> Vec<String> {
+    let line = |ask| match ask {
+        Ask::Log { message, .. } => Some(message),
+        _ => None,
+    };
+    script.asked().into_iter().filter_map(line).collect()
+}
+
+fn is_bounded(lines: &[String], text: &str) {
+    // 10,000 bytes, of which each line takes 64 beside its text.
+    let (notice, kept) = lines.split_last().expect("something is logged");
+    assert_eq!(kept.len(), 10_000 / (64 + text.len()));
+    assert!(kept.iter().all(|line| line == text), "{kept:?}");
+    assert!(notice.contains("10000 bytes (`limits.log_bytes`)"), "{notice}");
+}
+
+#[tokio::test]
+async fn output_for_ever_is_kept_up_to_a_limit() {
+    for (stream, function) in [("stdout", "get-stdout"), ("stderr", "get-stderr")] {
+        let guest = Guest { start: PRINT_FOR_EVER.into(), ..printer(stream, function) };
+        let (script, ended) = start(&guest, "main").await;
+        assert!(matches!(ended, Err(GuestError::OutOfTime { .. })), "{ended:?}");
+        is_bounded(&lines(&script), "the end");
+    }
+}
+
+#[tokio::test]
+async fn log_calls_for_ever_are_kept_up_to_a_limit() {
+    let guest = Guest {
+        imports: r#"(import "segno:workflow/journal@0.1.0" "log" (func $log (param i32 i32 i32)))"#
+            .into(),
+        ..Guest::starting(
+            "(loop $again (call $log (i32.const 2) (i32.const 20000) (i32.const 0)) (br $again))",
+        )
+    };
+    let (script, ended) = start(&guest, "main").await;
+    assert!(matches!(ended, Err(GuestError::OutOfTime { .. })), "{ended:?}");
+    is_bounded(&lines(&script), "");
+}
+
+#[tokio::test]
+async fn a_trap_quotes_last_words_that_were_not_logged_any_more() {
+    let guest = Guest {
+        start: "(global.set $handle (call $stream))
+            (loop $again
+              (call $write (global.get $handle) (i32.const 20000) (i32.const 8) (i32.const 30000))
+              (local.set $length (i32.add (local.get $length) (i32.const 1)))
+              (br_if $again (i32.lt_u (local.get $length) (i32.const 1000))))
+            (unreachable)"
+            .into(),
+        ..printer("stderr", "get-stderr")
+    };
+    let (script, ended) = start(&guest, "main").await;
+    is_bounded(&lines(&script), "the end");
+    let message = ended.unwrap_err().to_string();
+    assert!(message.ends_with("the end\nthe end"), "{message}");
+}
+
+#[tokio::test]
+async fn each_call_has_room_for_its_log() {
+    let print = "(call $write (call $stream) (i32.const 20000) (i32.const 8) (i32.const 30000))";
+    let guest =
+        Guest { start: print.into(), resume: print.into(), ..printer("stdout", "get-stdout") };
+    let component = guest.component();
+    let wasm = host_with(&[&component], |config| config.limits.log_bytes = 100);
+    let mut instance = instantiate(&wasm, &component).await;
+    let script = Script::default();
+    instance.start(script.shared(), "main", json("1"), context(1)).await.expect("it runs");
+    for _ in 0..3 {
+        instance.resume(script.shared(), Event::Cancelled).await.expect("it runs");
+    }
+    assert_eq!(lines(&script), ["the end"; 4]);
+}
+
+#[tokio::test]
+async fn commands_for_ever_are_stopped_by_the_limit_of_a_call() {
+    let guest = Guest {
+        imports: r#"(import "segno:workflow/journal@0.1.0" "sleep-until" (func $sleep (param i64) (result i32)))
+            (import "segno:workflow/journal@0.1.0" "publish"
+              (func $publish (param i32 i32 i32 i32 i32) (result i32)))"#
+            .into(),
+        ..Guest::default()
+    };
+    let sleep = "(loop $again (drop (call $sleep (i64.const 1))) (br $again))";
+    // A payload that is fine alone, and a topic that is longer than it.
+    let publish = "(loop $again
+        (drop (call $publish (i32.const 8192) (i32.const 50000) (i32.const 0) (i32.const 8192) (i32.const 10000)))
+        (br $again))";
+    for (start_with, commands) in [(sleep, 8 * 65_536 / 512), (publish, 8 * 65_536 / 60_512)] {
+        let guest =
+            Guest { start: start_with.into(), imports: guest.imports.clone(), ..Guest::default() };
+        let (script, ended) = start(&guest, "main").await;
+        let message = ended.unwrap_err().to_string();
+        assert!(
+            message.contains("output in one call") && message.contains("the limit is 524288"),
+            "{message}"
+        );
+        assert_eq!(script.asked().len(), commands);
     }
 }

@@ -32,6 +32,7 @@ fn host_with(components: &[&Arc<[u8]>], change: impl FnOnce(&mut WasmConfig)) ->
         cpu_ms: 200,
         output_bytes: 64 << 10,
         log_line_bytes: 100,
+        log_bytes: 10_000,
         component_bytes: 4 << 20,
         instances: 8,
         ..Limits::default()

@@ -17,7 +17,7 @@ impl Execution {
         let closed = self.recorder().close();
         let (batch, finished, outcome) = closed.expect("only a finished workflow comes here");
         let claim = self.held.claim.clone();
-        let Batch { mut records, logs, actions } = batch;
+        let Batch { mut records, logs, actions, .. } = batch;
         let (verdict, value) = convention::verdict(&outcome);
         let mut commands = Vec::with_capacity(2);
         if actions.is_empty() {
@@ -54,7 +54,7 @@ impl Execution {
     }
 
     pub(super) async fn commit_batch(&mut self, batch: Batch) -> Result<(), Stopped> {
-        let Batch { records, logs, actions } = batch;
+        let Batch { records, logs, actions, .. } = batch;
         for FenceAction { act, .. } in &actions {
             if let Some(id) = act.promise() {
                 self.watching.add(id);

@@ -31,9 +31,6 @@ use super::{
 };
 use crate::guest::{Context, Event, FunctionDescription, GuestError, Stop, Workflow};
 
-/// A batch is committed once it has so many records, even if more could be added.
-const BATCH_RECORDS: usize = 4096;
-
 /// See the module.
 pub struct Execution {
     shared: Arc<Shared>,
@@ -123,7 +120,8 @@ impl Execution {
                 let admitted = self.recorder().admit(event, now);
                 if let Some(event) = admitted {
                     self.instance.resume(self.recorder.clone(), event).await?;
-                    if self.recorder().batch().records.len() >= BATCH_RECORDS {
+                    let is_full = self.recorder().batch().is_full();
+                    if is_full {
                         self.commit().await?;
                     }
                 }

@@ -68,7 +68,7 @@ impl Execution {
         &mut self,
         awaits: Vec<PromiseId>,
     ) -> Result<Option<LiveEnd>, Stopped> {
-        let Batch { records, logs, actions } = self.recorder().take_batch();
+        let Batch { records, logs, actions, .. } = self.recorder().take_batch();
         let claim = self.held.claim.clone();
         let mut commands = Vec::with_capacity(2);
         let awaits = awaits.into_iter().collect();
