@@ -143,6 +143,7 @@ pub async fn give_back(
         ReleaseReason::Halt { .. }
         | ReleaseReason::Failed { .. }
         | ReleaseReason::Yield
+        | ReleaseReason::NoRoom { .. }
         | ReleaseReason::Shutdown => {}
     }
     let release = Command::TaskRelease { claim: claim.clone(), reason };

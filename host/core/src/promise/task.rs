@@ -167,6 +167,11 @@ pub enum ReleaseReason {
     Yield,
     /// The host stops.
     Shutdown,
+    /// The host has no room for it just now: it is offered again after this wait, and no attempt was made.
+    NoRoom {
+        /// How long.
+        wait: Millis,
+    },
     /// The attempt failed; another follows after `retry_after`, else after the host's own back-off.
     Failed {
         /// The wait the call's own policy asks for.

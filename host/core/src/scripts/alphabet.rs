@@ -151,6 +151,7 @@ fn about(world: &World, name: &str, other: &str) -> Vec<Command> {
         world::fulfill(live()),
         world::fulfill(claim(name, version.saturating_sub(1))),
         world::release(live(), ReleaseReason::Yield),
+        world::release(live(), ReleaseReason::NoRoom { wait: Millis::seconds(1) }),
         world::release(live(), world::failed()),
         world::release(live(), trapped()),
         world::release(live(), ReleaseReason::Halt { report: world::note("divergence") }),

@@ -167,6 +167,7 @@ pub(super) fn release(
     let task = Task { losses: 0, ..draft.claimed(claim)? };
     match reason {
         ReleaseReason::Yield | ReleaseReason::Shutdown => draft.given_back(task),
+        ReleaseReason::NoRoom { wait } => draft.pend_until(task, Some(draft.now + *wait)),
         ReleaseReason::Failed { retry_after, error, trap } => {
             draft.failed(task, *retry_after, error, trap.as_ref());
         }

@@ -119,6 +119,25 @@ fn equal_traps_at_one_place_halt_a_task() {
 }
 
 #[test]
+fn a_task_without_room_waits_and_no_attempt_is_counted() {
+    let mut world = workflow();
+    world.config.attempt_limit = Some(1);
+    for nonce in 0..3 {
+        let held = world.acquire("w", nonce);
+        let version = held.version;
+        world.done(world::release(held, ReleaseReason::NoRoom { wait: Millis(1_500) }));
+        let task = world.state.task(&PromiseId::from("w")).expect("it was made");
+        assert_eq!((task.attempt, task.losses, task.note.as_ref()), (0, 0, None));
+        assert_eq!(task.version, version.next());
+        let TaskState::Pending { retry_at, offered: false, .. } = task.state else {
+            panic!("{task:?}")
+        };
+        assert_eq!(retry_at, world.now + Millis(1_500));
+        world.wait(1_500);
+    }
+}
+
+#[test]
 fn a_task_that_loses_its_claims_is_halted_in_the_end() {
     let mut world = workflow();
     world.config.lost_limit = 3;
