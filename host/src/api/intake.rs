@@ -88,6 +88,7 @@ fn rejected(invalid: &Invalid) -> Rejected {
             ("unknown-imports", Some(json!({ "imports": imports })))
         }
         Invalid::DoesNotFit { .. } => ("contract-mismatch", None),
+        Invalid::TooDemanding { .. } => ("component-too-demanding", None),
         Invalid::NoDescription(_) => ("describe-failed", None),
         Invalid::BadName { name } => ("invalid-function-name", Some(json!({ "name": name }))),
         Invalid::BadSchema { which, function, .. } => {

@@ -107,7 +107,7 @@ impl Build {
 /// Asks the component what it offers, in an engine of our own: as a host does when it is uploaded.
 async fn describe(component: Arc<[u8]>) -> Result<ModuleDescription, CliError> {
     let source = Arc::new(BTreeMap::from([(Digest::of(&component), component.clone())]));
-    let limits = Limits { instances: 1, ..Limits::default() };
+    let limits = Limits { instances: 64, ..Limits::default() };
     let config =
         WasmConfig { limits, policy: Policy::default(), cache_dir: None, fair: false, source };
     let wasm = Wasm::new(config).map_err(|error| other("no-engine", &error))?;

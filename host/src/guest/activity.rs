@@ -56,7 +56,7 @@ pub(super) async fn perform(
         true => Some(Box::new(RealWasi::new(&grants, &host, budget.log_room())?)),
         false => None,
     };
-    let permit = wasm.engine.room(loaded.slots).await;
+    let places = wasm.engine.pool().room(&loaded.share).await;
     let fuel = budget.crossing_fuel();
     let mut store = Store::new(wasm.engine.wasmtime(), ActivityState { host, budget, wasi });
     store.set_hostcall_fuel(fuel);
@@ -67,8 +67,8 @@ pub(super) async fn perform(
     let turn = store.data().budget.turn();
     let attempt = Attempt { store, function: function.to_owned(), input, context };
     turn.taking(async move {
-        // Declared before what is dropped first: whoever gets the permit finds the slot free.
-        let (_permit, _running) = (permit, running);
+        // Declared before what is dropped first: who gets the places finds them free.
+        let (_places, _running) = (places, running);
         attempt.perform(linked).await
     })
     .await

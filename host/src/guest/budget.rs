@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use rustix::time::{ClockId, clock_gettime};
-use wasmtime::{ResourceLimiter, UpdateDeadline, format_err};
+use wasmtime::{ResourceLimiter, UpdateDeadline};
 
 use super::{Limits, engine::TICK_MS, log_room::LogRoom, trap::Halt, turns::Turn};
 
@@ -176,7 +176,7 @@ impl ResourceLimiter for Budget {
     fn memory_grow_failed(&mut self, error: wasmtime::Error) -> wasmtime::Result<()> {
         if self.within_declared {
             // The machine is short of memory. A guest must not see that: elsewhere the growth would have succeeded.
-            return Err(format_err!("the host is out of memory for wasm instances: {error:#}"));
+            return Err(Halt::HostMemory(format!("{error:#}")).into());
         }
         Ok(())
     }

@@ -14,14 +14,17 @@ use std::{
     time::Duration,
 };
 
-use segno_core::invocation::EngineFacts;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use segno_core::{id::Digest, invocation::EngineFacts};
 use wasmtime::{
     Config, Enabled, Engine, EngineWeak, InstanceAllocationStrategy, PoolingAllocationConfig,
-    WasmBacktraceDetails,
+    WasmBacktraceDetails, component::Component,
 };
 
-use super::{GuestError, Limits, turns::Turns};
+use super::{
+    GuestError, Limits,
+    pool::{CORE_INSTANCES, CORE_INSTANCES_PER_PLACE, Needs, Pool, Probe, Share, TABLES_PER_PLACE},
+    turns::Turns,
+};
 
 /// The length of an epoch: how long a busy guest runs before others get their turn.
 pub(super) const TICK_MS: u64 = 2;
@@ -34,28 +37,25 @@ const KEEP_RESIDENT_BYTES: usize = 256 << 10;
 const KEEP_TABLE_RESIDENT_BYTES: usize = 64 << 10;
 /// Frames of a backtrace that are worth reading.
 const BACKTRACE_FRAMES: usize = 24;
-/// Tables that come with each slot of the pool.
-const TABLES_PER_SLOT: u32 = 4;
-/// A component of one interpreted language has about forty core instances.
-const CORE_INSTANCES_PER_SLOT: u32 = 64;
-/// Slots beyond the permits: the pool may keep a slot for a moment after its instance is gone.
-const SPARE_SLOTS: u32 = 64;
+/// Places beyond those that are given away: the pool may keep one for a moment after its instance is gone.
+const SPARE_PLACES: u32 = 64;
 
 /// wasmtime's engine with its clockwork and its room.
 pub(super) struct GuestEngine {
     engine: Engine,
     ticker: Ticker,
-    room: Arc<Semaphore>,
+    pool: Pool,
+    probe: Probe,
     turns: Turns,
-    slots: u32,
     pooled: bool,
 }
 
 impl GuestEngine {
     /// Builds the engine; falls back to allocation on demand where the pool's address space cannot be reserved.
     pub(super) fn new(limits: &Limits) -> Result<Self, GuestError> {
-        let slots = limits.instances.max(1);
-        let (engine, pooled) = match Engine::new(&config(limits, Some(pool(limits, slots)))) {
+        let places = limits.instances.max(1);
+        let (engine, pooled) = match Engine::new(&config(limits, Some(allocation(limits, places))))
+        {
             Ok(engine) => (engine, true),
             Err(error) => {
                 tracing::warn!("no pool for wasm instances, allocating on demand: {error:#}");
@@ -66,9 +66,9 @@ impl GuestEngine {
             }
         };
         let ticker = Ticker::start(engine.weak());
-        let room = Arc::new(Semaphore::new(slots as usize));
         let turns = Turns::new(std::thread::available_parallelism().map_or(1, NonZeroUsize::get));
-        Ok(Self { engine, ticker, room, turns, slots, pooled })
+        let probe = Probe::new(config(limits, None), allocation(limits, 1));
+        Ok(Self { engine, ticker, pool: Pool::new(places), probe, turns, pooled })
     }
 
     /// wasmtime's engine.
@@ -98,25 +98,20 @@ impl GuestEngine {
         self.ticker.running()
     }
 
-    /// Waits until there is room for an instance that takes `slots` slots.
-    pub(super) async fn room(&self, slots: u32) -> OwnedSemaphorePermit {
-        let slots = slots.clamp(1, self.slots);
-        Arc::clone(&self.room)
-            .acquire_many_owned(slots)
-            .await
-            .expect("the semaphore is never closed")
+    /// The room for instances.
+    pub(super) fn pool(&self) -> &Pool {
+        &self.pool
     }
 
-    /// Slots that no instance holds now.
-    pub(super) fn free_slots(&self) -> usize {
-        self.room.available_permits()
+    /// The share of a module in the pool.
+    ///
+    /// # Errors
+    /// No instance of it can be made here: why.
+    pub(super) fn share(&self, module: Digest, component: &Component) -> Result<Share, String> {
+        let needs = Needs::of(component, &self.probe)
+            .ok_or("it imports core modules, which nothing here can provide")?;
+        self.pool.share(module, &needs)
     }
-}
-
-/// How many slots of the pool an instance of `component` takes, or none if it cannot be told beforehand.
-pub(super) fn slots_of(component: &wasmtime::component::Component) -> Option<u32> {
-    let needed = component.resources_required()?;
-    Some(needed.num_memories.max(needed.num_tables.div_ceil(TABLES_PER_SLOT)).max(1))
 }
 
 /// The settings below that a guest could observe, as an execution pins them when it starts.
@@ -156,18 +151,18 @@ fn config(limits: &Limits, pool: Option<PoolingAllocationConfig>) -> Config {
     config
 }
 
-fn pool(limits: &Limits, slots: u32) -> PoolingAllocationConfig {
-    let spare = slots.saturating_add(SPARE_SLOTS);
+fn allocation(limits: &Limits, places: u32) -> PoolingAllocationConfig {
+    let spare = places.saturating_add(SPARE_PLACES);
     let mut pool = PoolingAllocationConfig::new();
     pool.total_component_instances(spare)
-        .total_core_instances(spare.saturating_mul(CORE_INSTANCES_PER_SLOT))
+        .total_core_instances(spare.saturating_mul(CORE_INSTANCES_PER_PLACE))
         .total_memories(spare)
-        .total_tables(spare.saturating_mul(TABLES_PER_SLOT))
+        .total_tables(spare.saturating_mul(TABLES_PER_PLACE))
         // A stack is held during a call only, but comes back to the pool a little late.
         .total_stacks(spare.saturating_mul(2))
-        .max_core_instances_per_component(1_024)
-        .max_memories_per_component(slots.min(64))
-        .max_tables_per_component(slots.min(64).saturating_mul(TABLES_PER_SLOT))
+        .max_core_instances_per_component(CORE_INSTANCES)
+        .max_memories_per_component(places.min(64))
+        .max_tables_per_component(places.min(64).saturating_mul(TABLES_PER_PLACE))
         .max_memories_per_module(8)
         .max_tables_per_module(16)
         .max_component_instance_size(4 << 20)

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use tokio::sync::OwnedSemaphorePermit;
 use wasmtime::Store;
 
 use super::{
@@ -13,6 +12,7 @@ use super::{
     budget::Budget,
     engine::{GuestEngine, Running},
     modules::LoadedModule,
+    pool::Places,
     trap::explain,
     turns::Turn,
     wasi::DeterministicWasi,
@@ -30,12 +30,12 @@ pub(super) struct Instance {
     live: Option<Live>,
 }
 
-/// What goes along with a call. The store is dropped before its permit: whoever gets the permit finds the slot free.
+/// What goes along with a call. The store is dropped before its places: who gets them finds them free.
 struct Live {
     store: Store<WorkflowState>,
     module: Module,
-    _loaded: Arc<LoadedModule>,
-    _permit: OwnedSemaphorePermit,
+    loaded: Arc<LoadedModule>,
+    _places: Places,
 }
 
 impl Instance {
@@ -45,7 +45,7 @@ impl Instance {
         budget: Budget,
         loaded: Arc<LoadedModule>,
     ) -> Result<Self, GuestError> {
-        let permit = engine.room(loaded.slots).await;
+        let places = engine.pool().room(&loaded.share).await;
         let wasi = loaded.wasi.then(|| Box::new(DeterministicWasi::new(budget.log_room())));
         let fuel = budget.crossing_fuel();
         let mut store =
@@ -63,7 +63,7 @@ impl Instance {
             explain(&error, &state.budget).after(&last_words)
         })?;
         let functions = loaded.functions.get().cloned();
-        let live = Live { store, module, _loaded: loaded, _permit: permit };
+        let live = Live { store, module, loaded, _places: places };
         Ok(Self { functions, engine: Arc::clone(engine), live: Some(live) })
     }
 
@@ -158,6 +158,10 @@ impl Workflow for Instance {
     fn footprint(&self) -> usize {
         let memories = self.live.as_ref().map_or(0, |live| live.store.data().budget.footprint());
         OVERHEAD_BYTES + memories
+    }
+
+    fn is_in_the_way(&self) -> bool {
+        self.live.as_ref().is_some_and(|live| self.engine.pool().is_awaited(&live.loaded.share))
     }
 }
 

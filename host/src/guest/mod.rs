@@ -24,6 +24,7 @@ mod budget;
 mod cache;
 mod engine;
 mod modules;
+mod pool;
 mod trap;
 mod turns;
 mod wasm;
@@ -53,6 +54,7 @@ pub use http::{Gate, HttpClient, HttpLimits};
 pub use limits::Limits;
 pub use modules::ComponentSource;
 pub use policy::Policy;
+pub use pool::GiveUp;
 pub use report::{FunctionReport, How, ImportReport, Kind, ModuleReport, RetryReport};
 pub(crate) use turns::COMPUTING;
 pub use validate::Invalid;
@@ -124,6 +126,9 @@ pub trait Guests: Send + Sync {
     /// The settings that could change a replay.
     fn engine_facts(&self) -> EngineFacts;
 
+    /// Says who gives up instances that only wait when others find no room.
+    fn when_full(&self, _give_up: GiveUp) {}
+
     /// One attempt of an activity, in an instance of its own, with I/O as far as the policy for `name` allows:
     /// the alias under which the module was called.
     async fn perform(
@@ -154,6 +159,11 @@ pub trait Workflow: Send {
 
     /// Bytes of memory that this instance keeps, for the budget of warm instances.
     fn footprint(&self) -> usize;
+
+    /// Whether others wait for the room that this instance takes.
+    fn is_in_the_way(&self) -> bool {
+        false
+    }
 }
 
 #[cfg(test)]

@@ -12,13 +12,8 @@ use tokio::sync::OnceCell;
 use wasmtime::component::Component;
 
 use super::{
-    FunctionDescription, GuestError,
-    activity::ActivityState,
-    bindings::ModulePre,
-    cache::CodeCache,
-    engine::{GuestEngine, slots_of},
-    link,
-    workflow::WorkflowState,
+    FunctionDescription, GuestError, activity::ActivityState, bindings::ModulePre,
+    cache::CodeCache, engine::GuestEngine, link, pool::Share, workflow::WorkflowState,
 };
 
 /// Why a module could not be made ready.
@@ -27,6 +22,8 @@ pub(super) enum LoadError {
     Compile(String),
     /// An import or export does not fit.
     Link { component: Component, reason: String },
+    /// An instance of it would not fit into the pool.
+    Share(String),
     /// Nothing is wrong with it, or nothing is known.
     Host(GuestError),
 }
@@ -34,7 +31,9 @@ pub(super) enum LoadError {
 impl From<LoadError> for GuestError {
     fn from(error: LoadError) -> Self {
         match error {
-            LoadError::Compile(reason) | LoadError::Link { reason, .. } => Self::Host(reason),
+            LoadError::Compile(reason)
+            | LoadError::Link { reason, .. }
+            | LoadError::Share(reason) => Self::Host(reason),
             LoadError::Host(error) => error,
         }
     }
@@ -61,8 +60,8 @@ impl ComponentSource for BTreeMap<Digest, Arc<[u8]>> {
 /// A module, ready to be instantiated.
 pub(super) struct LoadedModule {
     pub(super) component: Component,
-    /// Slots of the pool that an instance takes.
-    pub(super) slots: u32,
+    /// What its instances may hold of the pool.
+    pub(super) share: Share,
     /// Whether it imports anything of WASI.
     pub(super) wasi: bool,
     /// Linked without I/O.
@@ -74,16 +73,19 @@ pub(super) struct LoadedModule {
 }
 
 impl LoadedModule {
-    /// Links `component`; an error names the import or export that does not fit.
-    pub(super) fn link(engine: &GuestEngine, component: Component) -> wasmtime::Result<Self> {
-        let slots = slots_of(&component).ok_or_else(|| {
-            wasmtime::format_err!("it imports core modules, which nothing here can provide")
-        })?;
-        let workflow = link::for_workflows(engine.wasmtime(), &component)?;
+    /// Links `component`; an error names what does not fit.
+    fn link(engine: &GuestEngine, digest: Digest, component: Component) -> Result<Self, LoadError> {
+        let workflow = match link::for_workflows(engine.wasmtime(), &component) {
+            Ok(workflow) => workflow,
+            Err(error) => {
+                return Err(LoadError::Link { component, reason: format!("{error:#}") });
+            }
+        };
+        let share = engine.share(digest, &component).map_err(LoadError::Share)?;
         let wasi = link::needs_wasi(engine.wasmtime(), &component);
         Ok(Self {
             component,
-            slots,
+            share,
             wasi,
             workflow,
             activities: [OnceCell::new(), OnceCell::new()],
@@ -188,7 +190,7 @@ impl ModuleStore {
             let engine = Arc::clone(&self.engine);
             let cached = blocking(move || {
                 let component = cache.load(engine.wasmtime(), digest)?;
-                LoadedModule::link(&engine, component).ok()
+                LoadedModule::link(&engine, digest, component).ok()
             });
             if let Some(module) = cached.await? {
                 return Ok(Arc::new(module));
@@ -214,9 +216,7 @@ impl ModuleStore {
             if let Some(Err(error)) = cache.map(|cache| cache.store(digest, &component)) {
                 tracing::warn!("the compiled code of {digest} was not kept: {error}");
             }
-            LoadedModule::link(&engine, component.clone())
-                .map(Arc::new)
-                .map_err(|error| LoadError::Link { component, reason: format!("{error:#}") })
+            LoadedModule::link(&engine, digest, component).map(Arc::new)
         })
         .await?
     }

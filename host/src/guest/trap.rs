@@ -1,6 +1,6 @@
 //! Why a call ended early, in words for the author of the guest.
 
-use wasmtime::{Trap, WasmBacktrace};
+use wasmtime::{PoolConcurrencyLimitError, Trap, WasmBacktrace};
 
 use super::{GuestError, Stop, budget::Budget};
 
@@ -19,6 +19,9 @@ pub(super) enum Halt {
     /// A payload above the limit.
     #[error("the guest's {what} has {size} bytes; the limit is {limit}")]
     OutputTooLarge { what: String, size: usize, limit: usize },
+    /// The machine is short of memory, and not the guest.
+    #[error("the host is out of memory for wasm instances: {0}")]
+    HostMemory(String),
     /// An import that is not for this kind of function, or not allowed; says what to use instead.
     #[error("{0}")]
     Refused(String),
@@ -40,7 +43,12 @@ pub(super) fn explain(error: &wasmtime::Error, budget: &Budget) -> GuestError {
         Some(Halt::Refused(message)) => {
             return GuestError::Trap { message: message.clone(), backtrace: backtrace() };
         }
+        Some(halt @ Halt::HostMemory(_)) => return GuestError::Host(halt.to_string()),
         None => {}
+    }
+    // Whatever the pool lacks, a guest that comes at another time gets it.
+    if let Some(full) = error.downcast_ref::<PoolConcurrencyLimitError>() {
+        return GuestError::Host(format!("there is no room for an instance just now: {full}"));
     }
     let mut message = if let Some(trap) = error.downcast_ref::<Trap>() {
         in_words(*trap, budget)

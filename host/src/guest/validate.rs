@@ -68,6 +68,12 @@ pub enum Invalid {
         /// Which item, and how it differs.
         reason: String,
     },
+    /// No instance of it fits into this host.
+    #[error("this host has no room for the component: {reason}")]
+    TooDemanding {
+        /// What it needs, and what there is.
+        reason: String,
+    },
     /// `describe` did not answer.
     #[error("the component's `describe` failed")]
     NoDescription(#[source] GuestError),
@@ -101,6 +107,7 @@ pub(super) async fn inspect(wasm: &Wasm, bytes: Arc<[u8]>) -> Result<ModuleRepor
     let module = wasm.modules.admit(digest, bytes).await.map_err(|error| match error {
         LoadError::Compile(reason) => Invalid::Malformed { reason },
         LoadError::Link { component, reason } => misfit(engine, &component, reason),
+        LoadError::Share(reason) => Invalid::TooDemanding { reason },
         LoadError::Host(error) => Invalid::Host(error.to_string()),
     })?;
     // An interface of types alone links under any name.

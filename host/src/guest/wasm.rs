@@ -12,6 +12,7 @@ use super::{
     engine::{GuestEngine, engine_facts},
     instance::Instance,
     modules::{LoadedModule, ModuleStore},
+    pool::GiveUp,
     report::ModuleReport,
     turns::Turn,
     validate::{self, Invalid},
@@ -71,7 +72,7 @@ impl Wasm {
 
     /// Instances that could be made now without waiting: few of them are a reason to give up warm ones.
     pub fn free_slots(&self) -> usize {
-        self.engine.free_slots()
+        self.engine.pool().free()
     }
 
     /// Whether instances come from a pool reserved at the start.
@@ -162,6 +163,10 @@ impl Guests for Wasm {
 
     fn engine_facts(&self) -> EngineFacts {
         engine_facts(&self.limits)
+    }
+
+    fn when_full(&self, give_up: GiveUp) {
+        self.engine.pool().when_full(give_up);
     }
 
     async fn perform(

@@ -105,6 +105,13 @@ impl Worker {
             ),
             host,
         });
+        let waiting = Arc::downgrade(&shared);
+        shared.host.guests.when_full(Arc::new(move |module| {
+            let Some(shared) = waiting.upgrade() else { return false };
+            let dropped = shared.warm.drop_oldest(module);
+            shared.show_warm();
+            dropped
+        }));
         let (idle, stopped) = (CancellationToken::new(), CancellationToken::new());
         let runtime = shared.host.surroundings.runtime.clone();
         runtime.spawn("heartbeat", Box::pin(heartbeat::run(shared.clone(), stopped.clone())));

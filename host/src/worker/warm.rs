@@ -117,6 +117,20 @@ impl WarmCache {
         (kept.entries.len(), kept.bytes)
     }
 
+    /// Drops the instance that was suspended first, of this module or of any; false: there is none.
+    pub fn drop_oldest(&self, module: Option<Digest>) -> bool {
+        let dropped = {
+            let mut kept = self.lock();
+            let is_meant = |id: &&PromiseId| {
+                let entry = kept.entries.get(*id);
+                entry.is_some_and(|(_, _, warm)| module.is_none_or(|module| warm.module == module))
+            };
+            let oldest = kept.order.values().find(is_meant).cloned();
+            oldest.and_then(|id| kept.remove(&id))
+        };
+        dropped.is_some()
+    }
+
     /// Drops everything.
     pub fn clear(&self) {
         let all = std::mem::take(&mut *self.lock());

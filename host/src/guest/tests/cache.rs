@@ -72,7 +72,7 @@ async fn without_a_directory_to_write_it_still_runs() {
 #[tokio::test]
 async fn many_who_need_a_module_at_once_share_one_compilation() {
     let component = guest();
-    let wasm = host_with(&[&component], |config| config.limits.instances = 8);
+    let wasm = host_with(&[&component], |config| config.limits.instances = 12);
     let digest = Digest::of(&component);
     let all = futures::future::join_all((0..8).map(|_| wasm.instantiate(digest, None))).await;
     assert!(all.iter().all(Result::is_ok));

@@ -6,6 +6,7 @@ mod guests;
 mod journal;
 mod limits;
 mod mutations;
+mod pool;
 mod running;
 mod upload;
 mod wasi;

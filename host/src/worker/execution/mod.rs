@@ -150,11 +150,13 @@ impl Execution {
                 let journal_len =
                     recorder.lock().unwrap_or_else(PoisonError::into_inner).stored_len();
                 let version = held.claim.version;
-                shared.warm.put(
-                    promise.id().clone(),
-                    Warm { instance, recorder, version, journal_len, module, signals },
-                );
-                shared.show_warm();
+                if !instance.is_in_the_way() {
+                    shared.warm.put(
+                        promise.id().clone(),
+                        Warm { instance, recorder, version, journal_len, module, signals },
+                    );
+                    shared.show_warm();
+                }
                 End::Suspended
             }
         }

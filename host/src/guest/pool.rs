@@ -1,0 +1,202 @@
+//! The room for instances: what each takes of the pool is known before it is made, and who finds none waits.
+//!
+//! The pool of wasmtime refuses what it has no room for. That is no fault of a guest and must never become its error, so
+//! whatever is instantiated comes through here first: an instance holds as many *places* as it needs, of the pool and of
+//! its module's share of it. A share is less than the pool, so that no module keeps all the others waiting.
+
+use std::sync::{
+    Arc, Mutex, PoisonError,
+    atomic::{AtomicUsize, Ordering},
+};
+
+use segno_core::id::Digest;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use wasmtime::{
+    Config, Engine, InstanceAllocationStrategy, PoolingAllocationConfig, component::Component,
+};
+
+/// Tables that come with each place of the pool.
+pub(super) const TABLES_PER_PLACE: u32 = 4;
+/// Core instances that come with each place: a component of one interpreted language has about forty.
+pub(super) const CORE_INSTANCES_PER_PLACE: u32 = 64;
+/// No component may have more core instances.
+pub(super) const CORE_INSTANCES: u32 = 1_024;
+
+/// Gives up an instance that only waits, of this module or of any; false: there is none.
+pub type GiveUp = Arc<dyn Fn(Option<Digest>) -> bool + Send + Sync>;
+
+/// The places of a pool.
+pub(super) struct Pool {
+    places: u32,
+    free: Arc<Semaphore>,
+    /// Who waits for a place of the pool.
+    waiting: AtomicUsize,
+    give_up: Mutex<Option<GiveUp>>,
+}
+
+/// What one module may hold of the pool.
+pub(super) struct Share {
+    module: Digest,
+    /// Places that one instance takes.
+    places: u32,
+    free: Arc<Semaphore>,
+    /// Who waits for a place of the share.
+    waiting: AtomicUsize,
+}
+
+/// The places of one instance, until this is dropped.
+pub(super) struct Places {
+    _of_pool: OwnedSemaphorePermit,
+    _of_share: OwnedSemaphorePermit,
+}
+
+impl Pool {
+    /// A pool in which every place is free.
+    pub(super) fn new(places: u32) -> Self {
+        let free = Arc::new(Semaphore::new(places as usize));
+        Self { places, free, waiting: AtomicUsize::new(0), give_up: Mutex::default() }
+    }
+
+    /// Says who gives up instances that only wait when there is no room, in place of the one before.
+    pub(super) fn when_full(&self, give_up: GiveUp) {
+        *self.give_up.lock().unwrap_or_else(PoisonError::into_inner) = Some(give_up);
+    }
+
+    /// The share of a module whose instances need this.
+    ///
+    /// # Errors
+    /// An instance would not fit into the pool: why.
+    pub(super) fn share(&self, module: Digest, needs: &Needs) -> Result<Share, String> {
+        let places = needs.places();
+        if places > self.places {
+            let Needs { core_instances, memories, tables } = needs;
+            return Err(format!(
+                "an instance of it has {core_instances} core instances, {memories} memories and {tables} tables, which \
+                 take {places} places of the host's pool; it has {} (`limits.instances`)",
+                self.places
+            ));
+        }
+        // A quarter of the pool is left to others.
+        let all = (self.places - self.places / 4).max(places);
+        let free = Arc::new(Semaphore::new(all as usize));
+        Ok(Share { module, places, free, waiting: AtomicUsize::new(0) })
+    }
+
+    /// Waits until there is room for an instance of this share.
+    pub(super) async fn room(&self, share: &Share) -> Places {
+        let of_share =
+            self.take(&share.free, share.places, &share.waiting, Some(share.module)).await;
+        let of_pool = self.take(&self.free, share.places, &self.waiting, None).await;
+        Places { _of_pool: of_pool, _of_share: of_share }
+    }
+
+    async fn take(
+        &self,
+        free: &Arc<Semaphore>,
+        places: u32,
+        waiting: &AtomicUsize,
+        module: Option<Digest>,
+    ) -> OwnedSemaphorePermit {
+        loop {
+            if let Ok(permit) = Arc::clone(free).try_acquire_many_owned(places) {
+                return permit;
+            }
+            let give_up = self.give_up.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            if !give_up.is_some_and(|give_up| give_up(module)) {
+                break;
+            }
+        }
+        let _waiting = Waiting::new(waiting);
+        let permit = Arc::clone(free).acquire_many_owned(places).await;
+        permit.expect("the semaphore is never closed")
+    }
+
+    /// Whether an instance of this share that only waits keeps another one from beginning.
+    pub(super) fn is_awaited(&self, share: &Share) -> bool {
+        let waits = |waiting: &AtomicUsize| waiting.load(Ordering::Relaxed) > 0;
+        waits(&self.waiting) || waits(&share.waiting)
+    }
+
+    /// Places that no instance holds now.
+    pub(super) fn free(&self) -> usize {
+        self.free.available_permits()
+    }
+}
+
+/// One who waits.
+struct Waiting<'a>(&'a AtomicUsize);
+
+impl<'a> Waiting<'a> {
+    fn new(waiting: &'a AtomicUsize) -> Self {
+        waiting.fetch_add(1, Ordering::Relaxed);
+        Self(waiting)
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// What an instance of a component takes of the pool.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Needs {
+    core_instances: u32,
+    memories: u32,
+    tables: u32,
+}
+
+impl Needs {
+    /// The needs of `component`; none: they cannot be told beforehand.
+    pub(super) fn of(component: &Component, probe: &Probe) -> Option<Self> {
+        let required = component.resources_required()?;
+        let core_instances = probe.core_instances(component);
+        Some(Self { core_instances, memories: required.num_memories, tables: required.num_tables })
+    }
+
+    fn places(&self) -> u32 {
+        self.memories
+            .max(self.tables.div_ceil(TABLES_PER_PLACE))
+            .max(self.core_instances.div_ceil(CORE_INSTANCES_PER_PLACE))
+            .max(1)
+    }
+}
+
+/// Counts the core instances of components. wasmtime does not tell how many a component has, but refuses those that
+/// have too many and says how many that are: the probe is an engine in which one is too many already.
+pub(super) struct Probe(Option<Engine>);
+
+impl Probe {
+    /// An engine of this configuration, which makes the same code, with a pool of its own.
+    pub(super) fn new(mut config: Config, mut pool: PoolingAllocationConfig) -> Self {
+        pool.total_component_instances(1)
+            .total_core_instances(1)
+            .total_memories(1)
+            .total_tables(1)
+            .total_stacks(1)
+            .max_core_instances_per_component(0);
+        config.allocation_strategy(InstanceAllocationStrategy::Pooling(pool));
+        Self(Engine::new(&config).ok())
+    }
+
+    /// As many as there can be where it cannot be told.
+    fn core_instances(&self, component: &Component) -> u32 {
+        self.counted(component).unwrap_or(CORE_INSTANCES)
+    }
+
+    fn counted(&self, component: &Component) -> Option<u32> {
+        let code = component.serialize().ok()?;
+        // SAFETY: these are the bytes that the engine has just made of a component of its own.
+        match unsafe { Component::deserialize(self.0.as_ref()?, code) } {
+            Ok(_) => Some(0),
+            Err(error) => number_after(&format!("{error:#}"), "transitively contains "),
+        }
+    }
+}
+
+fn number_after(text: &str, words: &str) -> Option<u32> {
+    let (_, rest) = text.split_once(words)?;
+    let end = rest.find(|character: char| !character.is_ascii_digit()).unwrap_or(rest.len());
+    rest[..end].parse().ok()
+}
