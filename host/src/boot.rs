@@ -123,8 +123,12 @@ pub async fn boot(
     };
     let source = Arc::new(Components(store.clone()));
     let policy = Arc::new(config.policy.clone());
+    let mut limits = config.limits;
+    // Those that compute for long leave most seats and most of the pool to others.
+    let room = u32::try_from(config.worker.room).unwrap_or(u32::MAX).min(limits.instances);
+    limits.computing = limits.computing.min(room / 4).max(1);
     let wasm = Arc::new(Wasm::new(WasmConfig {
-        limits: config.limits,
+        limits,
         policy: config.policy,
         cache_dir: Some(config.cache_dir),
         fair: true,

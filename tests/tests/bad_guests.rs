@@ -4,10 +4,22 @@ use segno::{
     api::model::{Invocation, InvocationState},
     demo::payments::PaymentsOptions,
 };
+use segno_core::time::Millis;
 use serde_json::{Value, json};
 use tests::{fixtures, stage::Stage};
 
 const SEGNO: &str = env!("CARGO_BIN_EXE_segno-under-test");
+
+/// A canary on `stage` begins, is told to go on, and ends.
+async fn canary_ends(stage: &Stage, id: &str) {
+    let manners = json!({ "name": "Ada", "times": 2 });
+    stage.start_as(id, "hostile/behave", manners).await.expect("it starts");
+    let promise = format!("{id}/p/go");
+    let asks = |seen: &Invocation| seen.waits.iter().any(|wait| wait.id == promise);
+    stage.until(id, "waiting for its promise", asks).await;
+    stage.client().resolve(&promise, json!("sings")).await.expect("it waits for it");
+    assert_eq!(stage.ended(id).await.output, Some(json!("Ada sings 2 times")));
+}
 
 fn reason(invocation: &Invocation) -> String {
     let note = invocation.note.as_ref().map(|note| note.message.clone());
@@ -66,4 +78,52 @@ async fn an_output_above_the_limit_is_not_taken() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_panic_is_a_trap_and_says_where() {
     misbehaves("stumble", json!(null), &["panicked"]).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_crowd_that_computes_for_ever_leaves_seats_to_others_and_ends_when_killed() {
+    // None of them ends by itself while this is looked at: each seat that one keeps stays taken.
+    let arguments = ["--room", "16", "--limit", "cpu_ms=3600000"];
+    let stage = Stage::with(SEGNO, PaymentsOptions::default(), &arguments).await;
+    stage.deploy("hostile", fixtures::fixture("hostile")).await;
+    let crowd: Vec<String> = (0..48).map(|number| format!("busy-{number}")).collect();
+    for id in &crowd {
+        stage.start_as(id, "hostile/spin", json!(null)).await.expect("it starts");
+    }
+    for number in 0..5 {
+        canary_ends(&stage, &format!("canary-{number}")).await;
+    }
+    // A quarter of the seats is theirs, and all the others were put off.
+    until(&stage, "segno_put_off_total", |put_off| put_off >= 44.0).await;
+    until(&stage, "segno_executions_running", |running| running <= 4.0).await;
+
+    for id in &crowd {
+        stage.client().kill(id).await.expect("it can be given up");
+        assert_eq!(stage.ended(id).await.state, InvocationState::Cancelled);
+    }
+    until(&stage, "segno_executions_running", |running| running == 0.0).await;
+    canary_ends(&stage, "canary-at-last").await;
+    stage.server.stop().await.unwrap_or_else(|error| panic!("{error}"));
+}
+
+/// Ends when the figure `name` of the host is as `seen` says.
+async fn until(stage: &Stage, name: &str, seen: impl Fn(f64) -> bool) {
+    let url = format!("{}/metrics", stage.client().server());
+    let give_up_at = stage.surroundings.clock.now() + Millis(30_000);
+    loop {
+        let answer = reqwest::get(&url).await.expect("the host answers");
+        let text = answer.text().await.expect("it is text");
+        let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+        let figure = line.unwrap_or_else(|| panic!("there is no {name}: {text}"));
+        if seen(figure.parse().expect("it is a number")) {
+            return;
+        }
+        assert!(stage.surroundings.clock.now() < give_up_at, "{name} is {figure}");
+        stage.surroundings.runtime.sleep(Millis(20)).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_log_for_ever_is_cut_and_harms_nobody() {
+    misbehaves("chatter", json!(null), &["limits.cpu_ms"]).await;
 }

@@ -83,7 +83,7 @@ pub struct Serve {
     #[arg(long, value_name = "NAME", env = "SEGNO_NODE")]
     node: Option<String>,
     /// A limit of guests, as NAME=NUMBER: memory_bytes, table_elements, stack_bytes, cpu_ms, output_bytes,
-    /// log_line_bytes, log_bytes, component_bytes or instances; can be given again
+    /// log_line_bytes, log_bytes, component_bytes, instances or computing; can be given again
     #[arg(long = "limit", value_name = "NAME=NUMBER")]
     limits: Vec<String>,
     /// Tasks run at once

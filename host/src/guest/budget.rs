@@ -5,7 +5,13 @@ use std::{sync::Arc, time::Duration};
 use rustix::time::{ClockId, clock_gettime};
 use wasmtime::{ResourceLimiter, UpdateDeadline};
 
-use super::{Limits, engine::TICK_MS, log_room::LogRoom, trap::Halt, turns::Turn};
+use super::{
+    Limits,
+    engine::TICK_MS,
+    log_room::LogRoom,
+    trap::Halt,
+    turns::{Crowded, Turn},
+};
 
 /// CPU time within an epoch that tells a guest that computes from one that was merely held up.
 const WORTH_A_TURN: Duration = Duration::from_millis(TICK_MS / 2);
@@ -117,8 +123,10 @@ impl Budget {
         self.turn.clone()
     }
 
-    /// The guest is about to wait for the host, for which it need not pay.
+    /// The guest is about to wait for the host, for which it need not pay. What it did outside cannot be taken back: it is
+    /// not put off any more.
     pub(super) fn waited(&mut self) {
+        self.turn.stay();
         self.waited = true;
         self.seen = None;
         self.turn.end();
@@ -133,7 +141,13 @@ impl Budget {
             return Err(Halt::OutOfTime { limit_ms }.into());
         }
         let is_long = self.turn.is_long() || (self.turn.takes_turns() && self.computes());
-        let next = if is_long { self.turn.next() } else { None };
+        let next = match is_long {
+            true => self
+                .turn
+                .next(self.used / 10)
+                .map_err(|Crowded { limit }| Halt::Crowded { limit })?,
+            false => None,
+        };
         Ok(match next {
             Some(next) => UpdateDeadline::YieldCustom(1, Box::pin(next)),
             None => UpdateDeadline::Continue(1),
@@ -203,7 +217,7 @@ mod tests {
 
     #[test]
     fn a_call_takes_turns_once_it_has_computed_through_an_epoch() {
-        let mut budget = Budget::new(Arc::default(), Turn::new(Some(Turns::new(1))));
+        let mut budget = Budget::new(Arc::default(), Turn::new(Some(Turns::new(1, 8))));
         let goes_on = |deadline| matches!(deadline, Ok(UpdateDeadline::Continue(1)));
         budget.begin_call();
         assert!(goes_on(budget.tick()), "it may have begun a moment ago");
@@ -218,11 +232,11 @@ mod tests {
 
     #[tokio::test]
     async fn beside_others_that_compute_the_first_epoch_counts() {
-        let turns = Turns::new(1);
+        let turns = Turns::new(1, 8);
         let other = Turn::new(Some(turns.clone()));
         let mut budget = Budget::new(Arc::default(), Turn::new(Some(turns)));
         let goes_on = |deadline| matches!(deadline, Ok(UpdateDeadline::Continue(1)));
-        other.next().expect("it takes turns").await;
+        other.next(1).expect("there is no crowd").expect("it takes turns").await;
         budget.begin_call();
         assert!(goes_on(budget.tick()), "it was held up: it used no time meanwhile");
         budget.begin_call();

@@ -66,7 +66,8 @@ impl GuestEngine {
             }
         };
         let ticker = Ticker::start(engine.weak());
-        let turns = Turns::new(std::thread::available_parallelism().map_or(1, NonZeroUsize::get));
+        let processors = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+        let turns = Turns::new(processors, limits.computing);
         let probe = Probe::new(config(limits, None), allocation(limits, 1));
         Ok(Self { engine, ticker, pool: Pool::new(places), probe, turns, pooled })
     }

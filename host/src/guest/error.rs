@@ -59,6 +59,12 @@ pub enum GuestError {
     /// The execution began under settings that this host does not have.
     #[error("the execution began under other settings of the engine: {0}")]
     OtherEngine(String),
+    /// It computes for long, and as many as may do so do already. Nothing is wrong with it: it is to be put off.
+    #[error("{limit} calls compute for long already (`limits.computing`)")]
+    Crowded {
+        /// How many may.
+        limit: u32,
+    },
     /// The host lacks room or the module could not be made ready; nothing is wrong with the execution.
     #[error("the host could not run the module: {0}")]
     Host(String),

@@ -47,23 +47,28 @@ impl Instance {
     ) -> Result<Self, GuestError> {
         let places = engine.pool().room(&loaded.share).await;
         let wasi = loaded.wasi.then(|| Box::new(DeterministicWasi::new(budget.log_room())));
-        let fuel = budget.crossing_fuel();
+        let (fuel, turn) = (budget.crossing_fuel(), budget.turn());
         let mut store =
             Store::new(engine.wasmtime(), WorkflowState { journal: None, budget, wasi });
         store.set_hostcall_fuel(fuel);
         store.limiter(|state| &mut state.budget);
         store.epoch_deadline_callback(|mut context| context.data_mut().budget.tick());
         store.set_epoch_deadline(1);
-        let running = engine.running();
-        let module = loaded.workflow.instantiate_async(&mut store).await;
-        drop(running);
-        let module = module.map_err(|error| {
-            let state = store.data_mut();
-            let last_words = state.last_words();
-            explain(&error, &state.budget).after(&last_words)
-        })?;
         let functions = loaded.functions.get().cloned();
-        let live = Live { store, module, loaded, _places: places };
+        let running = engine.running();
+        // What a component does when it is instantiated may take long as well.
+        let instantiating = async move {
+            let _running = running;
+            let module = loaded.workflow.instantiate_async(&mut store).await;
+            let state = store.data_mut();
+            state.budget.end_call();
+            let last_words = state.last_words();
+            match module {
+                Ok(module) => Ok(Live { store, module, loaded, _places: places }),
+                Err(error) => Err(explain(&error, &state.budget).after(&last_words)),
+            }
+        };
+        let live = turn.taking(instantiating).await?;
         Ok(Self { functions, engine: Arc::clone(engine), live: Some(live) })
     }
 

@@ -28,6 +28,8 @@ pub struct Limits {
     pub component_bytes: usize,
     /// Instances alive at once, waiting warm ones included; more wait for room.
     pub instances: u32,
+    /// Calls at once that compute for longer than some milliseconds; more are put off. The others find room meanwhile.
+    pub computing: u32,
 }
 
 impl Default for Limits {
@@ -42,6 +44,7 @@ impl Default for Limits {
             log_bytes: 1 << 20,
             component_bytes: 64 << 20,
             instances: 1_000,
+            computing: 250,
         }
     }
 }

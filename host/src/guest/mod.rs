@@ -23,6 +23,7 @@ pub mod policy;
 mod budget;
 mod cache;
 mod engine;
+mod line;
 mod modules;
 mod pool;
 mod trap;

@@ -22,6 +22,9 @@ pub(super) enum Halt {
     /// The machine is short of memory, and not the guest.
     #[error("the host is out of memory for wasm instances: {0}")]
     HostMemory(String),
+    /// As many compute as may.
+    #[error("{limit} calls compute for long already")]
+    Crowded { limit: u32 },
     /// An import that is not for this kind of function, or not allowed; says what to use instead.
     #[error("{0}")]
     Refused(String),
@@ -43,6 +46,7 @@ pub(super) fn explain(error: &wasmtime::Error, budget: &Budget) -> GuestError {
         Some(Halt::Refused(message)) => {
             return GuestError::Trap { message: message.clone(), backtrace: backtrace() };
         }
+        Some(Halt::Crowded { limit }) => return GuestError::Crowded { limit: *limit },
         Some(halt @ Halt::HostMemory(_)) => return GuestError::Host(halt.to_string()),
         None => {}
     }

@@ -1,10 +1,13 @@
 //! Turns for guests that compute for longer than an epoch.
 //!
 //! A call that ends within its first epoch needs none of this. One that goes on is taken over by a thread for such
-//! calls, and computes there in turns of an epoch: as many guests at once as there are processors, whoever waited
-//! longest first. To the system these threads matter less than the others of this process: it lets them run where
+//! calls, and computes there in turns of an epoch: as many guests at once as there are processors, in the order of the
+//! line. To the system these threads matter less than the others of this process: it lets them run where
 //! nobody else wants to, and interrupts them as soon as somebody does. So however many guests compute, work that is soon
 //! done waits for none of them.
+//!
+//! How many may compute at once is limited, since each keeps an instance and a seat that others could have: one that
+//! goes on when there are so many is put off, and comes again.
 
 use std::{
     future::{Future, poll_fn},
@@ -24,6 +27,8 @@ use tokio::{
 };
 use tokio_util::task::AbortOnDropHandle;
 
+use super::line::{Line, Place};
+
 /// How much less than others the threads matter, as `nice` counts.
 #[cfg(target_os = "linux")]
 const NICENESS: i32 = 10;
@@ -39,8 +44,10 @@ pub(crate) const COMPUTING: &str = "segno-compute";
 pub(super) struct Turns(Arc<Order>);
 
 struct Order {
-    at_once: usize,
-    free: Arc<Semaphore>,
+    line: Line,
+    /// Those that compute for long, whether it is their turn or not.
+    crowd: Arc<Semaphore>,
+    crowd_limit: u32,
     /// Started when the first call takes long. None: they could not be.
     threads: OnceLock<Option<Threads>>,
 }
@@ -53,24 +60,35 @@ pub(super) struct Turn {
     present: Arc<Present>,
 }
 
+/// As many compute for long as may.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Crowded {
+    /// How many may.
+    pub(super) limit: u32,
+}
+
 #[derive(Default)]
 struct Present {
     /// Whether the present call has used up an epoch.
     is_long: AtomicBool,
-    permit: Mutex<Option<OwnedSemaphorePermit>>,
+    place: Mutex<Option<Place>>,
+    /// It is not put off.
+    stays: AtomicBool,
+    /// Held while the call computes.
+    of_crowd: Mutex<Option<OwnedSemaphorePermit>>,
 }
 
 impl Turns {
-    /// For so many guests at once.
-    pub(super) fn new(at_once: usize) -> Self {
-        let at_once = at_once.max(1);
-        let free = Arc::new(Semaphore::new(at_once));
-        Self(Arc::new(Order { at_once, free, threads: OnceLock::new() }))
+    /// For so many guests at once, of a crowd of so many that compute for long.
+    pub(super) fn new(at_once: usize, crowd_limit: u32) -> Self {
+        let (line, crowd_limit) = (Line::new(at_once), crowd_limit.max(1));
+        let crowd = Arc::new(Semaphore::new(crowd_limit as usize));
+        Self(Arc::new(Order { line, crowd, crowd_limit, threads: OnceLock::new() }))
     }
 
     /// Where long calls go on; none: where they are.
     fn threads(&self) -> Option<&Threads> {
-        let started = self.0.threads.get_or_init(|| match Threads::start(self.0.at_once) {
+        let started = self.0.threads.get_or_init(|| match Threads::start(self.0.line.at_once()) {
             Ok(threads) => Some(threads),
             Err(error) => {
                 tracing::warn!("no threads for guests that compute for long: {error}");
@@ -87,6 +105,18 @@ impl Turn {
         Self { turns, present: Arc::default() }
     }
 
+    /// As [`Turn::new`], of an instance that is never put off.
+    pub(super) fn at_once(turns: Option<Turns>) -> Self {
+        let turn = Self::new(turns);
+        turn.stay();
+        turn
+    }
+
+    /// From now on it is not put off, however many compute.
+    pub(super) fn stay(&self) {
+        self.present.stays.store(true, Ordering::Relaxed);
+    }
+
     /// Whether it takes turns at all.
     pub(super) fn takes_turns(&self) -> bool {
         self.turns.is_some()
@@ -99,29 +129,44 @@ impl Turn {
 
     /// Whether somebody has a turn just now.
     pub(super) fn somebody_computes(&self) -> bool {
-        let taken = |Turns(order): &Turns| order.free.available_permits() < order.at_once;
-        self.turns.as_ref().is_some_and(taken)
+        self.turns.as_ref().is_some_and(|Turns(order)| order.line.is_used())
     }
 
-    /// Ends the present turn; the next one has come when the answer ends. None: it goes on.
-    pub(super) fn next(&self) -> Option<impl Future<Output = ()> + Send + use<>> {
-        let free = self.turns.as_ref()?.0.free.clone();
-        self.end();
+    /// Ends the present turn; the next one has come when the answer ends. None: it goes on. The call has computed for so
+    /// many epochs.
+    ///
+    /// # Errors
+    /// The call has just begun to compute for long, and others do.
+    pub(super) fn next(
+        &self,
+        epochs: u64,
+    ) -> Result<Option<impl Future<Output = ()> + Send + use<>>, Crowded> {
+        let Some(Turns(order)) = &self.turns else { return Ok(None) };
+        self.join_crowd(order)?;
+        drop(self.place().take());
         self.present.is_long.store(true, Ordering::Relaxed);
-        let turn = self.clone();
-        Some(async move {
+        let (turn, line) = (self.clone(), order.line.clone());
+        Ok(Some(async move {
             yield_now().await;
-            // It is never closed.
-            if let Ok(permit) = free.acquire_owned().await {
-                *turn.permit() = Some(permit);
-            }
-        })
+            let place = line.place(epochs).await;
+            *turn.place() = Some(place);
+        }))
+    }
+
+    fn join_crowd(&self, order: &Order) -> Result<(), Crowded> {
+        let mut of_crowd = self.of_crowd();
+        if of_crowd.is_none() && !self.present.stays.load(Ordering::Relaxed) {
+            let joined = order.crowd.clone().try_acquire_owned();
+            *of_crowd = Some(joined.map_err(|_| Crowded { limit: order.crowd_limit })?);
+        }
+        Ok(())
     }
 
     /// The guest does not compute any more: its call has ended, or it waits for the host.
     pub(super) fn end(&self) {
         if self.present.is_long.swap(false, Ordering::Relaxed) {
-            drop(self.permit().take());
+            drop(self.place().take());
+            drop(self.of_crowd().take());
         }
     }
 
@@ -145,8 +190,12 @@ impl Turn {
         }
     }
 
-    fn permit(&self) -> MutexGuard<'_, Option<OwnedSemaphorePermit>> {
-        self.present.permit.lock().unwrap_or_else(PoisonError::into_inner)
+    fn of_crowd(&self) -> MutexGuard<'_, Option<OwnedSemaphorePermit>> {
+        self.present.of_crowd.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn place(&self) -> MutexGuard<'_, Option<Place>> {
+        self.present.place.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -237,12 +286,12 @@ mod tests {
     use super::*;
 
     fn next(turn: &Turn) -> impl Future<Output = ()> + use<> {
-        Box::pin(turn.next().expect("it takes turns"))
+        Box::pin(turn.next(1).expect("there is no crowd").expect("it takes turns"))
     }
 
     #[tokio::test]
     async fn turns_go_round_and_are_given_up_by_whoever_waits_or_ends() {
-        let turns = Turns::new(2);
+        let turns = Turns::new(2, 8);
         let guests = [(); 4].map(|()| Turn::new(Some(turns.clone())));
         next(&guests[0]).await;
         next(&guests[1]).await;
@@ -264,9 +313,29 @@ mod tests {
         first.await;
     }
 
+    #[tokio::test]
+    async fn one_too_many_is_put_off_until_another_has_ended() {
+        let turns = Turns::new(1, 2);
+        let guests = [(); 3].map(|()| Turn::new(Some(turns.clone())));
+        for _ in 0..3 {
+            assert!(
+                guests[0].next(1).is_ok() && guests[1].next(1).is_ok(),
+                "they were there first"
+            );
+            assert_eq!(guests[2].next(1).map(|_| ()), Err(Crowded { limit: 2 }));
+        }
+        let described = Turn::at_once(Some(turns));
+        assert!(described.next(1).is_ok(), "what is never put off takes nobody's place");
+        guests[0].end();
+        assert!(guests[2].next(1).is_ok());
+        assert!(guests[0].next(1).is_err());
+        drop(guests);
+        assert_eq!(described.turns.expect("it takes turns").0.crowd.available_permits(), 2);
+    }
+
     #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
     async fn a_long_call_goes_on_where_it_holds_up_nobody_and_matters_less() {
-        let turn = Turn::new(Some(Turns::new(1)));
+        let turn = Turn::new(Some(Turns::new(1, 8)));
         let (other, heard) = mpsc::channel();
         let mut tasks = JoinSet::new();
         let guest = turn.clone();
@@ -289,7 +358,7 @@ mod tests {
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
     async fn a_long_call_that_nobody_waits_for_any_more_is_dropped() {
-        let turn = Turn::new(Some(Turns::new(1)));
+        let turn = Turn::new(Some(Turns::new(1, 8)));
         let (begun, begins) = oneshot::channel();
         let (held, dropped) = oneshot::channel::<()>();
         let guest = turn.clone();
@@ -310,7 +379,7 @@ mod tests {
     #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
     #[should_panic(expected = "out of nowhere")]
     async fn a_panic_in_a_long_call_is_that_of_who_waits_for_it() {
-        let turn = Turn::new(Some(Turns::new(1)));
+        let turn = Turn::new(Some(Turns::new(1, 8)));
         let guest = turn.clone();
         let call = async move {
             next(&guest).await;

@@ -14,7 +14,7 @@ use super::{
     modules::{LoadedModule, ModuleStore},
     pool::GiveUp,
     report::ModuleReport,
-    turns::Turn,
+    turns::{Turn, Turns},
     validate::{self, Invalid},
 };
 
@@ -89,8 +89,12 @@ impl Wasm {
         validate::inspect(self, component).await
     }
 
+    fn turns(&self) -> Option<Turns> {
+        self.fair.then(|| self.engine.turns())
+    }
+
     fn turn(&self) -> Turn {
-        Turn::new(self.fair.then(|| self.engine.turns()))
+        Turn::new(self.turns())
     }
 
     /// The account of a new instance.
@@ -133,8 +137,9 @@ impl Wasm {
         module
             .functions
             .get_or_try_init(|| async {
-                let mut instance =
-                    Instance::new(&self.engine, self.budget(), Arc::clone(module)).await?;
+                // Who uploads it waits, and so may all who want to run it.
+                let budget = Budget::new(Arc::clone(&self.limits), Turn::at_once(self.turns()));
+                let mut instance = Instance::new(&self.engine, budget, Arc::clone(module)).await?;
                 instance.describe().await.map(Arc::new)
             })
             .await

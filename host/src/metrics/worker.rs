@@ -36,6 +36,7 @@ pub struct WorkerMetrics {
     claims: Family<super::Label, Counter>,
     divergences: Counter,
     traps: Counter,
+    put_off: Counter,
     /// Executions that run now.
     pub running: Gauge,
     /// Executions that wait for others to get on.
@@ -56,6 +57,7 @@ impl WorkerMetrics {
             claims: Family::default(),
             divergences: Counter::default(),
             traps: Counter::default(),
+            put_off: Counter::default(),
             running: Gauge::default(),
             in_line: Gauge::default(),
             queued: Gauge::default(),
@@ -101,6 +103,11 @@ impl WorkerMetrics {
             metrics.divergences.clone(),
         );
         registry.register("traps", "Guests that trapped", metrics.traps.clone());
+        registry.register(
+            "put_off",
+            "Executions put off since as many compute for long as may",
+            metrics.put_off.clone(),
+        );
         registry.register("executions_running", "Executions that run now", metrics.running.clone());
         registry.register(
             "executions_in_line",
@@ -150,6 +157,11 @@ impl WorkerMetrics {
     /// A guest trapped.
     pub fn trapped(&self) {
         self.traps.inc();
+    }
+
+    /// An execution was put off.
+    pub fn put_off(&self) {
+        self.put_off.inc();
     }
 }
 

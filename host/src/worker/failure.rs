@@ -121,6 +121,7 @@ pub async fn give_back(
     stored_len: u32,
     recorder: Option<&Mutex<Recorder>>,
 ) -> End {
+    let metrics = &shared.host.hub.metrics().worker;
     let reason = match stopped {
         Stopped::Lost => return End::Lost,
         Stopped::Store(error) => {
@@ -134,9 +135,13 @@ pub async fn give_back(
         Stopped::Failed { error, retry_after } => {
             ReleaseReason::Failed { retry_after, error, trap: None }
         }
+        Stopped::Guest(error @ GuestError::Crowded { .. }) => {
+            tracing::debug!(invocation = %claim.id, %error, "the execution is put off");
+            metrics.put_off();
+            ReleaseReason::NoRoom { wait: shared.put_off.wait(shared.now()) }
+        }
         Stopped::Guest(error) => guest(claim, error, stored_len, recorder),
     };
-    let metrics = &shared.host.hub.metrics().worker;
     match &reason {
         ReleaseReason::Halt { report } if *report.kind == *"divergence" => metrics.diverged(),
         ReleaseReason::Failed { trap: Some(_), .. } => metrics.trapped(),
@@ -180,7 +185,7 @@ fn guest(
         GuestError::OtherEngine(_) => {
             ReleaseReason::Halt { report: note("other-engine", &message, None) }
         }
-        GuestError::Host(_) => {
+        GuestError::Host(_) | GuestError::Crowded { .. } => {
             tracing::warn!(invocation = %claim.id, %message, "the host could not run the guest; it will be tried again");
             ReleaseReason::Failed {
                 retry_after: None,

@@ -19,6 +19,7 @@ mod http_step;
 mod open;
 pub mod outcome;
 mod pages;
+mod put_off;
 mod recorder;
 pub mod replay;
 pub mod request;
@@ -44,7 +45,9 @@ pub use replay::{ReplayError, ReplayReport, replay};
 pub use rerun::rerun;
 pub use warm::WarmBudget;
 
-use self::{claims::Claims, concurrency::Concurrency, shared::Shared, warm::WarmCache};
+use self::{
+    claims::Claims, concurrency::Concurrency, put_off::PutOff, shared::Shared, warm::WarmCache,
+};
 use crate::{
     desk::{self, Desk},
     host::Host,
@@ -98,6 +101,7 @@ impl Worker {
             draining: CancellationToken::new(),
             lengths: Arc::new(LeaseLengths::new(LeasePolicy::of(host.config.ttl))),
             superseded: CancellationToken::new(),
+            put_off: PutOff::default(),
             concurrency: Concurrency::new(
                 settings.processors,
                 host.hub.clone(),

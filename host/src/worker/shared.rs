@@ -15,6 +15,7 @@ use super::{
     concurrency::Concurrency,
     convention,
     failure::{Halt, Stopped},
+    put_off::PutOff,
     says,
     warm::WarmCache,
 };
@@ -43,6 +44,8 @@ pub struct Shared {
     pub superseded: CancellationToken,
     /// How many executions are under way.
     pub concurrency: Concurrency,
+    /// When those come again that compute for long.
+    pub put_off: PutOff,
 }
 
 impl Shared {

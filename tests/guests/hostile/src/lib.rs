@@ -2,7 +2,7 @@
 
 use std::hint::black_box;
 
-use segno::{Context, Error, Result};
+use segno::{Context, Error, Level, Result};
 
 /// Never gives control back.
 #[segno::workflow]
@@ -40,6 +40,14 @@ pub async fn shout(_ctx: Context, bytes: usize) -> Result<String> {
     Ok("a".repeat(bytes))
 }
 
+/// Logs for ever.
+#[segno::workflow]
+pub async fn chatter(ctx: Context, _input: ()) -> Result<u64> {
+    loop {
+        ctx.log(Level::Info, black_box("and another thing"));
+    }
+}
+
 /// Panics.
 #[segno::workflow]
 pub async fn stumble(_ctx: Context, _input: ()) -> Result<u64> {
@@ -69,4 +77,4 @@ pub async fn behave(ctx: Context, manners: Manners) -> Result<String> {
     Ok(format!("{} {word} {} times", manners.name, manners.times))
 }
 
-segno::module!(spin, recurse, hoard, shout, stumble, decline, behave);
+segno::module!(spin, chatter, recurse, hoard, shout, stumble, decline, behave);

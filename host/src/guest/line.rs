@@ -1,0 +1,165 @@
+//! The line of those that compute for long: as many at once as there are processors, in an order.
+//!
+//! Who has computed for longer stands further behind, by the logarithm of the time: what is soon done passes those that
+//! go on for ever, however many they are. It passes so many and no more, so that nobody waits without end.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use tokio::sync::oneshot;
+
+/// How many may pass who has computed twice as long.
+const STEP: u64 = 64;
+
+/// See the module. Clones are the same line.
+#[derive(Clone)]
+pub(super) struct Line(Arc<Mutex<State>>);
+
+struct State {
+    at_once: usize,
+    computing: usize,
+    /// How many have ever stood in line.
+    entered: u64,
+    /// In their order; the second number tells those apart that come to stand at one place.
+    waiting: BTreeMap<(u64, u64), oneshot::Sender<Place>>,
+}
+
+/// Being one of those that compute, until this is dropped.
+pub(super) struct Place(Line);
+
+impl Line {
+    /// For so many at once.
+    pub(super) fn new(at_once: usize) -> Self {
+        let waiting = BTreeMap::new();
+        Self(Arc::new(Mutex::new(State {
+            at_once: at_once.max(1),
+            computing: 0,
+            entered: 0,
+            waiting,
+        })))
+    }
+
+    /// Whether anybody computes.
+    pub(super) fn is_used(&self) -> bool {
+        self.state().computing > 0
+    }
+
+    /// How many may compute at once.
+    pub(super) fn at_once(&self) -> usize {
+        self.state().at_once
+    }
+
+    /// A place, when it comes, for one who has computed for so many epochs in its present call.
+    pub(super) async fn place(&self, epochs: u64) -> Place {
+        loop {
+            let told = match self.enter(epochs) {
+                Ok(place) => return place,
+                Err(told) => told,
+            };
+            // Only a line that ends tells nobody.
+            if let Ok(place) = told.await {
+                return place;
+            }
+        }
+    }
+
+    fn enter(&self, epochs: u64) -> Result<Place, oneshot::Receiver<Place>> {
+        let mut state = self.state();
+        if state.waiting.is_empty() && state.computing < state.at_once {
+            state.computing += 1;
+            return Ok(Place(self.clone()));
+        }
+        state.entered += 1;
+        let (tell, told) = oneshot::channel();
+        let behind = STEP * u64::from(epochs.max(1).ilog2());
+        let entered = state.entered;
+        state.waiting.insert((entered + behind, entered), tell);
+        Err(told)
+    }
+
+    fn leave(&self) {
+        let mut state = self.state();
+        state.computing -= 1;
+        let mut next = Vec::new();
+        while state.computing < state.at_once
+            && let Some((_, tell)) = state.waiting.pop_first()
+        {
+            if !tell.is_closed() {
+                state.computing += 1;
+                next.push(tell);
+            }
+        }
+        drop(state);
+        for tell in next {
+            // Who went away without having heard it leaves at once.
+            let _ = tell.send(Place(self.clone()));
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.0.leave();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::FutureExt as _;
+
+    use super::*;
+
+    type Waits = std::pin::Pin<Box<dyn Future<Output = Place>>>;
+
+    fn waits(line: &Line, epochs: u64) -> Waits {
+        let line = line.clone();
+        let mut waits: Waits = Box::pin(async move { line.place(epochs).await });
+        assert!(waits.as_mut().now_or_never().is_none());
+        waits
+    }
+
+    #[test]
+    fn who_has_just_begun_passes_a_crowd_that_goes_on_and_on() {
+        let line = Line::new(1);
+        let mut place = line.place(1).now_or_never().expect("it is free");
+        let mut crowd: Vec<Waits> = (0..250).map(|_| waits(&line, 1_000)).collect();
+        let mut newcomer = waits(&line, 1);
+        drop(place);
+        assert!(crowd.iter_mut().all(|one| one.now_or_never().is_none()));
+        place = newcomer.as_mut().now_or_never().expect("it comes first");
+        // But so many pass, and no more.
+        let mut passed = 0;
+        let first = loop {
+            let mut newcomer = waits(&line, 1);
+            drop(place);
+            match newcomer.as_mut().now_or_never() {
+                Some(its) => place = its,
+                None => break crowd.first_mut().and_then(|first| first.now_or_never()),
+            }
+            passed += 1;
+        };
+        assert!(first.is_some(), "the first of the crowd has its turn");
+        assert_eq!(passed, 9 * 64 - 250 - 1);
+    }
+
+    #[test]
+    fn who_left_the_line_is_passed_over() {
+        let line = Line::new(1);
+        let place = line.place(1).now_or_never().expect("it is free");
+        let gone = waits(&line, 1);
+        let told = waits(&line, 1);
+        let mut last = waits(&line, 1);
+        drop(gone);
+        drop(place);
+        // This one was told, and goes away without having heard it.
+        drop(told);
+        drop(last.as_mut().now_or_never().expect("it is the only one left"));
+        assert!(!line.is_used());
+    }
+}
