@@ -17,7 +17,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     guest::{
-        ComponentSource, Gate, GuestError, HttpClient, HttpLimits, Limits, Policy, Wasm, WasmConfig,
+        Compiler, ComponentSource, Gate, GuestError, HttpClient, HttpLimits, Limits, Policy, Wasm,
+        WasmConfig,
     },
     host::Host,
     hub::Hub,
@@ -37,6 +38,8 @@ pub struct BootConfig {
     pub store: StoreConfig,
     /// The directory for what can be made again: the compiled code.
     pub cache_dir: PathBuf,
+    /// Who compiles components.
+    pub compiler: Compiler,
     /// The node's name: the same after a restart, so that it recovers its own work at once.
     pub node: NodeName,
     /// The engine's settings.
@@ -131,6 +134,7 @@ pub async fn boot(
         limits,
         policy: config.policy,
         cache_dir: Some(config.cache_dir),
+        compiler: config.compiler,
         fair: true,
         source,
     })?);

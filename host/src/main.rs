@@ -1,16 +1,29 @@
 //! The command `segno`.
 
-use std::process::ExitCode;
+use std::{process::ExitCode, time::Duration};
 
-use segno::cli::{Cli, Console};
+use segno::cli::{Cli, Console, Exit};
+use tokio::runtime::Runtime;
 
-#[tokio::main]
-async fn main() -> ExitCode {
+/// What still works when the command has done what it was asked for gets this long. Everything that matters is done by
+/// then: nobody waits for a computation whose result is not wanted any more.
+const LEFT_OVER: Duration = Duration::from_secs(1);
+
+fn main() -> ExitCode {
     let cli = match Cli::read(std::env::args_os()) {
         Ok(cli) => cli,
         // Help and version end here too, with code 0.
         Err(error) => error.exit(),
     };
     let mut console = Console::system(cli.json(), cli.color());
-    cli.run(&mut console).await.into()
+    let runtime = match Runtime::new() {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            eprintln!("error: the threads of the command cannot be started: {error}");
+            return Exit::Error.into();
+        }
+    };
+    let exit = runtime.block_on(cli.run(&mut console));
+    runtime.shutdown_timeout(LEFT_OVER);
+    exit.into()
 }

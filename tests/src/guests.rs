@@ -8,7 +8,7 @@ use std::{
 
 use segno::{
     build::{crate_build, toolchain},
-    guest::{Limits, Policy, Wasm, WasmConfig},
+    guest::{Compiler, Limits, Policy, Wasm, WasmConfig},
 };
 use segno_core::id::Digest;
 
@@ -67,6 +67,7 @@ pub fn engine(components: &[Arc<[u8]>]) -> Arc<Wasm> {
         limits,
         policy: Policy::default(),
         cache_dir: None,
+        compiler: Compiler::Thread,
         fair: false,
         source: Arc::new(source),
     };

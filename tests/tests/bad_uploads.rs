@@ -190,3 +190,95 @@ async fn the_command_line_says_the_same_with_its_exit_codes() {
     assert_eq!((code, &said["code"]), (Some(3), &json!("unknown-invocation")), "{said:#}");
     unharmed(stage, pid).await;
 }
+
+/// A component over which a compiler sits for minutes: a few functions of some megabytes each.
+fn heavy() -> Vec<u8> {
+    let sized =
+        |id: u8, content: Vec<u8>| [&[id], leb(content.len()).as_slice(), &content].concat();
+    // (func (param i64) (result i64)): the parameter is changed again and again.
+    let mut body = vec![0];
+    for step in 0_u32..300_000 {
+        let factor = (step % 63) as u8;
+        // local.get 0, i64.const, i64.mul, i64.const, i64.xor, local.set 0
+        body.extend([0x20, 0, 0x42, factor, 0x7e, 0x42, 63 - factor, 0x85, 0x21, 0]);
+    }
+    body.extend([0x20, 0, 0x0b]);
+    let count = 16;
+    let code: Vec<u8> = [leb(body.len()), body].concat();
+    let module = [
+        b"\0asm\x01\0\0\0".to_vec(),
+        sized(1, vec![1, 0x60, 1, 0x7e, 1, 0x7e]),
+        sized(3, [vec![count], vec![0; count.into()]].concat()),
+        sized(10, [vec![count], code.repeat(count.into())].concat()),
+    ];
+    [EMPTY.to_vec(), sized(1, module.concat())].concat()
+}
+
+fn leb(mut number: usize) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    while number > 0x7f {
+        bytes.push((number & 0x7f) as u8 | 0x80);
+        number >>= 7;
+    }
+    bytes.push(number as u8);
+    bytes
+}
+
+/// The files of compiled code under `data`, by name.
+fn compiled_files(data: &std::path::Path) -> Vec<String> {
+    let entries = |path: &std::path::Path| {
+        let entries = std::fs::read_dir(path).unwrap_or_else(|error| panic!("{path:?}: {error}"));
+        entries.map(|entry| entry.expect("it can be read").path()).collect::<Vec<_>>()
+    };
+    let files =
+        entries(&data.join("compiled")).iter().flat_map(|path| entries(path)).collect::<Vec<_>>();
+    files.iter().filter_map(|path| Some(path.file_name()?.to_string_lossy().into_owned())).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_host_that_compiles_goes_on_and_stops_at_once() {
+    let stage = busy_stage().await;
+    let data = stage.server.options().data.clone();
+    let client = stage.client().clone();
+    let mut upload = tokio::task::JoinSet::new();
+    upload.spawn(async move { client.deploy(heavy(), Some("heavy")).await });
+    // Until the compiler is at it.
+    stage.surroundings.runtime.sleep(segno_core::time::Millis(2_000)).await;
+    assert!(upload.try_join_next().is_none(), "it was compiled in no time");
+    stage.start_as("polite", "hostile/decline", json!(null)).await.expect("it starts");
+    let failure = stage.ended("polite").await.failure;
+    assert_eq!(failure.map(|failure| failure.code), Some(418));
+    waits(&stage).await;
+    // It is an error if it had to be killed.
+    stage.server.stop().await.unwrap_or_else(|error| panic!("{error}"));
+    let answer = upload.join_next().await.expect("it was begun").expect("no panic");
+    assert!(answer.is_err(), "{answer:?}");
+    let files = compiled_files(&data);
+    assert_eq!(files.len(), 2, "more than the code of one module and its hash is left: {files:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_upload_that_takes_too_much_of_the_compiler_is_refused_by_name() {
+    let limits = ["--limit", "compile_ms=1000", "--limit", "component_functions=20000"];
+    let stage = Stage::with(SEGNO, Default::default(), &limits).await;
+    let problem = refused(stage.client().deploy(heavy(), Some("heavy")).await);
+    assert_eq!(problem.code, "malformed-component", "{problem:#?}");
+    assert!(problem.detail.contains("limits.compile_ms"), "{}", problem.detail);
+
+    let functions = "(func)".repeat(20_001);
+    let many = format!("(component (core module {functions}))");
+    let many = wat::parse_str(many).expect("it is well formed");
+    let problem = refused(stage.client().deploy(many, Some("many")).await);
+    assert_eq!(problem.code, "malformed-component", "{problem:#?}");
+    assert!(
+        problem.detail.contains("20001 functions")
+            && problem.detail.contains("limits.component_functions"),
+        "{}",
+        problem.detail
+    );
+    let files = compiled_files(&stage.server.options().data);
+    assert!(files.is_empty(), "of refused components nothing is left: {files:?}");
+    // What is compiled next is not held up.
+    stage.deploy("hostile", fixtures::fixture("hostile")).await;
+    stage.server.stop().await.unwrap_or_else(|error| panic!("{error}"));
+}

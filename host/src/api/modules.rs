@@ -49,12 +49,17 @@ pub async fn deploy(
     let (bytes, _room) = read(&api, &parts.headers, body, Some(entry), limit, setting).await?;
     let component: Arc<[u8]> = bytes.into();
     let digest = Digest::of(&component);
-    let description =
-        api.intake.inspect(component.clone()).await.map_err(|rejected| ApiError::BadModule {
-            code: rejected.code,
-            reason: rejected.message,
-            report: rejected.report,
-        })?;
+    let inspected = tokio::select! {
+        biased;
+        // To compile takes longer than a host takes to stop.
+        () = api.stopping.cancelled() => return Err(ApiError::NotReady("stopping")),
+        inspected = api.intake.inspect(component.clone()) => inspected,
+    };
+    let description = inspected.map_err(|rejected| ApiError::BadModule {
+        code: rejected.code,
+        reason: rejected.message,
+        report: rejected.report,
+    })?;
     let before = api.modules().await?;
     let created = !before.0.iter().any(|entry| entry.digest == digest);
     let replaces = query.alias.as_ref().and_then(|alias| {

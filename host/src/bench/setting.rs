@@ -8,7 +8,7 @@ use tempfile::TempDir;
 
 use super::BenchOptions;
 use crate::{
-    guest::{Limits, Policy, Wasm, WasmConfig},
+    guest::{Compiler, Limits, Policy, Wasm, WasmConfig},
     runtime::Surroundings,
 };
 
@@ -57,6 +57,7 @@ impl Setting {
             limits: Limits::default(),
             policy: Policy::default(),
             cache_dir: None,
+            compiler: Compiler::Thread,
             fair: true,
             source: Arc::new(BTreeMap::from([(digest, component.clone())])),
         })?;

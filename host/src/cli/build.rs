@@ -15,7 +15,7 @@ use crate::{
         crate_build::{self, BuildOptions, Built},
         toolchain::{self, Request},
     },
-    guest::{Limits, Policy, Wasm, WasmConfig},
+    guest::{Compiler, Limits, Policy, Wasm, WasmConfig},
 };
 
 use super::{
@@ -108,8 +108,14 @@ impl Build {
 async fn describe(component: Arc<[u8]>) -> Result<ModuleDescription, CliError> {
     let source = Arc::new(BTreeMap::from([(Digest::of(&component), component.clone())]));
     let limits = Limits { instances: 64, ..Limits::default() };
-    let config =
-        WasmConfig { limits, policy: Policy::default(), cache_dir: None, fair: false, source };
+    let config = WasmConfig {
+        limits,
+        policy: Policy::default(),
+        cache_dir: None,
+        compiler: Compiler::Thread,
+        fair: false,
+        source,
+    };
     let wasm = Wasm::new(config).map_err(|error| other("no-engine", &error))?;
     Intake::inspect(&wasm, component).await.map_err(|rejected| CliError::Other {
         code: "invalid-component",

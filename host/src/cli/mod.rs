@@ -16,6 +16,7 @@ mod timeline;
 mod bench;
 mod build;
 mod call;
+mod compile;
 mod completions;
 mod control;
 mod demo;
@@ -168,6 +169,8 @@ enum Command {
     Bench(bench::Bench),
     #[command(hide = true)]
     Payments(payments::Payments),
+    #[command(hide = true)]
+    CompileComponent(compile::CompileComponent),
 }
 
 impl Cli {
@@ -239,6 +242,7 @@ impl Cli {
             Command::Demo(command) => command.run(console).await,
             Command::Bench(command) => command.run(console).await,
             Command::Payments(command) => command.run().await,
+            Command::CompileComponent(command) => command.run(),
         }
     }
 }

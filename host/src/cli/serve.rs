@@ -22,6 +22,7 @@ use crate::{
 use super::{
     CliError, Console, Exit,
     build::other,
+    compile,
     console::{CYAN, DIM},
     logging::{self, LogFormat},
     node, open_files,
@@ -83,7 +84,8 @@ pub struct Serve {
     #[arg(long, value_name = "NAME", env = "SEGNO_NODE")]
     node: Option<String>,
     /// A limit of guests, as NAME=NUMBER: memory_bytes, table_elements, stack_bytes, cpu_ms, output_bytes,
-    /// log_line_bytes, log_bytes, component_bytes, instances or computing; can be given again
+    /// log_line_bytes, log_bytes, component_bytes, component_functions, compile_ms, compiled_bytes, instances or
+    /// computing; can be given again
     #[arg(long = "limit", value_name = "NAME=NUMBER")]
     limits: Vec<String>,
     /// Tasks run at once
@@ -153,6 +155,7 @@ impl Serve {
         let config = BootConfig {
             node: NodeName::from(node.as_str()),
             cache_dir: data.join("compiled"),
+            compiler: compile::compiler(),
             engine: self.resonate.engine(self.engine()),
             limits,
             policy,

@@ -2,46 +2,71 @@
 //!
 //! ```text
 //! DIR/CONFIGURATION/DIGEST.cwasm     mapped into memory, not read
-//! DIR/CONFIGURATION/DIGEST.sha256    the hash of the former; written after it
+//! DIR/CONFIGURATION/DIGEST.sha256    the hash of the former; written after it, and touched whenever it is used
 //! ```
 //!
 //! A file whose hash does not fit, and one that the engine refuses, is compiled anew. The directory is part of the data
-//! directory: whoever can write there owns the host anyway, so the hash guards against accidents, not against people.
+//! directory: who can write there owns the host anyway, so the hash guards against accidents, not against people.
+//!
+//! All of it can be made again, so it is kept within a bound: what was used longest ago goes, whatever configuration it
+//! was made under. Files that a crash left half written go when the host starts.
 
 use std::{
     fs, io,
     path::{Path, PathBuf},
+    sync::{Mutex, PoisonError},
+    time::SystemTime,
 };
 
+use rustix::fs::{Timespec, Timestamps, UTIME_NOW, futimens};
 use segno_core::id::Digest;
 use sha2::{Digest as _, Sha256};
+use tempfile::NamedTempFile;
 use wasmtime::{Engine, component::Component};
+
+const CODE: &str = "cwasm";
+const HASH: &str = "sha256";
 
 /// The directory of one engine configuration.
 pub(super) struct CodeCache {
+    root: PathBuf,
     directory: PathBuf,
+    /// Bytes that all configurations together may take.
+    limit: u64,
+    /// Held while files come and go.
+    changing: Mutex<()>,
+}
+
+/// The code of one module.
+struct Kept {
+    code: PathBuf,
+    bytes: u64,
+    last_use: SystemTime,
 }
 
 impl CodeCache {
     /// Opens the cache in `root`, making directories as needed.
-    pub(super) fn open(root: &Path, configuration: &str) -> io::Result<Self> {
+    pub(super) fn open(root: &Path, configuration: &str, limit: u64) -> io::Result<Self> {
         let directory = root.join(configuration);
         fs::create_dir_all(&directory)?;
-        Ok(Self { directory })
+        let root = root.to_owned();
+        let cache = Self { root, directory, limit, changing: Mutex::default() };
+        cache.remove_unfinished()?;
+        cache.keep_within_limit(None);
+        Ok(cache)
     }
 
     /// The compiled code of `digest`, if it is here and whole.
     pub(super) fn load(&self, engine: &Engine, digest: Digest) -> Option<Component> {
         let code = self.code(digest);
         let expected = fs::read_to_string(self.hash(digest)).ok()?;
-        let found = hash_of(&fs::read(&code).ok()?);
+        let found = hash_of(&code).ok()?;
         if expected.trim() != found {
             tracing::warn!("the compiled code of {digest} is damaged, compiling it again");
             return None;
         }
-        // SAFETY: the file is byte for byte what `store` wrote under this configuration, and nothing else writes here.
-        let loaded = unsafe { Component::deserialize_file(engine, &code) };
-        loaded
+        self.touch(digest);
+        self.map(engine, digest)
             .inspect_err(|error| {
                 tracing::warn!(
                     "the compiled code of {digest} cannot be used, compiling it again: {error:#}"
@@ -50,31 +75,137 @@ impl CodeCache {
             .ok()
     }
 
+    /// The compiled code of `digest`, which was just checked or made.
+    pub(super) fn map(&self, engine: &Engine, digest: Digest) -> wasmtime::Result<Component> {
+        // SAFETY: the file is byte for byte what the compiler made under this configuration, and nothing else writes here.
+        unsafe { Component::deserialize_file(engine, self.code(digest)) }
+    }
+
+    /// A file in which code can be made; it goes unless it is adopted.
+    pub(super) fn place(&self) -> io::Result<NamedTempFile> {
+        NamedTempFile::new_in(&self.directory)
+    }
+
     /// Keeps the compiled code of `digest`; a crash in between leaves a file whose hash does not fit.
     pub(super) fn store(&self, digest: Digest, component: &Component) -> io::Result<()> {
         let code = component.serialize().map_err(io::Error::other)?;
-        write_whole(&self.code(digest), &code)?;
-        write_whole(&self.hash(digest), hash_of(&code).as_bytes())
+        let mut file = self.place()?;
+        io::Write::write_all(&mut file, &code)?;
+        self.adopt(digest, file)
+    }
+
+    /// The same for code that was made in `file`. A reader sees the old file or the new one, and a mapping of the old one
+    /// stays whole.
+    pub(super) fn adopt(&self, digest: Digest, file: NamedTempFile) -> io::Result<()> {
+        let hash = hash_of(file.path())?;
+        file.persist(self.code(digest)).map_err(|error| error.error)?;
+        let mut file = self.place()?;
+        io::Write::write_all(&mut file, hash.as_bytes())?;
+        file.persist(self.hash(digest)).map_err(|error| error.error)?;
+        self.keep_within_limit(Some(digest));
+        Ok(())
+    }
+
+    /// Removes the code of `digest`. Who has mapped it keeps it.
+    pub(super) fn remove(&self, digest: Digest) {
+        remove(&self.code(digest));
+    }
+
+    fn touch(&self, digest: Digest) {
+        let now = Timespec { tv_sec: 0, tv_nsec: UTIME_NOW };
+        let times = Timestamps { last_access: now, last_modification: now };
+        let touched = fs::File::options().append(true).open(self.hash(digest));
+        if let Err(error) = touched.and_then(|file| Ok(futimens(file, &times)?)) {
+            tracing::debug!(
+                "the compiled code of {digest} seems to be used less than it is: {error}"
+            );
+        }
+    }
+
+    /// Removes what was used longest ago, but not `latest`, until the rest is within the limit.
+    fn keep_within_limit(&self, latest: Option<Digest>) {
+        let _changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.kept();
+        let mut bytes: u64 = kept.iter().map(|kept| kept.bytes).sum();
+        kept.sort_by_key(|kept| kept.last_use);
+        let latest = latest.map(|digest| self.code(digest));
+        for Kept { code, bytes: its_bytes, .. } in kept {
+            if bytes <= self.limit {
+                return;
+            }
+            if latest.as_ref() != Some(&code) {
+                remove(&code);
+                bytes -= its_bytes;
+            }
+        }
+    }
+
+    fn kept(&self) -> Vec<Kept> {
+        let code = self.files().into_iter().filter(|path| has_extension(path, CODE));
+        let kept = code.filter_map(|code| {
+            let bytes = fs::metadata(&code).ok()?.len();
+            // Without a hash it is of no use.
+            let hash = fs::metadata(code.with_extension(HASH));
+            let last_use = hash.and_then(|hash| hash.modified()).unwrap_or(SystemTime::UNIX_EPOCH);
+            Some(Kept { code, bytes, last_use })
+        });
+        kept.collect()
+    }
+
+    fn remove_unfinished(&self) -> io::Result<()> {
+        for path in self.files() {
+            if !has_extension(&path, CODE) && !has_extension(&path, HASH) {
+                fs::remove_file(&path)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The files of all configurations.
+    fn files(&self) -> Vec<PathBuf> {
+        let entries = |path: &Path| fs::read_dir(path).into_iter().flatten().flatten();
+        let directories =
+            entries(&self.root).map(|entry| entry.path()).filter(|path| path.is_dir());
+        let files = directories.flat_map(|directory| {
+            entries(&directory).map(|entry| entry.path()).collect::<Vec<_>>()
+        });
+        files.filter(|path| path.is_file()).collect()
     }
 
     fn code(&self, digest: Digest) -> PathBuf {
-        self.directory.join(format!("{digest}.cwasm"))
+        self.directory.join(format!("{digest}.{CODE}"))
     }
 
     fn hash(&self, digest: Digest) -> PathBuf {
-        self.directory.join(format!("{digest}.sha256"))
+        self.code(digest).with_extension(HASH)
     }
 }
 
-fn hash_of(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+fn has_extension(path: &Path, extension: &str) -> bool {
+    path.extension().is_some_and(|found| found == extension)
 }
 
-/// Replaces `path` at once: a reader sees the old file or the new one, and a mapping of the old one stays whole.
-fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let directory = path.parent().expect("a file of the cache is in its directory");
-    let mut file = tempfile::NamedTempFile::new_in(directory)?;
-    io::Write::write_all(&mut file, bytes)?;
-    file.persist(path).map_err(|error| error.error)?;
-    Ok(())
+/// Removes code and its hash, the hash first: code without one is never used.
+fn remove(code: &Path) {
+    for path in [code.with_extension(HASH), code.to_owned()] {
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                tracing::warn!("compiled code `{}` cannot be removed: {error}", path.display());
+            }
+            _ => {}
+        }
+    }
+}
+
+fn hash_of(file: &Path) -> io::Result<String> {
+    let mut hash = Sha256::new();
+    let mut file = fs::File::open(file)?;
+    let mut buffer = vec![0; 64 << 10];
+    loop {
+        let read = io::Read::read(&mut file, &mut buffer)?;
+        if read == 0 {
+            return Ok(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect());
+        }
+        hash.update(&buffer[..read]);
+    }
 }

@@ -126,6 +126,11 @@ pub(super) fn engine_facts(limits: &Limits) -> EngineFacts {
     }
 }
 
+/// An engine that makes code for hosts with these limits, and runs none.
+pub(super) fn compiling_engine(limits: &Limits) -> wasmtime::Result<Engine> {
+    Engine::new(&config(limits, None))
+}
+
 fn config(limits: &Limits, pool: Option<PoolingAllocationConfig>) -> Config {
     let mut config = Config::new();
 

@@ -26,6 +26,12 @@ pub struct Limits {
     pub log_bytes: usize,
     /// The largest component that can be uploaded, in bytes.
     pub component_bytes: usize,
+    /// Functions of a component, all its modules together.
+    pub component_functions: u32,
+    /// CPU time for compiling a component in milliseconds, all processors together.
+    pub compile_ms: u64,
+    /// Compiled code on disk in bytes; what was used longest ago goes.
+    pub compiled_bytes: u64,
     /// Instances alive at once, waiting warm ones included; more wait for room.
     pub instances: u32,
     /// Calls at once that compute for longer than some milliseconds; more are put off. The others find room meanwhile.
@@ -43,6 +49,9 @@ impl Default for Limits {
             log_line_bytes: 16 << 10,
             log_bytes: 1 << 20,
             component_bytes: 64 << 20,
+            component_functions: 200_000,
+            compile_ms: 300_000,
+            compiled_bytes: 1 << 30,
             instances: 1_000,
             computing: 250,
         }

@@ -6,7 +6,7 @@
 //! [`Wasm`] is [`Guests`] by wasmtime, [`Gate`] is [`Outbound`] by policy and client:
 //!
 //! ```ignore
-//! let wasm = Wasm::new(WasmConfig { limits, policy, cache_dir, source })?; // source: a `ComponentSource`
+//! let wasm = Wasm::new(WasmConfig { limits, policy, cache_dir, compiler, fair, source })?; // source: a `ComponentSource`
 //! let report = wasm.inspect(bytes).await?;                                 // at upload: what it needs and offers
 //! let mut instance = wasm.instantiate(digest, None).await?;                      // then `start`, `resume`, `resume`, …
 //! ```
@@ -22,6 +22,7 @@ pub mod policy;
 // The engine, and modules in it.
 mod budget;
 mod cache;
+mod compile;
 mod engine;
 mod line;
 mod modules;
@@ -49,6 +50,7 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use segno_core::{id::Digest, invocation::EngineFacts};
 
+pub use compile::{COMMAND as COMPILE_COMMAND, Compiler, compile_into};
 pub use contract::*;
 pub use error::GuestError;
 pub use http::{Gate, HttpClient, HttpLimits};

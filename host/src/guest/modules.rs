@@ -12,8 +12,15 @@ use tokio::sync::OnceCell;
 use wasmtime::component::Component;
 
 use super::{
-    FunctionDescription, GuestError, activity::ActivityState, bindings::ModulePre,
-    cache::CodeCache, engine::GuestEngine, link, pool::Share, workflow::WorkflowState,
+    FunctionDescription, GuestError, Limits,
+    activity::ActivityState,
+    bindings::ModulePre,
+    cache::CodeCache,
+    compile::{Compiler, Compiling},
+    engine::GuestEngine,
+    link,
+    pool::Share,
+    workflow::WorkflowState,
 };
 
 /// Why a module could not be made ready.
@@ -113,6 +120,7 @@ pub(super) struct ModuleStore {
     engine: Arc<GuestEngine>,
     source: Arc<dyn ComponentSource>,
     cache: Option<Arc<CodeCache>>,
+    compiling: Compiling,
     loaded: Mutex<Loaded>,
 }
 
@@ -132,11 +140,13 @@ impl ModuleStore {
     /// A store over `source`; compiled code is kept in `cache_directory` if that can be written.
     pub(super) fn new(
         engine: Arc<GuestEngine>,
+        limits: &Arc<Limits>,
         source: Arc<dyn ComponentSource>,
         cache_directory: Option<&Path>,
+        compiler: Compiler,
     ) -> Self {
         let cache = cache_directory.and_then(|directory| {
-            CodeCache::open(directory, &engine.configuration())
+            CodeCache::open(directory, &engine.configuration(), limits.compiled_bytes)
                 .inspect_err(|error| {
                     tracing::warn!(
                         "compiled code will not be kept: `{}` cannot be written: {error}",
@@ -146,7 +156,9 @@ impl ModuleStore {
                 .ok()
                 .map(Arc::new)
         });
-        Self { engine, source, cache, loaded: Mutex::default() }
+        let compiling =
+            Compiling::new(compiler, Arc::clone(limits), Arc::clone(&engine), cache.clone());
+        Self { engine, source, cache, compiling, loaded: Mutex::default() }
     }
 
     /// The module, compiled and linked by the first who asks.
@@ -165,6 +177,15 @@ impl ModuleStore {
         let cell = self.cell(digest);
         let module = cell.get_or_try_init(|| self.compile(digest, bytes)).await?;
         Ok(Arc::clone(module))
+    }
+
+    /// Forgets a module that was refused: nothing of it is left.
+    pub(super) async fn forget(&self, digest: Digest) {
+        self.loaded.lock().unwrap_or_else(PoisonError::into_inner).modules.remove(&digest);
+        if let Some(cache) = self.cache.clone() {
+            // Where that fails, it goes with what was used longest ago.
+            let _ = blocking(move || cache.remove(digest)).await;
+        }
     }
 
     fn cell(&self, digest: Digest) -> Arc<OnceCell<Arc<LoadedModule>>> {
@@ -208,17 +229,9 @@ impl ModuleStore {
         digest: Digest,
         bytes: Arc<[u8]>,
     ) -> Result<Arc<LoadedModule>, LoadError> {
+        let component = self.compiling.compile(digest, bytes).await?;
         let engine = Arc::clone(&self.engine);
-        let cache = self.cache.clone();
-        blocking(move || {
-            let component = Component::from_binary(engine.wasmtime(), &bytes)
-                .map_err(|error| LoadError::Compile(format!("{error:#}")))?;
-            if let Some(Err(error)) = cache.map(|cache| cache.store(digest, &component)) {
-                tracing::warn!("the compiled code of {digest} was not kept: {error}");
-            }
-            LoadedModule::link(&engine, digest, component).map(Arc::new)
-        })
-        .await?
+        blocking(move || LoadedModule::link(&engine, digest, component).map(Arc::new)).await?
     }
 }
 

@@ -100,9 +100,18 @@ pub enum Invalid {
 
 /// Checks `bytes`; see [`Wasm::inspect`].
 pub(super) async fn inspect(wasm: &Wasm, bytes: Arc<[u8]>) -> Result<ModuleReport, Invalid> {
-    let size = bytes.len();
     recognise(&bytes, wasm.limits.component_bytes)?;
     let digest = Digest::of(&bytes);
+    let inspected = compiled(wasm, digest, bytes).await;
+    if inspected.is_err() {
+        wasm.modules.forget(digest).await;
+    }
+    inspected
+}
+
+/// What can be said of a component when it is compiled.
+async fn compiled(wasm: &Wasm, digest: Digest, bytes: Arc<[u8]>) -> Result<ModuleReport, Invalid> {
+    let size = bytes.len();
     let engine = wasm.engine.wasmtime();
     let module = wasm.modules.admit(digest, bytes).await.map_err(|error| match error {
         LoadError::Compile(reason) => Invalid::Malformed { reason },

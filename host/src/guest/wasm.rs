@@ -9,6 +9,7 @@ use super::{
     ActivityContext, ActivityHost, ComponentSource, FunctionDescription, GuestError, Guests,
     Limits, Outcome, Payload, Policy, Workflow, activity,
     budget::Budget,
+    compile::Compiler,
     engine::{GuestEngine, engine_facts},
     instance::Instance,
     modules::{LoadedModule, ModuleStore},
@@ -26,6 +27,8 @@ pub struct WasmConfig {
     pub policy: Policy,
     /// Where compiled code is kept; none: it is compiled again by every process.
     pub cache_dir: Option<PathBuf>,
+    /// Who compiles components.
+    pub compiler: Compiler,
     /// Whether a busy guest lets others run at each epoch. Off for a run that must repeat itself exactly: an epoch
     /// follows the machine's clock.
     pub fair: bool,
@@ -49,15 +52,15 @@ impl Wasm {
     /// [`GuestError::Host`]: the engine cannot be set up on this machine with these limits.
     pub fn new(config: WasmConfig) -> Result<Self, GuestError> {
         let engine = Arc::new(GuestEngine::new(&config.limits)?);
-        let modules =
-            ModuleStore::new(Arc::clone(&engine), config.source, config.cache_dir.as_deref());
-        Ok(Self {
-            engine,
-            modules,
-            limits: Arc::new(config.limits),
-            policy: Arc::new(config.policy),
-            fair: config.fair,
-        })
+        let limits = Arc::new(config.limits);
+        let modules = ModuleStore::new(
+            Arc::clone(&engine),
+            &limits,
+            config.source,
+            config.cache_dir.as_deref(),
+            config.compiler,
+        );
+        Ok(Self { engine, modules, limits, policy: Arc::new(config.policy), fair: config.fair })
     }
 
     /// The limits that every instance is held against.

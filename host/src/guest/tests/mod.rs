@@ -15,7 +15,9 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use segno_core::id::Digest;
 
-use super::{Context, GuestError, Guests, Limits, Payload, Policy, Wasm, WasmConfig, Workflow};
+use super::{
+    Compiler, Context, GuestError, Guests, Limits, Payload, Policy, Wasm, WasmConfig, Workflow,
+};
 use guests::Guest;
 use journal::Script;
 
@@ -42,6 +44,7 @@ fn host_with(components: &[&Arc<[u8]>], change: impl FnOnce(&mut WasmConfig)) ->
         limits,
         policy: Policy::default(),
         cache_dir: None,
+        compiler: Compiler::Thread,
         fair: true,
         source: Arc::new(source),
     };

@@ -1,0 +1,44 @@
+//! `segno compile-component`: the process in which a host compiles an upload. Hidden from the help.
+
+use std::{io::Read as _, io::Write as _, path::PathBuf};
+
+use crate::guest::{Compiler, Limits, compile_into};
+
+use super::{CliError, Exit};
+
+/// The program that runs, under its own name or, where that may have been replaced since, as the system holds it.
+pub(super) fn compiler() -> Compiler {
+    let held = PathBuf::from("/proc/self/exe");
+    match held.exists() {
+        true => Compiler::Program(held),
+        false => std::env::current_exe().map_or(Compiler::Thread, Compiler::Program),
+    }
+}
+
+/// Compile the component on standard input into a file, for a host
+#[derive(Debug, clap::Args)]
+pub struct CompileComponent {
+    /// The host's limits as JSON
+    #[arg(long, value_name = "JSON")]
+    limits: String,
+    /// The file, which is there already
+    #[arg(long, value_name = "FILE")]
+    into: PathBuf,
+}
+
+impl CompileComponent {
+    pub(super) fn run(self) -> Result<Exit, CliError> {
+        let limits: Limits = serde_json::from_str(&self.limits)
+            .map_err(|error| CliError::Usage(format!("--limits: {error}")))?;
+        let mut component = Vec::new();
+        std::io::stdin().read_to_end(&mut component)?;
+        match compile_into(&limits, &component, &self.into) {
+            Ok(()) => Ok(Exit::Done),
+            Err(error) => {
+                // For the host, which says it to whoever sent the component.
+                write!(std::io::stdout(), "{error:#}")?;
+                Ok(Exit::Error)
+            }
+        }
+    }
+}
