@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::id::{
-    Claim, CommandIndex, Digest, Holder, NodeName, PromiseId, ResourceName, ScheduleId,
+    Claim, CommandIndex, Digest, Holder, NodeName, PromiseId, ResourceName, ScheduleId, Version,
 };
 use crate::invocation::{LogLine, Record};
 use crate::promise::{
@@ -69,7 +69,10 @@ pub enum Command {
         module: Digest,
         /// When it began to run: the promise is as old as that, or made now if that is still to come.
         at: Timestamp,
-        /// What is done under the claim ([`Claim::first`]), in order: fences, and a suspension or a fulfillment.
+        /// The version at which the holder took tasks to be born: `first` is done under the claim that follows from
+        /// that ([`Claim::first`]). Where tasks are born at another one by now, nothing is done under the claim.
+        born: Version,
+        /// What is done under the claim, in order: fences, and a suspension or a fulfillment.
         first: Vec<Command>,
     },
     /// Takes a pending task, offered at this version.
@@ -329,8 +332,6 @@ pub enum FenceAct {
     Create {
         /// The promise. A target without a module means the claim's own.
         new: NewPromise,
-        /// If given, its task is born acquired.
-        hold: Option<Hold>,
     },
     /// Makes a promise as a client does, in nobody's name: no tag is added, and it outlives the claim's invocation.
     CreateLoose {
@@ -358,28 +359,15 @@ pub enum FenceAct {
         /// What.
         payload: Value,
     },
-    /// Writes a resource under the token of this claim and command.
-    FencedPut {
-        /// Which.
-        name: ResourceName,
-        /// What it holds then.
-        value: Value,
-    },
-    /// Resumes the claim's task when this promise settles.
-    RegisterCallback {
-        /// The promise waited for.
-        awaited: PromiseId,
-    },
 }
 
 impl FenceAct {
     /// The promise it is about, if it is about one.
     pub fn promise(&self) -> Option<&PromiseId> {
         match self {
-            Self::Create { new, .. } | Self::CreateLoose { new } => Some(&new.id),
+            Self::Create { new } | Self::CreateLoose { new } => Some(&new.id),
             Self::Settle { id, .. } | Self::Cancel { id } => Some(id),
-            Self::RegisterCallback { awaited } => Some(awaited),
-            Self::Publish { .. } | Self::FencedPut { .. } => None,
+            Self::Publish { .. } => None,
         }
     }
 }

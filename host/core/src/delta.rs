@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::id::{Digest, NodeName, PromiseId, ResourceName, ScheduleId};
+use crate::id::{Digest, NodeName, PromiseId, ResourceName, ScheduleId, Version};
 use crate::invocation::{JournalHead, LogLine, Record};
 use crate::promise::{OutboxKey, OutboxRow, Promise, Resource, ResourceLease, Schedule, Task};
 use crate::saga::{Fact, FactKey};
@@ -15,6 +15,8 @@ pub struct Delta {
     /// Promises that go, with all rows that belong to them: task, callbacks, journal, logs, keys of signals. They go
     /// before the rest is written, so that an id can be made anew in the same transaction.
     pub removed: BTreeSet<PromiseId>,
+    /// The version at which tasks are born from now on, if it rises.
+    pub first_version: Option<Version>,
     /// Promises, new or settled.
     pub promises: BTreeMap<PromiseId, Promise>,
     /// Tasks.
@@ -62,6 +64,7 @@ impl Delta {
     /// Whether nothing is written.
     pub fn is_empty(&self) -> bool {
         self.removed.is_empty()
+            && self.first_version.is_none()
             && self.promises.is_empty()
             && self.tasks.is_empty()
             && self.callbacks.is_empty()
@@ -82,6 +85,7 @@ impl Delta {
     pub fn only_appends(&self) -> bool {
         let Self {
             removed,
+            first_version,
             promises,
             tasks,
             callbacks,
@@ -99,6 +103,7 @@ impl Delta {
         } = self;
         !appends.is_empty()
             && removed.is_empty()
+            && first_version.is_none()
             && promises.is_empty()
             && tasks.is_empty()
             && callbacks.is_empty()
@@ -119,6 +124,7 @@ impl Delta {
             self.forget(&later.removed);
             self.removed.extend(later.removed);
         }
+        self.first_version = self.first_version.max(later.first_version);
         self.promises.extend(later.promises);
         self.tasks.extend(later.tasks);
         self.callbacks.extend(later.callbacks);

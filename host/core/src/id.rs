@@ -69,9 +69,10 @@ pub struct Claim {
 }
 
 impl Claim {
-    /// The claim of whoever makes a task and holds it from the beginning.
-    pub fn first(id: PromiseId) -> Self {
-        Self { id, version: Version(0).next() }
+    /// The claim of the holder that makes a task, where tasks are born at the version `born`
+    /// ([`State::first_version`](crate::state::State::first_version)).
+    pub fn first(id: PromiseId, born: Version) -> Self {
+        Self { id, version: born.next() }
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use crate::id::{Digest, NodeName, PromiseId, ResourceName, ScheduleId};
+use crate::id::{Digest, NodeName, PromiseId, ResourceName, ScheduleId, Version};
 use crate::invocation::{JournalHead, Record};
 use crate::promise::{
     OutboxKey, OutboxRow, Promise, PromiseState, Resource, ResourceLease, Schedule, Task,
@@ -19,6 +19,9 @@ use crate::value::Text;
 /// The rows of a whole store.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Snapshot {
+    /// The version at which tasks are born.
+    #[serde(default)]
+    pub first_version: Version,
     /// Promises.
     pub promises: BTreeMap<PromiseId, Promise>,
     /// Tasks.
@@ -106,6 +109,7 @@ impl Snapshot {
             (id.clone(), Journal { head: *head, records: state.tail(id).to_vec() })
         };
         Self {
+            first_version: state.first_version(),
             promises,
             tasks,
             timers,

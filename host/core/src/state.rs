@@ -5,15 +5,18 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 
 use crate::delta::{Append, Delta};
-use crate::id::{CommandIndex, Digest, NodeName, PromiseId, ResourceName, ScheduleId};
+use crate::id::{CommandIndex, Digest, NodeName, PromiseId, ResourceName, ScheduleId, Version};
 use crate::invocation::{JournalHead, Record};
-use crate::promise::{OutboxKey, OutboxRow, Promise, Resource, ResourceLease, Schedule, Task};
+use crate::promise::{
+    CancelState, OutboxKey, OutboxRow, Promise, Resource, ResourceLease, Schedule, Task,
+};
 use crate::saga::{Fact, FactKey};
 use crate::value::Text;
 
 /// Rows, by key.
 #[derive(Clone, Debug, Default)]
 pub struct State {
+    first_version: Version,
     promises: BTreeMap<PromiseId, Promise>,
     tasks: BTreeMap<PromiseId, Task>,
     /// By awaited, then awaiter.
@@ -59,6 +62,11 @@ impl State {
     /// An empty store that keeps everything, whole journals included.
     pub fn whole() -> Self {
         Self { keeps_journals: true, ..Self::default() }
+    }
+
+    /// The version at which tasks are born: above that of every task that was removed.
+    pub fn first_version(&self) -> Version {
+        self.first_version
     }
 
     /// The promise with this id.
@@ -121,6 +129,12 @@ impl State {
             .get(parent)
             .into_iter()
             .flat_map(move |ids| ids.range((from.clone(), Bound::Unbounded)))
+    }
+
+    /// Whether this invocation was asked to stop: it may go on for as long as it takes to do so. What cannot be asked,
+    /// since no worker produces it, never was.
+    pub fn was_asked_to_stop(&self, id: &PromiseId) -> bool {
+        self.task(id).is_some_and(|task| task.cancel != CancelState::None)
     }
 
     /// A promise and everything made by its members, at most `limit` of them.
@@ -266,6 +280,11 @@ impl State {
         })
     }
 
+    /// Says that tasks are born at this version, or a later one that is known already.
+    pub fn raise_first_version(&mut self, version: Version) {
+        self.first_version = self.first_version.max(version);
+    }
+
     /// Puts a promise row.
     pub fn put_promise(&mut self, promise: Promise) {
         if let Some(maker) = promise.birth.made_by.as_ref().filter(|_| self.keeps_journals) {
@@ -344,6 +363,14 @@ impl State {
     /// Puts the last records of a journal, up to its head.
     pub fn put_tail(&mut self, invocation: PromiseId, records: Vec<Record>) {
         self.tails.insert(invocation, records);
+    }
+
+    /// Puts more of the last records of a journal: those that follow the ones that were put before.
+    pub fn extend_tail(&mut self, invocation: &PromiseId, records: Vec<Record>) {
+        match self.tails.get_mut(invocation) {
+            Some(tail) => tail.extend(records),
+            None => self.put_tail(invocation.clone(), records),
+        }
     }
 
     /// Puts the members of a tree, which are put besides.
@@ -428,6 +455,7 @@ impl State {
     /// Writes a decision's rows.
     pub fn apply(&mut self, delta: &Delta) {
         delta.removed.iter().for_each(|id| self.remove(id));
+        delta.first_version.into_iter().for_each(|version| self.raise_first_version(version));
         for promise in delta.promises.values() {
             self.put_promise(promise.clone());
         }

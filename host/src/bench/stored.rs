@@ -6,7 +6,7 @@ use std::sync::Arc;
 use anyhow::{Context as _, bail, ensure};
 use segno_core::{
     command::{Command, Hold},
-    id::{Claim, Digest, Holder, NodeName, PromiseId},
+    id::{Claim, Digest, Holder, NodeName, PromiseId, Version},
     invocation::Record,
     reply::Reply,
     time::{Millis, Timestamp},
@@ -93,8 +93,9 @@ impl Stored {
                 },
                 module: self.module,
                 at: Timestamp(0),
+                born: Version::default(),
                 first: vec![Command::TaskFence {
-                    claim: Claim::first(id.clone()),
+                    claim: Claim::first(id.clone(), Version::default()),
                     records: vec![self.first.clone()],
                     logs: Vec::new(),
                     actions: Vec::new(),
@@ -107,6 +108,6 @@ impl Stored {
                 };
             }
         }
-        Ok(ids.into_iter().map(Claim::first).collect())
+        Ok(ids.into_iter().map(|id| Claim::first(id, Version::default())).collect())
     }
 }

@@ -41,10 +41,11 @@ impl Beginnings for Begins {
 
 async fn begin(shared: Arc<Shared>, start: Start) {
     let Start { seat, new, hold, module, answer } = start;
-    let unborn = Unborn { new, hold, module, at: shared.now(), answer };
+    let unborn =
+        Unborn { new, hold, module, at: shared.now(), born: shared.births.version(), answer };
     let described = unborn.described();
     let mut birth = Birth::Ahead(Box::new(unborn));
-    let held = Held::of(Claim::first(described.task.id.clone()));
+    let held = Held::of(Claim { id: described.task.id.clone(), version: described.task.version });
     let span = says::span(&shared.holder, &described);
     let running = run(shared.clone(), held.clone(), described, &mut birth);
     under(&shared, &held, running).instrument(span).await;

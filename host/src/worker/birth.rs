@@ -4,13 +4,18 @@
 //! Nothing that a guest does leaves the host before it is committed, so nobody can tell the difference, except by the
 //! time it takes: beginning costs a commit less.
 
-use std::sync::Arc;
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
+};
 
 use segno_core::{
     command::{Command, Hold},
     id::{Digest, Version},
     invocation::JournalHead,
-    promise::{Birth as Born, Lease, NewPromise, Promise, PromiseState, Task, TaskState},
+    promise::{
+        Birth as Born, Lease, NewPromise, Promise, PromiseState, Task, TaskState, TaskStatus,
+    },
     reply::{Reply, TaskReply},
     time::Timestamp,
 };
@@ -39,8 +44,29 @@ pub struct Unborn {
     pub module: Digest,
     /// When it began.
     pub at: Timestamp,
+    /// The version at which tasks are born, as far as this host knows.
+    pub born: Version,
     /// Is told how it was stored.
     pub answer: oneshot::Sender<Result<Reply, StoreError>>,
+}
+
+/// The version at which this host takes tasks to be born. It rises where retention removes trees, which a host learns when
+/// a task is born at another version than it took: that one begins by the longer way.
+#[derive(Debug, Default)]
+pub struct Births(AtomicU64);
+
+impl Births {
+    /// The version.
+    pub fn version(&self) -> Version {
+        Version(self.0.load(Ordering::Relaxed))
+    }
+
+    /// Takes note of a task that this host made and holds.
+    fn learn(&self, task: &Task) {
+        if task.status() == TaskStatus::Acquired {
+            self.0.fetch_max(task.version.0.saturating_sub(1), Ordering::Relaxed);
+        }
+    }
 }
 
 impl Birth {
@@ -97,6 +123,9 @@ impl Birth {
                 Some(replies.clone())
             }
             Ok(Reply::Begun { task, first: None }) => {
+                if task.created {
+                    shared.births.learn(&task.task);
+                }
                 *self = Self::Otherwise(task.clone());
                 None
             }
@@ -115,9 +144,9 @@ impl Birth {
 impl Unborn {
     /// What the store will say of it, if it is stored as it is.
     pub fn described(&self) -> TaskReply {
-        let Self { new, hold, module, at, .. } = self;
+        let Self { new, hold, module, at, born, .. } = self;
         let lease = Lease::begin(hold.holder.clone(), hold.nonce, hold.ttl, *at);
-        let task = Task::born(new.id.clone(), TaskState::Acquired { lease }, Some(*module));
+        let task = Task::born(new.id.clone(), *born, TaskState::Acquired { lease }, Some(*module));
         let birth = Born {
             id: new.id.clone(),
             param: new.param.clone(),
@@ -127,7 +156,7 @@ impl Unborn {
             created_at: *at,
         };
         TaskReply {
-            task: Task { version: Version(0).next(), ..task },
+            task: Task { version: born.next(), ..task },
             promise: Promise { birth: Arc::new(birth), state: PromiseState::Pending },
             head: JournalHead::default(),
             resumes: 0,
@@ -136,7 +165,8 @@ impl Unborn {
     }
 
     fn begin(&self, first: Vec<Command>) -> Command {
-        let Self { new, hold, module, at, .. } = self;
-        Command::TaskBegin { new: new.clone(), hold: hold.clone(), module: *module, at: *at, first }
+        let Self { new, hold, module, at, born, .. } = self;
+        let (new, hold, module, at, born) = (new.clone(), hold.clone(), *module, *at, *born);
+        Command::TaskBegin { new, hold, module, at, born, first }
     }
 }

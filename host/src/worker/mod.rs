@@ -102,6 +102,7 @@ impl Worker {
             lengths: Arc::new(LeaseLengths::new(LeasePolicy::of(host.config.ttl))),
             superseded: CancellationToken::new(),
             put_off: PutOff::default(),
+            births: birth::Births::default(),
             concurrency: Concurrency::new(
                 settings.processors,
                 host.hub.clone(),

@@ -11,6 +11,7 @@ use segno_core::{
 use tokio_util::sync::CancellationToken;
 
 use super::{
+    birth::Births,
     claims::Claims,
     concurrency::Concurrency,
     convention,
@@ -42,6 +43,8 @@ pub struct Shared {
     pub lengths: Arc<LeaseLengths>,
     /// Cancelled when another host has begun a life under this one's name.
     pub superseded: CancellationToken,
+    /// The version at which tasks are born.
+    pub births: Births,
     /// How many executions are under way.
     pub concurrency: Concurrency,
     /// When those come again that compute for long.

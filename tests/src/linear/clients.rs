@@ -198,9 +198,11 @@ fn question(
         0..=2 => Command::PromiseCreate(new(id, dice, now)),
         3 if dice.chance(500) => Command::TaskCreate { new: new(id, dice, now), hold },
         3 => {
-            let claim = Claim::first(id.clone());
+            let born = Version::default();
+            let claim = Claim::first(id.clone(), born);
             let first = vec![Command::TaskFulfill { claim, records, logs, verdict, value }];
-            Command::TaskBegin { new: new(id, dice, now), hold, module: MODULE, at: now, first }
+            let (new, module, at) = (new(id, dice, now), MODULE, now);
+            Command::TaskBegin { new, hold, module, at, born, first }
         }
         4 | 5 => return Asked::Read(id),
         6 | 7 => Command::PromiseGet { id },

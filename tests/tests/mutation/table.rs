@@ -454,6 +454,14 @@ pub const MUTATIONS: &[Mutation] = &[
         killer: "a_stall_limit_caps_an_extension",
     },
     Mutation {
+        what: "an id begins anew at a version of its earlier life",
+        file: "transition/prune.rs",
+        says: "draft.delta.first_version = above(draft.view, &members);",
+        would_say: "let _ = above(draft.view, &members);",
+        tests: "an_id_that_begins_anew",
+        killer: "first_version_is_above_what_is_gone",
+    },
+    Mutation {
         what: "a message is handed over before its time",
         file: "transition/outbox.rs",
         says: "row.next_at <= draft.now && draft",

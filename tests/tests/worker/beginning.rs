@@ -10,6 +10,7 @@ use segno_core::{
     id::Digest,
     promise::{TaskStatus, Verdict},
     reply::{Reply, TaskReply},
+    time::Timestamp,
 };
 use serde_json::{Value as Json, json};
 use tests::world::{Plan, World, script::Script};
@@ -30,7 +31,12 @@ async fn up(script: &Arc<Script>) -> World {
 
 /// What a start of the workflow `flow` is answered.
 async fn told(world: &mut World, module: Digest) -> (TaskReply, bool) {
-    let mut told = world.at_desk("it", "wasm://m/flow", module, &json!(null)).expect("it is up");
+    told_of(world, "it", module).await
+}
+
+/// The same under another id.
+async fn told_of(world: &mut World, id: &str, module: Digest) -> (TaskReply, bool) {
+    let mut told = world.at_desk(id, "wasm://m/flow", module, &json!(null)).expect("it is up");
     let mut reply = None;
     world
         .until("the answer", async |_| {
@@ -64,6 +70,21 @@ async fn what_ends_at_once_takes_one_commit() {
     assert_eq!(world.outcome("it").await, (Verdict::Resolved, json!(7)));
     assert_eq!(committed(&world), [["task-begin"]]);
     assert_eq!(world.journal("it").await.len(), 2);
+}
+
+#[tokio::test(flavor = "current_thread", start_paused = true)]
+async fn after_a_removal_one_start_takes_the_longer_way_and_those_after_it_do_not() {
+    let mut world = up(&one("7")).await;
+    assert!(told(&mut world, module()).await.1);
+    let old = world.task("it").await.version;
+    let before = Timestamp(i64::MAX);
+    world.client(Command::Prune { top: "it".into(), before, part: false }).await;
+    for (id, begins_ahead) in [("it", false), ("next", true)] {
+        let (task, began) = told_of(&mut world, id, module()).await;
+        assert!(task.created && task.task.version > old, "{task:?}");
+        assert_eq!(began, begins_ahead, "{id}");
+        assert_eq!(world.outcome(id).await, (Verdict::Resolved, json!(7)));
+    }
 }
 
 #[tokio::test(flavor = "current_thread", start_paused = true)]

@@ -31,11 +31,10 @@ pub(crate) fn legal() -> Snapshot {
     world.done(world::suspend(wait, &["open"]));
     let run = world.acquire("run", 2);
     let child = world::new("run/0", &[(tags::TARGET, "ship")], Timestamp::NEVER);
-    let create = FenceAct::Create { new: child, hold: None };
+    let create = FenceAct::Create { new: child };
     world.done(world::fence(run.clone(), vec![world::started(), world::asked(1, 0)], vec![create]));
     let made = |id: &str, pairs: &[(&str, &str)]| FenceAct::Create {
         new: world::new(id, pairs, Timestamp::NEVER),
-        hold: None,
     };
     let resolve = |id: &str| FenceAct::Settle {
         id: PromiseId::from(id),
@@ -47,9 +46,9 @@ pub(crate) fn legal() -> Snapshot {
         resolve("run/step"),
         made("run/c/trip/0", &[(tags::TARGET, "ship")]),
         resolve("run/c/trip/0"),
-        FenceAct::FencedPut { name: "stock".into(), value: Value::default() },
     ];
     world.done(world::fence(run, vec![], acts));
+    world.done(world::write("stock", "1", 1));
     world.done(world::lease("stock", "ada", 5_000));
     world.done(Command::TaskHalt { id: id("stop") });
     world.done(world::listener("done"));
@@ -156,6 +155,9 @@ pub(crate) fn step_violators() -> Vec<(&'static str, Command, Violate)> {
         }),
         ("version_rises_only_when_a_claim_changes_hands", elsewhere(), |rows| {
             task(rows, "wait").version = Version(7)
+        }),
+        ("first_version_is_above_what_is_gone", elsewhere(), |rows| {
+            drop(rows.tasks.remove(&id("done")));
         }),
         ("lease_changes_only_with_its_claim", elsewhere(), |rows| {
             if let TaskState::Acquired { lease } = &mut task(rows, "run").state {

@@ -38,6 +38,7 @@ pub const STEP_PREDICATES: &[StepPredicate] = &[
         "version_rises_only_when_a_claim_changes_hands",
         version_rises_only_when_a_claim_changes_hands,
     ),
+    ("first_version_is_above_what_is_gone", first_version_is_above_what_is_gone),
     ("lease_changes_only_with_its_claim", lease_changes_only_with_its_claim),
     ("only_admitted_edges", only_admitted_edges),
     ("linear_chain", linear_chain),
@@ -92,7 +93,8 @@ fn birth_never_changes(step: &StepView<'_>) -> Found {
 fn version_rises_only_when_a_claim_changes_hands(step: &StepView<'_>) -> Found {
     each(&step.after.tasks, |id, after| {
         let before = step.before.tasks.get(id);
-        let rise = after.version.0.checked_sub(before.map_or(0, |task| task.version.0));
+        let born = step.before.first_version;
+        let rise = after.version.0.checked_sub(before.map_or(born, |task| task.version).0);
         let expected = match before {
             None if has_begun(step.command, after) => 1,
             _ => expected_rise(
@@ -105,6 +107,22 @@ fn version_rises_only_when_a_claim_changes_hands(step: &StepView<'_>) -> Found {
             format!("{before:?} became {after:?}: the version should rise by {expected}")
         })
     })
+}
+
+/// The version at which tasks are born never falls, and is above that of every task that goes with a step.
+fn first_version_is_above_what_is_gone(step: &StepView<'_>) -> Found {
+    let first = step.after.first_version;
+    let gone = step.before.tasks.iter().filter(|(id, _)| !step.after.tasks.contains_key(*id));
+    let reached = gone.filter(|(_, task)| task.version >= first);
+    let mut found: Found = reached
+        .map(|(id, task)| {
+            (vec![id.clone()], format!("gone at {:?}, {first:?} is born", task.version))
+        })
+        .collect();
+    if first < step.before.first_version {
+        found.push((Vec::new(), format!("from {:?} to {first:?}", step.before.first_version)));
+    }
+    found
 }
 
 /// Whether this command made the task and did something under the first claim on it, which may be over already.
@@ -320,7 +338,7 @@ fn schedules_go_only_when_deleted(step: &StepView<'_>) -> Found {
     lost.map(|id| (vec![PromiseId::new(id.as_str())], "its row is gone".to_owned())).collect()
 }
 
-/// A schedule keeps what it was made with, and its times and counts never go back.
+/// A schedule keeps what it was made with, and its times and counts never go back, unless a clock did.
 fn schedules_move_forward(step: &StepView<'_>) -> Found {
     let found = step.before.schedules.iter().filter_map(|(id, before)| {
         let after = step.after.schedules.get(id)?;
@@ -329,6 +347,9 @@ fn schedules_move_forward(step: &StepView<'_>) -> Found {
         let forward = before.next_at <= after.next_at
             && before.last_at <= after.last_at
             && before.skipped <= after.skipped;
+        // A clock was set back: the occurrences that it had run ahead of come again.
+        let forward =
+            forward || (before.is_ahead(step.now) && *after == before.clone().come_back(step.now));
         let detail = unless(forward && birth(before) == birth(after), || {
             format!("{before:?} became {after:?}")
         })?;

@@ -13,7 +13,8 @@ use super::Lease;
 pub struct Task {
     /// The promise it produces.
     pub id: PromiseId,
-    /// Raised whenever its claim changes hands; 0 at birth.
+    /// Raised whenever its claim changes hands. At birth it is the store's first version, which is above that of every
+    /// task that was removed: 0 in a store from which nothing was.
     pub version: Version,
     /// Where it stands.
     pub state: TaskState,
@@ -189,11 +190,11 @@ pub enum ReleaseReason {
 }
 
 impl Task {
-    /// A task as it is born: never claimed.
-    pub fn born(id: PromiseId, state: TaskState, module: Option<Digest>) -> Self {
+    /// A task as it is born: never claimed, at the store's first version.
+    pub fn born(id: PromiseId, version: Version, state: TaskState, module: Option<Digest>) -> Self {
         Self {
             id,
-            version: Version(0),
+            version,
             state,
             attempt: 0,
             losses: 0,

@@ -2,7 +2,7 @@
 
 use crate::command::{Command, Hold};
 use crate::id::{Claim, Digest};
-use crate::promise::NewPromise;
+use crate::promise::{Lease, NewPromise};
 use crate::reply::{Refusal, Reply};
 use crate::time::Timestamp;
 
@@ -18,10 +18,11 @@ pub(super) fn begin(
     hold: &Hold,
     module: Digest,
     at: Timestamp,
+    claim: &Claim,
     first: &[Command],
 ) -> Result<Reply, Refusal> {
-    let claim = Claim::first(new.id.clone());
-    if let Some(stray) = first.iter().find(|command| claim_of(command) != Some(&claim)) {
+    Lease::check(hold.ttl).map_err(Refusal::BadRequest)?;
+    if let Some(stray) = first.iter().find(|command| claim_of(command) != Some(claim)) {
         return Err(Refusal::BadRequest(format!(
             "`{}` does nothing under the first claim on `{}`, and cannot be a part of its beginning",
             stray.name(),
@@ -30,7 +31,7 @@ pub(super) fn begin(
     }
     draft.touch(&new.id);
     let mark = draft.mark();
-    let begun = begin_held(draft, new, hold, module, at, &claim, first);
+    let begun = begin_held(draft, new, hold, module, at, claim, first);
     if begun.is_err() {
         draft.go_back(mark);
     }
@@ -48,13 +49,13 @@ fn begin_held(
 ) -> Result<Reply, Refusal> {
     let created = draft.make_held(new, Maker::Starter(at), hold)?;
     // Held by just this attempt: also if the answer to an earlier try was lost, which is given again.
-    let is_held = draft.held_version(&new.id, Some(hold)) == Some(claim.version);
+    let held = draft.held_version(&new.id, Some(hold));
     let runs = draft.task(&new.id).and_then(|task| task.module);
-    let replies = match is_held && runs == Some(module) {
+    let replies = match held == Some(claim.version) && runs == Some(module) {
         true => Some(first.iter().map(|command| decide(draft, command)).collect::<Result<_, _>>()?),
         false => None,
     };
-    let created = created || replies.is_some();
+    let created = created || held.is_some();
     let task = Box::new(described(draft, &new.id, created)?);
     Ok(Reply::Begun { task, first: replies })
 }

@@ -91,7 +91,8 @@ impl Draft<'_> {
         let verdict = settlement.verdict;
         self.put_promise(promise.settled(settlement));
         if has_target {
-            self.put_task(Task::born(id.clone(), TaskState::Fulfilled, module));
+            let born = self.view.first_version();
+            self.put_task(Task::born(id.clone(), born, TaskState::Fulfilled, module));
         }
         self.effects.push(Effect::Settled { id });
         self.count(Metric::Settled { verdict, cause: SettleCause::Deadline, resumed: 0 });
@@ -105,6 +106,7 @@ impl Draft<'_> {
         };
         let pending = Task::born(
             id.clone(),
+            self.view.first_version(),
             TaskState::Pending { since: self.now, retry_at, offered },
             module,
         );
@@ -122,7 +124,8 @@ impl Draft<'_> {
 
     /// A task that begins when another promise settles.
     fn make_queued(&mut self, id: &PromiseId, module: Option<Digest>, awaited: &PromiseId) {
-        self.put_task(Task::born(id.clone(), TaskState::Suspended, module));
+        let born = self.view.first_version();
+        self.put_task(Task::born(id.clone(), born, TaskState::Suspended, module));
         self.put_callback(awaited.clone(), id.clone(), Some(false));
     }
 
@@ -138,7 +141,7 @@ impl Draft<'_> {
         }
         let target = self.promise(&task.id).and_then(Promise::target);
         let hosted = target.is_some_and(crate::address::is_hosted);
-        let default = self.config.stall_limit.filter(|_| hosted);
+        let default = if hosted { self.config.stall_limit } else { self.config.worker_stall_limit };
         task.version = task.version.next();
         task.state = TaskState::Acquired {
             lease: Lease::begin(hold.holder.clone(), hold.nonce, hold.ttl, self.now),

@@ -36,6 +36,7 @@ use crate::command::Command;
 use crate::config::Config;
 use crate::delta::Delta;
 use crate::effect::Effect;
+use crate::id::Claim;
 use crate::reply::{Refusal, Reply};
 use crate::state::State;
 use crate::time::Timestamp;
@@ -77,8 +78,9 @@ fn decide(draft: &mut Draft<'_>, command: &Command) -> Result<Reply, Refusal> {
         }
         Command::TaskGet { id } => tasks::get(draft, id),
         Command::TaskCreate { new, hold } => tasks::create(draft, new, hold),
-        Command::TaskBegin { new, hold, module, at, first } => {
-            begin::begin(draft, new, hold, *module, *at, first)
+        Command::TaskBegin { new, hold, module, at, born, first } => {
+            let claim = Claim::first(new.id.clone(), *born);
+            begin::begin(draft, new, hold, *module, *at, &claim, first)
         }
         Command::TaskAcquire { claim, hold, stall_limit } => {
             tasks::acquire(draft, claim, hold, *stall_limit)

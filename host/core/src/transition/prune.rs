@@ -5,11 +5,13 @@
 //! begin to listen to it or to wait for it. So a tree of any size may be looked at piece by piece and then removed
 //! piece by piece, from the leaves up: its root, whose id keeps others from beginning anew among its remains, goes
 //! last. Each piece is looked at again when it goes.
+//!
+//! **An id that begins anew never grants a claim again**: what goes raises the version at which tasks are born.
 
 use std::collections::BTreeSet;
 
 use crate::footprint::TREE_LIMIT;
-use crate::id::PromiseId;
+use crate::id::{PromiseId, Version};
 use crate::promise::{OutboxKey, TaskState};
 use crate::reply::{Kept, Pruned, Refusal, Reply};
 use crate::state::State;
@@ -17,6 +19,9 @@ use crate::time::Timestamp;
 use crate::value::Text;
 
 use super::draft::Draft;
+
+/// By multiples of this the first version rises.
+const VERSION_STRIDE: u64 = 1_024;
 
 pub(super) fn prune(
     draft: &mut Draft<'_>,
@@ -27,12 +32,23 @@ pub(super) fn prune(
     let pruned = match removable(draft.view, top, before, part) {
         Ok(members) => {
             let promises = members.len() as u32;
+            draft.delta.first_version = above(draft.view, &members);
             draft.delta.removed.extend(members);
             Pruned::Gone { promises }
         }
         Err(kept) => Pruned::Kept(kept),
     };
     Ok(Reply::Pruned(pruned))
+}
+
+/// The first version of later tasks, where it has to rise so that these may go: a task that is made under the id of one
+/// that is gone begins above every version that was ever granted for that id, so a holder, a message, a token or a warm
+/// instance of the earlier life never fits. Whole strides make it rise about once in the time that trees are kept, and
+/// not with each tree.
+fn above(view: &State, gone: &BTreeSet<PromiseId>) -> Option<Version> {
+    let last = gone.iter().filter_map(|id| view.task(id)).map(|task| task.version).max()?;
+    let first = last.0.saturating_add(1).next_multiple_of(VERSION_STRIDE);
+    (last >= view.first_version()).then_some(Version(first))
 }
 
 fn removable(

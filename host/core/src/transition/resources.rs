@@ -2,15 +2,12 @@
 
 use crate::effect::Metric;
 use crate::id::ResourceName;
-use crate::promise::{FenceToken, Resource, ResourceLease};
+use crate::promise::{FenceToken, LONGEST_LEASE, Resource, ResourceLease};
 use crate::reply::{Conflict, Refusal, Reply};
 use crate::time::Millis;
 use crate::value::{Text, Value};
 
 use super::draft::Draft;
-
-/// The longest lease: one that is forgotten must end.
-const LONGEST: Millis = Millis::seconds(24 * 60 * 60);
 
 pub(super) fn get(draft: &mut Draft<'_>, name: &ResourceName) -> Result<Reply, Refusal> {
     Ok(shown(draft, name))
@@ -24,9 +21,11 @@ pub(super) fn lease(
     ttl: Millis,
 ) -> Result<Reply, Refusal> {
     named(name)?;
-    if holder.is_empty() || ttl < Millis::ZERO || ttl > LONGEST {
-        let message =
-            format!("the resource `{name}` is taken in somebody's name, for 0 to {} ms", LONGEST.0);
+    if holder.is_empty() || ttl < Millis::ZERO || ttl > LONGEST_LEASE {
+        let message = format!(
+            "the resource `{name}` is taken in somebody's name, for 0 to {} ms",
+            LONGEST_LEASE.0
+        );
         return Err(Refusal::BadRequest(message));
     }
     let before = draft.view.resource_lease(name);

@@ -90,6 +90,7 @@ pub(crate) fn begin(id: &str, first: &[Command]) -> Command {
         hold: hold(3),
         module: MODULE,
         at: Timestamp(1_000),
+        born: Version(0),
         first: first.to_vec(),
     }
 }

@@ -24,8 +24,8 @@ use std::{
 use segno_core::{promise::Promise, tags, time::Millis};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// Nothing goes sooner. A host that was held up for this long might otherwise come back to an id that has begun anew,
-/// and take its claims for its own.
+/// Nothing goes sooner: a client that starts something, is not answered, and starts it again under the same id within
+/// this time is told what came of the first start.
 const LEAST: Millis = Millis(600_000);
 
 /// How long something is kept.
@@ -194,8 +194,8 @@ impl FromStr for Keep {
         let length = Millis(i64::try_from(length.as_millis()).unwrap_or(i64::MAX));
         if length < LEAST {
             return Err(format!(
-                "`{text}` is too short: what has ended is kept for 10 minutes at least, so that no host that was held \
-                 up mistakes an id that began anew for the one it knew"
+                "`{text}` is too short: what has ended is kept for 10 minutes at least, so that a client that repeats a \
+                 start does not run it twice"
             ));
         }
         Ok(Self::For(length))

@@ -66,6 +66,7 @@ impl Kept {
     /// Forgets everything but modules, what they are called, and which hosts there were.
     pub(super) fn wipe(&mut self) {
         let mut state = State::whole();
+        state.raise_first_version(self.state.first_version());
         self.modules.keys().for_each(|digest| state.put_module(*digest));
         let aliases = self.state.aliases().map(|(name, module)| (name.clone(), *module));
         aliases.for_each(|(name, module)| state.put_alias(name, module));

@@ -17,7 +17,7 @@ use super::{
     failure::{Failed, is_undone},
     load::{Held, NotLoaded},
     time::Time,
-    write::{REMOVE, write},
+    write::{RAISE_FIRST_VERSION, REMOVE, write},
 };
 use crate::store::{listing, sql::Cache};
 
@@ -202,6 +202,12 @@ impl<'a> Batch<'a> {
     /// Writes a decision that removes promises at once: their numbers are gone with them.
     async fn remove(&mut self, delta: &Delta) -> Result<(), NotCommitted> {
         self.write().await?;
+        if let Some(version) = delta.first_version {
+            let name = "raise the first version";
+            self.committed.statements += 1;
+            let query = sqlx::query(RAISE_FIRST_VERSION).bind(version.0.cast_signed());
+            self.connection.execute(query).await.map_err(Failed::of(name))?;
+        }
         let numbers = delta.removed.iter().filter_map(|id| self.cache.number(id));
         let numbers: Vec<i64> = numbers.collect();
         for (name, statement) in REMOVE {

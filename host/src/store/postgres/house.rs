@@ -39,7 +39,8 @@ const COLUMNS: &str = "
 
 const FORMAT: &str = "SELECT max(version) FROM _sqlx_migrations";
 
-const ANYTHING: &str = "SELECT EXISTS (SELECT 1 FROM promises) OR EXISTS (SELECT 1 FROM modules)";
+const ANYTHING: &str = "SELECT EXISTS (SELECT 1 FROM promises) OR EXISTS (SELECT 1 FROM modules)
+     OR EXISTS (SELECT 1 FROM first_version)";
 
 /// Keeps hosts from beginning while a store moves in: each of them begins with a row of this table.
 const KEEP_OUT: &str =

@@ -1,6 +1,9 @@
 //! Everything that is kept, as statements and what each of their rows puts into the model.
 
-use segno_core::{id::NodeName, state::State};
+use segno_core::{
+    id::{NodeName, Version},
+    state::State,
+};
 
 use super::{
     Fields, digest_at, fact, head, id, lease, number, outbox, promise, promise_columns,
@@ -46,6 +49,8 @@ const FACTS: &str = "
     SELECT promises.id, saga, seq, fact, promise, compensate, unknown, at
       FROM compensations JOIN promises ON promises.n = inv";
 
+const FIRST_VERSION: &str = "SELECT version FROM first_version";
+
 /// What a row of a dump is about.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::store) enum About {
@@ -62,10 +67,11 @@ pub(in crate::store) enum About {
     Resource,
     ResourceLease,
     Fact,
+    FirstVersion,
 }
 
 /// Every statement of a dump, to be run in one transaction.
-pub(in crate::store) const WHOLE: [(About, &str); 13] = [
+pub(in crate::store) const WHOLE: [(About, &str); 14] = [
     (About::Promise, PROMISES),
     (About::Callback, CALLBACKS),
     (About::Listener, LISTENERS),
@@ -79,6 +85,7 @@ pub(in crate::store) const WHOLE: [(About, &str); 13] = [
     (About::Resource, RESOURCES),
     (About::ResourceLease, RESOURCE_LEASES),
     (About::Fact, FACTS),
+    (About::FirstVersion, FIRST_VERSION),
 ];
 
 /// Puts a row of a dump.
@@ -107,10 +114,8 @@ pub(in crate::store) fn put(
         }
         About::Journal => {
             let invocation = id(row, 0)?;
-            let mut all = state.tail(&invocation).to_vec();
-            all.extend(records(row, 6, &invocation)?);
             let head = head(row, 1, &invocation)?;
-            state.put_tail(invocation.clone(), all);
+            state.extend_tail(&invocation, records(row, 6, &invocation)?);
             state.put_head(invocation, head);
         }
         About::Module => state.put_module(digest_at(row, 0)?),
@@ -131,6 +136,10 @@ pub(in crate::store) fn put(
         About::Fact => {
             let (invocation, key, fact) = fact(row, 0)?;
             state.put_fact(invocation, key, fact);
+        }
+        About::FirstVersion => {
+            let version = number(row, 0, &"first_version", "version")?.cast_unsigned();
+            state.raise_first_version(Version(version));
         }
     }
     Ok(())

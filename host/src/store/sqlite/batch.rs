@@ -182,7 +182,7 @@ impl<'a> Batch<'a> {
     /// Writes a decision that removes promises at once: their numbers are gone with them.
     fn remove(&mut self, delta: &Delta) -> Result<(), Failed> {
         self.write()?;
-        remove(self.connection, self.memory, &delta.removed)?;
+        remove(self.connection, self.memory, delta)?;
         self.memory.cache.apply(delta);
         Ok(())
     }

@@ -128,6 +128,7 @@ const MIGRATIONS: &[(i64, &str, &str)] = &[
     (7, "lineage", include_str!("../../../migrations/sqlite/0007_lineage.sql")),
     (8, "keys", include_str!("../../../migrations/sqlite/0008_keys.sql")),
     (9, "recent", include_str!("../../../migrations/sqlite/0009_recent.sql")),
+    (10, "first version", include_str!("../../../migrations/sqlite/0010_first_version.sql")),
 ];
 
 /// What every connection is told. Times are in milliseconds, sizes in bytes.

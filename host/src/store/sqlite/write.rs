@@ -121,6 +121,14 @@ static REMOVE: [Statement; 10] = [
     Statement { name: "remove promises", text: "DELETE FROM promises WHERE n = ?" },
 ];
 
+/// It never falls.
+static RAISE_FIRST_VERSION: Statement = Statement {
+    name: "raise the first version",
+    text: "
+        INSERT INTO first_version (one, version) VALUES (1, ?)
+        ON CONFLICT (one) DO UPDATE SET version = max(version, excluded.version)",
+};
+
 /// Writes `delta`, which was applied to the cache; `fresh` are the promises it makes.
 pub(super) fn write(
     connection: &mut Connection,
@@ -152,13 +160,16 @@ pub(super) fn write(
     connection.each(&resources::APPEND_FACTS, &written.facts)
 }
 
-/// Removes these promises with all that belongs to them.
+/// Removes the promises that `delta` removes, with all that belongs to them.
 pub(super) fn remove(
     connection: &mut Connection,
     Memory { cache, recent }: &mut Memory,
-    gone: &BTreeSet<PromiseId>,
+    delta: &Delta,
 ) -> Result<(), Failed> {
-    let mut numbers: Vec<i64> = gone.iter().filter_map(|id| cache.number(id)).collect();
+    let first = delta.first_version.map(|version| [Cell::from(version.0.cast_signed())]);
+    connection.each(&RAISE_FIRST_VERSION, first.as_slice())?;
+    let gone = delta.removed.iter();
+    let mut numbers: Vec<i64> = gone.filter_map(|id| cache.number(id)).collect();
     recent.leave(connection, &numbers)?;
     // The youngest first: what was made goes no later than what made it, which is older.
     numbers.sort_unstable_by_key(|number| std::cmp::Reverse(*number));
@@ -198,6 +209,7 @@ pub(super) fn statements() -> impl Iterator<Item = &'static str> {
         &resources::PUT_RESOURCES,
         &resources::PUT_LEASES,
         &resources::APPEND_FACTS,
+        &RAISE_FIRST_VERSION,
     ];
     written.into_iter().chain(&REMOVE).map(|statement| statement.text)
 }

@@ -111,7 +111,11 @@ pub(super) fn command(dice: &mut Dice, seen: &Snapshot, now: Timestamp) -> Comma
 /// An invocation that ran before it was stored: it ended, waits, goes on with a child, or did what is refused.
 fn begin(dice: &mut Dice, seen: &Snapshot, now: Timestamp) -> Command {
     let new = promise(dice, now);
-    let claim = Claim::first(new.id.clone());
+    let born = match dice.once_in(10) {
+        true => Version(3),
+        false => seen.first_version,
+    };
+    let claim = Claim::first(new.id.clone(), born);
     let child = PromiseId::new(format!("{}/0", new.id));
     let act = FenceAct::CreateLoose { new: self::new(child.as_str(), &[], Timestamp::NEVER) };
     let actions = vec![FenceAction { index: CommandIndex(0), act }];
@@ -140,7 +144,7 @@ fn begin(dice: &mut Dice, seen: &Snapshot, now: Timestamp) -> Command {
     };
     let at = Timestamp(now.0 - dice.of(&[-5, 0, 40]));
     let module = dice.of(&[MODULE, MODULE, MODULE, Digest([9; 32])]);
-    Command::TaskBegin { new, hold: hold(dice), module, at, first }
+    Command::TaskBegin { new, hold: hold(dice), module, at, born, first }
 }
 
 fn about_resources(dice: &mut Dice) -> Command {
@@ -278,30 +282,28 @@ fn actions(
     records: &[Record],
 ) -> Vec<FenceAction> {
     let undone = |dice: &mut Dice| inv.compensation("trip", dice.roll(2) as u32);
-    let act = |dice: &mut Dice| match dice.roll(9) {
+    let act = |dice: &mut Dice| match dice.roll(8) {
         5 => {
             let id = inv.named(dice.of(&["x", "y"]));
             let seq = dice.of(&["0", "1"]);
             let step = [(tags::SAGA, "trip"), (tags::SEQ, seq), (tags::COMPENSATE, "ship")];
             let doubt = (tags::UNKNOWN, dice.of(&["compensate", "stop"]));
             let tags = [&step[..], &[doubt]].concat();
-            FenceAct::Create { new: new(id.as_str(), &tags, Timestamp::NEVER), hold: None }
+            FenceAct::Create { new: new(id.as_str(), &tags, Timestamp::NEVER) }
         }
         6 => {
             let id = undone(dice);
-            FenceAct::Create { new: new(id.as_str(), &[], Timestamp::NEVER), hold: None }
+            FenceAct::Create { new: new(id.as_str(), &[], Timestamp::NEVER) }
         }
         7 => {
             let id = if dice.once_in(2) { undone(dice) } else { inv.named(dice.of(&["x", "y"])) };
             FenceAct::Settle { id, verdict: verdict(dice), value: value(dice) }
         }
-        8 => FenceAct::FencedPut { name: "stock".into(), value: value(dice) },
         0 | 1 => {
             let child = inv.command(CommandIndex(dice.roll(12) as u32));
             let detached = (tags::DETACHED, if dice.once_in(4) { "true" } else { "false" });
             let tags = [(tags::TARGET, dice.of(&TARGETS)), detached];
-            let held = dice.once_in(2).then(|| hold(dice));
-            FenceAct::Create { new: new(child.as_str(), &tags, Timestamp::NEVER), hold: held }
+            FenceAct::Create { new: new(child.as_str(), &tags, Timestamp::NEVER) }
         }
         2 => FenceAct::Settle { id: other.clone(), verdict: verdict(dice), value: value(dice) },
         3 => FenceAct::Cancel { id: inv.command(CommandIndex(dice.roll(3) as u32)) },

@@ -1,5 +1,5 @@
 use crate::command::{Command, FenceAct};
-use crate::id::{Claim, Digest, PromiseId};
+use crate::id::{Claim, Digest, PromiseId, Version};
 use crate::promise::{TaskStatus, Verdict};
 use crate::reply::{Refusal, Reply, TaskReply};
 use crate::tags;
@@ -14,7 +14,7 @@ fn begun(reply: Reply) -> (TaskReply, Option<Vec<Reply>>) {
 }
 
 fn finished() -> Command {
-    let mut fulfill = world::fulfill(Claim::first("w".into()));
+    let mut fulfill = world::fulfill(Claim::first("w".into(), Version(0)));
     if let Command::TaskFulfill { records, .. } = &mut fulfill {
         records.extend([world::started(), world::finished(1)]);
     }
@@ -23,7 +23,7 @@ fn finished() -> Command {
 
 fn child() -> FenceAct {
     let new = world::new("w/0", &[(tags::TARGET, "ship")], Timestamp::NEVER);
-    FenceAct::Create { new, hold: None }
+    FenceAct::Create { new }
 }
 
 #[test]
@@ -54,7 +54,7 @@ fn what_comes_from_the_future_is_made_now() {
 #[test]
 fn a_claim_that_goes_on_has_its_first_steps_and_their_children() {
     let mut world = World::new();
-    let claim = Claim::first("w".into());
+    let claim = Claim::first("w".into(), Version(0));
     let fence =
         world::fence(claim.clone(), vec![world::started(), world::asked(1, 0)], vec![child()]);
     let begin = world::begin("w", &[fence]);
@@ -75,7 +75,7 @@ fn a_claim_that_goes_on_has_its_first_steps_and_their_children() {
 fn one_that_waits_at_once_is_made_suspended() {
     let mut world = World::new();
     world.done(world::create("p", &[]));
-    let suspend = world::suspend(Claim::first("w".into()), &["p"]);
+    let suspend = world::suspend(Claim::first("w".into(), Version(0)), &["p"]);
     let (task, first) = begun(world.done(world::begin("w", &[suspend])));
     assert_eq!(first, Some(vec![Reply::Suspended]));
     assert_eq!(task.task.status(), TaskStatus::Suspended);
@@ -113,6 +113,22 @@ fn what_ran_in_another_module_is_forgotten_and_the_claim_stays() {
 }
 
 #[test]
+fn one_that_ran_under_a_version_of_the_past_is_held_and_nothing_of_it_is_done() {
+    let mut world = World::new();
+    world.done(world::outside("old"));
+    world.done(world::settle("old", Verdict::Resolved));
+    world.done(Command::Prune { top: "old".into(), before: world.now, part: false });
+    // The answer to the first try is lost, so it is sent again.
+    for attempt in 0..2 {
+        let (task, first) = begun(world.done(world::begin("w", &[finished()])));
+        assert_eq!((task.created, first), (true, None), "{attempt}");
+        assert_eq!(task.task.status(), TaskStatus::Acquired);
+        assert_eq!(task.task.version, world.state.first_version().next());
+    }
+    world.refused(finished());
+}
+
+#[test]
 fn one_that_comes_too_late_is_made_as_it_always_was() {
     let mut world = World::new();
     let mut begin = world::begin("w", &[finished()]);
@@ -128,7 +144,7 @@ fn one_that_comes_too_late_is_made_as_it_always_was() {
 fn a_part_that_is_refused_takes_the_whole_with_it() {
     let mut world = World::new();
     world.done(world::create("p", &[]));
-    let claim = || Claim::first(PromiseId::from("w"));
+    let claim = || Claim::first(PromiseId::from("w"), Version(0));
     let fenced = world::fence(claim(), vec![world::started()], vec![child()]);
     for (first, kind) in [
         // What cannot continue the journal comes after something that can be done.

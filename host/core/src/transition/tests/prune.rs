@@ -1,7 +1,7 @@
 use crate::command::{Command, FenceAct};
 use crate::footprint::TREE_LIMIT;
-use crate::id::{Claim, PromiseId};
-use crate::promise::{OutboxKey, Verdict};
+use crate::id::{Claim, CommandIndex, PromiseId};
+use crate::promise::{FenceToken, OutboxKey, ReleaseReason, Verdict};
 use crate::reply::{Kept, Pruned, Reply};
 use crate::tags;
 use crate::time::Timestamp;
@@ -24,7 +24,6 @@ fn prune(world: &mut World, top: &str) -> Pruned {
 fn make(world: &mut World, claim: &Claim, children: &[(&str, &[(&str, &str)])]) {
     let create = |(id, tags): &(&str, &[(&str, &str)])| FenceAct::Create {
         new: world::new(id, tags, Timestamp::NEVER),
-        hold: None,
     };
     let acts = children.iter().map(create).collect();
     world.done(world::fence(claim.clone(), Vec::new(), acts));
@@ -71,6 +70,39 @@ fn a_finished_tree_goes_with_everything_in_it_and_its_id_begins_anew() {
     assert_eq!(prune(&mut world, "order"), Pruned::Kept(Kept::Absent));
     let again = world.done(world::workflow("order"));
     assert!(matches!(again, Reply::Promise { changed: true, .. }));
+}
+
+#[test]
+fn an_id_that_begins_anew_never_grants_a_claim_again() {
+    let mut world = World::new();
+    world.done(world::outside("order"));
+    world.done(world::outside("other"));
+    let mut old = world.acquire("order", 1);
+    for nonce in 2..5 {
+        world.done(world::release(old.clone(), ReleaseReason::Yield));
+        old = world.acquire("order", nonce);
+    }
+    world.done(world::settle("order", Verdict::Resolved));
+    assert_eq!(prune(&mut world, "order"), Pruned::Gone { promises: 1 });
+
+    // Whatever the earlier life presents is refused, and its tokens are below those of the new one.
+    world.done(world::outside("order"));
+    for version in 0..=old.version.0 {
+        let taken = world.refused(world::acquire("order", version, 9));
+        assert_eq!(taken.kind(), "stale-version", "{version}");
+    }
+    let new = world.acquire("order", 5);
+    assert_eq!(world.refused(world::fulfill(old.clone())).kind(), "stale-version");
+    let token = |claim: &Claim, step| FenceToken::of(claim.version, CommandIndex(step));
+    assert!(token(&new, 0) > token(&old, u32::MAX));
+    // It rises where it has to, and not with every tree.
+    let first = world.state.first_version();
+    world.done(world::settle("other", Verdict::Resolved));
+    assert_eq!(prune(&mut world, "other"), Pruned::Gone { promises: 1 });
+    assert_eq!(world.state.first_version(), first);
+    world.done(world::fulfill(new));
+    assert_eq!(prune(&mut world, "order"), Pruned::Gone { promises: 1 });
+    assert!(world.state.first_version() > first);
 }
 
 #[test]
@@ -127,7 +159,7 @@ fn a_tree_that_is_too_large_goes_in_parts_from_the_leaves_up() {
     let mut act = Vec::new();
     for n in 0..TREE_LIMIT {
         let child = world::new(&format!("root/{n}"), &[(tags::TIMER, "true")], Timestamp(2_000));
-        act.push(FenceAct::Create { new: child, hold: None });
+        act.push(FenceAct::Create { new: child });
     }
     world.done(world::fence(root.clone(), vec![], act));
     world.done(world::fulfill(root));

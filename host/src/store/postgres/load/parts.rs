@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use segno_core::{
     footprint::Footprint,
-    id::{NodeName, PromiseId, ResourceName, ScheduleId},
+    id::{NodeName, PromiseId, ResourceName, ScheduleId, Version},
     time::Timestamp,
 };
 use sqlx::{Executor as _, PgConnection, postgres::PgRow};
@@ -20,7 +20,7 @@ use crate::store::{
 ///
 /// ```text
 /// what                id        first      text     second    third     fourth    bytes    head
-/// 0 the time                    now
+/// 0 the time                    now                the version at which tasks are born
 /// 1 callback          awaited   its n      awaiter  its n     consumed
 /// 2 listener          awaited              address
 /// 3 message           source    kind       part     next_at   created   attempts  message
@@ -34,8 +34,8 @@ use crate::store::{
 macro_rules! parts {
     () => {
         "
-    SELECT 0, NULL, (extract(epoch FROM clock_timestamp()) * 1000)::bigint, NULL, NULL::bigint, NULL::bigint,
-           NULL::bigint, NULL::bytea, NULL::bigint, NULL::bigint, NULL::bigint, NULL::bigint, NULL::bigint
+    SELECT 0, NULL, (extract(epoch FROM clock_timestamp()) * 1000)::bigint, NULL, (SELECT version FROM first_version),
+           NULL::bigint, NULL::bigint, NULL::bytea, NULL::bigint, NULL::bigint, NULL::bigint, NULL::bigint, NULL::bigint
      UNION ALL
     SELECT 1, awaited.id, awaited.n, awaiter.id, awaiter.n, consumed, NULL, NULL, NULL, NULL, NULL, NULL, NULL
       FROM callbacks
@@ -232,7 +232,11 @@ impl Held {
 
     fn put_part(&mut self, cache: &mut Cache, row: &PgRow) -> Result<(), sqlx::Error> {
         match row.int(0)? {
-            Some(0) => self.now = self.now.or(row.int(2)?.map(Timestamp)),
+            Some(0) => {
+                self.now = self.now.or(row.int(2)?.map(Timestamp));
+                let first = row.int(4)?.unwrap_or_default().cast_unsigned();
+                cache.state.raise_first_version(Version(first));
+            }
             Some(1) => {
                 let (awaited, awaiter) = (sql::id(row, 1)?, sql::id(row, 3)?);
                 cache.know(&awaited, row.int(2)?, Level::Number);

@@ -37,10 +37,7 @@ async fn tree(store: &PostgresStore, root: &str) {
         let detached: &[_] = if n == 7 { &[(tags::DETACHED, "true")] } else { &[] };
         new(&format!("{root}/{n}"), detached, Timestamp::NEVER)
     };
-    let make = |n| FenceAction {
-        index: CommandIndex(n),
-        act: FenceAct::Create { new: child(n), hold: None },
-    };
+    let make = |n| FenceAction { index: CommandIndex(n), act: FenceAct::Create { new: child(n) } };
     let actions = (0..200).map(make).collect();
     run(Command::TaskFence { claim: claim.clone(), records: vec![], logs: vec![], actions }).await;
     let (verdict, value) = (Verdict::Resolved, Value::of(&b"1"[..]));
@@ -89,6 +86,12 @@ async fn hosts_that_remove_the_same_trees_remove_each_of_them_once() {
     assert!(rows.promises.is_empty() && rows.tasks.is_empty() && rows.journals.is_empty());
     let again = hosts[1].execute(vec![create("t0", &[])]).await.expect("a reply");
     assert!(matches!(again[0], Reply::Promise { changed: true, .. }));
+    // What goes through one host raises the version at which another one makes tasks.
+    let target = [(tags::TARGET, "wasm://shop/order")];
+    hosts[1].execute(vec![create("t1", &target)]).await.expect("a reply");
+    let rows = hosts[0].dump().await.expect("a dump");
+    assert_eq!(rows.tasks[&PromiseId::from("t1")].version, rows.first_version);
+    assert!(rows.first_version > Version(1), "t1 was held at version 1 in its earlier life");
     join_all(hosts.iter().map(|host| host.close())).await;
 }
 
