@@ -62,6 +62,8 @@ pub struct ChildPage {
     pub after: Option<PromiseId>,
     /// So many, the lowest ids.
     pub limit: u32,
+    /// Only those that were not asked to stop ([`State::was_asked_to_stop`]).
+    pub unasked: bool,
 }
 
 /// How many children one command cancels.
@@ -107,10 +109,8 @@ pub fn footprint(command: &Command) -> Footprint {
         Command::TaskFence { claim, actions, .. } => {
             rows.composite(&claim.id);
             for action in actions {
-                if let FenceAct::Create { new, .. } | FenceAct::CreateLoose { new } = &action.act {
+                if let FenceAct::Create { new } | FenceAct::CreateLoose { new } = &action.act {
                     rows.create(new);
-                } else if let FenceAct::FencedPut { name, .. } = &action.act {
-                    rows.resources.insert(name.clone());
                 } else if let Some(id) = action.act.promise() {
                     rows.composite(id);
                 }
@@ -161,7 +161,7 @@ pub fn footprint(command: &Command) -> Footprint {
         Command::Reconcile { id } => {
             rows.composite(id);
             rows.outbox.insert(OutboxKey::CancelChildren(id.clone()));
-            rows.children.insert(id.clone(), ChildPage { after: None, limit: 1 });
+            rows.children.insert(id.clone(), ChildPage { after: None, limit: 1, unasked: true });
             rows.facts.insert(id.clone());
         }
     }
@@ -181,7 +181,7 @@ pub fn widen(view: &State, command: &Command, named: &Footprint) -> Footprint {
             wider.repeated(view, &claim.id, records);
             // A step that this very fence makes may be settled by it.
             let steps = actions.iter().filter(|action| match &action.act {
-                FenceAct::Create { new, .. } => is_step(&claim.id, &new.id, &new.tags),
+                FenceAct::Create { new } => is_step(&claim.id, &new.id, &new.tags),
                 _ => false,
             });
             wider.facts.extend(steps.map(|_| claim.id.clone()));
@@ -204,7 +204,7 @@ pub fn widen(view: &State, command: &Command, named: &Footprint) -> Footprint {
             if let Some(Message::CancelChildren { after }) =
                 view.outbox_row(key).map(|row| &row.message)
             {
-                let page = ChildPage { after: after.clone(), limit: CHILD_PAGE };
+                let page = ChildPage { after: after.clone(), limit: CHILD_PAGE, unasked: false };
                 for child in view.children(parent, after.as_ref()).take(CHILD_PAGE as usize) {
                     wider.settles(view, child);
                 }
@@ -295,6 +295,7 @@ impl Footprint {
             let known = self.children.entry(id).or_insert_with(|| page.clone());
             known.after = known.after.take().min(page.after);
             known.limit = known.limit.max(page.limit);
+            known.unasked &= page.unasked;
         }
         for (top, limit) in other.trees {
             let known = self.trees.entry(top).or_insert(limit);

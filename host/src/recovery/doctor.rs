@@ -92,13 +92,27 @@ pub async fn examine(
     survey: &dyn Survey,
     now: Timestamp,
     config: &Config,
+    progress: impl FnMut(u64),
+) -> Result<Diagnosis, StoreError> {
+    examine_pages(survey, PAGE, now, config, progress).await
+}
+
+/// The same with so many promises to a page.
+///
+/// # Errors
+/// The store did not answer.
+pub(crate) async fn examine_pages(
+    survey: &dyn Survey,
+    page: u32,
+    now: Timestamp,
+    config: &Config,
     mut progress: impl FnMut(u64),
 ) -> Result<Diagnosis, StoreError> {
     let mut diagnosis = Diagnosis::default();
     survey.integrity().await?.into_iter().for_each(|line| diagnosis.add(Symptom::Database(line)));
     let mut after = 0;
     loop {
-        let page = survey.examine(None, after, PAGE).await?;
+        let page = survey.examine(None, after, page).await?;
         diagnosis.promises += page.ids.len() as u64;
         look_at(&page, now, config, &mut diagnosis);
         progress(diagnosis.promises);

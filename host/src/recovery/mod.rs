@@ -18,6 +18,8 @@ mod doctor;
 #[cfg(test)]
 mod tests;
 
+#[cfg(test)]
+pub(crate) use doctor::examine_pages;
 pub use doctor::{Diagnosis, Mended, Symptom, examine, repair};
 pub use driver::{Duty, Recovery, duties};
 pub use policy::{Action, Class, ORPHANS, RecoveryPolicy, class, policy};

@@ -158,6 +158,13 @@ impl<'a> Draft<'a> {
         self.delta.callbacks.insert((awaited, awaiter), row);
     }
 
+    /// Whether somebody is to be told, and nothing says so yet.
+    pub(super) fn has_listener(&self, awaited: &PromiseId) -> bool {
+        self.view.listeners_on(awaited).any(|address| {
+            self.delta.listeners.get(&(awaited.clone(), address.clone())) != Some(&false)
+        })
+    }
+
     pub(super) fn remove_listener(&mut self, awaited: PromiseId, address: Text) {
         self.delta.listeners.insert((awaited, address), false);
     }

@@ -39,7 +39,8 @@ impl Draft<'_> {
                 orphans.push(Orphan::TaskMissing);
                 // Which module it began with cannot be told, so running it would be a guess.
                 let state = TaskState::Suspended;
-                self.quarantine(Task::born(id.clone(), state, None), "its task was missing");
+                let task = Task::born(id.clone(), self.view.first_version(), state, None);
+                self.quarantine(task, "its task was missing");
             }
             return;
         };
@@ -75,14 +76,16 @@ impl Draft<'_> {
         let waiting = self.callbacks_on(id).iter().any(|(_, consumed)| !consumed);
         let unfinished = open_task
             || waiting
-            || self.view.listeners_on(id).next().is_some()
+            || self.has_listener(id)
             || (self.task(id).is_some() && !self.callbacks_by(id).is_empty());
         if unfinished {
             orphans.push(Orphan::ChainUnfinished);
             self.carry_out(id, None);
         }
+        // A child that was asked to stop may take its time, or be halted until a person looks.
+        let runs = self.view.children(id, None).any(|child| !self.view.was_asked_to_stop(child));
         let key = OutboxKey::CancelChildren(id.clone());
-        if self.view.children(id, None).next().is_some() && self.outbox_row(&key).is_none() {
+        if runs && self.outbox_row(&key).is_none() {
             orphans.push(Orphan::ChildRuns);
             self.put_outbox(key, OutboxRow::new(Message::CancelChildren { after: None }, self.now));
         }

@@ -18,6 +18,7 @@ pub(super) fn bare(whole: &State, id: &PromiseId) -> Option<State> {
 /// The rows a store would load for a command, in rounds until nothing new is named.
 pub(super) fn load(whole: &State, command: &Command) -> State {
     let mut view = State::new();
+    view.raise_first_version(whole.first_version());
     let named = footprint(command);
     let mut loaded = named.clone();
     put(whole, &mut view, &loaded);
@@ -38,8 +39,9 @@ pub(super) fn load(whole: &State, command: &Command) -> State {
 fn put(whole: &State, view: &mut State, rows: &Footprint) {
     let mut composites = rows.composites.clone();
     for (parent, page) in &rows.children {
-        composites
-            .extend(whole.children(parent, page.after.as_ref()).take(page.limit as usize).cloned());
+        let wanted = |id: &&PromiseId| !(page.unasked && whole.was_asked_to_stop(id));
+        let children = whole.children(parent, page.after.as_ref()).filter(wanted);
+        composites.extend(children.take(page.limit as usize).cloned());
     }
     for (top, limit) in &rows.trees {
         let tree = whole.tree(top, *limit);

@@ -1,18 +1,21 @@
 //! Damage is found, told apart and mended.
 
+use std::sync::Arc;
+
 use segno_core::{
     command::{Command, FenceAct, FenceAction},
     id::{CommandIndex, PromiseId},
-    promise::{HaltReason, OutboxKey, TaskState, TaskStatus},
-    reply::Orphan,
+    promise::{HaltReason, NewSchedule, OutboxKey, Overlap, TaskState, TaskStatus, Template},
+    reply::{Orphan, Reply},
     snapshot::Snapshot,
     tags,
-    value::Text,
+    time::{Millis, Timestamp},
+    value::{Text, Value},
 };
 
 use super::{Bed, new, started};
 use crate::{
-    recovery::{Action, Finding, ORPHANS, Symptom, class, examine, repair},
+    recovery::{Action, Finding, ORPHANS, Symptom, class, examine, reconcile, repair},
     runtime::Clock as _,
 };
 
@@ -52,7 +55,7 @@ async fn something_of_everything() -> Bed {
     let records = vec![started()];
     bed.run(Command::TaskFence { claim: runs, records, logs: vec![], actions: vec![] }).await;
     let left = bed.workflow("left", &[]).await;
-    let act = FenceAct::Create { new: new("left/0", &[]), hold: None };
+    let act = FenceAct::Create { new: new("left/0", &[]) };
     bed.run(Command::TaskFence {
         claim: left.clone(),
         records: vec![],
@@ -121,6 +124,58 @@ async fn what_reconcile_does_is_what_the_policy_says() {
 }
 
 #[tokio::test]
+async fn a_child_that_was_asked_to_stop_and_still_runs_is_no_damage() {
+    let bed = Bed::new().await;
+    let left = bed.workflow("left", &[]).await;
+    let target = [(tags::TARGET, "wasm://shop/order")];
+    let child = |n: u32| FenceAction {
+        index: CommandIndex(n),
+        act: FenceAct::Create { new: new(&format!("left/{n}"), &target) },
+    };
+    let actions = (0..3).map(child).collect();
+    let fence = Command::TaskFence { claim: left.clone(), records: vec![], logs: vec![], actions };
+    bed.run(fence).await;
+    // One is held, one is offered, one is halted.
+    bed.take("left/0").await;
+    bed.run(Command::TaskHalt { id: "left/2".into() }).await;
+    bed.fulfill(left).await;
+    bed.run(Command::OutboxDue { key: OutboxKey::CancelChildren("left".into()) }).await;
+    assert_eq!(bed.symptoms().await, Vec::new());
+    let survey = bed.host.store.survey().expect("a survey");
+    assert_eq!(survey.suspects(0, 1_000).await.expect("suspects").items, Vec::new());
+    let look = bed.run(Command::Reconcile { id: "left".into() }).await;
+    assert_eq!(look, Reply::Reconciled { orphans: vec![] });
+}
+
+#[tokio::test]
+async fn a_child_that_was_not_asked_is_found_behind_those_that_were() {
+    let mut bed = Bed::new().await;
+    let left = bed.workflow("left", &[]).await;
+    let target = [(tags::TARGET, "wasm://shop/order")];
+    let act = |n: u32| FenceAct::Create { new: new(&format!("left/{n}"), &target) };
+    let actions = (0..3).map(|n| FenceAction { index: CommandIndex(n), act: act(n) }).collect();
+    let fence = Command::TaskFence { claim: left.clone(), records: vec![], logs: vec![], actions };
+    bed.run(fence).await;
+    bed.fulfill(left).await;
+    bed.run(Command::OutboxDue { key: OutboxKey::CancelChildren("left".into()) }).await;
+    bed.damage(
+        "UPDATE tasks SET cancel = 0 WHERE n = (SELECT n FROM promises WHERE id = 'left/2')",
+    )
+    .await;
+    let found = Symptom::Orphan { id: "left".into(), orphan: Orphan::ChildRuns };
+    assert_eq!(bed.symptoms().await, [found]);
+    let survey = bed.host.store.survey().expect("a survey");
+    let suspects = survey.suspects(0, 1_000).await.expect("suspects").items;
+    assert_eq!(suspects, [PromiseId::from("left")]);
+    // The look and the message that it owes may come in one batch: each reads its own page of the children.
+    let key = OutboxKey::CancelChildren("left".into());
+    let both = vec![Command::Reconcile { id: "left".into() }, Command::OutboxDue { key }];
+    bed.all(both).await;
+    assert_eq!(bed.symptoms().await, Vec::new());
+    assert!(bed.dump().await.outbox.is_empty());
+}
+
+#[tokio::test]
 async fn a_row_that_cannot_be_read_is_named_and_spoils_nothing_else() {
     let mut bed = something_of_everything().await;
     bed.damage("UPDATE tasks SET details = x'63' WHERE state = 3").await;
@@ -162,4 +217,31 @@ async fn pages_find_what_a_look_at_everything_finds() {
         paged.sort();
         assert_eq!(whole, paged, "{damage}");
     }
+}
+
+#[tokio::test]
+async fn a_round_calls_back_schedules_that_a_clock_took_along() {
+    let bed = Bed::new().await;
+    let template = Template {
+        id: Text::from("{{.id}}@{{.timestamp}}"),
+        param: Value::default(),
+        tags: new("", &[(tags::TARGET, "wasm://shop/order")]).tags,
+        timeout: Millis(1_000),
+    };
+    let cron = Text::from("0 0 * * *");
+    let schedule = NewSchedule { id: "nightly".into(), cron, template, overlap: Overlap::Allow };
+    bed.run(Command::ScheduleCreate(schedule)).await;
+    let right = bed.clock.now();
+    bed.wait(3_650 * super::DAY);
+    for _ in 0..10 {
+        bed.run(Command::ScheduleDue { id: "nightly".into() }).await;
+    }
+    bed.wait(right.0 - bed.clock.now().0);
+    let next = async || {
+        let schedule = bed.host.store.schedule(&"nightly".into()).await.expect("a store");
+        schedule.expect("it is there").next_at
+    };
+    assert!(next().await.0 > 2_000 * super::DAY, "{}", next().await);
+    reconcile::turn(bed.host.clone(), Arc::default()).await.expect("a turn");
+    assert_eq!(next().await, Timestamp(super::DAY));
 }

@@ -33,13 +33,14 @@ const BY_ID: &str = concat!(
     "WHERE p.id = ANY($1::text[])",
 );
 
-/// One pending attached promise of each of these, if there is one.
+/// One pending attached promise of each of these that was not asked to stop, if there is one.
 const FIRST_CHILDREN: &str = concat!(
     "SELECT ",
     promise_columns!(),
     "FROM unnest($1::bigint[]) wanted (n) JOIN promises p ON p.n =
-          (SELECT min(child.n) FROM promises child
-            WHERE child.made_by = wanted.n AND child.state = 0 AND child.attached = 1) ",
+          (SELECT min(child.n) FROM promises child LEFT JOIN tasks asked ON asked.n = child.n
+            WHERE child.made_by = wanted.n AND child.state = 0 AND child.attached = 1
+              AND coalesce(asked.cancel, 0) = 0) ",
     promise_tables!(),
 );
 

@@ -28,8 +28,9 @@ const SUSPECTS: &str = "
                EXISTS (SELECT 1 FROM listeners WHERE awaited = page.n)
             OR EXISTS (SELECT 1 FROM callbacks WHERE awaited = page.n AND consumed = 0)
             OR EXISTS (SELECT 1 FROM callbacks WHERE awaiter = page.n)
-            OR (EXISTS (SELECT 1 FROM promises child
-                         WHERE child.made_by = page.n AND child.state = 0 AND child.attached = 1)
+            OR (EXISTS (SELECT 1 FROM promises child LEFT JOIN tasks asked ON asked.n = child.n
+                         WHERE child.made_by = page.n AND child.state = 0 AND child.attached = 1
+                           AND coalesce(asked.cancel, 0) = 0)
                 AND NOT EXISTS (SELECT 1 FROM outbox WHERE source = page.n AND kind = 4))))
         OR (t.state = 3 AND (
                NOT EXISTS (SELECT 1 FROM callbacks WHERE awaiter = page.n)

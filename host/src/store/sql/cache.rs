@@ -2,11 +2,11 @@
 //!
 //! What is here equals what is committed, except while a batch is being decided. A batch that fails clears it.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use segno_core::{
     delta::Delta,
-    footprint::Footprint,
+    footprint::{ChildPage, Footprint},
     id::{Digest, NodeName, PromiseId, ResourceName, ScheduleId},
     promise::{OutboxKey, Promise},
     state::State,
@@ -64,7 +64,7 @@ struct Known {
 #[derive(Debug, Default)]
 struct ThisBatch {
     tails: HashMap<PromiseId, u32>,
-    children: BTreeSet<PromiseId>,
+    children: BTreeMap<PromiseId, ChildPage>,
     outbox: BTreeSet<OutboxKey>,
     held_by: BTreeSet<NodeName>,
     signal_keys: BTreeSet<(PromiseId, Text)>,
@@ -122,7 +122,7 @@ impl Cache {
         wanted.rows = rows;
         let batch = &self.this_batch;
         wanted.tails.retain(|id, from| batch.tails.get(id).is_none_or(|known| known > from));
-        wanted.children.retain(|id, _| !batch.children.contains(id));
+        wanted.children.retain(|id, page| batch.children.get(id) != Some(page));
         wanted.outbox.retain(|key| !batch.outbox.contains(key));
         wanted.held_by.retain(|node| !batch.held_by.contains(node));
         wanted.signal_keys.retain(|key| !batch.signal_keys.contains(key));
@@ -146,7 +146,7 @@ impl Cache {
         }
         let batch = &mut self.this_batch;
         batch.tails.extend(wanted.tails);
-        batch.children.extend(wanted.children.into_keys());
+        batch.children.extend(wanted.children);
         batch.outbox.extend(wanted.outbox);
         batch.held_by.extend(wanted.held_by);
         batch.signal_keys.extend(wanted.signal_keys);

@@ -75,10 +75,8 @@ impl Examined {
     /// A part of a journal: whose, then what [`head`] reads, then the records. In the order of the journal.
     pub(in crate::store) fn put_journal(&mut self, row: &impl Fields) -> Result<(), sqlx::Error> {
         let invocation = id(row, 0)?;
-        let mut before = self.state.tail(&invocation).to_vec();
         self.keep(records(row, 6, &invocation), |state, more| {
-            before.extend(more);
-            state.put_tail(invocation.clone(), before);
+            state.extend_tail(&invocation, more);
         });
         let head = head(row, 1, &invocation);
         self.keep(head, |state, head| state.put_head(invocation.clone(), head));

@@ -2,7 +2,7 @@
 
 use segno_core::{
     footprint::Footprint,
-    id::{NodeName, PromiseId},
+    id::{NodeName, PromiseId, Version},
     promise::OutboxKey,
     state::Tree,
 };
@@ -35,11 +35,12 @@ const HELD_BY: &str = concat!(
     promise_tables!(),
 );
 
-/// A page of the pending children of an invocation.
+/// A page of the pending children of an invocation; of those that were not asked to stop, if that is asked for.
 const CHILDREN: &str = concat!(
     "SELECT ", promise_columns!(),
     "FROM promises p ", promise_tables!(),
     "WHERE p.made_by = (SELECT n FROM promises WHERE id = ?1) AND p.state = 0 AND p.attached = 1 AND p.id > ?2
+       AND (?4 = 0 OR ifnull(t.cancel, 0) = 0)
      ORDER BY p.id LIMIT ?3",
 );
 
@@ -117,6 +118,7 @@ const TAIL: &str = "
 const MODULES: &str = "SELECT n, digest FROM modules";
 const ALIASES: &str = "SELECT name, digest FROM aliases JOIN modules ON modules.n = aliases.module";
 const HOSTS: &str = "SELECT node, incarnation FROM hosts";
+const FIRST_VERSION: &str = "SELECT version FROM first_version";
 const NEXT_NUMBER: &str = "SELECT ifnull(max(n), 0) + 1 FROM promises";
 
 /// A cache with what is always held, and nothing else.
@@ -136,6 +138,10 @@ pub(super) fn begin(connection: &mut Connection) -> Result<Cache, Failed> {
     connection.read("load hosts", HOSTS, [], |row| {
         let node = NodeName::new(sql::text(row, 0)?.as_str());
         cache.state.put_host(node, int(row, 1)?.cast_unsigned());
+        Ok(())
+    })?;
+    connection.read("load the first version", FIRST_VERSION, [], |row| {
+        cache.state.raise_first_version(Version(int(row, 0)?.cast_unsigned()));
         Ok(())
     })?;
     connection.read("number the next promise", NEXT_NUMBER, [], |row| {
@@ -164,7 +170,7 @@ pub(super) fn load(
     }
     for (parent, page) in &wanted.children {
         let after = page.after.as_ref().map_or("", PromiseId::as_str);
-        let parameters = (parent.as_str(), after, page.limit);
+        let parameters = (parent.as_str(), after, page.limit, page.unasked);
         connection.read("load children", CHILDREN, parameters, |row| {
             composites.push(put_promise(cache, row, Level::Composite)?.0);
             Ok(())

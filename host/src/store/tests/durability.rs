@@ -8,9 +8,10 @@ use segno_core::{
     config::Config,
     id::{Claim, CommandIndex, Holder, PromiseId, Version},
     invocation::{LogLevel, LogLine},
-    promise::MessageKind,
+    promise::{MessageKind, OutboxKey, Verdict},
     reply::Reply,
     time::{Millis, Timestamp},
+    value::Value,
 };
 use sqlx::{Connection as _, Executor as _, SqliteConnection};
 
@@ -243,7 +244,6 @@ async fn a_thousand_children_are_cancelled_page_by_page() {
         index: CommandIndex(index),
         act: FenceAct::Create {
             new: new(parent.command(CommandIndex(index)).as_str(), &[], Timestamp::NEVER),
-            hold: None,
         },
     };
     let claim = Claim { id: parent.clone(), version: Version(1) };
@@ -275,4 +275,67 @@ async fn a_thousand_children_are_cancelled_page_by_page() {
     let dump = store.dump().await.expect("a dump");
     assert_eq!(dump, model.dump().await.expect("a dump"));
     assert!(dump.promises.values().all(|promise| !promise.is_pending()));
+}
+
+#[tokio::test]
+async fn an_id_that_begins_anew_after_a_start_begins_above_its_earlier_life() {
+    let (dir, clock, config) = here();
+    let store = sqlite(dir.path(), &clock, &config).await;
+    let holder = Holder { node: "n".into(), incarnation: 1 };
+    let make = |nonce| Command::TaskCreate {
+        new: new("a", &[("target", "poll://w")], Timestamp::NEVER),
+        hold: Hold { holder: holder.clone(), nonce, ttl: Millis(60_000) },
+    };
+    let settle = Command::PromiseSettle {
+        id: "a".into(),
+        verdict: Verdict::Resolved,
+        value: Value::default(),
+    };
+    let gone = Command::Prune { top: "a".into(), before: Timestamp(i64::MAX), part: false };
+    let first = store.execute(vec![make(1), settle, gone]).await.expect("replies");
+    store.close().await;
+    drop(store);
+
+    let store = sqlite(dir.path(), &clock, &config).await;
+    let again = store.execute(vec![make(2)]).await.expect("a reply");
+    let version = |reply: &Reply| match reply {
+        Reply::Task(task) => task.task.version,
+        other => panic!("{other:?}"),
+    };
+    assert!(version(&again[0]) > version(&first[0]), "{again:?} after {first:?}");
+    assert_eq!(store.dump().await.expect("a dump").first_version.next(), version(&again[0]));
+    store.close().await;
+}
+
+#[tokio::test]
+async fn a_look_for_damage_takes_no_child_from_the_message_in_the_same_batch() {
+    let (dir, clock, config) = here();
+    let store = sqlite(dir.path(), &clock, &config).await;
+    let hold =
+        Hold { holder: Holder { node: "n".into(), incarnation: 1 }, nonce: 1, ttl: Millis(60_000) };
+    let parent = PromiseId::from("p");
+    let act = |n| FenceAction {
+        index: CommandIndex(n),
+        act: FenceAct::CreateLoose { new: new(&format!("p:{n}"), &[], Timestamp::NEVER) },
+    };
+    let claim = Claim { id: parent.clone(), version: Version(1) };
+    let actions = (0..3).map(act).collect();
+    let script = vec![
+        Command::TaskCreate { new: new("p", &[("target", "poll://w")], Timestamp::NEVER), hold },
+        Command::TaskFence { claim, records: vec![], logs: vec![], actions },
+        Command::Kill { invocation: parent.clone() },
+    ];
+    store.execute(script).await.expect("replies");
+    store.close().await;
+    drop(store);
+
+    // Nothing is held in memory.
+    let store = sqlite(dir.path(), &clock, &config).await;
+    let key = OutboxKey::CancelChildren(parent.clone());
+    let both = vec![Command::Reconcile { id: parent }, Command::OutboxDue { key }];
+    store.execute(both).await.expect("replies");
+    let rows = store.dump().await.expect("a dump");
+    let left = rows.promises.values().filter(|promise| promise.is_pending()).count();
+    assert_eq!(left, 0, "children nobody asks to stop any more");
+    store.close().await;
 }

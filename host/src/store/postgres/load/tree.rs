@@ -15,9 +15,11 @@ use crate::store::{
     sql::{self, Cache, Fields as _, Level},
 };
 
-/// A page of the pending children of an invocation.
+/// A page of the pending children of an invocation; of those that were not asked to stop, if that is asked for.
 pub(super) const CHILDREN: &str = "
-    SELECT id FROM promises WHERE made_by = $1 AND state = 0 AND attached = 1 AND id > $2 ORDER BY id LIMIT $3";
+    SELECT id FROM promises LEFT JOIN tasks USING (n)
+     WHERE made_by = $1 AND promises.state = 0 AND attached = 1 AND id > $2
+       AND ($4 = 0 OR coalesce(tasks.cancel, 0) = 0) ORDER BY id LIMIT $3";
 
 /// A promise and everything made by its members, at most so many.
 const TREE: &str = "
@@ -122,8 +124,11 @@ impl Held {
         let name = "load children";
         let after = page.after.as_ref().map_or("", PromiseId::as_str);
         self.statements += 1;
-        let query =
-            sqlx::query(CHILDREN).bind(parent).bind(escape(after)).bind(i64::from(page.limit));
+        let query = sqlx::query(CHILDREN)
+            .bind(parent)
+            .bind(escape(after))
+            .bind(i64::from(page.limit))
+            .bind(i64::from(page.unasked));
         let found = connection.fetch_all(query).await.map_err(Failed::of(name))?;
         found.iter().map(|row| sql::id(row, 0)).collect::<Result<_, _>>().map_err(Failed::of(name))
     }
