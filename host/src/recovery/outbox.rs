@@ -160,7 +160,7 @@ mod tests {
         }
 
         async fn deliver(&self, delivery: &Delivery) -> Delivered {
-            let Delivery::Unblock { promise, address } = delivery else {
+            let Delivery::Unblock { promise, address, .. } = delivery else {
                 return Delivered::NotMine;
             };
             if **address != *self.mine {

@@ -8,7 +8,7 @@ use segno_core::{
     promise::{Delivery, MessageKind, OutboxKey, Promise, Task, TaskState},
     time::Millis,
 };
-use serde_json::json;
+use serde_json::{Value as Json, json};
 use std::sync::Arc;
 
 use crate::{
@@ -23,8 +23,10 @@ use super::{
     streams::{Sent, Streams},
 };
 
-/// So long after a settlement its listeners are told; whoever still cares then has asked again meanwhile.
-const UNBLOCK_KEPT: Millis = Millis::seconds(3_600);
+/// A settlement is handed over so often before a listener is given up: with the back-off of the outbox (100 ms, doubled, at
+/// most 60 s) that takes an hour and some minutes, in all of which a host was there to try. A client that still listens has
+/// asked again meanwhile, as clients do every minute.
+pub(super) const UNBLOCK_ATTEMPTS: u32 = 75;
 
 /// Until a full stream is tried again.
 const FULL: Millis = Millis(200);
@@ -68,11 +70,9 @@ impl Deliverer {
     }
 
     /// A settlement is told until the transport takes it.
-    async fn unblock(&self, promise: &Promise, address: &str) -> Delivered {
-        let now = self.host.surroundings.clock.now();
-        let settled_at = promise.settlement().map(|settlement| settlement.settled_at);
-        if settled_at.is_none_or(|at| now.since(at) > UNBLOCK_KEPT) {
-            tracing::debug!(id = %promise.id(), address, "nobody took the news of a settlement");
+    async fn unblock(&self, promise: &Promise, address: &str, attempt: u32) -> Delivered {
+        if attempt > UNBLOCK_ATTEMPTS {
+            tracing::info!(id = %promise.id(), address, "a listener took no message in an hour of attempts and is given up");
             return Delivered::Done;
         }
         let message = unblock(promise);
@@ -161,7 +161,9 @@ impl Channel for Deliverer {
     async fn deliver(&self, delivery: &Delivery) -> Delivered {
         match delivery {
             Delivery::Execute { task, version, target } => self.execute(task, *version, target),
-            Delivery::Unblock { promise, address } => self.unblock(promise, address).await,
+            Delivery::Unblock { promise, address, attempt } => {
+                self.unblock(promise, address, *attempt).await
+            }
             Delivery::Event { .. } => Delivered::NotMine,
         }
     }
@@ -173,11 +175,42 @@ fn execute(task: &PromiseId, version: Version, server_url: &str) -> Bytes {
         "head": { "serverUrl": server_url },
         "data": { "task": { "id": task.as_str(), "version": version.0 } },
     });
-    message.to_string().into()
+    line(&message)
 }
 
 fn unblock(promise: &Promise) -> Bytes {
     let record = records::promise(promise);
     let message = json!({ "kind": "unblock", "head": {}, "data": { "promise": record } });
-    message.to_string().into()
+    line(&message)
+}
+
+/// A message as one line for every reader: JSON lets three characters stand that some take for the end of a line.
+fn line(message: &Json) -> Bytes {
+    const ENDS: [char; 3] = ['\u{85}', '\u{2028}', '\u{2029}'];
+    let text = message.to_string();
+    if !text.contains(ENDS) {
+        return text.into();
+    }
+    let mut escaped = String::with_capacity(text.len() + 64);
+    for character in text.chars() {
+        match ENDS.contains(&character) {
+            true => escaped.push_str(&format!("\\u{:04x}", u32::from(character))),
+            false => escaped.push(character),
+        }
+    }
+    escaped.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_is_one_line_for_every_reader() {
+        let message = json!({ "id": "a\u{2028}b\u{85}c\u{2029}d\ne", "plain": "ключ" });
+        let line = String::from_utf8(line(&message).to_vec()).expect("text");
+        let ends = ['\n', '\r', '\u{b}', '\u{c}', '\u{1c}', '\u{85}', '\u{2028}', '\u{2029}'];
+        assert!(!line.contains(ends), "{line}");
+        assert_eq!(serde_json::from_str::<Json>(&line).expect("JSON"), message);
+    }
 }

@@ -125,7 +125,7 @@ impl Outside {
     async fn receive(&self, delivery: Delivery) {
         match delivery {
             Delivery::Execute { task, version, .. } => self.perform(task, version).await,
-            Delivery::Unblock { promise, address } => {
+            Delivery::Unblock { promise, address, .. } => {
                 let id = promise.id().clone();
                 let known = self.heard().told.insert(id.clone(), promise.clone());
                 if known.is_some_and(|known| known != promise) {

@@ -106,6 +106,9 @@ pub enum Delivery {
         promise: Promise,
         /// Where to.
         address: Text,
+        /// How often it has been handed over, this time included: the time in which no host was there to try does not
+        /// count.
+        attempt: u32,
     },
     /// Something published. Handed over until acknowledged.
     Event {

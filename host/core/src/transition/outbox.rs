@@ -3,7 +3,7 @@
 use crate::effect::Effect;
 use crate::footprint::CHILD_PAGE;
 use crate::id::{PromiseId, Version};
-use crate::promise::{Deferral, Delivery, Message, OutboxKey, OutboxRow, Promise, backoff};
+use crate::promise::{Deferral, Delivery, Message, OutboxKey, OutboxRow, backoff};
 use crate::reply::{Refusal, Reply};
 use crate::time::{Millis, Timestamp};
 use crate::value::Text;
@@ -26,7 +26,11 @@ pub(super) fn due(draft: &mut Draft<'_>, key: &OutboxKey) -> Result<Reply, Refus
             delivery
         }
         (OutboxKey::Unblock(id, address), Message::Unblock) => {
-            let delivery = draft.promise(id).map(|promise| unblock(promise, address));
+            let delivery = draft.promise(id).map(|promise| Delivery::Unblock {
+                promise: promise.clone(),
+                address: address.clone(),
+                attempt: row.attempts.saturating_add(1),
+            });
             draft.hand_over_again(key, row);
             delivery
         }
@@ -133,8 +137,4 @@ impl Draft<'_> {
             None => self.remove_outbox(key),
         }
     }
-}
-
-fn unblock(promise: &Promise, address: &Text) -> Delivery {
-    Delivery::Unblock { promise: promise.clone(), address: address.clone() }
 }

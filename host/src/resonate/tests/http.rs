@@ -5,10 +5,24 @@ use axum::{
     http::{HeaderMap, HeaderValue, Request, StatusCode, header},
 };
 use futures::StreamExt as _;
-use segno_core::{effect::Effect, promise::OutboxKey, time::Millis};
+use segno_core::{
+    command::Command,
+    effect::Effect,
+    id::Version,
+    promise::{Delivery, MessageKind, NewPromise, OutboxKey, backoff},
+    reply::Reply,
+    time::{Millis, Timestamp},
+    value::{Tags, Value},
+};
 use serde_json::{Value as Json, json};
 
-use crate::{api::Access, recovery::Recovery, resonate::Settings, store::Hints};
+use crate::{
+    api::Access,
+    delivery::Delivered,
+    recovery::Recovery,
+    resonate::{Settings, deliver::UNBLOCK_ATTEMPTS},
+    store::Hints,
+};
 
 use super::world::{World, create};
 
@@ -200,4 +214,51 @@ async fn debugging_is_refused_where_it_is_not_allowed() {
     assert_eq!(snap["promiseTimeouts"].as_array().map(Vec::len), Some(1));
     world.done("debug.reset", json!({})).await;
     assert_eq!(world.done("debug.snap", json!({})).await["promises"], json!([]));
+}
+
+#[tokio::test]
+async fn what_timed_out_long_before_a_host_was_there_is_told_all_the_same() {
+    let world = World::debugging();
+    let run = async |at, command| {
+        world.clock.set(Some(Timestamp(at)));
+        world.stores().execute(vec![command]).await.expect("memory answers").remove(0)
+    };
+    let (param, tags) = (Value::default(), Tags::new());
+    let new = NewPromise { id: "p".into(), param, tags, timeout_at: Timestamp(2_000) };
+    run(1_000, Command::PromiseCreate(new)).await;
+    let address = "poll://uni@g/w".into();
+    run(1_000, Command::RegisterListener { awaited: "p".into(), address }).await;
+    // Two hours later a host carries out the deadline, which is when the promise settled.
+    let late = 7_202_000;
+    let settled = run(late, Command::PromiseDue { id: "p".into() }).await;
+    assert_eq!(settled, Reply::Done);
+    let mut stream = world.stream("/poll/g/w").await;
+    let key = OutboxKey::Unblock("p".into(), "poll://uni@g/w".into());
+    let handed = run(late, Command::OutboxDue { key: key.clone() }).await;
+    let Reply::Message(Some(delivery)) = handed else { panic!("{handed:?}") };
+    let channels = world.host.hub.channels();
+    assert_eq!(channels.deliver(key.kind(), &delivery).await, Delivered::Done);
+    assert_eq!(message(&mut stream).await["data"]["promise"]["id"], "p");
+}
+
+#[tokio::test]
+async fn a_listener_that_takes_nothing_is_given_up_after_an_hour_of_attempts() {
+    let world = World::new();
+    world.done("promise.create", create("p", "poll://any@g")).await;
+    world.done("promise.settle", json!({ "id": "p", "state": "resolved" })).await;
+    let row = world.stores().promise(&"p".into()).await.expect("memory answers").expect("it is");
+    let mut waited = Millis::ZERO;
+    for attempt in 1..=UNBLOCK_ATTEMPTS + 1 {
+        let (promise, address) = (row.promise.clone(), "poll://uni@g/w".into());
+        let delivery = Delivery::Unblock { promise, address, attempt };
+        let expected = match attempt > UNBLOCK_ATTEMPTS {
+            true => Delivered::Done,
+            false => Delivered::Elsewhere,
+        };
+        let told = world.host.hub.channels().deliver(MessageKind::Unblock, &delivery).await;
+        assert_eq!(told, expected, "attempt {attempt}");
+        let version = Version(attempt.into());
+        waited = waited + backoff(world.host.config.backoff, attempt, &"p".into(), version);
+    }
+    assert!((3_600..4_800).contains(&(waited.0 / 1_000)), "{waited}");
 }

@@ -40,8 +40,11 @@ fn a_listeners_message_is_handed_over_until_it_is_acknowledged() {
     let key = OutboxKey::Unblock(PromiseId::from("p"), Text::from("poll://any@me"));
     for attempt in 1..=3 {
         let handed = delivery(world.done(Command::OutboxDue { key: key.clone() }));
-        let Some(Delivery::Unblock { promise, .. }) = handed else { panic!("attempt {attempt}") };
+        let Some(Delivery::Unblock { promise, attempt: said, .. }) = handed else {
+            panic!("attempt {attempt}")
+        };
         assert!(!promise.is_pending());
+        assert_eq!(said, attempt);
         assert_eq!(
             delivery(world.done(Command::OutboxDue { key: key.clone() })),
             None,
