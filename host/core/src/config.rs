@@ -15,6 +15,8 @@ pub struct Config {
     pub ttl: (Millis, Millis, Millis),
     /// How long a lease may be extended without progress, when the claim does not say.
     pub stall_limit: Option<Millis>,
+    /// The same for workers outside, which make progress with each promise that they create or settle under a claim.
+    pub worker_stall_limit: Option<Millis>,
     /// Base, factor and cap of the wait after a failed attempt.
     pub backoff: (Millis, u32, Millis),
     /// How long a message that was handed over is left to whoever has it, before it is handed over again.
@@ -64,6 +66,7 @@ impl Default for Config {
             scan_period: Millis(500),
             ttl: (Millis::seconds(15), Millis::seconds(3), Millis::seconds(120)),
             stall_limit: Some(Millis::seconds(300)),
+            worker_stall_limit: None,
             backoff: (Millis(100), 2, Millis::seconds(60)),
             handover: Millis::seconds(10),
             attempt_limit: None,

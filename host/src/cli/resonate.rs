@@ -32,6 +32,10 @@ pub(super) struct ResonateOptions {
     /// Leave a worker's claims to their leases when its last stream closes
     #[arg(long, conflicts_with = "grace_s")]
     no_grace: bool,
+    /// Give a worker's claim to others when it has been extended for so long without a step: without a promise that was
+    /// created or settled under it. Longer than the longest step; without the option a worker that is alive keeps its claims
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..))]
+    worker_stall_limit_s: Option<u32>,
     /// Origin whose pages may use the Resonate protocol; `*` for all; can be given again
     #[arg(long = "cors", value_name = "ORIGIN")]
     cors: Vec<String>,
@@ -51,6 +55,8 @@ pub(super) struct ResonateOptions {
 impl ResonateOptions {
     /// The engine's settings as the protocol wants them.
     pub(super) fn engine(&self, config: Config) -> Config {
+        let worker_stall_limit = self.worker_stall_limit_s.map(|s| Millis::seconds(s.into()));
+        let config = Config { worker_stall_limit, ..config };
         if !self.strict {
             return config;
         }

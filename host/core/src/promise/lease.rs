@@ -22,7 +22,24 @@ pub struct Lease {
     pub until: Timestamp,
 }
 
+/// The longest lease: one that is forgotten must end.
+pub const LONGEST_LEASE: Millis = Millis::seconds(24 * 60 * 60);
+
 impl Lease {
+    /// Refuses a length that no lease has.
+    ///
+    /// # Errors
+    /// A sentence that says which lengths there are.
+    pub fn check(ttl: Millis) -> Result<(), String> {
+        match (Millis(1)..=LONGEST_LEASE).contains(&ttl) {
+            true => Ok(()),
+            false => Err(format!(
+                "`ttl` must be from 1 to {} milliseconds, which is a day: a lease that nobody extends must end",
+                LONGEST_LEASE.0
+            )),
+        }
+    }
+
     /// A lease that begins now.
     pub fn begin(holder: Holder, nonce: u64, ttl: Millis, now: Timestamp) -> Self {
         Self { holder, nonce, ttl, until: now + ttl }
@@ -35,7 +52,7 @@ impl Lease {
         stall_limit: Option<Millis>,
         now: Timestamp,
     ) -> Timestamp {
-        let full = now + self.ttl;
+        let full = now + self.ttl.min(LONGEST_LEASE);
         stall_limit.map_or(full, |limit| full.min(progress.at + limit))
     }
 }

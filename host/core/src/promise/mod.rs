@@ -12,7 +12,7 @@ mod schedule;
 mod task;
 
 pub use cron::{Cron, NotACron};
-pub use lease::{HeartbeatDelays, Lease, LeasePolicy};
+pub use lease::{HeartbeatDelays, LONGEST_LEASE, Lease, LeasePolicy};
 pub use outbox::{Deferral, Delivery, Message, MessageKind, OutboxKey, OutboxRow};
 pub use promise::{Birth, NewPromise, Promise, PromiseState, Settlement, Verdict};
 pub use resource::{FenceToken, Resource, ResourceLease};

@@ -8,8 +8,8 @@ use crate::config::Exhausted;
 use crate::id::{Claim, PromiseId};
 use crate::invocation::{LogLine, Record};
 use crate::promise::{
-    CancelState, HaltReason, NewPromise, Note, Promise, ReleaseReason, Settlement, Task, TaskState,
-    TrapKey, Traps, Verdict, backoff,
+    CancelState, HaltReason, Lease, NewPromise, Note, Promise, ReleaseReason, Settlement, Task,
+    TaskState, TrapKey, Traps, Verdict, backoff,
 };
 use crate::reply::{Conflict, Refusal, Reply, TaskReply};
 use crate::tags;
@@ -31,6 +31,7 @@ pub(super) fn create(
     new: &NewPromise,
     hold: &Hold,
 ) -> Result<Reply, Refusal> {
+    Lease::check(hold.ttl).map_err(Refusal::BadRequest)?;
     draft.touch(&new.id);
     if draft.make_held(new, Maker::Client, hold)? {
         return shown(draft, &new.id, true);
@@ -58,6 +59,7 @@ pub(super) fn acquire(
     hold: &Hold,
     stall_limit: Option<Millis>,
 ) -> Result<Reply, Refusal> {
+    Lease::check(hold.ttl).map_err(Refusal::BadRequest)?;
     draft.touch(&claim.id);
     // The answer to the first try was lost: it is given again.
     if draft.held_version(&claim.id, Some(hold)) == Some(claim.version.next()) {

@@ -3,7 +3,9 @@
 use crate::command::{Command, FenceAct, Hold};
 use crate::config::Config;
 use crate::id::{Claim, Holder, PromiseId};
-use crate::promise::{NewSchedule, Overlap, ReleaseReason, TaskStatus, Template};
+use crate::promise::{
+    LONGEST_LEASE, NewSchedule, Overlap, ReleaseReason, Task, TaskStatus, Template,
+};
 use crate::reply::{Beat, Refusal, Reply};
 use crate::tags;
 use crate::time::{Millis, Timestamp};
@@ -215,4 +217,61 @@ fn a_promise_without_a_task_is_no_other_host_s_affair() {
     let new = world::new("p", &[(tags::TARGET, "poll://any@w")], Timestamp::NEVER);
     let refusal = world.refused(Command::TaskCreate { new, hold: hold("w", 1) });
     assert_eq!(refusal.kind(), "unprocessable");
+}
+
+#[test]
+fn a_lease_lasts_a_day_at_most() {
+    let mut world = World::new();
+    world.done(world::outside("w"));
+    for ttl in [i64::MIN, -1, 0, LONGEST_LEASE.0 + 1, i64::MAX] {
+        let hold = Hold { ttl: Millis(ttl), ..hold("w", 1) };
+        let new = world::new("v", &[(tags::TARGET, "poll://w")], Timestamp::NEVER);
+        let make = Command::TaskCreate { new, hold: hold.clone() };
+        let take = Command::TaskAcquire { claim: claim("w", 0), hold, stall_limit: None };
+        for command in [make, take] {
+            let refused = world.refused(command);
+            assert_eq!(refused.kind(), "bad-request", "{ttl}");
+            assert!(refused.to_string().contains("from 1 to 86400000 milliseconds"), "{refused}");
+        }
+    }
+    let hold = Hold { ttl: LONGEST_LEASE, ..hold("w", 1) };
+    world.done(Command::TaskAcquire { claim: claim("w", 0), hold, stall_limit: None });
+    assert!(world.state.task(&"w".into()).and_then(Task::due_at) < Some(Timestamp::NEVER));
+}
+
+#[test]
+fn a_worker_that_only_heartbeats_loses_its_claim_where_there_is_a_limit() {
+    let beats = |world: &mut World| match world
+        .done(Command::WorkerHeartbeat { holder: Holder::worker("w") })
+    {
+        Reply::Heartbeat(beats) => beats,
+        reply => panic!("{reply:?}"),
+    };
+    for limit in [None, Some(Millis(40_000))] {
+        let mut world = World::new();
+        world.config.worker_stall_limit = limit;
+        world.done(world::outside("w"));
+        let claimed = claim("w", 0);
+        world.done(Command::TaskAcquire { claim: claimed, hold: hold("w", 1), stall_limit: None });
+        // A step after half a minute counts, the same step again does not.
+        for wait in [10_000, 10_000, 10_000, 10_000, 10_000, 10_000] {
+            world.wait(wait);
+            if world.now.0 == 31_000 || world.now.0 == 51_000 {
+                let new = world::new("w.0", &[], Timestamp::NEVER);
+                let act = FenceAct::CreateLoose { new };
+                world.done(world::fence(claim("w", 1), vec![], vec![act]));
+            }
+            assert!(matches!(beats(&mut world)[..], [Beat::Extended { .. }]), "{}", world.now);
+        }
+        world.wait(10_000);
+        let last = beats(&mut world);
+        match limit {
+            None => assert!(matches!(last[..], [Beat::Extended { .. }])),
+            Some(_) => {
+                assert_eq!(last, [Beat::Stalled]);
+                world.done(Command::LeaseDue { id: "w".into() });
+                assert_eq!(world.status("w"), Some(TaskStatus::Pending));
+            }
+        }
+    }
 }

@@ -225,7 +225,7 @@ fn pid(dice: &mut Dice) -> &'static str {
 }
 
 fn ttl(dice: &mut Dice) -> i64 {
-    dice.of(&[1, 500, 5_000, 60_000, i64::MAX])
+    dice.of(&[1, 500, 5_000, 60_000, 60_000, 86_400_000, i64::MAX])
 }
 
 fn value(dice: &mut Dice) -> Json {
