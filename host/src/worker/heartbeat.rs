@@ -12,6 +12,9 @@ use segno_core::{
 use super::shared::Shared;
 use crate::{desk::Renewal, runtime::BoxFuture};
 
+/// Beats in the time of a lease.
+const BEATS: i64 = 3;
+
 /// Beats out of turn.
 pub struct AtOnce(pub Arc<Shared>);
 
@@ -28,31 +31,50 @@ impl Renewal for AtOnce {
 
 /// Beats until the worker has stopped.
 pub async fn run(shared: Arc<Shared>, stopped: tokio_util::sync::CancellationToken) {
-    // No lease is shorter than the first ones.
+    // No lease is shorter than the first ones. Two beats in a row may fail, with all of their repetitions, before a lease
+    // ends.
     let (initial, least, _) = shared.host.config.ttl;
-    let period = Millis((initial.max(least).0 / 2).max(1));
+    let period = Millis((initial.max(least).0 / BEATS).max(1));
+    let soon = Millis((period.0 / 4).max(1));
+    let (mut wait, mut intended) = (period, shared.now() + period);
     loop {
-        let intended = shared.now() + period;
         tokio::select! {
             biased;
             () = stopped.cancelled() => return,
-            () = shared.host.surroundings.runtime.sleep(period) => {}
+            () = shared.host.surroundings.runtime.sleep(wait) => {}
         }
-        if beat(&shared).await {
-            shared.lengths.observe(shared.now().since(intended));
+        match beat(&shared).await {
+            Beaten::Stored => shared.lengths.observe(shared.now().since(intended)),
+            Beaten::NothingHeld => {}
+            // The delay counts from the instant at which the first of them was to be sent.
+            Beaten::NotStored => {
+                wait = soon;
+                continue;
+            }
         }
+        (wait, intended) = (period, shared.now() + period);
     }
 }
 
-/// Extends all claims. Whether there were any, and it was acknowledged.
-async fn beat(shared: &Shared) -> bool {
+/// What came of a beat.
+enum Beaten {
+    /// It was acknowledged.
+    Stored,
+    /// There was no claim to extend.
+    NothingHeld,
+    /// The store did not take it.
+    NotStored,
+}
+
+/// Extends all claims.
+async fn beat(shared: &Shared) -> Beaten {
     let items = shared.claims.beat();
     if items.is_empty() {
-        return false;
+        return Beaten::NothingHeld;
     }
     let claims: Vec<_> = items.iter().map(|item| item.claim.clone()).collect();
     let heartbeat = Command::TaskHeartbeat { holder: shared.holder.clone(), items };
-    // One immediate repetition, inside the margin; after that the next beat.
+    // One immediate repetition; after that a beat that comes soon.
     for _ in 0..2 {
         match shared.host.store.execute(vec![heartbeat.clone()]).await {
             Ok(replies) => {
@@ -61,12 +83,12 @@ async fn beat(shared: &Shared) -> bool {
                     Some(Reply::Refused(refusal)) => refused(shared, &refusal),
                     _ => {}
                 }
-                return true;
+                return Beaten::Stored;
             }
             Err(error) => tracing::warn!(%error, "a heartbeat was not stored"),
         }
     }
-    false
+    Beaten::NotStored
 }
 
 fn hear(shared: &Shared, claims: &[Claim], beats: Vec<Beat>) {

@@ -50,6 +50,28 @@ async fn heartbeats_keep_a_long_claim() {
 }
 
 #[tokio::test(flavor = "current_thread", start_paused = true)]
+async fn no_lease_ends_while_fewer_heartbeats_fail_than_the_margin_covers() {
+    let mut world = begun(&long(), Plan::default()).await;
+    world.stands("it/0", TaskStatus::Acquired).await;
+    let version = world.task("it/0").await.version;
+    // Whenever the trouble begins, it lasts for just less than two of the three beats of a lease.
+    for begins in [0, 1_700, 3_400] {
+        world.pass(Millis(begins)).await;
+        world.faults.refuse(|command| command.name() == "task-heartbeat");
+        for tenth in 0..160 {
+            if tenth == 95 {
+                world.faults.relent();
+            }
+            world.pass(Millis(100)).await;
+            let task = world.task("it/0").await;
+            let until = task.lease().expect("it is held").until;
+            assert!(until > world.clock.now(), "it ended {begins} and {tenth} tenths in");
+            assert_eq!(task.version, version);
+        }
+    }
+}
+
+#[tokio::test(flavor = "current_thread", start_paused = true)]
 async fn a_holder_whose_lease_ran_out_writes_nothing_and_another_claim_goes_on() {
     let script = long();
     let mut world = begun(&script, Plan::default()).await;
