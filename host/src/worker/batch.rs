@@ -1,7 +1,8 @@
 //! What polls added since the last commit.
 
 use segno_core::{
-    command::FenceAction,
+    command::{FenceAct, FenceAction},
+    id::PromiseId,
     invocation::{LogLine, Record},
 };
 
@@ -29,9 +30,21 @@ impl Batch {
         self.records.len() >= RECORDS || self.bytes >= BYTES
     }
 
-    /// Whether there is nothing to commit.
-    pub fn is_empty(&self) -> bool {
-        self.records.is_empty() && self.logs.is_empty() && self.actions.is_empty()
+    /// Whether there is something to commit at once. Lines alone wait for the next records, or for the end of the claim,
+    /// unless there are many: a commit of nothing else, sent again since nobody knows what became of it, would keep them
+    /// twice.
+    pub fn is_pressing(&self) -> bool {
+        !self.records.is_empty() || !self.actions.is_empty() || self.is_full()
+    }
+
+    /// Whether it has a single record, and makes a promise that is not among those awaited: what refuses it would not refuse
+    /// a suspension beside it.
+    pub fn stands_alone(&self, awaits: &[PromiseId]) -> bool {
+        let unawaited = |action: &FenceAction| match &action.act {
+            FenceAct::Create { new } => !awaits.contains(&new.id),
+            _ => false,
+        };
+        self.records.len() < 2 && self.actions.iter().any(unawaited)
     }
 }
 

@@ -121,6 +121,19 @@ pub async fn give_back(
     stored_len: u32,
     recorder: Option<&Mutex<Recorder>>,
 ) -> End {
+    leave(shared, claim, Vec::new(), stopped, stored_len, recorder).await
+}
+
+/// The same, with what is done under the claim just before, in one transaction: sent again since nobody knows what became
+/// of it, all of it is refused if it was done.
+pub async fn leave(
+    shared: &Shared,
+    claim: &Claim,
+    before: Vec<Command>,
+    stopped: Stopped,
+    stored_len: u32,
+    recorder: Option<&Mutex<Recorder>>,
+) -> End {
     let metrics = &shared.host.hub.metrics().worker;
     let reason = match stopped {
         Stopped::Lost => return End::Lost,
@@ -152,7 +165,7 @@ pub async fn give_back(
         | ReleaseReason::Shutdown => {}
     }
     let release = Command::TaskRelease { claim: claim.clone(), reason };
-    match shared.submit(vec![release]).await {
+    match shared.submit(before.into_iter().chain([release]).collect()).await {
         Ok(_) => End::Released,
         Err(_) => End::Lost,
     }

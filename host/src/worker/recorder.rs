@@ -176,6 +176,11 @@ impl Recorder {
         std::mem::take(&mut self.batch)
     }
 
+    /// Takes back records of the last batch that were not stored: they begin the next one.
+    pub fn put_back(&mut self, records: Vec<Record>) {
+        self.batch.records.splice(0..0, records);
+    }
+
     /// What is collected so far.
     pub fn batch(&self) -> &Batch {
         &self.batch

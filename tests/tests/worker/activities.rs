@@ -1,13 +1,13 @@
 //! Attempts of activities and HTTP steps.
 
 use std::{
-    collections::VecDeque,
+    collections::{BTreeSet, VecDeque},
     sync::{Arc, Mutex, PoisonError},
 };
 
 use async_trait::async_trait;
 use segno::{
-    guest::{Failure, HttpRequest, HttpResponse, Outbound, RetryOptions},
+    guest::{Failure, HttpRequest, HttpResponse, Level, Outbound, RetryOptions},
     runtime::Clock,
 };
 use segno_core::{
@@ -16,7 +16,7 @@ use segno_core::{
 };
 use serde_json::json;
 use tests::world::{
-    Plan, World,
+    Fault, Faults, Plan, World,
     script::{Script, options},
 };
 
@@ -215,4 +215,26 @@ async fn a_send_with_a_start_is_not_begun_before() {
     let started = Timestamp(started.as_i64().expect("a time"));
     let waited = started.since(began);
     assert!((3_599_900..3_601_000).contains(&waited.0), "{waited:?}");
+}
+
+#[tokio::test(flavor = "current_thread", start_paused = true)]
+async fn what_an_attempt_logged_is_kept_once_whatever_answer_gets_lost() {
+    for number in 0.. {
+        let script = Arc::new(Script::default().activity("work", |attempt| async move {
+            attempt.host.log(Level::Info, format!("attempt {}", attempt.context.attempt));
+            attempt.heartbeat("1").await;
+            if attempt.context.attempt < 3 { attempt.fail(500) } else { attempt.succeed("1") }
+        }));
+        let faults = Faults::at(number, Fault::UnknownButDone);
+        let mut world = World::with(Plan { faults, ..Plan::default() }, &script).await;
+        world.start("it", "wasm://m/work", &json!(null)).await;
+        assert_eq!(world.outcome("it").await.0, Verdict::Resolved);
+        let logs = world.logs("it").await;
+        let once: BTreeSet<&String> = logs.iter().collect();
+        assert!(logs.len() > 1 && once.len() == logs.len(), "commit {number}: {logs:?}");
+        if !world.faults.struck() {
+            assert!(number > 4, "{number} commits");
+            return;
+        }
+    }
 }

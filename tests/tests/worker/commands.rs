@@ -7,7 +7,7 @@ use segno_core::{
     command::Command,
     promise::{HaltReason, NewPromise, TaskState, TaskStatus, Verdict},
     tags,
-    time::Timestamp,
+    time::{Millis, Timestamp},
     value::{Tags, Value},
 };
 use serde_json::json;
@@ -106,6 +106,38 @@ async fn an_id_that_somebody_else_took_is_never_adopted_and_halts_with_a_report(
         let note = task.note.expect("a halted task says why");
         assert!(note.message.contains("`it/0` is taken"), "{note:?}");
         assert_eq!(world.story("it").await, [""; 0]);
+    }
+}
+
+#[tokio::test(flavor = "current_thread", start_paused = true)]
+async fn an_id_that_somebody_else_took_halts_at_once_whatever_else_is_waited_for() {
+    // The call is forgotten in the poll that makes it; what is waited for is a promise from another poll, or from this.
+    for (earlier, in_this) in [(true, false), (false, true)] {
+        let script = Arc::new(Script::default().workflow("flow", move |desk| async move {
+            let (before, _) = desk.promise(Some("before"));
+            if earlier {
+                desk.done(desk.run("step", || "1".into())).await?;
+            }
+            let call = desk.call("poll://any@packers#pack", "1");
+            desk.forget(call);
+            let waited = if in_this { desk.promise(Some("late")).0 } else { before };
+            desk.done(waited).await
+        }));
+        let mut world = World::scripted(&script).await;
+        let id = if earlier { "it/2" } else { "it/1" };
+        let taken = NewPromise {
+            id: id.into(),
+            param: Value::default(),
+            tags: Tags::new(),
+            timeout_at: Timestamp::NEVER,
+        };
+        world.client(Command::PromiseCreate(taken)).await;
+        world.start("it", "wasm://m/flow", &json!(null)).await;
+        world.pass(Millis(5_000)).await;
+        let task = world.task("it").await;
+        assert_eq!(task.state, TaskState::Halted { reason: HaltReason::Reported }, "{id}");
+        let note = task.note.expect("a halted task says why");
+        assert!(note.message.contains(&format!("`{id}` is taken")), "{note:?}");
     }
 }
 

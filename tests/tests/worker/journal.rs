@@ -248,7 +248,7 @@ async fn plant(world: &World, records: &[Record]) {
             tags: Tags::new(),
             timeout_at: Timestamp::NEVER,
         };
-        FenceAction { index, act: FenceAct::Create { new, hold: None } }
+        FenceAction { index, act: FenceAct::Create { new } }
     });
     let fence = Command::TaskFence {
         claim: claim.clone(),
@@ -412,4 +412,27 @@ async fn a_replay_of_what_still_runs_is_one_of_the_records_it_had_at_the_beginni
     world.outcome("it").await;
     let report = worker::replay(&host, &"it".into(), None).await.expect("it can be replayed");
     assert!(report.is_identical() && report.finished && !report.running, "{report:?}");
+}
+
+#[tokio::test(flavor = "current_thread", start_paused = true)]
+async fn a_line_without_a_record_is_kept_once_whatever_answer_gets_lost() {
+    for number in 0.. {
+        let script = Arc::new(Script::default().workflow("flow", |desk| async move {
+            // Short enough to stay for, so that what follows the result waits with nothing but its line.
+            let nap = desk.sleep(100);
+            desk.done(desk.run("a", || "1".into())).await?;
+            desk.log("after the run");
+            desk.done(nap).await?;
+            desk.log("after the nap");
+            Ok("1".into())
+        }));
+        let faults = Faults::at(number, Fault::UnknownButDone);
+        let (world, verdict, _) = ended(&script, Plan { faults, ..Plan::default() }).await;
+        assert_eq!(verdict, Verdict::Resolved);
+        assert_eq!(world.logs("it").await, ["after the run", "after the nap"], "commit {number}");
+        if !world.faults.struck() {
+            assert!(number > 3, "{number} commits");
+            return;
+        }
+    }
 }

@@ -46,10 +46,10 @@ impl Execution {
     }
 
     pub(super) async fn commit(&mut self) -> Result<(), Stopped> {
-        let batch = self.recorder().take_batch();
-        if batch.is_empty() {
+        if !self.recorder().batch().is_pressing() {
             return Ok(());
         }
+        let batch = self.recorder().take_batch();
         self.commit_batch(batch).await
     }
 

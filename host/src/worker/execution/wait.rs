@@ -33,7 +33,7 @@ impl Execution {
         if !stay && !self.recorder().open().has_immediate() {
             return self.suspend(awaits).await;
         }
-        let was_dirty = !self.recorder().batch().is_empty();
+        let was_dirty = self.recorder().batch().is_pressing();
         self.commit().await?;
         if !self.ready.is_empty() {
             return Ok(None);
@@ -68,25 +68,32 @@ impl Execution {
         &mut self,
         awaits: Vec<PromiseId>,
     ) -> Result<Option<LiveEnd>, Stopped> {
-        let Batch { records, logs, actions, .. } = self.recorder().take_batch();
+        if self.recorder().batch().stands_alone(&awaits) {
+            self.commit().await?;
+            if !self.ready.is_empty() {
+                return Ok(None);
+            }
+        }
+        let Batch { mut records, logs, actions, .. } = self.recorder().take_batch();
         let claim = self.held.claim.clone();
         let mut commands = Vec::with_capacity(2);
         let awaits = awaits.into_iter().collect();
+        let mut last = Vec::new();
         if actions.is_empty() {
             commands.push(Command::TaskSuspend { claim, records, logs, awaits });
         } else {
+            // Where the fence is refused as a whole, the suspension is refused as well: its record cannot continue the
+            // journal. Of a single one it is what is awaited.
+            if records.len() > 1 {
+                last = records.split_off(records.len() - 1);
+            }
             commands.push(Command::TaskFence { claim: claim.clone(), records, logs, actions });
-            commands.push(Command::TaskSuspend {
-                claim,
-                records: Vec::new(),
-                logs: Vec::new(),
-                awaits,
-            });
+            let (records, logs) = (last.clone(), Vec::new());
+            commands.push(Command::TaskSuspend { claim, records, logs, awaits });
         }
         let mut replies = self.submit(commands).await?;
         let suspended = replies.pop();
         if let Some(fenced) = replies.pop() {
-            // Refused as a whole, for example since an id is taken: then nothing was suspended either.
             self.fenced(fenced)?;
         }
         match suspended {
@@ -102,7 +109,10 @@ impl Execution {
                 Ok(None)
             }
             // A promise of this very batch was refused; the guest is told so first.
-            Some(Reply::Refused(Refusal::Unprocessable(_))) if !self.ready.is_empty() => Ok(None),
+            Some(Reply::Refused(Refusal::Unprocessable(_))) if !self.ready.is_empty() => {
+                self.recorder().put_back(last);
+                Ok(None)
+            }
             Some(Reply::Refused(refusal)) => Err(Stopped::refused(refusal)),
             _ => Err(Stopped::Lost),
         }
