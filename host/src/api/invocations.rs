@@ -96,6 +96,7 @@ pub async fn describe(
         cancel: view::cancel(task.cancel),
         signals: task.signals,
         lease: view::lease(task),
+        progress: view::progress(promise, task),
         retry_at_ms: match task.state {
             segno_core::promise::TaskState::Pending { retry_at, .. } => Some(retry_at.0),
             _ => None,

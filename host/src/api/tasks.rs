@@ -87,6 +87,7 @@ fn shown(promise: &Promise, task: &Task) -> TaskView {
         until_at_ms: lease.map(|lease| lease.until.0),
         ttl_ms: lease.map(|lease| lease.ttl.0),
         heard_at_ms: lease.and(task.last_heartbeat).map(|at| at.0),
+        progress: view::progress(promise, task),
         retry_at_ms: retry_at,
         offered,
         halted: match task.state {

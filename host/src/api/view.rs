@@ -19,7 +19,7 @@ use crate::{
 use super::{
     model::{
         CancelProgress, FailureView, InvocationOutcome, InvocationState, InvocationSummary, Lease,
-        Note, PromiseState, PromiseView, Wait, WaitKind,
+        Note, Progress, PromiseState, PromiseView, Wait, WaitKind,
     },
     values::{failure_of, json_of},
 };
@@ -113,6 +113,16 @@ pub fn note(note: &StoredNote) -> Note {
         message: note.message.to_string(),
         details: (!note.details.is_empty()).then(|| json_of(&note.details)),
     }
+}
+
+/// How far an activity got that has not ended. Bytes that are no JSON stand behind a zero.
+pub fn progress(promise: &Promise, task: &Task) -> Option<Progress> {
+    let payload = task.progress.payload.as_ref().filter(|_| promise.is_pending())?;
+    let value = match payload.as_slice() {
+        [0, bytes @ ..] => json_of(bytes),
+        text => json_of(text),
+    };
+    Some(Progress { value, at_ms: task.progress.at.0 })
 }
 
 /// Who runs it.

@@ -128,6 +128,10 @@ fn head(invocation: &Invocation, console: &mut Console) -> Result<(), CliError> 
         lines.push(("labels", labels.join(" ")));
     }
     lines.push(("input", one_line(&invocation.input, 100)));
+    if let Some(progress) = &invocation.progress {
+        let (value, at) = (one_line(&progress.value, 100), relative(progress.at_ms, now));
+        lines.push(("progress", format!("{value}, {at}")));
+    }
     if let Some(output) = &invocation.output {
         lines.push(("output", one_line(output, 100)));
     }

@@ -97,6 +97,15 @@ pub struct Lease {
     pub until_at_ms: i64,
 }
 
+/// How far an activity got, as it said with its heartbeats.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Progress {
+    /// What it said last; the next attempt is told the same.
+    pub value: Value,
+    /// When it last got on.
+    pub at_ms: i64,
+}
+
 /// The last error, or why an invocation is halted.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Note {
@@ -229,6 +238,9 @@ pub struct Invocation {
     /// Who runs it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lease: Option<Lease>,
+    /// How far it got, if it is an activity that says so and has not ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub progress: Option<Progress>,
     /// While pending: when it is offered again, or first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_at_ms: Option<i64>,

@@ -23,7 +23,7 @@ pub use event::{AcknowledgeEvents, Acknowledged, EventPage, EventQuery};
 pub use health::{Health, Readiness};
 pub use invocation::{
     CancelProgress, Invocation, InvocationOutcome, InvocationPage, InvocationState,
-    InvocationSummary, Lease, Note, Wait, WaitKind,
+    InvocationSummary, Lease, Note, Progress, Wait, WaitKind,
 };
 pub use journal::{JournalPage, JournalRecord, OutcomeView, RecordKind};
 pub use log::{LogLevel, LogLine, LogPage};

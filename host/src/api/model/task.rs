@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
-use super::Note;
+use super::{Note, Progress};
 
 /// Where a task stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -67,6 +67,9 @@ pub struct TaskView {
     /// When its holder was last heard of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub heard_at_ms: Option<i64>,
+    /// How far it got, if it is an activity that says so and has not ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub progress: Option<Progress>,
     /// While pending: when it is offered again, or first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_at_ms: Option<i64>,

@@ -1,7 +1,7 @@
 //! Tasks: who holds what, and stepping in by hand.
 
 use segno_core::{
-    command::{Command, Hold},
+    command::{Command, HeartbeatItem, Hold},
     id::{Claim, Holder, Version},
     reply::Reply,
     time::Millis,
@@ -50,6 +50,33 @@ async fn a_task_says_who_holds_it_until_when_and_at_which_version() {
     world.gate("gate").await;
     assert!(world.get("/v1/tasks/gate").await.problem(404, "unknown-task").contains("no task"));
     world.get("/v1/tasks/nothing").await.problem(404, "unknown-task");
+}
+
+#[tokio::test]
+async fn what_an_activity_says_of_its_progress_is_shown_until_it_ends() {
+    let world = World::shop().await;
+    world.start("ship-1").await.ok();
+    let claim = world.acquire("ship-1").await;
+    assert!(world.get("/v1/tasks/ship-1").await.ok().get("progress").is_none());
+    let holder = Holder { node: "test".into(), incarnation: 1 };
+    for (seq, bytes, shown) in [
+        (1, &b"{\"parcels\":3}"[..], json!({ "parcels": 3 })),
+        (2, &[0, 0xff, 0xfe][..], json!({ "base64": "//4=" })),
+    ] {
+        let progress = Some((seq, Some(bytes.to_vec().into())));
+        let items = vec![HeartbeatItem { claim: claim.clone(), progress }];
+        world.command(Command::TaskHeartbeat { holder: holder.clone(), items }).await;
+        for path in ["/v1/tasks/ship-1", "/v1/invocations/ship-1"] {
+            let progress = &world.get(path).await.ok()["progress"];
+            assert_eq!(progress["value"], shown, "{path}");
+            assert!(progress["at_ms"].is_i64(), "{progress}");
+        }
+    }
+    let verdict = segno_core::promise::Verdict::Resolved;
+    let value = segno_core::value::Value::of(&b"1"[..]);
+    let (records, logs) = (vec![], vec![]);
+    world.command(Command::TaskFulfill { claim, records, logs, verdict, value }).await;
+    assert!(world.get("/v1/invocations/ship-1").await.ok().get("progress").is_none());
 }
 
 #[tokio::test]

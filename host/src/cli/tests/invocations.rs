@@ -1,6 +1,11 @@
 //! Invocations are started, awaited, looked at and stopped.
 
-use segno_core::{command::Command, promise::Verdict, value::Value as Stored};
+use segno_core::{
+    command::{Command, HeartbeatItem},
+    id::Holder,
+    promise::Verdict,
+    value::Value as Stored,
+};
 use serde_json::{Value, json};
 
 use super::{Exit, host, run};
@@ -91,6 +96,20 @@ async fn nobody_waits_for_ever_for_a_halted_invocation() {
     let said = run(&server, &["inspect", "a"]).await;
     assert!(said.out.contains("divergence: the replay leaves"), "{}", said.out);
     assert_eq!(run(&server, &["continue", "a"]).await.out, "a  continues\n");
+}
+
+#[tokio::test]
+async fn an_inspected_activity_shows_how_far_it_got() {
+    let (world, server) = host().await;
+    world.start("a").await.ok();
+    let claim = world.acquire("a").await;
+    let holder = Holder { node: "test".into(), incarnation: 1 };
+    let progress = Some((1, Some(b"{\"parcels\":3}".to_vec().into())));
+    let items = vec![HeartbeatItem { claim, progress }];
+    world.command(Command::TaskHeartbeat { holder, items }).await;
+    let said = run(&server, &["inspect", "a"]).await;
+    let line = said.out.lines().find(|line| line.trim_start().starts_with("progress"));
+    assert!(line.is_some_and(|line| line.contains("{\"parcels\":3}")), "{}", said.out);
 }
 
 #[tokio::test]
