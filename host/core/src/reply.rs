@@ -2,7 +2,7 @@
 
 mod refusal;
 
-use crate::id::{CommandIndex, PromiseId, Version};
+use crate::id::{CommandIndex, PromiseId};
 use crate::invocation::JournalHead;
 use crate::promise::{Delivery, Promise, Resource, ResourceLease, Schedule, Task};
 use crate::time::Timestamp;
@@ -139,8 +139,6 @@ pub enum Acted {
         promise: Promise,
         /// Whether this action made or settled it.
         changed: bool,
-        /// Set if its task is held as asked: the version of that claim.
-        held: Option<Version>,
     },
     /// Done.
     Done,

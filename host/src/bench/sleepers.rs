@@ -87,7 +87,7 @@ pub async fn put_long(bed: &Bed, id: &PromiseId, steps: u32, turns: u32) -> anyh
         let page = first..steps.min(first + LONG_PAGE);
         execute(bed, vec![fence(page.flat_map(pair).collect(), Vec::new())]).await?;
     }
-    let act = FenceAct::Create { new: model.like(&model.awaited, id), hold: None };
+    let act = FenceAct::Create { new: model.like(&model.awaited, id) };
     let actions = vec![FenceAction { index: CommandIndex(steps), act }];
     let awaits = [id.named(AWAITED)].into();
     let (records, logs) = (Vec::new(), Vec::new());
@@ -145,7 +145,7 @@ impl Model {
         let claim = Claim { id: id.clone(), version: Version(1) };
         let holder = Holder { node: NodeName::from("bench"), incarnation: 1 };
         let hold = Hold { holder, nonce: 0, ttl: Millis::seconds(60) };
-        let act = FenceAct::Create { new: self.like(&self.awaited, id), hold: None };
+        let act = FenceAct::Create { new: self.like(&self.awaited, id) };
         [
             Command::TaskCreate { new: self.like(&self.workflow, id), hold },
             Command::TaskFence {

@@ -175,7 +175,7 @@ mod tests {
             let hold = Hold { holder: holder.clone(), nonce: 1, ttl: Millis(60_000) };
             let claim = Claim { id, version: Version(1) };
             let timer = new(nap.as_str(), &[(tags::TIMER, "true")], Timestamp(5_000));
-            let act = FenceAct::Create { new: timer, hold: None };
+            let act = FenceAct::Create { new: timer };
             let commands = vec![
                 Command::TaskCreate {
                     new: new(sleeper, &[(tags::TARGET, crate::worker::HTTP)], Timestamp::NEVER),

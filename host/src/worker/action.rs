@@ -45,7 +45,7 @@ pub fn of(
     cancelled: impl Fn(u32) -> PromiseId,
 ) -> Result<Option<FenceAct>, Stop> {
     let invocation = &identity.id;
-    let create = |new| Some(FenceAct::Create { new, hold: None });
+    let create = |new| Some(FenceAct::Create { new });
     Ok(match ask {
         Ask::Call { function, input, options } => {
             create(call(identity, index, function, param(identity, function, input), options, at))

@@ -5,8 +5,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use async_trait::async_trait;
 use segno_core::{
     command::Command,
+    id::CommandIndex,
     invocation::LogLine,
-    promise::{CancelState, Promise, RetryDecision, RetryPolicy},
+    promise::{CancelState, FenceToken, Promise, RetryDecision, RetryPolicy},
     reply::{Reply, TaskReply},
     tags,
     time::Timestamp,
@@ -64,13 +65,13 @@ pub async fn run(shared: Arc<Shared>, held: Arc<Held>, acquired: TaskReply, kind
                 Err(stopped) => stopped,
             },
             Decision::Again(stopped) => {
-                keep(&shared, &held, logs).await;
-                stopped
+                let kept = kept(&shared, &held, logs);
+                return failure::leave(&shared, &claim, kept, stopped, 0, None).await;
             }
         },
         Err(error) => {
-            keep(&shared, &held, logs).await;
-            error.into()
+            let kept = kept(&shared, &held, logs);
+            return failure::leave(&shared, &claim, kept, error.into(), 0, None).await;
         }
     };
     failure::give_back(&shared, &claim, stopped, 0, None).await
@@ -94,7 +95,7 @@ async fn perform(
             let context = ActivityContext {
                 invocation: promise.id().as_str().to_owned(),
                 idempotency_key: promise.id().as_str().to_owned(),
-                fence_token: held.claim.version.0 << 24,
+                fence_token: FenceToken::of(held.claim.version, CommandIndex(0)).0,
                 attempt,
                 last_progress: task.progress.payload.as_ref().and_then(stored_progress),
                 started_at_ms: u64::try_from(shared.now().0).unwrap_or(0),
@@ -167,8 +168,9 @@ async fn fulfill(
     }
 }
 
-/// Keeps what a failed attempt logged, and how far it got, for the next one.
-async fn keep(shared: &Shared, held: &Held, logs: Vec<LogLine>) {
+/// What keeps what a failed attempt logged, and how far it got, for the next one. Nothing else tells these lines from
+/// new ones, so they go with the release.
+fn kept(shared: &Shared, held: &Held, logs: Vec<LogLine>) -> Vec<Command> {
     let mut commands = Vec::with_capacity(2);
     let item = held.item();
     if matches!(item.progress, Some((_, Some(_)))) {
@@ -180,12 +182,7 @@ async fn keep(shared: &Shared, held: &Held, logs: Vec<LogLine>) {
         let (records, actions) = (Vec::new(), Vec::new());
         commands.push(Command::TaskFence { claim, records, logs, actions });
     }
-    if commands.is_empty() {
-        return;
-    }
-    if let Err(error) = shared.submit(commands).await {
-        tracing::warn!(invocation = %held.claim.id, ?error, "what a failed attempt leaves was not kept");
-    }
+    commands
 }
 
 /// Progress is stored as JSON text, or as bytes behind a zero.

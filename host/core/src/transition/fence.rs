@@ -3,12 +3,10 @@
 
 use std::ops::Range;
 
-use crate::command::{FenceAct, FenceAction, Hold};
+use crate::command::{FenceAct, FenceAction};
 use crate::id::{Claim, CommandIndex, PromiseId};
 use crate::invocation::{LogLine, Record};
-use crate::promise::{
-    FenceToken, Message, NewPromise, OutboxKey, OutboxRow, Promise, Task, TaskState,
-};
+use crate::promise::{Message, NewPromise, OutboxKey, OutboxRow, Promise, Task};
 use crate::reply::{Acted, Refusal, Reply};
 use crate::tags;
 
@@ -55,7 +53,7 @@ pub(super) fn act(
 impl Draft<'_> {
     /// The id an action would mint, if somebody else made it.
     fn taken(&self, claim: &Claim, act: &FenceAct) -> Option<PromiseId> {
-        let FenceAct::Create { new, .. } = act else { return None };
+        let FenceAct::Create { new } = act else { return None };
         self.is_taken(&new.id, &claim.id).then(|| new.id.clone())
     }
 
@@ -73,21 +71,23 @@ impl Draft<'_> {
         recorded: &Range<u32>,
     ) -> Result<Acted, Refusal> {
         match &action.act {
-            FenceAct::Create { new, hold } => self.create_under(task, new, hold.as_ref()),
+            FenceAct::Create { new } => self.create_under(task, new),
             FenceAct::CreateLoose { new } => {
                 self.within_rights(&task.id, &new.id)?;
                 let changed = self.create(&self.with_rights_of(&task.id, new))?;
-                task.attempt = if changed { 0 } else { task.attempt };
-                self.acted(&new.id, changed, None)
+                if changed {
+                    self.stepped(task);
+                }
+                self.acted(&new.id, changed)
             }
             FenceAct::Settle { id, verdict, value } => {
                 for_clients(*verdict)?;
                 self.within_rights(&task.id, id)?;
                 let changed = self.settle_with(id, *verdict, value)?;
                 if changed && self.is_outside(&task.id) {
-                    task.attempt = 0;
+                    self.stepped(task);
                 }
-                self.acted(id, changed, None)
+                self.acted(id, changed)
             }
             FenceAct::Cancel { id } => {
                 if self.existing(id)?.birth.made_by.as_ref() != Some(&task.id) {
@@ -106,25 +106,18 @@ impl Draft<'_> {
                 }
                 Ok(Acted::Done)
             }
-            FenceAct::FencedPut { name, value } => {
-                self.fenced_put(name, value, FenceToken::of(task.version, action.index))?;
-                Ok(Acted::Done)
-            }
-            FenceAct::RegisterCallback { awaited } => {
-                self.within_rights(&task.id, awaited)?;
-                self.existing(awaited)?;
-                self.await_promise(awaited, &task.id);
-                self.acted(awaited, false, None)
-            }
         }
     }
 
-    fn create_under(
-        &mut self,
-        task: &mut Task,
-        new: &NewPromise,
-        hold: Option<&Hold>,
-    ) -> Result<Acted, Refusal> {
+    /// A worker outside got somewhere: it has no journal that would say so.
+    fn stepped(&self, task: &mut Task) {
+        task.attempt = 0;
+        if task.stall_limit.is_some() {
+            task.progress.at = self.now;
+        }
+    }
+
+    fn create_under(&mut self, task: &mut Task, new: &NewPromise) -> Result<Acted, Refusal> {
         self.within_rights(&task.id, &new.id)?;
         let changed = self.promise(&new.id).is_none();
         if changed {
@@ -133,19 +126,12 @@ impl Draft<'_> {
                     "the id of a promise must not be empty".to_owned(),
                 ));
             }
-            let hold = hold.filter(|_| !tags::is_timer(&new.tags));
-            self.make(new, Maker::Invocation(task), hold)?;
+            self.make(new, Maker::Invocation(task), None)?;
             // Without a journal nothing else says that there may be children to cancel one day.
             let attached = self.promise(&new.id).and_then(Promise::attached_to).is_some();
             task.children |= attached && self.head(&task.id).len == 0;
-        } else if let Some(hold) = hold
-            && self
-                .task(&new.id)
-                .is_some_and(|task| matches!(task.state, TaskState::Pending { offered: true, .. }))
-        {
-            self.take(&new.id, hold, None);
         }
-        self.acted(&new.id, changed, hold)
+        self.acted(&new.id, changed)
     }
 
     /// What an invocation makes loosely has its rights all the same.
@@ -181,8 +167,7 @@ impl Draft<'_> {
         );
     }
 
-    fn acted(&self, id: &PromiseId, changed: bool, hold: Option<&Hold>) -> Result<Acted, Refusal> {
-        let promise = self.existing(id)?.clone();
-        Ok(Acted::Promise { promise, changed, held: self.held_version(id, hold) })
+    fn acted(&self, id: &PromiseId, changed: bool) -> Result<Acted, Refusal> {
+        Ok(Acted::Promise { promise: self.existing(id)?.clone(), changed })
     }
 }

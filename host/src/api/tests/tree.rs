@@ -30,7 +30,7 @@ async fn both_worlds() -> World {
     let claim = world.acquire("order").await;
     let create = |index: u32, new: NewPromise| FenceAction {
         index: CommandIndex(index),
-        act: FenceAct::Create { new, hold: None },
+        act: FenceAct::Create { new },
     };
     let actions = vec![
         create(0, new("order/0", &[("target", "poll://any@packers")])),

@@ -140,7 +140,7 @@ impl Bed {
             level: LogLevel::Info,
             message: Text::from("a line"),
         };
-        let act = FenceAct::Create { new: child, hold: Some(hold()) };
+        let act = FenceAct::Create { new: child };
         self.run(Command::TaskFence {
             claim: claim.clone(),
             records: vec![started()],
@@ -155,9 +155,21 @@ impl Bed {
             key: Some(Text::from("k")),
         })
         .await;
+        let child = self.take(&format!("{id}/0")).await;
         self.fulfill(claim).await;
         self.run(Command::OutboxDue { key: OutboxKey::CancelChildren(id.into()) }).await;
-        Claim { id: format!("{id}/0").as_str().into(), version: Version(1) }
+        child
+    }
+
+    /// Takes a task, whatever its version.
+    async fn take(&self, id: &str) -> Claim {
+        let row = self.host.store.promise(&id.into()).await.expect("a store").expect("it is");
+        let version = row.task.expect("it has a task").version;
+        let claim = Claim { id: id.into(), version };
+        match self.run(Command::TaskAcquire { claim, hold: hold(), stall_limit: None }).await {
+            Reply::Task(task) => Claim { id: id.into(), version: task.task.version },
+            other => panic!("{other:?}"),
+        }
     }
 
     /// Turns of the retention duty, one whole round.

@@ -8,7 +8,7 @@ use std::sync::{
 use segno_core::{
     command::{Command, FenceAct, FenceAction},
     footprint::TREE_LIMIT,
-    id::{Claim, CommandIndex, Digest, PromiseId, Version},
+    id::{CommandIndex, Digest, PromiseId},
     promise::{NewPromise, OutboxKey, Verdict},
     reply::{Pruned, Reply},
     tags,
@@ -16,7 +16,7 @@ use segno_core::{
     value::Value,
 };
 
-use super::{Bed, DAY, MODULE, hold, new};
+use super::{Bed, DAY, MODULE, new};
 use crate::{
     recovery::{
         driver::Next,
@@ -78,10 +78,8 @@ async fn a_tree_too_large_for_one_command_goes_as_a_whole_or_not_at_all() {
         timeout_at: Timestamp(2_000),
         ..new(&format!("root/{n}"), &[(tags::TIMER, "true")])
     };
-    let create = |n| FenceAction {
-        index: CommandIndex(n),
-        act: FenceAct::Create { new: timer(n), hold: None },
-    };
+    let create =
+        |n| FenceAction { index: CommandIndex(n), act: FenceAct::Create { new: timer(n) } };
     let fence = |actions| Command::TaskFence {
         claim: claim.clone(),
         records: vec![],
@@ -91,9 +89,9 @@ async fn a_tree_too_large_for_one_command_goes_as_a_whole_or_not_at_all() {
     bed.run(fence((0..children).map(create).collect())).await;
     // A detached child that runs, and made something itself.
     let detached = new("root/d", &[(tags::TARGET, "ship"), (tags::DETACHED, "true")]);
-    let act = FenceAct::Create { new: detached, hold: Some(hold()) };
+    let act = FenceAct::Create { new: detached };
     bed.run(fence(vec![FenceAction { index: CommandIndex(0), act }])).await;
-    let deep = Claim { id: "root/d".into(), version: Version(1) };
+    let deep = bed.take("root/d").await;
     bed.wait(5_000);
     let due = (0..children).map(|n| Command::PromiseDue { id: timer(n).id });
     bed.all(due.collect()).await;

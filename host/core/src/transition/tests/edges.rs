@@ -18,7 +18,6 @@ fn an_action_is_never_about_the_claims_own_promise() {
     for act in [
         FenceAct::Settle { id: id.clone(), verdict: Verdict::Resolved, value: Value::default() },
         FenceAct::Cancel { id: id.clone() },
-        FenceAct::RegisterCallback { awaited: id.clone() },
     ] {
         let refused = world.refused(world::fence(claim.clone(), vec![], vec![act]));
         assert!(matches!(refused, Refusal::BadRequest(_)), "{refused:?}");
@@ -74,7 +73,7 @@ fn what_a_claim_makes_says_so() {
     world.done(world::workflow("wf"));
     let claim = world.acquire("wf", 1);
     let child = world::new("wf/0", &[(tags::TARGET, "ship")], Timestamp::NEVER);
-    let create = FenceAct::Create { new: child, hold: None };
+    let create = FenceAct::Create { new: child };
     world.done(world::fence(claim, vec![world::started(), world::asked(1, 0)], vec![create]));
     let child = world.state.promise(&PromiseId::from("wf/0")).expect("it was made");
     assert_eq!(child.birth.made_by, Some(PromiseId::from("wf")));

@@ -18,10 +18,7 @@ fn held() -> (World, Claim) {
 }
 
 fn call(id: &str, target: &str) -> FenceAct {
-    FenceAct::Create {
-        new: world::new(id, &[(tags::TARGET, target)], Timestamp::NEVER),
-        hold: None,
-    }
+    FenceAct::Create { new: world::new(id, &[(tags::TARGET, target)], Timestamp::NEVER) }
 }
 
 fn outcomes(reply: Reply) -> Vec<Result<Acted, Refusal>> {
@@ -144,17 +141,13 @@ fn an_actions_own_refusal_leaves_the_others_standing() {
             settle("p", Verdict::TimedOut),
             FenceAct::Cancel { id: id("p") },
             settle("p", Verdict::Resolved),
-            FenceAct::RegisterCallback { awaited: id("no") },
         ],
     ));
     let kinds: Vec<&str> = outcomes(reply)
         .iter()
         .map(|outcome| outcome.as_ref().map_or_else(Refusal::kind, |_| "done"))
         .collect();
-    assert_eq!(
-        kinds,
-        ["unprocessable", "not-found", "bad-request", "unprocessable", "done", "not-found"]
-    );
+    assert_eq!(kinds, ["unprocessable", "not-found", "bad-request", "unprocessable", "done"]);
     assert_eq!(world.verdict("p"), Some(Verdict::Resolved));
 }
 
@@ -177,20 +170,6 @@ fn an_id_under_its_own_that_somebody_else_made_refuses_the_batch() {
 }
 
 #[test]
-fn a_held_child_is_born_acquired() {
-    let (mut world, claim) = held();
-    let new = world::new("w/0", &[(tags::TARGET, "ship")], Timestamp::NEVER);
-    let create = FenceAct::Create { new, hold: Some(world::hold(9)) };
-    let reply =
-        world.done(world::fence(claim, vec![world::started(), world::asked(1, 0)], vec![create]));
-    let Ok(Acted::Promise { held: Some(version), changed: true, .. }) = &outcomes(reply)[0] else {
-        panic!("it should be held")
-    };
-    assert_eq!(version.0, 1);
-    world.done(world::fulfill(world::claim("w/0", 1)));
-}
-
-#[test]
 fn a_cancelled_record_says_that_the_guest_was_told() {
     let (mut world, claim) = held();
     world.done(world::fence(claim.clone(), vec![world::started()], Vec::new()));
@@ -208,7 +187,7 @@ fn what_an_ended_invocation_left_pending_is_cancelled_in_pages() {
     records.extend((0..count).map(|index| world::asked(index + 1, index)));
     let sleeps = (0..count).map(|index| {
         let id = PromiseId::from("w").command(CommandIndex(index));
-        FenceAct::Create { new: world::new(id.as_str(), &[], Timestamp::NEVER), hold: None }
+        FenceAct::Create { new: world::new(id.as_str(), &[], Timestamp::NEVER) }
     });
     let sleeps = sleeps.collect();
     world.done(world::fence(claim.clone(), records, sleeps));

@@ -1,9 +1,10 @@
 //! Resources: a stale writer changes nothing.
 
-use crate::command::{Command, FenceAct};
+use crate::command::Command;
 use crate::effect::{Effect, Metric};
+use crate::id::{Claim, CommandIndex};
 use crate::promise::{FenceToken, Resource, ResourceLease};
-use crate::reply::{Acted, Conflict, Refusal, Reply};
+use crate::reply::{Conflict, Refusal, Reply};
 use crate::value::{Text, Value};
 use crate::world::{self, World};
 
@@ -69,28 +70,17 @@ fn a_lease_passes_whoever_wrote_before() {
 fn a_claim_writes_with_each_step_and_not_after_a_later_claim() {
     let mut world = World::new();
     world.done(world::outside("w"));
-    let put =
-        |value: &str| FenceAct::FencedPut { name: "r".into(), value: Value::of(value.as_bytes()) };
+    let token = |claim: &Claim, step| FenceToken::of(claim.version, CommandIndex(step)).0;
     let first = world.acquire("w", 1);
-    let outcomes = |reply| match reply {
-        Reply::Fenced { outcomes, .. } => {
-            outcomes.into_iter().map(|(_, outcome)| outcome).collect()
-        }
-        reply => panic!("{reply:?}"),
-    };
-    let write = world::fence(first.clone(), vec![], vec![put("one"), put("two")]);
-    let done: Vec<Result<Acted, Refusal>> = outcomes(world.done(write.clone()));
-    assert_eq!(done, [Ok(Acted::Done), Ok(Acted::Done)]);
+    world.done(world::write("r", "one", token(&first, 0)));
+    world.done(world::write("r", "two", token(&first, 1)));
     // The first write again is passed by the second; the second is absorbed.
-    let again: Vec<Result<Acted, Refusal>> = outcomes(world.done(write));
-    assert!(matches!(again[0], Err(Refusal::Conflict(Conflict::StaleToken { .. }))), "{again:?}");
-    assert_eq!(again[1], Ok(Acted::Done));
+    assert_eq!(world.refused(world::write("r", "one", token(&first, 0))).kind(), "stale-token");
+    world.done(world::write("r", "two", token(&first, 1)));
     world.wait(20_000);
     world.done(Command::LeaseDue { id: "w".into() });
-    world.refused(world::fence(first, vec![], vec![put("late")]));
     let second = world.acquire("w", 2);
-    let done: Vec<Result<Acted, Refusal>> =
-        outcomes(world.done(world::fence(second, vec![], vec![put("three")])));
-    assert_eq!(done, [Ok(Acted::Done)]);
+    world.done(world::write("r", "three", token(&second, 0)));
+    assert_eq!(world.refused(world::write("r", "late", token(&first, 7))).kind(), "stale-token");
     assert_eq!(read(&mut world).0.expect("a resource").value, Value::of(&b"three"[..]));
 }

@@ -17,7 +17,6 @@ fn trip() -> (World, Claim) {
     let claim = world.acquire("w", 1);
     let made = |id: &str, pairs: &[(&str, &str)], timeout_at| FenceAct::Create {
         new: world::new(id, pairs, timeout_at),
-        hold: None,
     };
     let certain = [(tags::SAGA, "trip"), (tags::SEQ, "1"), (tags::COMPENSATE, "ship")];
     let acts = vec![
@@ -78,7 +77,7 @@ fn a_compensation_is_recorded_with_its_settlement_and_once() {
         world.done(world::settle("w/0", Verdict::Resolved));
         let id = PromiseId::from("w").compensation("trip", 0);
         let new = world::new(id.as_str(), &[(tags::TARGET, "poll://any@w")], Timestamp::NEVER);
-        let undo = world::fence(claim, vec![], vec![FenceAct::Create { new, hold: None }]);
+        let undo = world::fence(claim, vec![], vec![FenceAct::Create { new }]);
         world.done(undo.clone());
         assert_eq!(facts(&world), [(0, FactKind::Registered, false)]);
         let settle = Command::PromiseSettle { id, verdict, value: Value::default() };
@@ -100,7 +99,7 @@ fn nothing_is_undone_that_was_not_registered_and_by_nobody_else() {
     let (mut world, claim) = trip();
     let id = PromiseId::from("w").compensation("trip", 1);
     let new = world::new(id.as_str(), &[(tags::TARGET, "poll://any@w")], Timestamp::NEVER);
-    world.done(world::fence(claim, vec![], vec![FenceAct::Create { new, hold: None }]));
+    world.done(world::fence(claim, vec![], vec![FenceAct::Create { new }]));
     world.done(world::settle(id.as_str(), Verdict::Resolved));
     // A promise of a client's is no step, whatever its tags say.
     world.done(world::create("stranger", &world::step("7")));
