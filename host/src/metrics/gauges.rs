@@ -8,7 +8,7 @@ use prometheus_client::{
 };
 use segno_core::promise::MessageKind;
 
-use crate::store::Census;
+use crate::{runtime::clock_jumps, store::Census};
 
 /// See the module.
 pub struct Gauges {
@@ -20,6 +20,7 @@ pub struct Gauges {
     warm_instances: Gauge,
     warm_bytes: Gauge,
     resident: Gauge,
+    clock_jumps: Family<super::Label, Gauge>,
 }
 
 impl Gauges {
@@ -33,7 +34,13 @@ impl Gauges {
             warm_instances: Gauge::default(),
             warm_bytes: Gauge::default(),
             resident: Gauge::default(),
+            clock_jumps: Family::default(),
         };
+        registry.register(
+            "clock_jumps",
+            "How often the machine's clock was set by a second or more, by direction",
+            gauges.clock_jumps.clone(),
+        );
         registry.register("leases_active", "Tasks held by a worker", gauges.leases.clone());
         registry.register(
             "quarantined_tasks",
@@ -79,6 +86,9 @@ impl Gauges {
         for kind in MessageKind::ALL {
             let owed = census.outbox.get(&kind).copied().unwrap_or(0);
             self.outbox.get_or_create(&[("kind", kind.name())]).set(whole(owed));
+        }
+        for (direction, count) in ["ahead", "back"].into_iter().zip(clock_jumps()) {
+            self.clock_jumps.get_or_create(&[("direction", direction)]).set(whole(count));
         }
         if let Some(bytes) = resident_bytes() {
             self.resident.set(whole(bytes));

@@ -11,6 +11,7 @@ use std::{
 use segno_core::{
     command::Command,
     id::PromiseId,
+    promise::Schedule,
     reply::{Orphan, Reply},
     time::Millis,
 };
@@ -21,7 +22,7 @@ use super::{
 };
 use crate::{
     host::Host,
-    store::{Store, StoreError},
+    store::{ScheduleFilter, Store, StoreError},
 };
 
 /// Promises looked at in one turn.
@@ -63,6 +64,9 @@ pub enum Finding {
 pub async fn turn(host: Host, round: Arc<Mutex<Round>>) -> Result<Next, StoreError> {
     let Some(survey) = host.store.survey() else { return Ok(Next::After(ROUND_PAUSE)) };
     let after = round.lock().unwrap_or_else(PoisonError::into_inner).after;
+    if after == 0 {
+        call_back_schedules(&host).await?;
+    }
     let page = survey.suspects(after, PAGE).await?;
     let findings = mend(&*host.store, &page.items).await?;
     let mut round = round.lock().unwrap_or_else(PoisonError::into_inner);
@@ -82,6 +86,32 @@ pub async fn turn(host: Host, round: Arc<Mutex<Round>>) -> Result<Next, StoreErr
         host.hub.metrics().gauges.orphans(class(orphan).class, found);
     }
     Ok(Next::After(ROUND_PAUSE))
+}
+
+/// Has schedules come back whose next occurrence lies ahead of others, since a clock was set back. Their own timers would
+/// not come for long.
+async fn call_back_schedules(host: &Host) -> Result<(), StoreError> {
+    let now = host.surroundings.clock.now();
+    let mut filter = ScheduleFilter::default();
+    loop {
+        let page = host.store.schedules(&filter).await?;
+        let ahead: Vec<_> = page.items.iter().filter(|schedule| schedule.is_ahead(now)).collect();
+        for schedule in &ahead {
+            tracing::warn!(
+                id = %schedule.id, next_at = %schedule.next_at,
+                "the next occurrence of a schedule lay ahead of others: a clock showed that time and was set back; it comes back"
+            );
+        }
+        let look = |schedule: &&Schedule| Command::ScheduleDue { id: schedule.id.clone() };
+        let looks: Vec<_> = ahead.iter().map(look).collect();
+        if !looks.is_empty() {
+            host.store.execute(looks).await?;
+        }
+        match page.next {
+            Some(next) => filter.after = Some(next),
+            None => return Ok(()),
+        }
+    }
 }
 
 /// Has commands look at these promises, and answers what they found. A row that cannot be read spoils its own promise

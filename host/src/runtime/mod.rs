@@ -11,7 +11,7 @@ use std::{future::Future, pin::Pin, sync::Arc, time::Duration};
 use segno_core::time::{Millis, Timestamp};
 
 pub use debug::DebugClock;
-pub use system::{SystemClock, SystemRuntime};
+pub use system::{SystemClock, SystemRuntime, clock_jumps};
 
 /// A future that a [`Runtime`] runs or hands out.
 pub type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send + 'static>>;

@@ -1,7 +1,7 @@
 //! The clock and the runtime of the machine.
 
 use std::{
-    sync::atomic::{AtomicBool, AtomicI64, Ordering},
+    sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering},
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
@@ -9,8 +9,16 @@ use segno_core::time::{Millis, Timestamp};
 
 use super::{BoxFuture, Clock, Runtime};
 
-/// A clock that was set back by less is not worth a message: time services do that.
+/// A clock that was set by less is not worth a message: time services do that.
 const WORTH_A_WARNING: Duration = Duration::from_secs(1);
+
+/// How often the machine's clock was set ahead, and back, as far as this process looked.
+static JUMPS: [AtomicU64; 2] = [AtomicU64::new(0), AtomicU64::new(0)];
+
+/// How often the machine's clock was set by a second or more while this process ran: ahead, and back.
+pub fn clock_jumps() -> [u64; 2] {
+    JUMPS.each_ref().map(|count| count.load(Ordering::Relaxed))
+}
 
 /// The machine's clock. Where it is set back, time goes on from where it was, as fast as before: deadlines and leases
 /// that were set before come when they would have come.
@@ -51,11 +59,22 @@ impl SystemClock {
     fn told(&self, wall: Duration, elapsed: Duration) -> Timestamp {
         let elapsed = micros(elapsed);
         let given = micros(wall) - elapsed;
-        let ahead = self.ahead.fetch_max(given, Ordering::Relaxed).max(given);
+        let before = self.ahead.fetch_max(given, Ordering::Relaxed);
+        let jumped = given.saturating_sub(before);
+        if before != i64::MIN && jumped >= micros(WORTH_A_WARNING) {
+            JUMPS[0].fetch_add(1, Ordering::Relaxed);
+            tracing::warn!(
+                ahead_s = jumped / 1_000_000,
+                "the machine's clock went ahead at once, since it was set or the machine slept: deadlines and leases that \
+                 came meanwhile are carried out now"
+            );
+        }
+        let ahead = before.max(given);
         let behind = ahead - given;
         if behind < micros(WORTH_A_WARNING) {
             self.warned.store(false, Ordering::Relaxed);
         } else if !self.warned.swap(true, Ordering::Relaxed) {
+            JUMPS[1].fetch_add(1, Ordering::Relaxed);
             tracing::warn!(
                 behind_s = behind / 1_000_000,
                 "the machine's clock was set back: this host counts on from where it was, and nothing is lost; \
@@ -107,7 +126,10 @@ mod tests {
         assert_eq!(at(900.0, 2.0), 1_002_000, "set back by more than a minute");
         assert!(clock.warned.load(Ordering::Relaxed));
         assert_eq!(at(901.5, 3.5), 1_003_500, "and it is no standstill");
+        let before = clock_jumps();
+        assert!(before[1] > 0);
         assert_eq!(at(1_010.0, 4.0), 1_010_000, "set right, and ahead");
         assert!(!clock.warned.load(Ordering::Relaxed));
+        assert!(clock_jumps()[0] > before[0], "by 6 s");
     }
 }

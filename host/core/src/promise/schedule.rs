@@ -107,6 +107,20 @@ impl Schedule {
         next.unwrap_or(Timestamp::NEVER)
     }
 
+    /// Whether its next occurrence lies behind others that have not come yet. That is so when a clock showed a later time
+    /// and was set back: nothing would be made until the clock shows that time again. Clocks of several hosts differ a
+    /// little, and that is not meant.
+    pub fn is_ahead(&self, now: Timestamp) -> bool {
+        const MARGIN: Millis = Millis::seconds(60);
+        self.next_at > self.after(now + MARGIN)
+    }
+
+    /// The same schedule with the occurrence that comes next.
+    pub fn come_back(self, now: Timestamp) -> Self {
+        let next_at = self.after(now);
+        Self { next_at, last_at: self.last_at.filter(|at| *at < next_at), ..self }
+    }
+
     /// How many occurrences from the next one on have come, as far as they exceed `limit`, but not more than a
     /// thousand times ten of them; and the first that remains then.
     pub fn too_late(&self, limit: u32, now: Timestamp) -> Option<(u64, Timestamp)> {

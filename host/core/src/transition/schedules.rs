@@ -71,6 +71,11 @@ pub(super) fn pause(
 }
 
 pub(super) fn due(draft: &mut Draft<'_>, id: &ScheduleId) -> Result<Reply, Refusal> {
+    if let Some(ahead) = draft.schedule(id).filter(|schedule| schedule.is_ahead(draft.now)) {
+        let back = ahead.clone().come_back(draft.now);
+        draft.put_schedule(back);
+        return Ok(Reply::Done);
+    }
     let due = draft
         .schedule(id)
         .filter(|schedule| schedule.due_at().is_some_and(|due_at| due_at <= draft.now));
@@ -144,7 +149,9 @@ fn well_formed(new: &NewSchedule) -> Result<Cron, Refusal> {
         return refuse("gives its promises a negative time");
     }
     if tags::target(&new.template.tags).is_none() {
-        return refuse("needs a target for its promises: what should run?");
+        return refuse(
+            "needs a target for its promises, which is the tag `target` (`resonate:target` over the Resonate protocol): what should run?",
+        );
     }
     if tags::is_timer(&new.template.tags) {
         return refuse("makes timers, which run nothing; leave the tag `timer` out");

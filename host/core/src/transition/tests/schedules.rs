@@ -68,7 +68,7 @@ fn what_could_never_run_is_refused() {
         (new("61 * * * *", |_| ()), "is no cron expression"),
         (new("* * * * *", |template| template.id = Text::from("")), "needs a template"),
         (new("* * * * *", |template| template.timeout = Millis(-1)), "a negative time"),
-        (new("* * * * *", |template| template.tags.clear()), "needs a target"),
+        (new("* * * * *", |template| template.tags.clear()), "`resonate:target`"),
         (
             new("* * * * *", |template| drop(template.tags.insert("timer".into(), "true".into()))),
             "timers",
@@ -270,4 +270,32 @@ fn an_id_that_is_taken_is_not_made_again() {
     }
     assert_eq!(made(&world), ["always the same"]);
     assert_eq!(stored(&world).last_at, Some(Timestamp(2 * MINUTE)));
+}
+
+#[test]
+fn after_a_clock_that_ran_ahead_a_schedule_comes_back_to_its_next_occurrence() {
+    const YEARS: i64 = 10 * 365 * 24 * 60 * MINUTE;
+    let mut world = scheduled(Overlap::Allow);
+    world.wait(MINUTE);
+    world.done(due());
+    let right = world.now;
+    world.now = Timestamp(right.0 + YEARS);
+    // Ten thousand are passed over at once, and a thousand are made up for.
+    for _ in 0..20 {
+        world.done(due());
+    }
+    let ahead = stored(&world).next_at;
+    assert!(ahead > Timestamp(right.0 + 60 * MINUTE), "{ahead}");
+    world.now = right;
+    world.done(due());
+    assert_eq!(stored(&world).next_at, Timestamp(2 * MINUTE));
+    world.wait(MINUTE);
+    world.done(due());
+    assert_eq!(stored(&world).last_at, Some(Timestamp(2 * MINUTE)));
+    // Clocks that differ a little move nothing.
+    world.done(due());
+    let next = stored(&world).next_at;
+    world.now = Timestamp(world.now.0 - 30_000);
+    world.done(due());
+    assert_eq!(stored(&world).next_at, next);
 }
