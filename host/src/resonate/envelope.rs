@@ -95,16 +95,19 @@ impl Request {
     /// # Errors
     /// [`Unreadable`]: it is not JSON, not an envelope, or of a version that is not spoken here.
     pub fn decode(bytes: &[u8]) -> Result<Self, Unreadable> {
-        Self::parse(bytes).map_err(|refused| {
-            let mut salvaged = Salvaged::default();
-            let _ = serde_json::Deserializer::from_slice(bytes).deserialize_map(&mut salvaged);
-            let kind = salvaged.kind.filter(|kind| !kind.is_empty());
-            Unreadable {
-                kind: kind.unwrap_or_else(|| "unknown".to_owned()),
-                corr_id: salvaged.corr_id.unwrap_or_else(|| "0".to_owned()),
-                refused,
-            }
-        })
+        Self::parse(bytes).map_err(|refused| Self::unreadable(bytes, refused))
+    }
+
+    /// The refusal of a request of which this is the beginning, or all of it.
+    pub fn unreadable(beginning: &[u8], refused: Refused) -> Unreadable {
+        let mut salvaged = Salvaged::default();
+        let _ = serde_json::Deserializer::from_slice(beginning).deserialize_map(&mut salvaged);
+        let kind = salvaged.kind.filter(|kind| !kind.is_empty());
+        Unreadable {
+            kind: kind.unwrap_or_else(|| "unknown".to_owned()),
+            corr_id: salvaged.corr_id.unwrap_or_else(|| "0".to_owned()),
+            refused,
+        }
     }
 
     fn parse(bytes: &[u8]) -> Result<Self, Refused> {

@@ -115,6 +115,11 @@ impl Resonate {
 
     /// Sends one command. A refusal of the engine is a refusal of the operation.
     pub(super) async fn decide(&self, command: Command) -> Result<Reply, Refused> {
+        self.decide_told(command).await.map(|(reply, _)| reply)
+    }
+
+    /// The same, and whether the command was sent once only: what it did not change then, it found as it is.
+    pub(super) async fn decide_told(&self, command: Command) -> Result<(Reply, bool), Refused> {
         let _room = self.api.room().await?;
         let mut attempt = 1;
         loop {
@@ -122,7 +127,7 @@ impl Resonate {
                 Ok(mut replies) => {
                     return match replies.pop() {
                         Some(Reply::Refused(refusal)) => Err(refusal.into()),
-                        Some(reply) => Ok(reply),
+                        Some(reply) => Ok((reply, attempt == 1)),
                         None => Err(Refused::internal("the store did not answer a command")),
                     };
                 }

@@ -1,5 +1,7 @@
 //! Where the protocol is spoken, and who may speak it.
 
+use std::sync::{Arc, Mutex, PoisonError};
+
 use axum::{
     Json, Router,
     body::Body,
@@ -9,11 +11,13 @@ use axum::{
     response::{IntoResponse, Response},
     routing::{any, get, post},
 };
+use futures::TryStreamExt as _;
+use serde::Deserialize;
 use serde_json::{Value as Json_, json};
 use tower_http::cors::{AllowOrigin, CorsLayer};
 
 use super::{
-    envelope::{Request, Unreadable, wrapped},
+    envelope::{Answer, Request, Unreadable, wrapped},
     front::Resonate,
     poll,
     refused::Refused,
@@ -21,6 +25,9 @@ use super::{
 
 /// The largest request.
 const LIMIT: usize = 8 * 1024 * 1024;
+
+/// Of a request that is not read to its end so many bytes are kept, to tell which it was.
+const BEGINNING: usize = 64 * 1024;
 
 impl Resonate {
     /// The routes of the protocol.
@@ -91,24 +98,26 @@ async fn operate(
     body: Body,
 ) -> Response {
     if let Err(refused) = plainly_encoded(&headers) {
-        return enveloped(wrapped("unknown", "0", Err(refused)));
+        return told("unknown", "0", None, Err(refused));
     }
     // Who is not let in is read all the same: the answer names the request.
     let (entry, full) = match front.api.let_in(&came).await {
         Ok(entry) => (Some(entry), None),
         Err(full) => (None, Some(full)),
     };
+    let (body, beginning) = with_beginning(body);
+    let unreadable =
+        |Unreadable { kind, corr_id, refused }| told(&kind, &corr_id, None, Err(refused));
     let (bytes, _room) = match front.api.read(&headers, body, entry, LIMIT, "of requests").await {
         Ok(read) => read,
         Err(error) => {
-            return enveloped(wrapped("unknown", "0", Err(error.into())));
+            let beginning = beginning.lock().unwrap_or_else(PoisonError::into_inner);
+            return unreadable(Request::unreadable(&beginning, error.into()));
         }
     };
     let mut request = match Request::decode(&bytes) {
         Ok(request) => request,
-        Err(Unreadable { kind, corr_id, refused }) => {
-            return enveloped(wrapped(&kind, &corr_id, Err(refused)));
-        }
+        Err(refusal) => return unreadable(refusal),
     };
     let now = front.host.surroundings.clock.now();
     let answer = match front.access.rights_of(&headers, request.auth.as_deref(), now) {
@@ -121,7 +130,45 @@ async fn operate(
         },
         Err(error) => Err(Refused { status: error.status().as_u16(), message: error.to_string() }),
     };
-    enveloped(wrapped(&request.kind, &request.corr_id, answer))
+    told(&request.kind, &request.corr_id, Some(&request), answer)
+}
+
+/// A body of which the beginning is kept as it is read.
+fn with_beginning(body: Body) -> (Body, Arc<Mutex<Vec<u8>>>) {
+    let beginning = Arc::new(Mutex::new(Vec::new()));
+    let kept = beginning.clone();
+    let pieces = body.into_data_stream().inspect_ok(move |piece| {
+        let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let room = BEGINNING.saturating_sub(kept.len());
+        kept.extend_from_slice(&piece[..piece.len().min(room)]);
+    });
+    (Body::from_stream(pieces), beginning)
+}
+
+/// What a request is about, for the log.
+#[derive(Default, Deserialize)]
+struct About {
+    id: Option<String>,
+    awaited: Option<String>,
+}
+
+/// The answer. Some clients never read the sentence of a refusal, so it is in the log as well.
+fn told(
+    kind: &str,
+    corr_id: &str,
+    request: Option<&Request>,
+    answer: Result<Answer, Refused>,
+) -> Response {
+    if let Err(Refused { status, message }) = &answer
+        && tracing::enabled!(tracing::Level::DEBUG)
+    {
+        let data = request.map(|request| request.data.get());
+        let about: About =
+            data.and_then(|data| serde_json::from_str(data).ok()).unwrap_or_default();
+        let id = about.id.or(about.awaited).unwrap_or_default();
+        tracing::debug!(kind, id, corr_id, status, message, "an operation was refused");
+    }
+    enveloped(wrapped(kind, corr_id, answer))
 }
 
 fn enveloped((status, reply): (u16, Json_)) -> Response {

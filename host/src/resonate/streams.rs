@@ -4,6 +4,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    hash::{DefaultHasher, Hash as _, Hasher as _},
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicUsize, Ordering},
@@ -18,6 +19,9 @@ use crate::api::Rights;
 
 /// Messages that are remembered while no stream is open for them; for more, the store's own timers do.
 const WAITING: usize = 10_000;
+
+/// Messages of which is remembered who took them.
+const TAKEN: usize = 10_000;
 
 /// Bytes that wait for the reader of one stream, unless it is a single message.
 const BYTES: usize = 4 * 1024 * 1024;
@@ -79,6 +83,8 @@ struct Table {
     open: usize,
     next: u64,
     turn: usize,
+    /// Which stream took a message last, by what it says.
+    taken: BTreeMap<u64, u64>,
     waiting: BTreeMap<String, BTreeSet<(Option<String>, OutboxKey)>>,
     waiting_count: usize,
 }
@@ -156,7 +162,8 @@ impl Streams {
     }
 
     /// Gives a message about `id` to a stream of the group: to one of `worker` if there is one, and else, unless it is for
-    /// that worker alone, to any.
+    /// that worker alone, to any. The same message is given again since nothing came of it, so it goes to another stream
+    /// if there is one: the first may be open and read by nobody.
     pub fn send(
         &self,
         group: &str,
@@ -176,10 +183,21 @@ impl Streams {
         let named = named.into_iter().rev();
         let start = turn.checked_rem(others.len()).unwrap_or(0);
         let others = others[start..].iter().chain(&others[..start]).copied().filter(|_| !alone);
+        let said = fingerprint(message);
+        let last = table.taken.get(&said);
+        let (passed, first): (Vec<&Open>, Vec<&Open>) =
+            named.chain(others).partition(|open| Some(&open.number) == last);
         let mut sent = Sent::Nobody;
-        for open in named.chain(others) {
+        for open in first.into_iter().chain(passed) {
             match open.send(message) {
-                Sent::Accepted => return Sent::Accepted,
+                Sent::Accepted => {
+                    let number = open.number;
+                    if table.taken.len() >= TAKEN {
+                        table.taken.clear();
+                    }
+                    table.taken.insert(said, number);
+                    return Sent::Accepted;
+                }
                 Sent::Full => sent = Sent::Full,
                 Sent::Nobody => {}
             }
@@ -199,6 +217,13 @@ impl Streams {
     fn lock(&self) -> MutexGuard<'_, Table> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Two messages that say the same have the same.
+fn fingerprint(message: &Bytes) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    message.hash(&mut hasher);
+    hasher.finish()
 }
 
 impl Open {
@@ -299,8 +324,9 @@ mod tests {
         assert_eq!(streams.send("g", None, false, &"id".into(), &HELLO), Sent::Nobody);
         let mut first = streams.open("g", "one", &Rights::all()).expect("room");
         let mut second = streams.open("g", "two", &Rights::all()).expect("room");
-        for _ in 0..4 {
-            assert_eq!(streams.send("g", None, false, &"id".into(), &HELLO), Sent::Accepted);
+        for n in 0..4 {
+            let message = Bytes::from(format!("message {n}"));
+            assert_eq!(streams.send("g", None, false, &"id".into(), &message), Sent::Accepted);
         }
         let received =
             |stream: &mut Stream| std::iter::from_fn(|| stream.messages.try_recv().ok()).count();
@@ -310,6 +336,27 @@ mod tests {
         assert_eq!(streams.send("g", Some("three"), true, &"id".into(), &HELLO), Sent::Nobody);
         assert_eq!(streams.send("g", Some("three"), false, &"id".into(), &HELLO), Sent::Accepted);
         assert_eq!(streams.send("h", None, false, &"id".into(), &HELLO), Sent::Nobody);
+    }
+
+    #[test]
+    fn a_message_that_is_given_again_goes_to_another_stream() {
+        let streams = Streams::new(10, 100);
+        let mut frozen = streams.open("g", "frozen", &Rights::all()).expect("room");
+        let mut good = streams.open("g", "good", &Rights::all()).expect("room");
+        let count =
+            |stream: &mut Stream| std::iter::from_fn(|| stream.messages.try_recv().ok()).count();
+        for (n, preferred) in (0..40).zip([None, Some("frozen")].into_iter().cycle()) {
+            let message = Bytes::from(format!("execute {n}"));
+            let send = || streams.send("g", preferred, false, &"id".into(), &message);
+            assert_eq!((send(), send()), (Sent::Accepted, Sent::Accepted));
+            assert_eq!((count(&mut frozen), count(&mut good)), (1, 1), "{n}: one each");
+        }
+        // Where there is no other, and where it is for one alone, it goes where it went.
+        let send = |alone| streams.send("g", Some("good"), alone, &"id".into(), &HELLO);
+        assert_eq!((send(true), send(true)), (Sent::Accepted, Sent::Accepted));
+        assert_eq!((count(&mut frozen), count(&mut good)), (0, 2));
+        streams.close("g", frozen.number);
+        assert_eq!((send(false), send(false)), (Sent::Accepted, Sent::Accepted));
     }
 
     #[test]

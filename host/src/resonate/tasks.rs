@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use segno_core::{
     command::{Command, HeartbeatItem, Hold},
     id::{Claim, Holder, Version},
-    promise::{ReleaseReason, TaskStatus},
-    reply::{Reply, TaskReply},
+    promise::{Lease, ReleaseReason, TaskStatus},
+    reply::{Conflict, Refusal, Reply, TaskReply},
     tags,
     time::Millis,
 };
@@ -183,11 +183,16 @@ pub(super) async fn fulfill(front: &Resonate, request: &Request) -> Result<Answe
     }
     let (verdict, value) = settle.checked()?;
     let (records, logs) = (Vec::new(), Vec::new());
-    match front.decide(Command::TaskFulfill { claim, records, logs, verdict, value }).await? {
-        Reply::Promise { promise, .. } => {
+    let command = Command::TaskFulfill { claim, records, logs, verdict, value };
+    match front.decide_told(command).await? {
+        // The narrow reading knows no repetition.
+        (Reply::Promise { promise, changed: false }, true) if front.host.config.strict => {
+            Err(Refusal::from(Conflict::PromiseSettled(promise.id().clone())).into())
+        }
+        (Reply::Promise { promise, .. }, _) => {
             Ok(Answer::ok(json!({ "promise": records::promise(&promise) })))
         }
-        other => Err(unexpected(&other)),
+        (other, _) => Err(unexpected(&other)),
     }
 }
 
@@ -259,11 +264,10 @@ fn holder(pid: &str) -> Result<Holder, Refused> {
 }
 
 fn hold(front: &Resonate, pid: &str, ttl: i64) -> Result<Hold, Refused> {
-    if ttl < 1 {
-        return Err(Refused::bad("`ttl` must be at least 1"));
-    }
+    let ttl = Millis(ttl);
+    Lease::check(ttl).map_err(Refused::bad)?;
     let nonce = front.host.surroundings.runtime.nonce();
-    Ok(Hold { holder: holder(pid)?, nonce, ttl: Millis(ttl) })
+    Ok(Hold { holder: holder(pid)?, nonce, ttl })
 }
 
 async fn answered(

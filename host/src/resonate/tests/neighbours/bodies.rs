@@ -24,6 +24,32 @@ async fn a_body_that_announces_to_be_gigantic_is_refused_before_it_comes() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn the_refusal_of_a_body_that_is_too_large_names_the_request() {
+    let host = Host::new().await;
+    let beginning =
+        r#"{"kind":"promise.settle","head":{"corrId":"c-7","version":"2026-04-01"},"data":{"id":""#;
+    // Whether its length is announced or not.
+    let announced =
+        format!("POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: {TOO_MUCH}\r\n\r\n");
+    let mut large = host.say(format!("{announced}{beginning}")).await;
+    let (status, refusal) = host.patiently(500, answer(&mut large)).await;
+    let named = (&refusal["kind"], &refusal["head"]["corrId"]);
+    assert_eq!((status, named), (400, (&json!("promise.settle"), &json!("c-7"))));
+
+    let head = "POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n";
+    let mut endless = host.say(head).await;
+    let first = format!("{:x}\r\n{beginning}\r\n", beginning.len());
+    endless.write_all(first.as_bytes()).await.expect("it is read");
+    let piece = format!("{:x}\r\n{}\r\n", 65_536, "x".repeat(65_536));
+    for _ in 0..=TOO_MUCH / 65_536 {
+        endless.write_all(piece.as_bytes()).await.expect("it is read");
+    }
+    let (status, refusal) = host.patiently(500, answer(&mut endless)).await;
+    let named = (&refusal["kind"], &refusal["head"]["corrId"]);
+    assert_eq!((status, named), (400, (&json!("promise.settle"), &json!("c-7"))));
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_stream_of_pieces_without_an_end_is_refused_when_it_is_too_long() {
     let host = Host::new().await;
     let head = "POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n";

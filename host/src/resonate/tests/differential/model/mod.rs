@@ -60,6 +60,11 @@ impl Model {
         Self { state: empty(), config, claims: 0 }
     }
 
+    /// Whether the narrow reading of the protocol holds.
+    pub(super) fn is_strict(&self) -> bool {
+        self.config.strict
+    }
+
     /// Answers an operation at an instant.
     pub(super) fn answer(&mut self, kind: &str, data: &Json, now: Timestamp) -> Answered {
         let data = Fields::of("data", data)?;
@@ -110,8 +115,8 @@ impl Model {
     /// A claim of its own for every attempt.
     fn hold(&mut self, data: Fields<'_>) -> Result<Hold, No> {
         let (pid, ttl) = (data.text("pid")?, data.number("ttl")?);
-        if ttl < 1 {
-            return Err(No::bad("ttl", "`ttl` must be"));
+        if !(1..=86_400_000).contains(&ttl) {
+            return Err(No::bad("ttl", "`ttl` must be from 1 to 86400000 milliseconds"));
         }
         self.claims += 1;
         Ok(Hold { holder: holder(pid)?, nonce: self.claims, ttl: Millis(ttl) })

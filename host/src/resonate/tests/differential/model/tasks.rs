@@ -6,7 +6,7 @@ use segno_core::{
     command::{Command, FenceAct, FenceAction, HeartbeatItem},
     id::{Claim, CommandIndex},
     promise::{Promise, ReleaseReason, TaskStatus},
-    reply::{Acted, Reply, TaskReply},
+    reply::{Acted, Conflict, Refusal, Reply, TaskReply},
     tags,
     time::Timestamp,
 };
@@ -112,6 +112,10 @@ pub(super) fn fulfill(model: &mut Model, data: Fields<'_>, now: Timestamp) -> An
     let (records, logs) = (Vec::new(), Vec::new());
     let command = Command::TaskFulfill { claim, records, logs, verdict, value };
     let (promise, changed) = promises::promise(model.ask(&command, now)?);
+    if !changed && model.is_strict() {
+        let id = promise.id().clone();
+        return Err(Refusal::from(Conflict::PromiseSettled(id)).into());
+    }
     Ok(promises::shown(if changed { "done" } else { "repeated" }, &promise))
 }
 
