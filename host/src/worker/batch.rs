@@ -37,14 +37,21 @@ impl Batch {
         !self.records.is_empty() || !self.actions.is_empty() || self.is_full()
     }
 
-    /// Whether it has a single record, and makes a promise that is not among those awaited: what refuses it would not refuse
-    /// a suspension beside it.
+    /// Whether its last record may come behind its actions, in the same transaction: an event is owed with the record of
+    /// its command only.
+    pub fn is_divisible(&self) -> bool {
+        let publishes = |action: &FenceAction| matches!(action.act, FenceAct::Publish { .. });
+        self.records.len() > 1 && !self.actions.iter().any(publishes)
+    }
+
+    /// Whether it is not divisible and makes a promise that is not among those awaited: what refuses it would not refuse a
+    /// suspension beside it.
     pub fn stands_alone(&self, awaits: &[PromiseId]) -> bool {
         let unawaited = |action: &FenceAction| match &action.act {
             FenceAct::Create { new } => !awaits.contains(&new.id),
             _ => false,
         };
-        self.records.len() < 2 && self.actions.iter().any(unawaited)
+        !self.is_divisible() && self.actions.iter().any(unawaited)
     }
 }
 

@@ -74,7 +74,9 @@ impl Execution {
                 return Ok(None);
             }
         }
-        let Batch { mut records, logs, actions, .. } = self.recorder().take_batch();
+        let batch = self.recorder().take_batch();
+        let is_divisible = batch.is_divisible();
+        let Batch { mut records, logs, actions, .. } = batch;
         let claim = self.held.claim.clone();
         let mut commands = Vec::with_capacity(2);
         let awaits = awaits.into_iter().collect();
@@ -83,8 +85,8 @@ impl Execution {
             commands.push(Command::TaskSuspend { claim, records, logs, awaits });
         } else {
             // Where the fence is refused as a whole, the suspension is refused as well: its record cannot continue the
-            // journal. Of a single one it is what is awaited.
-            if records.len() > 1 {
+            // journal. Where that cannot be, what the fence makes is awaited, which is refused as well.
+            if is_divisible {
                 last = records.split_off(records.len() - 1);
             }
             commands.push(Command::TaskFence { claim: claim.clone(), records, logs, actions });
