@@ -34,7 +34,7 @@ use crate::store::{
 macro_rules! parts {
     () => {
         "
-    SELECT 0, NULL, (extract(epoch FROM clock_timestamp()) * 1000)::bigint, NULL, (SELECT version FROM first_version),
+    SELECT 0, NULL, (extract(epoch FROM clock_timestamp()) * 1000)::bigint, NULL, (SELECT version FROM first_version WHERE one = 1),
            NULL::bigint, NULL::bigint, NULL::bytea, NULL::bigint, NULL::bigint, NULL::bigint, NULL::bigint, NULL::bigint
      UNION ALL
     SELECT 1, awaited.id, awaited.n, awaiter.id, awaiter.n, consumed, NULL, NULL, NULL, NULL, NULL, NULL, NULL
