@@ -316,7 +316,7 @@ async fn a_look_for_damage_takes_no_child_from_the_message_in_the_same_batch() {
     let parent = PromiseId::from("p");
     let act = |n| FenceAction {
         index: CommandIndex(n),
-        act: FenceAct::CreateLoose { new: new(&format!("p:{n}"), &[], Timestamp::NEVER) },
+        act: FenceAct::Create { new: new(&format!("p/{n}"), &[], Timestamp::NEVER) },
     };
     let claim = Claim { id: parent.clone(), version: Version(1) };
     let actions = (0..3).map(act).collect();
