@@ -89,6 +89,7 @@ impl Examined {
         for (on, by, _) in self.state.callbacks() {
             ids.extend([on.clone(), by.clone()]);
         }
+        ids.extend(self.state.facts().map(|(_, _, fact)| fact.promise.clone()));
         for id in &self.ids {
             ids.extend(self.state.promise(id).and_then(|promise| promise.birth.made_by.clone()));
             let signals = self.state.task(id).map_or(0, |task| task.signals);
