@@ -242,9 +242,18 @@ impl Cache {
     }
 
     fn evict(&mut self, id: &PromiseId) {
+        let number = self.number(id);
         self.forget(id);
-        // Callbacks that it shares with a promise that stays, stay.
         self.state.evict(id);
+        // Callbacks that it shares with a promise that stays, stay; its number, by which they are written, stays with them.
+        let number = number.filter(|_| self.shares_callbacks(id));
+        if number.is_some() {
+            self.know(id, number, Level::Number);
+        }
+    }
+
+    fn shares_callbacks(&self, id: &PromiseId) -> bool {
+        self.state.callbacks_on(id).next().is_some() || self.state.awaited_by(id).next().is_some()
     }
 
     fn holds(&mut self, id: &PromiseId, level: Level) -> bool {
@@ -301,5 +310,22 @@ mod tests {
         assert!(held("p19") && held("p18") && !held("p1") && !held("p5"));
         let weighed: usize = cache.known.values().map(|known| known.bytes).sum();
         assert_eq!(cache.bytes, weighed);
+    }
+
+    /// A journal that was looked up for one batch is forgotten after it, and the promise with it.
+    #[test]
+    fn a_promise_that_is_forgotten_keeps_its_number_while_another_waits_for_it() {
+        let mut cache = Cache { limit: 100, byte_limit: 1 << 20, ..Cache::default() };
+        let (awaited, awaiter) = (PromiseId::from("p"), PromiseId::from("w"));
+        let made = ["p", "w"].map(|id| (id.into(), promise(id, 1)));
+        let waits = [((awaited.clone(), awaiter), Some(true))];
+        let delta = Delta { promises: made.into(), callbacks: waits.into(), ..Delta::default() };
+        cache.apply(&delta);
+        let number = cache.number(&awaited);
+        cache.loaded(Footprint { tails: [(awaited.clone(), 0)].into(), ..Footprint::default() });
+        cache.end_batch();
+        assert!(cache.state.promise(&awaited).is_none() && !cache.is_whole(&awaited));
+        assert_eq!(cache.state.callbacks_on(&awaited).count(), 1);
+        assert_eq!(cache.number(&awaited), number, "the callback is written by it");
     }
 }
