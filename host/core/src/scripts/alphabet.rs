@@ -216,7 +216,7 @@ fn fences(world: &World, name: &str, other: &str, version: u64) -> Vec<Command> 
         fence(vec![], vec![undo.clone(), settle(undone.clone(), Verdict::Resolved)]),
         fence(vec![], vec![undo, settle(undone, Verdict::Rejected)]),
         fence(vec![world::asked(1, 3)], vec![]),
-        publish(&head, claim(name, version), hosted),
+        publish(&head, claim(name, version), hosted && head.open() == 0),
         publish(&head, claim(name, version), false),
         fence(
             vec![],
@@ -239,7 +239,8 @@ fn fences(world: &World, name: &str, other: &str, version: u64) -> Vec<Command> 
     ]
 }
 
-/// The next command publishes an event; without its record, that is what is asked after a replay.
+/// The next command publishes an event, where none is open, because the next record notifies the last one; without its
+/// record, that is what is asked after a replay.
 fn publish(head: &JournalHead, claim: Claim, with_record: bool) -> Command {
     let records = match (with_record, head.len) {
         (false, _) => Vec::new(),
