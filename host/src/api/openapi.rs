@@ -4,7 +4,7 @@ use axum::Json;
 use utoipa::{
     IntoResponses, OpenApi,
     openapi::{
-        self, RefOr, Schema,
+        self, RefOr, Required, Schema,
         path::{Parameter, ParameterIn},
         schema::{SchemaType, Type},
     },
@@ -17,6 +17,10 @@ use super::{
 
 /// What an id is made of, as a pattern: no control characters, and nothing that vanishes from a path.
 pub(super) const ID: &str = r"^(?!\.{1,2}$)[^\x00-\x1f\x7f-\x9f]+$";
+
+/// Operations whose body may be left out, as `{}` is all they need.
+const OPTIONAL_BODIES: [&str; 4] =
+    ["promises_resolve", "promises_reject", "invocations_replay", "invocations_release"];
 
 /// What any route may answer besides; `code` in the problem document says more.
 #[derive(IntoResponses)]
@@ -139,6 +143,11 @@ pub fn document() -> openapi::OpenApi {
             let tag = operation.tags.iter().flatten().next().cloned().unwrap_or_default();
             let name = operation.operation_id.take().unwrap_or_default();
             operation.operation_id = Some(format!("{tag}_{name}"));
+            if let Some(RefOr::T(body)) = &mut operation.request_body
+                && OPTIONAL_BODIES.contains(&operation.operation_id.as_deref().unwrap_or_default())
+            {
+                body.required = Some(Required::False);
+            }
             for response in operation.responses.responses.values_mut() {
                 if let RefOr::T(response) = response
                     && response.description.is_empty()

@@ -18,6 +18,7 @@ mod schedule;
 mod start;
 mod task;
 mod tree;
+mod whole;
 
 pub use event::{AcknowledgeEvents, Acknowledged, EventPage, EventQuery};
 pub use health::{Health, Readiness};

@@ -157,7 +157,11 @@ pub struct CreatePromise {
     )]
     pub id: String,
     /// From now to its deadline; left out: it has none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "super::whole::unsigned_if_any"
+    )]
     pub timeout_ms: Option<u64>,
     /// Tags. `target` has workers outside produce the value: `poll://…` or `http(s)://…`; `timer` with the value `true`
     /// resolves the promise at its deadline; `parent` shows it in the tree of that one.

@@ -40,6 +40,7 @@ pub struct TakeResource {
     pub holder: String,
     /// For how long, at most a day; 0 gives it back.
     #[schema(maximum = 86_400_000)]
+    #[serde(deserialize_with = "super::whole::unsigned")]
     pub ttl_ms: u64,
 }
 

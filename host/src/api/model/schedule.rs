@@ -47,7 +47,11 @@ pub struct CreateSchedule {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub invocation_id: Option<String>,
     /// From each occurrence to the deadline of what it starts; left out: the function's own default, else none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "super::whole::unsigned_if_any"
+    )]
     pub timeout_ms: Option<u64>,
     /// What happens while the last one is still going on.
     #[serde(default)]
@@ -138,8 +142,10 @@ pub struct ScheduleQuery {
 #[serde(deny_unknown_fields)]
 pub struct Backfill {
     /// The first instant that counts.
+    #[serde(deserialize_with = "super::whole::signed")]
     pub from_at_ms: i64,
     /// The first instant after it that does not; only the past counts in any case.
+    #[serde(deserialize_with = "super::whole::signed")]
     pub to_at_ms: i64,
 }
 

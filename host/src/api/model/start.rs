@@ -28,16 +28,28 @@ pub struct StartInvocation {
     #[serde(default)]
     pub input: Value,
     /// From now to the deadline; left out: the function's own default, else none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "super::whole::unsigned_if_any"
+    )]
     pub timeout_ms: Option<u64>,
     /// Not before this instant.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "super::whole::signed_if_any"
+    )]
     pub start_at_ms: Option<i64>,
     /// Free labels for finding it again.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,
     /// Answer only when it has ended, or after this time, whichever is first.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "super::whole::unsigned_if_any"
+    )]
     pub wait_ms: Option<u64>,
 }
 

@@ -124,6 +124,10 @@ pub struct TaskQuery {
 #[serde(deny_unknown_fields)]
 pub struct ReleaseTask {
     /// Only the claim with this version; whichever there is if it is left out.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "super::whole::unsigned_if_any"
+    )]
     pub version: Option<u64>,
 }

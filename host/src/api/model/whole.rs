@@ -1,0 +1,105 @@
+//! Whole numbers in requests. JSON has one kind of number, so `7.0` is as whole as `7`; and what is stored is signed, so
+//! the largest number is that of a signed one.
+
+use std::fmt;
+
+use serde::{Deserialize, Deserializer, de};
+
+/// The largest float below which every whole number is one.
+const EXACT: f64 = 9_007_199_254_740_992.0;
+
+struct Number(i64);
+
+impl<'de> Deserialize<'de> for Number {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        from.deserialize_any(Whole).map(Self)
+    }
+}
+
+struct Whole;
+
+impl de::Visitor<'_> for Whole {
+    type Value = i64;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a whole number")
+    }
+
+    fn visit_i64<E: de::Error>(self, number: i64) -> Result<i64, E> {
+        Ok(number)
+    }
+
+    fn visit_u64<E: de::Error>(self, number: u64) -> Result<i64, E> {
+        i64::try_from(number)
+            .map_err(|_| E::custom(format!("{number} is larger than {}", i64::MAX)))
+    }
+
+    fn visit_f64<E: de::Error>(self, number: f64) -> Result<i64, E> {
+        match number.fract() == 0.0 && number.abs() <= EXACT {
+            true => Ok(number as i64),
+            false => Err(E::invalid_value(de::Unexpected::Float(number), &self)),
+        }
+    }
+}
+
+/// A number that may be negative.
+pub fn signed<'de, D: Deserializer<'de>>(from: D) -> Result<i64, D::Error> {
+    Ok(Number::deserialize(from)?.0)
+}
+
+/// A number that may not.
+pub fn unsigned<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
+    let number = signed(from)?;
+    u64::try_from(number).map_err(|_| de::Error::custom(format!("{number} is negative")))
+}
+
+/// The same, if there is one.
+pub fn signed_if_any<'de, D: Deserializer<'de>>(from: D) -> Result<Option<i64>, D::Error> {
+    Ok(Option::<Number>::deserialize(from)?.map(|number| number.0))
+}
+
+/// The same, if there is one.
+pub fn unsigned_if_any<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
+    let number = signed_if_any(from)?;
+    let unsigned = |number: i64| {
+        u64::try_from(number).map_err(|_| de::Error::custom(format!("{number} is negative")))
+    };
+    number.map(unsigned).transpose()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, Deserialize)]
+    struct Both {
+        #[serde(deserialize_with = "signed")]
+        at: i64,
+        #[serde(default, deserialize_with = "unsigned_if_any")]
+        length: Option<u64>,
+    }
+
+    #[test]
+    fn a_whole_number_is_one_however_it_is_written() {
+        let read = |text: &str| serde_json::from_str::<Both>(text);
+        for (text, at, length) in [
+            (r#"{"at": -7}"#, -7, None),
+            (r#"{"at": 7.0, "length": null}"#, 7, None),
+            (r#"{"at": 1e3, "length": 2648.0}"#, 1_000, Some(2_648)),
+            (r#"{"at": 0, "length": 9223372036854775807}"#, 0, Some(i64::MAX as u64)),
+        ] {
+            let both = read(text).expect(text);
+            assert_eq!((both.at, both.length), (at, length), "{text}");
+        }
+        for (text, says) in [
+            (r#"{"at": 0.5}"#, "expected a whole number"),
+            (r#"{"at": 1e300}"#, "expected a whole number"),
+            (r#"{"at": 0, "length": 9223372036854775808}"#, "larger than 9223372036854775807"),
+            (r#"{"at": 0, "length": -1}"#, "-1 is negative"),
+            (r#"{"at": "7"}"#, "expected a whole number"),
+        ] {
+            let error = read(text).expect_err(text).to_string();
+            assert!(error.contains(says), "{text}: {error}");
+        }
+    }
+}
