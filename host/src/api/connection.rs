@@ -108,8 +108,6 @@ async fn talk(between: Between, router: Router, api: &Api, pass: Pass) -> Option
     let service = Answering { router, signs: signs.clone(), pass: pass.clone() };
     let mut builder = http1::Builder::new();
     builder.timer(TokioTimer::new()).header_read_timeout(HEAD).max_buf_size(BUFFER);
-    // A client that has said everything may say so, and still reads its answer.
-    builder.half_close(true);
     let mut connection = builder.serve_connection(TokioIo::new(socket), service);
     let mut prompt = Some(api.host.surroundings.runtime.sleep(PROMPT));
     let mut is_stopping = false;

@@ -338,19 +338,3 @@ async fn a_long_answer_is_sent_before_the_connection_is_given_back() {
     let (given_back, ()) = api.host.surroundings.within(SOON, both).await.expect("all of it");
     assert!(given_back.is_some());
 }
-
-#[tokio::test]
-async fn a_client_that_closes_its_half_after_a_request_still_gets_the_answer() {
-    // Answered at once, and only after a while, when the end was read before.
-    let waits = "GET /v1/invocations/a/wait?timeout_ms=200 HTTP/1.1\r\nHost: localhost\r\n\r\n";
-    for request in [HEALTH.to_owned(), start("b"), waits.to_owned()] {
-        let (mut scene, between) = Scene::new().await;
-        scene.world.start("a").await.ok();
-        scene.send(&request).await;
-        scene.client.shutdown().await.expect("its half is closed");
-        let pass = scene.pass(&between).await;
-        assert!(scene.talk(between, pass).await.is_none(), "the connection ends");
-        let answer = scene.answers(1).await;
-        assert!(answer.starts_with("HTTP/1.1 20"), "{request}: {answer}");
-    }
-}
