@@ -6,7 +6,10 @@
 //! after its head. Who would wait for longer is refused and told when to come again. A refusal costs next to nothing,
 //! since nothing is looked up before, and whoever sends again at once waits at the end.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::{
+    num::NonZero,
+    sync::{Arc, Mutex, PoisonError},
+};
 
 use segno_core::time::Millis;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -25,6 +28,8 @@ pub struct AdmissionLimits {
     pub requests: usize,
     /// Commands handed to the store and not answered yet. More than make a full commit gain nothing.
     pub commands: usize,
+    /// Reads of clients that look around, at a time.
+    pub reads: usize,
     /// How long one waits for room at most.
     pub patience: Millis,
     /// Bytes of bodies that are being read, wait or are worked on, all requests together.
@@ -33,8 +38,20 @@ pub struct AdmissionLimits {
 
 impl Default for AdmissionLimits {
     fn default() -> Self {
-        Self { requests: 512, commands: 512, patience: Millis(500), body_bytes: 256 * 1024 * 1024 }
+        Self {
+            requests: 512,
+            commands: 512,
+            reads: half_of_the_processors(),
+            patience: Millis(500),
+            body_bytes: 256 * 1024 * 1024,
+        }
     }
+}
+
+/// The other half is for the work. More reads at a time would only each take longer.
+fn half_of_the_processors() -> usize {
+    let processors = std::thread::available_parallelism().map_or(1, NonZero::get);
+    (processors / 2).clamp(2, 4)
 }
 
 /// Room for requests. Cheap to clone.
@@ -63,7 +80,7 @@ impl Admission {
         &self,
         surroundings: &Surroundings,
     ) -> Result<OwnedSemaphorePermit, ApiError> {
-        self.place(&self.requests, surroundings, FULL).await
+        place(&self.requests, self.patience, surroundings, FULL).await
     }
 
     /// Whether a request would have to wait.
@@ -77,27 +94,28 @@ impl Admission {
         surroundings: &Surroundings,
     ) -> Result<OwnedSemaphorePermit, ApiError> {
         let full = "as many commands as it takes wait for the store";
-        self.place(&self.commands, surroundings, full).await
-    }
-
-    async fn place(
-        &self,
-        places: &Arc<Semaphore>,
-        surroundings: &Surroundings,
-        full: &'static str,
-    ) -> Result<OwnedSemaphorePermit, ApiError> {
-        if let Ok(place) = places.clone().try_acquire_owned() {
-            return Ok(place);
-        }
-        match surroundings.within(self.patience, places.clone().acquire_owned()).await {
-            Some(Ok(place)) => Ok(place),
-            _ => Err(ApiError::Overloaded(full)),
-        }
+        place(&self.commands, self.patience, surroundings, full).await
     }
 
     /// An empty share of the room for bodies.
     pub(super) fn body(&self) -> BodyRoom {
         BodyRoom { _entry: None, bodies: self.bodies.clone(), taken: None }
+    }
+}
+
+/// One of these places, waited for as long as there is patience.
+pub(super) async fn place(
+    places: &Arc<Semaphore>,
+    patience: Millis,
+    surroundings: &Surroundings,
+    full: &'static str,
+) -> Result<OwnedSemaphorePermit, ApiError> {
+    if let Ok(place) = places.clone().try_acquire_owned() {
+        return Ok(place);
+    }
+    match surroundings.within(patience, places.clone().acquire_owned()).await {
+        Some(Ok(place)) => Ok(place),
+        _ => Err(ApiError::Overloaded(full)),
     }
 }
 

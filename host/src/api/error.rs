@@ -259,6 +259,7 @@ impl ApiError {
             Self::Store(StoreError::UnknownOutcome(_)) => "unknown-outcome",
             Self::Store(StoreError::Conflict) => "conflict",
             Self::Store(StoreError::Filter(_)) => "invalid-query",
+            Self::Store(StoreError::TooLong { .. }) => "read-too-long",
             Self::Store(_) => "store-unavailable",
             Self::Internal(_) => "internal",
         }
@@ -338,6 +339,7 @@ impl ApiError {
             Self::BadModule { .. } => "Module refused",
             Self::NotReady(_) => "Not ready",
             Self::Overloaded(_) => "Overloaded",
+            Self::Store(StoreError::TooLong { .. }) => "Read took too long",
             Self::Store(_) => "Store unavailable",
             Self::Internal(_) => "Internal error",
         }

@@ -11,7 +11,7 @@ use axum::{
 
 use crate::metrics::CONTENT_TYPE;
 
-use super::{Api, ApiError, openapi::Refusals};
+use super::{Api, ApiError, openapi::Refusals, reads};
 
 /// Figures for Prometheus.
 #[utoipa::path(
@@ -20,7 +20,9 @@ use super::{Api, ApiError, openapi::Refusals};
 )]
 pub async fn metrics(State(api): State<Api>) -> Result<Response, ApiError> {
     let metrics = api.host.hub.metrics();
-    metrics.gauges.read(&api.host.store.census().await?);
+    // Whoever looks after the host is answered while it is busy, one after the other.
+    let _alone = api.census.lock().await;
+    metrics.gauges.read(&reads::store(&api.host).census().await?);
     Ok(([(header::CONTENT_TYPE, CONTENT_TYPE)], metrics.text()).into_response())
 }
 

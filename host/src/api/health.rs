@@ -1,7 +1,7 @@
 //! Whether the host lives and works.
 
 use axum::{Json, extract::State};
-use segno_core::id::PromiseId;
+use segno_core::time::Millis;
 
 use super::{
     Api, ApiError,
@@ -9,19 +9,23 @@ use super::{
     openapi::Refusals,
 };
 
+/// How long the store may take to say that it commits.
+const LONGEST: Millis = Millis(5_000);
+
 /// Whether the process answers. Needs no token.
 #[utoipa::path(get, path = "/health", tag = "host", responses((status = 200, body = Health), Refusals))]
 pub async fn health() -> Json<Health> {
     Json(Health { status: "ok".to_owned(), version: env!("CARGO_PKG_VERSION").to_owned() })
 }
 
-/// Whether the store answers and the host takes work. Needs no token.
+/// Whether the host takes work, and its store commits it. Needs no token.
 #[utoipa::path(get, path = "/ready", tag = "host", responses((status = 200, body = Readiness), Refusals))]
 pub async fn ready(State(api): State<Api>) -> Result<Json<Readiness>, ApiError> {
     if api.stopping.is_cancelled() {
         return Err(ApiError::NotReady("stopping"));
     }
-    // Any id does: what is asked is whether the store answers.
-    api.host.store.promise(&PromiseId::from("ready")).await?;
+    let checked = api.host.surroundings.within(LONGEST, api.host.store.check_writes()).await;
+    checked
+        .ok_or(ApiError::NotReady("waiting for its store, which has not answered for 5 s"))??;
     Ok(Json(Readiness { status: "ready".to_owned() }))
 }

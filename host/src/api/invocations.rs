@@ -28,7 +28,7 @@ pub async fn list(
     State(api): State<Api>,
     Query(query): Query<InvocationQuery>,
 ) -> Result<Json<InvocationPage>, ApiError> {
-    let page = api.host.store.list(&filter(query)?).await?;
+    let page = api.look().await?.list(&filter(query)?).await?;
     Ok(Json(InvocationPage {
         items: page.items.iter().map(view::summary).collect(),
         next: page.next.map(|cursor| cursor.to_string()),
@@ -76,13 +76,14 @@ pub async fn describe(
         Reply::Refused(refusal) => return Err(refused(&id, refusal)),
         other => return Err(unexpected(&other)),
     };
-    let store = &api.host.store;
+    let store = api.look().await?;
     let waits = store.waits(&id).await?;
     let shown = waits.awaits.get(..SHOWN as usize).unwrap_or(&waits.awaits);
     let awaited = store.promises(shown).await?;
     let of_this =
         InvocationFilter { parent: Some(id.clone()), limit: SHOWN, ..InvocationFilter::default() };
     let children = store.list(&of_this).await?;
+    drop(store);
     let (promise, task) = (&found.promise, &found.task);
     let birth = &promise.birth;
     let outcome = view::outcome(promise, task);

@@ -10,7 +10,7 @@ use segno_core::{
 };
 use serde_json::{Map, Value, json};
 
-use crate::store::PromiseRow;
+use crate::store::{PromiseRow, Store};
 
 use super::{
     Api, ApiError,
@@ -42,10 +42,12 @@ pub async fn journal(
 ) -> Result<Json<JournalPage>, ApiError> {
     let id = promise_id(id)?;
     let (from, limit) = range(&query)?;
-    api.invocation(&id).await?;
-    let records = api.host.store.journal(&id, from, limit).await?;
+    let store = api.look().await?;
+    exists(&*store, &id).await?;
+    let records = store.journal(&id, from, limit).await?;
     let owners: Vec<PromiseId> = records.iter().filter_map(|record| owner(&id, record)).collect();
-    let mut values = api.host.store.promises(&owners).await?.into_iter();
+    let mut values = store.promises(&owners).await?.into_iter();
+    drop(store);
     let shown: Vec<JournalRecord> = records
         .iter()
         .map(|record| {
@@ -70,8 +72,10 @@ pub async fn logs(
 ) -> Result<Json<LogPage>, ApiError> {
     let id = promise_id(id)?;
     let (from, limit) = range(&query)?;
-    api.invocation(&id).await?;
-    let rows = api.host.store.logs(&id, from, limit).await?;
+    let store = api.look().await?;
+    exists(&*store, &id).await?;
+    let rows = store.logs(&id, from, limit).await?;
+    drop(store);
     let lines: Vec<LogLine> = rows
         .into_iter()
         .map(|row| LogLine {
@@ -83,6 +87,11 @@ pub async fn logs(
         .collect();
     let next = (lines.len() == limit as usize).then(|| from.saturating_add(limit));
     Ok(Json(LogPage { id: id.to_string(), lines, next }))
+}
+
+async fn exists(store: &dyn Store, id: &PromiseId) -> Result<(), ApiError> {
+    let found = store.promise(id).await?.filter(|row| row.task.is_some());
+    found.map(drop).ok_or_else(|| ApiError::UnknownInvocation(id.to_string()))
 }
 
 fn range(query: &RangeQuery) -> Result<(u32, u32), ApiError> {

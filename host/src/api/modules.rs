@@ -87,7 +87,8 @@ pub async fn deploy(
 /// Lists the modules that are stored, newest first.
 #[utoipa::path(get, path = "/v1/modules", tag = "modules", responses((status = 200, body = ModuleList), Refusals))]
 pub async fn list(State(api): State<Api>) -> Result<Json<ModuleList>, ApiError> {
-    let (modules, in_use) = (api.modules().await?, api.host.store.in_use().await?);
+    let store = api.look().await?;
+    let (modules, in_use) = (api.modules().await?, store.in_use().await?);
     let modules = modules.0.iter().map(|entry| shown(entry, &in_use)).collect();
     Ok(Json(ModuleList { modules }))
 }
@@ -102,6 +103,7 @@ pub async fn describe(
     State(api): State<Api>,
     Segment(name): Segment,
 ) -> Result<Json<Module>, ApiError> {
+    let _place = api.look().await?;
     one(&api, &name).await.map(Json)
 }
 
@@ -115,8 +117,9 @@ pub async fn component(
     State(api): State<Api>,
     Segment(name): Segment,
 ) -> Result<impl IntoResponse, ApiError> {
+    let store = api.look().await?;
     let digest = api.digest(&name).await?;
-    let component = api.host.store.component(digest).await?.ok_or_else(|| {
+    let component = store.component(digest).await?.ok_or_else(|| {
         ApiError::Internal(format!("module {digest} is listed, and its component is gone"))
     })?;
     Ok(([(header::CONTENT_TYPE, WASM)], component.to_vec()))

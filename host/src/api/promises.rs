@@ -109,14 +109,7 @@ pub async fn list(
     State(api): State<Api>,
     Query(query): Query<PromiseQuery>,
 ) -> Result<Json<PromisePage>, ApiError> {
-    let filter = filter(query)?;
-    let limit = filter.limit as usize;
-    // One more than is shown tells whether there are more.
-    let filter = PromiseFilter { limit: filter.limit + 1, ..filter };
-    let mut rows = api.host.store.find(&filter).await?;
-    let more = rows.len() > limit;
-    rows.truncate(limit);
-    let last = rows.last().filter(|_| more).map(|row| row.promise.id().to_string());
+    let page = api.look().await?.find(&filter(query)?).await?;
     let line = |row: &PromiseRow| {
         let promise = &row.promise;
         PromiseSummary {
@@ -129,7 +122,8 @@ pub async fn list(
             settled_at_ms: promise.settlement().map(|settlement| settlement.settled_at.0),
         }
     };
-    Ok(Json(PromisePage { items: rows.iter().map(line).collect(), next: last }))
+    let next = page.next.map(|id| id.to_string());
+    Ok(Json(PromisePage { items: page.items.iter().map(line).collect(), next }))
 }
 
 fn filter(query: PromiseQuery) -> Result<PromiseFilter, ApiError> {
@@ -175,6 +169,7 @@ pub async fn describe(
     Segment(id): Segment,
 ) -> Result<Json<PromiseView>, ApiError> {
     let id = promise_id(id)?;
+    let _place = api.look().await?;
     let row = find(&api, &id).await?;
     shown(&api, &row, None).await
 }

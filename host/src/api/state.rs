@@ -25,6 +25,7 @@ use super::{
     catalog::Catalog,
     error::ApiError,
     intake::Intake,
+    reads::{Read, Reads},
 };
 
 /// Connections where nobody says otherwise.
@@ -47,9 +48,13 @@ pub struct Api {
     pub connections: usize,
     /// How much is let in at once.
     pub admission: Admission,
+    /// What clients look at.
+    pub reads: Reads,
     /// Routes beside the API's own, with guards of their own.
     pub beside: Router,
     pub(super) catalog: Arc<Catalog>,
+    /// Who counts for the figures does so alone: there is nothing to be gained from counting twice at a time.
+    pub(super) census: Arc<tokio::sync::Mutex<()>>,
 }
 
 impl Api {
@@ -68,9 +73,22 @@ impl Api {
             stopping: CancellationToken::new(),
             connections: CONNECTIONS,
             admission: Admission::new(AdmissionLimits::default()),
+            reads: Reads::new(AdmissionLimits::default()),
             beside: Router::new(),
             catalog: Arc::default(),
+            census: Arc::default(),
         }
+    }
+
+    /// The same with other bounds on what is let in at once.
+    #[must_use]
+    pub fn admitting(self, limits: AdmissionLimits) -> Self {
+        Self { admission: Admission::new(limits), reads: Reads::new(limits), ..self }
+    }
+
+    /// The store for a client that looks around, when there is a place for it.
+    pub(crate) async fn look(&self) -> Result<Read, ApiError> {
+        self.reads.place(&self.host).await
     }
 
     /// Room for one command, until this is dropped.

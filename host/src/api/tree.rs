@@ -13,7 +13,7 @@ use segno_core::{
     tags,
 };
 
-use crate::store::{Lineage, PromiseRow, StoreError};
+use crate::store::{Lineage, PromiseRow, Store, StoreError};
 
 use super::{
     Api, ApiError,
@@ -50,19 +50,20 @@ pub async fn tree(
 ) -> Result<Json<TreePage>, ApiError> {
     let id = promise_id(id)?;
     let bounds = bounds(&query)?;
-    let store = &api.host.store;
+    let store = api.look().await?;
     let lineage = store.lineage().ok_or_else(|| {
         let reason = "this store cannot say who made whom".to_owned();
         ApiError::Store(StoreError::Unavailable { reason })
     })?;
     let base = store.promise(&id).await?;
     let base = base.ok_or_else(|| ApiError::UnknownPromise(id.to_string()))?;
-    let path = ancestors(&api, &base.promise, None).await?;
+    let path = ancestors(&*store, &base.promise, None).await?;
     let walk = match &query.after {
         None => Walk::begin(bounds, base, lineage).await?,
-        Some(cursor) => resumed(&api, bounds, &id, cursor, lineage).await?,
+        Some(cursor) => resumed(&*store, bounds, &id, cursor, lineage).await?,
     };
     let (seen, next) = walk.page(lineage).await?;
+    drop(store);
     Ok(Json(TreePage {
         path: path.iter().rev().map(ToString::to_string).collect(),
         nodes: seen.iter().map(node).collect(),
@@ -86,7 +87,7 @@ fn bounds(query: &TreeQuery) -> Result<Bounds, ApiError> {
 
 /// Whose it is: the parent of a promise, that one's parent, and so on, as far as `until`. Rings end where they close.
 async fn ancestors(
-    api: &Api,
+    store: &dyn Store,
     of: &Promise,
     until: Option<&PromiseId>,
 ) -> Result<Vec<PromiseId>, ApiError> {
@@ -96,7 +97,7 @@ async fn ancestors(
         if path.len() == PATH || path.contains(&id) || id == *of.id() {
             break;
         }
-        let Some(row) = api.host.store.promise(&id).await? else { break };
+        let Some(row) = store.promise(&id).await? else { break };
         let found = until == Some(&id);
         path.push(id);
         if found {
@@ -116,7 +117,7 @@ fn parent(promise: &Promise) -> Option<PromiseId> {
 
 /// Goes on behind the node that a page ended with.
 async fn resumed(
-    api: &Api,
+    store: &dyn Store,
     bounds: Bounds,
     base: &PromiseId,
     cursor: &str,
@@ -124,13 +125,13 @@ async fn resumed(
 ) -> Result<Walk, ApiError> {
     let bad = |reason: &str| ApiError::BadField { field: "after", reason: reason.to_owned() };
     let place: Place = cursor.parse().map_err(|()| bad("is no cursor from an earlier page"))?;
-    let last = api.host.store.promise(&place.id).await?;
+    let last = store.promise(&place.id).await?;
     let last = last.ok_or_else(|| {
         bad("names a promise that has been removed meanwhile; begin again without it")
     })?;
     let mut path = match place.id == *base {
         true => Vec::new(),
-        false => ancestors(api, &last.promise, Some(base)).await?,
+        false => ancestors(store, &last.promise, Some(base)).await?,
     };
     path.insert(0, place.id.clone());
     path.reverse();

@@ -50,12 +50,17 @@ impl Pages {
     ) -> Result<P, ClientError> {
         let limit = if self.all { LARGEST } else { self.limit };
         let mut page = ask(self.after, limit).await?;
-        while self.all
-            && let Some(next) = page.parts().1.take()
-        {
-            page.append(ask(Some(next), limit).await?);
+        // A host looks at so much for a page and no more: one may be short, or empty, and not the last.
+        loop {
+            let (items, next) = page.parts();
+            let missing = limit.saturating_sub(u32::try_from(items.len()).unwrap_or(u32::MAX));
+            let wanted = if self.all { limit } else { missing };
+            if wanted == 0 {
+                return Ok(page);
+            }
+            let Some(next) = next.take() else { return Ok(page) };
+            page.append(ask(Some(next), wanted).await?);
         }
-        Ok(page)
     }
 }
 
@@ -123,5 +128,44 @@ impl Page for TreePage {
 pub fn say_more(next: Option<&str>, console: &mut Console) {
     if let Some(next) = next {
         console.remark(&format!("there are more: add `--after {}`, or `--all`", plain(next)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+
+    use super::*;
+
+    /// A listing of which each page has these ids, whatever is asked.
+    async fn read(pages: Pages, listing: &[&[&str]]) -> (Vec<String>, Option<String>, Vec<u32>) {
+        let asked = RefCell::new(Vec::new());
+        let ask = async |after: Option<String>, limit| {
+            asked.borrow_mut().push(limit);
+            let place = after.map_or(0, |after| after.parse::<usize>().expect("a number"));
+            let line = |id: &&str| {
+                serde_json::json!({
+                    "id": id, "state": "pending", "tags": {}, "created_at_ms": 0
+                })
+            };
+            let items: Vec<_> = listing[place].iter().map(line).collect();
+            let next = (place + 1 < listing.len()).then(|| (place + 1).to_string());
+            let page = serde_json::json!({ "items": items, "next": next });
+            Ok(serde_json::from_value::<PromisePage>(page).expect("a page"))
+        };
+        let page = pages.read(ask).await.expect("it is read");
+        let ids = page.items.into_iter().map(|item| item.id).collect();
+        (ids, page.next, asked.into_inner())
+    }
+
+    #[tokio::test]
+    async fn short_pages_are_gone_through_until_there_is_enough() {
+        let listing: &[&[&str]] = &[&[], &["a"], &[], &["b", "c"], &["d"]];
+        let (ids, next, asked) = read(Pages::first(3), listing).await;
+        assert_eq!(ids, ["a", "b", "c"]);
+        assert_eq!((next.as_deref(), asked), (Some("4"), vec![3, 3, 2, 2]));
+        let (ids, next, _) = read(Pages::every(), listing).await;
+        assert_eq!((ids.join(""), next), ("abcd".to_owned(), None));
+        assert_eq!(read(Pages::first(9), &[&[]]).await.0.len(), 0);
     }
 }

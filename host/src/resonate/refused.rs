@@ -68,6 +68,7 @@ impl From<StoreError> for Refused {
             | StoreError::Unavailable { .. }
             | StoreError::Database { .. }
             | StoreError::Away { .. }
+            | StoreError::TooLong { .. }
             | StoreError::Closed => 503,
         };
         Self { status, message: error.to_string() }

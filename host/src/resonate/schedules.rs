@@ -108,7 +108,7 @@ pub(super) async fn search(front: &Resonate, request: &Request) -> Result<Answer
     let tags = values::stored_tags(tags.unwrap_or_default());
     let after = cursor.map(ScheduleId::new);
     let filter = ScheduleFilter { tags, after, limit, ..ScheduleFilter::default() };
-    let page = front.host.store.schedules(&filter).await?;
+    let page = front.api.look().await?.schedules(&filter).await?;
     let mut data = json!({ "schedules": page.items.iter().map(record).collect::<Vec<_>>() });
     if let Some(next) = page.next {
         data["cursor"] = Json::String(next.to_string());

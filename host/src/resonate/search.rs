@@ -104,14 +104,8 @@ async fn found(
     front: &Resonate,
     filter: PromiseFilter,
 ) -> Result<(Vec<PromiseRow>, Option<String>), Refused> {
-    let limit = filter.limit as usize;
-    // One more than is shown tells whether there are more.
-    let filter = PromiseFilter { limit: filter.limit + 1, ..filter };
-    let mut rows = front.host.store.find(&filter).await?;
-    let more = rows.len() > limit;
-    rows.truncate(limit);
-    let last = rows.last().filter(|_| more).map(|row| row.promise.id().to_string());
-    Ok((rows, last))
+    let page = front.api.look().await?.find(&filter).await?;
+    Ok((page.items, page.next.map(|id| id.to_string())))
 }
 
 fn paged(mut data: Json, cursor: Option<String>) -> Json {

@@ -33,6 +33,17 @@ pub enum StoreError {
     /// A listing was asked for by something that cannot be.
     #[error("{0}")]
     Filter(String),
+    /// A read took longer than clients may take.
+    #[error(
+        "this took longer than the {seconds} s that a read may take ({statement}): narrow the filter, or ask for a \
+         smaller page"
+    )]
+    TooLong {
+        /// The statement's name.
+        statement: &'static str,
+        /// The limit.
+        seconds: i64,
+    },
     /// The store has been closed. Nothing was written.
     #[error("the store is closed")]
     Closed,

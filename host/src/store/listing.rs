@@ -7,12 +7,26 @@ use segno_core::{
     promise::{OutboxKey, Promise, PromiseState, Task, TaskStatus, Verdict},
     state::State,
     tags,
+    time::Millis,
 };
 
-use super::{InvocationFilter, PromiseFilter, Standing, StoreError};
+use super::{InvocationFilter, InvocationRow, Page, PromiseFilter, Standing, StoreError};
 
 /// How many lines a page has when the caller does not say.
 const DEFAULT_LIMIT: u32 = 100;
+
+/// How many rows are looked at for a page by a filter that no index answers. So the cost of a page does not depend on
+/// how much there is: 200,000 invocations of which none fits are 40 pages of a few milliseconds.
+pub(super) const LOOKED_AT: u32 = 5_000;
+
+/// Where an index finds no more rows than this, they are sorted; else the list is walked in its own order.
+pub(super) const SORTED: u32 = 2_000;
+
+/// Bytes of parameters and values on a page of promises; the page ends with the promise that reaches it.
+pub(super) const PAGE_BYTES: usize = 4 << 20;
+
+/// How long a statement may take that a client of the API asks for.
+pub(super) const CLIENT_READ: Millis = Millis(5_000);
 
 /// A state by which invocations are listed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,6 +35,23 @@ pub(super) enum ListedState {
     Open(TaskStatus),
     /// Its promise has this outcome.
     Settled(Verdict),
+}
+
+/// Where the invocations of a page are looked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Base {
+    /// Among all tasks, the newest first.
+    Tasks,
+    /// Among the halted, the newest first.
+    Halted,
+    /// Among those that one invocation made, the newest first.
+    Children,
+    /// Among those held by these names, in no order.
+    Held,
+    /// Among those held by anybody, in no order.
+    Acquired,
+    /// Among ids that begin so, in no order.
+    Prefix,
 }
 
 /// The promises a decision names that are not numbered yet, in the order in which they are numbered: owners come
@@ -117,6 +148,40 @@ pub(super) fn page_limit(asked: u32) -> u32 {
 /// How many promises are found at a time.
 pub(super) fn find_limit(filter: &PromiseFilter) -> u32 {
     if filter.limit == 0 { DEFAULT_LIMIT } else { filter.limit }
+}
+
+/// Whether `filter` takes every invocation, or every child of an invocation, but for its state and holder.
+pub(super) fn takes_all(filter: &InvocationFilter) -> bool {
+    filter.module.is_none()
+        && filter.function.is_none()
+        && filter.prefix.is_none()
+        && filter.label.is_none()
+        && !filter.roots
+}
+
+/// A page of invocations by their numbers, of which there is one more than `limit` if there are more. They were looked
+/// for down to the number `bound`; none: among all that there are.
+pub(super) fn newest_first(
+    mut found: Vec<(i64, InvocationRow)>,
+    limit: u32,
+    bound: Option<i64>,
+) -> Page<InvocationRow> {
+    found.sort_by_key(|(number, _)| std::cmp::Reverse(*number));
+    let more = found.len() > limit as usize;
+    found.truncate(limit as usize);
+    let last = found.last().map(|(number, _)| *number).filter(|_| more);
+    Page { items: found.into_iter().map(|(_, row)| row).collect(), next: last.or(bound) }
+}
+
+/// Whether every promise that the filter's index holds is found; else rows are looked at that are not.
+pub(super) fn finds_all(filter: &PromiseFilter) -> bool {
+    filter.standing.is_none() && filter.tags.is_empty() && !filter.tasks && filter.status.is_none()
+}
+
+/// The bytes that a promise adds to a page.
+pub(super) fn page_bytes(promise: &Promise) -> usize {
+    let value = promise.settlement().and_then(|settlement| settlement.value.as_ref());
+    promise.birth.param.data.len() + value.map_or(0, |value| value.data.len())
 }
 
 /// Whether `filter` finds this promise; its cursor and limit are the caller's business.

@@ -15,6 +15,7 @@ mod sql;
 pub mod postgres;
 pub mod sqlite;
 mod survey;
+mod writing;
 
 #[cfg(test)]
 mod tests;
@@ -37,8 +38,9 @@ pub use error::StoreError;
 pub use lineage::{Child, Kin, Lineage, Parent};
 pub use memory::MemoryStore;
 pub use query::{
-    Census, Due, EventPlace, EventRow, History, InvocationFilter, InvocationRow, LogRow, ModuleRow,
-    Page, PromiseFilter, PromiseRow, Ready, ScheduleFilter, SchedulePage, Standing, Waits, Wake,
+    COUNTED, Census, Due, EventPlace, EventRow, History, InvocationFilter, InvocationRow, LogRow,
+    ModuleRow, Page, PromiseFilter, PromiseRow, Ready, ScheduleFilter, SchedulePage, Standing,
+    Waits, Wake,
 };
 pub use size::{FunctionSize, ModuleSize, PartSize, SizeReport, TreeSize};
 pub use survey::{Examined, Found, Survey};
@@ -127,6 +129,12 @@ pub trait Store: Send + Sync + 'static {
     /// What `id` waits for, and who waits for it.
     async fn waits(&self, id: &PromiseId) -> Result<Waits, StoreError>;
 
+    /// The same store for clients that look around: their reads have connections of their own, so that they take none
+    /// from the engine, and a limit of time each ([`StoreError::TooLong`]). None: this store makes no difference.
+    fn for_clients(&self) -> Option<Arc<dyn Store>> {
+        None
+    }
+
     /// Invocations in the order of their creation, newest first.
     async fn list(&self, filter: &InvocationFilter) -> Result<Page<InvocationRow>, StoreError>;
 
@@ -137,7 +145,8 @@ pub trait Store: Send + Sync + 'static {
     async fn schedules(&self, filter: &ScheduleFilter) -> Result<SchedulePage, StoreError>;
 
     /// Promises in the order of their ids.
-    async fn find(&self, filter: &PromiseFilter) -> Result<Vec<PromiseRow>, StoreError>;
+    async fn find(&self, filter: &PromiseFilter)
+    -> Result<Page<PromiseRow, PromiseId>, StoreError>;
 
     /// Due commands (deadlines, leases, retries, schedules), at most `limit`, and when the next one will be due.
     async fn due(&self, now: Timestamp, limit: u32) -> Result<Due, StoreError>;
@@ -186,7 +195,7 @@ pub trait Store: Send + Sync + 'static {
     /// Every module that is kept, with its aliases.
     async fn modules(&self) -> Result<Vec<ModuleRow>, StoreError>;
 
-    /// Unfinished executions of each module that has any. They are counted one by one: this is for people to look at.
+    /// Unfinished executions of each module that has any, counted up to [`COUNTED`]: this is for people to look at.
     async fn in_use(&self) -> Result<BTreeMap<Digest, u64>, StoreError>;
 
     /// Looking over everything, a page at a time; none: this store cannot.
@@ -206,6 +215,12 @@ pub trait Store: Send + Sync + 'static {
         _before: Timestamp,
     ) -> Result<bool, StoreError> {
         Ok(false)
+    }
+
+    /// Whether writes are committed at present: the last one was, a moment ago, or a small one is made to find out.
+    async fn check_writes(&self) -> Result<(), StoreError> {
+        // Any id does: what is asked is whether the store answers.
+        self.promise(&PromiseId::from("ready")).await.map(drop)
     }
 
     /// Gives room that is free back to the system, a bounded piece of it. Whether there is more. A store whose database

@@ -106,6 +106,9 @@ impl Due {
     }
 }
 
+/// Of a module's unfinished executions, no more than this are counted.
+pub const COUNTED: u32 = 10_000;
+
 /// A module that is kept.
 #[derive(Debug, Clone)]
 pub struct ModuleRow {
@@ -283,12 +286,46 @@ pub struct SchedulePage {
     pub next: Option<ScheduleId>,
 }
 
+/// Whether a page begins with an id or behind it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Begin {
+    /// With it.
+    At,
+    /// Behind it.
+    Behind,
+}
+
 impl ScheduleFilter {
+    /// Where the next look begins, after `after` and not before the prefix.
+    pub(super) fn begins_at<'a>(&'a self, after: Option<&'a ScheduleId>) -> (Begin, &'a str) {
+        let after = after.map_or("", ScheduleId::as_str);
+        match self.prefix.as_deref() {
+            Some(prefix) if after < prefix => (Begin::At, prefix),
+            _ => (Begin::Behind, after),
+        }
+    }
+
+    /// Whether an id lies behind all that begin with the prefix.
+    pub(super) fn is_behind(&self, id: &ScheduleId) -> bool {
+        let behind = |prefix: &str| id.as_str() > prefix && !id.as_str().starts_with(prefix);
+        self.prefix.as_deref().is_some_and(behind)
+    }
+
     /// Whether it takes this schedule; its cursor and limit are the caller's business.
     pub(super) fn takes(&self, schedule: &Schedule) -> bool {
         let tags = &schedule.template.tags;
         self.prefix.as_ref().is_none_or(|prefix| schedule.id.as_str().starts_with(prefix))
             && self.tags.iter().all(|(name, value)| tags.get(name) == Some(value))
+    }
+}
+
+impl Page<PromiseRow, PromiseId> {
+    /// The first `limit` of these rows. They were looked for up to the promise `bound`; none: among all that there are.
+    pub(super) fn of(mut rows: Vec<PromiseRow>, limit: usize, bound: Option<PromiseId>) -> Self {
+        let more = rows.len() > limit;
+        rows.truncate(limit);
+        let last = rows.last().map(|row| row.promise.id().clone()).filter(|_| more);
+        Self { items: rows, next: last.or(bound) }
     }
 }
 
@@ -303,11 +340,12 @@ impl SchedulePage {
     }
 }
 
-/// A page of a listing.
+/// A page of a listing. A filter that few rows fit is looked for in a bounded number of rows a page, so a page may be
+/// shorter than its limit, or empty, and still not be the last.
 #[derive(Debug, Clone)]
-pub struct Page<T> {
+pub struct Page<T, C = i64> {
     /// The lines.
     pub items: Vec<T>,
-    /// Where the next page begins; none: this was the last.
-    pub next: Option<i64>,
+    /// What the next page comes after; none: this was the last.
+    pub next: Option<C>,
 }

@@ -130,7 +130,10 @@ impl Store for Link {
         self.network.database.memory.schedules(filter).await
     }
 
-    async fn find(&self, filter: &PromiseFilter) -> Result<Vec<PromiseRow>, StoreError> {
+    async fn find(
+        &self,
+        filter: &PromiseFilter,
+    ) -> Result<Page<PromiseRow, PromiseId>, StoreError> {
         self.way().await?;
         self.network.database.memory.find(filter).await
     }

@@ -216,7 +216,10 @@ impl Store for FaultyStore {
         self.memory.waits(id).await
     }
 
-    async fn find(&self, filter: &PromiseFilter) -> Result<Vec<PromiseRow>, StoreError> {
+    async fn find(
+        &self,
+        filter: &PromiseFilter,
+    ) -> Result<Page<PromiseRow, PromiseId>, StoreError> {
         self.alive().await;
         self.memory.find(filter).await
     }

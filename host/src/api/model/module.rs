@@ -119,7 +119,7 @@ pub struct Module {
     pub created_at_ms: i64,
     /// The names that stand for it now.
     pub aliases: Vec<String>,
-    /// Unfinished executions that run it.
+    /// Unfinished executions that run it, counted up to 10,000.
     pub in_use: u64,
     /// What it offers and imports.
     #[serde(flatten)]

@@ -155,3 +155,44 @@ async fn who_waits_for_what_was_started_before_keeps_nobody_out() {
     assert_eq!(second.status, 201);
     assert_eq!(again.ok()["invocation"]["state"], "pending");
 }
+
+/// Looking around takes nothing from the work, and ends at its own bound.
+#[tokio::test(start_paused = true)]
+async fn who_looks_around_while_others_do_waits_and_keeps_nobody_from_working() {
+    let limits = AdmissionLimits { reads: 1, ..AdmissionLimits::default() };
+    let world = World::shop().await.admitting(limits);
+    let start = |id: &str| {
+        let body = json!({ "target": "shop/ship", "id": id });
+        world.post("/v1/invocations", body)
+    };
+    assert_eq!(start("one").await.status, 201);
+
+    let busy = world.api.look().await.expect("there is room for one");
+    for path in [
+        "/v1/invocations",
+        "/v1/invocations?label=a=b",
+        "/v1/invocations/one",
+        "/v1/invocations/one/journal",
+        "/v1/invocations/one/logs",
+        "/v1/promises",
+        "/v1/promises/one",
+        "/v1/promises/one/tree",
+        "/v1/tasks",
+        "/v1/tasks/one",
+        "/v1/schedules",
+        "/v1/modules",
+        "/v1/modules/shop",
+        "/v1/events",
+    ] {
+        let answer = world.get(path).await;
+        assert!(answer.problem(503, "overloaded").contains("reads"), "{path}");
+        assert_eq!(answer.retry_after.as_deref(), Some("1"), "{path}");
+    }
+    assert_eq!(start("two").await.status, 201);
+    assert_eq!(start("two").await.status, 200);
+    for path in ["/health", "/ready", "/metrics", "/v1/invocations/two/wait?timeout_ms=1"] {
+        assert_eq!(world.get(path).await.status, 200, "{path}");
+    }
+    drop(busy);
+    assert_eq!(world.get("/v1/invocations").await.status, 200);
+}

@@ -27,7 +27,7 @@ use tower::ServiceExt as _;
 
 use crate::{
     api::{
-        Access, Admission, AdmissionLimits, Api, Intake, Rejected,
+        Access, AdmissionLimits, Api, Intake, Rejected,
         model::{Function, FunctionKind, Import, ImportStatus, ModuleDescription},
         router,
     },
@@ -174,7 +174,7 @@ impl World {
 
     /// The same with other limits of what is let in.
     pub fn admitting(self, limits: AdmissionLimits) -> Self {
-        let api = Api { admission: Admission::new(limits), ..self.api };
+        let api = self.api.admitting(limits);
         Self { router: router(api.clone()), api }
     }
 

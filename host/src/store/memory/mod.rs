@@ -178,7 +178,10 @@ impl Store for MemoryStore {
         Ok(SchedulePage::of(listed.cloned(), listing::page_limit(filter.limit) as usize))
     }
 
-    async fn find(&self, filter: &PromiseFilter) -> Result<Vec<PromiseRow>, StoreError> {
+    async fn find(
+        &self,
+        filter: &PromiseFilter,
+    ) -> Result<Page<PromiseRow, PromiseId>, StoreError> {
         let kept = self.kept();
         let after = |promise: &&Promise| filter.after.as_ref().is_none_or(|id| promise.id() > id);
         let rows = kept.state.promises().filter(after).filter_map(|promise| {
@@ -186,7 +189,8 @@ impl Store for MemoryStore {
             listing::finds(filter, promise, task)
                 .then(|| PromiseRow { promise: promise.clone(), task: task.cloned() })
         });
-        Ok(rows.take(listing::find_limit(filter) as usize).collect())
+        let limit = listing::find_limit(filter) as usize;
+        Ok(Page::of(rows.take(limit.saturating_add(1)).collect(), limit, None))
     }
 
     async fn due(&self, now: Timestamp, limit: u32) -> Result<Due, StoreError> {

@@ -2,6 +2,7 @@
 
 use std::{fmt, str::FromStr as _};
 
+use segno_core::time::Millis;
 use sqlx::{ConnectOptions as _, postgres::PgConnectOptions};
 
 /// Statements take milliseconds; one that takes this long is stuck.
@@ -78,6 +79,20 @@ impl PostgresConfig {
                 ("jit", "off"),
             ])
             .disable_statement_logging()
+    }
+
+    /// How a connection is made on which clients look around: its statements end soon, and are planned anew each time, for
+    /// the piece of the table that is asked for.
+    pub(super) fn clients(&self, limit: Millis) -> PgConnectOptions {
+        let limit = format!("{}ms", limit.0);
+        self.connection("clients").options([
+            ("statement_timeout", limit.as_str()),
+            ("lock_timeout", limit.as_str()),
+            ("plan_cache_mode", "force_custom_plan"),
+            ("enable_seqscan", "off"),
+            ("enable_hashjoin", "off"),
+            ("enable_mergejoin", "off"),
+        ])
     }
 
     /// How a connection that writes is made. Every statement of the writer names the rows it wants and has an index for

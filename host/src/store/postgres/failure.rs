@@ -26,6 +26,9 @@ pub(super) enum Cause {
     Refused,
 }
 
+/// The code of a statement that took longer than its connection allows.
+pub(super) const TOO_LONG: &str = "57014";
+
 impl Failed {
     pub(super) fn of(statement: &'static str) -> impl Fn(sqlx::Error) -> Self {
         move |source| Self { statement, source }
@@ -84,7 +87,7 @@ pub(super) fn cause(error: &sqlx::Error) -> Cause {
         code if code.starts_with("08") || code.starts_with("57P") || code.starts_with("53") => {
             Cause::Away
         }
-        "25P03" | "57014" => Cause::Away,
+        "25P03" | TOO_LONG => Cause::Away,
         _ => Cause::Refused,
     }
 }

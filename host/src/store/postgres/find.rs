@@ -1,5 +1,7 @@
 //! Promises by their tags and states, in the order of their ids.
 
+use futures::TryStreamExt as _;
+use segno_core::id::PromiseId;
 use sqlx::{Executor as _, Postgres, QueryBuilder};
 
 use super::{
@@ -7,8 +9,9 @@ use super::{
     reader::{Reader, failed, promise_row},
 };
 use crate::store::{
-    PromiseFilter, PromiseRow, Standing, StoreError, listing,
-    sql::{promise_columns, promise_tables},
+    Page, PromiseFilter, PromiseRow, Standing, StoreError,
+    listing::{self, LOOKED_AT, PAGE_BYTES},
+    sql::{self, promise_columns, promise_tables},
 };
 
 const FOUND: &str =
@@ -19,20 +22,53 @@ const BRANCH: &str = r#" AND p.made_by IS NULL AND position('"branch":"' in p.ta
     AND md5(substring(p.tags from '"branch":("([^"\\]|\\.)*")')) = md5("#;
 
 impl Reader {
-    pub(super) async fn find(&self, filter: &PromiseFilter) -> Result<Vec<PromiseRow>, StoreError> {
-        let name = "find promises";
-        let found = self.pool.fetch_all(statement(filter).build()).await.map_err(failed(name))?;
-        found.iter().map(|row| promise_row(row).map_err(failed(name))).collect()
+    pub(super) async fn find(
+        &self,
+        filter: &PromiseFilter,
+    ) -> Result<Page<PromiseRow, PromiseId>, StoreError> {
+        let failed = failed("find promises");
+        let limit = listing::find_limit(filter) as usize;
+        let bound = match bound(filter) {
+            None => None,
+            Some(mut query) => {
+                let found = self.pool.fetch_optional(query.build()).await.map_err(&failed)?;
+                found.map(|row| sql::id(&row, 0)).transpose().map_err(&failed)?
+            }
+        };
+        let mut query = statement(filter, bound.as_ref());
+        let mut found = self.pool.fetch(query.build());
+        let (mut rows, mut bytes) = (Vec::new(), 0);
+        while let Some(row) = found.try_next().await.map_err(&failed)? {
+            let row: PromiseRow = promise_row(&row).map_err(&failed)?;
+            if bytes >= PAGE_BYTES {
+                let next = rows.last().map(|row: &PromiseRow| row.promise.id().clone());
+                return Ok(Page { items: rows, next });
+            }
+            bytes += listing::page_bytes(&row.promise);
+            rows.push(row);
+        }
+        Ok(Page::of(rows, limit, bound))
     }
 }
 
-/// The statement that finds what `filter` asks for.
-pub(super) fn statement(filter: &PromiseFilter) -> QueryBuilder<Postgres> {
-    let mut query = QueryBuilder::new(FOUND);
-    if let Some(branch) = &filter.branch {
-        let branch = serde_json::Value::from(branch.as_str()).to_string();
-        query.push(BRANCH).push_bind(branch).push(")");
+/// The id of the last row that a page looks at; none: all that it looks at is found.
+pub(super) fn bound(filter: &PromiseFilter) -> Option<QueryBuilder<Postgres>> {
+    if listing::finds_all(filter) {
+        return None;
     }
+    let mut query = QueryBuilder::new("SELECT p.id FROM promises p WHERE true");
+    walked(&mut query, filter, None);
+    query.push(format!(" ORDER BY p.id LIMIT 1 OFFSET {}", LOOKED_AT - 1));
+    Some(query)
+}
+
+/// The statement that finds what `filter` asks for: one more than its limit, to know whether there are more.
+pub(super) fn statement(
+    filter: &PromiseFilter,
+    bound: Option<&PromiseId>,
+) -> QueryBuilder<Postgres> {
+    let mut query = QueryBuilder::new(FOUND);
+    walked(&mut query, filter, bound);
     match filter.standing {
         None => {}
         Some(Standing::Pending) => {
@@ -54,15 +90,30 @@ pub(super) fn statement(filter: &PromiseFilter) -> QueryBuilder<Postgres> {
     if let Some(status) = filter.status {
         query.push(" AND t.state = ").push_bind(i64::from(status.number()));
     }
-    if let Some(prefix) = &filter.prefix {
-        query.push(" AND p.id >= ").push_bind(escape(prefix).into_owned());
-        if let Some(end) = listing::end_of_prefix(&escape(prefix)) {
-            query.push(" AND p.id < ").push_bind(end);
-        }
-    }
-    if let Some(after) = &filter.after {
-        query.push(" AND p.id > ").push_bind(escape(after.as_str()).into_owned());
-    }
-    query.push(" ORDER BY p.id LIMIT ").push_bind(i64::from(listing::find_limit(filter)));
+    query.push(" ORDER BY p.id LIMIT ").push_bind(i64::from(listing::find_limit(filter)) + 1);
     query
+}
+
+/// What an index answers, in the order of the ids, up to `bound` if there is one. There is one lower end and one upper
+/// end, because an index is walked between two ends only.
+fn walked(query: &mut QueryBuilder<Postgres>, filter: &PromiseFilter, bound: Option<&PromiseId>) {
+    if let Some(branch) = &filter.branch {
+        let branch = serde_json::Value::from(branch.as_str()).to_string();
+        query.push(BRANCH).push_bind(branch).push(")");
+    }
+    let prefix = filter.prefix.as_deref();
+    match (&filter.after, prefix) {
+        (Some(after), prefix) if prefix.is_none_or(|prefix| after.as_str() >= prefix) => {
+            query.push(" AND p.id > ").push_bind(escape(after.as_str()).into_owned());
+        }
+        (_, Some(prefix)) => {
+            query.push(" AND p.id >= ").push_bind(escape(prefix).into_owned());
+        }
+        (_, None) => {}
+    }
+    if let Some(bound) = bound {
+        query.push(" AND p.id <= ").push_bind(escape(bound.as_str()).into_owned());
+    } else if let Some(end) = prefix.and_then(|prefix| listing::end_of_prefix(&escape(prefix))) {
+        query.push(" AND p.id < ").push_bind(end);
+    }
 }

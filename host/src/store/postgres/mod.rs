@@ -80,7 +80,7 @@ use self::{
 use super::{
     Census, Due, EventPlace, EventRow, Hints, History, InvocationFilter, InvocationRow, Lineage,
     LogRow, ModuleRow, Page, PromiseFilter, PromiseRow, Ready, ScheduleFilter, SchedulePage, Store,
-    StoreError, Survey, Waits,
+    StoreError, Survey, Waits, listing, writing::Writing,
 };
 use crate::runtime::Surroundings;
 
@@ -88,6 +88,8 @@ use crate::runtime::Surroundings;
 pub struct PostgresStore {
     shared: Arc<Shared>,
     reader: Reader,
+    /// The same store over the connections of clients; that one has none of its own.
+    for_clients: Option<Arc<Self>>,
     queue: mpsc::Sender<Request>,
     written: watch::Receiver<Written>,
     /// How long leases are not ended after the database was away: until every host has had a heartbeat through.
@@ -141,6 +143,7 @@ impl PostgresStore {
             closed.clone(),
         );
         messenger.start();
+        let writing = Writing::new(surroundings.clock.clone());
         let shared = Arc::new(Shared {
             news: messenger.news(),
             options: config.writer(),
@@ -149,6 +152,7 @@ impl PostgresStore {
             time,
             hints,
             presence: Presence::default(),
+            writing,
             claims: Claims::default(),
             written: counted,
         });
@@ -156,7 +160,18 @@ impl PostgresStore {
         let reader = Reader::new(config.connection("reader"), config.readers);
         let writer = Writer::new(shared.clone(), requests, config.writers);
         shared.surroundings.runtime.spawn("store writer", Box::pin(writer.run()));
-        Ok(Arc::new(Self { shared, reader, queue, written, grace, order, closed }))
+        let of = |reader, for_clients| Self {
+            shared: shared.clone(),
+            reader,
+            for_clients,
+            queue: queue.clone(),
+            written: written.clone(),
+            grace,
+            order: order.clone(),
+            closed: closed.clone(),
+        };
+        let for_clients = Reader::new(config.clients(listing::CLIENT_READ), config.readers);
+        Ok(Arc::new(of(reader, Some(Arc::new(of(for_clients, None))))))
     }
 
     /// Looks at a database, without a life of a host on it.
@@ -231,11 +246,18 @@ impl Store for PostgresStore {
         self.reader.waits(id).await
     }
 
+    fn for_clients(&self) -> Option<Arc<dyn Store>> {
+        self.for_clients.clone().map(|store| store as Arc<dyn Store>)
+    }
+
     async fn list(&self, filter: &InvocationFilter) -> Result<Page<InvocationRow>, StoreError> {
         self.reader.list(filter).await
     }
 
-    async fn find(&self, filter: &PromiseFilter) -> Result<Vec<PromiseRow>, StoreError> {
+    async fn find(
+        &self,
+        filter: &PromiseFilter,
+    ) -> Result<Page<PromiseRow, PromiseId>, StoreError> {
         self.reader.find(filter).await
     }
 
@@ -254,7 +276,9 @@ impl Store for PostgresStore {
         let due = self.reader.due(now, limit, leases_rest).await;
         match &due {
             Ok(_) => presence.is_here(machine),
-            Err(error @ StoreError::Away { .. }) => presence.is_away(machine, error),
+            Err(error @ (StoreError::Away { .. } | StoreError::TooLong { .. })) => {
+                presence.is_away(machine, error)
+            }
             Err(_) => {}
         }
         due
@@ -333,6 +357,10 @@ impl Store for PostgresStore {
         self.reader.remove_component(digest, before).await
     }
 
+    async fn check_writes(&self) -> Result<(), StoreError> {
+        self.shared.writing.check(self.reader.try_writing()).await
+    }
+
     async fn dump(&self) -> Result<Snapshot, StoreError> {
         Ok(Snapshot::of(&self.reader.whole().await?))
     }
@@ -345,6 +373,9 @@ impl Store for PostgresStore {
         // If the writer ended already, there is nothing left to close.
         let _ = self.ask(|answer| Request::Close { answer }).await;
         self.closed.cancel();
+        if let Some(clients) = &self.for_clients {
+            clients.reader.pool.close().await;
+        }
         self.reader.pool.close().await;
     }
 }

@@ -15,9 +15,12 @@ use sqlx::{
     query::Query,
 };
 
-use super::{failure::Failed, fields::escape};
+use super::{
+    failure::{self, Failed},
+    fields::escape,
+};
 use crate::store::{
-    Due, LogRow, ModuleRow, PromiseRow, Ready, StoreError, Waits,
+    COUNTED, Due, LogRow, ModuleRow, PromiseRow, Ready, StoreError, Waits, listing,
     sql::{self, Fields as _, promise_columns, promise_tables},
 };
 
@@ -103,6 +106,9 @@ const PUT_COMPONENT: &str = "
     INSERT INTO modules (digest, created_at, description, component) VALUES ($1, $2, $3, $4)
     ON CONFLICT DO NOTHING";
 
+const SAME_AS_BEFORE: &str = "
+    UPDATE hosts SET incarnation = incarnation WHERE node = (SELECT node FROM hosts ORDER BY node LIMIT 1)";
+
 const REMOVE_COMPONENT: &str = "
     DELETE FROM modules
      WHERE digest = $1 AND created_at <= $2
@@ -115,8 +121,9 @@ const MODULES: &str = "
       FROM modules ORDER BY digest";
 
 const IN_USE: &str = "
-    SELECT digest, count(*) FROM tasks JOIN modules ON modules.n = module
-     WHERE state <> 5 AND module IS NOT NULL GROUP BY digest";
+    SELECT digest, (SELECT count(*) FROM (
+           SELECT 1 FROM tasks WHERE module = modules.n AND module IS NOT NULL AND state <> 5 LIMIT $1) counted)
+      FROM modules";
 
 /// The connections that read.
 #[derive(Debug)]
@@ -287,6 +294,11 @@ impl Reader {
         self.pool.execute(query).await.map(drop).map_err(failed("keep a component"))
     }
 
+    /// Commits a row that says what it said before.
+    pub(super) async fn try_writing(&self) -> Result<(), StoreError> {
+        self.pool.execute(SAME_AS_BEFORE).await.map(drop).map_err(failed("try to write"))
+    }
+
     /// Forgets everything but modules, aliases and hosts.
     pub(super) async fn wipe(&self) -> Result<(), StoreError> {
         let failed = failed("forget everything");
@@ -327,8 +339,14 @@ impl Reader {
 
     pub(super) async fn in_use(&self) -> Result<BTreeMap<Digest, u64>, StoreError> {
         let name = "count what runs modules";
-        let found = self.pool.fetch_all(sqlx::query(IN_USE)).await.map_err(failed(name))?;
-        found.iter().map(|row| sql::counted(row).map_err(failed(name))).collect()
+        let found = self.pool.fetch_all(sqlx::query(IN_USE).bind(i64::from(COUNTED))).await;
+        let found = found.map_err(failed(name))?;
+        let mut in_use = BTreeMap::new();
+        for row in &found {
+            in_use.extend([sql::counted(row).map_err(failed(name))?]);
+        }
+        in_use.retain(|_, count| *count > 0);
+        Ok(in_use)
     }
 
     /// What a query of [`first`] found: (id, instant, …) by instant, and at the end the instant of the next without id.
@@ -368,6 +386,9 @@ pub(super) fn first(
 pub(super) fn failed(statement: &'static str) -> impl Fn(sqlx::Error) -> StoreError {
     move |source| match source {
         sqlx::Error::PoolClosed => StoreError::Closed,
+        source if failure::code(&source).is_some_and(|code| code == failure::TOO_LONG) => {
+            StoreError::TooLong { statement, seconds: listing::CLIENT_READ.0 / 1_000 }
+        }
         source => Failed { statement, source }.explain(),
     }
 }

@@ -8,7 +8,9 @@ use super::{
     reader::{Reader, failed, first},
 };
 use crate::store::{
-    Due, ScheduleFilter, SchedulePage, StoreError, listing,
+    Due, ScheduleFilter, SchedulePage, StoreError,
+    listing::{self, LOOKED_AT},
+    query::Begin,
     sql::{self, schedule_columns},
 };
 
@@ -25,6 +27,9 @@ const SCHEDULES: &str =
 /// Schedules after one, by id.
 const PAGE: &str =
     concat!("SELECT ", schedule_columns!(), "FROM schedules WHERE id > $1 ORDER BY id LIMIT $2");
+/// The same, from one on.
+const PAGE_FROM: &str =
+    concat!("SELECT ", schedule_columns!(), "FROM schedules WHERE id >= $1 ORDER BY id LIMIT $2");
 
 /// Schedules that are due, the earliest first.
 const DUE: &str = "
@@ -56,19 +61,24 @@ impl Reader {
         let limit = listing::page_limit(filter.limit) as usize;
         let mut taken: Vec<Schedule> = Vec::new();
         let mut after = filter.after.clone();
-        loop {
-            let from = after.as_ref().map_or("", ScheduleId::as_str);
-            let query = sqlx::query(PAGE).bind(escape(from)).bind(i64::from(LOOK));
+        for _ in 0..LOOKED_AT.div_ceil(LOOK) {
+            let (statement, from) = filter.begins_at(after.as_ref());
+            let statement = if statement == Begin::At { PAGE_FROM } else { PAGE };
+            let query = sqlx::query(statement).bind(escape(from)).bind(i64::from(LOOK));
             let found = self.pool.fetch_all(query).await.map_err(failed(name))?;
+            let mut is_behind = false;
             for row in &found {
                 let schedule = sql::schedule(row).map_err(failed(name))?;
                 after = Some(schedule.id.clone());
+                is_behind |= filter.is_behind(&schedule.id);
                 taken.extend(filter.takes(&schedule).then_some(schedule));
             }
-            if found.len() < LOOK as usize || taken.len() > limit {
+            if found.len() < LOOK as usize || is_behind || taken.len() > limit {
                 return Ok(SchedulePage::of(taken.into_iter(), limit));
             }
         }
+        let page = SchedulePage::of(taken.into_iter(), limit);
+        Ok(SchedulePage { next: page.next.or(after), ..page })
     }
 
     pub(super) async fn schedules_due(

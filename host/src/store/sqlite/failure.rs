@@ -13,6 +13,10 @@ use crate::store::StoreError;
 pub(super) const BUSY: i32 = 5;
 /// The database may only be read.
 pub(super) const READ_ONLY: i32 = 8;
+/// There is no memory left.
+const NO_MEMORY: i32 = 7;
+/// A statement was ended before it was done.
+pub(super) const INTERRUPTED: i32 = 9;
 /// The disk failed: after a commit, nobody knows what was kept.
 pub(super) const DISK: i32 = 10;
 /// The database is damaged.
@@ -28,8 +32,11 @@ pub(super) const NOT_A_DATABASE: i32 = 26;
 
 /// SQLite's primary result code, if the error is SQLite's.
 pub(super) fn primary_code(error: &sqlx::Error) -> Option<i32> {
-    let extended: i32 = error.as_database_error()?.code()?.parse().ok()?;
-    Some(extended & 0xff)
+    Some(extended_code(error)? & 0xff)
+}
+
+fn extended_code(error: &sqlx::Error) -> Option<i32> {
+    error.as_database_error()?.code()?.parse().ok()
 }
 
 /// Whether a `COMMIT` that failed so has certainly not happened.
@@ -44,17 +51,42 @@ pub(super) fn explain(failed: Failed) -> StoreError {
         |reason: &str| StoreError::Unavailable { reason: format!("{reason} ({source})") };
     match primary_code(&source) {
         Some(BUSY) => StoreError::Conflict,
-        Some(FULL) => unavailable("no space is left on the disk: free some"),
+        Some(FULL) => unavailable(NO_SPACE),
         Some(READ_ONLY) => unavailable("the database became read-only: make it writable"),
-        Some(DISK | CORRUPT) => unavailable(DISK_FAILED),
+        Some(DISK | CORRUPT) if is_final(&source) => unavailable(DISK_FAILED),
+        Some(DISK) => unavailable(
+            "the disk refuses to be written to: free some space, and look at quotas and limits",
+        ),
         _ => StoreError::Database { statement, source },
     }
 }
 
-/// Whether nothing more may be written before somebody looked: what the disk holds is not known.
+/// Whether nothing more may be written before somebody looked: what the disk holds is not known. What failed before a sync
+/// leaves the disk as it was for everything that counts, and may be tried again: a write beyond a quota or a limit, a
+/// file that could not grow, a lock.
 pub(super) fn is_final(error: &sqlx::Error) -> bool {
-    matches!(primary_code(error), Some(DISK | CORRUPT))
+    match primary_code(error) {
+        Some(CORRUPT) => true,
+        Some(DISK) => !extended_code(error).is_some_and(|code| BEFORE_A_SYNC.contains(&code)),
+        _ => false,
+    }
 }
+
+/// Whether what was to be written is at fault, and not what it is written to.
+pub(super) fn is_of_rows(error: &sqlx::Error) -> bool {
+    match primary_code(error) {
+        Some(code) => !matches!(code, READ_ONLY | DISK | CORRUPT | FULL | CANNOT_OPEN | NO_MEMORY),
+        None => true,
+    }
+}
+
+/// The extended codes of [`DISK`] that say what could not be done before anything was synced: write, truncate, remove,
+/// look at or close a file; memory, locks and the size of what processes share.
+const BEFORE_A_SYNC: [i32; 14] =
+    [778, 1546, 1802, 2058, 2570, 3082, 3338, 3850, 4106, 4618, 4874, 5130, 5386, 6154];
+
+/// Why nothing is written until there is room again.
+pub(super) const NO_SPACE: &str = "no space is left on the disk: free some";
 
 /// Why a store stops for good.
 pub(super) const DISK_FAILED: &str =
@@ -109,5 +141,31 @@ impl DatabaseError for Answer {
 
     fn kind(&self) -> ErrorKind {
         ErrorKind::Other
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn answer(code: i32) -> sqlx::Error {
+        sqlx::Error::Database(Box::new(Answer { code, message: "an answer".to_owned() }))
+    }
+
+    /// A write beyond a quota, a shared file that cannot grow; a sync that failed, a page that is not what it was.
+    #[test]
+    fn a_store_stops_for_good_only_where_it_is_not_known_what_the_disk_holds() {
+        for (code, stops) in [
+            (FULL, false),
+            (778, false),
+            (4874, false),
+            (1034, true),
+            (1290, true),
+            (CORRUPT, true),
+        ] {
+            assert_eq!(is_final(&answer(code)), stops, "{code}");
+            assert!(!is_of_rows(&answer(code)), "{code}");
+        }
+        assert!(is_of_rows(&answer(CONSTRAINT)) && is_of_rows(&answer(BUSY)));
     }
 }

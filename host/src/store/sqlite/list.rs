@@ -1,4 +1,7 @@
 //! The list of invocations, newest first.
+//!
+//! What a page costs depends on the page and not on the store. Where an index finds few enough invocations, they are
+//! sorted; every other filter is tried on a bounded number of rows, and the page says where to go on.
 
 use std::collections::BTreeMap;
 
@@ -8,19 +11,23 @@ use sqlx::{Executor as _, QueryBuilder, Row as _, Sqlite, SqliteConnection};
 use super::reader::{Reader, failed, promise_row};
 use crate::store::{
     InvocationFilter, InvocationRow, Page, StoreError,
-    listing::{self, ListedState},
+    listing::{self, Base, LOOKED_AT, ListedState, SORTED},
     sql::{AFTER_PROMISE, promise_columns, promise_tables},
 };
 
-/// Only promises with a task are invocations, so the join on tasks is no outer one here.
+/// What is listed of the invocations whose numbers were found. Long parameters and values are left out: no list shows
+/// them.
 const INVOCATIONS: &str = concat!(
     "SELECT ",
-    promise_columns!(),
+    promise_columns!(
+        "CASE WHEN length(p.param) <= 16384 THEN p.param ELSE x'' END",
+        "CASE WHEN length(p.value) <= 16384 THEN p.value END"
+    ),
     ", (SELECT end_seq FROM journal WHERE inv = p.n ORDER BY first_seq DESC LIMIT 1)
-       FROM promises p ",
-    promise_tables!(),
-    "WHERE t.n IS NOT NULL",
+       FROM (",
 );
+const OF_THOSE: &str =
+    concat!(") found CROSS JOIN promises p ON p.n = found.n ", promise_tables!());
 
 /// How long journals are with what claims under way appended, of those where they did.
 const LENGTHS: &str = "
@@ -33,25 +40,34 @@ impl Reader {
         &self,
         filter: &InvocationFilter,
     ) -> Result<Page<InvocationRow>, StoreError> {
-        let name = "list invocations";
+        let failed = failed("list invocations");
         let limit = listing::page_limit(filter.limit);
-        let mut query = statement(filter)?;
-        query.push_bind(i64::from(limit) + 1);
-        let mut transaction = self.pool.begin().await.map_err(failed(name))?;
-        let found = transaction.fetch_all(query.build()).await.map_err(failed(name))?;
+        // A name of a state that does not exist is refused before anything is read.
+        let state = filter.state.as_deref().map(ListedState::named).transpose()?;
+        let mut transaction = self.pool.begin().await.map_err(&failed)?;
+        let base = base(&mut transaction, filter, state).await.map_err(&failed)?;
+        let bound = match bound(base, filter, state) {
+            None => None,
+            Some(mut query) => {
+                let found = transaction.fetch_optional(query.build()).await.map_err(&failed)?;
+                found.map(|row| row.try_get(0)).transpose().map_err(&failed)?
+            }
+        };
+        let mut query = statement(base, filter, state, bound, limit);
+        let found = transaction.fetch_all(query.build()).await.map_err(&failed)?;
         let mut items = Vec::with_capacity(found.len());
-        let mut last = None;
-        for row in found.iter().take(limit as usize) {
-            let listed = promise_row(row).map_err(failed(name))?;
-            let journal_len = row.try_get::<Option<u32>, _>(AFTER_PROMISE).map_err(failed(name))?;
-            last = Some(row.try_get(0).map_err(failed(name))?);
+        for row in &found {
+            let listed = promise_row(row).map_err(&failed)?;
+            let journal_len = row.try_get::<Option<u32>, _>(AFTER_PROMISE).map_err(&failed)?;
             let Some(task) = listed.task else { continue };
             let journal_len = journal_len.unwrap_or_default();
-            items.push(InvocationRow { promise: listed.promise, task, journal_len });
+            let number: i64 = row.try_get(0).map_err(&failed)?;
+            items.push((number, InvocationRow { promise: listed.promise, task, journal_len }));
         }
-        go_on(&mut transaction, &mut items).await.map_err(failed(name))?;
-        transaction.commit().await.map_err(failed(name))?;
-        Ok(Page { items, next: last.filter(|_| found.len() > limit as usize) })
+        let mut page = listing::newest_first(items, limit, bound);
+        go_on(&mut transaction, &mut page.items).await.map_err(&failed)?;
+        transaction.commit().await.map_err(&failed)?;
+        Ok(page)
     }
 }
 
@@ -75,16 +91,128 @@ async fn go_on(
     Ok(())
 }
 
-/// The statement that lists what `filter` takes, but for the limit, which comes last.
-pub(super) fn statement(filter: &InvocationFilter) -> Result<QueryBuilder<Sqlite>, StoreError> {
+/// Where the numbers of a page are looked for. What an index finds in no order is only taken if it is little, but for
+/// what one holder has: that is asked for by the holder itself.
+async fn base(
+    connection: &mut SqliteConnection,
+    filter: &InvocationFilter,
+    state: Option<ListedState>,
+) -> Result<Base, sqlx::Error> {
+    if filter.parent.is_some() {
+        return Ok(Base::Children);
+    }
+    if filter.holder.is_some() {
+        return Ok(Base::Held);
+    }
+    if state == Some(ListedState::Open(TaskStatus::Halted)) {
+        return Ok(Base::Halted);
+    }
+    for base in [Base::Acquired, Base::Prefix] {
+        if let Some(mut query) = count(base, filter, state)
+            && connection.fetch_one(query.build()).await?.try_get::<u32, _>(0)? <= SORTED
+        {
+            return Ok(base);
+        }
+    }
+    Ok(Base::Tasks)
+}
+
+/// How many an index finds, counted as far as that matters; none: it does not answer this filter.
+pub(super) fn count(
+    base: Base,
+    filter: &InvocationFilter,
+    state: Option<ListedState>,
+) -> Option<QueryBuilder<Sqlite>> {
+    let mut query = QueryBuilder::new("SELECT count(*) FROM (SELECT 1 FROM ");
+    match base {
+        Base::Acquired if state == Some(ListedState::Open(TaskStatus::Acquired)) => {
+            query.push("tasks INDEXED BY tasks_held WHERE state = 2");
+        }
+        Base::Prefix => {
+            query.push("promises p WHERE 1 = 1");
+            prefixed(&mut query, filter.prefix.as_ref()?);
+        }
+        _ => return None,
+    }
+    query.push(format!(" LIMIT {})", SORTED + 1));
+    Some(query)
+}
+
+/// The number of the last row that a page looks at; none: it looks at no more than it lists, or the index holds little.
+pub(super) fn bound(
+    base: Base,
+    filter: &InvocationFilter,
+    state: Option<ListedState>,
+) -> Option<QueryBuilder<Sqlite>> {
+    let mut query = match base {
+        Base::Held | Base::Acquired | Base::Prefix => return None,
+        Base::Halted if listing::takes_all(filter) => return None,
+        Base::Tasks if listing::takes_all(filter) && state.is_none() => return None,
+        Base::Halted => QueryBuilder::new("SELECT n FROM tasks WHERE state = 4"),
+        Base::Tasks => QueryBuilder::new("SELECT n FROM tasks WHERE 1 = 1"),
+        // Not all that it made are invocations.
+        Base::Children => QueryBuilder::new("SELECT n FROM promises WHERE 1 = 1"),
+    };
+    if let Some(parent) = &filter.parent {
+        query.push(" AND made_by = (SELECT n FROM promises WHERE id = ");
+        query.push_bind(parent.as_str().to_owned()).push(")");
+    }
+    if let Some(after) = filter.after {
+        query.push(" AND n < ").push_bind(after);
+    }
+    query.push(format!(" ORDER BY n DESC LIMIT 1 OFFSET {}", LOOKED_AT - 1));
+    Some(query)
+}
+
+/// The statement that lists what `filter` takes, in no order: one more than `limit`, to know whether there are more.
+pub(super) fn statement(
+    base: Base,
+    filter: &InvocationFilter,
+    state: Option<ListedState>,
+    bound: Option<i64>,
+    limit: u32,
+) -> QueryBuilder<Sqlite> {
     let mut query = QueryBuilder::new(INVOCATIONS);
-    // The same number, by the name of the table that is walked in its order.
-    let order = if filter.parent.is_some() { "p.n" } else { "t.n" };
+    // The table that is walked comes first, and the index that it is walked by is named: no statistics change that.
+    let (tables, order) = match base {
+        Base::Tasks => ("tasks t CROSS JOIN promises p ON p.n = t.n", "t.n"),
+        Base::Halted => {
+            ("tasks t INDEXED BY tasks_halted CROSS JOIN promises p ON p.n = t.n", "t.n")
+        }
+        Base::Held | Base::Acquired => {
+            ("tasks t INDEXED BY tasks_held CROSS JOIN promises p ON p.n = t.n", "t.n")
+        }
+        Base::Children => {
+            ("promises p INDEXED BY promises_made_by CROSS JOIN tasks t ON t.n = p.n", "p.n")
+        }
+        Base::Prefix => (
+            "promises p INDEXED BY sqlite_autoindex_promises_1 CROSS JOIN tasks t ON t.n = p.n",
+            "t.n",
+        ),
+    };
+    query.push(format!("SELECT {order} AS n FROM {tables} WHERE 1 = 1"));
     if let Some(after) = filter.after {
         query.push(format!(" AND {order} < ")).push_bind(after);
     }
+    if let Some(bound) = bound {
+        query.push(format!(" AND {order} >= ")).push_bind(bound);
+    }
+    conditions(&mut query, base, filter, state);
+    query.push(format!(" ORDER BY {order} DESC LIMIT "));
+    query.push_bind(i64::from(limit) + 1).push(OF_THOSE);
+    query
+}
+
+fn conditions(
+    query: &mut QueryBuilder<Sqlite>,
+    base: Base,
+    filter: &InvocationFilter,
+    state: Option<ListedState>,
+) {
     if let Some(module) = &filter.module {
-        prefixed(&mut query, "p.target", &format!("wasm://{module}/"));
+        let beginning = format!("wasm://{module}/");
+        query.push(format!(" AND substr(p.target, 1, {}) = ", beginning.chars().count()));
+        query.push_bind(beginning);
     }
     if let Some(function) = &filter.function {
         let ending = format!("/{function}");
@@ -92,14 +220,11 @@ pub(super) fn statement(filter: &InvocationFilter) -> Result<QueryBuilder<Sqlite
         query.push(" OR substr(p.target, -").push(ending.chars().count());
         query.push(") = ").push_bind(ending).push(")");
     }
-    match filter.state.as_deref().map(ListedState::named).transpose()? {
+    match state {
         None => {}
         Some(ListedState::Open(status)) => {
             // The number is written out, as the partial indexes have it.
             query.push(format!(" AND p.state = 0 AND t.state = {}", status.number()));
-            if status == TaskStatus::Acquired {
-                query.push(" AND t.node > ''");
-            }
         }
         Some(ListedState::Settled(verdict)) => {
             query.push(" AND p.state = ").push_bind(i64::from(verdict.number()));
@@ -111,7 +236,14 @@ pub(super) fn statement(filter: &InvocationFilter) -> Result<QueryBuilder<Sqlite
         query.push(", ").push_bind(host).push(")");
     }
     if let Some(prefix) = &filter.prefix {
-        prefixed(&mut query, "p.id", prefix);
+        match base {
+            Base::Prefix => prefixed(query, prefix),
+            // Compared as it is, so that no index is used that would find them in another order.
+            _ => {
+                query.push(format!(" AND substr(p.id, 1, {}) = ", prefix.chars().count()));
+                query.push_bind(prefix.clone());
+            }
+        }
     }
     if let Some((label, value)) = &filter.label {
         query.push(" AND EXISTS (SELECT 1 FROM json_each(p.tags) WHERE key = ");
@@ -125,11 +257,12 @@ pub(super) fn statement(filter: &InvocationFilter) -> Result<QueryBuilder<Sqlite
     if filter.roots {
         query.push(" AND p.made_by IS NULL");
     }
-    query.push(format!(" ORDER BY {order} DESC LIMIT "));
-    Ok(query)
 }
 
-fn prefixed(query: &mut QueryBuilder<Sqlite>, column: &str, prefix: &str) {
-    query.push(format!(" AND substr({column}, 1, {}) = ", prefix.chars().count()));
-    query.push_bind(prefix.to_owned());
+/// Ids that begin so, as the index of ids finds them.
+fn prefixed(query: &mut QueryBuilder<Sqlite>, prefix: &str) {
+    query.push(" AND p.id >= ").push_bind(prefix.to_owned());
+    if let Some(end) = listing::end_of_prefix(prefix) {
+        query.push(" AND p.id < ").push_bind(end);
+    }
 }

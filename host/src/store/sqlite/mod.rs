@@ -70,7 +70,7 @@ use self::{
 use super::{
     Census, Due, EventPlace, EventRow, Hints, History, InvocationFilter, InvocationRow, Lineage,
     LogRow, ModuleRow, Page, PromiseFilter, PromiseRow, Ready, ScheduleFilter, SchedulePage, Store,
-    StoreError, Survey, Waits,
+    StoreError, Survey, Waits, listing, writing::Writing,
 };
 use crate::runtime::Surroundings;
 
@@ -93,8 +93,11 @@ const CHECKPOINT_LOOKS: u32 = 2_000;
 /// A store in a data directory.
 pub struct SqliteStore {
     reader: Reader,
+    /// The same store over the connections of clients; that one has none of its own.
+    for_clients: Option<Arc<Self>>,
     queue: mpsc::Sender<Request>,
     written: watch::Receiver<Written>,
+    writing: Arc<Writing>,
     /// Who still holds the directory: the writer, and a checkpoint that is under way.
     directory: Weak<DataDirectory>,
     surroundings: Surroundings,
@@ -157,11 +160,14 @@ impl SqliteStore {
         let directory = Arc::new(DataDirectory::open(&config).await?);
         let underway = Arc::new(Underway::default());
         let reader = Reader::of(&directory, underway.clone());
+        let (clock, limit) = (&surroundings.clock, listing::CLIENT_READ);
+        let for_clients = Reader::for_clients(&directory, underway.clone(), clock, limit);
         let (queue, requests) = mpsc::channel(QUEUE);
         let (counted, written) = watch::channel(Written::default());
         let checkpoint =
             checkpoint::run(Arc::downgrade(&directory), surroundings.clone(), written.clone());
         let held = Arc::downgrade(&directory);
+        let writing = Arc::new(Writing::new(surroundings.clock.clone()));
         let writer = Writer {
             place: Place::of(directory, cached_promises, underway),
             clock: surroundings.clock.clone(),
@@ -169,13 +175,24 @@ impl SqliteStore {
             hints,
             queue: requests,
             written: counted,
+            writing: writing.clone(),
+            lacks_room: false,
             stopped: false,
         };
         let refuse = |source| OpenError::Directory { directory: config.dir.clone(), source };
         let thread = thread::Builder::new().name("store writer".to_owned());
         thread.spawn(move || writer.run()).map_err(refuse)?;
         surroundings.runtime.spawn("store checkpoint", Box::pin(checkpoint));
-        Ok(Arc::new(Self { reader, queue, written, directory: held, surroundings }))
+        let of = |reader, for_clients| Self {
+            reader,
+            for_clients,
+            queue: queue.clone(),
+            written: written.clone(),
+            writing: writing.clone(),
+            directory: held.clone(),
+            surroundings: surroundings.clone(),
+        };
+        Ok(Arc::new(of(reader, Some(Arc::new(of(for_clients, None))))))
     }
 
     /// What was written since the store was opened.
@@ -237,6 +254,10 @@ impl Store for SqliteStore {
         self.reader.waits(id).await
     }
 
+    fn for_clients(&self) -> Option<Arc<dyn Store>> {
+        self.for_clients.clone().map(|store| store as Arc<dyn Store>)
+    }
+
     async fn list(&self, filter: &InvocationFilter) -> Result<Page<InvocationRow>, StoreError> {
         self.reader.list(filter).await
     }
@@ -249,7 +270,10 @@ impl Store for SqliteStore {
         self.reader.schedules(filter).await
     }
 
-    async fn find(&self, filter: &PromiseFilter) -> Result<Vec<PromiseRow>, StoreError> {
+    async fn find(
+        &self,
+        filter: &PromiseFilter,
+    ) -> Result<Page<PromiseRow, PromiseId>, StoreError> {
         self.reader.find(filter).await
     }
 
@@ -326,6 +350,11 @@ impl Store for SqliteStore {
         self.ask(|answer| Request::RemoveComponent { digest, before, answer }).await?
     }
 
+    async fn check_writes(&self) -> Result<(), StoreError> {
+        let small = async { self.ask(|answer| Request::TryWriting { answer }).await? };
+        self.writing.check(small).await
+    }
+
     async fn give_back_room(&self) -> Result<bool, StoreError> {
         self.ask(|answer| Request::GiveBackRoom { answer }).await?
     }
@@ -339,6 +368,9 @@ impl Store for SqliteStore {
     }
 
     async fn close(&self) {
+        if let Some(clients) = &self.for_clients {
+            clients.reader.pool.close().await;
+        }
         self.reader.pool.close().await;
         // If the writer ended already, there is nothing left to close.
         let _ = self.ask(|answer| Request::Close { answer }).await;

@@ -116,6 +116,9 @@ pub enum OpenError {
 const APPLICATION_ID: i32 = 0x5365_676e;
 pub(super) const DATABASE_FILE: &str = "segno.db";
 const LOCK_FILE: &str = "segno.lock";
+/// What is written to find out whether there is room again, and how much.
+const ROOM_FILE: &str = "segno.room";
+const ROOM: usize = 256 * 1024;
 
 /// Each migration once, by number; never edited once released.
 const MIGRATIONS: &[(i64, &str, &str)] = &[
@@ -292,6 +295,16 @@ impl DataDirectory {
         self.files.reader_options()
     }
 
+    /// Whether there is room for a few commits: as much is written, synced and removed.
+    pub(super) fn try_room(&self) -> io::Result<()> {
+        let file = self.files.database.with_file_name(ROOM_FILE);
+        let written = File::create(&file)
+            .and_then(|mut room| room.write_all(&vec![1; ROOM]).and_then(|()| room.sync_all()));
+        // It may not have been made.
+        let _ = fs::remove_file(&file);
+        written
+    }
+
     async fn migrate(&self) -> Result<(), OpenError> {
         let mut connection = self.connect().await.map_err(|source| self.files.explain(source))?;
         let checked = self.files.check_owner(&mut connection).await;
@@ -357,6 +370,8 @@ impl Files {
             Some(failure::NOT_A_DATABASE) => OpenError::NotOurs { file },
             Some(failure::READ_ONLY | failure::CANNOT_OPEN) => OpenError::ReadOnly { file },
             Some(failure::FULL) => OpenError::Full { file },
+            // The file that processes share could not grow, or a write was beyond a quota.
+            Some(failure::DISK) if !failure::is_final(&source) => OpenError::Full { file },
             Some(failure::CORRUPT | failure::DISK) => OpenError::Damaged { file, source },
             _ => OpenError::Database { file, source },
         }
@@ -401,8 +416,9 @@ pub(super) fn take(directory: &Path) -> Result<File, OpenError> {
         }
         Err(TryLockError::Error(source)) => return Err(refuse(source)),
     }
+    // Only a hint for whoever comes next: on a full disk it is left out.
     let written = lock.set_len(0).and_then(|()| lock.rewind());
-    written.and_then(|()| writeln!(lock, "{}", std::process::id())).map_err(refuse)?;
+    let _ = written.and_then(|()| writeln!(lock, "{}", std::process::id()));
     Ok(lock)
 }
 

@@ -1,28 +1,34 @@
 //! Reads, on connections of their own: each statement sees everything that was committed when it began.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use segno_core::{
     command::Command,
     id::{Digest, PromiseId},
     invocation::Record,
     promise::{MessageKind, TaskStatus},
-    time::Timestamp,
+    time::{Millis, Timestamp},
 };
 use sqlx::{
-    Executor as _, Row as _, Sqlite, SqlitePool,
+    Executor as _, Row as _, Sqlite, SqliteConnection, SqlitePool,
     query::Query,
     sqlite::{SqliteArguments, SqliteConnectOptions, SqlitePoolOptions, SqliteRow},
 };
 
-use super::{open::DataDirectory, recent::Underway};
-use crate::store::{
-    Due, LogRow, ModuleRow, PromiseRow, Ready, StoreError, Waits,
-    sql::{self, promise_columns, promise_tables},
+use super::{failure, open::DataDirectory, recent::Underway};
+use crate::{
+    runtime::Clock,
+    store::{
+        COUNTED, Due, LogRow, ModuleRow, PromiseRow, Ready, StoreError, Waits, listing,
+        sql::{self, promise_columns, promise_tables},
+    },
 };
 
 /// Connections that read at a time.
 const READERS: u32 = 4;
+
+/// After how many steps of SQLite's machine the clock is looked at: about every tenth of a millisecond.
+const LOOK_AT_CLOCK: i32 = 10_000;
 
 const PROMISES: &str = concat!(
     "SELECT ",
@@ -103,9 +109,10 @@ const MODULES: &str = "
       FROM modules ORDER BY digest";
 
 /// The index is named: another one holds the finished as well, and would have every row of theirs looked at.
-pub(super) const IN_USE: &str = "
-    SELECT digest, count(*) FROM tasks INDEXED BY tasks_module JOIN modules ON modules.n = module
-     WHERE state <> 5 AND module IS NOT NULL GROUP BY module";
+const IN_USE: &str = "
+    SELECT digest, (SELECT count(*) FROM (
+           SELECT 1 FROM tasks INDEXED BY tasks_module WHERE module = modules.n AND state <> 5 LIMIT ?1))
+      FROM modules";
 
 /// The connections that read.
 #[derive(Debug)]
@@ -121,15 +128,32 @@ impl Reader {
         Self { underway: Some(underway), ..Self::with(directory.reader_options()) }
     }
 
+    /// The same for clients that look around: each statement ends after this time.
+    pub(super) fn for_clients(
+        directory: &DataDirectory,
+        underway: Arc<Underway>,
+        clock: &Arc<dyn Clock>,
+        limit: Millis,
+    ) -> Self {
+        let of_new = (clock.clone(), limit);
+        let of_idle = of_new.clone();
+        // From the moment at which a connection is taken: a statement or two, or a short transaction.
+        let pool = pool()
+            .after_connect(move |connection, _| {
+                let (clock, limit) = of_new.clone();
+                Box::pin(async move { end_after(connection, clock, limit).await })
+            })
+            .before_acquire(move |connection, _| {
+                let (clock, limit) = of_idle.clone();
+                Box::pin(async move { end_after(connection, clock, limit).await.map(|()| true) })
+            })
+            .connect_lazy_with(directory.reader_options());
+        Self { pool, underway: Some(underway) }
+    }
+
     /// A reader of a database that may belong to another process.
     pub(super) fn with(options: SqliteConnectOptions) -> Self {
-        let pool = SqlitePoolOptions::new()
-            .max_connections(READERS)
-            .test_before_acquire(false)
-            .idle_timeout(None)
-            .max_lifetime(None)
-            .connect_lazy_with(options);
-        Self { pool, underway: None }
+        Self { pool: pool().connect_lazy_with(options), underway: None }
     }
 
     /// Whether records of one of these may lie in two places.
@@ -280,8 +304,14 @@ impl Reader {
 
     pub(super) async fn in_use(&self) -> Result<BTreeMap<Digest, u64>, StoreError> {
         let name = "count what runs modules";
-        let found = self.pool.fetch_all(sqlx::query(IN_USE)).await.map_err(failed(name))?;
-        found.iter().map(|row| sql::counted(row).map_err(failed(name))).collect()
+        let found = self.pool.fetch_all(sqlx::query(IN_USE).bind(COUNTED)).await;
+        let found = found.map_err(failed(name))?;
+        let mut in_use = BTreeMap::new();
+        for row in &found {
+            in_use.extend([sql::counted(row).map_err(failed(name))?]);
+        }
+        in_use.retain(|_, count| *count > 0);
+        Ok(in_use)
     }
 
     /// The first rows of a query that lists (id, instant, …) by instant, as far as they are due. It asks for one more
@@ -309,10 +339,35 @@ impl Reader {
     }
 }
 
+fn pool() -> SqlitePoolOptions {
+    SqlitePoolOptions::new()
+        .max_connections(READERS)
+        .test_before_acquire(false)
+        .idle_timeout(None)
+        .max_lifetime(None)
+}
+
+/// Whatever is run on this connection from now on ends after this time.
+async fn end_after(
+    connection: &mut SqliteConnection,
+    clock: Arc<dyn Clock>,
+    limit: Millis,
+) -> Result<(), sqlx::Error> {
+    let length = Duration::from_millis(u64::try_from(limit.0).unwrap_or_default());
+    let end = clock.elapsed().saturating_add(length);
+    let mut handle = connection.lock_handle().await?;
+    handle.set_progress_handler(LOOK_AT_CLOCK, move || clock.elapsed() < end);
+    Ok(())
+}
+
 /// What a failed read is to whoever asked.
 pub(super) fn failed(statement: &'static str) -> impl Fn(sqlx::Error) -> StoreError {
     move |source| match source {
         sqlx::Error::PoolClosed => StoreError::Closed,
+        // Only the clients' connections have a limit.
+        source if failure::primary_code(&source) == Some(failure::INTERRUPTED) => {
+            StoreError::TooLong { statement, seconds: listing::CLIENT_READ.0 / 1_000 }
+        }
         source => StoreError::Database { statement, source },
     }
 }
@@ -326,7 +381,7 @@ pub(super) fn promise_row(row: &SqliteRow) -> Result<PromiseRow, sqlx::Error> {
 
 /// Every statement that looks for something, for the tests of their plans.
 #[cfg(test)]
-pub(super) const STATEMENTS: [&str; 11] = [
+pub(super) const STATEMENTS: [&str; 12] = [
     PROMISES,
     JOURNAL,
     JOURNAL_AHEAD,
@@ -338,4 +393,31 @@ pub(super) const STATEMENTS: [&str; 11] = [
     OUTBOX,
     COMPONENT,
     MODULES,
+    IN_USE,
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{runtime::SystemClock, store::sqlite::SqliteConfig};
+
+    const ENDLESS: &str = "
+        WITH RECURSIVE numbers(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers) SELECT count(*) FROM numbers";
+
+    #[tokio::test]
+    async fn what_a_client_asks_for_ends_in_time() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let config = SqliteConfig::new(dir.path());
+        let directory = DataDirectory::open(&config).await.expect("it opens");
+        let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
+        let reader = Reader::for_clients(&directory, Arc::default(), &clock, Millis(50));
+        // The second time over a connection that was used before.
+        for _ in 0..2 {
+            let ended = reader.pool.fetch_one(ENDLESS).await.map_err(failed("count numbers"));
+            let ended = ended.expect_err("it has no end");
+            assert!(matches!(ended, StoreError::TooLong { .. }), "{ended:?}");
+            assert!(ended.to_string().contains("narrow the filter"), "{ended}");
+            assert!(reader.promises(&["a".into()]).await.expect("a read")[0].is_none());
+        }
+    }
+}

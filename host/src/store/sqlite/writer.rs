@@ -20,7 +20,7 @@ use super::{
 };
 use crate::{
     runtime::Clock,
-    store::{Commit, Hints, StoreError, sql},
+    store::{Commit, Hints, StoreError, sql, writing::Writing},
 };
 
 /// A batch takes no further submission once it has so many commands.
@@ -40,6 +40,8 @@ pub(super) enum Request {
     RemoveComponent { digest: Digest, before: Timestamp, answer: Answer<bool> },
     /// To give a piece of the free room back to the system.
     GiveBackRoom { answer: Answer<bool> },
+    /// To commit something small that changes nothing.
+    TryWriting { answer: Answer<()> },
     /// To forget everything but modules, aliases and hosts.
     Wipe { answer: Answer<()> },
     /// To end, after what was asked before.
@@ -51,7 +53,9 @@ impl Request {
     fn refuse(self) {
         match self {
             Self::Execute { answer, .. } => drop(answer.send(Err(StoreError::Closed))),
-            Self::PutComponent { answer, .. } | Self::Wipe { answer } => {
+            Self::PutComponent { answer, .. }
+            | Self::Wipe { answer }
+            | Self::TryWriting { answer } => {
                 drop(answer.send(Err(StoreError::Closed)));
             }
             Self::RemoveComponent { answer, .. } | Self::GiveBackRoom { answer } => {
@@ -83,6 +87,9 @@ pub(super) struct Writer {
     pub(super) hints: Arc<dyn Hints>,
     pub(super) queue: mpsc::Receiver<Request>,
     pub(super) written: watch::Sender<Written>,
+    pub(super) writing: Arc<Writing>,
+    /// Whether something was refused for which there may have been no room.
+    pub(super) lacks_room: bool,
     /// Whether the disk failed, so that nothing is written any more.
     pub(super) stopped: bool,
 }
@@ -131,6 +138,10 @@ impl Writer {
                 Request::GiveBackRoom { answer } => {
                     let more = self.give_back_room();
                     let _ = answer.send(more);
+                }
+                Request::TryWriting { answer } => {
+                    let written = self.try_writing();
+                    let _ = answer.send(written);
                 }
                 Request::Wipe { answer } => {
                     let wiped = self.wipe();
@@ -248,6 +259,9 @@ impl Writer {
         match &done {
             Ok(committed) => {
                 memory.committed();
+                if committed.statements > 0 {
+                    self.writing.committed();
+                }
                 let commands: usize = submissions.iter().map(|each| each.commands.len()).sum();
                 let took = self.clock.elapsed().saturating_sub(began);
                 self.hints.measured(&Commit { commands, took, waiting });
@@ -258,10 +272,14 @@ impl Writer {
                     written.loads += committed.loads as u64;
                 });
             }
-            Err(NotCommitted::Stopped) => {}
+            Err(NotCommitted::Stopped) => self.writing.failed(),
             Err(NotCommitted::Refused(failed) | NotCommitted::Unknown(failed)) => {
                 tracing::warn!(statement = failed.statement, error = %failed.source, "a batch was not committed");
                 self.place.memory = None;
+                if !failure::is_of_rows(&failed.source) {
+                    self.writing.failed();
+                    self.lacks_room = true;
+                }
                 // Where SQLite did not answer, what the connection is in the middle of is not known.
                 if failure::primary_code(&failed.source).is_none()
                     || matches!(done, Err(NotCommitted::Unknown(_)))
@@ -289,6 +307,35 @@ impl Writer {
     fn give_back_room(&mut self) -> Result<bool, StoreError> {
         let (connection, _) = self.ready().map_err(failure::explain)?;
         room::give_back(connection).map_err(failure::explain)
+    }
+
+    /// Commits a page that says what it said before. Whatever was refused, this is how it is found out that it is not
+    /// refused any more, where nobody else writes.
+    fn try_writing(&mut self) -> Result<(), StoreError> {
+        if self.stopped {
+            let reason = failure::DISK_FAILED.to_owned();
+            return Err(StoreError::Unavailable { reason });
+        }
+        if self.lacks_room {
+            // A page may go where one was, and more than that does not.
+            self.place.directory.try_room().map_err(|error| {
+                let reason = format!("{} ({error})", failure::NO_SPACE);
+                StoreError::Unavailable { reason }
+            })?;
+        }
+        let (connection, _) = self.ready().map_err(failure::explain)?;
+        let tried = connection
+            .say("BEGIN IMMEDIATE")
+            .and_then(|()| connection.say("PRAGMA user_version = 0"))
+            .and_then(|()| connection.say("COMMIT"));
+        let Err(failed) = tried else {
+            self.lacks_room = false;
+            return Ok(());
+        };
+        // What the connection is in the middle of is not known; the next one begins anew.
+        self.place.connection = None;
+        self.stopped = failure::is_final(&failed.source);
+        Err(failure::explain(failed))
     }
 
     fn wipe(&mut self) -> Result<(), StoreError> {

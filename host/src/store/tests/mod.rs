@@ -3,8 +3,10 @@
 mod conformance;
 mod coverage;
 mod durability;
+mod full;
 mod hostile;
 mod house;
+mod pages;
 mod postgres;
 mod recent;
 mod script;

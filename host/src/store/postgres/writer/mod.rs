@@ -25,7 +25,7 @@ use self::submission::{Answer, Submission};
 use super::{claims::Claims, news::News, presence::Presence, time::Time};
 use crate::{
     runtime::Surroundings,
-    store::{Hints, StoreError},
+    store::{Hints, StoreError, writing::Writing},
 };
 
 /// A batch takes no further submission once it has so many commands.
@@ -68,6 +68,7 @@ pub(super) struct Shared {
     pub(super) hints: Arc<dyn Hints>,
     pub(super) news: Arc<News>,
     pub(super) presence: Presence,
+    pub(super) writing: Writing,
     pub(super) claims: Claims,
     pub(super) written: watch::Sender<Written>,
 }

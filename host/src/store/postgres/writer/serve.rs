@@ -131,6 +131,9 @@ impl Shared {
     }
 
     fn answer(&self, batch: Vec<Submission>, committed: Committed) {
+        if committed.wrote {
+            self.writing.committed();
+        }
         self.written.send_modify(|written| {
             written.commits += u64::from(committed.wrote);
             written.commands += batch.iter().map(|each| each.asked.len() as u64).sum::<u64>();
@@ -183,6 +186,7 @@ impl Shared {
                 }
                 Some(failed) => {
                     *line = None;
+                    self.writing.failed();
                     self.presence.is_away(self.surroundings.clock.now(), &failed);
                     if waited >= PATIENCE {
                         let reason = failed.source.to_string();
