@@ -1,9 +1,8 @@
-//! What a load does, in order. The store sends the statements; the simulation goes through the same list over rows of its
-//! own, with a snapshot for each entry, and compares what a decision saw with what there was.
+//! What a load does, in order.
 
 /// An entry: one statement, or a few alike, with a snapshot of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Read {
+pub(super) enum Read {
     /// Schedules, resources and leases on them are locked by their names, and read.
     LockNamed,
     /// Promises are locked.
@@ -23,7 +22,7 @@ pub enum Read {
 
 /// A load. Nothing is waited for after [`Read::LockTasks`]; so [`Read::Rest`] sees all that those did who were waited for,
 /// and its snapshot is the one that a decision is made on.
-pub const PLAN: [Read; 6] = [
+pub(super) const PLAN: [Read; 6] = [
     Read::LockNamed,
     Read::LockPromises,
     Read::LockTasks,
