@@ -24,7 +24,7 @@ use super::{
     },
     openapi::Refusals,
     page,
-    state::{promise_id, refused, unexpected},
+    state::{new_id, promise_id, refused, unexpected},
     values::{stored, stored_failure},
     view,
 };
@@ -42,7 +42,7 @@ pub async fn create(
     State(api): State<Api>,
     Body(request, _room): Body<CreatePromise>,
 ) -> Result<(StatusCode, Json<PromiseCreated>), ApiError> {
-    let id = promise_id(request.id)?;
+    let id = new_id(request.id)?;
     check_tags(&request.tags)?;
     if let Some(target) = tags::target(&request.tags) {
         check_target(target)?;

@@ -26,7 +26,7 @@ use super::{
     openapi::Refusals,
     page,
     start::{Target, labelled},
-    state::{promise_id, refused, unexpected},
+    state::{new_id, promise_id, refused, unexpected},
     values::{input_of, param, stored},
     view,
 };
@@ -196,7 +196,7 @@ async fn prepare(api: &Api, request: CreateSchedule) -> Result<NewSchedule, ApiE
             format!("must hold {{{{.timestamp}}}}, or all would have one id: `{template}`");
         return Err(ApiError::BadField { field: "invocation_id", reason });
     }
-    promise_id(template.clone())?;
+    new_id(template.clone())?;
     let timeout = request.timeout_ms.or(default_ms).map_or(Timestamp::NEVER.0, |length| {
         i64::try_from(length).unwrap_or(i64::MAX).min(Timestamp::NEVER.0)
     });

@@ -31,7 +31,7 @@ use super::{
     catalog::Resolved,
     model::{StartInvocation, Started},
     openapi::Refusals,
-    state::{promise_id, refused, unexpected},
+    state::{new_id, refused, unexpected},
     values::{input_of, param},
     view,
     wait::{outcome, settled},
@@ -105,7 +105,7 @@ async fn begin(
     room: BodyRoom,
 ) -> Result<(StatusCode, Json<Started>), ApiError> {
     let target = Target::parse(&request.target)?;
-    let given = request.id.clone().map(promise_id).transpose()?;
+    let given = request.id.clone().map(new_id).transpose()?;
     // First of all, so that a host with too much to do spends nothing on what it refuses.
     let place = api.room().await?;
     if let Some(id) = &given

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use segno_core::{
     command::Command,
-    id::PromiseId,
+    id::{PromiseId, TooLong, fits},
     reply::{Conflict, Refusal, Reply},
 };
 use tokio::sync::OwnedSemaphorePermit;
@@ -134,12 +134,23 @@ impl Api {
     }
 }
 
-/// An id as clients may choose them.
+/// The id of something that is to be made.
+pub(super) fn new_id(id: String) -> Result<PromiseId, ApiError> {
+    let id = promise_id(id)?;
+    match fits("the id", id.as_str()) {
+        Ok(()) => Ok(id),
+        Err(TooLong { begins, .. }) => Err(ApiError::BadId {
+            id: format!("{begins}…"),
+            reason: "it has more than 2,048 bytes",
+        }),
+    }
+}
+
+/// The id of something that may be there. An earlier version may have made it, however long it is.
 pub(super) fn promise_id(id: String) -> Result<PromiseId, ApiError> {
     let reason = match id.as_str() {
         "" => "it is empty",
         "." | ".." => "it would vanish from a path",
-        _ if id.len() > 512 => "it has more than 512 bytes",
         _ if id.chars().any(char::is_control) => "it holds control characters",
         _ => return Ok(PromiseId::new(id)),
     };

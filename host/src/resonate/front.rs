@@ -2,7 +2,11 @@
 
 use std::sync::Arc;
 
-use segno_core::{command::Command, id::PromiseId, reply::Reply};
+use segno_core::{
+    command::Command,
+    id::{PromiseId, fits},
+    reply::Reply,
+};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
@@ -27,9 +31,6 @@ use super::{
 
 /// A command whose outcome is unknown is sent again so often.
 const ATTEMPTS: u32 = 3;
-
-/// The longest id, in bytes.
-const ID_LIMIT: usize = 2_048;
 
 /// The front end. Cheap to clone.
 #[derive(Clone)]
@@ -153,8 +154,8 @@ pub(super) fn unexpected(reply: &Reply) -> Refused {
 pub(super) fn id(field: &str, id: String) -> Result<PromiseId, Refused> {
     let reason = match id.as_str() {
         "" => "is empty",
-        _ if id.len() > ID_LIMIT => "is longer than 2,048 bytes",
         _ if id.contains('\0') => "holds a NUL character",
+        _ if fits("the id", &id).is_err() => "is longer than 2,048 bytes",
         _ => return Ok(PromiseId::new(id)),
     };
     Err(Refused::bad(format!("`{field}` {reason}")))

@@ -47,6 +47,13 @@ pub struct ResourceLease {
 }
 
 impl FenceToken {
+    /// The largest token that a write may present: stores keep tokens in 63 bits, and every lease needs a larger one than
+    /// the write before it.
+    pub const LARGEST: Self = Self(1 << 62);
+
+    /// The largest token that a lease may have.
+    pub const LAST: Self = Self(i64::MAX as u64);
+
     /// The token of a step under a claim.
     pub fn of(version: Version, step: CommandIndex) -> Self {
         const STEPS: u32 = 24;

@@ -157,8 +157,7 @@ impl Schedule {
 
     /// The id of the promise of an occurrence.
     pub fn promise_at(&self, at: Timestamp) -> PromiseId {
-        let id = self.template.id.replace("{{.id}}", self.id.as_str());
-        PromiseId::new(id.replace("{{.timestamp}}", &at.0.to_string()))
+        self.template.promise_at(&self.id, at)
     }
 
     /// The promise of an occurrence: a root of its own, with its deadline counted from `since`.
@@ -171,6 +170,14 @@ impl Schedule {
         }
         let timeout_at = (since + self.template.timeout).min(Timestamp::NEVER);
         NewPromise { id, param: self.template.param.clone(), tags, timeout_at }
+    }
+}
+
+impl Template {
+    /// The id of the promise of an occurrence of this schedule.
+    pub fn promise_at(&self, schedule: &ScheduleId, at: Timestamp) -> PromiseId {
+        let id = self.id.replace("{{.id}}", schedule.as_str());
+        PromiseId::new(id.replace("{{.timestamp}}", &at.0.to_string()))
     }
 }
 

@@ -1,6 +1,6 @@
 //! Why a command was refused: part of the reply, since it is the caller who acts on it.
 
-use crate::id::{NodeName, PromiseId, ResourceName, ScheduleId, Version};
+use crate::id::{NodeName, PromiseId, ResourceName, ScheduleId, TooLong, Version};
 use crate::invocation::AppendRefused;
 use crate::promise::{FenceToken, TaskStatus};
 use crate::time::Timestamp;
@@ -153,5 +153,11 @@ impl Refusal {
 impl From<Conflict> for Refusal {
     fn from(conflict: Conflict) -> Self {
         Self::Conflict(conflict)
+    }
+}
+
+impl From<TooLong> for Refusal {
+    fn from(too_long: TooLong) -> Self {
+        Self::BadRequest(too_long.to_string())
     }
 }

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use crate::address::{Address, ModuleRef};
 use crate::command::Hold;
 use crate::effect::{Effect, Metric, SettleCause};
-use crate::id::{Digest, PromiseId, Version};
+use crate::id::{Digest, PromiseId, TooLong, Version, fits, fits_under};
 use crate::promise::{Birth, Lease, NewPromise, Promise, PromiseState, Task, TaskState};
 use crate::reply::Refusal;
+use crate::saga::StepTags;
 use crate::tags;
 use crate::time::{Millis, Timestamp};
 use crate::value::Tags;
@@ -31,6 +32,7 @@ impl Draft<'_> {
     /// Makes a promise that does not exist, with its task if it has a target; `hold` has it born acquired.
     ///
     /// # Errors
+    /// [`Refusal::BadRequest`]: its id, or the name of its holder, is longer than stores look up.
     /// [`Refusal::Unprocessable`]: the target is no address, or its module is not known.
     pub(super) fn make(
         &mut self,
@@ -38,6 +40,16 @@ impl Draft<'_> {
         maker: Maker<'_>,
         hold: Option<&Hold>,
     ) -> Result<(), Refusal> {
+        match maker {
+            Maker::Client | Maker::Starter(_) => fits("the id of the promise", new.id.as_str())?,
+            Maker::Invocation(task) => fits_under(&task.id, &new.id)?,
+            // What it makes was looked at when it was made; one that is older goes on.
+            Maker::Schedule { .. } => {}
+        }
+        hold.map_or(Ok(()), holder_fits)?;
+        if let Some(step) = StepTags::of(&new.tags) {
+            fits("the name of the saga", step.saga)?;
+        }
         let address = tags::target(&new.tags).map(Address::parse).transpose();
         let address = address.map_err(|refused| Refusal::Unprocessable(refused.to_string()))?;
         if self.config.strict {
@@ -207,6 +219,11 @@ impl Draft<'_> {
         }
         tags
     }
+}
+
+/// Stores look for what a holder holds.
+pub(super) fn holder_fits(hold: &Hold) -> Result<(), TooLong> {
+    fits("the name of the worker", hold.holder.node.as_str())
 }
 
 /// What the narrow reading of the protocol asks of a promise beside what is asked of all.

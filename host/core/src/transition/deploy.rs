@@ -1,6 +1,6 @@
 //! Aliases. An execution keeps the module it began with: moving an alias changes only what is started from now on.
 
-use crate::id::Digest;
+use crate::id::{Digest, fits};
 use crate::reply::{Refusal, Reply};
 use crate::value::Text;
 
@@ -21,6 +21,9 @@ pub(super) fn deploy(
         return Err(Refusal::Unprocessable(format!(
             "the module `{module}` was never uploaded; upload it first"
         )));
+    }
+    if draft.view.alias(alias).is_none() {
+        fits("the name of the module", alias)?;
     }
     if draft.view.alias(alias) != Some(*module) {
         draft.delta.aliases.insert(alias.clone(), *module);

@@ -2,7 +2,7 @@
 //! their leases.
 
 use crate::effect::RequeueCause;
-use crate::id::{NodeName, PromiseId};
+use crate::id::{NodeName, PromiseId, fits};
 use crate::promise::Task;
 use crate::reply::{Refusal, Reply};
 
@@ -14,6 +14,7 @@ pub(super) fn start(draft: &mut Draft<'_>, node: &NodeName) -> Result<Reply, Ref
             "`{node}` is the name of a worker, not of a host"
         )));
     }
+    fits("the name of the host", node.as_str())?;
     let incarnation = draft.view.incarnation(node).saturating_add(1);
     draft.delta.hosts.insert(node.clone(), incarnation);
     let held = draft.view.tasks().filter(|task| is_left_over(task, node, incarnation));

@@ -1,7 +1,7 @@
 //! Making, reading and settling promises, and waiting for them.
 
 use crate::address::Address;
-use crate::id::PromiseId;
+use crate::id::{PromiseId, fits};
 use crate::promise::{NewPromise, Promise, Settlement, Verdict};
 use crate::reply::{Refusal, Reply};
 use crate::tags;
@@ -71,6 +71,7 @@ pub(super) fn register_listener(
         }
         Err(refused) => return Err(Refusal::BadRequest(refused.to_string())),
     }
+    fits("the address", address)?;
     draft.touch(awaited);
     draft.existing(awaited)?;
     draft.may_await(awaited, None)?;

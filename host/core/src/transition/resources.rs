@@ -1,7 +1,7 @@
 //! Resources: taking them, and writing them under tokens.
 
 use crate::effect::Metric;
-use crate::id::ResourceName;
+use crate::id::{ResourceName, fits};
 use crate::promise::{FenceToken, LONGEST_LEASE, Resource, ResourceLease};
 use crate::reply::{Conflict, Refusal, Reply};
 use crate::time::Millis;
@@ -20,7 +20,7 @@ pub(super) fn lease(
     holder: &Text,
     ttl: Millis,
 ) -> Result<Reply, Refusal> {
-    named(name)?;
+    named(draft, name)?;
     if holder.is_empty() || ttl < Millis::ZERO || ttl > LONGEST_LEASE {
         let message = format!(
             "the resource `{name}` is taken in somebody's name, for 0 to {} ms",
@@ -37,6 +37,11 @@ pub(super) fn lease(
     // A token is larger than that of every write, so that whoever wrote without a lease is passed as well.
     let written = draft.view.resource(name).map(|resource| resource.token);
     let token = before.map(|lease| lease.token).max(written).unwrap_or_default().next();
+    if token > FenceToken::LAST {
+        return Err(Refusal::Unprocessable(format!(
+            "`{name}` was written under the largest token there is, so no lease can have a larger one: use another name"
+        )));
+    }
     let (holder, until) = (holder.clone(), draft.now + ttl);
     let lease = ResourceLease { name: name.clone(), token, holder, until };
     draft.delta.resource_leases.insert(name.clone(), lease);
@@ -49,15 +54,18 @@ pub(super) fn put(
     value: &Value,
     token: FenceToken,
 ) -> Result<Reply, Refusal> {
-    named(name)?;
     draft.fenced_put(name, value, token)?;
     Ok(shown(draft, name))
 }
 
-fn named(name: &ResourceName) -> Result<(), Refusal> {
-    match name.as_str().is_empty() {
-        true => Err(Refusal::BadRequest("the name of a resource must not be empty".to_owned())),
-        false => Ok(()),
+/// Refuses a name that cannot be one. What is there already has its name.
+fn named(draft: &Draft<'_>, name: &ResourceName) -> Result<(), Refusal> {
+    if name.as_str().is_empty() {
+        return Err(Refusal::BadRequest("the name of a resource must not be empty".to_owned()));
+    }
+    match draft.view.resource(name).is_some() || draft.view.resource_lease(name).is_some() {
+        true => Ok(()),
+        false => Ok(fits("the name of the resource", name.as_str())?),
     }
 }
 
@@ -78,6 +86,13 @@ impl Draft<'_> {
         value: &Value,
         token: FenceToken,
     ) -> Result<(), Refusal> {
+        named(self, name)?;
+        if token > FenceToken::LARGEST {
+            return Err(Refusal::BadRequest(format!(
+                "the token {token} is too large: {} is the largest under which `{name}` can be written",
+                FenceToken::LARGEST
+            )));
+        }
         let stored = self.delta.resources.get(name).or_else(|| self.view.resource(name));
         if let Some(stored) = stored.filter(|stored| stored.token >= token) {
             if stored.token == token && stored.value == *value {

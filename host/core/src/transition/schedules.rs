@@ -1,7 +1,7 @@
 //! Schedules: one occurrence a command, missed ones in order.
 
 use crate::address::Address;
-use crate::id::{PromiseId, ScheduleId};
+use crate::id::{PromiseId, ScheduleId, fits};
 use crate::promise::{Cron, NewSchedule, Overlap, Schedule};
 use crate::reply::{Refusal, Reply};
 use crate::tags;
@@ -24,6 +24,10 @@ pub(super) fn create(draft: &mut Draft<'_>, new: &NewSchedule) -> Result<Reply, 
     if let Some(schedule) = draft.schedule(&new.id) {
         return Ok(Reply::Schedule { schedule: Box::new(schedule.clone()), created: false });
     }
+    fits("the id of the schedule", new.id.as_str())?;
+    // The longest id that it will ever make.
+    let longest = new.template.promise_at(&new.id, Timestamp::NEVER);
+    fits("the id of the schedule's promises", longest.as_str())?;
     let target = tags::target(&new.template.tags).map(Address::parse).transpose();
     let target = target.map_err(|refused| Refusal::Unprocessable(refused.to_string()))?;
     if draft.config.strict {

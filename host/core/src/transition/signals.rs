@@ -1,7 +1,7 @@
 //! Signals: messages to an invocation from outside, numbered in the order in which they came. The n-th is the promise
 //! `{invocation}/s/{n}`, so waiting for one is like waiting for any promise.
 
-use crate::id::PromiseId;
+use crate::id::{PromiseId, fits};
 use crate::promise::{NewPromise, Settlement, Task, Verdict};
 use crate::reply::{Conflict, Refusal, Reply};
 use crate::tags;
@@ -22,6 +22,7 @@ pub(super) fn signal(
     if let Some(n) = key.and_then(|key| draft.view.signal_key(invocation, key)) {
         return Ok(Reply::Signalled { n });
     }
+    key.map_or(Ok(()), |key| fits("the key of the signal", key))?;
     if !promise.is_pending() {
         return Err(Conflict::PromiseSettled(invocation.clone()).into());
     }

@@ -17,7 +17,7 @@ use crate::time::{Millis, Timestamp};
 use crate::value::{Tags, Value};
 
 use super::append::progressed;
-use super::create::{Maker, settled_at};
+use super::create::{Maker, holder_fits, settled_at};
 use super::draft::{Draft, wrong_state};
 use super::promises::{for_clients, record};
 
@@ -238,6 +238,7 @@ impl Draft<'_> {
 
     /// Refuses a worker outside what hosts execute themselves.
     fn may_take(&self, id: &PromiseId, hold: &Hold) -> Result<(), Refusal> {
+        holder_fits(hold)?;
         match hold.holder.worker_pid() {
             Some(_) if !self.is_outside(id) => Err(Conflict::Hosted(id.clone()).into()),
             Some(_) | None => Ok(()),

@@ -6,6 +6,7 @@ mod durability;
 mod full;
 mod hostile;
 mod house;
+mod limits;
 mod pages;
 mod postgres;
 mod recent;
