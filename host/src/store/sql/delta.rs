@@ -12,7 +12,7 @@ use segno_core::{
 use super::{
     Cell, JournalRow,
     resource::{fact_cells, lease_cells, resource_cells},
-    rows::{self, LOG_FORMAT},
+    rows,
     schedule::schedule_cells,
 };
 
@@ -160,8 +160,7 @@ fn log_rows(logs: &[(PromiseId, LogLine)], number: impl Fn(&PromiseId) -> i64) -
         logged.entry(invocation).or_default().push(line);
     }
     let row = |(invocation, lines): (&PromiseId, Vec<&LogLine>)| {
-        let encoded = postcard::to_extend(&lines, vec![LOG_FORMAT])
-            .expect("a log line holds nothing postcard refuses");
+        let encoded = rows::encode_lines(&lines);
         [number(invocation).into(), (lines.len() as i64).into(), encoded.into()]
     };
     logged.into_iter().map(row).collect()

@@ -13,7 +13,20 @@ use crate::store::{LogRow, sql::Fields};
 /// ```text
 /// lines = format: u8 (1), then the lines as one list in postcard
 /// ```
-pub(in crate::store) const LOG_FORMAT: u8 = 1;
+const LOG_FORMAT: u8 = 1;
+
+/// Log lines as they are stored.
+pub(in crate::store::sql) fn encode_lines(lines: &[&LogLine]) -> Vec<u8> {
+    postcard::to_extend(lines, vec![LOG_FORMAT]).expect("a log line holds nothing postcard refuses")
+}
+
+/// Log lines as they were stored.
+pub(in crate::store::sql) fn decode_lines(bytes: &[u8]) -> Option<Vec<LogLine>> {
+    match bytes {
+        [LOG_FORMAT, lines @ ..] => postcard::from_bytes(lines).ok(),
+        _ => None,
+    }
+}
 
 /// The end of a journal: `end_seq, commands, notified, at, finished` from column `first` on.
 pub(in crate::store) fn head(
@@ -55,11 +68,7 @@ pub(in crate::store) fn log_lines(
     first: usize,
     id: &PromiseId,
 ) -> Result<Vec<LogRow>, sqlx::Error> {
-    let lines: Option<Vec<LogLine>> = match row.blob(first)? {
-        Some([LOG_FORMAT, lines @ ..]) => postcard::from_bytes(lines).ok(),
-        _ => None,
-    };
-    let lines = needed(lines, id, "lines")?;
+    let lines = needed(row.blob(first)?.and_then(decode_lines), id, "lines")?;
     let (count, end): (u32, u32) =
         (small(row, first + 1, id, "count")?, small(row, first + 2, id, "count")?);
     Ok((end - count..).zip(&lines).map(|(line, logged)| LogRow::numbered(line, logged)).collect())

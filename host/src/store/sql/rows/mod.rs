@@ -9,9 +9,13 @@ mod module;
 mod outbox;
 mod task;
 
+#[cfg(test)]
+mod golden;
+
 pub(super) use column::{at, headers, json, needed, tags, value};
 pub(in crate::store) use column::{id, number, small, text};
-pub(in crate::store) use journal::{LOG_FORMAT, decoded, head, log_lines, records};
+pub(in crate::store::sql) use journal::encode_lines;
+pub(in crate::store) use journal::{decoded, head, log_lines, records};
 pub(in crate::store) use module::{counted, digest_at, module};
 pub(in crate::store) use outbox::{event, outbox, outbox_cells, outbox_key, outbox_key_cells};
 pub(in crate::store) use promise::{

@@ -12,11 +12,34 @@ use crate::store::{
     sql::{Cell, Fields},
 };
 
+/// The format byte of a message.
+///
+/// ```text
+/// message = format: u8 (129), then the message in postcard
+/// ```
+///
+/// The first version wrote none: the first byte of its messages is their kind, 0 to 3, and so no format has a number below
+/// 128.
+pub(in crate::store::sql) const MESSAGE_FORMAT: u8 = 129;
+
+/// A message as it is stored.
+pub(in crate::store::sql) fn encode_message(message: &Message) -> Vec<u8> {
+    postcard::to_extend(message, vec![MESSAGE_FORMAT])
+        .expect("a message holds nothing postcard refuses")
+}
+
+/// A message as it was stored, by this version or one before.
+pub(in crate::store::sql) fn decode_message(bytes: &[u8]) -> Option<Message> {
+    match bytes {
+        [MESSAGE_FORMAT, message @ ..] => postcard::from_bytes(message).ok(),
+        [0..=3, ..] => postcard::from_bytes(bytes).ok(),
+        _ => None,
+    }
+}
+
 /// The row of a message about promise `source`.
 pub(in crate::store) fn outbox_cells(source: i64, key: &OutboxKey, row: &OutboxRow) -> [Cell; 7] {
     let [source, kind, part] = outbox_key_cells(source, key);
-    let message =
-        postcard::to_allocvec(&row.message).expect("a message holds nothing postcard refuses");
     [
         source,
         kind,
@@ -24,7 +47,7 @@ pub(in crate::store) fn outbox_cells(source: i64, key: &OutboxKey, row: &OutboxR
         row.next_at.0.into(),
         row.created_at.0.into(),
         row.attempts.into(),
-        message.into(),
+        encode_message(&row.message).into(),
     ]
 }
 
@@ -41,8 +64,7 @@ pub(in crate::store) fn outbox(
     source: &PromiseId,
 ) -> Result<(OutboxKey, OutboxRow), sqlx::Error> {
     let key = outbox_key(row, first, source)?;
-    let message =
-        row.blob(first + 5)?.and_then(|bytes| postcard::from_bytes::<Message>(bytes).ok());
+    let message = row.blob(first + 5)?.and_then(decode_message);
     let row = OutboxRow {
         message: needed(message, source, "message")?,
         next_at: needed(at(row, first + 2)?, source, "next_at")?,

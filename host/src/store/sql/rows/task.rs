@@ -49,16 +49,6 @@ pub(in crate::store) fn task_cells(
         _ => None,
     };
     let lease = task.lease();
-    let details = Details {
-        losses: task.losses,
-        traps: task.traps.clone(),
-        note: task.note.clone(),
-        progress: task.progress.clone(),
-        stall_limit: task.stall_limit,
-        children: task.children,
-    };
-    let details = postcard::to_extend(&details, vec![DETAILS_FORMAT])
-        .expect("the details hold nothing postcard refuses");
     [
         n.into(),
         i64::from(task.status().number()).into(),
@@ -78,7 +68,7 @@ pub(in crate::store) fn task_cells(
         task.fulfilled_by.map(|version| version.0).into(),
         i64::from(task.cancel.number()).into(),
         task.signals.into(),
-        details.into(),
+        encode_details(task).into(),
     ]
 }
 
@@ -159,6 +149,29 @@ pub(in crate::store) fn wake(
     let id = PromiseId::new(id);
     let version = Version(number(row, first + 1, &id, "version")?.cast_unsigned());
     Ok(Some(Wake { awaited: awaited.clone(), task: Claim { id, version } }))
+}
+
+/// What no statement looks at of a task, as it is stored.
+pub(in crate::store::sql) fn encode_details(task: &Task) -> Vec<u8> {
+    let details = Details {
+        losses: task.losses,
+        traps: task.traps.clone(),
+        note: task.note.clone(),
+        progress: task.progress.clone(),
+        stall_limit: task.stall_limit,
+        children: task.children,
+    };
+    postcard::to_extend(&details, vec![DETAILS_FORMAT])
+        .expect("the details hold nothing postcard refuses")
+}
+
+/// Takes what was stored so into a task. Whether it could be read.
+#[cfg(test)]
+pub(in crate::store::sql) fn decode_details(task: &mut Task, bytes: &[u8]) -> bool {
+    let Some(read) = details(bytes) else { return false };
+    let Details { losses, traps, note, progress, stall_limit, children } = read;
+    *task = Task { losses, traps, note, progress, stall_limit, children, ..task.clone() };
+    true
 }
 
 fn details(bytes: &[u8]) -> Option<Details> {
