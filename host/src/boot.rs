@@ -22,7 +22,7 @@ use crate::{
     },
     host::Host,
     hub::Hub,
-    recovery::{Recovery, retention::Retention},
+    recovery::{self, Recovery, retention::Retention},
     runtime::{DebugClock, Surroundings},
     store::{
         Store, StoreError,
@@ -212,13 +212,12 @@ pub async fn start_keeping(
         });
     };
     let recovered = held.len();
-    let releases: Vec<Command> = held
+    let releases: Vec<Vec<Command>> = held
         .into_iter()
-        .map(|id| Command::HostRelease { id, node: node.clone(), below: incarnation })
+        .map(|id| vec![Command::HostRelease { id, node: node.clone(), below: incarnation }])
         .collect();
-    if !releases.is_empty() {
-        host.store.execute(releases).await?;
-    }
+    // What cannot be given back is named and left to its lease: the host starts all the same.
+    recovery::each(&host, releases).await?;
     let recovery = Recovery::start_keeping(&host, retention);
     let worker = Worker::start(host.clone(), Holder { node, incarnation }, settings);
     let superseded = worker.superseded();

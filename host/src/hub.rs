@@ -16,6 +16,7 @@ use crate::{
     delivery::Channels,
     desk::Desk,
     metrics::Metrics,
+    quarantine::Quarantine,
     store::{Commit, Hints},
     traces::Traces,
 };
@@ -38,6 +39,7 @@ pub struct Hub {
     /// How many events were published on this host.
     events: watch::Sender<u64>,
     metrics: Metrics,
+    quarantine: Quarantine,
     commit_time: CommitTime,
     traces: OnceLock<Traces>,
 }
@@ -57,6 +59,7 @@ impl Default for Hub {
             elsewhere: Notify::new(),
             events: watch::Sender::new(0),
             metrics: Metrics::default(),
+            quarantine: Quarantine::default(),
             commit_time: CommitTime::default(),
             traces: OnceLock::new(),
         }
@@ -160,6 +163,11 @@ impl Hub {
     /// The figures of this host.
     pub fn metrics(&self) -> &Metrics {
         &self.metrics
+    }
+
+    /// What this host leaves alone, because it cannot be dealt with.
+    pub fn quarantine(&self) -> &Quarantine {
+        &self.quarantine
     }
 
     fn hint(&self, effect: &Effect) {

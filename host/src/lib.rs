@@ -16,6 +16,7 @@ pub mod host;
 pub mod hub;
 pub mod lengths;
 pub mod metrics;
+pub mod quarantine;
 pub mod recovery;
 pub mod resonate;
 pub mod runtime;

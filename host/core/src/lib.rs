@@ -10,7 +10,8 @@
 //! - [`saga`]: what is known of steps that may have to be undone, and what is done next;
 //! - [`invocation`]: the journal, its bytes, its replay;
 //! - [`command`], [`reply`], [`delta`], [`effect`], [`config`]: what goes in and out;
-//! - [`state`], [`footprint`](mod@footprint): the rows, and which of them a command needs;
+//! - [`state`], [`footprint`](mod@footprint), [`unreadable`]: the rows, which of them a command needs, and which of them
+//!   cannot be read;
 //! - [`transition`](mod@transition): the rules, one file a family of commands.
 //! - [`snapshot`], [`invariants`]: whole stores as rows, and what is always true of them.
 
@@ -35,6 +36,7 @@ pub mod invariants;
 pub mod snapshot;
 pub mod state;
 pub mod transition;
+pub mod unreadable;
 
 pub use footprint::{footprint, rests_on, widen};
 pub use transition::{Decision, transition};

@@ -159,6 +159,12 @@ pub enum Pruned {
 /// Why a tree stays.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Kept {
+    /// The rows of a member cannot be read.
+    #[error("the rows of `{id}` cannot be read")]
+    Unreadable {
+        /// The member.
+        id: PromiseId,
+    },
     /// There is no such promise.
     #[error("it does not exist")]
     Absent,

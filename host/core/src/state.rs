@@ -11,6 +11,7 @@ use crate::promise::{
     CancelState, OutboxKey, OutboxRow, Promise, Resource, ResourceLease, Schedule, Task,
 };
 use crate::saga::{Fact, FactKey};
+use crate::unreadable::Subject;
 use crate::value::Text;
 
 /// Rows, by key.
@@ -41,6 +42,8 @@ pub struct State {
     made: BTreeMap<PromiseId, BTreeSet<PromiseId>>,
     /// Trees, in a view that was loaded for removing them.
     trees: BTreeMap<PromiseId, Tree>,
+    /// What has rows that are there and cannot be read, and why.
+    unreadable: BTreeMap<Subject, Text>,
     keeps_journals: bool,
 }
 
@@ -209,6 +212,29 @@ impl State {
         self.facts.get(invocation)?.get(key)
     }
 
+    /// Why the rows about this cannot be read, if they cannot.
+    pub fn unreadable(&self, subject: &Subject) -> Option<&Text> {
+        self.unreadable.get(subject)
+    }
+
+    /// Whether there is anything whose rows cannot be read.
+    pub fn has_unreadable(&self) -> bool {
+        !self.unreadable.is_empty()
+    }
+
+    /// Whether the rows of this promise, or of something else of its composite, cannot be read.
+    pub fn is_unreadable(&self, id: &PromiseId) -> bool {
+        self.has_unreadable() && self.unreadable.contains_key(&Subject::Promise(id.clone()))
+    }
+
+    /// The promises whose rows cannot be read.
+    pub fn unreadable_promises(&self) -> impl Iterator<Item = &PromiseId> {
+        self.unreadable.keys().filter_map(|subject| match subject {
+            Subject::Promise(id) => Some(id),
+            Subject::Schedule(_) | Subject::Message(_) | Subject::Resource(_) => None,
+        })
+    }
+
     /// All promises, by id.
     pub fn promises(&self) -> impl Iterator<Item = &Promise> {
         self.promises.values()
@@ -285,6 +311,11 @@ impl State {
         self.first_version = self.first_version.max(version);
     }
 
+    /// Says that a row about this is there and cannot be read.
+    pub fn put_unreadable(&mut self, subject: Subject, why: Text) {
+        self.unreadable.entry(subject).or_insert(why);
+    }
+
     /// Puts a promise row.
     pub fn put_promise(&mut self, promise: Promise) {
         if let Some(maker) = promise.birth.made_by.as_ref().filter(|_| self.keeps_journals) {
@@ -347,11 +378,13 @@ impl State {
 
     /// Puts a message.
     pub fn put_outbox(&mut self, key: OutboxKey, row: OutboxRow) {
+        self.readable(|| Subject::Message(key.clone()));
         self.outbox.insert(key, row);
     }
 
     /// Deletes a message.
     pub fn remove_outbox(&mut self, key: &OutboxKey) {
+        self.readable(|| Subject::Message(key.clone()));
         self.outbox.remove(key);
     }
 
@@ -429,11 +462,13 @@ impl State {
 
     /// Puts a schedule.
     pub fn put_schedule(&mut self, schedule: Schedule) {
+        self.readable(|| Subject::Schedule(schedule.id.clone()));
         self.schedules.insert(schedule.id.clone(), schedule);
     }
 
     /// Deletes a schedule.
     pub fn remove_schedule(&mut self, id: &ScheduleId) {
+        self.readable(|| Subject::Schedule(id.clone()));
         self.schedules.remove(id);
     }
 
@@ -509,6 +544,7 @@ impl State {
                 self.children.remove(parent);
             }
         }
+        self.readable(|| Subject::Promise(id.clone()));
         self.tasks.remove(id);
         self.heads.remove(id);
         self.tails.remove(id);
@@ -553,6 +589,13 @@ impl State {
             .collect();
         for key in keys {
             self.signal_keys.remove(&key);
+        }
+    }
+
+    /// Whatever could not be read of this is not there any more.
+    fn readable(&mut self, subject: impl FnOnce() -> Subject) {
+        if self.has_unreadable() {
+            self.unreadable.remove(&subject());
         }
     }
 

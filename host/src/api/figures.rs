@@ -20,6 +20,7 @@ use super::{Api, ApiError, openapi::Refusals, reads};
 )]
 pub async fn metrics(State(api): State<Api>) -> Result<Response, ApiError> {
     let metrics = api.host.hub.metrics();
+    metrics.gauges.quarantined(&api.host.hub.quarantine().counts());
     // Whoever looks after the host is answered while it is busy, one after the other.
     let _alone = api.census.lock().await;
     metrics.gauges.read(&reads::store(&api.host).census().await?);

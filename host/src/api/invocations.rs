@@ -3,12 +3,12 @@
 use axum::{Json, extract::State};
 use segno_core::{command::Command, reply::Reply, tags};
 
-use crate::store::InvocationFilter;
+use crate::store::{InvocationFilter, Unreadable};
 
 use super::{
     Api, ApiError,
     body::{Query, Segment},
-    model::{Invocation, InvocationPage, InvocationQuery, InvocationState},
+    model::{Invocation, InvocationPage, InvocationQuery, InvocationState, UnreadableRow},
     openapi::Refusals,
     page,
     state::{promise_id, refused, unexpected},
@@ -28,11 +28,34 @@ pub async fn list(
     State(api): State<Api>,
     Query(query): Query<InvocationQuery>,
 ) -> Result<Json<InvocationPage>, ApiError> {
-    let page = api.look().await?.list(&filter(query)?).await?;
+    let stuck = query.stuck == Some(true);
+    let filter = filter(query)?;
+    let page = api.look().await?.list(&filter).await?;
+    let row = |row: Unreadable| UnreadableRow {
+        kind: "promise".to_owned(),
+        id: row.id,
+        reason: row.reason,
+    };
+    let mut unreadable: Vec<UnreadableRow> = page.unreadable.into_iter().map(row).collect();
+    if stuck && filter.after.is_none() {
+        unreadable.extend(quarantined(&api, filter.prefix.as_deref()));
+    }
     Ok(Json(InvocationPage {
         items: page.items.iter().map(view::summary).collect(),
+        unreadable,
         next: page.next.map(|cursor| cursor.to_string()),
     }))
+}
+
+/// What this host leaves alone, of ids that begin so.
+fn quarantined(api: &Api, prefix: Option<&str>) -> Vec<UnreadableRow> {
+    let cases = api.host.hub.quarantine().cases().into_iter();
+    let rows = cases.map(|(subject, case)| UnreadableRow {
+        kind: subject.kind().to_owned(),
+        id: subject.id().to_owned(),
+        reason: case.reason,
+    });
+    rows.filter(|row| prefix.is_none_or(|prefix| row.id.starts_with(prefix))).collect()
 }
 
 fn filter(query: InvocationQuery) -> Result<InvocationFilter, ApiError> {
@@ -43,13 +66,19 @@ fn filter(query: InvocationQuery) -> Result<InvocationFilter, ApiError> {
         let reason = format!("is not a state: `{state}`; there are {known}");
         return Err(ApiError::BadField { field: "state", reason });
     }
+    let stuck = query.stuck == Some(true);
+    if stuck && query.state.is_some() {
+        let reason = "says nothing beside a state: leave one of them out".to_owned();
+        return Err(ApiError::BadField { field: "stuck", reason });
+    }
+    let halted = || InvocationState::Halted.as_str().to_owned();
     let label = query.label.as_deref().map(page::label).transpose()?;
     let after = query.after.as_deref().map(page::cursor).transpose()?;
     let limit = page::LISTING.of(query.limit)?;
     Ok(InvocationFilter {
         module: query.module,
         function: query.function,
-        state: query.state,
+        state: if stuck { Some(halted()) } else { query.state },
         holder: None,
         prefix: query.prefix,
         label,

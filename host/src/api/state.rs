@@ -173,6 +173,7 @@ pub(super) fn refused(id: &PromiseId, refusal: Refusal) -> ApiError {
             status: match other.code() {
                 400 => StatusCode::BAD_REQUEST,
                 409 => StatusCode::CONFLICT,
+                500 => StatusCode::INTERNAL_SERVER_ERROR,
                 _ => StatusCode::UNPROCESSABLE_ENTITY,
             },
             code: other.kind(),

@@ -22,6 +22,7 @@ use super::{
 Examples:
   segno list
   segno list --state halted
+  segno list --stuck
   segno list --module shop --function order --label customer=42
   segno list --prefix order- --limit 1000 --json | jq -r '.items[].id'
   segno list --roots --all")]
@@ -29,6 +30,9 @@ pub struct List {
     /// Only those in this state
     #[arg(long, value_name = "STATE", value_parser = state_parser())]
     state: Option<String>,
+    /// Only those that wait for a person: halted ones, and what the host has put into quarantine
+    #[arg(long, conflicts_with = "state")]
+    stuck: bool,
     /// Only those called through this module's alias
     #[arg(long, value_name = "NAME")]
     module: Option<String>,
@@ -66,7 +70,7 @@ impl List {
             console.document(&page)?;
             return Ok(Exit::Done);
         }
-        if page.items.is_empty() {
+        if page.items.is_empty() && page.unreadable.is_empty() {
             console.remark("no invocations");
             return Ok(Exit::Done);
         }
@@ -85,7 +89,14 @@ impl List {
                 Cell::new(item.attempt).set_alignment(CellAlignment::Right),
             ]);
         }
+        for row in &page.unreadable {
+            let state = Cell::new("unreadable");
+            table.add_row([Cell::new(plain(&row.id)), Cell::new(&row.kind), state]);
+        }
         console.table(table)?;
+        for row in &page.unreadable {
+            console.remark(&format!("{}: {}", plain(&row.id), plain(&row.reason)));
+        }
         pages::say_more(page.next.as_deref(), console);
         Ok(Exit::Done)
     }
@@ -96,6 +107,7 @@ impl List {
             module: self.module,
             function: self.function,
             state: self.state,
+            stuck: self.stuck.then_some(true),
             prefix: self.prefix,
             label: self.label.map(|(name, value)| format!("{name}={value}")),
             parent: self.parent,

@@ -90,6 +90,12 @@ impl Page for InvocationPage {
     fn parts(&mut self) -> (&mut Vec<Self::Item>, &mut Option<String>) {
         (&mut self.items, &mut self.next)
     }
+
+    fn append(&mut self, mut further: Self) {
+        self.items.append(&mut further.items);
+        self.unreadable.append(&mut further.unreadable);
+        self.next = further.next;
+    }
 }
 
 impl Page for PromisePage {

@@ -1,6 +1,6 @@
 //! How things stand: read from the store and the process when somebody asks.
 
-use std::fs;
+use std::{collections::BTreeMap, fs};
 
 use prometheus_client::{
     metrics::{family::Family, gauge::Gauge},
@@ -17,6 +17,7 @@ pub struct Gauges {
     ready: Gauge,
     outbox: Family<super::Label, Gauge>,
     orphans: Family<super::Label, Gauge>,
+    unreadable: Family<super::Label, Gauge>,
     warm_instances: Gauge,
     warm_bytes: Gauge,
     resident: Gauge,
@@ -31,6 +32,7 @@ impl Gauges {
             ready: Gauge::default(),
             outbox: Family::default(),
             orphans: Family::default(),
+            unreadable: Family::default(),
             warm_instances: Gauge::default(),
             warm_bytes: Gauge::default(),
             resident: Gauge::default(),
@@ -57,6 +59,11 @@ impl Gauges {
             "orphans",
             "What the last reconcile scan of this host found, by class",
             gauges.orphans.clone(),
+        );
+        registry.register(
+            "quarantined_rows",
+            "What this host leaves alone because its rows cannot be read or are refused, by kind",
+            gauges.unreadable.clone(),
         );
         registry.register(
             "warm_instances",
@@ -99,6 +106,13 @@ impl Gauges {
     pub fn warm(&self, instances: usize, bytes: usize) {
         self.warm_instances.set(whole(instances as u64));
         self.warm_bytes.set(whole(bytes as u64));
+    }
+
+    /// So much of each kind is in quarantine.
+    pub fn quarantined(&self, counts: &BTreeMap<&'static str, usize>) {
+        for (kind, count) in counts {
+            self.unreadable.get_or_create(&[("kind", kind)]).set(whole(*count as u64));
+        }
     }
 
     /// What a reconcile scan found of this class.

@@ -16,7 +16,7 @@ use segno_core::{
     transition::transition,
 };
 
-use super::reconcile::{self, Finding, chain};
+use super::reconcile::{self, Finding};
 use crate::store::{Examined, Store, StoreError, Survey};
 
 /// Promises read at a time.
@@ -174,7 +174,7 @@ impl Mended {
     pub fn unreadable(&self) -> impl Iterator<Item = String> {
         self.findings.iter().filter_map(|finding| match finding {
             Finding::Mended { .. } => None,
-            Finding::Unreadable { id, error } => Some(format!("{id}: {}", chain(error))),
+            Finding::Unreadable { id, reason } => Some(format!("{id}: {reason}")),
         })
     }
 }

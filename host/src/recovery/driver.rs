@@ -2,15 +2,22 @@
 
 use std::sync::Arc;
 
-use segno_core::{config::Config, time::Millis};
+use segno_core::{
+    config::Config,
+    time::{Millis, Timestamp},
+};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    outbox, reconcile,
+    outbox,
+    reconcile::{self, chain},
     retention::{self, Retention},
     timers,
 };
 use crate::{host::Host, runtime::BoxFuture, store::StoreError};
+
+/// The same failure is told of again after so long.
+const TOLD_AGAIN: Millis = Millis(60_000);
 
 /// How soon a duty should run again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -124,16 +131,40 @@ impl Recovery {
     }
 }
 
+/// What failed in the turns before: the same again is said once in a while only.
+#[derive(Default)]
+struct Failures {
+    told: Option<(String, Timestamp)>,
+}
+
+impl Failures {
+    fn tell(&mut self, duty: &str, error: &StoreError, now: Timestamp) {
+        let error = chain(error);
+        let again = self
+            .told
+            .as_ref()
+            .is_some_and(|(told, at)| *told == error && now.since(*at) < TOLD_AGAIN);
+        if !again {
+            tracing::warn!(duty, %error, "a turn failed; it comes again");
+            self.told = Some((error, now));
+        }
+    }
+}
+
 async fn drive(host: Host, duty: Duty, mut turn: Turn, stopped: CancellationToken) {
     let period = (duty.period)(&host.config);
     let longest = duty.round_pause.map_or(period, |pause| pause.max(period));
+    let mut failures = Failures::default();
     loop {
         // Hints that come during the turn are not lost: the hub keeps one.
         let next = match turn(host.clone()).await {
-            Ok(next) => next,
+            Ok(next) => {
+                failures = Failures::default();
+                next
+            }
             Err(StoreError::Closed) => return,
             Err(error) => {
-                tracing::warn!(duty = duty.name, %error, "a turn failed; it comes again");
+                failures.tell(duty.name, &error, host.surroundings.clock.now());
                 Next::Idle
             }
         };

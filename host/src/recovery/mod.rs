@@ -6,6 +6,8 @@
 mod driver;
 mod policy;
 
+mod isolate;
+
 mod outbox;
 mod timers;
 mod wakes;
@@ -22,5 +24,6 @@ mod tests;
 pub(crate) use doctor::examine_pages;
 pub use doctor::{Diagnosis, Mended, Symptom, examine, repair};
 pub use driver::{Duty, Recovery, duties};
+pub use isolate::each;
 pub use policy::{Action, Class, ORPHANS, RecoveryPolicy, class, policy};
 pub use reconcile::{Finding, mend};

@@ -10,7 +10,7 @@ use segno_core::{
     time::Millis,
 };
 
-use super::driver::Next;
+use super::{driver::Next, isolate};
 use crate::{
     delivery::{Channels, Delivered},
     host::Host,
@@ -33,8 +33,14 @@ pub async fn turn(host: Host) -> Result<Next, StoreError> {
         // What is under way may still count as due, and must not hide what is behind it.
         let under_way = channels.under_way(kind);
         let Some(room) = PAGE.checked_sub(under_way).filter(|room| *room > 0) else { continue };
-        let due = host.store.outbox_due(kind, now, PAGE as u32).await?;
-        let fresh = due.commands.into_iter().filter(|command| !is_carried(channels, command));
+        // What is left alone stays due, and must not hide what is behind it either.
+        let quarantine = host.hub.quarantine();
+        let page = (PAGE + quarantine.len()) as u32;
+        let due = host.store.outbox_due(kind, now, page).await?;
+        let fresh = due
+            .commands
+            .into_iter()
+            .filter(|command| !is_carried(channels, command) && !quarantine.rests(command, now));
         commands.extend(fresh.take(room));
         // Something earlier than now is behind what is under way: its end wakes this duty.
         let later = due.next.filter(|next| *next > now);
@@ -43,10 +49,12 @@ pub async fn turn(host: Host) -> Result<Next, StoreError> {
     if commands.is_empty() {
         return Ok(next.map_or(Next::Idle, |next| Next::After(next.since(now))));
     }
-    let replies = host.store.execute(commands.clone()).await?;
+    let each = commands.iter().map(|command| vec![command.clone()]).collect();
+    let replies = isolate::each(&host, each).await?.into_iter();
+    let replies = replies.map(|replies| replies.and_then(|mut replies| replies.pop()));
     let mut groups = BTreeMap::<(PromiseId, Option<OutboxKey>), Group>::new();
     for (command, reply) in commands.into_iter().zip(replies) {
-        if let (Command::OutboxDue { key }, Reply::Message(Some(delivery))) = (command, reply)
+        if let (Command::OutboxDue { key }, Some(Reply::Message(Some(delivery)))) = (command, reply)
             && channels.begin(key.clone())
         {
             // Events of one invocation go one after the other, everything else on its own.

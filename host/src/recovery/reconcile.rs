@@ -12,8 +12,9 @@ use segno_core::{
     command::Command,
     id::PromiseId,
     promise::Schedule,
-    reply::{Orphan, Reply},
+    reply::{Orphan, Refusal, Reply},
     time::Millis,
+    unreadable::Subject,
 };
 
 use super::{
@@ -56,7 +57,7 @@ pub enum Finding {
         /// Where.
         id: PromiseId,
         /// Why.
-        error: StoreError,
+        reason: String,
     },
 }
 
@@ -71,7 +72,7 @@ pub async fn turn(host: Host, round: Arc<Mutex<Round>>) -> Result<Next, StoreErr
     let findings = mend(&*host.store, &page.items).await?;
     let mut round = round.lock().unwrap_or_else(PoisonError::into_inner);
     for finding in &findings {
-        tell(finding);
+        tell(&host, finding);
         if let Finding::Mended { orphan, .. } = finding {
             *round.found.entry(*orphan).or_default() += 1;
         }
@@ -134,7 +135,8 @@ pub async fn mend(store: &dyn Store, suspects: &[PromiseId]) -> Result<Vec<Findi
                             replies.into_iter().for_each(|reply| note(&mut findings, id, reply));
                         }
                         Err(error @ StoreError::Database { .. }) => {
-                            findings.push(Finding::Unreadable { id: id.clone(), error });
+                            let reason = chain(&error);
+                            findings.push(Finding::Unreadable { id: id.clone(), reason });
                         }
                         Err(error) => return Err(error),
                     }
@@ -147,13 +149,20 @@ pub async fn mend(store: &dyn Store, suspects: &[PromiseId]) -> Result<Vec<Findi
 }
 
 fn note(findings: &mut Vec<Finding>, id: &PromiseId, reply: Reply) {
-    if let Reply::Reconciled { orphans } = reply {
-        findings
-            .extend(orphans.into_iter().map(|orphan| Finding::Mended { id: id.clone(), orphan }));
+    match reply {
+        Reply::Reconciled { orphans } => {
+            let mended = |orphan| Finding::Mended { id: id.clone(), orphan };
+            findings.extend(orphans.into_iter().map(mended));
+        }
+        Reply::Refused(refusal @ Refusal::Unreadable { .. }) => {
+            let reason = refusal.to_string();
+            findings.push(Finding::Unreadable { id: id.clone(), reason });
+        }
+        _ => {}
     }
 }
 
-fn tell(finding: &Finding) {
+fn tell(host: &Host, finding: &Finding) {
     match finding {
         Finding::Mended { id, orphan } => {
             let class = class(*orphan);
@@ -171,10 +180,10 @@ fn tell(finding: &Finding) {
                 }
             }
         }
-        Finding::Unreadable { id, error } => tracing::error!(
-            %id, error = %chain(error),
-            "the rows of this promise cannot be read; see `segno doctor`"
-        ),
+        Finding::Unreadable { id, reason } => {
+            let now = host.surroundings.clock.now();
+            host.hub.quarantine().put(&Subject::Promise(id.clone()), reason.clone(), now);
+        }
     }
 }
 

@@ -11,14 +11,18 @@ pub const PAGE: u32 = 1_000;
 /// Fires what is due.
 pub async fn turn(host: Host) -> Result<Next, StoreError> {
     host.hub.plan_timers(None);
-    let look = || host.store.due(host.surroundings.clock.now(), PAGE);
+    // What is left alone stays due, and must not hide what comes after it.
+    let page = PAGE + host.hub.quarantine().len() as u32;
+    let look = || host.store.due(host.surroundings.clock.now(), page);
     let mut due = look().await?;
     if renews_own(&host, &due.commands).await {
         // Nobody is told of the new leases, which may be over by this clock: what changed meanwhile is seen now.
         host.hub.plan_timers(None);
         due = look().await?;
     }
-    let more = due.commands.len() >= PAGE as usize;
+    let more = due.commands.len() >= page as usize;
+    let now = host.surroundings.clock.now();
+    due.commands.retain(|command| !host.hub.quarantine().rests(command, now));
     let next = due.next;
     wakes::carry_out(&host, due).await?;
     if more {

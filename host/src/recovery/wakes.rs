@@ -10,6 +10,7 @@ use segno_core::{
     time::Millis,
 };
 
+use super::isolate;
 use crate::{
     desk::{Arrival, Seat},
     host::Host,
@@ -38,27 +39,27 @@ pub async fn carry_out(host: &Host, due: Due) -> Result<(), StoreError> {
             _ => Vec::new(),
         };
         let flows = wanted > 0 && seats.len() >= ENOUGH.min(wanted);
-        let mut commands = Vec::with_capacity(TOGETHER);
+        // What belongs together: a deadline, the claim on whom it wakes, and what that waited for.
+        let mut groups = Vec::with_capacity(TOGETHER);
         let mut claimed = Vec::new();
-        let mut carried = 0;
         // While seats become free, those who find none wait for the next ones.
-        while carried < TOGETHER && !(flows && seats.is_empty()) {
+        while groups.len() < TOGETHER && !(flows && seats.is_empty()) {
             let Some(command) = left.next() else { break };
-            carried += 1;
             let wake = match &command {
                 Command::PromiseDue { id } => wakes.remove_entry(id),
                 _ => None,
             };
-            commands.push(command);
+            let mut group = vec![command];
             if let Some((id, claim)) = wake
                 && let Some((seat, hold)) = seats.pop()
             {
-                claimed.push((commands.len(), seat));
-                commands.push(Command::TaskAcquire { claim, hold, stall_limit: None });
-                commands.push(Command::PromiseGet { id });
+                claimed.push((groups.len(), seat));
+                group.push(Command::TaskAcquire { claim, hold, stall_limit: None });
+                group.push(Command::PromiseGet { id });
             }
+            groups.push(group);
         }
-        let replies = host.insist(&commands.into()).await?;
+        let replies = isolate::each(host, groups).await?;
         if let Some(desk) = &desk {
             desk.run(arrivals(replies, claimed));
         }
@@ -67,12 +68,12 @@ pub async fn carry_out(host: &Host, due: Due) -> Result<(), StoreError> {
 }
 
 /// Those whose claim was made. The others had changed meanwhile, and are offered as always.
-fn arrivals(mut replies: Vec<Reply>, claimed: Vec<(usize, Seat)>) -> Vec<Arrival> {
-    let mut reply = |place: usize| std::mem::replace(&mut replies[place], Reply::Done);
+fn arrivals(mut replies: Vec<Option<Vec<Reply>>>, claimed: Vec<(usize, Seat)>) -> Vec<Arrival> {
     let arrived = claimed.into_iter().filter_map(|(place, seat)| {
-        let Reply::Task(acquired) = reply(place) else { return None };
-        let settled = match reply(place + 1) {
-            Reply::Promise { promise, .. } if !promise.is_pending() => vec![promise],
+        let mut of_group = replies[place].take()?.into_iter().skip(1);
+        let Some(Reply::Task(acquired)) = of_group.next() else { return None };
+        let settled = match of_group.next() {
+            Some(Reply::Promise { promise, .. }) if !promise.is_pending() => vec![promise],
             _ => Vec::new(),
         };
         Some(Arrival { seat, acquired: *acquired, settled })

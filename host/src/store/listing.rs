@@ -10,7 +10,9 @@ use segno_core::{
     time::Millis,
 };
 
-use super::{InvocationFilter, InvocationRow, Page, PromiseFilter, Standing, StoreError};
+use super::{
+    InvocationFilter, InvocationRow, Page, PromiseFilter, Standing, StoreError, Unreadable,
+};
 
 /// How many lines a page has when the caller does not say.
 const DEFAULT_LIMIT: u32 = 100;
@@ -162,15 +164,25 @@ pub(super) fn takes_all(filter: &InvocationFilter) -> bool {
 /// A page of invocations by their numbers, of which there is one more than `limit` if there are more. They were looked
 /// for down to the number `bound`; none: among all that there are.
 pub(super) fn newest_first(
-    mut found: Vec<(i64, InvocationRow)>,
+    found: Vec<(i64, InvocationRow)>,
+    unreadable: Vec<(i64, Unreadable)>,
     limit: u32,
     bound: Option<i64>,
 ) -> Page<InvocationRow> {
-    found.sort_by_key(|(number, _)| std::cmp::Reverse(*number));
-    let more = found.len() > limit as usize;
-    found.truncate(limit as usize);
-    let last = found.last().map(|(number, _)| *number).filter(|_| more);
-    Page { items: found.into_iter().map(|(_, row)| row).collect(), next: last.or(bound) }
+    let mut rows: Vec<_> = found.into_iter().map(|(number, row)| (number, Ok(row))).collect();
+    rows.extend(unreadable.into_iter().map(|(number, row)| (number, Err(row))));
+    rows.sort_by_key(|(number, _)| std::cmp::Reverse(*number));
+    let more = rows.len() > limit as usize;
+    rows.truncate(limit as usize);
+    let last = rows.last().map(|(number, _)| *number).filter(|_| more);
+    let mut page = Page { items: Vec::new(), unreadable: Vec::new(), next: last.or(bound) };
+    for (_, row) in rows {
+        match row {
+            Ok(row) => page.items.push(row),
+            Err(row) => page.unreadable.push(row),
+        }
+    }
+    page
 }
 
 /// Whether every promise that the filter's index holds is found; else rows are looked at that are not.

@@ -40,7 +40,7 @@ pub use memory::MemoryStore;
 pub use query::{
     COUNTED, Census, Due, EventPlace, EventRow, History, InvocationFilter, InvocationRow, LogRow,
     ModuleRow, Page, PromiseFilter, PromiseRow, Ready, ScheduleFilter, SchedulePage, Standing,
-    Waits, Wake,
+    Unreadable, Waits, Wake,
 };
 pub use size::{FunctionSize, ModuleSize, PartSize, SizeReport, TreeSize};
 pub use survey::{Examined, Found, Survey};

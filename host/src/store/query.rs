@@ -282,6 +282,8 @@ pub struct ScheduleFilter {
 pub struct SchedulePage {
     /// The schedules, by id.
     pub items: Vec<Schedule>,
+    /// Those between them whose rows cannot be read.
+    pub unreadable: Vec<Unreadable>,
     /// What the next page comes after; none: this was the last.
     pub next: Option<ScheduleId>,
 }
@@ -325,7 +327,7 @@ impl Page<PromiseRow, PromiseId> {
         let more = rows.len() > limit;
         rows.truncate(limit);
         let last = rows.last().map(|row| row.promise.id().clone()).filter(|_| more);
-        Self { items: rows, next: last.or(bound) }
+        Self { items: rows, unreadable: Vec::new(), next: last.or(bound) }
     }
 }
 
@@ -336,7 +338,7 @@ impl SchedulePage {
         let more = items.len() > limit;
         items.truncate(limit);
         let next = items.last().map(|schedule| schedule.id.clone()).filter(|_| more);
-        Self { items, next }
+        Self { items, unreadable: Vec::new(), next }
     }
 }
 
@@ -346,6 +348,31 @@ impl SchedulePage {
 pub struct Page<T, C = i64> {
     /// The lines.
     pub items: Vec<T>,
+    /// Those of the page whose rows cannot be read.
+    pub unreadable: Vec<Unreadable>,
     /// What the next page comes after; none: this was the last.
     pub next: Option<C>,
+}
+
+/// Something whose rows are there and cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unreadable {
+    /// Its id.
+    pub id: String,
+    /// What is wrong.
+    pub reason: String,
+}
+
+impl Unreadable {
+    /// What cannot be read of the row with this id.
+    ///
+    /// # Errors
+    /// The database did not give the row.
+    pub(super) fn of(
+        id: Result<Option<std::borrow::Cow<'_, str>>, sqlx::Error>,
+        error: sqlx::Error,
+    ) -> Result<Self, sqlx::Error> {
+        let id = id.ok().flatten().unwrap_or_default().into_owned();
+        Ok(Self { id, reason: super::sql::unreadable(error)? })
+    }
 }

@@ -78,6 +78,7 @@ impl Stopped {
             Refusal::BadRequest(_)
             | Refusal::Unprocessable(_)
             | Refusal::IdTaken { .. }
+            | Refusal::Unreadable { .. }
             | Refusal::NoSchedule(_) => Self::Halt(Halt::new("refused", refusal.to_string())),
         }
     }

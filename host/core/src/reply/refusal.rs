@@ -4,6 +4,7 @@ use crate::id::{NodeName, PromiseId, ResourceName, ScheduleId, TooLong, Version}
 use crate::invocation::AppendRefused;
 use crate::promise::{FenceToken, TaskStatus};
 use crate::time::Timestamp;
+use crate::unreadable::Subject;
 use crate::value::Text;
 
 /// Why a command was refused.
@@ -39,6 +40,14 @@ pub enum Refusal {
         invocation: PromiseId,
         /// Why they do not.
         reason: JournalMismatch,
+    },
+    /// A row that the command needs is there and cannot be read: damage from outside.
+    #[error("the rows of {subject} cannot be read: {why}; `segno doctor` names all such rows")]
+    Unreadable {
+        /// What the row is about.
+        subject: Box<Subject>,
+        /// What is wrong with it.
+        why: Text,
     },
 }
 
@@ -119,13 +128,14 @@ pub enum Conflict {
 }
 
 impl Refusal {
-    /// The code of the protocol: 400, 404, 409, 422 or 570.
+    /// The code of the protocol: 400, 404, 409, 422, 500 or 570.
     pub fn code(&self) -> u16 {
         match self {
             Self::BadRequest(_) => 400,
             Self::NotFound(_) | Self::NoSchedule(_) => 404,
             Self::Conflict(_) | Self::IdTaken { .. } => 409,
             Self::Unprocessable(_) => 422,
+            Self::Unreadable { .. } => 500,
             Self::JournalMismatch { .. } => 570,
         }
     }
@@ -146,6 +156,7 @@ impl Refusal {
             Self::Conflict(Conflict::Hosted(_)) => "hosted",
             Self::IdTaken { .. } => "id-taken",
             Self::JournalMismatch { .. } => "journal-mismatch",
+            Self::Unreadable { .. } => "unreadable",
         }
     }
 }

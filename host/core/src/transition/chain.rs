@@ -70,6 +70,11 @@ impl Draft<'_> {
             if consumed {
                 continue;
             }
+            if self.view.is_unreadable(&awaiter) {
+                // What it does with that, it does when its rows can be read again.
+                self.delta.callbacks.insert((id.clone(), awaiter), Some(true));
+                continue;
+            }
             match self.task(&awaiter).map(|task| &task.state) {
                 None | Some(TaskState::Fulfilled) => self.put_callback(id.clone(), awaiter, None),
                 Some(TaskState::Suspended) => {

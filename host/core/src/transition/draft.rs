@@ -9,6 +9,7 @@ use crate::promise::{OutboxKey, OutboxRow, Promise, Task, TaskState};
 use crate::reply::{Conflict, Refusal, Reply};
 use crate::state::State;
 use crate::time::Timestamp;
+use crate::unreadable::Subject;
 use crate::value::Text;
 
 use super::Decision;
@@ -178,7 +179,8 @@ impl<'a> Draft<'a> {
 
     /// Deletes a message, if it is there.
     pub(super) fn remove_outbox(&mut self, key: OutboxKey) {
-        if self.outbox_row(&key).is_some() {
+        let unreadable = || self.view.unreadable(&Subject::Message(key.clone())).is_some();
+        if self.outbox_row(&key).is_some() || (self.view.has_unreadable() && unreadable()) {
             self.delta.outbox.insert(key, None);
         }
     }

@@ -40,6 +40,7 @@ use crate::id::Claim;
 use crate::reply::{Refusal, Reply};
 use crate::state::State;
 use crate::time::Timestamp;
+use crate::unreadable;
 
 pub use prune::obstacle;
 
@@ -64,6 +65,7 @@ pub fn transition(view: &State, command: &Command, now: Timestamp, config: &Conf
 }
 
 fn decide(draft: &mut Draft<'_>, command: &Command) -> Result<Reply, Refusal> {
+    unreadable::check(draft.view, command)?;
     match command {
         Command::PromiseGet { id } => promises::get(draft, id),
         Command::PromiseCreate(new) => promises::create(draft, new),

@@ -129,7 +129,10 @@ impl Draft<'_> {
             self.ask_to_stop(child);
         }
         let key = OutboxKey::CancelChildren(parent.clone());
-        match children.last().filter(|_| children.len() == page) {
+        // Children whose rows cannot be read have their places in the page all the same.
+        let unreadable = self.view.unreadable_promises().filter(|id| id.is_minted_by(parent));
+        let whole_page = children.len() + unreadable.count() >= page;
+        match children.last().filter(|_| whole_page) {
             Some(last) => {
                 let message = Message::CancelChildren { after: Some(last.clone()) };
                 self.put_outbox(key, OutboxRow::new(message, self.now));

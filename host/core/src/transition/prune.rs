@@ -76,6 +76,9 @@ fn removable(
 /// tasks of those who wait for it.
 pub fn obstacle(view: &State, id: &PromiseId, before: Timestamp) -> Option<Kept> {
     let member = || id.clone();
+    if view.is_unreadable(id) {
+        return Some(Kept::Unreadable { id: member() });
+    }
     let Some(settlement) = view.promise(id)?.settlement() else {
         return Some(Kept::Pending { id: member() });
     };
@@ -94,7 +97,8 @@ pub fn obstacle(view: &State, id: &PromiseId, before: Timestamp) -> Option<Kept>
             TaskState::Fulfilled => false,
         })
     };
-    let awaiter = view.callbacks_on(id).map(|(by, _)| by).find(|by| living(by));
+    let awaiter =
+        view.callbacks_on(id).map(|(by, _)| by).find(|by| living(by) || view.is_unreadable(by));
     awaiter.map(|by| Kept::Awaited { id: member(), by: by.clone() })
 }
 

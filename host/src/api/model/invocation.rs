@@ -181,9 +181,23 @@ pub struct InvocationSummary {
 pub struct InvocationPage {
     /// The lines.
     pub items: Vec<InvocationSummary>,
+    /// Those of the page whose rows cannot be read.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unreadable: Vec<UnreadableRow>,
     /// Pass it as `after` for the next page; absent on the last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
+}
+
+/// Something whose rows are there and cannot be read, or that the database refuses to go on with.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct UnreadableRow {
+    /// What it is: promise, schedule, message or resource.
+    pub kind: String,
+    /// Its id; of a message, that of the promise it is about.
+    pub id: String,
+    /// What is wrong.
+    pub reason: String,
 }
 
 /// Where an invocation stands and what it ended with: what those need who wait for it.

@@ -24,7 +24,7 @@ pub use event::{AcknowledgeEvents, Acknowledged, EventPage, EventQuery};
 pub use health::{Health, Readiness};
 pub use invocation::{
     CancelProgress, Invocation, InvocationOutcome, InvocationPage, InvocationState,
-    InvocationSummary, Lease, Note, Progress, Wait, WaitKind,
+    InvocationSummary, Lease, Note, Progress, UnreadableRow, Wait, WaitKind,
 };
 pub use journal::{JournalPage, JournalRecord, OutcomeView, RecordKind};
 pub use log::{LogLevel, LogLine, LogPage};

@@ -17,6 +17,8 @@ pub struct InvocationQuery {
         pattern = "^(pending|acquired|suspended|halted|resolved|rejected|cancelled|timed-out)$"
     )]
     pub state: Option<String>,
+    /// Only those that wait for a person: halted ones, and beside them whatever this host has put into quarantine.
+    pub stuck: Option<bool>,
     /// Only ids that begin so.
     pub prefix: Option<String>,
     /// Only those with this label, as `name=value`.

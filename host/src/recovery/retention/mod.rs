@@ -24,7 +24,7 @@ use segno_core::{
 
 pub use rules::{Keep, Retention, RetentionError, Rule};
 
-use super::driver::Next;
+use super::{driver::Next, isolate};
 use crate::{
     host::Host,
     store::{ScheduleFilter, StoreError},
@@ -127,9 +127,14 @@ async fn remove(
             before: *before,
             part: false,
         };
-        let replies = host.store.execute(batch.iter().map(command).collect()).await?;
+        let now = host.surroundings.clock.now();
+        let batch: Vec<_> =
+            batch.iter().filter(|tree| !host.hub.quarantine().rests(&command(tree), now)).collect();
+        let commands = batch.iter().map(|tree| vec![command(tree)]).collect();
+        let replies = isolate::each(host, commands).await?;
         let mut gone = 0;
         for ((top, before), reply) in batch.iter().zip(replies) {
+            let Some(reply) = reply.and_then(|mut replies| replies.pop()) else { continue };
             match reply {
                 Reply::Pruned(Pruned::Gone { promises }) => {
                     removed.trees += 1;

@@ -147,7 +147,7 @@ impl Store for MemoryStore {
             });
             last = Some(*number);
         }
-        Ok(Page { items, next: last.filter(|_| more) })
+        Ok(Page { items, unreadable: Vec::new(), next: last.filter(|_| more) })
     }
 
     async fn schedule(&self, id: &ScheduleId) -> Result<Option<Schedule>, StoreError> {

@@ -23,6 +23,6 @@ impl Reader {
         });
         let query = sqlx::query(EVENTS).bind(at).bind(number).bind(index).bind(i64::from(limit));
         let found = self.pool.fetch_all(query).await.map_err(failed(name))?;
-        found.iter().map(|row| sql::event(row).map_err(failed(name))).collect()
+        sql::readable(found.iter().map(sql::event)).map_err(failed(name))
     }
 }

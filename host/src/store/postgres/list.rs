@@ -11,7 +11,7 @@ use super::{
     reader::{Reader, failed, promise_row},
 };
 use crate::store::{
-    InvocationFilter, InvocationRow, Page, StoreError,
+    InvocationFilter, InvocationRow, Page, StoreError, Unreadable,
     listing::{self, Base, LOOKED_AT, ListedState, SORTED},
     sql::{AFTER_PROMISE, Fields as _, promise_columns, promise_tables},
 };
@@ -48,16 +48,23 @@ impl Reader {
         };
         let mut query = statement(base, filter, state, bound, limit);
         let found = self.pool.fetch_all(query.build()).await.map_err(&failed)?;
-        let mut items = Vec::with_capacity(found.len());
+        let (mut items, mut unreadable) = (Vec::with_capacity(found.len()), Vec::new());
         for row in &found {
-            let listed = promise_row(row).map_err(&failed)?;
+            let number: i64 = row.try_get(0).map_err(&failed)?;
+            let listed = match promise_row(row) {
+                Ok(listed) => listed,
+                Err(error) => {
+                    let row = Unreadable::of(row.text(1), error).map_err(&failed)?;
+                    unreadable.push((number, row));
+                    continue;
+                }
+            };
             let journal_len = row.int(AFTER_PROMISE).map_err(&failed)?;
             let Some(task) = listed.task else { continue };
             let journal_len = u32::try_from(journal_len.unwrap_or_default()).unwrap_or(u32::MAX);
-            let number: i64 = row.try_get(0).map_err(&failed)?;
             items.push((number, InvocationRow { promise: listed.promise, task, journal_len }));
         }
-        Ok(listing::newest_first(items, limit, bound))
+        Ok(listing::newest_first(items, unreadable, limit, bound))
     }
 
     /// Where the numbers of a page are looked for. What an index finds in no order is only taken if it is little, but for

@@ -231,7 +231,8 @@ impl Reader {
         let mut wakes = Vec::new();
         let deadlines = first(DEADLINES, now, limit);
         let deadlines = self.first_due("read deadlines", deadlines, limit, |row, id| {
-            wakes.extend(sql::wake(row, 2, &id)?);
+            // Whom it wakes is only a hint.
+            wakes.extend(sql::wake(row, 2, &id).ok().flatten());
             Ok(Command::PromiseDue { id })
         });
         let deadlines = deadlines.await?;
@@ -276,7 +277,7 @@ impl Reader {
         let query =
             sqlx::query(READY).bind(after.unwrap_or(i64::MIN)).bind(now.0).bind(i64::from(limit));
         let found = self.pool.fetch_all(query).await.map_err(failed(name))?;
-        found.iter().map(|row| sql::ready(row).map_err(failed(name))).collect()
+        sql::readable(found.iter().map(sql::ready)).map_err(failed(name))
     }
 
     pub(super) async fn put_component(
@@ -334,7 +335,7 @@ impl Reader {
     pub(super) async fn modules(&self) -> Result<Vec<ModuleRow>, StoreError> {
         let name = "read modules";
         let found = self.pool.fetch_all(sqlx::query(MODULES)).await.map_err(failed(name))?;
-        found.iter().map(|row| sql::module(row).map_err(failed(name))).collect()
+        sql::readable(found.iter().map(sql::module)).map_err(failed(name))
     }
 
     pub(super) async fn in_use(&self) -> Result<BTreeMap<Digest, u64>, StoreError> {
@@ -366,8 +367,12 @@ impl Reader {
                 due.next = at;
                 break;
             }
-            let id = sql::id(row, 0).map_err(failed(name))?;
-            due.commands.push(command(row, id).map_err(failed(name))?);
+            let found = sql::id(row, 0).and_then(|id| command(row, id));
+            // What does not even say what it is must not keep the others back.
+            match found {
+                Ok(command) => due.commands.push(command),
+                Err(error) => drop(sql::unreadable(error).map_err(failed(name))?),
+            }
         }
         Ok(due)
     }

@@ -8,10 +8,10 @@ use super::{
     reader::{Reader, failed, first},
 };
 use crate::store::{
-    Due, ScheduleFilter, SchedulePage, StoreError,
+    Due, ScheduleFilter, SchedulePage, StoreError, Unreadable,
     listing::{self, LOOKED_AT},
     query::Begin,
-    sql::{self, schedule_columns},
+    sql::{self, Fields as _, schedule_columns},
 };
 
 /// Schedules, by ids. They are locked before anything else: which promises are needed follows from them.
@@ -59,7 +59,7 @@ impl Reader {
     ) -> Result<SchedulePage, StoreError> {
         let name = "list schedules";
         let limit = listing::page_limit(filter.limit) as usize;
-        let mut taken: Vec<Schedule> = Vec::new();
+        let (mut taken, mut unreadable): (Vec<Schedule>, Vec<Unreadable>) = Default::default();
         let mut after = filter.after.clone();
         for _ in 0..LOOKED_AT.div_ceil(LOOK) {
             let (statement, from) = filter.begins_at(after.as_ref());
@@ -68,13 +68,20 @@ impl Reader {
             let found = self.pool.fetch_all(query).await.map_err(failed(name))?;
             let mut is_behind = false;
             for row in &found {
-                let schedule = sql::schedule(row).map_err(failed(name))?;
-                after = Some(schedule.id.clone());
-                is_behind |= filter.is_behind(&schedule.id);
-                taken.extend(filter.takes(&schedule).then_some(schedule));
+                let id = ScheduleId::new(row.text(0).map_err(failed(name))?.unwrap_or_default());
+                is_behind |= filter.is_behind(&id);
+                match sql::schedule(row) {
+                    Ok(schedule) => taken.extend(filter.takes(&schedule).then_some(schedule)),
+                    Err(error) if !is_behind => {
+                        unreadable.push(Unreadable::of(row.text(0), error).map_err(failed(name))?);
+                    }
+                    Err(_) => {}
+                }
+                after = Some(id);
             }
             if found.len() < LOOK as usize || is_behind || taken.len() > limit {
-                return Ok(SchedulePage::of(taken.into_iter(), limit));
+                let page = SchedulePage::of(taken.into_iter(), limit);
+                return Ok(SchedulePage { unreadable, ..page });
             }
         }
         let page = SchedulePage::of(taken.into_iter(), limit);

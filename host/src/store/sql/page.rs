@@ -5,7 +5,11 @@ use segno_core::{
     state::State,
 };
 
-use super::{Fields, digest_at, fact, head, id, outbox, promise, records, schedule, task, text};
+use super::{
+    Fields, digest_at, fact, head, id, outbox, promise, records,
+    rows::{damaged, needed},
+    schedule, small, task, text,
+};
 use crate::store::Examined;
 
 impl Examined {
@@ -45,13 +49,17 @@ impl Examined {
 
     /// A callback: awaited, awaiter, consumed.
     pub(in crate::store) fn put_callback(&mut self, row: &impl Fields) -> Result<(), sqlx::Error> {
-        self.state.put_callback(id(row, 0)?, id(row, 1)?, row.int(2)? == Some(1));
+        let (awaited, awaiter) = (id(row, 0)?, id(row, 1)?);
+        let consumed = row.int(2).and_then(|consumed| needed(consumed, &awaiter, "consumed"));
+        self.keep(consumed, |state, consumed| state.put_callback(awaited, awaiter, consumed == 1));
         Ok(())
     }
 
     /// A listener: awaited, address.
     pub(in crate::store) fn put_listener(&mut self, row: &impl Fields) -> Result<(), sqlx::Error> {
-        self.state.put_listener(id(row, 0)?, text(row, 1)?);
+        let awaited = id(row, 0)?;
+        let address = text(row, 1).map_err(|_| damaged(&awaited, "address of a listener").into());
+        self.keep(address, |state, address| state.put_listener(awaited, address));
         Ok(())
     }
 
@@ -67,8 +75,10 @@ impl Examined {
         &mut self,
         row: &impl Fields,
     ) -> Result<(), sqlx::Error> {
-        let number = row.int(2)?.and_then(|number| u32::try_from(number).ok()).unwrap_or(u32::MAX);
-        self.state.put_signal_key(id(row, 0)?, text(row, 1)?, number);
+        let invocation = id(row, 0)?;
+        let read = small(row, 2, &invocation, "number of a signal")
+            .and_then(|number: u32| Ok((text(row, 1)?, number)));
+        self.keep(read, |state, (key, number)| state.put_signal_key(invocation, key, number));
         Ok(())
     }
 

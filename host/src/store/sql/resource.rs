@@ -8,7 +8,7 @@ use segno_core::{
 };
 
 use super::{
-    Cache, Cell, Fields, Level,
+    Cell, Fields,
     rows::{at, headers, id, needed, number, small, text, value},
 };
 
@@ -91,14 +91,4 @@ pub(in crate::store) fn fact(
         at: needed(at(row, first + 7)?, &invocation, "at")?,
     };
     Ok((invocation, key, fact))
-}
-
-/// Puts what a row says of the invocation's facts: its number and id, then a fact, or none if it has none.
-pub(in crate::store) fn put_fact(cache: &mut Cache, row: &impl Fields) -> Result<(), sqlx::Error> {
-    cache.know(&id(row, 1)?, row.int(0)?, Level::Number);
-    if row.text(2)?.is_some() {
-        let (invocation, key, fact) = fact(row, 1)?;
-        cache.state.put_fact(invocation, key, fact);
-    }
-    Ok(())
 }

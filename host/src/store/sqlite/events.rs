@@ -23,7 +23,7 @@ impl Reader {
         });
         let query = sqlx::query(EVENTS).bind(at).bind(number).bind(index).bind(limit);
         let found = self.pool.fetch_all(query).await.map_err(failed(name))?;
-        found.iter().map(|row| sql::event(row).map_err(failed(name))).collect()
+        sql::readable(found.iter().map(sql::event)).map_err(failed(name))
     }
 }
 

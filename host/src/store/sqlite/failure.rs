@@ -29,6 +29,8 @@ pub(super) const CANNOT_OPEN: i32 = 14;
 pub(super) const CONSTRAINT: i32 = 19;
 /// The file is something else.
 pub(super) const NOT_A_DATABASE: i32 = 26;
+/// Somebody else of this process holds a table; there is no memory; it was interrupted; the locks fail.
+const OF_THE_MOMENT: [i32; 4] = [6, 7, 9, 15];
 
 /// SQLite's primary result code, if the error is SQLite's.
 pub(super) fn primary_code(error: &sqlx::Error) -> Option<i32> {
@@ -87,6 +89,16 @@ const BEFORE_A_SYNC: [i32; 14] =
 
 /// Why nothing is written until there is room again.
 pub(super) const NO_SPACE: &str = "no space is left on the disk: free some";
+
+/// Whether it is about what was asked and not about the database: a constraint, a value that is too long, a row that
+/// cannot be read. Another submission of the same batch may well be committed.
+pub(super) fn is_of_one(error: &sqlx::Error) -> bool {
+    match primary_code(error) {
+        Some(BUSY | READ_ONLY | DISK | CORRUPT | FULL | CANNOT_OPEN | NOT_A_DATABASE) => false,
+        Some(code) => !OF_THE_MOMENT.contains(&code),
+        None => matches!(error, sqlx::Error::Decode(_) | sqlx::Error::ColumnDecode { .. }),
+    }
+}
 
 /// Why a store stops for good.
 pub(super) const DISK_FAILED: &str =

@@ -6,9 +6,9 @@ use sqlx::{Executor as _, QueryBuilder, Sqlite};
 
 use super::reader::{Reader, failed, promise_row};
 use crate::store::{
-    Page, PromiseFilter, PromiseRow, Standing, StoreError,
+    Page, PromiseFilter, PromiseRow, Standing, StoreError, Unreadable,
     listing::{self, LOOKED_AT, PAGE_BYTES},
-    sql::{self, promise_columns, promise_tables},
+    sql::{self, Fields as _, promise_columns, promise_tables},
 };
 
 const FOUND: &str =
@@ -30,17 +30,25 @@ impl Reader {
         };
         let mut query = statement(filter, bound.as_ref());
         let mut found = self.pool.fetch(query.build());
-        let (mut rows, mut bytes) = (Vec::new(), 0);
+        let mut page = Page { items: Vec::new(), unreadable: Vec::new(), next: None };
+        let mut bytes = 0;
         while let Some(row) = found.try_next().await.map_err(&failed)? {
-            let row: PromiseRow = promise_row(&row).map_err(&failed)?;
-            if bytes >= PAGE_BYTES {
-                let next = rows.last().map(|row: &PromiseRow| row.promise.id().clone());
-                return Ok(Page { items: rows, next });
+            // What cannot be read has its place in the page all the same.
+            if bytes >= PAGE_BYTES || page.items.len() + page.unreadable.len() == limit {
+                return Ok(page);
             }
-            bytes += listing::page_bytes(&row.promise);
-            rows.push(row);
+            page.next = Some(sql::id(&row, 1).map_err(&failed)?);
+            match promise_row(&row) {
+                Ok(row) => {
+                    bytes += listing::page_bytes(&row.promise);
+                    page.items.push(row);
+                }
+                Err(error) => {
+                    page.unreadable.push(Unreadable::of(row.text(1), error).map_err(&failed)?);
+                }
+            }
         }
-        Ok(Page::of(rows, limit, bound))
+        Ok(Page { next: bound, ..page })
     }
 }
 

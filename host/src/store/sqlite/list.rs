@@ -10,9 +10,9 @@ use sqlx::{Executor as _, QueryBuilder, Row as _, Sqlite, SqliteConnection};
 
 use super::reader::{Reader, failed, promise_row};
 use crate::store::{
-    InvocationFilter, InvocationRow, Page, StoreError,
+    InvocationFilter, InvocationRow, Page, StoreError, Unreadable,
     listing::{self, Base, LOOKED_AT, ListedState, SORTED},
-    sql::{AFTER_PROMISE, promise_columns, promise_tables},
+    sql::{AFTER_PROMISE, Fields as _, promise_columns, promise_tables},
 };
 
 /// What is listed of the invocations whose numbers were found. Long parameters and values are left out: no list shows
@@ -55,16 +55,23 @@ impl Reader {
         };
         let mut query = statement(base, filter, state, bound, limit);
         let found = transaction.fetch_all(query.build()).await.map_err(&failed)?;
-        let mut items = Vec::with_capacity(found.len());
+        let (mut items, mut unreadable) = (Vec::with_capacity(found.len()), Vec::new());
         for row in &found {
-            let listed = promise_row(row).map_err(&failed)?;
+            let number: i64 = row.try_get(0).map_err(&failed)?;
+            let listed = match promise_row(row) {
+                Ok(listed) => listed,
+                Err(error) => {
+                    let row = Unreadable::of(row.text(1), error).map_err(&failed)?;
+                    unreadable.push((number, row));
+                    continue;
+                }
+            };
             let journal_len = row.try_get::<Option<u32>, _>(AFTER_PROMISE).map_err(&failed)?;
             let Some(task) = listed.task else { continue };
             let journal_len = journal_len.unwrap_or_default();
-            let number: i64 = row.try_get(0).map_err(&failed)?;
             items.push((number, InvocationRow { promise: listed.promise, task, journal_len }));
         }
-        let mut page = listing::newest_first(items, limit, bound);
+        let mut page = listing::newest_first(items, unreadable, limit, bound);
         go_on(&mut transaction, &mut page.items).await.map_err(&failed)?;
         transaction.commit().await.map_err(&failed)?;
         Ok(page)

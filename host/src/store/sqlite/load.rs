@@ -3,8 +3,11 @@
 use segno_core::{
     footprint::Footprint,
     id::{NodeName, PromiseId, Version},
+    invocation::Record,
     promise::OutboxKey,
     state::Tree,
+    unreadable::Subject,
+    value::Text,
 };
 
 use super::{
@@ -125,15 +128,22 @@ const NEXT_NUMBER: &str = "SELECT ifnull(max(n), 0) + 1 FROM promises";
 pub(super) fn begin(connection: &mut Connection) -> Result<Cache, Failed> {
     let mut cache = Cache::default();
     cache.holds_globals = true;
+    // What cannot be read of these is as good as not there: whatever needs it is refused by name.
+    let passed = |error| sql::unreadable(error).map(drop);
     connection.read("load modules", MODULES, [], |row| {
-        let digest = sql::digest_at(row, 1)?;
-        cache.modules.insert(digest, int(row, 0)?);
-        cache.state.put_module(digest);
-        Ok(())
+        let read = sql::digest_at(row, 1).and_then(|digest| Ok((digest, int(row, 0)?)));
+        read.map_or_else(passed, |(digest, number)| {
+            cache.modules.insert(digest, number);
+            cache.state.put_module(digest);
+            Ok(())
+        })
     })?;
     connection.read("load aliases", ALIASES, [], |row| {
-        cache.state.put_alias(sql::text(row, 0)?, sql::digest_at(row, 1)?);
-        Ok(())
+        let read = sql::text(row, 0).and_then(|name| Ok((name, sql::digest_at(row, 1)?)));
+        read.map_or_else(passed, |(name, digest)| {
+            cache.state.put_alias(name, digest);
+            Ok(())
+        })
     })?;
     connection.read("load hosts", HOSTS, [], |row| {
         let node = NodeName::new(sql::text(row, 0)?.as_str());
@@ -161,7 +171,10 @@ pub(super) fn load(
     if !(wanted.composites.is_empty() && wanted.rows.is_empty()) {
         let ids: Vec<_> = wanted.composites.iter().chain(&wanted.rows).collect();
         fetch(connection, "load promises", PROMISES, &ids, |row| {
-            let (number, id) = put_promise(cache, row, Level::Rows)?;
+            let (number, id) = sql::put_promise(cache, row, Level::Rows)?;
+            if let Some(why) = recent.damage(number) {
+                cache.state.put_unreadable(Subject::Promise(id.clone()), Text::from(why));
+            }
             if wanted.composites.contains(&id) {
                 composites.push(number);
             }
@@ -172,7 +185,7 @@ pub(super) fn load(
         let after = page.after.as_ref().map_or("", PromiseId::as_str);
         let parameters = (parent.as_str(), after, page.limit, page.unasked);
         connection.read("load children", CHILDREN, parameters, |row| {
-            composites.push(put_promise(cache, row, Level::Composite)?.0);
+            composites.push(sql::put_promise(cache, row, Level::Composite)?.0);
             Ok(())
         })?;
     }
@@ -187,30 +200,25 @@ pub(super) fn load(
     }
     if !wanted.outbox.is_empty() {
         let keys: Vec<_> = wanted.outbox.iter().map(outbox_key).collect();
-        fetch(connection, "load messages", OUTBOX, &keys, |row| put_message(cache, row))?;
+        fetch(connection, "load messages", OUTBOX, &keys, |row| message(cache, row))?;
     }
     if !wanted.signal_keys.is_empty() {
         let keys: Vec<_> = wanted.signal_keys.iter().map(|(id, key)| (id, key)).collect();
         fetch(connection, "load signal keys", SIGNAL_KEYS, &keys, |row| {
-            let number = sql::small(row, 2, &"signal_keys", "number")?;
-            cache.state.put_signal_key(sql::id(row, 0)?, sql::text(row, 1)?, number);
-            Ok(())
+            sql::put_signal_key(cache, sql::id(row, 0)?, row, 2, 1)
         })?;
     }
     if !wanted.schedules.is_empty() {
         fetch(connection, "load schedules", schedules::SCHEDULES, &wanted.schedules, |row| {
-            cache.state.put_schedule(sql::schedule(row)?);
-            Ok(())
+            sql::put_schedule(cache, row).map(drop)
         })?;
     }
     if !wanted.resources.is_empty() {
         fetch(connection, "load resources", resources::RESOURCES, &wanted.resources, |row| {
-            cache.state.put_resource(sql::resource(row, 0)?);
-            Ok(())
+            sql::put_resource(cache, row).map(drop)
         })?;
         fetch(connection, "load leases", resources::LEASES, &wanted.resources, |row| {
-            cache.state.put_resource_lease(sql::lease(row, 0)?);
-            Ok(())
+            sql::put_lease(cache, row).map(drop)
         })?;
     }
     if !wanted.facts.is_empty() {
@@ -219,7 +227,10 @@ pub(super) fn load(
     }
     if !wanted.held_by.is_empty() {
         fetch(connection, "load the tasks of a host", HELD_BY, &wanted.held_by, |row| {
-            put_promise(cache, row, Level::Rows).map(drop)
+            // A host starts, whatever is wrong with one of the rows that it holds.
+            sql::put_promise(cache, row, Level::Rows)
+                .map(drop)
+                .or_else(|error| sql::unreadable(error).map(drop))
         })?;
     }
     cache.loaded(wanted);
@@ -234,23 +245,17 @@ fn load_composites(
 ) -> Result<(), Failed> {
     for statement in [CALLBACKS_ON, CALLBACKS_OF] {
         fetch(connection, "load callbacks", statement, numbers, |row| {
-            let (awaited, awaiter) = (sql::id(row, 1)?, sql::id(row, 3)?);
-            cache.know(&awaited, row.int(0)?, Level::Number);
-            cache.know(&awaiter, row.int(2)?, Level::Number);
-            cache.state.put_callback(awaited, awaiter, int(row, 4)? != 0);
-            Ok(())
+            let awaited = (row.int(0)?, sql::id(row, 1)?);
+            let awaiter = (row.int(2)?, sql::id(row, 3)?);
+            sql::put_callback(cache, awaited, awaiter, row.int(4))
         })?;
     }
     fetch(connection, "load listeners", LISTENERS, numbers, |row| {
-        cache.state.put_listener(sql::id(row, 0)?, sql::text(row, 1)?);
-        Ok(())
+        sql::put_listener(cache, sql::id(row, 0)?, row, 1)
     })?;
-    fetch(connection, "load messages", EXECUTES, numbers, |row| put_message(cache, row))?;
+    fetch(connection, "load messages", EXECUTES, numbers, |row| message(cache, row))?;
     fetch(connection, "load the ends of journals", HEADS, numbers, |row| {
-        let invocation = sql::id(row, 0)?;
-        let head = sql::head(row, 1, &invocation)?;
-        cache.state.put_head(invocation, head);
-        Ok(())
+        sql::put_head(cache, sql::id(row, 0)?, row, 1)
     })?;
     for row in numbers.iter().filter_map(|number| recent.of(*number)) {
         cache.state.put_head(row.invocation.clone(), row.head);
@@ -272,13 +277,13 @@ fn load_tree(
             tree.whole = false;
             return Ok(());
         }
-        let (number, id) = put_promise(cache, row, Level::Composite)?;
+        let (number, id) = sql::put_promise(cache, row, Level::Composite)?;
         numbers.push(number);
         tree.members.insert(id);
         Ok(())
     })?;
     cache.state.put_tree(top.clone(), tree);
-    fetch(connection, name, OWED, &numbers, |row| put_message(cache, row))?;
+    fetch(connection, name, OWED, &numbers, |row| message(cache, row))?;
     Ok(numbers)
 }
 
@@ -290,19 +295,22 @@ fn load_tail(
     from: u32,
 ) -> Result<(), Failed> {
     let Some(number) = cache.number(invocation) else { return Ok(()) };
-    let mut tail = Vec::new();
-    connection.read("load the end of a journal", TAIL, (number, from), |row| {
-        tail.extend(sql::records(row, 0, invocation)?);
+    let name = "load the end of a journal";
+    let mut tail = Ok(Vec::new());
+    let mut add = |more: Result<Vec<Record>, sqlx::Error>| match (&mut tail, more) {
+        (Ok(tail), Ok(more)) => tail.extend(more),
+        (Ok(_), Err(error)) => tail = Err(error),
+        (Err(_), _) => {}
+    };
+    connection.read(name, TAIL, (number, from), |row| {
+        add(sql::records(row, 0, invocation));
         Ok(())
     })?;
     if let Some(row) = recent.of(number) {
-        let name = "read recent records";
-        let read = row.decode().map_err(|source| Failed { statement: name, source })?;
-        tail.extend(read);
+        add(row.decode());
     }
-    tail.retain(|record| record.seq >= from);
-    cache.state.put_tail(invocation.clone(), tail);
-    Ok(())
+    sql::put_tail(cache, invocation, tail, from)
+        .map_err(|source| Failed { statement: name, source })
 }
 
 /// Reads a statement that takes a list as JSON.
@@ -322,28 +330,10 @@ fn outbox_key(key: &OutboxKey) -> (&PromiseId, i64, String) {
     (key.promise(), kind, part)
 }
 
-fn put_promise(
-    cache: &mut Cache,
-    row: &impl Fields,
-    level: Level,
-) -> Result<(i64, PromiseId), sqlx::Error> {
-    let (number, promise) = sql::promise(row)?;
-    let id = promise.id().clone();
-    if let Some(task) = sql::task(row, &id)? {
-        cache.state.put_task(task);
-    }
-    cache.know(&id, Some(number), level);
-    cache.weigh(&promise);
-    cache.state.put_promise(promise);
-    Ok((number, id))
-}
-
-fn put_message(cache: &mut Cache, row: &impl Fields) -> Result<(), sqlx::Error> {
+fn message(cache: &mut Cache, row: &impl Fields) -> Result<(), sqlx::Error> {
     let source = sql::id(row, 1)?;
     cache.know(&source, row.int(0)?, Level::Number);
-    let (key, message) = sql::outbox(row, 2, &source)?;
-    cache.state.put_outbox(key, message);
-    Ok(())
+    sql::put_message(cache, &source, row, 2)
 }
 
 /// A number that is never NULL.

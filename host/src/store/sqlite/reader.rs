@@ -239,7 +239,8 @@ impl Reader {
         let deadlines = sqlx::query(DEADLINES).bind(i64::from(limit) + 1);
         let mut wakes = Vec::new();
         let deadlines = self.first_due("read deadlines", deadlines, now, limit, |row, id| {
-            wakes.extend(sql::wake(row, 2, &id)?);
+            // Whom it wakes is only a hint.
+            wakes.extend(sql::wake(row, 2, &id).ok().flatten());
             Ok(Command::PromiseDue { id })
         });
         let deadlines = deadlines.await?;
@@ -284,7 +285,7 @@ impl Reader {
         let name = "read tasks that wait for a worker";
         let query = sqlx::query(READY).bind(after.unwrap_or(i64::MIN)).bind(now.0).bind(limit);
         let found = self.pool.fetch_all(query).await.map_err(failed(name))?;
-        found.iter().map(|row| sql::ready(row).map_err(failed(name))).collect()
+        sql::readable(found.iter().map(sql::ready)).map_err(failed(name))
     }
 
     pub(super) async fn component(&self, digest: Digest) -> Result<Option<Arc<[u8]>>, StoreError> {
@@ -299,7 +300,7 @@ impl Reader {
     pub(super) async fn modules(&self) -> Result<Vec<ModuleRow>, StoreError> {
         let name = "read modules";
         let found = self.pool.fetch_all(sqlx::query(MODULES)).await.map_err(failed(name))?;
-        found.iter().map(|row| sql::module(row).map_err(failed(name))).collect()
+        sql::readable(found.iter().map(sql::module)).map_err(failed(name))
     }
 
     pub(super) async fn in_use(&self) -> Result<BTreeMap<Digest, u64>, StoreError> {
@@ -332,8 +333,12 @@ impl Reader {
                 due.next = Some(at);
                 break;
             }
-            let id = PromiseId::new(row.try_get::<&str, _>(0).map_err(failed(name))?);
-            due.commands.push(command(row, id).map_err(failed(name))?);
+            let found = sql::id(row, 0).and_then(|id| command(row, id));
+            // What does not even say what it is must not keep the others back.
+            match found {
+                Ok(command) => due.commands.push(command),
+                Err(error) => drop(sql::unreadable(error).map_err(failed(name))?),
+            }
         }
         Ok(due)
     }

@@ -64,6 +64,8 @@ pub(super) struct Recent {
     rows: usize,
     /// Of whom something was moved in the batch that is being decided.
     moved: Vec<(i64, PromiseId)>,
+    /// Whose rows cannot be read, and why. They are kept for a person, and so the table is not emptied.
+    damaged: HashMap<i64, String>,
     underway: Arc<Underway>,
 }
 
@@ -105,6 +107,7 @@ impl Recent {
             touched: HashSet::new(),
             rows: 0,
             moved: Vec::new(),
+            damaged: HashMap::new(),
             underway,
         };
         connection.read("look for recent records", TOUCHED, [], |row| {
@@ -114,14 +117,15 @@ impl Recent {
         })?;
         let mut ahead = Vec::new();
         connection.read("read recent records", AHEAD, [], |row| {
-            let invocation = sql::id(row, 0)?;
-            ahead.push(JournalRow {
-                head: sql::head(row, 1, &invocation)?,
-                number: sql::number(row, 6, &invocation, "inv")?,
-                first: sql::small(row, 7, &invocation, "first_seq")?,
-                records: row.blob(8)?.unwrap_or_default().to_vec(),
-                invocation,
-            });
+            let why = match ahead_row(row) {
+                Ok(row) if row.first < row.head.len => {
+                    ahead.push(row);
+                    return Ok(());
+                }
+                Ok(row) => format!("a row of the journal of `{}` is empty", row.invocation),
+                Err(error) => sql::unreadable(error)?,
+            };
+            recent.damaged.insert(row.int(6)?.unwrap_or_default(), why);
             Ok(())
         })?;
         let mut moves = Moves::default();
@@ -177,6 +181,11 @@ impl Recent {
     /// What is gathered of a journal.
     pub(super) fn of(&self, number: i64) -> Option<&JournalRow> {
         self.gathered.get(&number)
+    }
+
+    /// Why what lies here of a journal cannot be read, if it cannot.
+    pub(super) fn damage(&self, number: i64) -> Option<&str> {
+        self.damaged.get(&number).map(String::as_str)
     }
 
     /// Takes note that the batch is committed.
@@ -251,13 +260,25 @@ impl Recent {
         self.touched.extend(moves.recent.iter().map(|row| row.number));
         self.rows += moves.recent.len();
         connection.each(&APPEND, &cells(moves.recent))?;
-        if moves.empty {
+        if moves.empty && self.damaged.is_empty() {
             connection.say(EMPTY)?;
             self.rows = 0;
             self.touched.clear();
         }
         Ok(())
     }
+}
+
+/// A row of [`AHEAD`].
+fn ahead_row(row: &rusqlite::Row<'_>) -> Result<JournalRow, sqlx::Error> {
+    let invocation = sql::id(row, 0)?;
+    Ok(JournalRow {
+        head: sql::head(row, 1, &invocation)?,
+        number: sql::number(row, 6, &invocation, "inv")?,
+        first: sql::small(row, 7, &invocation, "first_seq")?,
+        records: row.blob(8)?.unwrap_or_default().to_vec(),
+        invocation,
+    })
 }
 
 /// Every statement that looks for something by a key, for the tests of their plans.

@@ -23,6 +23,7 @@ const SUSPECTS: &str = "
      WHERE (page.state = 0 AND target IS NOT NULL AND t.n IS NULL)
         OR (t.state IN (1, 2) AND wake_at IS NULL)
         OR (t.state = 5) <> (page.state <> 0)
+        OR ifnull(substr(t.details, 1, 1), x'') <> x'01'
         OR (page.state <> 0 AND (
                EXISTS (SELECT 1 FROM listeners WHERE awaited = page.n)
             OR EXISTS (SELECT 1 FROM callbacks WHERE awaited = page.n AND consumed = 0)
@@ -94,7 +95,7 @@ impl Survey for Reader {
         let query = sqlx::query(FINISHED).bind(after).bind(limit).bind(before.0);
         let found = query.fetch_all(&self.pool).await.map_err(&failed)?;
         let items = found.iter().map(|row| sql::promise(row).map(|(_, promise)| promise));
-        Ok(Found { items: items.collect::<Result<_, _>>().map_err(&failed)?, looked_at, next })
+        Ok(Found { items: sql::readable(items).map_err(&failed)?, looked_at, next })
     }
 
     async fn examine(

@@ -186,26 +186,19 @@ impl Writer {
         next
     }
 
-    fn execute(&mut self, submissions: Vec<Submission>) {
+    /// Commits these together. Where one of them is refused, the others must not suffer for it: they are halved until it
+    /// is alone.
+    fn execute(&mut self, mut submissions: Vec<Submission>) {
         match self.commit(&submissions) {
             Ok(committed) => self.answer(submissions, committed),
-            // One of them is refused by the tables: the others must not suffer for it.
             Err(NotCommitted::Refused(failed))
-                if submissions.len() > 1
-                    && failure::primary_code(&failed.source) == Some(failure::CONSTRAINT) =>
+                if submissions.len() > 1 && failure::is_of_one(&failed.source) =>
             {
-                for submission in submissions {
-                    self.execute_alone(submission);
-                }
+                let others = submissions.split_off(submissions.len() / 2);
+                self.execute(submissions);
+                self.execute(others);
             }
             Err(failed) => self.refuse(submissions, failed),
-        }
-    }
-
-    fn execute_alone(&mut self, submission: Submission) {
-        match self.commit(std::slice::from_ref(&submission)) {
-            Ok(committed) => self.answer(vec![submission], committed),
-            Err(failed) => self.refuse(vec![submission], failed),
         }
     }
 
@@ -274,19 +267,27 @@ impl Writer {
             }
             Err(NotCommitted::Stopped) => self.writing.failed(),
             Err(NotCommitted::Refused(failed) | NotCommitted::Unknown(failed)) => {
-                tracing::warn!(statement = failed.statement, error = %failed.source, "a batch was not committed");
+                let Failed { statement, source } = failed;
+                let is_of_one = failure::is_of_one(source);
+                match is_of_one {
+                    // Whoever asked for it says so, by its name.
+                    true => tracing::debug!(statement, error = %source, "a batch was refused"),
+                    false => {
+                        tracing::warn!(statement, error = %source, "a batch was not committed");
+                    }
+                }
                 self.place.memory = None;
                 if !failure::is_of_rows(&failed.source) {
                     self.writing.failed();
                     self.lacks_room = true;
                 }
                 // Where SQLite did not answer, what the connection is in the middle of is not known.
-                if failure::primary_code(&failed.source).is_none()
+                if (failure::primary_code(source).is_none() && !is_of_one)
                     || matches!(done, Err(NotCommitted::Unknown(_)))
                 {
                     self.place.connection = None;
                 }
-                if failure::is_final(&failed.source) {
+                if failure::is_final(source) {
                     self.stopped = true;
                 }
             }

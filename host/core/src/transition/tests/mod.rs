@@ -13,4 +13,5 @@ mod sagas;
 mod schedules;
 mod speed;
 mod tasks;
+mod unreadable;
 mod workers;

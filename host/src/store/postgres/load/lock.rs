@@ -70,9 +70,7 @@ impl Held {
         self.asked.schedules.extend(wanted.schedules.iter().cloned());
         let query = sqlx::query(LOCK_SCHEDULES).bind(ids);
         for row in &connection.fetch_all(query).await.map_err(Failed::of(name))? {
-            let schedule = sql::schedule(row).map_err(Failed::of(name))?;
-            self.schedules.insert(schedule.id.clone());
-            cache.state.put_schedule(schedule);
+            self.schedules.insert(sql::put_schedule(cache, row).map_err(Failed::of(name))?);
         }
         Ok(())
     }
@@ -92,16 +90,12 @@ impl Held {
         self.asked.resources.extend(wanted.resources.iter().cloned());
         let query = sqlx::query(LOCK_RESOURCES).bind(&names);
         for row in &connection.fetch_all(query).await.map_err(Failed::of(name))? {
-            let resource = sql::resource(row, 0).map_err(Failed::of(name))?;
-            self.resources.insert(resource.name.clone());
-            cache.state.put_resource(resource);
+            self.resources.insert(sql::put_resource(cache, row).map_err(Failed::of(name))?);
         }
         let name = "lock leases on resources";
         let query = sqlx::query(LOCK_LEASES).bind(&names);
         for row in &connection.fetch_all(query).await.map_err(Failed::of(name))? {
-            let lease = sql::lease(row, 0).map_err(Failed::of(name))?;
-            self.leases.insert(lease.name.clone());
-            cache.state.put_resource_lease(lease);
+            self.leases.insert(sql::put_lease(cache, row).map_err(Failed::of(name))?);
         }
         Ok(())
     }

@@ -176,7 +176,7 @@ impl Held {
             self.writers.extend(writer.map(|writer| (number, writer)));
             // Whose promise is locked can be taken as it came; of the others only the task is certain.
             if fresh.remove(&number) {
-                put_promise(cache, row).map_err(&failed)?;
+                sql::put_promise(cache, row, Level::Rows).map_err(&failed)?;
                 self.loaded.insert(number);
             } else {
                 fresh.insert(number);
@@ -196,7 +196,7 @@ impl Held {
             return Ok(());
         }
         for row in &self.rows(connection, "load promises", PROMISES, &fresh).await? {
-            put_promise(cache, row).map_err(Failed::of("load promises"))?;
+            sql::put_promise(cache, row, Level::Rows).map_err(Failed::of("load promises"))?;
         }
         self.loaded.extend(fresh);
         Ok(())
@@ -268,17 +268,6 @@ impl Held {
         self.statements += 1;
         connection.fetch_all(sqlx::query(statement).bind(numbers)).await.map_err(Failed::of(name))
     }
-}
-
-fn put_promise(cache: &mut Cache, row: &PgRow) -> Result<(), sqlx::Error> {
-    let (number, promise) = sql::promise(row)?;
-    let id = promise.id().clone();
-    if let Some(task) = sql::task(row, &id)? {
-        cache.state.put_task(task);
-    }
-    cache.state.put_promise(promise);
-    cache.know(&id, Some(number), Level::Rows);
-    Ok(())
 }
 
 /// Every statement that looks for something, for the tests of their plans.

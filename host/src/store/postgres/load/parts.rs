@@ -238,20 +238,17 @@ impl Held {
                 cache.state.raise_first_version(Version(first));
             }
             Some(1) => {
-                let (awaited, awaiter) = (sql::id(row, 1)?, sql::id(row, 3)?);
-                cache.know(&awaited, row.int(2)?, Level::Number);
-                cache.know(&awaiter, row.int(4)?, Level::Number);
-                cache.state.put_callback(awaited, awaiter, row.int(5)? == Some(1));
+                let awaited = (row.int(2)?, sql::id(row, 1)?);
+                let awaiter = (row.int(4)?, sql::id(row, 3)?);
+                sql::put_callback(cache, awaited, awaiter, row.int(5))?;
             }
-            Some(2) => cache.state.put_listener(sql::id(row, 1)?, sql::text(row, 3)?),
+            Some(2) => sql::put_listener(cache, sql::id(row, 1)?, row, 3)?,
             Some(3) => {
-                let (key, message) = sql::outbox(row, 2, &sql::id(row, 1)?)?;
-                cache.state.put_outbox(key, message);
+                let source = sql::id(row, 1)?;
+                sql::put_message(cache, &source, row, 2)?;
             }
             Some(4) => {
-                let invocation = sql::id(row, 1)?;
-                let head = sql::head(row, 8, &invocation)?;
-                cache.state.put_head(invocation, head);
+                sql::put_head(cache, sql::id(row, 1)?, row, 8)?;
             }
             Some(5) => cache.state.put_module(sql::digest_at(row, 7)?),
             Some(6) => cache.state.put_alias(sql::text(row, 1)?, sql::digest_at(row, 7)?),
@@ -261,9 +258,7 @@ impl Held {
                 cache.state.put_host(node, lives);
             }
             _ => {
-                let invocation = sql::id(row, 1)?;
-                let number = u32::try_from(row.int(2)?.unwrap_or_default()).unwrap_or(u32::MAX);
-                cache.state.put_signal_key(invocation, sql::text(row, 3)?, number);
+                sql::put_signal_key(cache, sql::id(row, 1)?, row, 2, 3)?;
             }
         }
         Ok(())
@@ -280,12 +275,9 @@ impl Held {
         let Some(Some(number)) = self.promises.get(invocation) else { return Ok(()) };
         self.statements += 1;
         let query = sqlx::query(TAIL).bind(number).bind(i64::from(from));
-        let mut tail = Vec::new();
-        for row in &connection.fetch_all(query).await.map_err(Failed::of(name))? {
-            tail.extend(sql::records(row, 0, invocation).map_err(Failed::of(name))?);
-        }
-        tail.retain(|record| record.seq >= from);
-        cache.state.put_tail(invocation.clone(), tail);
-        Ok(())
+        let rows = connection.fetch_all(query).await.map_err(Failed::of(name))?;
+        let tail = rows.iter().map(|row| sql::records(row, 0, invocation));
+        let tail = tail.collect::<Result<Vec<_>, _>>().map(|rows| rows.concat());
+        sql::put_tail(cache, invocation, tail, from).map_err(Failed::of(name))
     }
 }

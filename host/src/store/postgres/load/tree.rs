@@ -137,7 +137,5 @@ impl Held {
 fn put_message(cache: &mut Cache, row: &PgRow) -> Result<(), sqlx::Error> {
     let source = sql::id(row, 1)?;
     cache.know(&source, row.int(0)?, Level::Number);
-    let (key, message) = sql::outbox(row, 2, &source)?;
-    cache.state.put_outbox(key, message);
-    Ok(())
+    sql::put_message(cache, &source, row, 2)
 }

@@ -96,8 +96,8 @@ impl Shared {
         left
     }
 
-    /// Commits a batch, or each of its submissions alone where one of them spoils it for the others.
-    async fn execute(&self, mut line: Line, batch: Vec<Submission>, waiting: usize) -> Line {
+    /// Commits a batch, or its halves where one of its submissions spoils it for the others.
+    async fn execute(&self, mut line: Line, mut batch: Vec<Submission>, waiting: usize) -> Line {
         let began = self.surroundings.clock.elapsed();
         let measured = |commands: usize| {
             let took = self.surroundings.clock.elapsed().saturating_sub(began);
@@ -109,17 +109,11 @@ impl Shared {
                 measured(batch.iter().map(|each| each.asked.len()).sum());
                 self.answer(batch, committed);
             }
-            // One of them is refused by the tables: the others must not suffer for it.
+            // One of them is refused by the tables: the others must not suffer for it. They are halved until it is alone.
             Err(Fate::Refused(_)) if batch.len() > 1 => {
-                for submission in batch {
-                    match self.commit(&mut line, &[&submission.asked]).await {
-                        Ok(committed) => {
-                            measured(submission.asked.len());
-                            self.answer(vec![submission], committed);
-                        }
-                        Err(fate) => drop(submission.answer.send(Err(fate.into()))),
-                    }
-                }
+                let others = batch.split_off(batch.len() / 2);
+                line = Box::pin(self.execute(line, batch, waiting)).await;
+                line = Box::pin(self.execute(line, others, waiting)).await;
             }
             Err(fate) => {
                 for (submission, fate) in batch.into_iter().zip(fate.shares()) {

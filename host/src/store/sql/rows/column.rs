@@ -59,7 +59,7 @@ pub(in crate::store) fn small<T: TryFrom<i64>>(
 }
 
 /// A row that does not say what `column` should.
-pub(super) fn damaged(owner: &dyn fmt::Display, column: &str) -> Damaged {
+pub(in crate::store::sql) fn damaged(owner: &dyn fmt::Display, column: &str) -> Damaged {
     Damaged(format!("the row of `{owner}` is damaged: its {column} is not what it should be"))
 }
 

@@ -12,7 +12,7 @@ mod task;
 #[cfg(test)]
 mod golden;
 
-pub(super) use column::{at, headers, json, needed, tags, value};
+pub(super) use column::{at, damaged, headers, json, needed, tags, value};
 pub(in crate::store) use column::{id, number, small, text};
 pub(in crate::store::sql) use journal::encode_lines;
 pub(in crate::store) use journal::{decoded, head, log_lines, records};

@@ -1,0 +1,110 @@
+//! Rows that are there and cannot be read: damage from outside, or a format of a newer host.
+//!
+//! Such a row spoils only what it is about. A view says of what it holds rows that could not be read, and a command that
+//! names any of that is refused, whatever it would have done; nothing is decided on half of a composite. A command that
+//! only meets it at the other end of something goes on: an awaiter keeps its resume for later.
+
+use std::fmt;
+
+use crate::command::Command;
+use crate::footprint::footprint;
+use crate::id::{PromiseId, ResourceName, ScheduleId};
+use crate::promise::OutboxKey;
+use crate::reply::Refusal;
+use crate::state::State;
+
+/// What a row is about.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Subject {
+    /// A promise, its task, or something else of its composite.
+    Promise(PromiseId),
+    /// A schedule.
+    Schedule(ScheduleId),
+    /// A message owed.
+    Message(OutboxKey),
+    /// A resource, or the lease on it.
+    Resource(ResourceName),
+}
+
+impl Subject {
+    /// What kind of thing it is, for figures.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Promise(_) => "promise",
+            Self::Schedule(_) => "schedule",
+            Self::Message(_) => "message",
+            Self::Resource(_) => "resource",
+        }
+    }
+
+    /// Its id; of a message, that of the promise it is about.
+    pub fn id(&self) -> &str {
+        match self {
+            Self::Promise(id) => id.as_str(),
+            Self::Schedule(id) => id.as_str(),
+            Self::Message(key) => key.promise().as_str(),
+            Self::Resource(name) => name.as_str(),
+        }
+    }
+
+    /// All kinds.
+    pub const KINDS: [&str; 4] = ["promise", "schedule", "message", "resource"];
+
+    /// What a command of the engine's own is about; none for what clients and workers ask.
+    pub fn of(command: &Command) -> Option<Self> {
+        match command {
+            Command::PromiseDue { id }
+            | Command::LeaseDue { id }
+            | Command::RetryDue { id }
+            | Command::Reconcile { id }
+            | Command::HostRelease { id, .. }
+            | Command::Prune { top: id, .. } => Some(Self::Promise(id.clone())),
+            Command::ScheduleDue { id } => Some(Self::Schedule(id.clone())),
+            Command::OutboxDue { key } => Some(Self::Message(key.clone())),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Subject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Promise(id) => write!(f, "the promise `{id}`"),
+            Self::Schedule(id) => write!(f, "the schedule `{id}`"),
+            Self::Message(key) => {
+                write!(f, "a message ({}) about `{}`", key.kind().name(), key.promise())
+            }
+            Self::Resource(name) => write!(f, "the resource `{name}`"),
+        }
+    }
+}
+
+/// Refuses a command that names something whose rows cannot be read.
+pub(crate) fn check(view: &State, command: &Command) -> Result<(), Refusal> {
+    if !view.has_unreadable() {
+        return Ok(());
+    }
+    let refuse = |subject: Subject| match view.unreadable(&subject) {
+        None => Ok(()),
+        Some(why) => Err(Refusal::Unreadable { subject: Box::new(subject), why: why.clone() }),
+    };
+    match command {
+        // Each item has an answer of its own: a claim whose row cannot be read is not extended.
+        Command::TaskHeartbeat { .. } => return Ok(()),
+        // They only delete a row, whatever it says.
+        Command::ScheduleDelete { .. } | Command::OutboxAck { .. } => return Ok(()),
+        _ => {}
+    }
+    let named = footprint(command);
+    named.composites.into_iter().map(Subject::Promise).try_for_each(refuse)?;
+    named.trees.into_keys().map(Subject::Promise).try_for_each(refuse)?;
+    named.schedules.into_iter().map(Subject::Schedule).try_for_each(refuse)?;
+    named.resources.into_iter().map(Subject::Resource).try_for_each(refuse)?;
+    // Where the engine looks for a message of its own, one that cannot be read is there, and that is all there is to it.
+    match command {
+        Command::OutboxDue { key } | Command::OutboxDefer { key, .. } => {
+            refuse(Subject::Message(key.clone()))
+        }
+        _ => Ok(()),
+    }
+}

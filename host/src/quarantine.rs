@@ -1,0 +1,132 @@
+//! What this host does not get done on its own, because a row is damaged or the database refuses what follows from it.
+//!
+//! It is named once, left alone for a while that doubles each time, and tried by itself then, so nothing else waits for
+//! it. It lives in memory: after a restart the same is found again at the first try. The row itself is not touched: it is
+//! for a person to repair.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Mutex, PoisonError},
+};
+
+use segno_core::{command::Command, time::Millis, time::Timestamp, unreadable::Subject};
+
+/// The wait after the first failure.
+const FIRST_WAIT: Millis = Millis(60_000);
+/// The longest wait.
+const LONGEST_WAIT: Millis = Millis(3_600_000);
+/// More than this is not remembered: it is tried each time, and named each time.
+const KEPT: usize = 65_536;
+
+/// See the module.
+#[derive(Debug, Default)]
+pub struct Quarantine(Mutex<BTreeMap<Subject, Case>>);
+
+/// Something that is left alone.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Case {
+    /// Why.
+    pub reason: String,
+    /// Since when.
+    pub since: Timestamp,
+    /// When it is tried again.
+    pub retry_at: Timestamp,
+    /// How often it was tried.
+    pub tries: u32,
+}
+
+impl Quarantine {
+    /// Takes note that nothing could be done about `subject`, and says so, the first time.
+    pub fn put(&self, subject: &Subject, reason: String, now: Timestamp) {
+        let mut cases = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let tries = cases.get(subject).map_or(0, |case| case.tries);
+        if tries == 0 {
+            tracing::error!(
+                %subject, %reason,
+                "quarantined: the host leaves it alone and goes on with everything else; see `segno doctor`"
+            );
+        }
+        let wait = Millis(FIRST_WAIT.0 << tries.min(16)).min(LONGEST_WAIT);
+        let since = cases.get(subject).map_or(now, |case| case.since);
+        if cases.len() < KEPT || tries > 0 {
+            let case = Case { reason, since, retry_at: now + wait, tries: tries + 1 };
+            cases.insert(subject.clone(), case);
+        }
+    }
+
+    /// Takes note that something was done about `subject`.
+    pub fn release(&self, subject: &Subject) {
+        let mut cases = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if cases.remove(subject).is_some() {
+            tracing::info!(%subject, "released: what kept it from being dealt with is gone");
+        }
+    }
+
+    /// What is left alone, and why.
+    pub fn cases(&self) -> BTreeMap<Subject, Case> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// How much of each kind is left alone.
+    pub fn counts(&self) -> BTreeMap<&'static str, usize> {
+        let cases = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut counts: BTreeMap<_, _> = Subject::KINDS.into_iter().map(|kind| (kind, 0)).collect();
+        for subject in cases.keys() {
+            *counts.entry(subject.kind()).or_default() += 1;
+        }
+        counts
+    }
+
+    /// How much is left alone.
+    pub fn len(&self) -> usize {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).len()
+    }
+
+    /// Whether nothing is.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Whether a command is about something that is left alone at this instant.
+    pub fn rests(&self, command: &Command, now: Timestamp) -> bool {
+        let cases = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let of = |subject| cases.get(&subject);
+        !cases.is_empty()
+            && Subject::of(command).and_then(of).is_some_and(|case| case.retry_at > now)
+    }
+
+    /// Whether a command is about something that failed before.
+    pub fn knows(&self, command: &Command) -> bool {
+        let cases = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        !cases.is_empty() && Subject::of(command).is_some_and(|it| cases.contains_key(&it))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lease() -> Command {
+        Command::LeaseDue { id: "a".into() }
+    }
+
+    #[test]
+    fn what_fails_rests_longer_each_time_and_is_forgotten_when_it_is_done() {
+        let quarantine = Quarantine::default();
+        let subject = Subject::of(&lease()).expect("a subject");
+        assert!(!quarantine.rests(&lease(), Timestamp(0)));
+        let mut now = Timestamp(0);
+        for minutes in [1, 2, 4, 8, 16, 32, 60, 60] {
+            quarantine.put(&subject, "damaged".to_owned(), now);
+            assert!(quarantine.rests(&lease(), now + Millis(minutes * 60_000 - 1)), "{minutes}");
+            now = now + Millis(minutes * 60_000);
+            assert!(!quarantine.rests(&lease(), now), "{minutes}");
+            assert!(quarantine.knows(&lease()));
+        }
+        let case = &quarantine.cases()[&subject];
+        assert_eq!((case.since, case.tries), (Timestamp(0), 8));
+        assert_eq!(quarantine.counts()["promise"], 1);
+        quarantine.release(&subject);
+        assert!(quarantine.is_empty() && !quarantine.knows(&lease()));
+    }
+}
