@@ -18,8 +18,9 @@ use super::{
     error::ApiError,
 };
 
-/// Nothing may be silent for longer while it sends.
+/// In this time, at least this many bytes of a body come, or its end: 4 KiB a second. A byte now and then is silence, too.
 const SILENCE: Millis = Millis(10_000);
+const LEAST: usize = 40 * 1024;
 /// However steadily it comes, a body must be complete within this time.
 const WHOLE: Millis = Millis(300_000);
 /// After a refusal, the rest of a body is read for so long, so that the client gets to read the answer.
@@ -135,17 +136,26 @@ pub(super) async fn read(
     let mut room = api.admission.body();
     let whole = async {
         let mut bytes = Vec::new();
-        while let Some(piece) =
-            surroundings.within(SILENCE, pieces.next()).await.ok_or_else(too_slow)?
-        {
-            let piece = piece.map_err(|error| ApiError::BrokenBody(error.to_string()))?;
-            if bytes.len() + piece.len() > limit {
-                return Ok::<_, ApiError>(None);
+        loop {
+            let so_far = bytes.len();
+            let some = async {
+                while bytes.len() < so_far + LEAST {
+                    let Some(piece) = pieces.next().await else { return Ok(Came::All) };
+                    let piece = piece.map_err(|error| ApiError::BrokenBody(error.to_string()))?;
+                    if bytes.len() + piece.len() > limit {
+                        return Ok::<_, ApiError>(Came::TooMuch);
+                    }
+                    room.grow(piece.len())?;
+                    bytes.extend_from_slice(&piece);
+                }
+                Ok(Came::Some)
+            };
+            match surroundings.within(SILENCE, some).await.ok_or_else(too_slow)?? {
+                Came::Some => {}
+                Came::All => return Ok::<_, ApiError>(Some(bytes)),
+                Came::TooMuch => return Ok(None),
             }
-            room.grow(piece.len())?;
-            bytes.extend_from_slice(&piece);
         }
-        Ok(Some(bytes))
     };
     let read = {
         let mut whole = pin!(surroundings.within(WHOLE, whole));
@@ -164,6 +174,13 @@ pub(super) async fn read(
             Err(too_large)
         }
     }
+}
+
+/// What came of a body in a while.
+enum Came {
+    Some,
+    All,
+    TooMuch,
 }
 
 async fn drain(api: &Api, pieces: &mut BodyDataStream) {

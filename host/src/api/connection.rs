@@ -40,6 +40,7 @@ use self::{
 use super::{
     Api,
     admission::{PROMPT, Pass},
+    connections::Mark,
 };
 
 /// How long a connection may be idle.
@@ -50,8 +51,8 @@ const HEAD: Duration = Duration::from_secs(60);
 const BUFFER: usize = 64 * 1024;
 
 /// Answers what comes over a connection, until it ends or the host stops.
-pub(super) async fn answer(stream: TcpStream, router: Router, api: Api) {
-    let mut between = Some(Between { stream, ahead: Bytes::new() });
+pub(super) async fn answer(stream: TcpStream, router: Router, api: Api, mark: Arc<Mark>) {
+    let mut between = Some(Between { stream, ahead: Bytes::new(), mark });
     while let Some(waiting) = between.take() {
         match waiting.pass(&api).await {
             // In a box of its own, so that whoever waits takes no room for it.
@@ -63,11 +64,11 @@ pub(super) async fn answer(stream: TcpStream, router: Router, api: Api) {
 }
 
 /// A connection of which no request is being read or answered.
-#[derive(Debug)]
 struct Between {
     stream: TcpStream,
     /// What was read of the next request.
     ahead: Bytes,
+    mark: Arc<Mark>,
 }
 
 impl Between {
@@ -78,8 +79,10 @@ impl Between {
         let first = tokio::select! {
             biased;
             first = surroundings.within(IDLE, self.first()) => first.unwrap_or(Ok(None))?,
+            () = self.mark.ended() => None,
             () = api.stopping.cancelled() => None,
         };
+        self.mark.receives();
         Ok(match first {
             None => None,
             // POST, PUT and PATCH; whatever else begins so is refused soon enough.
@@ -103,7 +106,8 @@ impl Between {
 /// Reads and answers requests, the first of which came with `pass`. Answers the connection when it is between two
 /// requests and others wait for room; none: it has ended.
 async fn talk(between: Between, router: Router, api: &Api, pass: Pass) -> Option<Between> {
-    let signs = Arc::new(Signs::default());
+    let mark = between.mark;
+    let signs = Arc::new(Signs::new(mark.clone()));
     let socket = Socket::new(between.stream, between.ahead, signs.clone());
     let service = Answering { router, signs: signs.clone(), pass: pass.clone() };
     let mut builder = http1::Builder::new();
@@ -120,6 +124,7 @@ async fn talk(between: Between, router: Router, api: &Api, pass: Pass) -> Option
         tokio::select! {
             biased;
             ended = talking => break ended,
+            () = mark.ended() => break Some(Ok(())),
             () = api.stopping.cancelled(), if !is_stopping => {
                 is_stopping = true;
                 Pin::new(&mut connection).graceful_shutdown();
@@ -136,7 +141,7 @@ async fn talk(between: Between, router: Router, api: &Api, pass: Pass) -> Option
             let parts = connection.into_parts();
             let (stream, unread) = parts.io.into_inner().into_parts();
             // A copy, because what the library has read is a part of the buffer that is to be given back.
-            Some(Between { stream, ahead: [parts.read_buf, unread].concat().into() })
+            Some(Between { stream, ahead: [parts.read_buf, unread].concat().into(), mark })
         }
         Some(Ok(())) => None,
         Some(Err(error)) => {

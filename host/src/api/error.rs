@@ -55,7 +55,8 @@ pub enum ApiError {
     },
     /// The body came too slowly.
     #[error(
-        "the body did not arrive in time: nothing came for {seconds} s, or it took too long in all"
+        "the body did not arrive in time: nothing came for {seconds} s, or less than 4 KiB a second, or it took too long \
+         in all"
     )]
     TooSlow {
         /// The limit between two pieces.

@@ -1,6 +1,6 @@
 //! Whether the host lives and works.
 
-use axum::{Json, extract::State};
+use axum::{Json, Router, extract::State, routing::get};
 use segno_core::time::Millis;
 
 use super::{
@@ -28,4 +28,14 @@ pub async fn ready(State(api): State<Api>) -> Result<Json<Readiness>, ApiError> 
     checked
         .ok_or(ApiError::NotReady("waiting for its store, which has not answered for 5 s"))??;
     Ok(Json(Readiness { status: "ready".to_owned() }))
+}
+
+/// Nothing but how the host is, for connections beyond those that there may be.
+pub(super) fn only(api: Api) -> Router {
+    let full = async || ApiError::Overloaded("as many connections as it takes are being answered");
+    Router::new()
+        .route("/health", get(health))
+        .route("/ready", get(ready))
+        .fallback(full)
+        .with_state(api)
 }

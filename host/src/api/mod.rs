@@ -8,6 +8,7 @@ mod access;
 mod admission;
 mod body;
 mod connection;
+mod connections;
 mod error;
 mod openapi;
 mod routes;
@@ -44,7 +45,7 @@ pub use openapi::document;
 pub use reads::Reads;
 pub use routes::router;
 pub use server::{serve, serve_figures};
-pub use state::Api;
+pub use state::{Api, CONNECTIONS, CONNECTIONS_OF_A_PEER};
 
 #[cfg(test)]
 pub(crate) mod tests;

@@ -1,14 +1,13 @@
 //! Connections: how many there are, and how they end.
 
-use std::{future::Future, io, pin::pin};
+use std::{future::Future, io, net::SocketAddr, pin::pin};
 
 use axum::Router;
 use segno_core::time::Millis;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
 use tokio_util::task::TaskTracker;
 
-use super::{Api, connection, figures::figures_only, router};
+use super::{Api, connection, connections::Connections, figures::figures_only, health, router};
 
 /// What was sent and not taken for so long tells that the other side is gone, or does not read any more.
 #[cfg(target_os = "linux")]
@@ -17,6 +16,9 @@ const UNTAKEN_MS: u32 = 60_000;
 const GRACE: Millis = Millis(10_000);
 /// After a failed accept (out of files, say).
 const PAUSE: Millis = Millis(100);
+
+/// How often slow heads are looked for.
+const SWEEP: Millis = Millis(1_000);
 
 /// Answers on `listener` until `stop` ends and the requests that were being answered then are done.
 pub async fn serve(listener: TcpListener, api: Api, stop: impl Future<Output = ()>) {
@@ -33,16 +35,24 @@ pub async fn serve_figures(listener: TcpListener, api: Api) {
 
 async fn answer(listener: TcpListener, api: Api, router: Router, stop: impl Future<Output = ()>) {
     let surroundings = api.host.surroundings.clone();
-    let room = std::sync::Arc::new(Semaphore::new(api.connections));
+    let (all, of_a_peer) = (api.connections, api.connections_of_a_peer);
+    let connections = Connections::new(surroundings.clock.clone(), all, of_a_peer);
+    let health = health::only(api.clone());
     let open = TaskTracker::new();
     let mut stop = pin!(stop);
+    let mut sweep = surroundings.runtime.sleep(SWEEP);
     loop {
         let accepted = tokio::select! {
             biased;
             () = &mut stop => break,
-            accepted = accept(&listener, &room) => accepted,
+            () = &mut sweep => {
+                connections.end_slow_heads();
+                sweep = surroundings.runtime.sleep(SWEEP);
+                continue;
+            }
+            accepted = accept(&listener) => accepted,
         };
-        let (stream, permit) = match accepted {
+        let (stream, address) = match accepted {
             Ok(accepted) => accepted,
             Err(error) => {
                 tracing::warn!("a connection could not be accepted: {error}");
@@ -50,10 +60,13 @@ async fn answer(listener: TcpListener, api: Api, router: Router, stop: impl Futu
                 continue;
             }
         };
-        let answering = connection::answer(stream, router.clone(), api.clone());
+        let entered = connections.enter(address.ip());
+        let router = if entered.for_health { &health } else { &router };
+        let mark = entered.mark.clone();
+        let answering = connection::answer(stream, router.clone(), api.clone(), mark);
         let tracked = open.track_future(async move {
             answering.await;
-            drop(permit);
+            drop(entered);
         });
         surroundings.runtime.spawn("connection", Box::pin(tracked));
     }
@@ -65,16 +78,12 @@ async fn answer(listener: TcpListener, api: Api, router: Router, stop: impl Futu
     }
 }
 
-async fn accept(
-    listener: &TcpListener,
-    room: &std::sync::Arc<Semaphore>,
-) -> io::Result<(TcpStream, tokio::sync::OwnedSemaphorePermit)> {
-    let permit = room.clone().acquire_owned().await.map_err(io::Error::other)?;
-    let (stream, _) = listener.accept().await?;
+async fn accept(listener: &TcpListener) -> io::Result<(TcpStream, SocketAddr)> {
+    let (stream, address) = listener.accept().await?;
     // Answers are small and complete: waiting for more to send only adds delay.
     stream.set_nodelay(true)?;
     // Somebody who vanished without a word would otherwise be sent to for a quarter of an hour.
     #[cfg(target_os = "linux")]
     rustix::net::sockopt::set_tcp_user_timeout(&stream, UNTAKEN_MS)?;
-    Ok((stream, permit))
+    Ok((stream, address))
 }

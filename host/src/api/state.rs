@@ -29,7 +29,9 @@ use super::{
 };
 
 /// Connections where nobody says otherwise.
-const CONNECTIONS: usize = 4_096;
+pub const CONNECTIONS: usize = 4_096;
+/// Of them, those from one address other than this machine's.
+pub const CONNECTIONS_OF_A_PEER: usize = 3_072;
 
 /// Everything behind the routes. Cheap to clone.
 #[derive(Clone)]
@@ -44,8 +46,10 @@ pub struct Api {
     pub component_limit: usize,
     /// Ends long polls and readiness when the host stops.
     pub stopping: CancellationToken,
-    /// Connections that may be open; further ones wait to be accepted.
+    /// Connections that may be open; a further one takes the place of one that is idle.
     pub connections: usize,
+    /// Of them, those from one address other than this machine's.
+    pub connections_of_a_peer: usize,
     /// How much is let in at once.
     pub admission: Admission,
     /// What clients look at.
@@ -72,6 +76,7 @@ impl Api {
             component_limit,
             stopping: CancellationToken::new(),
             connections: CONNECTIONS,
+            connections_of_a_peer: CONNECTIONS_OF_A_PEER,
             admission: Admission::new(AdmissionLimits::default()),
             reads: Reads::new(AdmissionLimits::default()),
             beside: Router::new(),

@@ -10,7 +10,7 @@ use tokio::{
 };
 
 use crate::{
-    api::{Access, Api, serve, serve_figures},
+    api::{Access, Api, CONNECTIONS, CONNECTIONS_OF_A_PEER, serve, serve_figures},
     boot::{BootConfig, Running, StoreConfig, boot},
     guest::{Limits, Policy},
     recovery::retention::{Keep, Retention},
@@ -88,6 +88,12 @@ pub struct Serve {
     /// computing; can be given again
     #[arg(long = "limit", value_name = "NAME=NUMBER")]
     limits: Vec<String>,
+    /// Connections that may be open; a new one takes the place of the one that has been idle for the longest
+    #[arg(long, value_name = "N", default_value_t = CONNECTIONS, value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..))]
+    connections: usize,
+    /// Of them, those from one address (of IPv6: one /64 network); those from this machine are not counted
+    #[arg(long, value_name = "N", default_value_t = CONNECTIONS_OF_A_PEER, value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..))]
+    peer_connections: usize,
     /// Tasks run at once
     #[arg(long, value_name = "N", default_value_t = WorkerSettings::default().room)]
     room: usize,
@@ -169,7 +175,8 @@ impl Serve {
             .await
             .map_err(|error| other("not-started", &error))?;
         let mut api = Api::new(running.host.clone(), wasm, access, component_limit);
-        api.connections += self.resonate.streams();
+        api.connections = self.connections + self.resonate.streams();
+        api.connections_of_a_peer = self.peer_connections + self.resonate.streams();
         open_files::allow(api.connections);
         api.beside = self.resonate.start(&api, address, debug)?.router();
         push(&running.host, routes).await?;

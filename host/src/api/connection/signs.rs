@@ -11,10 +11,13 @@ use std::{
 
 use hyper::body::{Body, Frame, SizeHint};
 
+use crate::api::connections::Mark;
+
 /// See the module. All of them come from the task that has the connection, but for the ends of bodies, which may be read
 /// elsewhere.
-#[derive(Debug, Default)]
 pub(super) struct Signs {
+    /// What the connection is at, for those who look for room.
+    mark: Arc<Mark>,
     /// Requests and answers that began and have not ended.
     open: AtomicUsize,
     /// Whether an answer may not have left the library's buffers.
@@ -26,6 +29,21 @@ pub(super) struct Signs {
 }
 
 impl Signs {
+    pub(super) fn new(mark: Arc<Mark>) -> Self {
+        Self {
+            mark,
+            open: AtomicUsize::new(0),
+            unsent: AtomicBool::new(false),
+            answered: AtomicBool::new(false),
+            closed: AtomicBool::new(false),
+        }
+    }
+
+    /// Something was read from the socket.
+    pub(super) fn received(&self) {
+        self.mark.receives();
+    }
+
     /// Whether the connection is between two requests, and will have another.
     pub(super) fn are_quiet(&self) -> bool {
         self.answered.load(Ordering::Acquire)
@@ -39,6 +57,13 @@ impl Signs {
         if self.open.load(Ordering::Acquire) == 0 {
             self.unsent.store(false, Ordering::Release);
         }
+        self.looks_for_the_next();
+    }
+
+    fn looks_for_the_next(&self) {
+        if self.are_quiet() {
+            self.mark.is_idle();
+        }
     }
 
     /// The connection is being closed.
@@ -49,6 +74,10 @@ impl Signs {
     /// The body of a request. If it is not read to its end, the connection is never between two requests again: what is
     /// left of it must not be taken for the next one.
     pub(super) fn request<B: Body>(self: &Arc<Self>, body: B) -> Watched<B> {
+        match body.is_end_stream() {
+            true => self.mark.is_answered(),
+            false => self.mark.awaits_a_body(),
+        }
         let part = (!body.is_end_stream()).then(|| self.begin());
         Watched { body, part, ends_when_dropped: false }
     }
@@ -65,7 +94,6 @@ impl Signs {
 }
 
 /// An answer in the making. If nothing comes of it, the connection is never between two requests again.
-#[derive(Debug)]
 pub(super) struct Answer(Arc<Signs>);
 
 impl Answer {
@@ -78,7 +106,6 @@ impl Answer {
 }
 
 /// A body whose end is a sign.
-#[derive(Debug)]
 pub(super) struct Watched<B> {
     body: B,
     part: Option<Arc<Signs>>,
@@ -89,6 +116,10 @@ impl<B> Watched<B> {
     fn end(&mut self) {
         if let Some(signs) = self.part.take() {
             signs.open.fetch_sub(1, Ordering::AcqRel);
+            match self.ends_when_dropped {
+                true => signs.looks_for_the_next(),
+                false => signs.mark.is_answered(),
+            }
         }
     }
 }

@@ -16,7 +16,6 @@ use tokio::{
 use super::signs::Signs;
 
 /// Reads first what was read before, and says what becomes of what is sent.
-#[derive(Debug)]
 pub(super) struct Socket {
     stream: TcpStream,
     ahead: Bytes,
@@ -41,8 +40,14 @@ impl AsyncRead for Socket {
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         if self.ahead.is_empty() {
-            return Pin::new(&mut self.stream).poll_read(context, buffer);
+            let before = buffer.filled().len();
+            ready!(Pin::new(&mut self.stream).poll_read(context, buffer))?;
+            if buffer.filled().len() > before {
+                self.signs.received();
+            }
+            return Poll::Ready(Ok(()));
         }
+        self.signs.received();
         let length = self.ahead.len().min(buffer.remaining());
         buffer.put_slice(&self.ahead[..length]);
         self.ahead.advance(length);

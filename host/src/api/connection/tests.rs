@@ -28,7 +28,8 @@ impl Scene {
         let address = listener.local_addr().expect("an address");
         let client = TcpStream::connect(address).await.expect("a connection");
         let (stream, _) = listener.accept().await.expect("a connection");
-        let between = Between { stream, ahead: Bytes::new() };
+        let mark = Mark::new(world.api.host.surroundings.clock.clone());
+        let between = Between { stream, ahead: Bytes::new(), mark };
         (Self { routes: router(world.api.clone()), world, client }, between)
     }
 

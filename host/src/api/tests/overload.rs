@@ -3,7 +3,7 @@ use std::{
     pin::pin,
     sync::{
         Arc,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
 };
 
@@ -12,6 +12,7 @@ use axum::{
     http::{Extensions, Request, header},
 };
 use futures::{Stream, poll, stream};
+use segno_core::time::Millis;
 use serde_json::json;
 
 use super::World;
@@ -195,4 +196,21 @@ async fn who_looks_around_while_others_do_waits_and_keeps_nobody_from_working() 
     }
     drop(busy);
     assert_eq!(world.get("/v1/invocations").await.status, 200);
+}
+
+/// A byte now and then would do for five minutes, and for as many connections as there are.
+#[tokio::test(start_paused = true)]
+async fn a_body_that_trickles_is_not_waited_for() {
+    let world = World::shop().await;
+    let (runtime, bytes) =
+        (world.api.host.surroundings.runtime.clone(), Arc::new(AtomicUsize::new(0)));
+    let came = bytes.clone();
+    let trickle = stream::unfold((runtime, came), async |(runtime, came)| {
+        runtime.sleep(Millis(2_000)).await;
+        came.fetch_add(1, Ordering::Relaxed);
+        Some((Ok("{".to_owned()), (runtime, came)))
+    });
+    world.ask(coming(trickle)).await.problem(408, "body-too-slow");
+    // A few more are read to be refused.
+    assert!(bytes.load(Ordering::Relaxed) < 10, "{bytes:?}");
 }

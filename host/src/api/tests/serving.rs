@@ -1,5 +1,7 @@
 //! Over a real socket.
 
+use std::net::SocketAddr;
+
 use futures::future::join_all;
 use segno_core::{id::PromiseId, time::Millis};
 use serde_json::json;
@@ -10,7 +12,7 @@ use tokio::{
 };
 
 use super::World;
-use crate::api::{AdmissionLimits, serve};
+use crate::api::{AdmissionLimits, Api, serve};
 
 #[tokio::test]
 async fn a_server_answers_until_it_is_stopped_and_lets_no_wait_hold_it_up() {
@@ -129,4 +131,91 @@ async fn far_more_clients_than_there_is_room_for_get_their_answers_over_one_conn
     }
     assert_eq!(taken, there, "who is refused finds nothing done, who is not finds it done once");
     assert!(taken >= CLIENTS, "{taken}");
+}
+
+/// Serves until the talk is over.
+async fn served<T>(api: Api, talk: impl AsyncFnOnce(SocketAddr) -> T) -> T {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let address = listener.local_addr().expect("an address");
+    let (stop, stopped) = oneshot::channel::<()>();
+    let served = serve(listener, api, async {
+        let _ = stopped.await;
+    });
+    let talk = async {
+        let said = talk(address).await;
+        stop.send(()).expect("the server runs");
+        said
+    };
+    futures::join!(served, talk).1
+}
+
+/// The first line that is answered; empty: the connection ended without one.
+async fn asked(stream: &mut TcpStream, path: &str) -> String {
+    let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    let mut answer = Vec::new();
+    // Who has ended does not read any more either.
+    if stream.write_all(request.as_bytes()).await.is_ok() {
+        while !answer.ends_with(b"}") {
+            match stream.read_buf(&mut answer).await {
+                Ok(0) | Err(_) => break,
+                Ok(_) => {}
+            }
+        }
+    }
+    String::from_utf8_lossy(&answer).lines().next().unwrap_or_default().to_owned()
+}
+
+#[tokio::test]
+async fn idle_and_slow_connections_keep_nobody_out() {
+    let world = World::shop().await;
+    world.start("a").await.ok();
+    let api = Api { connections: 40, connections_of_a_peer: 40, ..world.api.clone() };
+    served(api, async |address| {
+        let mut crowd = Vec::new();
+        for number in 0..400 {
+            let mut stream = TcpStream::connect(address).await.expect("a connection");
+            let beginning: &[u8] = match number % 3 {
+                0 => b"",
+                1 => b"GET /v1/invocations HTTP/1.1\r\nX-Slow: ",
+                _ => b"POST /v1/invocations HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n{",
+            };
+            stream.write_all(beginning).await.expect("it is sent");
+            crowd.push(stream);
+            if number % 50 == 49 {
+                let mut client = TcpStream::connect(address).await.expect("a connection");
+                for path in ["/health", "/ready", "/v1/invocations/a"] {
+                    assert_eq!(asked(&mut client, path).await, "HTTP/1.1 200 OK", "{path}");
+                }
+            }
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn health_is_answered_where_every_connection_waits_for_its_answer() {
+    let world = World::shop().await;
+    world.start("a").await.ok();
+    let api = Api { connections: 8, connections_of_a_peer: 8, ..world.api.clone() };
+    served(api, async |address| {
+        let mut waiting = Vec::new();
+        for _ in 0..8 {
+            let mut stream = TcpStream::connect(address).await.expect("a connection");
+            let wait =
+                b"GET /v1/invocations/a/wait?timeout_ms=300000 HTTP/1.1\r\nHost: localhost\r\n\r\n";
+            stream.write_all(wait).await.expect("it is sent");
+            waiting.push(stream);
+        }
+        // Until all of them are seen to wait, a further connection may take the place of one.
+        world.api.host.surroundings.runtime.sleep(Millis(200)).await;
+        for _ in 0..100 {
+            let mut client = TcpStream::connect(address).await.expect("a connection");
+            for path in ["/health", "/ready"] {
+                assert_eq!(asked(&mut client, path).await, "HTTP/1.1 200 OK", "{path}");
+            }
+            let refused = asked(&mut client, "/v1/invocations/a").await;
+            assert_eq!(refused, "HTTP/1.1 503 Service Unavailable");
+        }
+    })
+    .await;
 }
