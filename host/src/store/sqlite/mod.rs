@@ -4,6 +4,7 @@
 //! their own and see what was committed. What the tables hold is in `host/migrations/sqlite`.
 
 mod failure;
+mod log_check;
 mod open;
 
 mod connection;

@@ -16,7 +16,7 @@ use sqlx::{
 use super::{
     SqliteConfig,
     connection::{Connection, Failed},
-    failure,
+    failure, log_check,
 };
 use crate::store::house::HouseError;
 
@@ -261,6 +261,12 @@ impl DataDirectory {
         let synchronous =
             if config.relaxed { SqliteSynchronous::Normal } else { SqliteSynchronous::Full };
         let files = Files { database: config.dir.join(DATABASE_FILE), synchronous };
+        // SQLite would go on with what is left of a damaged log, and not say so.
+        match log_check::loss(&files.database) {
+            Ok(None) => {}
+            Ok(Some(loss)) => tracing::error!("{loss}"),
+            Err(error) => tracing::warn!(%error, "the write-ahead log could not be looked at"),
+        }
         let opened = Self { files, _lock: lock };
         opened.migrate().await?;
         Ok(opened)
