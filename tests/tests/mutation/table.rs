@@ -254,14 +254,6 @@ pub const MUTATIONS: &[Mutation] = &[
         killer: "an_id_under_its_own_that_somebody_else_made_refuses_the_batch",
     },
     Mutation {
-        what: "an event is published again with a repeated batch",
-        file: "transition/fence.rs",
-        says: "if batch != Batch::Stored {",
-        would_say: "if true {",
-        tests: "records_and_their_actions",
-        killer: "records_and_their_actions_are_stored_together_and_repeated_for_nothing",
-    },
-    Mutation {
         what: "an action settles the claim's own promise",
         file: "transition/fence.rs",
         says: "if *id == claim.id {",
