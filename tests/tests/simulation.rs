@@ -120,6 +120,25 @@ fn a_worker_is_found_at_whichever_host_it_listens() {
     run_all((0..20).map(|seed| Scenario { seed, ..quiet.clone() }), |_, _| {});
 }
 
+/// Signals come while the one who is to hear them suspends, at a database that decides by statements: what a decision sees
+/// of another transaction is all of it, or nothing.
+#[test]
+fn decisions_see_one_committed_state_whatever_commits_between_their_statements() {
+    let seeds = number("SEGNO_SEEDS").map_or(60, |seeds| seeds / 10);
+    let functions = ["listener", "listener", "order", "fan"];
+    let scenarios = (0..seeds).map(|seed| {
+        let mut scenario = Scenario::quiet(seed, &functions);
+        // All signals in the time that a suspension takes.
+        for (at, op) in &mut scenario.ops {
+            if let Op::Signal { .. } = op {
+                *at = 300 + (*at % 7);
+            }
+        }
+        Scenario { hosts: 3, statements: true, ..scenario }
+    });
+    run_all(scenarios, |_, report| assert!(report.commits > 10, "{}", report.log));
+}
+
 /// Every fault at every commit of a few scenarios, two hosts up.
 fn every_fault_at_every_commit(functions: &[&'static str]) {
     every_fault_of(&Scenario::quiet(2, functions));

@@ -1,4 +1,5 @@
-//! The one store that all hosts share, with the judge beside it: every command is judged as a step of its own.
+//! The one store that all hosts share, with the judge beside it: every command is judged as a step of its own. It decides
+//! in one go, or as PostgreSQL does, by statements that see what was committed when they began (`statements`).
 
 use std::sync::{
     Arc, Mutex, MutexGuard, PoisonError,
@@ -6,7 +7,7 @@ use std::sync::{
 };
 
 use segno::{
-    runtime::{Clock, Surroundings},
+    runtime::{Clock, Runtime as _, Surroundings},
     store::{Hints, MemoryStore, Store},
 };
 use segno_core::{
@@ -15,10 +16,16 @@ use segno_core::{
     effect::Effect,
     reply::{Refusal, Reply},
     snapshot::Snapshot,
+    time::Millis,
 };
 
-use super::{book::Book, judge::Judge, metrics::Step};
+use super::{
+    book::Book, dice::Dice, judge::Judge, locks::Locks, metrics::Step, statements::Decided,
+};
 use crate::world::{SimClock, SimRuntime};
+
+/// Milliseconds that a statement takes at most.
+const STATEMENT: i64 = 2;
 
 /// See the module.
 pub struct Database {
@@ -29,8 +36,14 @@ pub struct Database {
     /// Who looks on; none in a run that others are compared with.
     judge: Option<Mutex<Judge>>,
     sink: Arc<Sink>,
-    book: Arc<Book>,
+    pub(super) book: Arc<Book>,
     commits: AtomicU64,
+    pub(super) config: Config,
+    pub(super) runtime: Arc<SimRuntime>,
+    pub(super) locks: Locks,
+    transactions: AtomicU64,
+    /// How long statements take; none: it decides in one go.
+    dice: Option<Mutex<Dice>>,
 }
 
 #[derive(Default)]
@@ -49,14 +62,32 @@ impl Sink {
 }
 
 impl Database {
-    /// An empty store.
-    pub fn new(config: Config, clock: Arc<SimClock>, book: Arc<Book>, judged: bool) -> Self {
+    /// An empty store. With a seed it decides by statements.
+    pub fn new(
+        config: Config,
+        clock: Arc<SimClock>,
+        book: Arc<Book>,
+        judged: bool,
+        statements: Option<u64>,
+    ) -> Self {
         let sink = Arc::new(Sink::default());
         let runtime = Arc::new(SimRuntime::default());
-        let surroundings = Surroundings { clock: clock.clone(), runtime };
+        let surroundings = Surroundings { clock: clock.clone(), runtime: runtime.clone() };
         let memory = MemoryStore::new(config.clone(), surroundings, sink.clone());
-        let judge = judged.then(|| Mutex::new(Judge::new(config)));
-        Self { memory, clock, judge, sink, book, commits: AtomicU64::new(0) }
+        let judge = judged.then(|| Mutex::new(Judge::new(config.clone())));
+        Self {
+            memory,
+            clock,
+            judge,
+            sink,
+            book,
+            commits: AtomicU64::new(0),
+            config,
+            runtime,
+            locks: Locks::default(),
+            transactions: AtomicU64::new(0),
+            dice: statements.map(|seed| Mutex::new(Dice::new(seed, "statements"))),
+        }
     }
 
     /// The number of the next commit.
@@ -71,6 +102,9 @@ impl Database {
 
     /// Commits these together: nothing comes between them. Answers the replies and the hints.
     pub async fn execute(&self, who: &str, commands: &[Command]) -> (Vec<Reply>, Vec<Effect>) {
+        if self.dice.is_some() {
+            return self.transact(commands, |decided| self.write(who, commands, decided)).await;
+        }
         let (mut replies, mut effects) = (Vec::new(), Vec::new());
         for command in commands {
             let before = if self.judge.is_some() { Some(self.dump().await) } else { None };
@@ -80,24 +114,62 @@ impl Database {
             let of_this = self.sink.take();
             if let Some(before) = before {
                 let after = self.dump().await;
-                let step = Step {
-                    before: &before,
-                    command,
-                    reply: &reply,
-                    after: &after,
-                    now: self.clock.now(),
-                };
-                self.book.note(line(who, &step));
-                for wrong in
-                    self.judge().into_iter().flat_map(|mut judge| judge.step(&step, &of_this))
-                {
-                    self.book.wrong(format_args!("{wrong} (asked by {who}: {command:?})"));
-                }
+                let now = self.clock.now();
+                let step = Step { before: &before, command, reply: &reply, after: &after, now };
+                self.look_on(who, &step, &of_this);
             }
             effects.extend(of_this);
             replies.push(reply);
         }
         (replies, effects)
+    }
+
+    /// Writes what a transaction decided, all at once.
+    fn write(
+        &self,
+        who: &str,
+        commands: &[Command],
+        decided: Vec<Decided>,
+    ) -> (Vec<Reply>, Vec<Effect>) {
+        let (mut replies, mut effects) = (Vec::new(), Vec::new());
+        for (command, Decided { decision, now }) in commands.iter().zip(decided) {
+            let rows = || Snapshot::of(&self.memory.rows());
+            let before = self.judge.as_ref().map(|_| rows());
+            self.memory.write(&decision.delta, decision.effects);
+            let of_this = self.sink.take();
+            let reply = decision.reply;
+            if let Some(before) = before {
+                let step = Step { before: &before, command, reply: &reply, after: &rows(), now };
+                self.look_on(who, &step, &of_this);
+            }
+            effects.extend(of_this);
+            replies.push(reply);
+        }
+        (replies, effects)
+    }
+
+    fn look_on(&self, who: &str, step: &Step<'_>, effects: &[Effect]) {
+        self.book.note(line(who, step));
+        for wrong in self.judge().into_iter().flat_map(|mut judge| judge.step(step, effects)) {
+            self.book.wrong(format_args!("{wrong} (asked by {who}: {:?})", step.command));
+        }
+    }
+
+    /// The number of the next transaction.
+    pub(super) fn next_transaction(&self) -> u64 {
+        self.transactions.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// As long as a statement takes to the database.
+    pub(super) async fn pause(&self) {
+        self.runtime.sleep(Millis(self.draw(0, STATEMENT))).await;
+    }
+
+    /// A length in milliseconds.
+    pub(super) fn draw(&self, from: i64, to: i64) -> i64 {
+        let dice =
+            self.dice.as_ref().map(|dice| dice.lock().unwrap_or_else(PoisonError::into_inner));
+        dice.map_or(from, |mut dice| dice.between(from, to))
     }
 
     /// Drops what was only a hint.

@@ -4,6 +4,7 @@
 //! - `dice`: the draws; `book`: what happened, line by line, and what was wrong;
 //! - `scenario`, `fault`: what clients do and what goes wrong, as a script that can be printed, shortened and repeated;
 //! - `judge`, `metrics`: what must be true of every step, kept outside the engine;
+//! - `statements`, `view`, `locks`: the database as PostgreSQL is: statements with snapshots, and rows that are waited for;
 //! - `database`, `network`, `link`, `remote`, `bus`: the store, what a host sees of it, and who hears of its commits;
 //! - `resonate`: workers and clients of the Resonate protocol;
 //! - `host`, `outside`, `effects`: hosts and their lives, workers and clients outside, the functions they run;
@@ -21,6 +22,7 @@ mod fault;
 mod host;
 mod judge;
 mod link;
+mod locks;
 mod metrics;
 mod network;
 mod outside;
@@ -30,8 +32,10 @@ mod run;
 mod scenario;
 mod shrink;
 mod stage;
+mod statements;
 mod strike;
 mod verdict;
+mod view;
 
 pub use book::Book;
 pub use dice::Dice;

@@ -144,6 +144,8 @@ pub struct Scenario {
     pub workers: usize,
     /// How long those that left keep their claims, in milliseconds; none: as long as their leases.
     pub grace: Option<i64>,
+    /// Whether the database decides by statements, as PostgreSQL does, each of which sees what was committed when it began.
+    pub statements: bool,
     /// What clients do, and when.
     pub ops: Vec<(i64, Op)>,
     /// What goes wrong, and when.
@@ -168,6 +170,7 @@ impl Scenario {
             warm: dice.chance(600),
             workers: 0,
             grace: None,
+            statements: false,
             ops: Vec::new(),
             faults: Vec::new(),
         };
@@ -194,6 +197,7 @@ impl Scenario {
         if dice.chance(400) {
             scenario.resonate(&mut dice);
         }
+        scenario.statements = Dice::new(seed, "statements").chance(400);
         scenario.ops.sort_by_key(|(at, _)| *at);
         scenario.faults.sort_by_key(|(at, _)| *at);
         scenario
@@ -257,6 +261,7 @@ impl Scenario {
             warm: seed.is_multiple_of(2),
             workers: 0,
             grace: None,
+            statements: false,
             ops: Vec::new(),
             faults: Vec::new(),
         };
@@ -273,7 +278,8 @@ impl Scenario {
     /// What the script would be if nothing went wrong and nobody interfered.
     pub fn without_faults(&self) -> Self {
         let ops = self.ops.iter().filter(|(_, op)| !op.interferes() && !op.pauses());
-        Self { faults: Vec::new(), hosts: 1, ops: ops.cloned().collect(), ..self.clone() }
+        let ops = ops.cloned().collect();
+        Self { faults: Vec::new(), hosts: 1, statements: false, ops, ..self.clone() }
     }
 
     fn root(&mut self, id: &str, function: &'static str, dice: &mut Dice) {
@@ -335,11 +341,11 @@ fn fault(hosts: usize, dice: &mut Dice) -> Fault {
 
 impl fmt::Display for Scenario {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { seed, hosts, rule, warm, workers, grace, .. } = self;
+        let Self { seed, hosts, rule, warm, workers, grace, statements, .. } = self;
         writeln!(
             f,
             "seed {seed}: {hosts} hosts, versions rise by {rule:?}, warm instances: {warm}, \
-             {workers} workers with a grace of {grace:?}"
+             {workers} workers with a grace of {grace:?}, a database that decides by statements: {statements}"
         )?;
         for (at, op) in &self.ops {
             writeln!(f, "  {at:>6} ms  {op:?}")?;

@@ -65,7 +65,9 @@ impl Stage {
         let runtime = Arc::new(SimRuntime::watched(0, panics.clone()));
         let weather = Arc::new(Weather::default());
         let config = config(scenario);
-        let database = Arc::new(Database::new(config.clone(), store_clock, book.clone(), judged));
+        let statements = scenario.statements.then_some(seed);
+        let database = Database::new(config.clone(), store_clock, book.clone(), judged, statements);
+        let database = Arc::new(database);
         let (sender, messages) = mpsc::unbounded_channel();
         let bus = Arc::new(Bus::new(seed, weather.clone(), book.clone(), runtime.clone(), sender));
         let strikes = scenario.faults.iter().filter_map(|(_, fault)| match fault {

@@ -16,11 +16,14 @@ use segno_core::{
     address,
     command::Command,
     config::Config,
+    delta::Delta,
+    effect::Effect,
     id::{Digest, PromiseId, ScheduleId},
     invocation::Record,
     promise::{MessageKind, Promise, Schedule, TaskState, TaskStatus},
     reply::Reply,
     snapshot::Snapshot,
+    state::State,
     time::Timestamp,
     transition::transition,
 };
@@ -46,6 +49,19 @@ impl MemoryStore {
     pub fn new(config: Config, surroundings: Surroundings, hints: Arc<dyn Hints>) -> Arc<Self> {
         let kept = Mutex::new(Kept::new());
         Arc::new(Self { clock: surroundings.clock, config, hints, kept })
+    }
+
+    /// All rows, as a decision that is made elsewhere reads them.
+    pub fn rows(&self) -> State {
+        self.kept().state.clone()
+    }
+
+    /// Writes what was decided elsewhere, and hints at it.
+    pub fn write(&self, delta: &Delta, mut effects: Vec<Effect>) {
+        let mut kept = self.kept();
+        kept.apply(delta);
+        listing::drop_stale(&mut effects, &kept.state);
+        self.hints.committed(&effects);
     }
 
     fn kept(&self) -> MutexGuard<'_, Kept> {

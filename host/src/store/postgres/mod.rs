@@ -63,6 +63,7 @@ use tokio_util::sync::CancellationToken;
 
 pub use config::{BadAddress, PostgresConfig};
 pub use house::PostgresArrival;
+pub use load::{PLAN, Read};
 pub use open::OpenError;
 #[cfg(test)]
 pub(super) use open::{Skew, check_version};

@@ -47,7 +47,7 @@ use segno_core::{
 };
 use sqlx::{Executor as _, PgConnection, Row as _, postgres::PgRow};
 
-use self::plan::{PLAN, Read};
+pub use self::plan::{PLAN, Read};
 use super::{claims::TransactionId, failure::Failed, fields::escape, resources::FACTS};
 use crate::store::sql::{
     self, AFTER_PROMISE, Cache, Fields as _, Level, promise_columns, promise_tables,

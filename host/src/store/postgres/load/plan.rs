@@ -1,8 +1,9 @@
-//! What a load does, in order.
+//! What a load does, in order. The store sends the statements; the simulation goes through the same list over rows of its
+//! own, with a snapshot for each entry, and compares what a decision saw with what there was.
 
 /// An entry: one statement, or a few alike, with a snapshot of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Read {
+pub enum Read {
     /// Schedules, resources and leases on them are locked by their names, and read.
     LockNamed,
     /// Promises are locked.
@@ -22,7 +23,7 @@ pub(super) enum Read {
 
 /// A load. Nothing is waited for after [`Read::LockTasks`]; so [`Read::Rest`] sees all that those did who were waited for,
 /// and its snapshot is the one that a decision is made on.
-pub(super) const PLAN: [Read; 6] = [
+pub const PLAN: [Read; 6] = [
     Read::LockNamed,
     Read::LockPromises,
     Read::LockTasks,

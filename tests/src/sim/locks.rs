@@ -1,0 +1,43 @@
+//! Locks on rows, as transactions of the simulated database hold them.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+use segno_core::id::PromiseId;
+
+/// What can be locked.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Row {
+    /// A schedule, by id.
+    Schedule(String),
+    /// A resource with its lease, by name.
+    Resource(String),
+    /// A promise.
+    Promise(PromiseId),
+    /// The task of a promise.
+    Task(PromiseId),
+    /// The id of a promise that is not there yet.
+    Key(PromiseId),
+}
+
+/// Who holds what: each row one transaction.
+#[derive(Default)]
+pub struct Locks(Mutex<BTreeMap<Row, u64>>);
+
+impl Locks {
+    /// Takes a row for a transaction. Whether nobody else has it.
+    pub fn take(&self, row: &Row, transaction: u64) -> bool {
+        *self.held().entry(row.clone()).or_insert(transaction) == transaction
+    }
+
+    /// Gives back all that a transaction has.
+    pub fn release(&self, transaction: u64) {
+        self.held().retain(|_, holder| *holder != transaction);
+    }
+
+    fn held(&self) -> MutexGuard<'_, BTreeMap<Row, u64>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

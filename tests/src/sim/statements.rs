@@ -1,0 +1,403 @@
+//! The simulated database as PostgreSQL is under `READ COMMITTED`: a decision is several statements, each of which sees what
+//! was committed when it began, and between which others commit. A statement that waits for a row finds it as it is then,
+//! and no row that came meanwhile.
+//!
+//! Which statements there are, and in which order, says the store itself ([`PLAN`]); here they go over rows in memory. What
+//! is compared: every decision must be the one that the rules make on all rows of the last snapshot. So a plan that lets a
+//! decision see the half of what another transaction did is found by any script in which somebody else writes there.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+use segno::{
+    runtime::{Clock as _, Runtime as _},
+    store::postgres::{PLAN, Read},
+};
+use segno_core::{
+    command::Command,
+    delta::Delta,
+    footprint::{Footprint, footprint},
+    id::PromiseId,
+    invocation::JournalHead,
+    promise::{Birth, OutboxKey},
+    state::State,
+    time::{Millis, Timestamp},
+    transition::{Decision, transition},
+    widen,
+};
+
+use super::{database::Database, locks::Row, view::view};
+
+/// A command's rows are known after so many looks.
+const LOOKS: usize = 5;
+/// Milliseconds after which whoever waits for a row waits for ever.
+const LONGEST: u32 = 30_000;
+
+/// The batch has to begin again, with these among the first that are locked.
+#[derive(Debug, Default)]
+pub struct Again(BTreeSet<PromiseId>);
+
+/// A command as it was decided, and when.
+pub struct Decided {
+    /// The decision.
+    pub decision: Decision,
+    /// When.
+    pub now: Timestamp,
+}
+
+/// One transaction.
+struct Transaction<'a> {
+    database: &'a Database,
+    number: u64,
+    /// The promises that were looked for, and which row each was; none: it was not found.
+    found: BTreeMap<PromiseId, Option<Arc<Birth>>>,
+    /// Awaiters of whom only the task is locked.
+    awaiters: BTreeSet<PromiseId>,
+    /// All that was loaded.
+    loaded: Footprint,
+    /// What was decided so far.
+    own: Delta,
+    /// All rows of the last snapshot.
+    whole: State,
+    /// What decisions see of them.
+    view: State,
+    now: Option<Timestamp>,
+}
+
+impl Drop for Transaction<'_> {
+    fn drop(&mut self) {
+        self.database.locks.release(self.number);
+    }
+}
+
+impl Database {
+    /// Decides these as one transaction, again and again where it has to begin anew, and has `commit` write them before any
+    /// lock is given back.
+    pub(super) async fn transact<T>(
+        &self,
+        commands: &[Command],
+        commit: impl FnOnce(Vec<Decided>) -> T,
+    ) -> T {
+        let mut also = BTreeSet::new();
+        loop {
+            let mut transaction = Transaction::begin(self);
+            match transaction.decide_all(commands, &also).await {
+                Ok(decided) => return commit(decided),
+                Err(Again(ids)) => also.extend(ids),
+            }
+            drop(transaction);
+            self.runtime.sleep(Millis(self.draw(1, 6))).await;
+        }
+    }
+}
+
+impl<'a> Transaction<'a> {
+    fn begin(database: &'a Database) -> Self {
+        Self {
+            database,
+            number: database.next_transaction(),
+            found: BTreeMap::new(),
+            awaiters: BTreeSet::new(),
+            loaded: Footprint::default(),
+            own: Delta::default(),
+            whole: State::whole(),
+            view: State::new(),
+            now: None,
+        }
+    }
+
+    async fn decide_all(
+        &mut self,
+        commands: &[Command],
+        also: &BTreeSet<PromiseId>,
+    ) -> Result<Vec<Decided>, Again> {
+        let mut wanted = Footprint { composites: also.clone(), ..Footprint::default() };
+        commands.iter().for_each(|command| wanted.merge(footprint(command)));
+        wanted.trees.clear();
+        self.load(wanted).await?;
+        let mut wanted = Footprint::default();
+        for command in commands {
+            wanted.merge(widen(&self.view, command, &footprint(command)));
+        }
+        self.load_missing(wanted).await?;
+        let mut decided = Vec::new();
+        for command in commands {
+            decided.push(self.decide(command).await?);
+        }
+        self.write().await?;
+        Ok(decided)
+    }
+
+    async fn decide(&mut self, command: &Command) -> Result<Decided, Again> {
+        let named = footprint(command);
+        for _ in 0..LOOKS {
+            let mut wanted = widen(&self.view, command, &named);
+            wanted.merge(named.clone());
+            if !self.load_missing(wanted).await? {
+                break;
+            }
+        }
+        let database = self.database;
+        let now = self.now.unwrap_or_else(|| database.clock.now());
+        let decision = transition(&self.view, command, now, &database.config);
+        let expected = transition(&self.whole, command, now, &database.config);
+        if decision.reply != expected.reply || decision.delta != expected.delta {
+            database.book.wrong(format_args!(
+                "visibility: {command:?} was answered {:?}, and on all rows of one snapshot it is {:?}",
+                decision.reply, expected.reply
+            ));
+        }
+        self.own.merge(decision.delta.clone());
+        self.whole.apply(&decision.delta);
+        self.view.apply(&decision.delta);
+        for id in &decision.delta.removed {
+            self.found.insert(id.clone(), None);
+        }
+        for (id, promise) in &decision.delta.promises {
+            self.found.insert(id.clone(), Some(promise.birth.clone()));
+        }
+        Ok(Decided { decision, now })
+    }
+
+    /// What another statement would see now: what is committed, and what this transaction wrote.
+    fn snapshot(&self) -> State {
+        let mut rows = self.database.memory.rows();
+        rows.apply(&self.own);
+        rows
+    }
+
+    async fn load_missing(&mut self, wanted: Footprint) -> Result<bool, Again> {
+        let missing = missing(wanted, &self.loaded);
+        if missing.is_empty() {
+            return Ok(false);
+        }
+        self.load(missing).await?;
+        Ok(true)
+    }
+
+    /// The store's plan of a load, entry by entry.
+    async fn load(&mut self, wanted: Footprint) -> Result<(), Again> {
+        let waits = self.now.is_none();
+        let ids = self.to_lock(&wanted);
+        let mut locked = Vec::new();
+        for read in PLAN {
+            self.database.pause().await;
+            match read {
+                Read::LockNamed => self.lock_named(&wanted).await,
+                Read::LockPromises => locked = self.lock_promises(&ids, waits).await,
+                Read::LockTasks => self.lock_tasks(&locked, &ids, waits).await?,
+                // These are locked, and so they are as they will be in the last snapshot.
+                Read::Promises => {}
+                Read::Rest { again } => {
+                    self.whole = self.snapshot();
+                    if again {
+                        self.look_again()?;
+                    }
+                    self.now.get_or_insert_with(|| self.database.clock.now());
+                    self.loaded.merge(wanted.clone());
+                    self.see();
+                }
+                Read::Facts => {}
+            }
+        }
+        Box::pin(self.load_found(&wanted)).await
+    }
+
+    /// What is found by more than its id, and locked then.
+    async fn load_found(&mut self, wanted: &Footprint) -> Result<(), Again> {
+        let found = |rows: &State| {
+            let mut found = BTreeSet::new();
+            for (parent, page) in &wanted.children {
+                let children = rows.children(parent, page.after.as_ref());
+                found.extend(children.take(page.limit as usize).cloned());
+            }
+            for (top, limit) in &wanted.trees {
+                let tree = rows.tree(top, *limit);
+                found.extend(if tree.whole { tree.members } else { BTreeSet::from([top.clone()]) });
+            }
+            found
+        };
+        let composites = found(&self.snapshot());
+        let rows = self.held_by(wanted);
+        if composites.is_empty() && rows.is_empty() {
+            return Ok(());
+        }
+        let inner = Footprint { composites, rows, ..Footprint::default() };
+        self.load_missing(inner.clone()).await?;
+        self.database.pause().await;
+        let now = self.snapshot();
+        let new: BTreeSet<_> = self.held_by(wanted).difference(&inner.rows).cloned().collect();
+        match found(&now) == inner.composites && new.is_empty() {
+            true => Ok(()),
+            false => Err(Again(inner.composites.into_iter().chain(new).collect())),
+        }
+    }
+
+    fn held_by(&self, wanted: &Footprint) -> BTreeSet<PromiseId> {
+        let rows = self.snapshot();
+        let held = rows.tasks().filter(|task| {
+            task.lease().is_some_and(|lease| wanted.held_by.contains(&lease.holder.node))
+        });
+        held.map(|task| task.id.clone()).collect()
+    }
+
+    /// Sees the rows of the last snapshot that were loaded.
+    fn see(&mut self) {
+        let (found, awaiters) = (&self.found, &self.awaiters);
+        let is_found =
+            |id: &PromiseId| found.get(id).is_some_and(Option::is_some) || awaiters.contains(id);
+        let mut loaded = self.loaded.clone();
+        loaded.rows.extend(self.awaiters.iter().cloned());
+        self.view = view(&self.whole, &loaded, &is_found);
+    }
+
+    /// What was looked for in vain, and is there now.
+    fn look_again(&self) -> Result<(), Again> {
+        let absent = self.found.iter().filter(|(_, row)| row.is_none()).map(|(id, _)| id);
+        let appeared: BTreeSet<PromiseId> =
+            absent.filter(|id| self.whole.promise(id).is_some()).cloned().collect();
+        match appeared.is_empty() {
+            true => Ok(()),
+            false => Err(Again(appeared)),
+        }
+    }
+
+    fn to_lock(&self, wanted: &Footprint) -> BTreeSet<PromiseId> {
+        let mut ids: BTreeSet<&PromiseId> = wanted.composites.iter().chain(&wanted.rows).collect();
+        ids.extend(wanted.outbox.iter().map(OutboxKey::promise));
+        ids.extend(wanted.tails.keys().chain(wanted.children.keys()));
+        ids.extend(wanted.signal_keys.iter().map(|(invocation, _)| invocation));
+        ids.into_iter().filter(|id| !self.found.contains_key(*id)).cloned().collect()
+    }
+
+    async fn lock_named(&mut self, wanted: &Footprint) {
+        for id in &wanted.schedules {
+            self.lock(Row::Schedule(id.as_str().to_owned())).await;
+        }
+        for name in &wanted.resources {
+            self.lock(Row::Resource(name.as_str().to_owned())).await;
+        }
+    }
+
+    /// Locks those promises that the statement's snapshot has. Answers those that are still there when the lock is had.
+    async fn lock_promises(&mut self, ids: &BTreeSet<PromiseId>, waits: bool) -> Vec<PromiseId> {
+        let rows = self.snapshot();
+        let mut locked = Vec::new();
+        for id in ids {
+            let known = rows.promise(id).map(|promise| promise.birth.clone());
+            let mut row = None;
+            if let Some(birth) = known {
+                let lock = Row::Promise(id.clone());
+                let is_held = match waits {
+                    true => {
+                        self.lock(lock).await;
+                        true
+                    }
+                    false => self.database.locks.take(&lock, self.number),
+                };
+                // The same row, not another one with its id.
+                let now = self.snapshot();
+                let same = now.promise(id).filter(|now| Arc::ptr_eq(&now.birth, &birth));
+                row = same.filter(|_| is_held).map(|promise| promise.birth.clone());
+            }
+            locked.extend(row.is_some().then(|| id.clone()));
+            self.found.insert(id.clone(), row);
+        }
+        locked
+    }
+
+    async fn lock_tasks(
+        &mut self,
+        locked: &[PromiseId],
+        ids: &BTreeSet<PromiseId>,
+        waits: bool,
+    ) -> Result<(), Again> {
+        let rows = self.snapshot();
+        let mut tasks: BTreeSet<PromiseId> = locked.iter().cloned().collect();
+        for id in locked {
+            tasks.extend(rows.callbacks_on(id).map(|(by, _)| by.clone()));
+        }
+        for id in tasks.into_iter().filter(|id| rows.task(id).is_some()) {
+            let lock = Row::Task(id.clone());
+            if waits {
+                self.lock(lock).await;
+            } else if !self.database.locks.take(&lock, self.number) {
+                return Err(Again(ids.clone()));
+            }
+            if !locked.contains(&id) {
+                self.awaiters.insert(id);
+            }
+        }
+        Ok(())
+    }
+
+    async fn lock(&self, row: Row) {
+        for _ in 0..LONGEST {
+            if self.database.locks.take(&row, self.number) {
+                return;
+            }
+            self.database.runtime.sleep(Millis(1)).await;
+        }
+        self.database.book.wrong(format_args!("deadlock: nobody gives {row:?} back"));
+        std::future::pending().await
+    }
+
+    /// Writes: rows that are locked need nothing, others are waited for, and keys that are taken are a lost race.
+    async fn write(&mut self) -> Result<(), Again> {
+        self.database.pause().await;
+        let own = self.own.clone();
+        let before = self.database.memory.rows();
+        let is_there = |id: &&PromiseId| {
+            let now = before.promise(id).filter(|_| !own.removed.contains(*id));
+            now.is_some_and(|now| own.promises[*id].birth == now.birth)
+        };
+        let made: Vec<PromiseId> =
+            own.promises.keys().filter(|id| !is_there(id)).cloned().collect();
+        for id in &made {
+            self.lock(Row::Key(id.clone())).await;
+        }
+        for id in own.tasks.keys() {
+            self.lock(Row::Task(id.clone())).await;
+        }
+        let rows = self.database.memory.rows();
+        let taken = made.iter().any(|id| rows.promise(id).is_some() && !own.removed.contains(id));
+        let mut heads = BTreeMap::new();
+        let grew = own.appends.iter().any(|append| {
+            let stored = match own.removed.contains(&append.invocation) {
+                true => JournalHead::default(),
+                false => rows.head(&append.invocation),
+            };
+            heads.insert(&append.invocation, append.after).unwrap_or(stored) != append.before
+        });
+        let overtaken = own.hosts.iter().any(|(node, life)| rows.incarnation(node) >= *life);
+        let noted = own.facts.keys().any(|(id, key)| rows.fact(id, key).is_some());
+        match taken || grew || overtaken || noted {
+            true => Err(Again::default()),
+            false => Ok(()),
+        }
+    }
+}
+
+/// The part of a footprint that was not loaded. Trees always are again.
+fn missing(mut wanted: Footprint, loaded: &Footprint) -> Footprint {
+    wanted.composites.retain(|id| !loaded.composites.contains(id));
+    let composites = wanted.composites.clone();
+    wanted.rows.retain(|id| {
+        !composites.contains(id) && !loaded.composites.contains(id) && !loaded.rows.contains(id)
+    });
+    wanted.tails.retain(|id, from| loaded.tails.get(id).is_none_or(|known| known > from));
+    wanted.children.retain(|id, _| !loaded.children.contains_key(id));
+    wanted.trees.retain(|id, _| !loaded.trees.contains_key(id));
+    wanted.outbox.retain(|key| !loaded.outbox.contains(key));
+    wanted.held_by.retain(|node| !loaded.held_by.contains(node));
+    wanted.signal_keys.retain(|key| !loaded.signal_keys.contains(key));
+    wanted.schedules.retain(|id| !loaded.schedules.contains(id));
+    wanted.aliases.retain(|alias| !loaded.aliases.contains(alias));
+    wanted.modules.retain(|module| !loaded.modules.contains(module));
+    wanted.hosts.retain(|node| !loaded.hosts.contains(node));
+    wanted.resources.retain(|name| !loaded.resources.contains(name));
+    wanted.facts.retain(|id| !loaded.facts.contains(id));
+    wanted
+}
