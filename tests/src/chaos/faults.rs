@@ -158,6 +158,8 @@ impl Victims {
                 self.surroundings.clone().within(Millis(2_000), self.hosts[host].restart()).await;
             self.preload.fill_disk(false)?;
             if self.hosts[host].is_ready_within(Millis(20_000)).await.is_err() {
+                // It has ended, or is ended now: what it said then is in its log.
+                let _ = self.hosts[host].kill();
                 self.hosts[host].restart().await?;
             }
             return Ok(());
