@@ -2,6 +2,7 @@
 
 pub mod chaos;
 pub mod fixtures;
+pub mod fuzz;
 pub mod guests;
 pub mod linear;
 pub mod payments;

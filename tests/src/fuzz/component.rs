@@ -1,0 +1,25 @@
+//! Components that are uploaded.
+
+use std::sync::{Arc, LazyLock};
+
+use segno::guest::Wasm;
+use tokio::runtime::{Builder, Runtime};
+
+use crate::{fixtures, guests};
+
+/// An upload is checked: parsed, compiled, linked and asked what it exports.
+pub(super) fn upload(bytes: &[u8]) {
+    static ENGINE: LazyLock<(Runtime, Arc<Wasm>)> = LazyLock::new(|| {
+        let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build();
+        (runtime.expect("a runtime"), guests::engine(&[]))
+    });
+    let (runtime, engine) = &*ENGINE;
+    // Whether it is refused is of no interest here; a sentence of its own says why.
+    if let Err(invalid) = runtime.block_on(engine.inspect(bytes.into())) {
+        assert!(!invalid.to_string().is_empty());
+    }
+}
+
+pub(super) fn seeds() -> Vec<Vec<u8>> {
+    vec![fixtures::example("hello"), b"\0asm\x0d\0\x01\0".to_vec(), b"\0asm\x01\0\0\0".to_vec()]
+}

@@ -1,0 +1,170 @@
+//! Requests of clients, to a host over the store in memory: the API and the Resonate protocol.
+
+use std::{
+    net::{Ipv4Addr, SocketAddr},
+    sync::Arc,
+};
+
+use async_trait::async_trait;
+use axum::{
+    Router,
+    body::{Body, to_bytes},
+    http::{Request, StatusCode, header},
+};
+use segno::{
+    api::{self, Access, Api, Intake, Rejected, model::ModuleDescription},
+    guest::{Gate, HttpClient, HttpLimits, Policy},
+    host::Host,
+    hub::Hub,
+    resonate::{Resonate, Settings},
+    runtime::Surroundings,
+    store::MemoryStore,
+};
+use segno_core::config::Config;
+use serde_json::{Value as Json, json};
+use tokio::runtime::{Builder, Runtime};
+use tower::ServiceExt as _;
+
+use crate::guests;
+
+/// Requests of released Resonate clients.
+const RECORDED: &str = include_str!("../../traces/sdk-ts-0.11.5.ndjson");
+/// How many of them are seeds.
+const SEEDS: usize = 40;
+
+/// A host without a worker. What it keeps grows from input to input, as a host's does.
+struct Front {
+    runtime: Runtime,
+    api: Router,
+    resonate: Router,
+}
+
+thread_local! {
+    static FRONT: Front = Front::new();
+}
+
+/// Components are another target.
+struct NoUploads;
+
+#[async_trait]
+impl Intake for NoUploads {
+    async fn inspect(&self, _component: Arc<[u8]>) -> Result<ModuleDescription, Rejected> {
+        let message = "nothing is uploaded here".into();
+        Err(Rejected { code: "no-uploads".into(), message, report: None })
+    }
+}
+
+/// A request to the API: the first line is its method and path, the rest its body.
+pub(super) fn http(bytes: &[u8]) {
+    let line = bytes.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    let body = bytes.get(line.len() + 1..).unwrap_or_default();
+    let Ok(line) = std::str::from_utf8(line) else { return };
+    let (method, path) = line.split_once(' ').unwrap_or(("POST", line));
+    // What the HTTP library refuses never comes to a route. Long polls would only wait.
+    let request = Request::builder()
+        .method(method)
+        .uri(path)
+        .header(header::HOST, "localhost:7766")
+        .header(header::CONTENT_TYPE, "application/json")
+        .body(Body::from(body.to_vec()));
+    let Ok(request) = request else { return };
+    if path.contains("wait")
+        || path.contains("events")
+        || line.contains("wait_ms")
+        || body.windows(7).any(|part| part == b"wait_ms")
+    {
+        return;
+    }
+    FRONT.with(|front| {
+        let (status, answer) = front.ask(front.api.clone(), request);
+        assert!(
+            !status.is_server_error() || status == StatusCode::SERVICE_UNAVAILABLE,
+            "{line}: {status} {answer}"
+        );
+    });
+}
+
+pub(super) fn http_seeds() -> Vec<Vec<u8>> {
+    let requests = [
+        (
+            "POST /v1/invocations",
+            json!({ "id": "a", "target": "m/f", "input": [1], "labels": { "l": "v" }, "timeout_ms": 5 }),
+        ),
+        ("POST /v1/promises", json!({ "id": "p", "timeout_ms": 1_000, "tags": { "a": "b" } })),
+        ("POST /v1/promises/p/resolve", json!({ "value": { "deep": [[[]]] } })),
+        ("POST /v1/promises/p/reject", json!({ "failure": { "code": 4, "message": "m" } })),
+        ("POST /v1/invocations/a/signals", json!({ "name": "n", "payload": 1, "key": "k" })),
+        ("POST /v1/invocations/a/replay", json!({ "module": null })),
+        (
+            "POST /v1/schedules",
+            json!({ "id": "s", "cron": "* * * * *", "target": "m/f", "input": 1 }),
+        ),
+        ("POST /v1/resources/r/lease", json!({ "holder": "h", "ttl_ms": 1_000 })),
+        ("PUT /v1/resources/r", json!({ "value": 1, "token": 1 })),
+        ("POST /v1/events/ack", json!({ "ids": ["a/1"] })),
+        ("GET /v1/invocations?state=pending&prefix=a&label=l%3Dv&limit=3", Json::Null),
+        ("GET /v1/promises?tags=a%3Db&after=x", Json::Null),
+        ("GET /v1/invocations/a/journal?from=0&limit=5", Json::Null),
+        ("GET /v1/tasks?state=halted", Json::Null),
+        ("GET /v1/promises/a/tree?depth=3", Json::Null),
+        ("DELETE /v1/schedules/s", Json::Null),
+    ];
+    requests.map(|(line, body)| format!("{line}\n{body}").into_bytes()).to_vec()
+}
+
+/// An envelope of the Resonate protocol.
+pub(super) fn envelope(bytes: &[u8]) {
+    let request = Request::post("/").header(header::HOST, "localhost:7766");
+    let request = request.body(Body::from(bytes.to_vec())).expect("a request");
+    FRONT.with(|front| {
+        let (status, answer) = front.ask(front.resonate.clone(), request);
+        assert!(!status.is_server_error(), "{status} {answer}");
+        let answer: Json = serde_json::from_str(&answer).expect("an answer is JSON");
+        assert!(answer["head"]["corrId"].is_string(), "{answer}");
+    });
+}
+
+pub(super) fn envelope_seeds() -> Vec<Vec<u8>> {
+    let lines = RECORDED.lines().map(|line| serde_json::from_str::<Json>(line).expect("JSON"));
+    let requests = lines.filter_map(|mut line| Some(line.get_mut("req")?.take()));
+    let mut seeds: Vec<_> = requests.map(|request| request.to_string().into_bytes()).collect();
+    seeds.sort();
+    seeds.dedup();
+    let every = seeds.len().div_ceil(SEEDS);
+    seeds.into_iter().step_by(every).collect()
+}
+
+impl Front {
+    fn new() -> Self {
+        let runtime = Builder::new_current_thread().enable_all().build().expect("a runtime");
+        let entered = runtime.enter();
+        let surroundings = Surroundings::system();
+        let (hub, config) = (Arc::new(Hub::default()), Config::default());
+        let store = MemoryStore::new(config.clone(), surroundings.clone(), hub.clone());
+        let client = HttpClient::new(HttpLimits::default()).expect("a client can be made");
+        let host = Host {
+            surroundings,
+            config: Arc::new(config),
+            store,
+            guests: guests::engine(&[]),
+            outbound: Arc::new(Gate::new(Policy::default().into(), client)),
+            hub,
+        };
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 7_766));
+        let access = Access::new(address, None, false, Vec::new()).expect("loopback is safe");
+        let api = Api::new(host, Arc::new(NoUploads), access, 0);
+        let settings = Settings::new("http://localhost:7766");
+        let resonate = Resonate::start(&api, settings).expect("nothing is posted here").router();
+        drop(entered);
+        Self { runtime, api: api::router(api), resonate }
+    }
+
+    fn ask(&self, router: Router, request: Request<Body>) -> (StatusCode, String) {
+        self.runtime.block_on(async {
+            let response = router.oneshot(request).await.expect("it always answers");
+            let status = response.status();
+            let body = to_bytes(response.into_body(), usize::MAX).await.expect("a body");
+            (status, String::from_utf8_lossy(&body).into_owned())
+        })
+    }
+}

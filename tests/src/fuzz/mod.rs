@@ -1,0 +1,39 @@
+//! Every decoder and parser that meets bytes of strangers, as a function of bytes that must not panic.
+//!
+//! [`TARGETS`] names them. The suite runs each on its seeds and on changed copies of them ([`mutate`]); the crate in the
+//! folder `fuzz` runs the same functions under AFL++, which looks at the branches that a change takes.
+
+pub mod mutate;
+
+mod component;
+mod front;
+mod stored;
+mod text;
+
+/// One thing that is given foreign bytes.
+pub struct Target {
+    /// Its name, on the command line and in the seeds' folder.
+    pub name: &'static str,
+    /// Gives it bytes. A panic is a defect.
+    pub run: fn(&[u8]),
+    /// Bytes that it takes, to start from.
+    pub seeds: fn() -> Vec<Vec<u8>>,
+    /// How much longer than the quickest target one run takes, about.
+    pub weight: u32,
+}
+
+/// All of them.
+pub const TARGETS: [Target; 7] = [
+    Target { name: "http", run: front::http, seeds: front::http_seeds, weight: 20 },
+    Target { name: "envelope", run: front::envelope, seeds: front::envelope_seeds, weight: 20 },
+    Target { name: "component", run: component::upload, seeds: component::seeds, weight: 400 },
+    Target { name: "export", run: stored::export, seeds: stored::export_seeds, weight: 4 },
+    Target { name: "records", run: stored::records, seeds: stored::records_seeds, weight: 1 },
+    Target { name: "token", run: text::token, seeds: text::token_seeds, weight: 2 },
+    Target { name: "cron", run: text::cron, seeds: text::cron_seeds, weight: 4 },
+];
+
+/// The target with this name.
+pub fn target(name: &str) -> Option<&'static Target> {
+    TARGETS.iter().find(|target| target.name == name)
+}

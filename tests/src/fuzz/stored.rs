@@ -1,0 +1,99 @@
+//! What a store or a file holds: records of journals, and exports.
+
+use std::{io::Read as _, sync::Arc};
+
+use lz4_flex::frame::{FrameDecoder, FrameEncoder};
+use segno::{
+    hub::Hub,
+    runtime::Surroundings,
+    store::{
+        Store as _,
+        house::{Packer, Unpacker},
+        sqlite::{SqliteArrival, SqliteConfig, SqliteStore},
+    },
+};
+use segno_core::{
+    command::{Command, Hold},
+    config::Config,
+    id::Holder,
+    invocation::{decode_records, encode_records},
+    promise::NewPromise,
+    tags,
+    time::{Millis, Timestamp},
+    value::{Tags, Value},
+};
+use tokio::runtime::Builder;
+
+/// The golden file of journal records.
+const RECORDS: &[u8] = include_bytes!("../../../host/core/tests/golden/records-1.bin");
+
+/// The first line of an export; what follows is compressed.
+const MAGIC: &[u8] = b"SEGNO STORE 1\n";
+
+/// Rows that an import is given at most before it is left: a bound on the time of one input.
+const LONGEST: usize = 64 << 10;
+
+/// A batch of records, as a row holds it. What is read is written and read again alike.
+pub(super) fn records(bytes: &[u8]) {
+    let Ok(records) = decode_records(bytes) else { return };
+    let again = decode_records(&encode_records(&records)).expect("what was written is read");
+    assert_eq!(again, records);
+}
+
+pub(super) fn records_seeds() -> Vec<Vec<u8>> {
+    vec![RECORDS.to_vec()]
+}
+
+/// What an export holds behind its compression, imported into an empty store.
+pub(super) fn export(bytes: &[u8]) {
+    if bytes.len() > LONGEST {
+        return;
+    }
+    let mut frame = FrameEncoder::new(MAGIC.to_vec());
+    std::io::Write::write_all(&mut frame, bytes).expect("memory takes it");
+    let file = frame.finish().expect("memory takes it");
+    let Ok(mut unpacker) = Unpacker::begin(&file[..]) else { return };
+    let folder = tempfile::tempdir().expect("there is room for a folder");
+    let runtime = Builder::new_current_thread().enable_all().build().expect("a runtime");
+    // It is refused: the digest at its end is that of the seed.
+    let filled = runtime.block_on(SqliteArrival::fill(folder.path(), &mut unpacker));
+    drop(filled);
+}
+
+pub(super) fn export_seeds() -> Vec<Vec<u8>> {
+    let runtime = Builder::new_current_thread().enable_all().build().expect("a runtime");
+    let file = runtime.block_on(exported());
+    let mut bytes = Vec::new();
+    let mut frame = FrameDecoder::new(&file[MAGIC.len()..]);
+    frame.read_to_end(&mut bytes).expect("an export can be read");
+    vec![bytes]
+}
+
+/// The export of a small store.
+async fn exported() -> Vec<u8> {
+    let folder = tempfile::tempdir().expect("there is room for a folder");
+    let config = SqliteConfig::new(folder.path());
+    let (surroundings, hub) = (Surroundings::system(), Arc::new(Hub::default()));
+    let store = SqliteStore::open(config, Config::default(), surroundings, hub).await;
+    let store = store.expect("an empty store opens");
+    let hold =
+        Hold { holder: Holder { node: "n".into(), incarnation: 1 }, nonce: 1, ttl: Millis(60_000) };
+    let tags = [(tags::TARGET, "poll://any@workers")]
+        .map(|(name, value)| (name.to_owned(), value.to_owned()));
+    let new = NewPromise {
+        id: "a".into(),
+        param: Value::default(),
+        tags: Tags::from_iter(tags),
+        timeout_at: Timestamp::NEVER,
+    };
+    store.execute(vec![Command::TaskCreate { new, hold }]).await.expect("a claim");
+    let mut packer = Packer::begin(Vec::new()).expect("memory takes it");
+    store
+        .survey()
+        .expect("a store can be looked at")
+        .move_out(&mut packer)
+        .await
+        .expect("it is packed");
+    store.close().await;
+    packer.end().expect("it ends")
+}
