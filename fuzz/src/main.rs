@@ -19,7 +19,8 @@ fn main() -> ExitCode {
         ["--seeds", folder] => {
             fs::create_dir_all(folder).expect("the folder can be made");
             for (number, seed) in (target.seeds)().iter().enumerate() {
-                fs::write(Path::new(folder).join(number.to_string()), seed).expect("a seed is written");
+                fs::write(Path::new(folder).join(number.to_string()), seed)
+                    .expect("a seed is written");
             }
         }
         _ => afl::fuzz!(|bytes: &[u8]| (target.run)(bytes)),
