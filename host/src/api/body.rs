@@ -176,7 +176,7 @@ pub(super) async fn read(
     }
 }
 
-/// What came of a body in a while.
+/// How far a body was read within one period.
 enum Came {
     Some,
     All,

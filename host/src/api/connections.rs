@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::runtime::Clock;
 
-/// So many more connections than there may be are let in for `/health` and `/ready`.
+/// Connections beyond the limit that are let in, for `/health` and `/ready` alone.
 const FOR_HEALTH: usize = 64;
 /// From its first byte, the head of a request is complete within this time.
 pub(super) const HEAD: Millis = Millis(10_000);
@@ -119,7 +119,7 @@ impl Mark {
 }
 
 impl Connections {
-    /// At most so many, in all and of one peer.
+    /// The largest number of connections, in all and of one peer.
     pub(super) fn new(clock: Arc<dyn Clock>, all: usize, of_a_peer: usize) -> Arc<Self> {
         Arc::new(Self {
             clock,

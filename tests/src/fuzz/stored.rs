@@ -30,7 +30,7 @@ const RECORDS: &[u8] = include_bytes!("../../../host/core/tests/golden/records-1
 /// The first line of an export; what follows is compressed.
 const MAGIC: &[u8] = b"SEGNO STORE 1\n";
 
-/// Rows that an import is given at most before it is left: a bound on the time of one input.
+/// Bytes of an input beyond which it is passed over: a bound on the time of one input.
 const LONGEST: usize = 64 << 10;
 
 /// A batch of records, as a row holds it. What is read is written and read again alike.

@@ -159,7 +159,7 @@ impl<'a> Draft<'a> {
         self.delta.callbacks.insert((awaited, awaiter), row);
     }
 
-    /// Whether somebody is to be told, and nothing says so yet.
+    /// Whether a message about this is owed, and no row says so yet.
     pub(super) fn has_listener(&self, awaited: &PromiseId) -> bool {
         self.view.listeners_on(awaited).any(|address| {
             self.delta.listeners.get(&(awaited.clone(), address.clone())) != Some(&false)

@@ -138,7 +138,7 @@ impl Jwt {
         Self { keys: Vec::new(), issuer, audience }
     }
 
-    /// Adds a key: a public one as PEM, or a secret that is shared with whoever signs (HS256).
+    /// Adds a key: a public one as PEM, or a secret that is shared with the issuer (HS256).
     ///
     /// # Errors
     /// [`KeyError`].

@@ -72,7 +72,7 @@ fn records_and_their_actions_are_stored_together_and_repeated_for_nothing() {
     assert_eq!(task.module, Some(world::MODULE), "the caller's own module");
 }
 
-/// Whoever takes a workflow over cannot know whether what its journal says was published has been delivered since.
+/// A host that takes a workflow over cannot know whether an event that its journal names has been delivered since.
 #[test]
 fn an_event_is_owed_once_whoever_repeats_its_command_without_the_record() {
     let (mut world, claim) = held();

@@ -7,7 +7,7 @@ use simple_asn1::ASN1Block;
 
 /// A secret that could be guessed is none.
 const SECRET_BYTES: usize = 32;
-/// A secret has at least so many different bytes.
+/// How many different bytes a secret has at least.
 const SECRET_VARIETY: usize = 8;
 /// A secret in binary is not longer: most public keys are.
 const BINARY_BYTES: usize = 128;
