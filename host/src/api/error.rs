@@ -407,6 +407,10 @@ impl IntoResponse for ApiError {
         match &self {
             // The busier it is, the less it should say.
             Self::Overloaded(_) => tracing::debug!(code = self.code(), "{self}"),
+            // The store has said it, once.
+            Self::Store(StoreError::Unavailable { .. }) | Self::NotReady(_) => {
+                tracing::debug!(code = self.code(), "{self}");
+            }
             _ if status.is_server_error() => tracing::error!(code = self.code(), "{self}"),
             _ => {}
         }

@@ -1,8 +1,12 @@
 //! Whether writes are committed at present, as the last one tells, or a small one that is made to find out.
 
 use std::{
+    fmt::Display,
     future::Future,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
@@ -18,6 +22,8 @@ const REFUSED: Duration = Duration::from_secs(1);
 pub(super) struct Writing {
     clock: Arc<dyn Clock>,
     last: Mutex<Last>,
+    /// The log says that writes are refused: once, until one is committed.
+    said: AtomicBool,
     /// One asks at a time: the others hear what it found.
     asking: tokio::sync::Mutex<()>,
 }
@@ -34,16 +40,25 @@ enum Last {
 impl Writing {
     /// Nothing is known.
     pub(super) fn new(clock: Arc<dyn Clock>) -> Self {
-        Self { clock, last: Mutex::default(), asking: tokio::sync::Mutex::default() }
+        Self {
+            clock,
+            last: Mutex::default(),
+            said: AtomicBool::new(false),
+            asking: tokio::sync::Mutex::default(),
+        }
     }
 
     /// Something was committed.
     pub(super) fn committed(&self) {
         *self.last() = Last::Committed(self.clock.elapsed());
+        if self.said.swap(false, Ordering::Relaxed) {
+            tracing::info!("writes are committed again");
+        }
     }
 
     /// Something was not committed, by the fault of what it is kept in: whether the next one is has to be found out.
-    pub(super) fn failed(&self) {
+    pub(super) fn failed(&self, reason: &dyn Display) {
+        self.say(reason);
         let mut last = self.last();
         if matches!(*last, Last::Committed(_)) {
             *last = Last::Unknown;
@@ -65,14 +80,24 @@ impl Writing {
             Last::Unknown => {}
         }
         let written = write.await;
-        let now = self.clock.elapsed();
-        *self.last() = match &written {
-            Ok(()) => Last::Committed(now),
+        let reason = match &written {
+            Ok(()) => {
+                self.committed();
+                return written;
+            }
             // The sentence is the same whoever asks.
-            Err(StoreError::Unavailable { reason }) => Last::Refused(now, reason.clone()),
-            Err(other) => Last::Refused(now, other.to_string()),
+            Err(StoreError::Unavailable { reason }) => reason.clone(),
+            Err(other) => other.to_string(),
         };
+        self.say(&reason);
+        *self.last() = Last::Refused(self.clock.elapsed(), reason);
         written
+    }
+
+    fn say(&self, reason: &dyn Display) {
+        if !self.said.swap(true, Ordering::Relaxed) {
+            tracing::error!(%reason, "writes are refused; it is tried again and again");
+        }
     }
 
     /// What the last one still tells.

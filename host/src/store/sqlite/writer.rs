@@ -265,21 +265,18 @@ impl Writer {
                     written.loads += committed.loads as u64;
                 });
             }
-            Err(NotCommitted::Stopped) => self.writing.failed(),
+            Err(NotCommitted::Stopped) => self.writing.failed(&"the database has to be looked at"),
             Err(NotCommitted::Refused(failed) | NotCommitted::Unknown(failed)) => {
                 let Failed { statement, source } = failed;
                 let is_of_one = failure::is_of_one(source);
-                match is_of_one {
-                    // Whoever asked for it says so, by its name.
-                    true => tracing::debug!(statement, error = %source, "a batch was refused"),
-                    false => {
-                        tracing::warn!(statement, error = %source, "a batch was not committed");
-                    }
-                }
+                tracing::debug!(statement, error = %source, "a batch was not committed");
                 self.place.memory = None;
-                if !failure::is_of_rows(&failed.source) {
-                    self.writing.failed();
+                if !failure::is_of_rows(source) {
+                    self.writing.failed(source);
                     self.lacks_room = true;
+                } else if !is_of_one {
+                    // Of one submission alone, whoever asked for it says so.
+                    tracing::warn!(statement, error = %source, "a batch was not committed");
                 }
                 // Where SQLite did not answer, what the connection is in the middle of is not known.
                 if (failure::primary_code(source).is_none() && !is_of_one)

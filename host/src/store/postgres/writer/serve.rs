@@ -180,7 +180,7 @@ impl Shared {
                 }
                 Some(failed) => {
                     *line = None;
-                    self.writing.failed();
+                    self.writing.failed(&failed);
                     self.presence.is_away(self.surroundings.clock.now(), &failed);
                     if waited >= PATIENCE {
                         let reason = failed.source.to_string();

@@ -1,0 +1,186 @@
+//! Hosts that cannot write: on a disk that is full, and over a PostgreSQL that takes no writes. They say so, refuse what
+//! they cannot keep, lose nothing, and go on by themselves.
+
+use std::time::Duration;
+
+use segno::{
+    api::model::{InvocationState, StartInvocation},
+    client::{Client, ClientError},
+    demo::server::{Server, ServerOptions},
+    runtime::Surroundings,
+};
+use segno_core::time::Millis;
+use serde_json::{Value, json};
+use tests::{chaos::preload::Preload, stage};
+use throwaway_postgres::Cluster;
+
+const SEGNO: &str = env!("CARGO_BIN_EXE_segno-under-test");
+
+/// The guest of the benchmarks: building one takes longer than this suite.
+const BENCH: &[u8] = include_bytes!("../../host/src/bench/guest/bench.wasm");
+/// How long anything may take.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+fn start(id: &str) -> StartInvocation {
+    StartInvocation {
+        id: Some(id.to_owned()),
+        target: "bench/turns".to_owned(),
+        input: json!({ "steps": 2, "turns": 1 }),
+        ..StartInvocation::default()
+    }
+}
+
+/// What `/ready` says: its status, and its words; none: nobody answers.
+async fn ready(client: &Client) -> Option<(u16, String)> {
+    let answer = reqwest::get(format!("{}/ready", client.server())).await.ok()?;
+    Some((answer.status().as_u16(), answer.text().await.ok()?))
+}
+
+async fn until_ready(client: &Client, status: u16) -> String {
+    for _ in 0..600 {
+        if let Some((found, said)) = ready(client).await
+            && found == status
+        {
+            return said;
+        }
+        pause(50).await;
+    }
+    panic!("`/ready` never says {status}: {:?}", ready(client).await);
+}
+
+async fn pause(ms: i64) {
+    Surroundings::system().runtime.sleep(Millis(ms)).await;
+}
+
+/// Starts a host that cannot write, and lets it write by `mend` when it has said so, by `/ready` or by its end.
+async fn starts_when_mended(server: &mut Server, words: &str, mend: impl FnOnce()) {
+    let client = server.client().clone();
+    let looking = async {
+        // As long as a start may take without an answer: it has ended by then.
+        for _ in 0..100 {
+            if let Some((status, said)) = ready(&client).await {
+                assert!(status == 503 && said.contains(words), "{status}: {said}");
+                break;
+            }
+            pause(50).await;
+        }
+        mend();
+    };
+    let (started, ()) = tokio::join!(server.restart(), looking);
+    if let Err(error) = started {
+        assert!(error.to_string().contains(words), "{error}");
+        server.kill().expect_err("it has ended");
+        server.restart().await.unwrap_or_else(|error| panic!("{error}"));
+    }
+    until_ready(&client, 200).await;
+}
+
+/// Starts until one is refused, with the names of those that were taken.
+async fn fill(client: &Client) -> (Vec<String>, ClientError) {
+    let mut taken = Vec::new();
+    for number in 0..10_000 {
+        let id = format!("filling-{number}");
+        match client.start(&start(&id)).await {
+            Ok(_) => taken.push(id),
+            Err(refused) => return (taken, refused),
+        }
+    }
+    panic!("starts are taken without end");
+}
+
+/// Everything that was taken is there, and ends.
+async fn ends(client: &Client, taken: &[String]) {
+    for id in taken {
+        let promise = format!("{id}/p/turn-0");
+        for _ in 0..600 {
+            if client.resolve(&promise, Value::Null).await.is_ok() {
+                break;
+            }
+            pause(50).await;
+        }
+        let ended = client.wait(id, PATIENCE).await.unwrap_or_else(|error| panic!("{id}: {error}"));
+        assert_eq!(ended.state, InvocationState::Resolved, "{id}");
+    }
+}
+
+async fn health_is_well(client: &Client) {
+    client.health().await.expect("a restart would not help, so health is well");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_host_on_a_full_disk_says_so_and_goes_on_when_there_is_room() {
+    let place = tempfile::tempdir().expect("there is room for a folder");
+    let preload = Preload::build(place.path()).expect("there is a C compiler");
+    let mut options = stage::options(SEGNO, place.path());
+    options.environment = preload.environment(&options.data);
+    let mut server = Server::start(options, Surroundings::system()).await.expect("it starts");
+    let client = server.client().clone();
+    client.deploy(BENCH.to_vec(), Some("bench")).await.expect("it is a module");
+    client.start(&start("before")).await.expect("there is room");
+
+    preload.fill_disk(true).expect("the file can be written");
+    let (mut taken, refused) = fill(&client).await;
+    assert!(refused.to_string().contains("no space"), "{refused}");
+    let said = until_ready(&client, 503).await;
+    assert!(said.contains("no space"), "{said}");
+    health_is_well(&client).await;
+    client.invocation("before").await.expect("what is there can be read");
+
+    preload.fill_disk(false).expect("the file can be written");
+    until_ready(&client, 200).await;
+    client.start(&start("after")).await.expect("there is room again");
+
+    // The same from the start on: it comes up and says so, or ends and says so, and the next start goes on.
+    server.drain().await.expect("it stops");
+    preload.fill_disk(true).expect("the file can be written");
+    let mend = || preload.fill_disk(false).expect("the file can be written");
+    starts_when_mended(&mut server, "no space", mend).await;
+    taken.extend(["before".to_owned(), "after".to_owned()]);
+    ends(&client, &taken).await;
+    server.stop().await.expect("it stops");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_host_over_a_postgresql_that_takes_no_writes_says_so_and_goes_on_when_it_does() {
+    let Some(cluster) = Cluster::start(&[]) else { return };
+    let database = cluster.database();
+    let place = tempfile::tempdir().expect("there is room for a folder");
+    let mut options: ServerOptions = stage::options(SEGNO, place.path());
+    options.arguments = ["--store".to_owned(), database.url()].into();
+    let mut server = Server::start(options, Surroundings::system()).await.expect("it starts");
+    let client = server.client().clone();
+    client.deploy(BENCH.to_vec(), Some("bench")).await.expect("it is a module");
+    client.start(&start("before")).await.expect("it is taken");
+
+    let writes = |allowed: bool| {
+        let name = database.name();
+        let value = if allowed { "off" } else { "on" };
+        let set = format!("ALTER DATABASE {name} SET default_transaction_read_only = {value}");
+        cluster.sql("postgres", &set);
+        let end = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
+                    WHERE application_name LIKE 'segno %'";
+        cluster.sql("postgres", end);
+    };
+    writes(false);
+    let (mut taken, refused) = fill(&client).await;
+    assert!(refused.to_string().contains("read-only"), "{refused}");
+    let said = until_ready(&client, 503).await;
+    assert!(said.contains("read-only"), "{said}");
+    health_is_well(&client).await;
+    writes(true);
+    until_ready(&client, 200).await;
+    client.start(&start("after")).await.expect("it is taken");
+
+    // A database that is away, and one that is away when the host starts.
+    cluster.stop();
+    until_ready(&client, 503).await;
+    health_is_well(&client).await;
+    cluster.up().expect("PostgreSQL starts");
+    until_ready(&client, 200).await;
+    server.drain().await.expect("it stops");
+    writes(false);
+    starts_when_mended(&mut server, "read-only", || writes(true)).await;
+    taken.extend(["before".to_owned(), "after".to_owned()]);
+    ends(&client, &taken).await;
+    server.stop().await.expect("it stops");
+}
