@@ -45,11 +45,7 @@ pub struct Database<'a> {
 impl Cluster {
     /// Whether this machine has PostgreSQL, for callers that leave the start to another process.
     pub fn is_possible() -> bool {
-        let found = Programs::find().is_some();
-        if !found {
-            let _ = writeln!(io::stderr(), "skipped: no PostgreSQL on this machine");
-        }
-        found
+        programs().is_some()
     }
 
     /// The one that all tests of this program share, started when the first asks for it. None, and a line on standard
@@ -69,11 +65,7 @@ impl Cluster {
     /// # Panics
     /// PostgreSQL is there and cannot be started.
     pub fn start(settings: &[(&str, &str)]) -> Option<Self> {
-        let Some(programs) = Programs::find() else {
-            // Past the capture of the test's output: somebody has to see it.
-            let _ = writeln!(io::stderr(), "skipped: no PostgreSQL on this machine");
-            return None;
-        };
+        let programs = programs()?;
         let number = CLUSTERS.fetch_add(1, Ordering::Relaxed);
         // A socket's path must be short, wherever temporary files are kept.
         let folder = PathBuf::from(format!("/tmp/segno-pg-{}-{number}", std::process::id()));
@@ -246,6 +238,51 @@ impl Database<'_> {
     pub fn sql(&self, statements: &str) -> String {
         self.cluster.sql(&self.name(), statements)
     }
+
+    /// Everything in it, as statements that make it anew.
+    ///
+    /// # Panics
+    /// `pg_dump` is not there, or fails.
+    pub fn dump(&self) -> String {
+        let programs = &self.cluster.programs;
+        let mut command = programs.command(programs.path("pg_dump"));
+        command.args(["--no-owner", "--no-privileges", "-U", OWNER, "-d", &self.name()]);
+        command.arg("-h").arg(&self.cluster.folder);
+        let output = done(command).unwrap_or_else(|error| panic!("no dump: {error}"));
+        String::from_utf8(output.stdout).expect("a dump is text")
+    }
+
+    /// Carries out what [`Database::dump`] answered.
+    ///
+    /// # Panics
+    /// PostgreSQL refuses a statement.
+    pub fn load(&self, dump: &str) {
+        let programs = &self.cluster.programs;
+        // A file, since a dump is more than a pipe holds, and one that the server's user may read.
+        let file = self.cluster.folder.join(format!("{}.sql", self.name()));
+        fs::write(&file, dump).expect("the dump can be written");
+        let mut command = programs.command(programs.path("psql"));
+        command.args(["-X", "-q", "-v", "ON_ERROR_STOP=1", "-U", OWNER, "-d", &self.name()]);
+        command.arg("-h").arg(&self.cluster.folder).arg("-f").arg(&file);
+        done(command).unwrap_or_else(|error| panic!("the dump is refused: {error}"));
+        let _ = fs::remove_file(file);
+    }
+}
+
+/// PostgreSQL's programs. None, and a line on standard error that says so, where they are not installed or no account can
+/// run them.
+///
+/// # Panics
+/// None are found, and `SEGNO_POSTGRES=required` says that there must be some.
+fn programs() -> Option<Programs> {
+    let found = Programs::find();
+    if found.is_none() {
+        let required = std::env::var_os("SEGNO_POSTGRES").is_some_and(|value| value == "required");
+        assert!(!required, "PostgreSQL is required (SEGNO_POSTGRES) and cannot be run here");
+        // Past the capture of the test's output: somebody has to see it.
+        let _ = writeln!(io::stderr(), "skipped: no PostgreSQL on this machine");
+    }
+    found
 }
 
 fn done(mut command: Command) -> io::Result<Output> {

@@ -1,0 +1,96 @@
+//! Stores of released versions: each is opened, looked at, replayed and gone on with, for ever.
+//!
+//! `tests/released/VERSION` holds what a host of that version left behind when it was killed: the files of its SQLite
+//! database, an export of it, a dump of its PostgreSQL database, and how many rows each table had. A version that changes
+//! what is stored adds a folder, and changes none that is there:
+//!
+//! ```console
+//! $ cargo test --workspace --test released -- --ignored
+//! ```
+//!
+//! - `scene`: what is put in;
+//! - `sequel`: what has to come of it;
+//! - `folder`: the files.
+
+mod folder;
+mod scene;
+mod sequel;
+
+use segno::{
+    demo::server::{Server, ServerOptions},
+    runtime::Surroundings,
+};
+use tests::{
+    stage::{self, Stage},
+    troupe::Troupe,
+};
+use throwaway_postgres::Cluster;
+
+use self::folder::{Folder, segno};
+
+const SEGNO: &str = env!("CARGO_BIN_EXE_segno-under-test");
+
+/// A host that finds nothing due for a while, so that what is gone on with is what the test goes on with.
+async fn host(options: ServerOptions) -> Server {
+    Server::start(options, Surroundings::system()).await.unwrap_or_else(|error| panic!("{error}"))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_database_files_of_every_version_are_gone_on_with() {
+    for released in Folder::all() {
+        let place = tempfile::tempdir().expect("there is room for a folder");
+        let options = stage::options(SEGNO, place.path());
+        released.unpack_database(&options.data);
+        segno(&["doctor", "--store", &options.data.display().to_string()]);
+        sequel::follows(&released, host(options).await).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_exports_of_every_version_are_gone_on_with() {
+    for released in Folder::all() {
+        let place = tempfile::tempdir().expect("there is room for a folder");
+        let options = stage::options(SEGNO, place.path());
+        let (data, export) = (options.data.display().to_string(), released.export());
+        segno(&["import", "--store", &data, &export.display().to_string()]);
+        let rows = folder::rows(&data, place.path());
+        assert_eq!(rows, released.rows(), "{}: every row has moved", released.version());
+        sequel::follows(&released, host(options).await).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_postgresql_databases_of_every_version_are_gone_on_with() {
+    let Some(cluster) = Cluster::shared() else { return };
+    for released in Folder::all() {
+        let place = tempfile::tempdir().expect("there is room for a folder");
+        let database = cluster.database();
+        database.load(&released.dump());
+        segno(&["doctor", "--store", &database.url()]);
+        let mut options = stage::options(SEGNO, place.path());
+        options.arguments = ["--store".to_owned(), database.url()].into();
+        sequel::follows(&released, host(options).await).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "writes the folder of this version"]
+async fn write_the_stores_of_this_version() {
+    let folder = Folder::of_this_version();
+    let cluster = Cluster::shared().expect("PostgreSQL is needed for its dump");
+
+    let mut stage = Stage::start(SEGNO).await;
+    scene::play(stage.client(), stage.payments.address(), &stage.surroundings).await;
+    stage.server.kill().expect("it was alive");
+    let data = stage.server.options().data.clone();
+    folder.pack_database(&data);
+    let rows = folder::export(&data.display().to_string(), &folder.export());
+    folder.keep_rows(&rows);
+
+    let database = cluster.database();
+    let url = database.url();
+    let mut troupe = Troupe::start(SEGNO, &url, 1, Default::default(), &[]).await;
+    scene::play(troupe.client(0), troupe.payments.address(), &troupe.surroundings).await;
+    troupe.hosts[0].kill().expect("it was alive");
+    folder.keep_dump(&database.dump());
+}
