@@ -22,6 +22,7 @@ mod disk;
 mod fair;
 mod fan;
 mod idle;
+mod lists;
 mod long;
 mod noop;
 mod overload;
@@ -80,6 +81,8 @@ pub enum Scenario {
     Overload,
     /// A host started on a million suspended workflows
     Asleep,
+    /// Costly lists of 200,000 workflows, and what others notice of them
+    Lists,
     /// Workers outside, by the Resonate protocol
     Resonate,
     /// One, two and three hosts on the PostgreSQL that --postgres names
@@ -141,6 +144,7 @@ async fn run(scenario: Scenario, setting: &Arc<Setting>) -> anyhow::Result<Secti
         Scenario::Resonate => return resonate::run(setting).await,
         Scenario::Idle => return idle::run(setting).await,
         Scenario::Asleep => return asleep::run(setting).await,
+        Scenario::Lists => return lists::run(setting).await,
         Scenario::Fair => return fair::run(setting).await,
         Scenario::Overload => return overload::run(setting).await,
         Scenario::Steps => |setting| steps::run(setting).boxed(),
