@@ -1,5 +1,5 @@
 //! A whole store as flat, ordered rows: what every store's dump is compared by, and what the invariants are checked
-//! over. Timers, which the tables fold into the rows they belong to, are shown as rows of their own.
+//! over.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,13 +7,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::id::{Digest, NodeName, PromiseId, ResourceName, ScheduleId, Version};
 use crate::invocation::{JournalHead, Record};
-use crate::promise::{
-    OutboxKey, OutboxRow, Promise, PromiseState, Resource, ResourceLease, Schedule, Task,
-    TaskStatus,
-};
+use crate::promise::{OutboxKey, OutboxRow, Promise, Resource, ResourceLease, Schedule, Task};
 use crate::saga::{Fact, FactKey};
 use crate::state::State;
-use crate::time::Timestamp;
 use crate::value::Text;
 
 /// The rows of a whole store.
@@ -26,9 +22,6 @@ pub struct Snapshot {
     pub promises: BTreeMap<PromiseId, Promise>,
     /// Tasks.
     pub tasks: BTreeMap<PromiseId, Task>,
-    /// Timers, by kind and promise (or schedule): when they are due.
-    #[serde(with = "rows")]
-    pub timers: BTreeMap<(TimerKind, PromiseId), Timestamp>,
     /// Callbacks by awaited and awaiter: whether they are consumed.
     #[serde(with = "rows")]
     pub callbacks: BTreeMap<(PromiseId, PromiseId), bool>,
@@ -57,20 +50,6 @@ pub struct Snapshot {
     pub facts: BTreeMap<(PromiseId, FactKey), Fact>,
 }
 
-/// What a timer is for. A task has one while it is pending (retry) or acquired (lease), a promise while it is pending,
-/// a schedule unless it is paused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub enum TimerKind {
-    /// The deadline of a promise.
-    Promise,
-    /// The next offer of a task.
-    Retry,
-    /// The end of a claim.
-    Lease,
-    /// The next occurrence of a schedule.
-    Schedule,
-}
-
 /// A journal with its head, as far as the state holds its records.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Journal {
@@ -83,28 +62,8 @@ pub struct Journal {
 impl Snapshot {
     /// The rows of a state that holds a whole store ([`State::whole`]).
     pub fn of(state: &State) -> Self {
-        let promises: BTreeMap<_, _> =
-            state.promises().map(|p| (p.id().clone(), p.clone())).collect();
-        let tasks: BTreeMap<_, _> =
-            state.tasks().map(|task| (task.id.clone(), task.clone())).collect();
-        let mut timers = BTreeMap::new();
-        for (id, promise) in &promises {
-            if promise.state == PromiseState::Pending {
-                timers.insert((TimerKind::Promise, id.clone()), promise.birth.timeout_at);
-            }
-        }
-        for (id, task) in &tasks {
-            let kind = match task.status() {
-                TaskStatus::Pending => TimerKind::Retry,
-                TaskStatus::Acquired => TimerKind::Lease,
-                TaskStatus::Suspended | TaskStatus::Halted | TaskStatus::Fulfilled => continue,
-            };
-            timers.extend(task.due_at().map(|due_at| ((kind, id.clone()), due_at)));
-        }
-        for schedule in state.schedules() {
-            let id = PromiseId::new(schedule.id.as_str());
-            timers.extend(schedule.due_at().map(|due_at| ((TimerKind::Schedule, id), due_at)));
-        }
+        let promises = state.promises().map(|p| (p.id().clone(), p.clone())).collect();
+        let tasks = state.tasks().map(|task| (task.id.clone(), task.clone())).collect();
         let journal = |(id, head): (&PromiseId, &JournalHead)| {
             (id.clone(), Journal { head: *head, records: state.tail(id).to_vec() })
         };
@@ -112,7 +71,6 @@ impl Snapshot {
             first_version: state.first_version(),
             promises,
             tasks,
-            timers,
             callbacks: state
                 .callbacks()
                 .map(|(on, by, consumed)| ((on.clone(), by.clone()), consumed))

@@ -9,7 +9,7 @@ use crate::promise::{
     TaskState, Verdict,
 };
 use crate::saga::{Fact, FactKey, FactKind};
-use crate::snapshot::{Snapshot, TimerKind};
+use crate::snapshot::Snapshot;
 use crate::tags;
 use crate::time::Timestamp;
 use crate::value::{Text, Value};
@@ -72,9 +72,6 @@ pub(crate) fn violators() -> Vec<(&'static str, Violate)> {
         ("born_in_time", |rows| {
             edit_birth(rows, "open", |birth| birth.timeout_at = Timestamp(999))
         }),
-        ("missing_ptimeout", |rows| untimed(rows, TimerKind::Promise, "open")),
-        ("stale_ptimeout", |rows| timer(rows, TimerKind::Promise, "done")),
-        ("ptimer_due", |rows| timer(rows, TimerKind::Promise, "open")),
         ("timedout_settled_at_mismatch", |rows| {
             settle(rows, "late", Verdict::TimedOut, None, 1_999)
         }),
@@ -93,13 +90,6 @@ pub(crate) fn violators() -> Vec<(&'static str, Violate)> {
         }),
         ("orphan_tasks", |rows| drop(rows.promises.remove(&id("stop")))),
         ("settled_task_open", |rows| state(rows, "wait", TaskState::Fulfilled)),
-        ("pending_task_no_ttimeout", |rows| untimed(rows, TimerKind::Retry, "work")),
-        ("acquired_task_no_lease", |rows| untimed(rows, TimerKind::Lease, "run")),
-        ("suspended_task_has_ttimeout", |rows| timer(rows, TimerKind::Lease, "wait")),
-        ("halted_task_has_ttimeout", |rows| timer(rows, TimerKind::Retry, "stop")),
-        ("fulfilled_task_has_ttimeout", |rows| timer(rows, TimerKind::Retry, "done")),
-        ("ttimer_due", |rows| timer(rows, TimerKind::Retry, "work")),
-        ("ttimeout_without_task", |rows| timer(rows, TimerKind::Lease, "open")),
         ("acquired_at_a_version", |rows| task(rows, "run").version = Version(0)),
         ("signals_are_made", |rows| rows.tasks.get_mut(&id("run")).expect("a task").signals = 1),
         ("listener_for_settled_promise", |rows| listen(rows, "late")),
@@ -136,7 +126,6 @@ pub(crate) fn violators() -> Vec<(&'static str, Violate)> {
             let key = (id("run"), FactKey { kind: FactKind::Registered, ..trip() });
             rows.facts.get_mut(&key).expect("it is there").promise = id("open");
         }),
-        ("schedule_timer_due", |rows| untimed(rows, TimerKind::Schedule, "each")),
         ("schedule_last_before_next", |rows| each(rows).last_at = Some(Timestamp::NEVER)),
         ("journal_has_a_task", |rows| drop(rows.tasks.remove(&id("run")))),
     ]
@@ -208,14 +197,6 @@ fn each(rows: &mut Snapshot) -> &mut Schedule {
 
 fn id(id: &str) -> PromiseId {
     PromiseId::from(id)
-}
-
-fn timer(rows: &mut Snapshot, kind: TimerKind, of: &str) {
-    rows.timers.insert((kind, id(of)), Timestamp(1));
-}
-
-fn untimed(rows: &mut Snapshot, kind: TimerKind, of: &str) {
-    rows.timers.remove(&(kind, id(of)));
 }
 
 fn callback(rows: &mut Snapshot, awaited: &str, awaiter: &str, consumed: bool) {

@@ -1,8 +1,10 @@
 //! What is always true, as named predicates: over the rows of a store, and over one step from rows to rows. Tests run
 //! them after every command; a failure names the rule and the ids.
 //!
-//! That a task's lease fields are there exactly while it is acquired, and the like, needs no predicate: its state
-//! cannot be written otherwise.
+//! What the types say needs no predicate. A task's lease is there exactly while it is acquired; a deadline, the next
+//! offer of a task, the end of its lease and the next occurrence of a schedule are fields of the rows that they belong
+//! to, so no timer can be missing, left over, or due at another instant than its row says. That stores find what is due
+//! by those fields is compared between all of them, command by command.
 
 mod journals;
 mod messages;

@@ -1,17 +1,14 @@
 //! What is always true of promises and their deadlines.
 
 use crate::invocation::{CommandKind, RecordBody};
-use crate::promise::{Promise, PromiseState, Verdict};
-use crate::snapshot::{Snapshot, TimerKind};
+use crate::promise::{PromiseState, Verdict};
+use crate::snapshot::Snapshot;
 
 use super::{Found, Predicate, each, unless};
 
 pub(super) const PREDICATES: &[Predicate] = &[
     ("orphan_invokes", orphan_invokes),
     ("born_in_time", born_in_time),
-    ("missing_ptimeout", missing_ptimeout),
-    ("stale_ptimeout", stale_ptimeout),
-    ("ptimer_due", ptimer_due),
     ("timedout_settled_at_mismatch", timedout_settled_at_mismatch),
     ("settled_fields", settled_fields),
     ("deadline_verdict", deadline_verdict),
@@ -33,39 +30,6 @@ fn born_in_time(rows: &Snapshot) -> Found {
         let (created_at, deadline) = (promise.birth.created_at, promise.birth.timeout_at);
         unless(created_at <= deadline, || {
             format!("made at {created_at}, its deadline is {deadline}")
-        })
-    })
-}
-
-/// Every pending promise has a deadline's timer.
-fn missing_ptimeout(rows: &Snapshot) -> Found {
-    each(&rows.promises, |id, promise| {
-        let timed = rows.timers.contains_key(&(TimerKind::Promise, id.clone()));
-        unless(!promise.is_pending() || timed, || {
-            "pending, and no timer for its deadline".to_owned()
-        })
-    })
-}
-
-/// No deadline's timer for a settled promise.
-fn stale_ptimeout(rows: &Snapshot) -> Found {
-    let stale = rows.timers.keys().filter(|(kind, id)| {
-        *kind == TimerKind::Promise && !rows.promises.get(id).is_some_and(Promise::is_pending)
-    });
-    stale
-        .map(|(_, id)| {
-            (vec![id.clone()], "a deadline's timer without a pending promise".to_owned())
-        })
-        .collect()
-}
-
-/// A deadline's timer is due exactly at the deadline.
-fn ptimer_due(rows: &Snapshot) -> Found {
-    each(&rows.promises, |id, promise| {
-        let due_at = rows.timers.get(&(TimerKind::Promise, id.clone()))?;
-        let deadline = promise.birth.timeout_at;
-        unless(*due_at == deadline, || {
-            format!("its timer is due at {due_at}, its deadline is {deadline}")
         })
     })
 }

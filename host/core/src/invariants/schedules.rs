@@ -2,30 +2,12 @@
 
 use crate::id::PromiseId;
 use crate::promise::Schedule;
-use crate::snapshot::{Snapshot, TimerKind};
+use crate::snapshot::Snapshot;
 
 use super::{Found, Predicate, unless};
 
-pub(super) const PREDICATES: &[Predicate] = &[
-    ("schedule_timer_due", schedule_timer_due),
-    ("schedule_last_before_next", schedule_last_before_next),
-];
-
-/// A schedule that is not paused has a timer, due at its next occurrence; nothing else has one.
-fn schedule_timer_due(rows: &Snapshot) -> Found {
-    let mut found = schedules(rows, |id, schedule| {
-        let timer = rows.timers.get(&(TimerKind::Schedule, id.clone())).copied();
-        unless(timer == schedule.due_at(), || {
-            format!("its timer is due at {timer:?}, the schedule at {:?}", schedule.due_at())
-        })
-    });
-    let stray = rows.timers.keys().filter(|(kind, id)| {
-        *kind == TimerKind::Schedule
-            && !rows.schedules.keys().any(|known| known.as_str() == id.as_str())
-    });
-    found.extend(stray.map(|(_, id)| (vec![id.clone()], "a timer without a schedule".to_owned())));
-    found
-}
+pub(super) const PREDICATES: &[Predicate] =
+    &[("schedule_last_before_next", schedule_last_before_next)];
 
 /// The last occurrence lies before the next one.
 fn schedule_last_before_next(rows: &Snapshot) -> Found {
