@@ -13,7 +13,7 @@ use segno_core::{
     tags,
 };
 
-use crate::store::{Lineage, PromiseRow, Store, StoreError};
+use crate::store::{Lineage, PromiseRow, Store};
 
 use super::{
     Api, ApiError,
@@ -51,10 +51,7 @@ pub async fn tree(
     let id = promise_id(id)?;
     let bounds = bounds(&query)?;
     let store = api.look().await?;
-    let lineage = store.lineage().ok_or_else(|| {
-        let reason = "this store cannot say who made whom".to_owned();
-        ApiError::Store(StoreError::Unavailable { reason })
-    })?;
+    let lineage = store.lineage();
     let base = store.promise(&id).await?;
     let base = base.ok_or_else(|| ApiError::UnknownPromise(id.to_string()))?;
     let path = ancestors(&*store, &base.promise, None).await?;

@@ -63,9 +63,7 @@ impl Doctor {
 
     async fn mend(self, console: &mut Console) -> Result<Exit, CliError> {
         let store = self.place.open().await?;
-        let Some(survey) = store.survey() else {
-            return Err(CliError::Usage(format!("`{}` cannot be checked", self.place.name())));
-        };
+        let survey = store.survey();
         let before = diagnose(survey, console).await?;
         let mended = repair(&*store, &before).await.map_err(|error| other("store", &error))?;
         let after = diagnose(survey, console).await;

@@ -63,7 +63,7 @@ pub enum Finding {
 
 /// One page.
 pub async fn turn(host: Host, round: Arc<Mutex<Round>>) -> Result<Next, StoreError> {
-    let Some(survey) = host.store.survey() else { return Ok(Next::After(ROUND_PAUSE)) };
+    let survey = host.store.survey();
     let after = round.lock().unwrap_or_else(PoisonError::into_inner).after;
     if after == 0 {
         call_back_schedules(&host).await?;

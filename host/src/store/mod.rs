@@ -91,9 +91,7 @@ pub trait Store: Send + Sync + 'static {
     async fn execute(&self, commands: Vec<Command>) -> Result<Vec<Reply>, StoreError>;
 
     /// As [`Store::execute`], for somebody who keeps the commands to send them again.
-    async fn execute_kept(&self, commands: Arc<[Command]>) -> Result<Vec<Reply>, StoreError> {
-        self.execute(commands.to_vec()).await
-    }
+    async fn execute_kept(&self, commands: Arc<[Command]>) -> Result<Vec<Reply>, StoreError>;
 
     /// A promise with its task, waits left out.
     async fn promise(&self, id: &PromiseId) -> Result<Option<PromiseRow>, StoreError>;
@@ -117,23 +115,14 @@ pub trait Store: Send + Sync + 'static {
 
     /// What the executions of these invocations go on from: all records, of which there are as many as is said, and
     /// the count of logged lines.
-    async fn histories(&self, of: &[(PromiseId, u32)]) -> Result<Vec<History>, StoreError> {
-        let mut histories = Vec::with_capacity(of.len());
-        for (id, len) in of {
-            let records = self.journal(id, 0, *len).await?;
-            histories.push(History { records, lines: self.log_count(id).await? });
-        }
-        Ok(histories)
-    }
+    async fn histories(&self, of: &[(PromiseId, u32)]) -> Result<Vec<History>, StoreError>;
 
     /// What `id` waits for, and who waits for it.
     async fn waits(&self, id: &PromiseId) -> Result<Waits, StoreError>;
 
     /// The same store for clients that look around: their reads have connections of their own, so that they take none
     /// from the engine, and a limit of time each ([`StoreError::TooLong`]). None: this store makes no difference.
-    fn for_clients(&self) -> Option<Arc<dyn Store>> {
-        None
-    }
+    fn for_clients(&self) -> Option<Arc<dyn Store>>;
 
     /// Invocations in the order of their creation, newest first.
     async fn list(&self, filter: &InvocationFilter) -> Result<Page<InvocationRow>, StoreError>;
@@ -198,45 +187,28 @@ pub trait Store: Send + Sync + 'static {
     /// Unfinished executions of each module that has any, counted up to [`COUNTED`]: this is for people to look at.
     async fn in_use(&self) -> Result<BTreeMap<Digest, u64>, StoreError>;
 
-    /// Looking over everything, a page at a time; none: this store cannot.
-    fn survey(&self) -> Option<&dyn Survey> {
-        None
-    }
+    /// Looking over everything, a page at a time.
+    fn survey(&self) -> &dyn Survey;
 
-    /// Reading who made whom; none: this store cannot.
-    fn lineage(&self) -> Option<&dyn Lineage> {
-        None
-    }
+    /// Reading who made whom.
+    fn lineage(&self) -> &dyn Lineage;
 
     /// Removes a module that was uploaded before `before`, and that no alias and no task refers to. Whether it did.
-    async fn remove_component(
-        &self,
-        _digest: Digest,
-        _before: Timestamp,
-    ) -> Result<bool, StoreError> {
-        Ok(false)
-    }
+    async fn remove_component(&self, digest: Digest, before: Timestamp)
+    -> Result<bool, StoreError>;
 
     /// Whether writes are committed at present: the last one was, a moment ago, or a small one is made to find out.
-    async fn check_writes(&self) -> Result<(), StoreError> {
-        // Any id does: what is asked is whether the store answers.
-        self.promise(&PromiseId::from("ready")).await.map(drop)
-    }
+    async fn check_writes(&self) -> Result<(), StoreError>;
 
     /// Gives room that is free back to the system, a bounded piece of it. Whether there is more. A store whose database
     /// does that by itself has nothing to do.
-    async fn give_back_room(&self) -> Result<bool, StoreError> {
-        Ok(false)
-    }
+    async fn give_back_room(&self) -> Result<bool, StoreError>;
 
     /// Everything, canonically: two stores that hold the same answer the same.
     async fn dump(&self) -> Result<Snapshot, StoreError>;
 
     /// Forgets everything but modules, aliases and hosts; for debugging.
-    async fn wipe(&self) -> Result<(), StoreError> {
-        let reason = "this store cannot be wiped: stop the host and remove its data".to_owned();
-        Err(StoreError::Unavailable { reason })
-    }
+    async fn wipe(&self) -> Result<(), StoreError>;
 
     /// Writes what is still to be written and gives the data directory back.
     async fn close(&self);

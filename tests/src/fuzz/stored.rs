@@ -88,12 +88,7 @@ async fn exported() -> Vec<u8> {
     };
     store.execute(vec![Command::TaskCreate { new, hold }]).await.expect("a claim");
     let mut packer = Packer::begin(Vec::new()).expect("memory takes it");
-    store
-        .survey()
-        .expect("a store can be looked at")
-        .move_out(&mut packer)
-        .await
-        .expect("it is packed");
+    store.survey().move_out(&mut packer).await.expect("it is packed");
     store.close().await;
     packer.end().expect("it ends")
 }

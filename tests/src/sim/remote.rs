@@ -8,14 +8,16 @@ use std::{
 use async_trait::async_trait;
 use segno::resonate::address::Destination;
 use segno::store::{
-    Census, Due, EventPlace, EventRow, InvocationFilter, InvocationRow, LogRow, ModuleRow, Page,
-    PromiseFilter, PromiseRow, Ready, ScheduleFilter, SchedulePage, Store, StoreError, Waits,
+    Census, Due, EventPlace, EventRow, Examined, Found, History, InvocationFilter, InvocationRow,
+    Lineage, LogRow, ModuleRow, Page, PromiseFilter, PromiseRow, Ready, ScheduleFilter,
+    SchedulePage, SizeReport, Store, StoreError, Survey, Waits,
+    house::{HouseError, Van},
 };
 use segno_core::{
     command::Command,
     id::{Digest, PromiseId, ScheduleId},
     invocation::Record,
-    promise::{Delivery, MessageKind, Schedule},
+    promise::{Delivery, MessageKind, Promise, Schedule},
     reply::Reply,
     snapshot::Snapshot,
     time::Timestamp,
@@ -80,6 +82,10 @@ impl Store for Link {
         Ok(replies)
     }
 
+    async fn execute_kept(&self, commands: Arc<[Command]>) -> Result<Vec<Reply>, StoreError> {
+        self.execute(commands.to_vec()).await
+    }
+
     async fn promise(&self, id: &PromiseId) -> Result<Option<PromiseRow>, StoreError> {
         self.way().await?;
         self.network.database.memory.promise(id).await
@@ -108,6 +114,15 @@ impl Store for Link {
     async fn log_count(&self, id: &PromiseId) -> Result<u32, StoreError> {
         self.way().await?;
         self.network.database.memory.log_count(id).await
+    }
+
+    async fn histories(&self, of: &[(PromiseId, u32)]) -> Result<Vec<History>, StoreError> {
+        self.way().await?;
+        self.network.database.memory.histories(of).await
+    }
+
+    fn for_clients(&self) -> Option<Arc<dyn Store>> {
+        None
     }
 
     async fn waits(&self, id: &PromiseId) -> Result<Waits, StoreError> {
@@ -203,10 +218,85 @@ impl Store for Link {
         self.network.database.memory.in_use().await
     }
 
+    fn survey(&self) -> &dyn Survey {
+        self
+    }
+
+    fn lineage(&self) -> &dyn Lineage {
+        self.network.database.memory.lineage()
+    }
+
+    async fn remove_component(
+        &self,
+        digest: Digest,
+        before: Timestamp,
+    ) -> Result<bool, StoreError> {
+        self.way().await?;
+        self.network.database.memory.remove_component(digest, before).await
+    }
+
+    async fn check_writes(&self) -> Result<(), StoreError> {
+        self.way().await?;
+        self.network.database.memory.check_writes().await
+    }
+
+    async fn give_back_room(&self) -> Result<bool, StoreError> {
+        self.way().await?;
+        self.network.database.memory.give_back_room().await
+    }
+
+    async fn wipe(&self) -> Result<(), StoreError> {
+        self.way().await?;
+        self.network.database.memory.wipe().await
+    }
+
     async fn dump(&self) -> Result<Snapshot, StoreError> {
         self.way().await?;
         self.network.database.memory.dump().await
     }
 
     async fn close(&self) {}
+}
+
+/// The duties that look over everything do it over the same network.
+#[async_trait]
+impl Survey for Link {
+    async fn suspects(&self, after: i64, limit: u32) -> Result<Found<PromiseId>, StoreError> {
+        self.way().await?;
+        self.network.database.memory.survey().suspects(after, limit).await
+    }
+
+    async fn finished(
+        &self,
+        after: i64,
+        limit: u32,
+        before: Timestamp,
+    ) -> Result<Found<Promise>, StoreError> {
+        self.way().await?;
+        self.network.database.memory.survey().finished(after, limit, before).await
+    }
+
+    async fn examine(
+        &self,
+        maker: Option<&PromiseId>,
+        after: i64,
+        limit: u32,
+    ) -> Result<Examined, StoreError> {
+        self.way().await?;
+        self.network.database.memory.survey().examine(maker, after, limit).await
+    }
+
+    async fn integrity(&self) -> Result<Vec<String>, StoreError> {
+        self.way().await?;
+        self.network.database.memory.survey().integrity().await
+    }
+
+    async fn move_out(&self, van: &mut dyn Van) -> Result<(), HouseError> {
+        self.network.database.memory.survey().move_out(van).await
+    }
+
+    async fn size(&self, top: u32) -> Result<SizeReport, StoreError> {
+        self.way().await?;
+        self.network.database.memory.survey().size(top).await
+    }
 }

@@ -10,16 +10,17 @@ use std::{
 
 use async_trait::async_trait;
 use segno::store::{
-    Census, Due, EventPlace, EventRow, InvocationFilter, InvocationRow, LogRow, MemoryStore,
-    ModuleRow, Page, PromiseFilter, PromiseRow, Ready, ScheduleFilter, SchedulePage, Store,
-    StoreError, Waits,
+    Census, Due, EventPlace, EventRow, Examined, Found, History, InvocationFilter, InvocationRow,
+    Lineage, LogRow, MemoryStore, ModuleRow, Page, PromiseFilter, PromiseRow, Ready,
+    ScheduleFilter, SchedulePage, SizeReport, Store, StoreError, Survey, Waits,
+    house::{HouseError, Van},
 };
 use segno_core::{
     command::Command,
     id::{Digest, PromiseId, ScheduleId},
     invariants,
     invocation::Record,
-    promise::{MessageKind, Schedule},
+    promise::{MessageKind, Promise, Schedule},
     reply::Reply,
     snapshot::Snapshot,
     time::Timestamp,
@@ -182,6 +183,10 @@ impl Store for FaultyStore {
         Ok(replies)
     }
 
+    async fn execute_kept(&self, commands: Arc<[Command]>) -> Result<Vec<Reply>, StoreError> {
+        self.execute(commands.to_vec()).await
+    }
+
     async fn promise(&self, id: &PromiseId) -> Result<Option<PromiseRow>, StoreError> {
         self.alive().await;
         self.memory.promise(id).await
@@ -210,6 +215,19 @@ impl Store for FaultyStore {
     async fn log_count(&self, id: &PromiseId) -> Result<u32, StoreError> {
         self.alive().await;
         self.memory.log_count(id).await
+    }
+
+    async fn histories(&self, of: &[(PromiseId, u32)]) -> Result<Vec<History>, StoreError> {
+        let mut histories = Vec::with_capacity(of.len());
+        for (id, len) in of {
+            let records = self.journal(id, 0, *len).await?;
+            histories.push(History { records, lines: self.log_count(id).await? });
+        }
+        Ok(histories)
+    }
+
+    fn for_clients(&self) -> Option<Arc<dyn Store>> {
+        None
     }
 
     async fn waits(&self, id: &PromiseId) -> Result<Waits, StoreError> {
@@ -296,9 +314,81 @@ impl Store for FaultyStore {
         self.memory.in_use().await
     }
 
+    fn survey(&self) -> &dyn Survey {
+        self
+    }
+
+    fn lineage(&self) -> &dyn Lineage {
+        self.memory.lineage()
+    }
+
+    async fn remove_component(
+        &self,
+        digest: Digest,
+        before: Timestamp,
+    ) -> Result<bool, StoreError> {
+        self.alive().await;
+        self.memory.remove_component(digest, before).await
+    }
+
+    async fn check_writes(&self) -> Result<(), StoreError> {
+        self.alive().await;
+        self.memory.check_writes().await
+    }
+
+    async fn give_back_room(&self) -> Result<bool, StoreError> {
+        self.alive().await;
+        self.memory.give_back_room().await
+    }
+
     async fn dump(&self) -> Result<Snapshot, StoreError> {
         self.memory.dump().await
     }
 
+    async fn wipe(&self) -> Result<(), StoreError> {
+        self.memory.wipe().await
+    }
+
     async fn close(&self) {}
+}
+
+/// The duties that look over everything read through the same faults.
+#[async_trait]
+impl Survey for FaultyStore {
+    async fn suspects(&self, after: i64, limit: u32) -> Result<Found<PromiseId>, StoreError> {
+        self.alive().await;
+        self.memory.survey().suspects(after, limit).await
+    }
+
+    async fn finished(
+        &self,
+        after: i64,
+        limit: u32,
+        before: Timestamp,
+    ) -> Result<Found<Promise>, StoreError> {
+        self.alive().await;
+        self.memory.survey().finished(after, limit, before).await
+    }
+
+    async fn examine(
+        &self,
+        maker: Option<&PromiseId>,
+        after: i64,
+        limit: u32,
+    ) -> Result<Examined, StoreError> {
+        self.alive().await;
+        self.memory.survey().examine(maker, after, limit).await
+    }
+
+    async fn integrity(&self) -> Result<Vec<String>, StoreError> {
+        self.memory.survey().integrity().await
+    }
+
+    async fn move_out(&self, van: &mut dyn Van) -> Result<(), HouseError> {
+        self.memory.survey().move_out(van).await
+    }
+
+    async fn size(&self, top: u32) -> Result<SizeReport, StoreError> {
+        self.memory.survey().size(top).await
+    }
 }

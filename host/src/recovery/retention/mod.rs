@@ -78,7 +78,7 @@ pub async fn turn(
     retention: Arc<Retention>,
     round: Arc<Mutex<Round>>,
 ) -> Result<Next, StoreError> {
-    let Some(survey) = host.store.survey() else { return Ok(Next::After(ROUND_PAUSE)) };
+    let survey = host.store.survey();
     let Some(youngest) = retention.shortest() else { return Ok(Next::After(ROUND_PAUSE)) };
     let (after, mut pace) = {
         let round = round.lock().unwrap_or_else(PoisonError::into_inner);

@@ -423,7 +423,7 @@ async fn messages_are_delivered_beside_one_that_cannot_be_read() {
 async fn each_row_that_cannot_be_read_is_named() {
     for place in places() {
         let host = damaged(&place, &clock()).await;
-        let survey = host.store.survey().expect("a survey");
+        let survey = host.store.survey();
         let now = host.surroundings.clock.now();
         let found = examine(survey, now, &host.config, |_| {}).await.expect("a diagnosis");
         let named: Vec<&String> = found

@@ -73,7 +73,7 @@ async fn what_reconcile_does_is_what_the_policy_says() {
     for (orphan, damage) in DAMAGES {
         let mut bed = something_of_everything().await;
         bed.damage(damage).await;
-        let survey = bed.host.store.survey().expect("a survey");
+        let survey = bed.host.store.survey();
         let suspects = survey.suspects(0, 1_000).await.expect("suspects").items;
         let now = bed.clock.now();
         let found = examine(survey, now, &bed.host.config, |_| {}).await.expect("a diagnosis");
@@ -141,7 +141,7 @@ async fn a_child_that_was_asked_to_stop_and_still_runs_is_no_damage() {
     bed.fulfill(left).await;
     bed.run(Command::OutboxDue { key: OutboxKey::CancelChildren("left".into()) }).await;
     assert_eq!(bed.symptoms().await, Vec::new());
-    let survey = bed.host.store.survey().expect("a survey");
+    let survey = bed.host.store.survey();
     assert_eq!(survey.suspects(0, 1_000).await.expect("suspects").items, Vec::new());
     let look = bed.run(Command::Reconcile { id: "left".into() }).await;
     assert_eq!(look, Reply::Reconciled { orphans: vec![] });
@@ -164,7 +164,7 @@ async fn a_child_that_was_not_asked_is_found_behind_those_that_were() {
     .await;
     let found = Symptom::Orphan { id: "left".into(), orphan: Orphan::ChildRuns };
     assert_eq!(bed.symptoms().await, [found]);
-    let survey = bed.host.store.survey().expect("a survey");
+    let survey = bed.host.store.survey();
     let suspects = survey.suspects(0, 1_000).await.expect("suspects").items;
     assert_eq!(suspects, [PromiseId::from("left")]);
     // The look and the message that it owes may come in one batch: each reads its own page of the children.
@@ -197,7 +197,7 @@ async fn pages_find_what_a_look_at_everything_finds() {
         let mut bed = something_of_everything().await;
         bed.damage(damage).await;
         let whole = segno_core::invariants::check(&bed.dump().await);
-        let survey = bed.host.store.survey().expect("a survey");
+        let survey = bed.host.store.survey();
         let mut paged = Vec::new();
         let mut after = 0;
         loop {

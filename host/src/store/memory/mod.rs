@@ -30,9 +30,9 @@ use segno_core::{
 
 use self::kept::{Kept, Module};
 use super::{
-    Census, Commit, Due, EventPlace, EventRow, Hints, InvocationFilter, InvocationRow, Lineage,
-    LogRow, ModuleRow, Page, PromiseFilter, PromiseRow, Ready, ScheduleFilter, SchedulePage, Store,
-    StoreError, Survey, Waits, listing,
+    Census, Commit, Due, EventPlace, EventRow, Hints, History, InvocationFilter, InvocationRow,
+    Lineage, LogRow, ModuleRow, Page, PromiseFilter, PromiseRow, Ready, ScheduleFilter,
+    SchedulePage, Store, StoreError, Survey, Waits, listing,
 };
 use crate::runtime::{Clock, Surroundings};
 
@@ -92,6 +92,10 @@ impl Store for MemoryStore {
         Ok(replies)
     }
 
+    async fn execute_kept(&self, commands: Arc<[Command]>) -> Result<Vec<Reply>, StoreError> {
+        self.execute(commands.to_vec()).await
+    }
+
     async fn promise(&self, id: &PromiseId) -> Result<Option<PromiseRow>, StoreError> {
         Ok(self.promises(std::slice::from_ref(id)).await?.pop().flatten())
     }
@@ -126,6 +130,19 @@ impl Store for MemoryStore {
     async fn log_count(&self, id: &PromiseId) -> Result<u32, StoreError> {
         let count = self.kept().logs.get(id).map_or(0, Vec::len);
         Ok(u32::try_from(count).unwrap_or(u32::MAX))
+    }
+
+    async fn histories(&self, of: &[(PromiseId, u32)]) -> Result<Vec<History>, StoreError> {
+        let mut histories = Vec::with_capacity(of.len());
+        for (id, len) in of {
+            let records = self.journal(id, 0, *len).await?;
+            histories.push(History { records, lines: self.log_count(id).await? });
+        }
+        Ok(histories)
+    }
+
+    fn for_clients(&self) -> Option<Arc<dyn Store>> {
+        None
     }
 
     async fn waits(&self, id: &PromiseId) -> Result<Waits, StoreError> {
@@ -312,12 +329,12 @@ impl Store for MemoryStore {
         Ok(in_use)
     }
 
-    fn survey(&self) -> Option<&dyn Survey> {
-        Some(self)
+    fn survey(&self) -> &dyn Survey {
+        self
     }
 
-    fn lineage(&self) -> Option<&dyn Lineage> {
-        Some(self)
+    fn lineage(&self) -> &dyn Lineage {
+        self
     }
 
     async fn remove_component(
@@ -335,6 +352,14 @@ impl Store for MemoryStore {
         kept.modules.remove(&digest);
         kept.state.remove_module(&digest);
         Ok(true)
+    }
+
+    async fn check_writes(&self) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    async fn give_back_room(&self) -> Result<bool, StoreError> {
+        Ok(false)
     }
 
     async fn dump(&self) -> Result<Snapshot, StoreError> {

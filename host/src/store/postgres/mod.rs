@@ -213,6 +213,10 @@ impl Store for PostgresStore {
         self.ask(|answer| Request::Execute { commands, answer }).await?
     }
 
+    async fn execute_kept(&self, commands: Arc<[Command]>) -> Result<Vec<Reply>, StoreError> {
+        self.execute(commands.to_vec()).await
+    }
+
     async fn promise(&self, id: &PromiseId) -> Result<Option<PromiseRow>, StoreError> {
         Ok(self.reader.promises(std::slice::from_ref(id)).await?.pop().flatten())
     }
@@ -341,12 +345,12 @@ impl Store for PostgresStore {
         self.reader.in_use().await
     }
 
-    fn survey(&self) -> Option<&dyn Survey> {
-        Some(&self.reader)
+    fn survey(&self) -> &dyn Survey {
+        &self.reader
     }
 
-    fn lineage(&self) -> Option<&dyn Lineage> {
-        Some(&self.reader)
+    fn lineage(&self) -> &dyn Lineage {
+        &self.reader
     }
 
     async fn remove_component(
@@ -359,6 +363,11 @@ impl Store for PostgresStore {
 
     async fn check_writes(&self) -> Result<(), StoreError> {
         self.shared.writing.check(self.reader.try_writing()).await
+    }
+
+    /// Its database does that by itself.
+    async fn give_back_room(&self) -> Result<bool, StoreError> {
+        Ok(false)
     }
 
     async fn dump(&self) -> Result<Snapshot, StoreError> {

@@ -335,12 +335,12 @@ impl Store for SqliteStore {
         self.reader.in_use().await
     }
 
-    fn survey(&self) -> Option<&dyn Survey> {
-        Some(&self.reader)
+    fn survey(&self) -> &dyn Survey {
+        &self.reader
     }
 
-    fn lineage(&self) -> Option<&dyn Lineage> {
-        Some(&self.reader)
+    fn lineage(&self) -> &dyn Lineage {
+        &self.reader
     }
 
     async fn remove_component(
