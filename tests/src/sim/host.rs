@@ -12,6 +12,7 @@ use segno::{
     guest::{Guests, Outbound},
     host::Host,
     hub::Hub,
+    recovery::retention::Retention,
     runtime::{Clock, Runtime, Surroundings},
     worker::WorkerSettings,
 };
@@ -79,6 +80,8 @@ pub struct Parts {
     pub worker: WorkerSettings,
     /// Whether hosts have front ends for workers outside, and how long those that left keep their claims.
     pub fronts: Option<Grace>,
+    /// How long what has ended is kept.
+    pub retention: Retention,
     /// Everything that can be run.
     pub guests: Arc<dyn Guests>,
     /// The way out.
@@ -196,7 +199,9 @@ impl Node {
         life: &Life,
         controlled: &mut mpsc::UnboundedReceiver<Control>,
     ) -> Control {
-        let starting = boot::start(life.host.clone(), self.name.clone(), self.parts.worker);
+        let (host, name) = (life.host.clone(), self.name.clone());
+        let retention = self.parts.retention.clone();
+        let starting = boot::start_keeping(host, name, self.parts.worker, retention);
         let running = tokio::select! {
             biased;
             control = controlled.recv() => return control.unwrap_or(Control::End),

@@ -33,6 +33,8 @@ pub struct End {
     pub heard: Heard,
     /// What clients of the Resonate protocol were told, by promise.
     pub told: BTreeMap<String, Json>,
+    /// What is left when all was removed and begun anew.
+    pub anew: Option<Box<End>>,
 }
 
 /// Runs a scenario, judges every step, and compares its end with that of a run without faults.
@@ -45,6 +47,10 @@ pub fn run(scenario: &Scenario) -> Report {
     report.wrong.extend(reference.wrong.iter().map(|wrong| format!("without faults: {wrong}")));
     if report.wrong.is_empty() {
         report.wrong.extend(verdict::refines(scenario, &end, &expected));
+    }
+    if let Some(anew) = &end.anew {
+        let wrong = verdict::refines(&scenario.needed(), anew, &expected);
+        report.wrong.extend(wrong.iter().map(|wrong| format!("begun anew: {wrong}")));
     }
     report
 }

@@ -146,6 +146,8 @@ pub struct Scenario {
     pub grace: Option<i64>,
     /// Whether the database decides by statements, as PostgreSQL does, each of which sees what was committed when it began.
     pub statements: bool,
+    /// Whether everything is removed after its end, and begun anew under the same ids.
+    pub anew: bool,
     /// What clients do, and when.
     pub ops: Vec<(i64, Op)>,
     /// What goes wrong, and when.
@@ -171,6 +173,7 @@ impl Scenario {
             workers: 0,
             grace: None,
             statements: false,
+            anew: false,
             ops: Vec::new(),
             faults: Vec::new(),
         };
@@ -198,6 +201,7 @@ impl Scenario {
             scenario.resonate(&mut dice);
         }
         scenario.statements = Dice::new(seed, "statements").chance(400);
+        scenario.anew = Dice::new(seed, "anew").chance(150);
         scenario.ops.sort_by_key(|(at, _)| *at);
         scenario.faults.sort_by_key(|(at, _)| *at);
         scenario
@@ -262,6 +266,7 @@ impl Scenario {
             workers: 0,
             grace: None,
             statements: false,
+            anew: false,
             ops: Vec::new(),
             faults: Vec::new(),
         };
@@ -279,7 +284,17 @@ impl Scenario {
     pub fn without_faults(&self) -> Self {
         let ops = self.ops.iter().filter(|(_, op)| !op.interferes() && !op.pauses());
         let ops = ops.cloned().collect();
-        Self { faults: Vec::new(), hosts: 1, statements: false, ops, ..self.clone() }
+        let (faults, hosts, statements, anew) = (Vec::new(), 1, false, false);
+        Self { faults, hosts, statements, anew, ops, ..self.clone() }
+    }
+
+    /// What begins functions of modules, and what they cannot end without.
+    pub fn needed(&self) -> Self {
+        let needed = |op: &Op| op.is_needed() && !matches!(op, Op::Resonate { .. });
+        // A function that calls workers outside ends with them.
+        let abroad = |op: &Op| matches!(op, Op::Start { function: "abroad", .. });
+        let ops = self.ops.iter().filter(|(_, op)| needed(op) && !abroad(op));
+        Self { ops: ops.cloned().collect(), ..self.clone() }
     }
 
     fn root(&mut self, id: &str, function: &'static str, dice: &mut Dice) {
@@ -341,11 +356,12 @@ fn fault(hosts: usize, dice: &mut Dice) -> Fault {
 
 impl fmt::Display for Scenario {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { seed, hosts, rule, warm, workers, grace, statements, .. } = self;
+        let Self { seed, hosts, rule, warm, workers, grace, statements, anew, .. } = self;
         writeln!(
             f,
             "seed {seed}: {hosts} hosts, versions rise by {rule:?}, warm instances: {warm}, \
-             {workers} workers with a grace of {grace:?}, a database that decides by statements: {statements}"
+             {workers} workers with a grace of {grace:?}, a database that decides by statements: {statements}, \
+             removed and begun anew: {anew}"
         )?;
         for (at, op) in &self.ops {
             writeln!(f, "  {at:>6} ms  {op:?}")?;

@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError, atomic::AtomicU64, atomic::Ordering};
 
 use segno::{
+    recovery::retention::{Keep, Retention},
     runtime::{Clock, Runtime},
     store::Store,
     worker::{WarmBudget, WorkerSettings},
@@ -40,6 +41,11 @@ use crate::world::{Ledger, SimClock, SimRuntime};
 const PATIENCE: i64 = 60_000;
 /// How often the world is looked at.
 const TICK: i64 = 100;
+/// How long what has ended is kept, in worlds where it is removed: longer than anything takes that came before, clocks
+/// that are ahead included.
+const KEPT: i64 = 200_000;
+/// The longest from then on until everything is removed: a round begins a minute after the one before.
+const REMOVAL: i64 = 200_000;
 
 /// Everything of one world.
 pub struct Stage {
@@ -104,6 +110,10 @@ impl Stage {
                 warm: WarmBudget { instances: warm, bytes: 1 << 30 },
             },
             fronts: (scenario.workers > 0).then_some(Grace(scenario.grace.map(Millis))),
+            retention: match scenario.anew {
+                true => Retention::default().with_default(Keep::For(Millis(KEPT))),
+                false => Retention::default(),
+            },
             guests: effects::functions(&effects),
             outbound: Arc::new(Ledger::default()),
             clock,
@@ -117,6 +127,8 @@ impl Stage {
     }
 
     /// Plays the scenario to its end.
+    ///
+    /// Where everything is begun anew, `End::anew` says what came of that.
     pub async fn play(self, scenario: &Scenario) -> (Report, End) {
         for (at, op) in &scenario.ops {
             self.outside.plan(*at, op.clone());
@@ -124,11 +136,14 @@ impl Stage {
         for (at, fault) in &scenario.faults {
             self.plan(*at, fault.clone());
         }
-        let end = self.until_quiet(scenario.faults.is_empty()).await;
+        let mut end = self.until_quiet(0, scenario.faults.is_empty()).await;
         let wrong = verdict::end(&end);
         wrong.into_iter().for_each(|wrong| self.network.book.wrong(wrong));
         if !self.network.book.is_wrong() {
             self.everything_again().await;
+        }
+        if scenario.anew && !self.network.book.is_wrong() {
+            end.anew = Some(Box::new(self.everything_anew(&scenario.needed()).await));
         }
         let lasted = self.network.book.at();
         for node in &self.nodes {
@@ -146,10 +161,33 @@ impl Stage {
         (Report { wrong, log, struck, commits, lasted, longest_overdue }, end)
     }
 
-    /// Looks on until everything is done that can be.
-    async fn until_quiet(&self, calm: bool) -> End {
+    /// Waits until all that has ended is removed, and begins it anew under the same ids.
+    async fn everything_anew(&self, scenario: &Scenario) -> End {
         let book = &self.network.book;
-        let mut calm_since = 0;
+        book.note("all is over; it is removed when it is old enough");
+        let latest = book.at() + KEPT + REMOVAL;
+        loop {
+            self.sleep(10 * TICK).await;
+            let left = self.network.database.dump().await.promises;
+            if left.is_empty() {
+                break;
+            }
+            if book.at() > latest {
+                book.wrong(format_args!("retention: still there: {:?}", left.keys()));
+                break;
+            }
+        }
+        let begun = book.at();
+        for (at, op) in &scenario.ops {
+            self.outside.plan(begun + at, op.clone());
+        }
+        self.until_quiet(begun, true).await
+    }
+
+    /// Looks on until everything is done that can be that was planned from `begun` on.
+    async fn until_quiet(&self, begun: i64, calm: bool) -> End {
+        let book = &self.network.book;
+        let mut calm_since = begun;
         let mut healed = calm;
         let bound = self.config.scan_period.0 + 2 * TICK;
         loop {
@@ -176,17 +214,17 @@ impl Stage {
             let open = unfinished(&rows);
             let done = healed && self.outside.is_idle() && open.is_empty();
             // A request to halt may have come twice, and after the one to continue.
-            if !done && healed && at > CALM + 4_000 {
+            if !done && healed && at > begun + CALM + 4_000 {
                 self.resume_halted(&rows).await;
             }
-            let late = at > CALM + PATIENCE;
+            let late = at > begun + CALM + PATIENCE;
             if late && !done {
                 book.wrong(format_args!("liveness: still open long after the faults: {open:?}"));
             }
             if done || late || book.is_wrong() {
                 let (effects, heard) = (self.effects.all(), self.outside.heard().clone());
                 let told = self.outside.resonate.told().clone();
-                return End { rows, effects, heard, told };
+                return End { rows, effects, heard, told, anew: None };
             }
         }
     }

@@ -221,6 +221,10 @@ impl<'a> Transaction<'a> {
         };
         let composites = found(&self.snapshot());
         let rows = self.held_by(wanted);
+        if !wanted.held_by.is_empty() {
+            // The statement that looks for them is the last one, where it finds none.
+            self.whole = self.snapshot();
+        }
         if composites.is_empty() && rows.is_empty() {
             return Ok(());
         }

@@ -8,6 +8,7 @@ use segno_core::{footprint::Footprint, id::PromiseId, promise::OutboxKey, state:
 /// locked with them.
 pub fn view(whole: &State, rows: &Footprint, is_found: &dyn Fn(&PromiseId) -> bool) -> State {
     let mut view = State::new();
+    view.raise_first_version(whole.first_version());
     let mut composites = rows.composites.clone();
     for (parent, page) in &rows.children {
         let children = whole.children(parent, page.after.as_ref());
