@@ -411,9 +411,41 @@ impl State {
         self.trees.insert(top, tree);
     }
 
-    /// Forgets which promises belong to which tree.
-    pub fn forget_trees(&mut self) {
+    /// Forgets what belongs to no promise's composite, and so is not forgotten with one: trees, schedules, resources with
+    /// their leases, and the facts of sagas.
+    pub fn forget_lookups(&mut self) {
         self.trees.clear();
+        self.schedules.clear();
+        self.resources.clear();
+        self.resource_leases.clear();
+        self.facts.clear();
+    }
+
+    /// The part that is about no single promise: modules, aliases, hosts and the first version.
+    pub fn globals(&self) -> Self {
+        Self {
+            first_version: self.first_version,
+            aliases: self.aliases.clone(),
+            modules: self.modules.clone(),
+            hosts: self.hosts.clone(),
+            keeps_journals: self.keeps_journals,
+            ..Self::default()
+        }
+    }
+
+    /// How many rows are here beside the [globals](Self::globals).
+    pub fn rows(&self) -> usize {
+        let Self { promises, tasks, callbacks, awaits: _, listeners, outbox, heads, tails, .. } =
+            self;
+        let Self { children: _, signal_keys, schedules, resources, resource_leases, facts, .. } =
+            self;
+        let of_promises = promises.len() + tasks.len() + heads.len() + tails.len() + outbox.len();
+        let of_others =
+            signal_keys.len() + schedules.len() + resources.len() + resource_leases.len();
+        let callbacks: usize = callbacks.values().map(BTreeMap::len).sum();
+        let listeners: usize = listeners.values().map(BTreeSet::len).sum();
+        let facts: usize = facts.values().map(BTreeMap::len).sum();
+        of_promises + of_others + callbacks + listeners + facts
     }
 
     /// Deletes a promise with all that belongs to it.

@@ -216,7 +216,7 @@ impl Cache {
     /// Ends a batch that is committed: what was looked up for it alone is forgotten, and what was not used for long.
     pub(in crate::store) fn end_batch(&mut self) {
         let batch = std::mem::take(&mut self.this_batch);
-        self.state.forget_trees();
+        self.state.forget_lookups();
         for id in batch.tails.into_keys() {
             self.evict(&id);
         }
@@ -275,7 +275,8 @@ fn weight(promise: &Promise) -> usize {
 #[cfg(test)]
 mod tests {
     use segno_core::{
-        promise::{Birth, PromiseState},
+        promise::{Birth, FenceToken, PromiseState, Resource},
+        saga::{Fact, FactKey, FactKind},
         time::Timestamp,
     };
 
@@ -310,6 +311,28 @@ mod tests {
         assert!(held("p19") && held("p18") && !held("p1") && !held("p5"));
         let weighed: usize = cache.known.values().map(|known| known.bytes).sum();
         assert_eq!(cache.bytes, weighed);
+    }
+
+    #[test]
+    fn what_was_looked_up_for_a_command_is_not_held_for_ever() {
+        let mut cache = Cache { limit: 100, byte_limit: 1 << 20, ..Cache::default() };
+        for invocation in ["v", "w"].map(PromiseId::from) {
+            let key = FactKey { saga: "trip".into(), seq: 0, kind: FactKind::Completed };
+            let promise = invocation.clone();
+            let fact = Fact { promise, compensate: None, unknown: false, at: Timestamp(0) };
+            let facts = [((invocation, key), fact)];
+            let resource =
+                Resource { name: "lock".into(), value: Value::default(), token: FenceToken(1) };
+            let resources = [(resource.name.clone(), resource)];
+            cache.apply(&Delta {
+                facts: facts.into(),
+                resources: resources.into(),
+                ..Delta::default()
+            });
+            assert_eq!(cache.state.rows(), 2);
+            cache.end_batch();
+            assert_eq!(cache.state.rows(), 0);
+        }
     }
 
     /// A journal that was looked up for one batch is forgotten after it, and the promise with it.
