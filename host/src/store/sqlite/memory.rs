@@ -10,7 +10,7 @@ use super::{
 use crate::store::sql::Cache;
 
 /// Bytes of promises that are held in memory, so that a commit about them reads nothing.
-const CACHED_BYTES: usize = 64 << 20;
+const CACHED_BYTES: usize = 112 << 20;
 
 /// See the module.
 #[derive(Debug)]
