@@ -134,14 +134,18 @@ const MIGRATIONS: &[(i64, &str, &str)] = &[
     (10, "first version", include_str!("../../../migrations/sqlite/0010_first_version.sql")),
 ];
 
-/// What every connection is told. Times are in milliseconds, sizes in bytes.
+/// What every connection is told. Times are in milliseconds, sizes in bytes. The time is `PATIENCE`.
 const PRAGMAS: [(&str, &str); 3] =
     [("busy_timeout", "5000"), ("temp_store", "memory"), ("journal_size_limit", "67108864")];
 
 /// What connections that write are told besides. The background checkpoints when nothing waits; at 16,000 pages a
-/// writer that never rests does it itself. A negative size of the cache is in KiB.
-const WRITER_PRAGMAS: [(&str, &str); 2] =
-    [("wal_autocheckpoint", "16000"), ("cache_size", "-65536")];
+/// writer that never rests does it itself.
+const WRITER_PRAGMAS: [(&str, &str); 1] = [("wal_autocheckpoint", "16000")];
+
+/// Pages that are held, as a negative number of KiB: by the writer, and by a migration, which looks at whole tables.
+const WRITER_CACHE: (&str, &str) = ("cache_size", "-65536");
+/// By a connection that reads. A commit of anybody empties it, so it is for what one statement finds again.
+const READER_CACHE: (&str, &str) = ("cache_size", "-4096");
 
 /// The database of a data directory, for reading only: it may belong to another process, which is not disturbed.
 ///
@@ -278,22 +282,23 @@ impl DataDirectory {
             SqliteSynchronous::Normal => "NORMAL",
             _ => "FULL",
         };
-        let pragmas = [("synchronous", synchronous), ("foreign_keys", "ON")];
+        let pragmas = [("synchronous", synchronous), ("foreign_keys", "ON"), WRITER_CACHE];
         Connection::open(&self.files.database, &[&pragmas[..], &PRAGMAS, &WRITER_PRAGMAS].concat())
     }
 
     /// A connection that may write, for what is done beside the writer.
     pub(super) async fn connect(&self) -> Result<SqliteConnection, sqlx::Error> {
+        self.connection_options().connect().await
+    }
+
+    fn connection_options(&self) -> SqliteConnectOptions {
         let options = self
             .files
             .options()
             // Only a new database takes this: what retention frees can then be given back, a piece at a time.
             .auto_vacuum(SqliteAutoVacuum::Incremental)
             .journal_mode(SqliteJournalMode::Wal);
-        let options = WRITER_PRAGMAS
-            .iter()
-            .fold(options, |options, (name, value)| options.pragma(*name, *value));
-        options.connect().await
+        WRITER_PRAGMAS.iter().fold(options, |options, (name, value)| options.pragma(*name, *value))
     }
 
     /// How connections that only read are made.
@@ -312,7 +317,9 @@ impl DataDirectory {
     }
 
     async fn migrate(&self) -> Result<(), OpenError> {
-        let mut connection = self.connect().await.map_err(|source| self.files.explain(source))?;
+        let options = self.connection_options().pragma(WRITER_CACHE.0, WRITER_CACHE.1);
+        let opened = options.connect().await;
+        let mut connection = opened.map_err(|source| self.files.explain(source))?;
         let checked = self.files.check_owner(&mut connection).await;
         let migrated = match checked {
             Ok(()) => self.run_migrations(&mut connection).await,
@@ -342,7 +349,8 @@ impl DataDirectory {
 
 impl Files {
     fn reader_options(&self) -> SqliteConnectOptions {
-        self.options().read_only(true).create_if_missing(false).pragma("cache_size", "-16384")
+        let (name, value) = READER_CACHE;
+        self.options().read_only(true).create_if_missing(false).pragma(name, value)
     }
 
     fn options(&self) -> SqliteConnectOptions {
