@@ -12,6 +12,7 @@ pub mod demo;
 pub mod desk;
 pub mod events;
 pub mod guest;
+pub mod heap;
 pub mod host;
 pub mod hub;
 pub mod lengths;
@@ -23,8 +24,3 @@ pub mod runtime;
 pub mod store;
 pub mod traces;
 pub mod worker;
-
-/// Memory passes from thread to thread here: a command is made on one, decided on another, and its answer freed on a
-/// third. This allocator is made for that; the system's spent a tenth of a step's time on it.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;

@@ -235,6 +235,19 @@ impl Cache {
         }
     }
 
+    /// Bytes of all promises that are held, roughly.
+    pub(in crate::store) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Forgets every promise, and gives the room for them back.
+    pub(in crate::store) fn forget_all(&mut self) {
+        self.state = self.state.globals();
+        self.known = HashMap::new();
+        self.this_batch = ThisBatch::default();
+        self.bytes = 0;
+    }
+
     fn forget(&mut self, id: &PromiseId) {
         if let Some(known) = self.known.remove(id) {
             self.bytes -= known.bytes;

@@ -3,11 +3,12 @@
 //! It is `rusqlite`'s and not `sqlx`'s: a statement here is a call, there it is a message to another thread and back. So
 //! each statement writes one row, and stays prepared.
 
-use std::path::Path;
+use std::{path::Path, time::Duration};
 
 use rusqlite::{
     OpenFlags, Row, ToSql,
     config::DbConfig,
+    ffi,
     types::{Null, ToSqlOutput},
 };
 
@@ -16,6 +17,11 @@ use crate::store::sql::Cell;
 
 /// More than there are statements.
 const PREPARED: usize = 128;
+
+/// How long a lock of somebody else is waited for.
+pub(super) const PATIENCE: Duration = Duration::from_secs(5);
+
+const TRUNCATE_LOG: &str = "PRAGMA wal_checkpoint(TRUNCATE)";
 
 /// A statement that writes one row.
 #[derive(Debug)]
@@ -105,11 +111,45 @@ impl Connection {
         self.run
     }
 
+    /// Bytes of the pages that it holds.
+    pub(super) fn page_bytes(&self) -> u64 {
+        // SAFETY: the handle is that of a connection which is open, and no other thread uses it.
+        unsafe { page_bytes(self.open.handle()) }
+    }
+
+    /// Gives back the pages that it holds.
+    pub(super) fn shrink(&mut self) -> Result<(), Failed> {
+        self.say("PRAGMA shrink_memory")
+    }
+
+    /// Gives back the room of the write-ahead log, unless somebody reads what is only there: nobody is waited for.
+    pub(super) fn truncate_log(&mut self) -> Result<(), Failed> {
+        let refused = |source| failed("set how long locks are waited for", source);
+        self.open.busy_timeout(Duration::ZERO).map_err(refused)?;
+        let truncated = self.read("truncate the log", TRUNCATE_LOG, [], |_| Ok(()));
+        self.open.busy_timeout(PATIENCE).map_err(refused)?;
+        truncated
+    }
+
     /// Carries the write-ahead log over and closes. Readers may be in its way; the next start carries it over then.
     pub(super) fn close(mut self) {
-        let _ = self.read("carry over", "PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
+        let _ = self.read("carry over", TRUNCATE_LOG, [], |_| Ok(()));
         let _ = self.open.close();
     }
+}
+
+/// Bytes of the pages that a connection holds.
+///
+/// # Safety
+/// `handle` is that of an open connection, which no other thread uses meanwhile.
+pub(super) unsafe fn page_bytes(handle: *mut ffi::sqlite3) -> u64 {
+    let (mut now, mut most) = (0, 0);
+    // SAFETY: the caller's, and both places are there.
+    let answer = unsafe {
+        ffi::sqlite3_db_status(handle, ffi::SQLITE_DBSTATUS_CACHE_USED, &mut now, &mut most, 0)
+    };
+    debug_assert_eq!(answer, ffi::SQLITE_OK);
+    u64::try_from(now).unwrap_or_default()
 }
 
 fn failed(statement: &'static str, source: rusqlite::Error) -> Failed {

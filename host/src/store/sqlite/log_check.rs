@@ -76,7 +76,7 @@ impl std::fmt::Display for Loss {
 /// # Errors
 /// The files cannot be read.
 pub(super) fn loss(database: &Path) -> io::Result<Option<Loss>> {
-    let file = beside(database, "-wal");
+    let file = log_of(database);
     let mut log = match File::open(&file) {
         Ok(log) => BufReader::with_capacity(1 << 20, log),
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -97,6 +97,11 @@ pub(super) fn loss(database: &Path) -> io::Result<Option<Loss>> {
     let seen = seen_by_index(&beside(database, "-shm"), frames.salt)?;
     let cut = seen.filter(|seen| *seen > readable);
     Ok(cut.map(|seen| Loss { file, readable, evidence: Evidence::Cut { seen } }))
+}
+
+/// The log of a database.
+pub(super) fn log_of(database: &Path) -> PathBuf {
+    beside(database, "-wal")
 }
 
 fn beside(database: &Path, suffix: &str) -> PathBuf {

@@ -34,6 +34,11 @@ impl Memory {
         Ok(Self { cache, recent: Recent::read(connection, underway)? })
     }
 
+    /// Forgets what decisions can read again; what claims under way appended stays.
+    pub(super) fn forget(&mut self) {
+        self.cache.forget_all();
+    }
+
     /// Takes note that a batch is committed.
     pub(super) fn committed(&mut self) {
         self.cache.end_batch();

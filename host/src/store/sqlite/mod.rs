@@ -15,6 +15,7 @@ mod components;
 mod load;
 mod memory;
 mod recent;
+mod rest;
 mod room;
 mod write;
 mod writer;
@@ -59,6 +60,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 pub use house::{SqliteArrival, schema};
 pub use open::OpenError;
+pub use rest::Held;
 pub use writer::Written;
 
 use self::{
@@ -193,7 +195,10 @@ impl SqliteStore {
             directory: held.clone(),
             surroundings: surroundings.clone(),
         };
-        Ok(Arc::new(of(reader, Some(Arc::new(of(for_clients, None))))))
+        let store = Arc::new(of(reader, Some(Arc::new(of(for_clients, None)))));
+        let rest = rest::run(Arc::downgrade(&store), surroundings.clone());
+        surroundings.runtime.spawn("store rest", Box::pin(rest));
+        Ok(store)
     }
 
     /// What was written since the store was opened.

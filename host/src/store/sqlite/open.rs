@@ -306,6 +306,11 @@ impl DataDirectory {
         self.files.reader_options()
     }
 
+    /// How long the write-ahead log's file is.
+    pub(super) fn log_bytes(&self) -> u64 {
+        fs::metadata(log_check::log_of(&self.files.database)).map_or(0, |log| log.len())
+    }
+
     /// Whether there is room for a few commits: as much is written, synced and removed.
     pub(super) fn try_room(&self) -> io::Result<()> {
         let file = self.files.database.with_file_name(ROOM_FILE);

@@ -15,7 +15,7 @@ use sqlx::{
     sqlite::{SqliteArguments, SqliteConnectOptions, SqlitePoolOptions, SqliteRow},
 };
 
-use super::{failure, open::DataDirectory, recent::Underway};
+use super::{connection::page_bytes, failure, open::DataDirectory, recent::Underway};
 use crate::{
     runtime::Clock,
     store::{
@@ -154,6 +154,27 @@ impl Reader {
     /// A reader of a database that may belong to another process.
     pub(super) fn with(options: SqliteConnectOptions) -> Self {
         Self { pool: pool().connect_lazy_with(options), underway: None }
+    }
+
+    /// Gives back the pages of connections that nobody uses now, where they are more than `kept` bytes. How many they
+    /// were.
+    pub(super) async fn shrink(&self, kept: u64) -> Result<u64, StoreError> {
+        let failed = failed("give pages back");
+        // All of them at once, so that each is met.
+        let mut idle = Vec::new();
+        while let Some(connection) = self.pool.try_acquire() {
+            idle.push(connection);
+        }
+        let mut held = 0;
+        for connection in &mut idle {
+            held += bytes_held(connection).await.map_err(&failed)?;
+        }
+        if held > kept {
+            for connection in &mut idle {
+                connection.execute("PRAGMA shrink_memory").await.map_err(&failed)?;
+            }
+        }
+        Ok(held)
     }
 
     /// Whether records of one of these may lie in two places.
@@ -363,6 +384,13 @@ async fn end_after(
     let mut handle = connection.lock_handle().await?;
     handle.set_progress_handler(LOOK_AT_CLOCK, move || clock.elapsed() < end);
     Ok(())
+}
+
+/// Bytes of the pages that a connection holds.
+async fn bytes_held(connection: &mut SqliteConnection) -> Result<u64, sqlx::Error> {
+    let mut handle = connection.lock_handle().await?;
+    // SAFETY: the handle is locked, so the connection's own thread leaves it alone.
+    Ok(unsafe { page_bytes(handle.as_raw_handle().as_ptr()) })
 }
 
 /// What a failed read is to whoever asked.

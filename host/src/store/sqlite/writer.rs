@@ -16,6 +16,7 @@ use super::{
     memory::Memory,
     open::DataDirectory,
     recent::{self, Underway},
+    rest::Held,
     room,
 };
 use crate::{
@@ -42,6 +43,8 @@ pub(super) enum Request {
     GiveBackRoom { answer: Answer<bool> },
     /// To commit something small that changes nothing.
     TryWriting { answer: Answer<()> },
+    /// To give back what it holds and can read again, of each kind if that is more than these bytes.
+    Rest { kept: u64, answer: Answer<Held> },
     /// To forget everything but modules, aliases and hosts.
     Wipe { answer: Answer<()> },
     /// To end, after what was asked before.
@@ -58,6 +61,7 @@ impl Request {
             | Self::TryWriting { answer } => {
                 drop(answer.send(Err(StoreError::Closed)));
             }
+            Self::Rest { answer, .. } => drop(answer.send(Err(StoreError::Closed))),
             Self::RemoveComponent { answer, .. } | Self::GiveBackRoom { answer } => {
                 drop(answer.send(Err(StoreError::Closed)));
             }
@@ -142,6 +146,10 @@ impl Writer {
                 Request::TryWriting { answer } => {
                     let written = self.try_writing();
                     let _ = answer.send(written);
+                }
+                Request::Rest { kept, answer } => {
+                    let rested = self.rest(kept);
+                    let _ = answer.send(rested);
                 }
                 Request::Wipe { answer } => {
                     let wiped = self.wipe();
@@ -334,6 +342,30 @@ impl Writer {
         self.place.connection = None;
         self.stopped = failure::is_final(&failed.source);
         Err(failure::explain(failed))
+    }
+
+    /// Gives back what it holds, where that is more than so many bytes. The next commit reads what it needs again.
+    fn rest(&mut self, kept: u64) -> Result<Held, StoreError> {
+        let Place { directory, connection, memory, .. } = &mut self.place;
+        let (Some(connection), Some(memory), false) = (connection, memory, self.stopped) else {
+            return Ok(Held::default());
+        };
+        let held = Held {
+            row_bytes: memory.cache.bytes() as u64,
+            writer_bytes: connection.page_bytes(),
+            log_bytes: directory.log_bytes(),
+            ..Held::default()
+        };
+        if held.row_bytes > kept {
+            memory.forget();
+        }
+        if held.writer_bytes > kept {
+            connection.shrink().map_err(failure::explain)?;
+        }
+        if held.log_bytes > kept {
+            connection.truncate_log().map_err(failure::explain)?;
+        }
+        Ok(held)
     }
 
     fn wipe(&mut self) -> Result<(), StoreError> {

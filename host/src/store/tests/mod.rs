@@ -10,6 +10,7 @@ mod limits;
 mod pages;
 mod postgres;
 mod recent;
+mod rest;
 mod script;
 mod work;
 
