@@ -34,3 +34,8 @@ fn three_hosts_on_postgresql_survive_all_faults() {
         chaos(&["--hosts", "3"]);
     }
 }
+
+#[test]
+fn a_host_takes_no_more_and_more_memory_and_gives_it_back_when_its_clients_are_gone() {
+    chaos(&["--faults", "none", "--clients", "24"]);
+}

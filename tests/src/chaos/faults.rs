@@ -171,7 +171,7 @@ impl Victims {
     }
 
     /// The resident memory of the largest host, in MiB.
-    fn largest_mib(&self) -> u64 {
+    pub fn largest_mib(&self) -> u64 {
         self.hosts.iter().map(|host| resident_mib(host.pid())).max().unwrap_or(0)
     }
 

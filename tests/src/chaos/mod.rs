@@ -9,6 +9,7 @@ pub mod events;
 pub mod faults;
 pub mod flows;
 pub mod ledger;
+pub mod memory;
 pub mod outside;
 pub mod plan;
 pub mod preload;

@@ -6,7 +6,10 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
-use super::plan::{Fault, Plan};
+use super::{
+    memory::Memory,
+    plan::{Fault, Plan},
+};
 
 /// Findings that are kept; more of them are only counted.
 const KEPT: usize = 50;
@@ -53,8 +56,8 @@ pub struct Report {
     pub events: u64,
     /// Journals that were replayed and found the same.
     pub replays: usize,
-    /// The largest resident memory of a host, in MiB, after each tenth of the run.
-    pub memory_mib: Vec<u64>,
+    /// The memory of hosts.
+    pub memory: Memory,
     /// What was wrong.
     pub findings: Vec<String>,
 }
@@ -97,8 +100,12 @@ impl fmt::Display for Report {
             [("effects asked for", self.effects), ("events", self.events)].into_iter(),
         )?;
         row(out, "replays", [("alike", self.replays as u64)].into_iter())?;
-        let memory: Vec<_> = self.memory_mib.iter().map(ToString::to_string).collect();
-        writeln!(out, "  {:<10} {} MiB, after each tenth of the run", "memory", memory.join(", "))?;
+        let tenths: Vec<_> = self.memory.tenths.iter().map(ToString::to_string).collect();
+        write!(out, "  {:<10} {} MiB, after each tenth of the run", "memory", tenths.join(", "))?;
+        match self.memory.idle {
+            Some(idle) => writeln!(out, "; {idle} MiB when idle")?,
+            None => writeln!(out)?,
+        }
         writeln!(out, "  {:<10} {}", "findings", self.findings.len())?;
         self.findings.iter().try_for_each(|finding| writeln!(out, "    {finding}"))
     }

@@ -19,6 +19,7 @@ use super::{
     faults::{LEASE, Victims},
     flows::{Flow, Kind, MODULE},
     ledger::Ledger,
+    memory::{IDLE, Memory},
     outside::Outside,
     plan::Plan,
     preload::Preload,
@@ -53,7 +54,7 @@ pub async fn run(plan: Plan) -> anyhow::Result<Report> {
     let draws = Chance::new(plan.seed.wrapping_add(1));
     let outside = Outside::new(clients, address, draws, findings.clone(), surroundings.clone());
     let events = Events::default();
-    let mut memory_mib = Vec::new();
+    let mut memory = Memory::default();
 
     let served = (0..plan.clients).map(|number| serve(number, &outside, &ledger, &events));
     let served = async {
@@ -62,7 +63,7 @@ pub async fn run(plan: Plan) -> anyhow::Result<Report> {
         served
     };
     let striking = async {
-        let struck = victims.strike(&plan, &mut chance, &mut memory_mib).await;
+        let struck = victims.strike(&plan, &mut chance, &mut memory.tenths).await;
         let healed = victims.heal().await;
         outside.finish();
         let struck = struck.and_then(|counts| healed.map(|()| counts));
@@ -80,6 +81,11 @@ pub async fn run(plan: Plan) -> anyhow::Result<Report> {
         ended.extend(some);
     }
     let replays = look_again(&ended, &outside).await;
+    if plan.faults.is_empty() {
+        surroundings.runtime.sleep(IDLE).await;
+        memory.idle = Some(victims.largest_mib());
+        memory.findings().into_iter().for_each(|finding| findings.add(finding));
+    }
     stop(victims, &plan, &findings).await;
     if findings.count() > 0 {
         eprintln!("logs and data are kept in {}", folder.keep().display());
@@ -91,7 +97,7 @@ pub async fn run(plan: Plan) -> anyhow::Result<Report> {
         effects: ledger.requests(),
         events: events.acknowledged(),
         replays,
-        memory_mib,
+        memory,
         findings: Vec::new(),
         plan,
     };

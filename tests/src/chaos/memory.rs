@@ -1,0 +1,56 @@
+//! The resident memory of hosts in a run without faults: it may grow while caches fill and then stays, and it is given
+//! back when clients are gone.
+
+use segno_core::time::Millis;
+
+/// From this tenth of a run on, from 1, memory is held against a bound: a host has warmed up.
+const WARM: usize = 3;
+/// By how much memory may grow from then on, in MiB: caches of a run of some minutes are not full.
+const GROWTH_MIB: u64 = 96;
+/// How long clients are gone before an idle host is looked at: it gives back what it holds after 30 s to 60 s, and what
+/// its own rounds over the store took meanwhile is little.
+pub const IDLE: Millis = Millis(65_000);
+/// What an idle host may take, in MiB: a debug build's text is half of it.
+const IDLE_MIB: u64 = 128;
+
+/// The largest host's memory, in MiB.
+#[derive(Debug, Default)]
+pub struct Memory {
+    /// After each tenth of the run.
+    pub tenths: Vec<u64>,
+    /// When it had been idle.
+    pub idle: Option<u64>,
+}
+
+impl Memory {
+    /// What is beyond the bounds.
+    pub fn findings(&self) -> Vec<String> {
+        let grown = self.tenths.get(WARM - 1).zip(self.tenths.last());
+        let grown = grown.filter(|(warm, last)| **last > *warm + GROWTH_MIB).map(|(warm, last)| {
+            format!("memory grew from {warm} to {last} MiB, by more than {GROWTH_MIB} MiB")
+        });
+        let idle = self
+            .idle
+            .filter(|idle| *idle > IDLE_MIB)
+            .map(|idle| format!("an idle host takes {idle} MiB, and may take {IDLE_MIB} MiB"));
+        grown.into_iter().chain(idle).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_that_grows_on_and_memory_that_stays_are_findings() {
+        for (tenths, idle, findings) in [
+            (vec![], None, 0),
+            (vec![40, 100, 150, 200, 230, 240, 240, 240, 240, 240], Some(60), 0),
+            (vec![40, 100, 150, 200, 230, 240, 240, 240, 240, 250], Some(60), 1),
+            (vec![40, 100, 150, 200, 230, 240, 240, 240, 240, 240], Some(240), 1),
+        ] {
+            let memory = Memory { tenths, idle };
+            assert_eq!(memory.findings().len(), findings, "{memory:?}");
+        }
+    }
+}
