@@ -4,6 +4,8 @@
 //! where as many requests are worked on as there is room for, a connection is taken back from the library after each
 //! answer. With the next request it waits in line *before* anything of it is read, which is what keeps memory flat however
 //! many clients there are. Requests without a body pass the line: whoever looks what is going on gets an answer.
+//!
+//! A client that has said all may close its half and still gets its answer, unless the answer is a stream: that ends then.
 
 mod signs;
 mod socket;
@@ -49,6 +51,10 @@ const IDLE: Millis = Millis(60_000);
 const HEAD: Duration = Duration::from_secs(60);
 /// About so many bytes are read ahead or wait to be sent, for each connection. A longer head is refused.
 const BUFFER: usize = 64 * 1024;
+
+/// An answer with this extension goes on for as long as its client is there, and a client that closes its half has left.
+#[derive(Debug, Clone, Copy)]
+pub struct EndsWithClient;
 
 /// Answers what comes over a connection, until it ends or the host stops.
 pub(super) async fn answer(stream: TcpStream, router: Router, api: Api, mark: Arc<Mark>) {
@@ -112,6 +118,8 @@ async fn talk(between: Between, router: Router, api: &Api, pass: Pass) -> Option
     let service = Answering { router, signs: signs.clone(), pass: pass.clone() };
     let mut builder = http1::Builder::new();
     builder.timer(TokioTimer::new()).header_read_timeout(HEAD).max_buf_size(BUFFER);
+    // The socket looks for the end of clients, whose answers the library would leave off.
+    builder.half_close(true);
     let mut connection = builder.serve_connection(TokioIo::new(socket), service);
     let mut prompt = Some(api.host.surroundings.runtime.sleep(PROMPT));
     let mut is_stopping = false;
@@ -171,6 +179,10 @@ impl Service<Request<Incoming>> for Answering {
         }
         let answering = self.router.clone().oneshot(request);
         let answer = self.signs.answer();
-        Box::pin(async move { Ok(answering.await?.map(|body| answer.body(body))) })
+        Box::pin(async move {
+            let response = answering.await?;
+            let ends_with_client = response.extensions().get::<EndsWithClient>().is_some();
+            Ok(response.map(|body| answer.body(body, ends_with_client)))
+        })
     }
 }

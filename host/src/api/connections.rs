@@ -78,7 +78,7 @@ impl Mark {
         Arc::new(Self { clock, doing, since_ms, ended: CancellationToken::new() })
     }
 
-    /// It is between two requests.
+    /// It is between two requests, or its client has said all.
     pub(super) fn is_idle(&self) {
         self.changes_to(Doing::Idle);
     }
@@ -112,7 +112,7 @@ impl Mark {
     }
 
     /// Which makes room first: what it is at, then since when. None: it is being answered.
-    fn makes_room(&self) -> Option<(u8, u64)> {
+    pub(super) fn makes_room(&self) -> Option<(u8, u64)> {
         let doing = self.doing.load(Ordering::Acquire);
         (doing != Doing::Answer as u8).then(|| (doing, self.since_ms.load(Ordering::Acquire)))
     }

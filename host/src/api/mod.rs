@@ -39,6 +39,7 @@ mod wait;
 
 pub use access::{Access, AccessError, Jwt, KeyError, Rights};
 pub use admission::{Admission, AdmissionLimits};
+pub use connection::EndsWithClient;
 pub use error::{ApiError, Misfit};
 pub use intake::{Intake, Rejected};
 pub use openapi::document;

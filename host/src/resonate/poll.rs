@@ -12,7 +12,7 @@ use axum::{
 use bytes::Bytes;
 use segno_core::{command::Command, id::Holder, time::Millis};
 
-use crate::api::Rights;
+use crate::api::{EndsWithClient, Rights};
 
 use super::{
     front::Resonate,
@@ -77,7 +77,7 @@ pub(super) async fn poll(
     });
     let headers =
         [(header::CONTENT_TYPE, "text/event-stream"), (header::CACHE_CONTROL, "no-cache")];
-    (headers, Body::from_stream(frames)).into_response()
+    (headers, Extension(EndsWithClient), Body::from_stream(frames)).into_response()
 }
 
 impl Listening {

@@ -24,6 +24,8 @@ pub(super) struct Signs {
     unsent: AtomicBool,
     /// Whether an answer began at all.
     answered: AtomicBool,
+    /// Whether the answer is one that ends with its client.
+    ends_with_client: AtomicBool,
     /// Whether nothing will be sent any more.
     closed: AtomicBool,
 }
@@ -35,6 +37,7 @@ impl Signs {
             open: AtomicUsize::new(0),
             unsent: AtomicBool::new(false),
             answered: AtomicBool::new(false),
+            ends_with_client: AtomicBool::new(false),
             closed: AtomicBool::new(false),
         }
     }
@@ -42,6 +45,18 @@ impl Signs {
     /// Something was read from the socket.
     pub(super) fn received(&self) {
         self.mark.receives();
+    }
+
+    /// Whether a request or its answer began and has not ended.
+    pub(super) fn are_busy(&self) -> bool {
+        self.open.load(Ordering::Acquire) > 0
+    }
+
+    /// The client sends nothing more, and may still read. Whether the answer goes on.
+    pub(super) fn client_has_said_all(&self) -> bool {
+        // Most clients close their half because they are gone: for others, such a connection makes room.
+        self.mark.is_idle();
+        !self.ends_with_client.load(Ordering::Acquire)
     }
 
     /// Whether the connection is between two requests, and will have another.
@@ -98,7 +113,8 @@ pub(super) struct Answer(Arc<Signs>);
 
 impl Answer {
     /// The body of it. It has ended when the library drops it.
-    pub(super) fn body<B: Body>(self, body: B) -> Watched<B> {
+    pub(super) fn body<B: Body>(self, body: B, ends_with_client: bool) -> Watched<B> {
+        self.0.ends_with_client.store(ends_with_client, Ordering::Release);
         self.0.unsent.store(true, Ordering::Release);
         self.0.answered.store(true, Ordering::Release);
         Watched { body, part: Some(self.0), ends_when_dropped: true }

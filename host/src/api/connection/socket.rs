@@ -31,6 +31,25 @@ impl Socket {
     pub(super) fn into_parts(self) -> (TcpStream, Bytes) {
         (self.stream, self.ahead)
     }
+
+    /// Looks whether the client is still there. The library does not read while it answers, and tells nobody that what the
+    /// client sends has ended.
+    ///
+    /// # Errors
+    /// The connection is broken, or its client has said all and the answer is one that ends with it.
+    fn look_for_client(&self, context: &mut Context<'_>) -> io::Result<()> {
+        if !self.ahead.is_empty() || !self.signs.are_busy() {
+            return Ok(());
+        }
+        let mut next = [0];
+        match self.stream.poll_peek(context, &mut ReadBuf::new(&mut next)) {
+            Poll::Ready(Ok(0)) if !self.signs.client_has_said_all() => {
+                Err(io::Error::new(io::ErrorKind::ConnectionAborted, "the client has left"))
+            }
+            Poll::Ready(Err(error)) => Err(error),
+            Poll::Ready(Ok(_)) | Poll::Pending => Ok(()),
+        }
+    }
 }
 
 impl AsyncRead for Socket {
@@ -61,6 +80,7 @@ impl AsyncWrite for Socket {
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
+        self.look_for_client(context)?;
         Pin::new(&mut self.stream).poll_write(context, bytes)
     }
 
@@ -69,6 +89,7 @@ impl AsyncWrite for Socket {
         context: &mut Context<'_>,
         slices: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
+        self.look_for_client(context)?;
         Pin::new(&mut self.stream).poll_write_vectored(context, slices)
     }
 
@@ -77,6 +98,7 @@ impl AsyncWrite for Socket {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.look_for_client(context)?;
         ready!(Pin::new(&mut self.stream).poll_flush(context))?;
         // The library flushes when it has nothing left to write.
         self.signs.flushed();

@@ -339,3 +339,80 @@ async fn a_long_answer_is_sent_before_the_connection_is_given_back() {
     let (given_back, ()) = api.host.surroundings.within(SOON, both).await.expect("all of it");
     assert!(given_back.is_some());
 }
+
+#[tokio::test]
+async fn a_client_that_closes_its_half_after_a_request_still_gets_the_answer() {
+    // Answered at once, and only after a while, when the end was read before.
+    let waits = "GET /v1/invocations/a/wait?timeout_ms=200 HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    for request in [HEALTH.to_owned(), start("b"), waits.to_owned()] {
+        let (mut scene, between) = Scene::new().await;
+        scene.world.start("a").await.ok();
+        scene.send(&request).await;
+        scene.client.shutdown().await.expect("its half is closed");
+        let pass = scene.pass(&between).await;
+        assert!(scene.talk(between, pass).await.is_none(), "the connection ends");
+        let answer = scene.answers(1).await;
+        assert!(answer.starts_with("HTTP/1.1 20"), "{request}: {answer}");
+    }
+}
+
+/// Answers for ever, unless its client leaves.
+async fn stream() -> impl axum::response::IntoResponse {
+    let frames = futures::stream::repeat(b"a message\n");
+    let frames = futures::StreamExt::map(frames, |frame| Ok::<_, Infallible>(&frame[..]));
+    (axum::Extension(EndsWithClient), Body::from_stream(frames))
+}
+
+#[tokio::test]
+async fn a_stream_ends_when_its_client_closes_its_half_even_one_that_does_not_read() {
+    let silent = async || {
+        let frames = futures::stream::pending::<Result<Bytes, Infallible>>();
+        (axum::Extension(EndsWithClient), Body::from_stream(frames))
+    };
+    let routes = Router::new().route("/silent", any(silent)).route("/full", any(stream));
+    for path in ["/silent", "/full"] {
+        let (mut scene, between) = Scene::new().await;
+        scene.routes = routes.clone();
+        scene.send(&format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n")).await;
+        let api = scene.world.api.clone();
+        let talking = talk(between, scene.routes.clone(), &api, Pass::default());
+        pin_mut!(talking);
+        let surroundings = &api.host.surroundings;
+        assert!(surroundings.within(Millis(300), &mut talking).await.is_none(), "{path}");
+        scene.client.shutdown().await.expect("its half is closed");
+        let ended = surroundings.within(SOON, talking).await;
+        assert!(ended.expect("the stream ends").is_none(), "{path}");
+    }
+}
+
+#[tokio::test]
+async fn a_client_that_has_said_all_and_waits_makes_room_for_others() {
+    let (mut scene, between) = Scene::new().await;
+    let (api, mark) = (scene.world.api.clone(), between.mark.clone());
+    scene.routes = Router::new().route("/slow", any(std::future::pending::<String>));
+    scene.send("GET /slow HTTP/1.1\r\nHost: localhost\r\n\r\n").await;
+    let talking = talk(between, scene.routes.clone(), &api, Pass::default());
+    pin_mut!(talking);
+    let surroundings = &api.host.surroundings;
+    assert!(surroundings.within(Millis(100), &mut talking).await.is_none(), "it is answered");
+    assert_eq!(mark.makes_room(), None);
+    scene.client.shutdown().await.expect("its half is closed");
+    assert!(surroundings.within(Millis(100), &mut talking).await.is_none(), "it still is");
+    assert!(mark.makes_room().is_some());
+}
+
+#[tokio::test]
+async fn a_connection_that_breaks_ends_its_request() {
+    let (mut scene, between) = Scene::new().await;
+    let api = scene.world.api.clone();
+    scene.routes = Router::new().route("/slow", any(std::future::pending::<String>));
+    scene.send("GET /slow HTTP/1.1\r\nHost: localhost\r\n\r\n").await;
+    let talking = talk(between, scene.routes.clone(), &api, Pass::default());
+    pin_mut!(talking);
+    let surroundings = &api.host.surroundings;
+    assert!(surroundings.within(Millis(100), &mut talking).await.is_none(), "it is answered");
+    scene.client.set_zero_linger().expect("it resets the connection");
+    drop(scene.client);
+    let ended = surroundings.within(SOON, talking).await;
+    assert!(ended.expect("the connection is broken").is_none());
+}
