@@ -148,7 +148,11 @@ impl Draft<'_> {
     ///
     /// # Errors
     /// [`Refusal::Unprocessable`]: `id` is beyond these rights, whether it exists or not.
-    fn within_rights(&self, invocation: &PromiseId, id: &PromiseId) -> Result<(), Refusal> {
+    pub(super) fn within_rights(
+        &self,
+        invocation: &PromiseId,
+        id: &PromiseId,
+    ) -> Result<(), Refusal> {
         let rights = self.promise(invocation).and_then(|own| own.birth.tags.get(tags::RIGHTS));
         match rights {
             Some(prefix) if !id.as_str().starts_with(prefix.as_str()) => {

@@ -43,6 +43,7 @@ pub(super) fn register_callback(
     }
     draft.touch(awaited);
     draft.touch(awaiter);
+    draft.within_rights(awaiter, awaited)?;
     draft.existing(awaited)?;
     if draft.task(awaiter).is_none() {
         let message = format!("`{awaiter}` has no task that could be resumed");

@@ -1,3 +1,5 @@
+use std::collections::BTreeSet;
+
 use crate::command::{Command, FenceAct};
 use crate::footprint::rests_on;
 use crate::id::{Claim, CommandIndex, PromiseId};
@@ -242,7 +244,7 @@ fn a_tree_acts_on_no_more_than_who_started_it_may() {
         loose,
         call("b/c", "ship"),
     ];
-    let outcomes = outcomes(world.done(world::fence(claim, vec![], acts)));
+    let outcomes = outcomes(world.done(world::fence(claim.clone(), vec![], acts)));
     let refused: Vec<bool> = outcomes.iter().map(Result::is_err).collect();
     assert_eq!(refused, [false, false, true, true, true, true], "{outcomes:?}");
     let reason = outcomes[2].as_ref().expect_err("it is refused").to_string();
@@ -250,6 +252,21 @@ fn a_tree_acts_on_no_more_than_who_started_it_may() {
     assert_eq!(world.verdict("a/mine"), Some(Verdict::Resolved));
     assert_eq!(world.verdict("b/x"), None);
     assert!(world.state.promise(&PromiseId::from("b/z")).is_none());
+    // What it waits for is within them, too, and it does not learn what exists beyond.
+    let suspend = |claim: &Claim, id: &str| Command::TaskSuspend {
+        claim: claim.clone(),
+        records: Vec::new(),
+        logs: Vec::new(),
+        awaits: BTreeSet::from([PromiseId::from(id)]),
+    };
+    for id in ["b/x", "b/unknown"] {
+        let reason = world.refused(suspend(&claim, id)).to_string();
+        assert!(reason.contains("rights over ids that begin with `a/`"), "{reason}");
+        let (awaited, awaiter) = (PromiseId::from(id), claim.id.clone());
+        let reason = world.refused(Command::RegisterCallback { awaited, awaiter }).to_string();
+        assert!(reason.contains("rights over ids that begin with `a/`"), "{reason}");
+    }
+    assert_eq!(world.done(suspend(&claim, "a/w/0")), Reply::Suspended);
     // What it makes has the same rights.
     let child = world.acquire("a/w/0", 2);
     let Reply::Fenced { outcomes, .. } =
