@@ -100,8 +100,12 @@ impl Gate {
 #[async_trait]
 impl Outbound for Gate {
     async fn send(&self, module: &str, request: HttpRequest) -> Result<HttpResponse, Failure> {
-        self.policy.allows_http(module, &request.url)?;
+        self.allows(module, &request.url)?;
         self.client.send(request).await
+    }
+
+    fn allows(&self, module: &str, url: &str) -> Result<(), Failure> {
+        Ok(self.policy.allows_http(module, url)?)
     }
 }
 

@@ -107,6 +107,12 @@ pub trait Outbound: Send + Sync {
     /// # Errors
     /// A failure that the guest is told: what the policy refuses is final (403), what the network does is not.
     async fn send(&self, module: &str, request: HttpRequest) -> Result<HttpResponse, Failure>;
+
+    /// Whether the policy of the module known as `module` allows it to have something sent to `url`.
+    ///
+    /// # Errors
+    /// A failure that the guest is told (403).
+    fn allows(&self, module: &str, url: &str) -> Result<(), Failure>;
 }
 
 /// Everything that can be run: modules by digest.

@@ -76,6 +76,7 @@ mod tests {
                 id: PromiseId::from("order-1"),
                 module: "orders".into(),
                 functions: Arc::default(),
+                outbound: None,
             };
             let mut recorder = Recorder::begin(identity, Timestamp(1));
             recorder.ask(ask.clone()).expect("it is answered");

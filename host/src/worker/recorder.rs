@@ -10,12 +10,14 @@ use std::{
 };
 
 use segno_core::{
-    command::FenceAction,
+    address::Address,
+    command::{FenceAct, FenceAction},
     id::{CommandIndex, PromiseId},
     invocation::{
         self, AppendRefused, Asked, CursorError, Divergence, Ending, EngineFacts, LogLine, Next,
         Outline, Record, RecordBody, ReplayCursor,
     },
+    tags,
     time::Timestamp,
 };
 
@@ -26,8 +28,8 @@ use super::{
     outcome, request,
 };
 use crate::guest::{
-    Answer, Ask, Completion, Event, FunctionDescription, Journal, Level, Outcome, RunAnswer,
-    Signal, Stop,
+    Answer, Ask, Completion, Event, Failure, FunctionDescription, Journal, Level, Outbound,
+    Outcome, RunAnswer, Signal, Stop,
 };
 
 /// What the recorder must know of the invocation it serves.
@@ -39,6 +41,8 @@ pub struct Identity {
     pub module: String,
     /// What its module offers, for the defaults of calls within it.
     pub functions: Arc<Vec<FunctionDescription>>,
+    /// Whose policy is asked about calls of servers; none: what it does goes nowhere.
+    pub outbound: Option<Arc<dyn Outbound>>,
 }
 
 /// See the module.
@@ -55,7 +59,7 @@ pub struct Recorder {
     open: OpenCommands,
     /// The `run` whose closure is being executed.
     running: Option<(u32, String)>,
-    /// Results of `run`s that are not recorded yet.
+    /// Results that are not recorded yet: of `run`s, and of calls that the policy refuses.
     results: VecDeque<(u32, Outcome)>,
     /// Named promises by command: the others are known by their index.
     named: BTreeMap<u32, PromiseId>,
@@ -248,7 +252,7 @@ impl Recorder {
         Some(event)
     }
 
-    /// The next result of a `run` that is still waited for, recorded as the last of its batch; to be delivered after the
+    /// The next result of the recorder's own that is still waited for, recorded as the last of its batch; to be delivered after the
     /// commit. A result that nobody waits for makes no record: a replay would tell it.
     pub fn next_result(&mut self, now: Timestamp) -> Option<Event> {
         loop {
@@ -267,11 +271,31 @@ impl Recorder {
 
     /// After a replay: what open commands still have to do, since it may not have been done.
     pub fn pending_actions(&mut self, missing: impl Fn(&PromiseId) -> bool) -> Vec<FenceAction> {
-        self.open
+        let pending: Vec<(u32, FenceAct)> = self
+            .open
             .take_actions()
             .filter(|(_, promise, _)| promise.as_ref().is_none_or(&missing))
-            .map(|(index, _, act)| FenceAction { index: CommandIndex(index), act })
-            .collect()
+            .map(|(index, _, act)| (index, act))
+            .collect();
+        pending.into_iter().filter_map(|(index, act)| self.allowed(index, act)).collect()
+    }
+
+    /// The action, if the policy allows it. If not, that is what its command comes to.
+    fn allowed(&mut self, index: u32, act: FenceAct) -> Option<FenceAction> {
+        match self.refusal(&act) {
+            None => Some(FenceAction { index: CommandIndex(index), act }),
+            Some(failure) => {
+                self.results.push_back((index, Outcome::Failure(failure)));
+                None
+            }
+        }
+    }
+
+    /// Why a server may not be called, as for HTTP steps: a message posted there is a request of this module.
+    fn refusal(&self, act: &FenceAct) -> Option<Failure> {
+        let FenceAct::Create { new } = act else { return None };
+        let Ok(Address::Http(url)) = Address::parse(tags::target(&new.tags)?) else { return None };
+        self.identity.outbound.as_ref()?.allows(&self.identity.module, &url).err()
     }
 
     /// The end: what is still to be committed, and the last record.
@@ -357,9 +381,8 @@ impl Recorder {
             self.batch.bytes += ask.size();
             let Asked { kind, name, request } = asked;
             self.push(RecordBody::Command { index: CommandIndex(index), kind, name, request });
-            if let Some(act) = act {
-                self.batch.actions.push(FenceAction { index: CommandIndex(index), act });
-            }
+            let act = act.and_then(|act| self.allowed(index, act));
+            self.batch.actions.extend(act);
             self.open.add(index, Open { kind, promise, due, act: None });
         } else {
             self.open.add(index, Open { kind, promise, due, act });

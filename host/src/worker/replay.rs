@@ -122,7 +122,12 @@ pub async fn replay(
             GuestError::NoSuchFunction { kind: "workflow", function: function.to_string(), known };
         return Err(ReplayError::Guest { matched: 0, error });
     }
-    let identity = Identity { id: id.clone(), module: super::module_name(&row.promise), functions };
+    let identity = Identity {
+        id: id.clone(),
+        module: super::module_name(&row.promise),
+        functions,
+        outbound: None,
+    };
     let recorder = Recorder::over(identity, outline, true);
     let facts = recorder.engine_facts();
     let recorder = Arc::new(Mutex::new(recorder));

@@ -40,7 +40,8 @@ pub async fn rerun(
     let (prefix, rest) = journal.split_at(cut);
     let mut written = prefix.to_vec();
     let functions = describe(guests, *module).await?;
-    let identity = Identity { id: id.clone(), module: super::module_name(promise), functions };
+    let identity =
+        Identity { id: id.clone(), module: super::module_name(promise), functions, outbound: None };
     let recorder = Recorder::new(identity, prefix.to_vec(), *at, false)
         .map_err(|refused| ReplayError::Damaged(id.clone(), refused.to_string()))?;
     let facts = recorder.engine_facts();

@@ -157,6 +157,10 @@ impl Outbound for Service {
         let status = status.unwrap_or(200);
         Ok(HttpResponse { status, headers: Vec::new(), body: b"hello".to_vec() })
     }
+
+    fn allows(&self, _module: &str, _url: &str) -> Result<(), Failure> {
+        Ok(())
+    }
 }
 
 async fn requested(

@@ -2,7 +2,11 @@
 
 use std::sync::Arc;
 
-use segno::{guest::Payload, worker::convention};
+use async_trait::async_trait;
+use segno::{
+    guest::{Failure, HttpRequest, HttpResponse, Outbound, Payload, Policy, policy::Grants},
+    worker::convention,
+};
 use segno_core::{
     command::Command,
     promise::{HaltReason, NewPromise, TaskState, TaskStatus, Verdict},
@@ -12,7 +16,7 @@ use segno_core::{
 };
 use serde_json::json;
 use tests::world::{
-    Plan, World,
+    Fault, Faults, Plan, World,
     script::{Script, options},
 };
 
@@ -269,5 +273,61 @@ async fn a_workflow_settles_no_id_of_its_input_that_its_starter_may_not() {
         assert_eq!(world.outcome(started).await, (Verdict::Resolved, json!(code)), "{started}");
         let settled = !world.promise(settles).await.expect("it is there").is_pending();
         assert_eq!(settled, code == 0, "{started}");
+    }
+}
+
+/// A way out that only what this policy allows may take, and nothing does.
+struct Policed(Policy);
+
+#[async_trait]
+impl Outbound for Policed {
+    async fn send(&self, _module: &str, _request: HttpRequest) -> Result<HttpResponse, Failure> {
+        unreachable!("nobody asks for a step")
+    }
+
+    fn allows(&self, module: &str, url: &str) -> Result<(), Failure> {
+        Ok(self.0.allows_http(module, url)?)
+    }
+}
+
+#[tokio::test(flavor = "current_thread", start_paused = true)]
+async fn calls_of_servers_are_asked_about_as_http_steps_are_whatever_fails() {
+    let script = Arc::new(Script::default().workflow("flow", |desk| async move {
+        let refused = [
+            desk.call("https://elsewhere.example/work#add", "[1,2]"),
+            desk.send("http://workers.example/other", "1", options()),
+        ];
+        let allowed = desk.call("http://workers.example/work#add", "[1,2]");
+        let mut codes = Vec::new();
+        for command in refused {
+            let (code, message) = desk.done(command).await.expect_err("it is refused");
+            assert!(message.contains("`http.allow` of `[m]`"), "{message}");
+            codes.push(code);
+        }
+        let sum = desk.done(allowed).await?;
+        Ok(format!("[{codes:?},{sum}]"))
+    }));
+    let allow = vec!["http://workers.example/work".parse().expect("a pattern")];
+    let mut grants = Grants::default();
+    grants.http.allow = allow;
+    let plan = |faults| {
+        let outbound = Policed(Policy::default().with("m", grants.clone()));
+        Plan { outbound: Some(Arc::new(outbound)), faults, ..cold() }
+    };
+    for fault in Fault::ALL {
+        for commit in 0.. {
+            let mut world = begun(&script, plan(Faults::at(commit, fault))).await;
+            world.until("it is called", async |world| world.promise("it/2").await.is_some()).await;
+            world.pass(SECOND).await;
+            world.resolve("it/2", &json!(3)).await;
+            let ended = world.outcome("it").await;
+            assert_eq!(ended, (Verdict::Resolved, json!([[403, 403], 3])), "{fault:?} {commit}");
+            for refused in ["it/0", "it/1"] {
+                assert!(world.promise(refused).await.is_none(), "{refused}: {fault:?} {commit}");
+            }
+            if !world.faults.struck() {
+                break;
+            }
+        }
     }
 }

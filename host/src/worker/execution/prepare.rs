@@ -83,6 +83,7 @@ impl Execution {
             id: task.id.clone(),
             module: crate::worker::module_name(&promise),
             functions: shared.host.guests.describe(module).await?,
+            outbound: Some(shared.host.outbound.clone()),
         };
         let Ahead { history, settled } = ahead;
         let is_new = head.len == 0;
