@@ -45,7 +45,7 @@ pub async fn create(
     let id = new_id(request.id)?;
     check_tags(&request.tags)?;
     if let Some(target) = tags::target(&request.tags) {
-        check_target(target)?;
+        check_target(&api, target)?;
     }
     let now = api.host.surroundings.clock.now();
     let timeout_at = match request.timeout_ms {
@@ -89,14 +89,17 @@ fn check_tags(tags: &Tags) -> Result<(), ApiError> {
     }
 }
 
-fn check_target(target: &str) -> Result<(), ApiError> {
+fn check_target(api: &Api, target: &str) -> Result<(), ApiError> {
     let bad = |reason: String| Err(ApiError::BadField { field: "tags", reason });
     match Address::parse(target) {
         Err(error) => bad(format!("name a target that is no address: {error}")),
         Ok(_) if address::is_hosted(target) => bad(format!(
             "name the target `{target}`, a function that hosts run: start it as an invocation (`segno start`, POST /v1/invocations)"
         )),
-        Ok(_) => Ok(()),
+        Ok(_) => api
+            .reach
+            .allows_address(target)
+            .or_else(|private| bad(format!("name a target that is not posted to: {private}"))),
     }
 }
 

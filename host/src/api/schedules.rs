@@ -175,6 +175,10 @@ async fn prepare(api: &Api, request: CreateSchedule) -> Result<NewSchedule, ApiE
     // A target without a scheme is a function of a module.
     let (param, default_ms) = match address::is_hosted(&request.target) {
         false => {
+            api.reach.allows_address(&request.target).map_err(|private| {
+                let reason = format!("is not posted to: {private}");
+                ApiError::BadField { field: "target", reason }
+            })?;
             tags.insert(tags::TARGET.to_owned(), request.target);
             (stored(&request.input), None)
         }

@@ -16,7 +16,7 @@ use axum::{
     http::{Extensions, HeaderMap, StatusCode},
 };
 
-use crate::{host::Host, store::PromiseRow};
+use crate::{delivery::Reach, host::Host, store::PromiseRow};
 
 use super::{
     access::Access,
@@ -42,6 +42,8 @@ pub struct Api {
     pub intake: Arc<dyn Intake>,
     /// Who may ask.
     pub access: Access,
+    /// Where workers outside may be.
+    pub reach: Reach,
     /// The largest component, in bytes.
     pub component_limit: usize,
     /// Ends long polls and readiness when the host stops.
@@ -73,6 +75,7 @@ impl Api {
             host,
             intake,
             access,
+            reach: Reach { private: true },
             component_limit,
             stopping: CancellationToken::new(),
             connections: CONNECTIONS,

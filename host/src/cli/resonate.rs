@@ -9,7 +9,8 @@ use segno_core::{
 };
 
 use crate::{
-    api::Api,
+    api::{Access, Api},
+    delivery::Reach,
     resonate::{Resonate, Settings},
     runtime::{DebugClock, Surroundings},
 };
@@ -73,6 +74,13 @@ impl ResonateOptions {
         self.debug.then(|| DebugClock::new(Surroundings::system().clock))
     }
 
+    /// Where a host that listens on `address` posts messages to.
+    pub(super) fn reach(&self, address: SocketAddr, access: &Access) -> Reach {
+        // Where all clients are on this machine, its addresses are theirs.
+        let is_for_this_machine = address.ip().is_loopback() && !access.takes_signed_tokens();
+        Reach { private: self.allow_private_targets || is_for_this_machine }
+    }
+
     /// Starts the front end beside the API of a host that listens on `address`.
     pub(super) fn start(
         &self,
@@ -89,9 +97,6 @@ impl ResonateOptions {
             streams: self.streams,
             grace: (!self.no_grace).then_some(Millis(grace)),
             cors: self.cors.clone(),
-            // Where all clients are on this machine, its addresses are theirs.
-            private_targets: self.allow_private_targets
-                || (address.ip().is_loopback() && !api.access.takes_signed_tokens()),
             debug,
             ..Settings::new(url)
         };

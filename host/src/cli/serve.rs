@@ -174,7 +174,9 @@ impl Serve {
         let (running, wasm) = boot(config, Surroundings::system())
             .await
             .map_err(|error| other("not-started", &error))?;
+        let reach = self.resonate.reach(address, &access);
         let mut api = Api::new(running.host.clone(), wasm, access, component_limit);
+        api.reach = reach;
         api.connections = self.connections + self.resonate.streams();
         api.connections_of_a_peer = self.peer_connections + self.resonate.streams();
         open_files::allow(api.connections);

@@ -6,6 +6,8 @@
 
 mod channel;
 mod channels;
+mod reach;
 
 pub use channel::{Channel, Delivered};
 pub use channels::Channels;
+pub use reach::{Private, Reach};

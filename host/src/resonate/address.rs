@@ -10,6 +10,8 @@
 use reqwest::Url;
 use segno_core::address::{Address, LONGEST, Poll};
 
+use crate::delivery::{Private, Reach};
+
 use super::refused::Refused;
 
 /// A parsed address of a worker outside.
@@ -46,24 +48,27 @@ impl Destination {
 ///
 /// # Errors
 /// 400, saying what the address should look like.
-pub fn check_target(address: &str) -> Result<(), Refused> {
+pub fn check_target(reach: Reach, address: &str) -> Result<(), Refused> {
     let parsed = Address::parse(address).map_err(|error| Refused::bad(error.to_string()))?;
     if parsed.is_hosted() && address.contains(':') {
         return Ok(());
     }
-    check_listener(address)
+    check_listener(reach, address)
 }
 
 /// Refuses what cannot be told of a settlement.
 ///
 /// # Errors
 /// 400, saying what the address should look like.
-pub fn check_listener(address: &str) -> Result<(), Refused> {
+pub fn check_listener(reach: Reach, address: &str) -> Result<(), Refused> {
     if address.len() > LONGEST {
         return Err(Refused::bad(format!("an address has at most {LONGEST} bytes")));
     }
     match Destination::parse(address) {
-        Some(_) => Ok(()),
+        Some(_) => {
+            let refused = |private: Private| Refused::bad(private.to_string());
+            reach.allows_address(address).map_err(refused)
+        }
         None => Err(Refused::bad(format!(
             "`{address}` is not an address: use poll://any@GROUP, poll://any@GROUP/ID, poll://uni@GROUP/ID, http://… or https://…"
         ))),
@@ -73,6 +78,8 @@ pub fn check_listener(address: &str) -> Result<(), Refused> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const ANY: Reach = Reach { private: true };
 
     #[test]
     fn addresses_of_workers_are_read() {
@@ -103,14 +110,14 @@ mod tests {
             ("", None),
         ] {
             assert_eq!(Destination::parse(address), read, "{address}");
-            assert_eq!(check_listener(address).is_ok(), read.is_some(), "{address}");
+            assert_eq!(check_listener(ANY, address).is_ok(), read.is_some(), "{address}");
         }
     }
 
     #[test]
     fn an_address_is_as_long_as_it_can_be_looked_up() {
         let long = format!("poll://any@{}", "g".repeat(LONGEST));
-        for refused in [check_listener(&long), check_target(&long)] {
+        for refused in [check_listener(ANY, &long), check_target(ANY, &long)] {
             let refused = refused.expect_err("too long");
             assert!(refused.message.contains("bytes") && refused.message.len() < 500);
         }
@@ -119,10 +126,26 @@ mod tests {
     #[test]
     fn functions_of_modules_are_targets_too() {
         for address in ["wasm://shop/order", "poll://any@g", "segno:http"] {
-            assert!(check_target(address).is_ok(), "{address}");
+            assert!(check_target(ANY, address).is_ok(), "{address}");
         }
         for address in ["", "default", "wasm://shop", "gcps://p/t", "poll://g"] {
-            assert_eq!(check_target(address).expect_err(address).status, 400);
+            assert_eq!(check_target(ANY, address).expect_err(address).status, 400);
+        }
+    }
+
+    #[test]
+    fn what_only_this_machine_reaches_is_refused_where_it_is_named() {
+        let open = Reach { private: false };
+        for address in ["http://127.0.0.1:9000/x", "https://10.0.0.1", "http://[::1]:80/"] {
+            for check in [check_target, check_listener] {
+                let refused = check(open, address).expect_err(address);
+                assert!(refused.message.contains("--allow-private-targets"), "{refused:?}");
+                assert_eq!(refused.status, 400);
+                assert!(check(ANY, address).is_ok(), "{address}");
+            }
+        }
+        for address in ["poll://any@127.0.0.1", "http://8.8.8.8/x", "https://worker.example/"] {
+            assert!(check_target(open, address).is_ok(), "{address}");
         }
     }
 }

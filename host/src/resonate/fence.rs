@@ -28,7 +28,7 @@ struct Fence {
 pub(super) async fn fence(front: &Resonate, request: &Request) -> Result<Answer, Refused> {
     let Fence { id, version, action: Object(action) } = request.read()?;
     let claim = claim(request, id, version)?;
-    let act = act(request, &action)?;
+    let act = act(front, request, &action)?;
     if act.promise() == Some(&claim.id) {
         return Err(Refused::bad(format!("an action under `{0}` cannot be about `{0}`", claim.id)));
     }
@@ -50,10 +50,10 @@ pub(super) async fn fence(front: &Resonate, request: &Request) -> Result<Answer,
     Ok(Answer::ok(json!({ "action": inner, "preload": [] })))
 }
 
-fn act(request: &Request, action: &Action) -> Result<FenceAct, Refused> {
+fn act(front: &Resonate, request: &Request, action: &Action) -> Result<FenceAct, Refused> {
     match action.kind.as_str() {
         "promise.create" => {
-            let new = action.read::<Create>("promise.create")?.checked(request)?;
+            let new = action.read::<Create>("promise.create")?.checked(front, request)?;
             Ok(FenceAct::CreateLoose { new })
         }
         "promise.settle" => {

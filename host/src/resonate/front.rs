@@ -21,7 +21,6 @@ use super::{
     envelope::{Answer, Request},
     fence, promises,
     push::Push,
-    reach::Reach,
     refused::Refused,
     schedules, search,
     settings::Settings,
@@ -67,7 +66,7 @@ impl Resonate {
         let (api, host, access) = (api.clone(), api.host.clone(), api.access.clone());
         let stopping = api.stopping.clone();
         let streams = Arc::new(Streams::new(settings.streams, settings.buffer));
-        let push = Push::new(host.clone(), Reach { private: settings.private_targets })?;
+        let push = Push::new(host.clone(), api.reach)?;
         let deliverer =
             Deliverer::new(host.clone(), streams.clone(), push, settings.server_url.clone());
         host.hub.channels().add(Arc::new(deliverer.clone()));

@@ -8,7 +8,7 @@
 //! - [`front`]: what the operations share, and which is which;
 //! - `promises`, `tasks`, `fence`, `schedules`, `search`, `debug`: the operations, a file a family;
 //! - `preload`: what a worker is told of a tree when it takes a task;
-//! - [`streams`], `poll`, `push`, `reach`, `deliver`: messages on their way to workers;
+//! - [`streams`], `poll`, `push`, `deliver`: messages on their way to workers;
 //! - `auth`, `router`: who may ask, and where.
 
 pub mod address;
@@ -27,7 +27,6 @@ mod poll;
 mod preload;
 mod promises;
 mod push;
-mod reach;
 mod reading;
 mod router;
 mod schedules;

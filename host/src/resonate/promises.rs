@@ -65,7 +65,11 @@ impl Create {
     ///
     /// # Errors
     /// 400, 403.
-    pub(super) fn checked(self, request: &Request) -> Result<NewPromise, Refused> {
+    pub(super) fn checked(
+        self,
+        front: &Resonate,
+        request: &Request,
+    ) -> Result<NewPromise, Refused> {
         let id = request.id("id", self.id)?;
         if self.timeout_at < 0 {
             return Err(Refused::bad("`timeoutAt` is negative"));
@@ -73,7 +77,7 @@ impl Create {
         let mut tags = values::stored_tags(self.tags.unwrap_or_default());
         request.narrow(&mut tags);
         let target = tags::target(&tags);
-        target.map(check_target).transpose()?;
+        target.map(|target| check_target(front.api.reach, target)).transpose()?;
         if let Some(delay) = tags.get(tags::DELAY) {
             let from = delay.parse().ok().filter(|from: &i64| *from >= 0).ok_or_else(|| {
                 Refused::bad(format!(
@@ -119,7 +123,7 @@ pub(super) async fn get(front: &Resonate, request: &Request) -> Result<Answer, R
 }
 
 pub(super) async fn create(front: &Resonate, request: &Request) -> Result<Answer, Refused> {
-    let new = request.read::<Create>()?.checked(request)?;
+    let new = request.read::<Create>()?.checked(front, request)?;
     shown(front.decide(Command::PromiseCreate(new)).await?)
 }
 
@@ -146,7 +150,7 @@ pub(super) async fn register_listener(
 ) -> Result<Answer, Refused> {
     let Listener { awaited, address } = request.read()?;
     let awaited = request.id("awaited", awaited)?;
-    check_listener(&address)?;
+    check_listener(front.api.reach, &address)?;
     let address = Text::from(address);
     shown(front.decide(Command::RegisterListener { awaited, address }).await?)
 }

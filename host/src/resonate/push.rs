@@ -11,9 +11,7 @@ use reqwest::{Client, Url, header, redirect::Policy};
 use segno_core::time::{Millis, Timestamp};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::{client::provide_tls, host::Host, metrics::Pushed};
-
-use super::reach::Reach;
+use crate::{client::provide_tls, delivery::Reach, host::Host, metrics::Pushed};
 
 /// Messages under way to one server.
 const AT_ONCE: usize = 16;

@@ -64,7 +64,7 @@ pub(super) async fn create(front: &Resonate, request: &Request) -> Result<Answer
     request.may("promiseId", made.split("{{").next().unwrap_or_default())?;
     let mut tags = values::stored_tags(create.promise_tags.unwrap_or_default());
     request.narrow(&mut tags);
-    tags::target(&tags).map(check_target).transpose()?;
+    tags::target(&tags).map(|target| check_target(front.api.reach, target)).transpose()?;
     let template = Template {
         id: Text::from(create.promise_id),
         param: values::stored(create.promise_param.unwrap_or_default().0)?,

@@ -19,8 +19,6 @@ pub struct Settings {
     pub grace: Option<Millis>,
     /// Origins whose pages may ask; `*`: all.
     pub cors: Vec<String>,
-    /// Whether messages are posted to workers on this machine and in private networks.
-    pub private_targets: bool,
     /// The clock that debuggers set; none: they may not.
     pub debug: Option<Arc<DebugClock>>,
 }
@@ -34,7 +32,6 @@ impl Settings {
             buffer: 100,
             grace: Some(Millis::seconds(5)),
             cors: Vec::new(),
-            private_targets: true,
             debug: None,
         }
     }

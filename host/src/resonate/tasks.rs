@@ -115,7 +115,7 @@ pub(super) async fn get(front: &Resonate, request: &Request) -> Result<Answer, R
 pub(super) async fn create(front: &Resonate, request: &Request) -> Result<Answer, Refused> {
     let CreateTask { pid, ttl, action: Object(action) } = request.read()?;
     let hold = hold(front, &pid, ttl)?;
-    let new = action.read::<Create>("promise.create")?.checked(request)?;
+    let new = action.read::<Create>("promise.create")?.checked(front, request)?;
     if tags::target(&new.tags).is_none() {
         return Err(Refused::bad("the promise of a task needs the tag resonate:target"));
     }

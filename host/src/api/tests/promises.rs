@@ -1,6 +1,7 @@
 use serde_json::json;
 
 use super::World;
+use crate::delivery::Reach;
 
 #[tokio::test]
 async fn a_promise_settles_once() {
@@ -140,5 +141,28 @@ async fn promises_are_listed_by_id_state_and_tags_page_by_page() {
     ] {
         let answer = world.get(&format!("/v1/promises?{query}")).await;
         assert!(answer.problem(400, "invalid-field").contains(field), "{query}");
+    }
+}
+
+#[tokio::test]
+async fn a_target_that_only_this_machine_reaches_is_refused_where_it_is_named() {
+    let world = World::shop().await.reaching(Reach { private: false });
+    for target in ["http://127.0.0.1:9000/x", "https://10.1.2.3", "http://[::1]/", "http://0x7f.1/"]
+    {
+        let body = json!({ "id": "a", "tags": { "target": target } });
+        let answer = world.post("/v1/promises", body).await;
+        let refused = answer.problem(400, "invalid-field");
+        assert!(refused.contains("--allow-private-targets"), "{refused}");
+        let body = json!({ "id": "a", "cron": "0 3 * * *", "target": target });
+        let answer = world.post("/v1/schedules", body).await;
+        let refused = answer.problem(400, "invalid-field");
+        assert!(refused.contains("--allow-private-targets"), "{refused}");
+    }
+    let open = World::shop().await;
+    for (world, target) in [(&world, "http://8.8.8.8/x"), (&open, "http://127.0.0.1:9000/x")] {
+        let body = json!({ "id": "a", "tags": { "target": target } });
+        assert_eq!(world.post("/v1/promises", body).await.status.as_u16(), 201, "{target}");
+        let body = json!({ "id": "a", "cron": "0 3 * * *", "target": target });
+        assert_eq!(world.post("/v1/schedules", body).await.status.as_u16(), 201, "{target}");
     }
 }

@@ -31,6 +31,7 @@ use crate::{
         model::{Function, FunctionKind, Import, ImportStatus, ModuleDescription},
         router,
     },
+    delivery::Reach,
     guest::{
         ActivityContext, ActivityHost, Failure, FunctionDescription, GuestError, Guests,
         HttpRequest, HttpResponse, Outbound, Outcome as GuestOutcome, Payload as GuestPayload,
@@ -180,6 +181,12 @@ impl World {
     /// The same with other limits of what is let in.
     pub fn admitting(self, limits: AdmissionLimits) -> Self {
         let api = self.api.admitting(limits);
+        Self { router: router(api.clone()), api }
+    }
+
+    /// The same with workers in other places.
+    pub fn reaching(self, reach: Reach) -> Self {
+        let api = Api { reach, ..self.api };
         Self { router: router(api.clone()), api }
     }
 

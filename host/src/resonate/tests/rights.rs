@@ -10,7 +10,11 @@ use segno_core::{tags, time::Millis};
 use serde_json::{Value as Json, json};
 
 use crate::{
-    api::tests::signed::{self, HOST, LATER, admin, of, token},
+    api::tests::{
+        World as Native,
+        signed::{self, HOST, LATER, admin, of, token},
+    },
+    delivery::Reach,
     recovery::Recovery,
     resonate::Settings,
 };
@@ -344,4 +348,33 @@ async fn what_a_token_has_others_execute_has_the_rights_of_the_token() {
     // Rights over everything leave no mark.
     done(&world, &admin(), "promise.create", create("b:1", "poll://any@g")).await;
     assert_eq!(rights("b:1").await, None);
+}
+
+#[tokio::test]
+async fn an_address_that_only_this_machine_reaches_is_refused_by_every_operation_that_names_one() {
+    let api = Native::new().reaching(Reach { private: false }).api;
+    let world = World::on(api, Settings::new("http://here"), |access| access);
+    let here = "http://127.0.0.1:9000/x";
+    world.done("promise.create", create("held", "poll://any@g")).await;
+    let hold = json!({ "id": "held", "version": 0, "pid": "w", "ttl": 60_000 });
+    let version = world.done("task.acquire", hold).await["task"]["version"].clone();
+    let mut held = task("a");
+    held["action"]["data"]["tags"]["resonate:target"] = json!(here);
+    let mut planned = schedule("s", "{{.id}}:{{.timestamp}}");
+    planned["promiseTags"] = json!({ "resonate:target": here });
+    for (kind, data) in [
+        ("promise.create", create("a", here)),
+        ("task.create", held),
+        ("promise.register_listener", json!({ "awaited": "held", "address": here })),
+        ("schedule.create", planned),
+        (
+            "task.fence",
+            json!({ "id": "held", "version": version, "action": action("promise.create", create("a", here)) }),
+        ),
+    ] {
+        let (status, refused) = world.ask(kind, data).await;
+        assert_eq!(status, 400, "{kind}: {refused}");
+        let refused = refused.as_str().unwrap_or_default();
+        assert!(refused.contains("--allow-private-targets"), "{kind}: {refused}");
+    }
 }

@@ -10,9 +10,9 @@ use reqwest::{
 
 /// See the module.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Reach {
+pub struct Reach {
     /// Whether loopback and private addresses are allowed.
-    pub(super) private: bool,
+    pub private: bool,
 }
 
 /// An address that may not be posted to.
@@ -20,17 +20,28 @@ pub(super) struct Reach {
 #[error(
     "`{0}` is an address of this machine or of a private network, which `--allow-private-targets` allows"
 )]
-pub(super) struct Private(String);
+pub struct Private(String);
 
 impl Reach {
     /// Whether messages may be posted to `url`, as far as its text tells: names are looked at when they are resolved.
     ///
     /// # Errors
     /// [`Private`].
-    pub(super) fn allows(self, url: &Url) -> Result<(), Private> {
+    pub fn allows(self, url: &Url) -> Result<(), Private> {
         let host = url.host_str().unwrap_or_default();
         match host.trim_matches(['[', ']']).parse::<IpAddr>() {
             Ok(address) if !self.private && is_private(address) => Err(Private(host.to_owned())),
+            Ok(_) | Err(_) => Ok(()),
+        }
+    }
+
+    /// The same of an address of a target or a listener; what is no server is reached in other ways.
+    ///
+    /// # Errors
+    /// [`Private`].
+    pub fn allows_address(self, address: &str) -> Result<(), Private> {
+        match Url::parse(address) {
+            Ok(url) if matches!(url.scheme(), "http" | "https") => self.allows(&url),
             Ok(_) | Err(_) => Ok(()),
         }
     }
