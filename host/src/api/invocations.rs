@@ -3,7 +3,7 @@
 use axum::{Json, extract::State};
 use segno_core::{command::Command, reply::Reply, tags};
 
-use crate::store::{InvocationFilter, Unreadable};
+use crate::store::InvocationFilter;
 
 use super::{
     Api, ApiError,
@@ -31,12 +31,7 @@ pub async fn list(
     let stuck = query.stuck == Some(true);
     let filter = filter(query)?;
     let page = api.look().await?.list(&filter).await?;
-    let row = |row: Unreadable| UnreadableRow {
-        kind: "promise".to_owned(),
-        id: row.id,
-        reason: row.reason,
-    };
-    let mut unreadable: Vec<UnreadableRow> = page.unreadable.into_iter().map(row).collect();
+    let mut unreadable = view::unreadable("promise", page.unreadable);
     if stuck && filter.after.is_none() {
         unreadable.extend(quarantined(&api, filter.prefix.as_deref()));
     }

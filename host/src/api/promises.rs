@@ -126,7 +126,8 @@ pub async fn list(
         }
     };
     let next = page.next.map(|id| id.to_string());
-    Ok(Json(PromisePage { items: page.items.iter().map(line).collect(), next }))
+    let items = page.items.iter().map(line).collect();
+    Ok(Json(PromisePage { items, unreadable: view::unreadable("promise", page.unreadable), next }))
 }
 
 fn filter(query: PromiseQuery) -> Result<PromiseFilter, ApiError> {

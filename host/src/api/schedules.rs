@@ -73,6 +73,7 @@ pub async fn list(
     let page = api.look().await?.schedules(&filter).await?;
     Ok(Json(ScheduleList {
         items: page.items.iter().map(shown).collect(),
+        unreadable: view::unreadable("schedule", page.unreadable),
         next: page.next.map(|id| id.to_string()),
     }))
 }

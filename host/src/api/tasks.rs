@@ -42,6 +42,7 @@ pub async fn list(
     let page = api.look().await?.list(&filter).await?;
     Ok(Json(TaskPage {
         items: page.items.iter().map(|row| shown(&row.promise, &row.task)).collect(),
+        unreadable: view::unreadable("promise", page.unreadable),
         next: page.next.map(|cursor| cursor.to_string()),
     }))
 }

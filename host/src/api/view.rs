@@ -12,14 +12,14 @@ use segno_core::{
 };
 
 use crate::{
-    store::{InvocationRow, PromiseRow},
+    store::{InvocationRow, PromiseRow, Unreadable},
     worker::convention,
 };
 
 use super::{
     model::{
         CancelProgress, FailureView, InvocationOutcome, InvocationState, InvocationSummary, Lease,
-        Note, Progress, PromiseState, PromiseView, Wait, WaitKind,
+        Note, Progress, PromiseState, PromiseView, UnreadableRow, Wait, WaitKind,
     },
     values::{failure_of, json_of},
 };
@@ -218,4 +218,13 @@ pub fn promise(row: &PromiseRow, awaited_by: &[PromiseId], changed: Option<bool>
         settled_at_ms: promise.settlement().map(|settlement| settlement.settled_at.0),
         changed,
     }
+}
+
+/// Rows of a page that cannot be read, of what is called `kind`.
+pub fn unreadable(kind: &str, rows: Vec<Unreadable>) -> Vec<UnreadableRow> {
+    let shown = |row: Unreadable| {
+        let Unreadable { id, reason } = row;
+        UnreadableRow { kind: kind.to_owned(), id, reason }
+    };
+    rows.into_iter().map(shown).collect()
 }

@@ -94,9 +94,7 @@ impl List {
             table.add_row([Cell::new(plain(&row.id)), Cell::new(&row.kind), state]);
         }
         console.table(table)?;
-        for row in &page.unreadable {
-            console.remark(&format!("{}: {}", plain(&row.id), plain(&row.reason)));
-        }
+        pages::say_unreadable(&page.unreadable, console);
         pages::say_more(page.next.as_deref(), console);
         Ok(Exit::Done)
     }

@@ -1,11 +1,12 @@
 //! Listings come page by page: the options that say how much is wanted, and the way through the pages.
 
 use clap::Args;
+use comfy_table::{Cell, Table};
 
 use crate::{
     api::model::{
         InvocationPage, InvocationSummary, PromisePage, PromiseSummary, ScheduleList, ScheduleView,
-        TaskPage, TaskView, TreeNode, TreePage,
+        TaskPage, TaskView, TreeNode, TreePage, UnreadableRow,
     },
     client::ClientError,
 };
@@ -72,6 +73,11 @@ pub trait Page {
     /// What is on it, and the cursor of what follows.
     fn parts(&mut self) -> (&mut Vec<Self::Item>, &mut Option<String>);
 
+    /// What of it cannot be read, where that is told.
+    fn unreadable(&mut self) -> Option<&mut Vec<UnreadableRow>> {
+        None
+    }
+
     /// Adds the page that follows.
     fn append(&mut self, mut further: Self)
     where
@@ -81,6 +87,9 @@ pub trait Page {
         let (further_items, further_next) = further.parts();
         items.append(further_items);
         *next = further_next.take();
+        if let (Some(rows), Some(further)) = (self.unreadable(), further.unreadable()) {
+            rows.append(further);
+        }
     }
 }
 
@@ -91,10 +100,8 @@ impl Page for InvocationPage {
         (&mut self.items, &mut self.next)
     }
 
-    fn append(&mut self, mut further: Self) {
-        self.items.append(&mut further.items);
-        self.unreadable.append(&mut further.unreadable);
-        self.next = further.next;
+    fn unreadable(&mut self) -> Option<&mut Vec<UnreadableRow>> {
+        Some(&mut self.unreadable)
     }
 }
 
@@ -104,6 +111,10 @@ impl Page for PromisePage {
     fn parts(&mut self) -> (&mut Vec<Self::Item>, &mut Option<String>) {
         (&mut self.items, &mut self.next)
     }
+
+    fn unreadable(&mut self) -> Option<&mut Vec<UnreadableRow>> {
+        Some(&mut self.unreadable)
+    }
 }
 
 impl Page for TaskPage {
@@ -111,6 +122,10 @@ impl Page for TaskPage {
 
     fn parts(&mut self) -> (&mut Vec<Self::Item>, &mut Option<String>) {
         (&mut self.items, &mut self.next)
+    }
+
+    fn unreadable(&mut self) -> Option<&mut Vec<UnreadableRow>> {
+        Some(&mut self.unreadable)
     }
 }
 
@@ -120,6 +135,10 @@ impl Page for ScheduleList {
     fn parts(&mut self) -> (&mut Vec<Self::Item>, &mut Option<String>) {
         (&mut self.items, &mut self.next)
     }
+
+    fn unreadable(&mut self) -> Option<&mut Vec<UnreadableRow>> {
+        Some(&mut self.unreadable)
+    }
 }
 
 impl Page for TreePage {
@@ -127,6 +146,23 @@ impl Page for TreePage {
 
     fn parts(&mut self) -> (&mut Vec<Self::Item>, &mut Option<String>) {
         (&mut self.nodes, &mut self.next)
+    }
+}
+
+/// Adds the rows that cannot be read to a table in whose column `column` the state stands.
+pub fn show_unreadable(rows: &[UnreadableRow], column: usize, table: &mut Table) {
+    for row in rows {
+        let mut cells = vec![Cell::new(plain(&row.id))];
+        cells.resize(column, Cell::new("-"));
+        cells.push(Cell::new("unreadable"));
+        table.add_row(cells);
+    }
+}
+
+/// Says why rows cannot be read.
+pub fn say_unreadable(rows: &[UnreadableRow], console: &mut Console) {
+    for row in rows {
+        console.remark(&format!("{}: {}", plain(&row.id), plain(&row.reason)));
     }
 }
 

@@ -127,7 +127,7 @@ impl List {
         if console.json() {
             return console.document(&page);
         }
-        if page.items.is_empty() {
+        if page.items.is_empty() && page.unreadable.is_empty() {
             console.remark("no promises");
             return Ok(());
         }
@@ -146,7 +146,9 @@ impl List {
                 Cell::new(deadline),
             ]);
         }
+        pages::show_unreadable(&page.unreadable, 1, &mut table);
         console.table(table)?;
+        pages::say_unreadable(&page.unreadable, console);
         pages::say_more(page.next.as_deref(), console);
         Ok(())
     }

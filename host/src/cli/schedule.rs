@@ -15,7 +15,7 @@ use super::{
     CliError, Console, Exit,
     console::CYAN,
     input::{read_json, read_label},
-    pages::Pages,
+    pages::{self, Pages},
     show::{facts, function, one_line},
     time::{as_ms, instant, length, now_ms, read_instant, read_length, relative},
 };
@@ -210,7 +210,7 @@ impl List {
         if console.json() {
             return console.document(&all);
         }
-        if all.items.is_empty() {
+        if all.items.is_empty() && all.unreadable.is_empty() {
             console.remark("no schedules; make one with `segno schedule create`");
             return Ok(());
         }
@@ -227,7 +227,11 @@ impl List {
                 Cell::new(schedule.skipped).set_alignment(CellAlignment::Right),
             ]);
         }
-        console.table(table)
+        // Whatever it says of itself, it starts nothing.
+        pages::show_unreadable(&all.unreadable, 1, &mut table);
+        console.table(table)?;
+        pages::say_unreadable(&all.unreadable, console);
+        Ok(())
     }
 }
 

@@ -124,7 +124,7 @@ impl List {
         if console.json() {
             return console.document(&page);
         }
-        if page.items.is_empty() {
+        if page.items.is_empty() && page.unreadable.is_empty() {
             console.remark("no tasks");
             return Ok(());
         }
@@ -145,7 +145,9 @@ impl List {
                 Cell::new(cut(&plain(&note), 60)),
             ]);
         }
+        pages::show_unreadable(&page.unreadable, 2, &mut table);
         console.table(table)?;
+        pages::say_unreadable(&page.unreadable, console);
         pages::say_more(page.next.as_deref(), console);
         Ok(())
     }

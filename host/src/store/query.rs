@@ -340,6 +340,14 @@ impl SchedulePage {
         let next = items.last().map(|schedule| schedule.id.clone()).filter(|_| more);
         Self { items, unreadable: Vec::new(), next }
     }
+
+    /// The same with those that cannot be read, as far as they lie before the next page.
+    pub(super) fn beside(self, mut unreadable: Vec<Unreadable>) -> Self {
+        if let Some(next) = &self.next {
+            unreadable.retain(|row| row.id.as_str() <= next.as_str());
+        }
+        Self { unreadable, ..self }
+    }
 }
 
 /// A page of a listing. A filter that few rows fit is looked for in a bounded number of rows a page, so a page may be

@@ -6,6 +6,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::{IntoParams, ToSchema};
 
+use super::UnreadableRow;
+
 /// What happens at an occurrence while what the schedule started last is still going on.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -115,6 +117,9 @@ pub struct ScheduleCreated {
 pub struct ScheduleList {
     /// The schedules.
     pub items: Vec<ScheduleView>,
+    /// Those of the page whose rows cannot be read.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unreadable: Vec<UnreadableRow>,
     /// What to ask for as `after` to see more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,

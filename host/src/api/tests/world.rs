@@ -164,14 +164,21 @@ impl World {
         let surroundings = Surroundings::system();
         let hub = Arc::new(Hub::default());
         let config = Config::default();
-        let host = Host {
-            store: MemoryStore::new(config.clone(), surroundings.clone(), hub.clone()),
-            surroundings,
-            config: Arc::new(config),
-            guests: Arc::new(NoGuests),
-            outbound: Arc::new(NoGuests),
-            hub,
-        };
+        Self::over(
+            Host {
+                store: MemoryStore::new(config.clone(), surroundings.clone(), hub.clone()),
+                surroundings,
+                config: Arc::new(config),
+                guests: Arc::new(NoGuests),
+                outbound: Arc::new(NoGuests),
+                hub,
+            },
+            access,
+        )
+    }
+
+    /// The same over another host.
+    pub fn over(host: Host, access: impl FnOnce(Access) -> Access) -> Self {
         let open = Access::new(([127, 0, 0, 1], 7766).into(), None, false, vec![]);
         let access = access(open.expect("loopback needs no token"));
         let api = Api::new(host, Arc::new(ByFirstWord), access, LIMIT);

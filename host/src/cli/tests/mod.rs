@@ -2,6 +2,7 @@
 
 mod usage;
 
+mod damage;
 mod invocations;
 mod modules;
 mod promises;
@@ -66,7 +67,11 @@ async fn run(server: &str, arguments: &[&str]) -> Said {
 
 /// A host with the module `shop`, and its address.
 async fn host() -> (World, String) {
-    let world = World::shop().await;
+    served(World::shop().await).await
+}
+
+/// A host that listens, and its address.
+async fn served(world: World) -> (World, String) {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let server = format!("http://{}", listener.local_addr().expect("an address"));
     let served = serve(listener, world.api.clone(), std::future::pending());

@@ -398,6 +398,85 @@ async fn lists_answer_and_show_what_cannot_be_read() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn the_lists_of_the_api_name_what_cannot_be_read() {
+    for place in places() {
+        let loose = matches!(place, Place::Directory(_));
+        let world = World::over(damaged(&place, &clock()).await, |access| access);
+        if loose {
+            // Whoever made it, its tags are in no index.
+            let tags = "UPDATE promises SET tags = '[', made_by = 1 WHERE id = 'good-7'";
+            place.damage(tags).await;
+        }
+        let listed = async |path: &str| {
+            let page = world.get(path).await.ok();
+            let row = |row: &serde_json::Value| {
+                assert!(row["reason"].as_str().is_some_and(|reason| !reason.is_empty()), "{row}");
+                format!(
+                    "{} {}",
+                    row["kind"].as_str().unwrap_or("?"),
+                    row["id"].as_str().unwrap_or("?")
+                )
+            };
+            let rows: Vec<String> =
+                page["unreadable"].as_array().into_iter().flatten().map(row).collect();
+            (rows, page["items"].as_array().map_or(0, Vec::len))
+        };
+        let of_tasks = ["bad-awaiter", "bad-lease", "bad-retry"].map(|id| format!("promise {id}"));
+        let (tasks, items) = listed("/v1/tasks?limit=1000").await;
+        assert!(of_tasks.iter().all(|row| tasks.contains(row)) && items > 3, "{tasks:?}");
+        let (promises, items) = listed("/v1/promises?prefix=b").await;
+        let mut bad =
+            ["bad-awaiter", "bad-lease", "bad-param", "bad-promise", "bad-retry", "bad-value"]
+                .to_vec();
+        bad.extend(loose.then_some("bad-no-lease"));
+        bad.sort_unstable();
+        assert_eq!(promises, bad.iter().map(|id| format!("promise {id}")).collect::<Vec<_>>());
+        assert!(items > 3);
+        let (promises, items) =
+            listed("/v1/promises?prefix=good-7&tags=%7B%22timer%22%3A%22true%22%7D").await;
+        assert_eq!(
+            promises,
+            loose.then_some("promise good-7".to_owned()).into_iter().collect::<Vec<_>>()
+        );
+        assert_eq!(items, if loose { 10 } else { 11 });
+        assert_eq!(listed("/v1/schedules").await, (vec!["schedule bad-schedule".to_owned()], 1));
+    }
+}
+
+/// A page ends with its last line, and what cannot be read behind it is on the next one.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_schedule_that_cannot_be_read_is_on_one_page() {
+    for place in places() {
+        let host = damaged(&place, &clock()).await;
+        for id in ["a", "c", "z"] {
+            let template = Template {
+                id: Text::from("{{.id}}@{{.timestamp}}"),
+                param: Value::default(),
+                tags: Tags::from([(tags::TARGET.to_owned(), "poll://any@g".to_owned())]),
+                timeout: Millis::seconds(600),
+            };
+            let (id, overlap) = (ScheduleId::from(id), Overlap::Allow);
+            let new = NewSchedule { id, cron: Text::from("* * * * *"), template, overlap };
+            let made = host.store.execute(vec![Command::ScheduleCreate(new)]).await;
+            assert!(matches!(made.expect("an answer")[..], [Reply::Schedule { .. }]));
+        }
+        let mut filter = ScheduleFilter { limit: 1, ..Default::default() };
+        let mut pages = Vec::new();
+        loop {
+            let page = host.store.schedules(&filter).await.expect("a list");
+            let items = page.items.iter().map(|it| it.id.to_string());
+            let unreadable = page.unreadable.iter().map(|row| row.id.clone());
+            pages.push(items.chain(unreadable).collect::<Vec<_>>().join(" "));
+            match page.next {
+                Some(next) => filter.after = Some(next),
+                None => break,
+            }
+        }
+        assert_eq!(pages, ["a", "c bad-schedule", "good-schedule", "z"]);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn messages_are_delivered_beside_one_that_cannot_be_read() {
     for place in places() {
         let host = damaged(&place, &clock()).await;

@@ -77,8 +77,11 @@ pub(super) fn statement(filter: &PromiseFilter, bound: Option<&PromiseId>) -> Qu
         }
     }
     for (name, value) in &filter.tags {
-        query.push(" AND EXISTS (SELECT 1 FROM json_each(p.tags) WHERE key = ");
-        query.push_bind(name.clone()).push(" AND value = ").push_bind(value.clone()).push(")");
+        // What cannot be read may have it, and is shown.
+        query.push(" AND CASE WHEN json_valid(p.tags) THEN");
+        query.push(" EXISTS (SELECT 1 FROM json_each(p.tags) WHERE key = ");
+        query.push_bind(name.clone()).push(" AND value = ").push_bind(value.clone());
+        query.push(") ELSE 1 END");
     }
     if filter.tasks {
         query.push(" AND t.n IS NOT NULL");

@@ -92,12 +92,11 @@ impl Reader {
                 after = Some(id);
             }
             if found.len() < LOOK as usize || is_behind || taken.len() > limit {
-                let page = SchedulePage::of(taken.into_iter(), limit);
-                return Ok(SchedulePage { unreadable, ..page });
+                return Ok(SchedulePage::of(taken.into_iter(), limit).beside(unreadable));
             }
         }
         let page = SchedulePage::of(taken.into_iter(), limit);
-        Ok(SchedulePage { next: page.next.or(after), ..page })
+        Ok(SchedulePage { next: page.next.or(after), ..page }.beside(unreadable))
     }
 
     pub(super) async fn schedules_due(
