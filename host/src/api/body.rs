@@ -77,6 +77,11 @@ impl FromRequestParts<Api> for Segment {
 }
 
 fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError> {
+    // A list would be read as an object's fields in their order.
+    if bytes.trim_ascii_start().starts_with(b"[") {
+        let reason = "a list is not expected here, but an object".to_owned();
+        return Err(ApiError::BadJson { reason, line: 1, column: 1 });
+    }
     serde_json::from_slice(bytes).map_err(|error| ApiError::BadJson {
         reason: error.to_string(),
         line: error.line(),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, de};
 use serde_json::Value;
 use utoipa::{IntoParams, ToSchema};
 
@@ -200,9 +200,16 @@ pub struct ResolvePromise {
 #[serde(deny_unknown_fields)]
 pub struct RejectPromise {
     /// What went wrong.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "object")]
     pub failure: Option<FailureView>,
     /// In place of `failure`: any JSON, for those who read the promise with other tools.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub value: Option<Value>,
+}
+
+/// Reads an object and no list, which would be read as its fields in their order.
+fn object<'de, D: Deserializer<'de>>(from: D) -> Result<Option<FailureView>, D::Error> {
+    let fields = Option::<serde_json::Map<String, Value>>::deserialize(from)?;
+    let failure = fields.map(|fields| FailureView::deserialize(Value::Object(fields)));
+    failure.transpose().map_err(de::Error::custom)
 }

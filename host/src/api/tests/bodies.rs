@@ -21,6 +21,21 @@ async fn bad_json_is_refused_with_its_place() {
 }
 
 #[tokio::test]
+async fn a_list_is_not_taken_for_an_object() {
+    let world = World::shop().await;
+    world.gate("gate").await;
+    let reject = "/v1/promises/gate/reject";
+    for (path, body) in [
+        (reject, json!([null, null])),
+        (reject, json!({ "failure": [400, "no", null] })),
+        ("/v1/invocations", json!(["shop/ship"])),
+    ] {
+        world.post(path, body).await.problem(400, "invalid-json");
+    }
+    world.post(reject, json!({ "failure": { "code": 400, "message": "no" } })).await.ok();
+}
+
+#[tokio::test]
 async fn a_wrong_content_type_is_refused() {
     let world = World::shop().await;
     let request = Request::post("/v1/invocations")
