@@ -4,7 +4,7 @@ use axum::Json;
 use utoipa::{
     IntoResponses, OpenApi,
     openapi::{
-        self, RefOr, Required, Schema,
+        self, KnownFormat, Object, RefOr, Required, Schema, SchemaFormat,
         path::{Parameter, ParameterIn},
         schema::{SchemaType, Type},
     },
@@ -17,6 +17,10 @@ use super::{
 
 /// What an id is made of, as a pattern: no control characters, and nothing that vanishes from a path.
 pub(super) const ID: &str = r"^(?!\.{1,2}$)[^\x00-\x1f\x7f-\x9f]+$";
+
+/// The largest number of characters in an id. It has as many bytes at most, so one with others than those of ASCII ends
+/// earlier, with 512 at the earliest.
+const LONGEST_ID: usize = 2048;
 
 /// Operations whose body may be left out, as `{}` is all they need.
 const OPTIONAL_BODIES: [&str; 4] =
@@ -171,7 +175,7 @@ fn complete(parameter: &mut Parameter) {
     match parameter.parameter_in {
         ParameterIn::Path => {
             schema.min_length = Some(1);
-            schema.max_length = Some(512);
+            schema.max_length = Some(LONGEST_ID);
             schema.pattern = Some(ID.to_owned());
         }
         ParameterIn::Query => {
@@ -180,8 +184,23 @@ fn complete(parameter: &mut Parameter) {
             {
                 schema.schema_type = SchemaType::Type(of_values.clone());
             }
+            bound(schema);
         }
         ParameterIn::QueryString | ParameterIn::Header | ParameterIn::Cookie => {}
+    }
+}
+
+/// Says of a number that cannot be negative which is the largest: formats of such numbers are not in OpenAPI's own list,
+/// and those of signed ones end earlier.
+fn bound(schema: &mut Object) {
+    let (format, largest) = match &schema.format {
+        Some(SchemaFormat::KnownFormat(KnownFormat::Int32)) => ("uint32", u64::from(u32::MAX)),
+        Some(SchemaFormat::KnownFormat(KnownFormat::Int64)) => ("uint64", u64::MAX),
+        Some(SchemaFormat::KnownFormat(_) | SchemaFormat::Custom(_)) | None => return,
+    };
+    if schema.minimum.is_some() && schema.maximum.is_none() {
+        schema.format = Some(SchemaFormat::Custom(format.to_owned()));
+        schema.maximum = usize::try_from(largest).ok().map(utoipa::Number::UInt);
     }
 }
 

@@ -50,6 +50,7 @@ impl PromiseState {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct FailureView {
     /// For programs.
+    #[schema(format = "uint32", maximum = 4_294_967_295_u32)]
     pub code: u32,
     /// For people.
     pub message: String,
@@ -157,7 +158,7 @@ pub struct CreatePromise {
     #[schema(
         example = "order-1001-approval",
         min_length = 1,
-        max_length = 512,
+        max_length = 2048,
         pattern = r"^(?!\.{1,2}$)[^\x00-\x1f\x7f-\x9f]+$"
     )]
     pub id: String,

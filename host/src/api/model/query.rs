@@ -25,7 +25,7 @@ pub struct InvocationQuery {
     #[param(pattern = "=")]
     pub label: Option<String>,
     /// Only those that this invocation called.
-    #[param(min_length = 1, max_length = 512, pattern = r"^(?!\.{1,2}$)[^\x00-\x1f\x7f-\x9f]+$")]
+    #[param(min_length = 1, pattern = r"^(?!\.{1,2}$)[^\x00-\x1f\x7f-\x9f]+$")]
     pub parent: Option<String>,
     /// Only those that no other invocation called.
     pub roots: Option<bool>,

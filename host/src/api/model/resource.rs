@@ -36,7 +36,7 @@ pub struct ResourceLeaseView {
 #[serde(deny_unknown_fields)]
 pub struct TakeResource {
     /// In whose name.
-    #[schema(example = "importer-1")]
+    #[schema(example = "importer-1", min_length = 1)]
     pub holder: String,
     /// For how long, at most a day; 0 gives it back.
     #[schema(maximum = 86_400_000)]

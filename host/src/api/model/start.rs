@@ -17,7 +17,7 @@ pub struct StartInvocation {
     #[schema(
         example = "order-1001",
         min_length = 1,
-        max_length = 512,
+        max_length = 2048,
         pattern = r"^(?!\.{1,2}$)[^\x00-\x1f\x7f-\x9f]+$"
     )]
     pub id: Option<String>,

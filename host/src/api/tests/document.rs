@@ -103,3 +103,21 @@ fn operations_have_ids_of_their_own_and_the_parameters_of_their_paths() {
         }
     }
 }
+
+#[test]
+fn numbers_and_ids_end_where_the_host_refuses_them() {
+    let document = as_json();
+    let parameter = |path: &str, name: &str| {
+        let parameters = document["paths"][path]["get"]["parameters"].as_array().expect("a list");
+        let found = parameters.iter().find(|it| it["name"] == name).expect("a parameter");
+        found["schema"].clone()
+    };
+    let from = parameter("/v1/invocations/{id}/journal", "from");
+    assert_eq!((&from["maximum"], &from["format"]), (&u32::MAX.into(), &"uint32".into()));
+    let wait = parameter("/v1/events", "wait_ms");
+    assert_eq!((&wait["maximum"], &wait["format"]), (&u64::MAX.into(), &"uint64".into()));
+    assert_eq!(parameter("/v1/promises/{id}", "id")["maxLength"], 2_048);
+    let schemas = &document["components"]["schemas"];
+    assert_eq!(schemas["CreatePromise"]["properties"]["id"]["maxLength"], 2_048);
+    assert_eq!(schemas["TakeResource"]["properties"]["holder"]["minLength"], 1);
+}
