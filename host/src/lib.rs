@@ -11,8 +11,6 @@ pub mod delivery;
 pub mod demo;
 pub mod desk;
 pub mod events;
-pub mod guest;
-pub mod heap;
 pub mod host;
 pub mod hub;
 pub mod lengths;
@@ -20,7 +18,11 @@ pub mod metrics;
 pub mod quarantine;
 pub mod recovery;
 pub mod resonate;
-pub mod runtime;
-pub mod store;
 pub mod traces;
 pub mod worker;
+
+pub use segno_env as runtime;
+
+pub use segno_guest as guest;
+
+pub use segno_store as store;

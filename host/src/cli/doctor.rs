@@ -5,9 +5,9 @@ use segno_core::config::Config;
 use serde_json::{Value, json};
 
 use crate::{
-    recovery::{Diagnosis, Finding, Mended, Symptom, class, examine, repair},
+    recovery::{Finding, Mended, class, describe, repair},
     runtime::Surroundings,
-    store::Survey,
+    store::{Diagnosis, Survey, Symptom, examine},
 };
 
 use super::{
@@ -110,7 +110,7 @@ impl Doctor {
         let mut table = console.new_table(&["RULE", "WHERE", "WHAT IS WRONG"]);
         for symptom in diagnosis.symptoms.iter().take(SHOWN) {
             let (rule, ids) = place(symptom);
-            table.add_row([rule, cut(&ids.join(", "), 60), cut(&symptom.to_string(), 100)]);
+            table.add_row([rule, cut(&ids.join(", "), 60), cut(&describe(symptom), 100)]);
         }
         console.table(table)?;
         let more = diagnosis.count.saturating_sub(SHOWN as u64);
@@ -175,7 +175,7 @@ fn document(diagnosis: &Diagnosis) -> Value {
             Symptom::Orphan { orphan, .. } => Some(class(*orphan).action),
             Symptom::Broken(_) | Symptom::Unreadable(_) | Symptom::Database(_) => None,
         };
-        json!({ "rule": rule, "ids": ids, "detail": symptom.to_string(), "action": action })
+        json!({ "rule": rule, "ids": ids, "detail": describe(symptom), "action": action })
     };
     json!({
         "promises": diagnosis.promises,

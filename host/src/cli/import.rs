@@ -11,9 +11,10 @@ use segno_core::config::Config;
 use serde_json::json;
 
 use crate::{
-    recovery::{Diagnosis, examine},
+    recovery::describe,
     runtime::Surroundings,
     store::{
+        Diagnosis, examine,
         house::{Bounds, Head, HouseError, Row, Unload, Unpacker, verify},
         sqlite::schema,
     },
@@ -85,7 +86,7 @@ impl Import {
         let diagnosis =
             check(arrival.survey(), console).await.map_err(|error| other("store", &error))?;
         if !diagnosis.is_clean() && !self.even_if_damaged {
-            let first = diagnosis.symptoms.first().map(ToString::to_string).unwrap_or_default();
+            let first = diagnosis.symptoms.first().map(describe).unwrap_or_default();
             return Err(CliError::Other {
                 code: "damaged",
                 message: format!(

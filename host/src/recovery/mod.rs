@@ -20,9 +20,7 @@ mod doctor;
 #[cfg(test)]
 mod tests;
 
-#[cfg(test)]
-pub(crate) use doctor::examine_pages;
-pub use doctor::{Diagnosis, Mended, Symptom, examine, repair};
+pub use doctor::{Mended, describe, repair};
 pub use driver::{Duty, Recovery, duties};
 pub use isolate::each;
 pub use policy::{Action, Class, ORPHANS, RecoveryPolicy, class, policy};

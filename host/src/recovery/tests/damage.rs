@@ -23,10 +23,10 @@ use crate::{
     api::tests::World,
     boot,
     host::Host,
-    recovery::{Finding, Symptom, driver::Next, each, examine, mend, outbox, timers},
+    recovery::{Finding, driver::Next, each, mend, outbox, timers},
     runtime::{Surroundings, SystemRuntime},
     store::{
-        InvocationFilter, PromiseFilter, ScheduleFilter, Store,
+        InvocationFilter, PromiseFilter, ScheduleFilter, Store, Symptom, examine,
         postgres::{PostgresConfig, PostgresStore},
         sqlite::{SqliteConfig, SqliteStore},
     },

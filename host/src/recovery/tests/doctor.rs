@@ -15,8 +15,9 @@ use segno_core::{
 
 use super::{Bed, new, started};
 use crate::{
-    recovery::{Action, Finding, ORPHANS, Symptom, class, examine, reconcile, repair},
+    recovery::{Action, Finding, ORPHANS, class, describe, reconcile, repair},
     runtime::Clock as _,
+    store::{Symptom, examine},
 };
 
 /// Damages, what they are taken for, and what is done.
@@ -188,7 +189,7 @@ async fn a_row_that_cannot_be_read_is_named_and_spoils_nothing_else() {
     bed.damage("DELETE FROM promises WHERE id = 'free'").await;
     let symptoms = bed.symptoms().await;
     let expected = "1 rows of `tasks` refer to rows of `promises` that do not exist";
-    assert!(symptoms.iter().any(|symptom| symptom.to_string() == expected), "{symptoms:?}");
+    assert!(symptoms.iter().any(|symptom| describe(symptom) == expected), "{symptoms:?}");
 }
 
 #[tokio::test]

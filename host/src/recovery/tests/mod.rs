@@ -27,9 +27,7 @@ use segno_core::{
 use sqlx::{Connection as _, Executor as _, SqliteConnection};
 
 use super::{
-    Symptom,
     driver::Next,
-    examine,
     retention::{ROUND_PAUSE, Retention, turn},
 };
 use crate::{
@@ -37,6 +35,7 @@ use crate::{
     host::Host,
     runtime::{Clock, Surroundings, SystemRuntime},
     store::sqlite::{SqliteConfig, SqliteStore},
+    store::{Symptom, examine},
 };
 
 const MODULE: Digest = Digest([7; 32]);

@@ -1,0 +1,250 @@
+//! What one instance uses, held against its limits.
+
+use std::{sync::Arc, time::Duration};
+
+use rustix::time::{ClockId, clock_gettime};
+use wasmtime::{ResourceLimiter, UpdateDeadline};
+
+use super::{
+    Limits,
+    engine::TICK_MS,
+    log_room::LogRoom,
+    trap::Halt,
+    turns::{Crowded, Turn},
+};
+
+/// CPU time within an epoch that tells a guest that computes from one that was merely held up.
+const WORTH_A_TURN: Duration = Duration::from_millis(TICK_MS / 2);
+
+/// What a command takes in memory beside its payload until it is committed, in bytes: some hundred thousand small ones
+/// fill a memory as well.
+const COMMAND_BYTES: usize = 512;
+/// By how much all that one call hands over may be larger than one payload.
+const PAYLOADS: usize = 8;
+
+/// The account of one instance. Refuses growth beyond the limits with -1, and counts the epochs of a call.
+pub(super) struct Budget {
+    limits: Arc<Limits>,
+    /// What it waits for at each epoch.
+    turn: Turn,
+    log_room: LogRoom,
+    /// Bytes that this call handed over, to be kept until they are committed.
+    handed_over: usize,
+    memory_bytes: usize,
+    table_elements: usize,
+    /// A growth that was refused, in bytes: it explains the abort that follows.
+    refused_bytes: Option<usize>,
+    /// The growth that was allowed last was also within what the guest itself declared.
+    within_declared: bool,
+    /// Tenths of epochs used by this call.
+    used: u64,
+    /// The guest waited for the host in this epoch, so it did not use all of it.
+    waited: bool,
+    /// CPU time of the thread when this call last saw an epoch pass, or began while others computed.
+    seen: Option<Duration>,
+}
+
+impl Budget {
+    /// An account that nothing was taken from; `turn` is what it waits for at each epoch.
+    pub(super) fn new(limits: Arc<Limits>, turn: Turn) -> Self {
+        Self {
+            log_room: LogRoom::new(limits.log_bytes, limits.log_line_bytes),
+            handed_over: 0,
+            limits,
+            turn,
+            memory_bytes: 0,
+            table_elements: 0,
+            refused_bytes: None,
+            within_declared: true,
+            used: 0,
+            waited: false,
+            seen: None,
+        }
+    }
+
+    /// What the host may allocate for one call by the guest, in wasmtime's terms (roughly bytes): twice the limit, so that
+    /// a payload a little above it is still refused by name.
+    pub(super) fn crossing_fuel(&self) -> usize {
+        self.limits.output_bytes.saturating_mul(2).saturating_add(64 << 10)
+    }
+
+    /// The limits it is held against.
+    pub(super) fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    /// Where lines of the log come through.
+    pub(super) fn log_room(&self) -> &LogRoom {
+        &self.log_room
+    }
+
+    /// Counts a command with a payload of `size` bytes.
+    ///
+    /// # Errors
+    /// The call has handed over too much.
+    pub(super) fn hand_over(&mut self, size: usize) -> wasmtime::Result<()> {
+        let limit = self.limits.output_bytes.saturating_mul(PAYLOADS);
+        self.handed_over = self.handed_over.saturating_add(size.saturating_add(COMMAND_BYTES));
+        if self.handed_over > limit {
+            let (what, size) = ("output in one call".to_owned(), self.handed_over);
+            return Err(Halt::OutputTooLarge { what, size, limit }.into());
+        }
+        Ok(())
+    }
+
+    /// Bytes of linear memory and tables.
+    pub(super) fn footprint(&self) -> usize {
+        self.memory_bytes + self.table_elements * size_of::<usize>()
+    }
+
+    /// The size that a memory asked for in vain, if one did.
+    pub(super) fn refused_bytes(&self) -> Option<usize> {
+        self.refused_bytes
+    }
+
+    /// A new call begins: its time counts from here.
+    pub(super) fn begin_call(&mut self) {
+        self.used = 0;
+        self.handed_over = 0;
+        self.log_room.begin_call();
+        self.turn.end();
+        // To ask costs a good part of what a short call does. Where others compute it is worth that: were this one to
+        // compute as well, it would leave the threads for short calls an epoch earlier.
+        self.seen = self.turn.somebody_computes().then(cpu_of_thread);
+    }
+
+    /// A call has ended: whoever waits for a turn need not wait for this one.
+    pub(super) fn end_call(&mut self) {
+        self.turn.end();
+    }
+
+    /// Its turns.
+    pub(super) fn turn(&self) -> Turn {
+        self.turn.clone()
+    }
+
+    /// The guest is about to wait for the host, for which it need not pay. What it did outside cannot be taken back: it is
+    /// not put off any more.
+    pub(super) fn waited(&mut self) {
+        self.turn.stay();
+        self.waited = true;
+        self.seen = None;
+        self.turn.end();
+    }
+
+    /// One epoch has passed in this call.
+    pub(super) fn tick(&mut self) -> wasmtime::Result<UpdateDeadline> {
+        // Not nothing: a loop that keeps calling the host ends as well.
+        self.used += if std::mem::take(&mut self.waited) { 1 } else { 10 };
+        let limit_ms = self.limits.cpu_ms;
+        if self.used * TICK_MS / 10 > limit_ms {
+            return Err(Halt::OutOfTime { limit_ms }.into());
+        }
+        let is_long = self.turn.is_long() || (self.turn.takes_turns() && self.computes());
+        let next = match is_long {
+            true => self
+                .turn
+                .next(self.used / 10)
+                .map_err(|Crowded { limit }| Halt::Crowded { limit })?,
+            false => None,
+        };
+        Ok(match next {
+            Some(next) => UpdateDeadline::YieldCustom(1, Box::pin(next)),
+            None => UpdateDeadline::Continue(1),
+        })
+    }
+
+    /// Whether this call has computed since it was last looked at. One that has just begun has not, and neither has one
+    /// that the system kept from computing: it will soon be done.
+    fn computes(&mut self) -> bool {
+        let now = cpu_of_thread();
+        let before = self.seen.replace(now);
+        before.is_some_and(|before| now.saturating_sub(before) >= WORTH_A_TURN)
+    }
+}
+
+/// What the present thread has computed so far.
+fn cpu_of_thread() -> Duration {
+    Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).unwrap_or_default()
+}
+
+impl ResourceLimiter for Budget {
+    fn memory_growing(
+        &mut self,
+        current: usize,
+        desired: usize,
+        maximum: Option<usize>,
+    ) -> wasmtime::Result<bool> {
+        let total = self.memory_bytes.saturating_add(desired.saturating_sub(current));
+        if total as u64 > self.limits.memory_bytes {
+            self.refused_bytes = Some(total);
+            return Ok(false);
+        }
+        self.within_declared = maximum.is_none_or(|maximum| desired <= maximum);
+        if self.within_declared {
+            self.memory_bytes = total;
+        }
+        Ok(true)
+    }
+
+    fn memory_grow_failed(&mut self, error: wasmtime::Error) -> wasmtime::Result<()> {
+        if self.within_declared {
+            // The machine is short of memory. A guest must not see that: elsewhere the growth would have succeeded.
+            return Err(Halt::HostMemory(format!("{error:#}")).into());
+        }
+        Ok(())
+    }
+
+    fn table_growing(
+        &mut self,
+        current: usize,
+        desired: usize,
+        maximum: Option<usize>,
+    ) -> wasmtime::Result<bool> {
+        let total = self.table_elements.saturating_add(desired.saturating_sub(current));
+        let allowed = total <= self.limits.table_elements as usize;
+        if allowed && maximum.is_none_or(|maximum| desired <= maximum) {
+            self.table_elements = total;
+        }
+        Ok(allowed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::turns::Turns;
+
+    #[test]
+    fn a_call_takes_turns_once_it_has_computed_through_an_epoch() {
+        let mut budget = Budget::new(Arc::default(), Turn::new(Some(Turns::new(1, 8))));
+        let goes_on = |deadline| matches!(deadline, Ok(UpdateDeadline::Continue(1)));
+        budget.begin_call();
+        assert!(goes_on(budget.tick()), "it may have begun a moment ago");
+        assert!(goes_on(budget.tick()), "it was held up: it used no time meanwhile");
+        let began = cpu_of_thread();
+        while cpu_of_thread() - began < WORTH_A_TURN {}
+        assert!(!goes_on(budget.tick()));
+        assert!(!goes_on(budget.tick()), "and stays among those who take turns");
+        budget.begin_call();
+        assert!(goes_on(budget.tick()), "the next call begins anew");
+    }
+
+    #[tokio::test]
+    async fn beside_others_that_compute_the_first_epoch_counts() {
+        let turns = Turns::new(1, 8);
+        let other = Turn::new(Some(turns.clone()));
+        let mut budget = Budget::new(Arc::default(), Turn::new(Some(turns)));
+        let goes_on = |deadline| matches!(deadline, Ok(UpdateDeadline::Continue(1)));
+        other.next(1).expect("there is no crowd").expect("it takes turns").await;
+        budget.begin_call();
+        assert!(goes_on(budget.tick()), "it was held up: it used no time meanwhile");
+        budget.begin_call();
+        let began = cpu_of_thread();
+        while cpu_of_thread() - began < WORTH_A_TURN {}
+        assert!(!goes_on(budget.tick()));
+        other.end();
+        budget.begin_call();
+        assert!(goes_on(budget.tick()), "nobody is held up");
+    }
+}

@@ -1,0 +1,49 @@
+//! A journal that answers everything and keeps what was asked.
+
+use std::sync::{Arc, Mutex};
+
+use crate::{Answer, Ask, Journal, RunAnswer, SharedJournal, Stop};
+
+/// Logical time in every poll.
+pub(super) const NOW: u64 = 1_700_000_000_123;
+
+/// Clones share what was asked.
+#[derive(Clone, Default)]
+pub(super) struct Script {
+    pub(super) asked: Arc<Mutex<Vec<Ask>>>,
+    /// Answers this to everything.
+    pub(super) stop: Option<Stop>,
+}
+
+impl Script {
+    pub(super) fn shared(&self) -> SharedJournal {
+        Arc::new(Mutex::new(self.clone()))
+    }
+
+    pub(super) fn asked(&self) -> Vec<Ask> {
+        self.asked.lock().expect("not poisoned").clone()
+    }
+}
+
+impl Journal for Script {
+    fn ask(&mut self, ask: Ask) -> Result<Answer, Stop> {
+        if let Some(stop) = &self.stop {
+            return Err(stop.clone());
+        }
+        let mut asked = self.asked.lock().expect("not poisoned");
+        let index = asked.len() as u32;
+        let answer = match &ask {
+            Ask::Promise { .. } => Answer::Promise(index, format!("order-1/{index}")),
+            Ask::Run { .. } => Answer::Run(RunAnswer::Execute(index)),
+            Ask::Now => Answer::Now(NOW),
+            Ask::Forget { .. } | Ask::RunDone { .. } | Ask::Log { .. } | Ask::Finish { .. } => {
+                Answer::Done
+            }
+            _ => Answer::Command(index),
+        };
+        if ask != Ask::Now {
+            asked.push(ask);
+        }
+        Ok(answer)
+    }
+}

@@ -1,0 +1,390 @@
+//! Turns for guests that compute for longer than an epoch.
+//!
+//! A call that ends within its first epoch needs none of this. One that goes on is taken over by a thread for such
+//! calls, and computes there in turns of an epoch: as many guests at once as there are processors, in the order of the
+//! line. To the system these threads matter less than the others of this process: it lets them run where
+//! nobody else wants to, and interrupts them as soon as somebody does. So however many guests compute, work that is soon
+//! done waits for none of them.
+//!
+//! How many may compute at once is limited, since each keeps an instance and a seat that others could have: one that
+//! goes on when there are so many is put off, and comes again.
+
+use std::{
+    future::{Future, poll_fn},
+    panic::resume_unwind,
+    pin::Pin,
+    sync::{
+        Arc, Mutex, MutexGuard, OnceLock, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    task::Poll,
+};
+
+use tokio::{
+    runtime::{Builder, Handle, Runtime, RuntimeFlavor},
+    sync::{OwnedSemaphorePermit, Semaphore},
+    task::yield_now,
+};
+use tokio_util::task::AbortOnDropHandle;
+
+use super::line::{Line, Place};
+
+/// How much less than others the threads matter, as `nice` counts.
+#[cfg(target_os = "linux")]
+const NICENESS: i32 = 10;
+/// How long the threads may compute in one piece while nobody else wants to, in nanoseconds; the longest that Linux knows.
+#[cfg(target_os = "linux")]
+const SLICE_NS: u64 = 100_000_000;
+
+/// What the threads are called.
+pub const COMPUTING: &str = "segno-compute";
+
+/// Who may compute, and where.
+#[derive(Clone)]
+pub(super) struct Turns(Arc<Order>);
+
+struct Order {
+    line: Line,
+    /// Those that compute for long, whether it is their turn or not.
+    crowd: Arc<Semaphore>,
+    crowd_limit: u32,
+    /// Started when the first call takes long. None: they could not be.
+    threads: OnceLock<Option<Threads>>,
+}
+
+/// The turn of one instance.
+#[derive(Clone)]
+pub(super) struct Turn {
+    /// None: it goes on at each epoch, where it is.
+    turns: Option<Turns>,
+    present: Arc<Present>,
+}
+
+/// As many compute for long as may.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Crowded {
+    /// How many may.
+    pub(super) limit: u32,
+}
+
+#[derive(Default)]
+struct Present {
+    /// Whether the present call has used up an epoch.
+    is_long: AtomicBool,
+    place: Mutex<Option<Place>>,
+    /// It is not put off.
+    stays: AtomicBool,
+    /// Held while the call computes.
+    of_crowd: Mutex<Option<OwnedSemaphorePermit>>,
+}
+
+impl Turns {
+    /// For so many guests at once, of a crowd of so many that compute for long.
+    pub(super) fn new(at_once: usize, crowd_limit: u32) -> Self {
+        let (line, crowd_limit) = (Line::new(at_once), crowd_limit.max(1));
+        let crowd = Arc::new(Semaphore::new(crowd_limit as usize));
+        Self(Arc::new(Order { line, crowd, crowd_limit, threads: OnceLock::new() }))
+    }
+
+    /// Where long calls go on; none: where they are.
+    fn threads(&self) -> Option<&Threads> {
+        let started = self.0.threads.get_or_init(|| match Threads::start(self.0.line.at_once()) {
+            Ok(threads) => Some(threads),
+            Err(error) => {
+                tracing::warn!("no threads for guests that compute for long: {error}");
+                None
+            }
+        });
+        started.as_ref()
+    }
+}
+
+impl Turn {
+    /// Of an instance that takes turns with the others of `turns`; none: it goes on without a pause.
+    pub(super) fn new(turns: Option<Turns>) -> Self {
+        Self { turns, present: Arc::default() }
+    }
+
+    /// As [`Turn::new`], of an instance that is never put off.
+    pub(super) fn at_once(turns: Option<Turns>) -> Self {
+        let turn = Self::new(turns);
+        turn.stay();
+        turn
+    }
+
+    /// From now on it is not put off, however many compute.
+    pub(super) fn stay(&self) {
+        self.present.stays.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether it takes turns at all.
+    pub(super) fn takes_turns(&self) -> bool {
+        self.turns.is_some()
+    }
+
+    /// Whether the present call takes long.
+    pub(super) fn is_long(&self) -> bool {
+        self.present.is_long.load(Ordering::Relaxed)
+    }
+
+    /// Whether somebody has a turn just now.
+    pub(super) fn somebody_computes(&self) -> bool {
+        self.turns.as_ref().is_some_and(|Turns(order)| order.line.is_used())
+    }
+
+    /// Ends the present turn; the next one has come when the answer ends. None: it goes on. The call has computed for so
+    /// many epochs.
+    ///
+    /// # Errors
+    /// The call has just begun to compute for long, and others do.
+    pub(super) fn next(
+        &self,
+        epochs: u64,
+    ) -> Result<Option<impl Future<Output = ()> + Send + use<>>, Crowded> {
+        let Some(Turns(order)) = &self.turns else { return Ok(None) };
+        self.join_crowd(order)?;
+        drop(self.place().take());
+        self.present.is_long.store(true, Ordering::Relaxed);
+        let (turn, line) = (self.clone(), order.line.clone());
+        Ok(Some(async move {
+            yield_now().await;
+            let place = line.place(epochs).await;
+            *turn.place() = Some(place);
+        }))
+    }
+
+    fn join_crowd(&self, order: &Order) -> Result<(), Crowded> {
+        let mut of_crowd = self.of_crowd();
+        if of_crowd.is_none() && !self.present.stays.load(Ordering::Relaxed) {
+            let joined = order.crowd.clone().try_acquire_owned();
+            *of_crowd = Some(joined.map_err(|_| Crowded { limit: order.crowd_limit })?);
+        }
+        Ok(())
+    }
+
+    /// The guest does not compute any more: its call has ended, or it waits for the host.
+    pub(super) fn end(&self) {
+        if self.present.is_long.swap(false, Ordering::Relaxed) {
+            drop(self.place().take());
+            drop(self.of_crowd().take());
+        }
+    }
+
+    /// Carries out `call`, elsewhere once it takes long. It is dropped with the answer, at the end of its turn.
+    pub(super) async fn taking<T: Send + 'static>(
+        self,
+        call: impl Future<Output = T> + Send + 'static,
+    ) -> T {
+        let mut call: Call<T> = Box::pin(call);
+        let short = poll_fn(|context| match call.as_mut().poll(context) {
+            Poll::Ready(answer) => Poll::Ready(Some(answer)),
+            Poll::Pending if self.is_long() => Poll::Ready(None),
+            Poll::Pending => Poll::Pending,
+        });
+        match short.await {
+            Some(answer) => answer,
+            None => match self.turns.as_ref().filter(|_| has_threads()).and_then(Turns::threads) {
+                Some(threads) => threads.carry_out(call).await,
+                None => call.await,
+            },
+        }
+    }
+
+    fn of_crowd(&self) -> MutexGuard<'_, Option<OwnedSemaphorePermit>> {
+        self.present.of_crowd.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn place(&self) -> MutexGuard<'_, Option<Place>> {
+        self.present.place.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Whether this is a host, and not a test on one thread in time of its own.
+fn has_threads() -> bool {
+    Handle::try_current().is_ok_and(|here| here.runtime_flavor() == RuntimeFlavor::MultiThread)
+}
+
+type Call<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+
+/// The threads for long calls.
+struct Threads(Option<Runtime>);
+
+impl Threads {
+    fn start(count: usize) -> std::io::Result<Self> {
+        let mut threads = Builder::new_multi_thread();
+        threads.worker_threads(count).thread_name(COMPUTING).on_thread_start(step_back);
+        threads.build().map(Some).map(Self)
+    }
+
+    /// Carries out `call` in the name of the runtime that asks for it: what it starts, starts there.
+    async fn carry_out<T: Send + 'static>(&self, mut call: Call<T>) -> T {
+        let Some(threads) = &self.0 else { return call.await };
+        let home = Handle::current();
+        let away = poll_fn(move |context| {
+            let _at_home = home.enter();
+            call.as_mut().poll(context)
+        });
+        match AbortOnDropHandle::new(threads.spawn(away)).await {
+            Ok(answer) => answer,
+            Err(ended) => match ended.try_into_panic() {
+                Ok(panic) => resume_unwind(panic),
+                // The threads have ended, and with them the process.
+                Err(_) => std::future::pending().await,
+            },
+        }
+    }
+}
+
+impl Drop for Threads {
+    fn drop(&mut self) {
+        // Without waiting: whoever drops this may be a task, which must not.
+        if let Some(threads) = self.0.take() {
+            threads.shutdown_background();
+        }
+    }
+}
+
+/// Makes the present thread matter less than others.
+fn step_back() {
+    #[cfg(target_os = "linux")]
+    {
+        if let Err(error) = rustix::process::setpriority_process(None, NICENESS) {
+            tracing::debug!("a thread for guests matters as much as others: {error}");
+        }
+        if let Err(error) = take_long_slices() {
+            tracing::debug!("a thread for guests may keep others waiting for some ms: {error}");
+        }
+    }
+}
+
+/// Gives the present thread longer slices than others have. From Linux 6.12 on, such a thread is interrupted as soon as
+/// another wakes; otherwise it has its slice to the end first, until the system's clock ticks. Before, nothing changes.
+#[cfg(target_os = "linux")]
+fn take_long_slices() -> std::io::Result<()> {
+    let attributes = libc::sched_attr {
+        size: size_of::<libc::sched_attr>() as u32,
+        sched_policy: libc::SCHED_OTHER as u32,
+        sched_flags: 0,
+        sched_nice: NICENESS,
+        sched_priority: 0,
+        sched_runtime: SLICE_NS,
+        sched_deadline: 0,
+        sched_period: 0,
+    };
+    // SAFETY: the system reads as many bytes as the first field says, and keeps none of them.
+    let answer = unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const attributes, 0) };
+    if answer == 0 { Ok(()) } else { Err(std::io::Error::last_os_error()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{sync::mpsc, task::Poll, thread};
+
+    use futures::{FutureExt as _, poll};
+    use tokio::{sync::oneshot, task::JoinSet};
+
+    use super::*;
+
+    fn next(turn: &Turn) -> impl Future<Output = ()> + use<> {
+        Box::pin(turn.next(1).expect("there is no crowd").expect("it takes turns"))
+    }
+
+    #[tokio::test]
+    async fn turns_go_round_and_are_given_up_by_whoever_waits_or_ends() {
+        let turns = Turns::new(2, 8);
+        let guests = [(); 4].map(|()| Turn::new(Some(turns.clone())));
+        next(&guests[0]).await;
+        next(&guests[1]).await;
+        let mut third = Box::pin(next(&guests[2]));
+        let mut fourth = Box::pin(next(&guests[3]));
+        for _ in 0..3 {
+            assert_eq!(poll!(&mut third), Poll::Pending);
+            assert_eq!(poll!(&mut fourth), Poll::Pending);
+        }
+        // Whoever used its turn up queues behind those who wait.
+        let mut first = Box::pin(next(&guests[0]));
+        assert_eq!(poll!(&mut first), Poll::Pending);
+        assert!(third.as_mut().now_or_never().is_some());
+        assert_eq!(poll!(&mut fourth), Poll::Pending);
+        guests[1].end();
+        fourth.await;
+        assert_eq!(poll!(&mut first), Poll::Pending);
+        guests[2].end();
+        first.await;
+    }
+
+    #[tokio::test]
+    async fn one_too_many_is_put_off_until_another_has_ended() {
+        let turns = Turns::new(1, 2);
+        let guests = [(); 3].map(|()| Turn::new(Some(turns.clone())));
+        for _ in 0..3 {
+            assert!(
+                guests[0].next(1).is_ok() && guests[1].next(1).is_ok(),
+                "they were there first"
+            );
+            assert_eq!(guests[2].next(1).map(|_| ()), Err(Crowded { limit: 2 }));
+        }
+        let described = Turn::at_once(Some(turns));
+        assert!(described.next(1).is_ok(), "what is never put off takes nobody's place");
+        guests[0].end();
+        assert!(guests[2].next(1).is_ok());
+        assert!(guests[0].next(1).is_err());
+        drop(guests);
+        assert_eq!(described.turns.expect("it takes turns").0.crowd.available_permits(), 2);
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+    async fn a_long_call_goes_on_where_it_holds_up_nobody_and_matters_less() {
+        let turn = Turn::new(Some(Turns::new(1, 8)));
+        let (other, heard) = mpsc::channel();
+        let mut tasks = JoinSet::new();
+        let guest = turn.clone();
+        // There is one thread for tasks, and this would keep it until the other task has run.
+        tasks.spawn(turn.taking(async move {
+            next(&guest).await;
+            heard.recv().expect("the other task runs");
+            assert_eq!(thread::current().name(), Some(COMPUTING));
+            #[cfg(target_os = "linux")]
+            {
+                assert_eq!(rustix::process::getpriority_process(None), Ok(NICENESS));
+                take_long_slices().expect("whoever wants less is not refused");
+            }
+        }));
+        tasks.spawn(async move { other.send(()).expect("it is heard") });
+        while let Some(ended) = tasks.join_next().await {
+            ended.expect("no panic");
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+    async fn a_long_call_that_nobody_waits_for_any_more_is_dropped() {
+        let turn = Turn::new(Some(Turns::new(1, 8)));
+        let (begun, begins) = oneshot::channel();
+        let (held, dropped) = oneshot::channel::<()>();
+        let guest = turn.clone();
+        let mut tasks = JoinSet::new();
+        tasks.spawn(turn.taking(async move {
+            let _held = held;
+            next(&guest).await;
+            begun.send(()).expect("somebody waits");
+            loop {
+                next(&guest).await;
+            }
+        }));
+        begins.await.expect("it begins");
+        tasks.abort_all();
+        assert!(dropped.await.is_err(), "it was dropped, and said nothing");
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+    #[should_panic(expected = "out of nowhere")]
+    async fn a_panic_in_a_long_call_is_that_of_who_waits_for_it() {
+        let turn = Turn::new(Some(Turns::new(1, 8)));
+        let guest = turn.clone();
+        let call = async move {
+            next(&guest).await;
+            panic!("out of nowhere");
+        };
+        turn.taking(call).await
+    }
+}

@@ -1,0 +1,143 @@
+//! Looking over a whole store: every invariant, and what the reconcile duty would find.
+//!
+//! A page is read with everything it refers to, checked, and dropped: memory follows the largest page (1,000 promises
+//! with their journals), not the store.
+
+use std::collections::BTreeSet;
+
+use segno_core::{
+    command::Command,
+    config::Config,
+    id::PromiseId,
+    invariants::{self, Violation},
+    reply::{Orphan, Reply},
+    snapshot::Snapshot,
+    time::Timestamp,
+    transition::transition,
+};
+
+use crate::{Examined, StoreError, Survey};
+
+/// Promises read at a time.
+const PAGE: u32 = 1_000;
+/// Symptoms that are kept; the others are only counted.
+const KEPT: usize = 10_000;
+
+/// Something that is wrong.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Symptom {
+    /// An invariant is broken.
+    Broken(Violation),
+    /// Damage of a kind that something is done about.
+    Orphan {
+        /// Where.
+        id: PromiseId,
+        /// What.
+        orphan: Orphan,
+    },
+    /// A row cannot be read.
+    Unreadable(String),
+    /// The database itself is damaged.
+    Database(String),
+}
+
+/// What a look over everything found.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Diagnosis {
+    /// Promises looked at.
+    pub promises: u64,
+    /// What is wrong, the first of it.
+    pub symptoms: Vec<Symptom>,
+    /// How much is wrong in all.
+    pub count: u64,
+}
+
+impl Diagnosis {
+    /// Whether nothing is wrong.
+    pub fn is_clean(&self) -> bool {
+        self.count == 0
+    }
+
+    fn add(&mut self, symptom: Symptom) {
+        self.count += 1;
+        if self.symptoms.len() < KEPT {
+            self.symptoms.push(symptom);
+        }
+    }
+
+    /// The promises that a command should look at.
+    pub fn patients(&self) -> BTreeSet<PromiseId> {
+        let ids = self.symptoms.iter().filter_map(|symptom| match symptom {
+            Symptom::Orphan { id, .. } => Some(std::slice::from_ref(id)),
+            Symptom::Broken(violation) => Some(violation.ids.as_slice()),
+            Symptom::Unreadable(_) | Symptom::Database(_) => None,
+        });
+        ids.flatten().cloned().collect()
+    }
+}
+
+/// Looks over everything, changing nothing. `progress` is told how many promises were looked at.
+///
+/// # Errors
+/// The store did not answer.
+pub async fn examine(
+    survey: &dyn Survey,
+    now: Timestamp,
+    config: &Config,
+    progress: impl FnMut(u64),
+) -> Result<Diagnosis, StoreError> {
+    examine_pages(survey, PAGE, now, config, progress).await
+}
+
+/// The same with so many promises to a page.
+///
+/// # Errors
+/// The store did not answer.
+pub async fn examine_pages(
+    survey: &dyn Survey,
+    page: u32,
+    now: Timestamp,
+    config: &Config,
+    mut progress: impl FnMut(u64),
+) -> Result<Diagnosis, StoreError> {
+    let mut diagnosis = Diagnosis::default();
+    survey.integrity().await?.into_iter().for_each(|line| diagnosis.add(Symptom::Database(line)));
+    let mut after = 0;
+    loop {
+        let page = survey.examine(None, after, page).await?;
+        diagnosis.promises += page.ids.len() as u64;
+        look_at(&page, now, config, &mut diagnosis);
+        progress(diagnosis.promises);
+        match page.next {
+            Some(next) => after = next,
+            None => return Ok(diagnosis),
+        }
+    }
+}
+
+fn look_at(page: &Examined, now: Timestamp, config: &Config, diagnosis: &mut Diagnosis) {
+    page.unreadable.iter().for_each(|row| diagnosis.add(Symptom::Unreadable(row.clone())));
+    let ids: BTreeSet<&PromiseId> = page.ids.iter().collect();
+    for violation in invariants::check(&Snapshot::of(&page.state)) {
+        // Of the rows at the other ends only a part was read: what seems wrong with them is for their own page.
+        let ours = violation.ids.first().is_none_or(|id| ids.contains(id))
+            || violation.name.starts_with("schedule_");
+        if ours || is_told_by_another(&violation, &ids) {
+            diagnosis.add(Symptom::Broken(violation));
+        }
+    }
+    for id in &page.ids {
+        let look = Command::Reconcile { id: id.clone() };
+        if let Reply::Reconciled { orphans } = transition(&page.state, &look, now, config).reply {
+            for orphan in orphans {
+                diagnosis.add(Symptom::Orphan { id: id.clone(), orphan });
+            }
+        }
+    }
+}
+
+/// Whether a rule that looks from an invocation to what it made is broken by something outside of the page.
+fn is_told_by_another(violation: &Violation, ids: &BTreeSet<&PromiseId>) -> bool {
+    violation.name == "minted_by_owner"
+        && violation.ids.iter().all(|made| ids.iter().any(|owner| made.is_minted_by(owner)))
+}

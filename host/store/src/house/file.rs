@@ -1,0 +1,389 @@
+//! A store as one file.
+//!
+//! ```text
+//! SEGNO STORE 1\n                                  what it is, and the format of what follows
+//! an LZ4 frame of
+//!   length: u32, little endian; Head in postcard      the tables, their columns and how many rows they have
+//!   length: u32, little endian; Piece in postcard     rows of one table; as many pieces as it takes
+//!   …
+//!   length: u32, little endian; Piece::End            the SHA-256 of all bytes before it, uncompressed
+//! ```
+
+use std::io::{self, BufRead, Read, Write};
+
+use lz4_flex::frame::{FrameDecoder, FrameEncoder};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+
+use super::{Content, Head, HouseError, Row, Unload, Van};
+
+const MAGIC: &[u8] = b"SEGNO STORE 1\n";
+/// The start of the magic line, whatever the format.
+const MAGIC_WORD: &[u8] = b"SEGNO STORE ";
+/// A piece is not larger, but for a row that is.
+const PIECE_BYTES: usize = 1 << 20;
+const PIECE_ROWS: usize = 1_024;
+/// No row is larger: a component is the largest value there is.
+const ROW_BYTES: usize = 256 << 20;
+/// What cannot be the length of a piece.
+const TOO_LONG: usize = PIECE_BYTES + ROW_BYTES;
+/// The head has no more than this.
+const HEAD_BYTES: usize = 1 << 20;
+
+/// As it is written. What is read is bounded on the way: [`Unpacker::rows`].
+#[derive(Debug, Serialize)]
+enum Piece {
+    Rows { table: u32, rows: Vec<Row> },
+    End { digest: [u8; 32] },
+}
+
+/// The numbers of the variants of [`Piece`].
+const ROWS: u32 = 0;
+const END: u32 = 1;
+
+/// What a file may take once it is unpacked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Bounds {
+    /// So many times its size.
+    pub expansion: u64,
+    /// But this many bytes in any case.
+    pub bytes: u64,
+}
+
+impl Default for Bounds {
+    fn default() -> Self {
+        Self { expansion: 64, bytes: 256 << 20 }
+    }
+}
+
+/// Counts what is read.
+struct Counted<R> {
+    from: R,
+    bytes: u64,
+}
+
+impl<R: Read> Read for Counted<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.from.read(buffer)?;
+        self.bytes += read as u64;
+        Ok(read)
+    }
+}
+
+/// Writes a file.
+pub struct Packer<W: Write> {
+    out: FrameEncoder<W>,
+    digest: Sha256,
+    table: usize,
+    rows: Vec<Row>,
+    bytes: usize,
+}
+
+impl<W: Write> Packer<W> {
+    /// Begins a file.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn begin(mut out: W) -> Result<Self, HouseError> {
+        out.write_all(MAGIC)?;
+        let out = FrameEncoder::new(out);
+        Ok(Self { out, digest: Sha256::new(), table: 0, rows: Vec::new(), bytes: 0 })
+    }
+
+    /// Ends it.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn end(mut self) -> Result<W, HouseError> {
+        self.flush()?;
+        let digest = self.digest.clone().finalize().into();
+        self.put(&Piece::End { digest })?;
+        self.out.finish().map_err(|error| HouseError::File(io::Error::other(error)))
+    }
+
+    fn flush(&mut self) -> Result<(), HouseError> {
+        if self.rows.is_empty() {
+            return Ok(());
+        }
+        self.bytes = 0;
+        let rows = std::mem::take(&mut self.rows);
+        self.put(&Piece::Rows { table: self.table as u32, rows })
+    }
+
+    fn put(&mut self, piece: &impl Serialize) -> Result<(), HouseError> {
+        let bytes = postcard::to_allocvec(piece).expect("rows hold nothing postcard refuses");
+        let too_long = || HouseError::File(io::Error::other("a row is larger than 256 MiB"));
+        let length = u32::try_from(bytes.len()).ok().filter(|_| bytes.len() <= TOO_LONG);
+        let length = length.ok_or_else(too_long)?.to_le_bytes();
+        for part in [&length[..], &bytes] {
+            self.digest.update(part);
+            self.out.write_all(part)?;
+        }
+        Ok(())
+    }
+}
+
+impl<W: Write + Send> Van for Packer<W> {
+    fn head(&mut self, head: &Head) -> Result<(), HouseError> {
+        self.put(head)
+    }
+
+    fn load(&mut self, table: usize, row: Row) -> Result<(), HouseError> {
+        if table != self.table || self.bytes > PIECE_BYTES || self.rows.len() >= PIECE_ROWS {
+            self.flush()?;
+        }
+        self.table = table;
+        self.bytes += row.iter().map(Content::size).sum::<usize>();
+        self.rows.push(row);
+        Ok(())
+    }
+}
+
+impl Content {
+    fn size(&self) -> usize {
+        match self {
+            Self::Null | Self::Int(_) => 8,
+            Self::Text(text) => text.len(),
+            Self::Blob(bytes) => bytes.len(),
+        }
+    }
+}
+
+/// Reads a file.
+pub struct Unpacker<R: Read> {
+    from: FrameDecoder<Counted<R>>,
+    digest: Sha256,
+    head: Head,
+    seen: Vec<u64>,
+    bounds: Bounds,
+    /// Bytes so far, unpacked.
+    bytes: u64,
+}
+
+impl<R: BufRead> Unpacker<R> {
+    /// Begins to read a file of the usual bounds.
+    ///
+    /// # Errors
+    /// It is no export, or one of a newer segno.
+    pub fn begin(from: R) -> Result<Self, HouseError> {
+        Self::bounded(from, Bounds::default())
+    }
+
+    /// Begins to read a file of these bounds.
+    ///
+    /// # Errors
+    /// It is no export, or one of a newer segno.
+    pub fn bounded(mut from: R, bounds: Bounds) -> Result<Self, HouseError> {
+        let mut magic = vec![0; MAGIC.len()];
+        match from.read_exact(&mut magic) {
+            Ok(()) if magic == MAGIC => {}
+            Ok(()) if magic.starts_with(MAGIC_WORD) => {
+                let format =
+                    magic.get(MAGIC_WORD.len()).map_or(0, |digit| digit.saturating_sub(b'0'));
+                return Err(HouseError::Newer { found: format.into(), known: 1 });
+            }
+            Ok(()) => return Err(HouseError::NotAnExport),
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
+                return Err(HouseError::NotAnExport);
+            }
+            Err(error) => return Err(error.into()),
+        }
+        let head = Head { written_by: String::new(), format: 0, tables: Vec::new() };
+        let from = FrameDecoder::new(Counted { from, bytes: 0 });
+        let (digest, seen) = (Sha256::new(), Vec::new());
+        let mut unpacker = Self { from, digest, head, seen, bounds, bytes: 0 };
+        let (_, head) = unpacker.piece(HEAD_BYTES)?;
+        unpacker.head = postcard::from_bytes(&head).map_err(unreadable)?;
+        unpacker.seen = vec![0; unpacker.head.tables.len()];
+        Ok(unpacker)
+    }
+
+    /// The bytes of a piece, and the digest of all before it.
+    fn piece(&mut self, longest: usize) -> Result<([u8; 32], Vec<u8>), HouseError> {
+        let before = self.digest.clone().finalize().into();
+        let mut length = [0; 4];
+        self.from.read_exact(&mut length).map_err(cut)?;
+        let count = u32::from_le_bytes(length) as usize;
+        if count > longest {
+            return Err(HouseError::TooLarge(format!(
+                "a piece of {count} bytes, where {longest} are the most that is written"
+            )));
+        }
+        // Memory is taken as bytes come, not as a damaged length promises.
+        let mut bytes = Vec::new();
+        let read = (&mut self.from).take(count as u64).read_to_end(&mut bytes);
+        if read.map_err(cut)? < count {
+            return Err(HouseError::Damaged("it ends in the middle".to_owned()));
+        }
+        self.bytes += count as u64;
+        self.check_expansion()?;
+        self.digest.update(length);
+        self.digest.update(&bytes);
+        Ok((before, bytes))
+    }
+
+    /// What was unpacked so far is held against what was read.
+    fn check_expansion(&self) -> Result<(), HouseError> {
+        let Bounds { expansion, bytes } = self.bounds;
+        let read = self.from.get_ref().bytes;
+        if self.bytes <= bytes.max(read.saturating_mul(expansion)) {
+            return Ok(());
+        }
+        Err(HouseError::TooLarge(format!(
+            "{read} bytes of it are more than {} bytes, which is more than {expansion} times as much; if you trust the \
+             file, allow it with `--max-expansion`",
+            self.bytes
+        )))
+    }
+
+    /// The rows of a piece, each of the width of its table.
+    fn rows(&self, bytes: &[u8]) -> Result<(usize, Vec<Row>), HouseError> {
+        let damaged = |text: String| Err(HouseError::Damaged(text));
+        let (table, rest) = take::<u32>(bytes)?;
+        let (count, mut rest) = take::<u32>(rest)?;
+        let table = table as usize;
+        let Some(known) = self.head.tables.get(table) else {
+            return damaged("rows of no table".to_owned());
+        };
+        if count as usize > PIECE_ROWS {
+            return damaged(format!("a piece has {count} rows"));
+        }
+        let mut rows = Vec::with_capacity(count as usize);
+        for _ in 0..count {
+            let (width, cells) = take::<u32>(rest)?;
+            if width as usize != known.columns.len() {
+                return damaged(format!("a row of `{}` has another width", known.name));
+            }
+            rest = cells;
+            let mut row = Row::with_capacity(known.columns.len());
+            for _ in 0..width {
+                let (content, after) = take::<Content>(rest)?;
+                row.push(content);
+                rest = after;
+            }
+            rows.push(row);
+        }
+        match rest {
+            [] => Ok((table, rows)),
+            _ => damaged("a piece has more bytes than rows".to_owned()),
+        }
+    }
+}
+
+/// Takes a value from the front.
+fn take<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<(T, &'a [u8]), HouseError> {
+    postcard::take_from_bytes(bytes).map_err(unreadable)
+}
+
+fn unreadable(error: postcard::Error) -> HouseError {
+    HouseError::Damaged(format!("a piece is unreadable ({error})"))
+}
+
+fn cut(error: io::Error) -> HouseError {
+    match error.kind() {
+        io::ErrorKind::UnexpectedEof => HouseError::Damaged("it ends in the middle".to_owned()),
+        io::ErrorKind::InvalidData | io::ErrorKind::Other => HouseError::Damaged(error.to_string()),
+        _ => HouseError::File(error),
+    }
+}
+
+impl<R: BufRead + Send> Unload for Unpacker<R> {
+    fn head(&self) -> &Head {
+        &self.head
+    }
+
+    fn unload(&mut self) -> Result<Option<(usize, Vec<Row>)>, HouseError> {
+        let damaged = |text: String| Err(HouseError::Damaged(text));
+        let (before, bytes) = self.piece(TOO_LONG)?;
+        let (variant, rest) = take::<u32>(&bytes)?;
+        match variant {
+            END => {
+                if take::<[u8; 32]>(rest)?.0 != before {
+                    return damaged("its checksum is another".to_owned());
+                }
+                for (table, seen) in self.head.tables.iter().zip(&self.seen) {
+                    if table.rows != *seen {
+                        return damaged(format!(
+                            "{} rows of `{}` were promised, {seen} came",
+                            table.rows, table.name
+                        ));
+                    }
+                }
+                Ok(None)
+            }
+            ROWS => {
+                let (table, rows) = self.rows(rest)?;
+                let (known, seen) = (&self.head.tables[table], &mut self.seen[table]);
+                *seen += rows.len() as u64;
+                if *seen > known.rows {
+                    return damaged(format!(
+                        "more rows of `{}` came than the {} that were promised",
+                        known.name, known.rows
+                    ));
+                }
+                Ok(Some((table, rows)))
+            }
+            _ => damaged("a piece of an unknown kind".to_owned()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::house::Table;
+
+    fn packed() -> Vec<u8> {
+        let table = |name: &str, rows| Table {
+            name: name.to_owned(),
+            columns: vec!["n".to_owned(), "data".to_owned()],
+            rows,
+        };
+        let head = Head {
+            written_by: "1".to_owned(),
+            format: 1,
+            tables: vec![table("a", 3_000), table("b", 1)],
+        };
+        let mut packer = Packer::begin(Vec::new()).expect("it begins");
+        packer.head(&head).expect("a head");
+        for n in 0..3_000 {
+            let data = Content::Blob(vec![n as u8; 700].into());
+            packer.load(0, vec![Content::Int(n), data]).expect("a row");
+        }
+        packer.load(1, vec![Content::Null, Content::Text("ключ".to_owned())]).expect("a row");
+        packer.end().expect("it ends")
+    }
+
+    fn unpacked(bytes: &[u8]) -> Result<Vec<(usize, Row)>, HouseError> {
+        let mut unpacker = Unpacker::begin(bytes)?;
+        let mut rows = Vec::new();
+        while let Some((table, more)) = unpacker.unload()? {
+            rows.extend(more.into_iter().map(|row| (table, row)));
+        }
+        Ok(rows)
+    }
+
+    #[test]
+    fn what_is_packed_comes_out_in_order() {
+        let rows = unpacked(&packed()).expect("rows");
+        assert_eq!(rows.len(), 3_001);
+        assert_eq!(rows[2_999].1[0], Content::Int(2_999));
+        assert_eq!(rows[3_000], (1, vec![Content::Null, Content::Text("ключ".to_owned())]));
+    }
+
+    #[test]
+    fn a_file_that_was_cut_or_changed_is_refused() {
+        let whole = packed();
+        for length in [MAGIC.len() + 3, whole.len() / 2, whole.len() - 10] {
+            let error = unpacked(&whole[..length]).expect_err("it is cut");
+            assert!(matches!(error, HouseError::Damaged(_)), "{length}: {error}");
+        }
+        for place in (MAGIC.len()..whole.len()).step_by(whole.len() / 50) {
+            let mut changed = whole.clone();
+            changed[place] ^= 0x10;
+            assert!(unpacked(&changed).is_err(), "byte {place} was changed");
+        }
+        assert!(matches!(unpacked(b"a letter"), Err(HouseError::NotAnExport)));
+        assert!(matches!(unpacked(b"SEGNO STORE 2\n..."), Err(HouseError::Newer { found: 2, .. })));
+    }
+}

@@ -1,0 +1,82 @@
+//! What is due: deadlines, timers, schedules, messages.
+
+use segno_core::{
+    address,
+    command::Command,
+    id::Claim,
+    promise::{MessageKind, Task, TaskState},
+    time::Timestamp,
+};
+
+use super::kept::Kept;
+use crate::{Due, Wake, listing};
+
+impl Kept {
+    /// Deadlines first, then what tasks wait for, then schedules; each by instant and number.
+    pub(super) fn due(&self, now: Timestamp, limit: u32) -> Due {
+        let deadlines =
+            self.state.promises().filter(|promise| promise.is_pending()).map(|promise| {
+                let id = promise.id().clone();
+                (promise.birth.timeout_at, self.number(&id), Command::PromiseDue { id })
+            });
+        let timers = self
+            .state
+            .tasks()
+            .filter_map(|task| Some((task.due_at()?, self.number(&task.id), timer_command(task)?)));
+        let mut deadlines = first_due(deadlines.collect(), now, limit);
+        deadlines.wakes = deadlines.commands.iter().filter_map(|due| self.wake(due)).collect();
+        let schedules = self.state.schedules().filter_map(|schedule| {
+            let id = schedule.id.clone();
+            Some((schedule.due_at()?, id.clone(), Command::ScheduleDue { id }))
+        });
+        let left = limit.saturating_sub(deadlines.commands.len() as u32);
+        let due = deadlines.and(first_due(timers.collect(), now, left));
+        let left = limit.saturating_sub(due.commands.len() as u32);
+        due.and(first_due(schedules.collect(), now, left))
+    }
+
+    /// The messages of a kind that are to be sent.
+    pub(super) fn outbox_due(&self, kind: MessageKind, now: Timestamp, limit: u32) -> Due {
+        let owed = self.state.outbox().filter(|(key, _)| key.kind() == kind).map(|(key, row)| {
+            let order = (self.number(key.promise()), listing::outbox_order(key));
+            (row.next_at, order, Command::OutboxDue { key: key.clone() })
+        });
+        first_due(owed.collect(), now, limit)
+    }
+
+    /// The task that this deadline wakes: of those who wait for it, the one that was made first.
+    fn wake(&self, due: &Command) -> Option<Wake> {
+        let Command::PromiseDue { id } = due else { return None };
+        let waiting = self.state.callbacks_on(id).filter(|(_, consumed)| !consumed);
+        let (first, _) = waiting.min_by_key(|(awaiter, _)| self.number(awaiter))?;
+        let hosted = self.state.promise(first)?.target().is_some_and(address::is_hosted);
+        let task =
+            self.state.task(first).filter(|task| hosted && task.state == TaskState::Suspended)?;
+        Some(Wake { awaited: id.clone(), task: Claim { id: first.clone(), version: task.version } })
+    }
+}
+
+/// What a task's timer fires, if it has one.
+fn timer_command(task: &Task) -> Option<Command> {
+    let id = task.id.clone();
+    match task.state {
+        TaskState::Pending { .. } => Some(Command::RetryDue { id }),
+        TaskState::Acquired { .. } => Some(Command::LeaseDue { id }),
+        TaskState::Suspended | TaskState::Halted { .. } | TaskState::Fulfilled => None,
+    }
+}
+
+/// The first of these that are due, by instant and order.
+fn first_due<O: Ord>(mut timers: Vec<(Timestamp, O, Command)>, now: Timestamp, limit: u32) -> Due {
+    timers.retain(|(at, ..)| *at < Timestamp::NEVER);
+    timers.sort_by(|left, right| (left.0, &left.1).cmp(&(right.0, &right.1)));
+    let mut due = Due::default();
+    for (at, _, command) in timers {
+        if at > now || due.commands.len() == limit as usize {
+            due.next = Some(at);
+            break;
+        }
+        due.commands.push(command);
+    }
+    due
+}

@@ -1,0 +1,92 @@
+//! What the store keeps: the core's state, and what it leaves to stores: numbers, logs, components.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use segno_core::{
+    delta::Delta,
+    id::{Digest, PromiseId},
+    invocation::LogLine,
+    state::State,
+    time::Timestamp,
+};
+
+use crate::listing;
+
+/// Everything that is kept.
+pub(super) struct Kept {
+    pub(super) state: State,
+    /// Promises in the order of their creation.
+    pub(super) numbers: BTreeMap<i64, PromiseId>,
+    /// The last number that was given: none is given twice.
+    last_number: i64,
+    pub(super) by_id: BTreeMap<PromiseId, i64>,
+    pub(super) logs: BTreeMap<PromiseId, Vec<LogLine>>,
+    pub(super) modules: BTreeMap<Digest, Module>,
+}
+
+/// A component that was uploaded.
+pub(super) struct Module {
+    pub(super) component: Arc<[u8]>,
+    pub(super) description: String,
+    pub(super) created_at: Timestamp,
+}
+
+impl Kept {
+    /// Nothing yet.
+    pub(super) fn new() -> Self {
+        Self {
+            state: State::whole(),
+            numbers: BTreeMap::new(),
+            last_number: 0,
+            by_id: BTreeMap::new(),
+            logs: BTreeMap::new(),
+            modules: BTreeMap::new(),
+        }
+    }
+
+    /// Writes what was decided.
+    pub(super) fn apply(&mut self, delta: &Delta) {
+        for id in &delta.removed {
+            self.by_id.remove(id).iter().for_each(|number| {
+                self.numbers.remove(number);
+            });
+            self.logs.remove(id);
+        }
+        for id in listing::unnumbered(delta, |id| self.by_id.contains_key(id)) {
+            self.last_number += 1;
+            self.numbers.insert(self.last_number, id.clone());
+            self.by_id.insert(id, self.last_number);
+        }
+        for (invocation, line) in &delta.logs {
+            self.logs.entry(invocation.clone()).or_default().push(line.clone());
+        }
+        self.state.apply(delta);
+    }
+
+    /// Forgets everything but modules, what they are called, and which hosts there were.
+    pub(super) fn wipe(&mut self) {
+        let mut state = State::whole();
+        state.raise_first_version(self.state.first_version());
+        self.modules.keys().for_each(|digest| state.put_module(*digest));
+        let aliases = self.state.aliases().map(|(name, module)| (name.clone(), *module));
+        aliases.for_each(|(name, module)| state.put_alias(name, module));
+        let hosts = self.state.hosts().map(|(node, incarnation)| (node.clone(), incarnation));
+        hosts.for_each(|(node, incarnation)| state.put_host(node, incarnation));
+        self.state = state;
+        self.numbers.clear();
+        self.by_id.clear();
+        self.logs.clear();
+    }
+
+    /// The number of a promise, by which listings are ordered.
+    pub(super) fn number(&self, id: &PromiseId) -> i64 {
+        self.by_id.get(id).copied().unwrap_or_default()
+    }
+
+    /// The `limit` promises after `after`, and where the next page begins.
+    pub(super) fn page(&self, after: i64, limit: u32) -> (Vec<PromiseId>, Option<i64>) {
+        let page: Vec<_> = self.numbers.range(after + 1..).take(limit as usize).collect();
+        let next = page.last().map(|(number, _)| **number).filter(|_| page.len() == limit as usize);
+        (page.into_iter().map(|(_, id)| id.clone()).collect(), next)
+    }
+}

@@ -1,0 +1,74 @@
+//! Who made whom, and who waits for whom.
+
+use std::collections::BTreeMap;
+
+use async_trait::async_trait;
+use segno_core::{id::PromiseId, promise::Promise, tags};
+
+use super::{MemoryStore, kept::Kept};
+use crate::{Child, Kin, Lineage, Parent, PromiseRow, StoreError, lineage};
+
+#[async_trait]
+impl Lineage for MemoryStore {
+    async fn children(&self, parents: &[Parent], each: u32) -> Result<Vec<Child>, StoreError> {
+        let kept = self.kept();
+        let named = kept.named();
+        let mut children = Vec::new();
+        for (place, parent) in parents.iter().enumerate() {
+            for promise in kept.children(&parent.id, &named) {
+                let (id, number) = (promise.id(), kept.number(promise.id()));
+                let row =
+                    PromiseRow { promise: promise.clone(), task: kept.state.task(id).cloned() };
+                children.extend((number > parent.after).then_some(Child {
+                    parent: place,
+                    number,
+                    row,
+                }));
+            }
+        }
+        Ok(lineage::in_order(children, each))
+    }
+
+    async fn kin(
+        &self,
+        ids: &[PromiseId],
+        count: u32,
+        awaits: u32,
+    ) -> Result<Vec<Option<Kin>>, StoreError> {
+        let kept = self.kept();
+        let named = kept.named();
+        let kin = |id: &PromiseId| {
+            let number = *kept.by_id.get(id)?;
+            let waits = |other: &&PromiseId| kept.state.callback(other, id) == Some(false);
+            let mut awaited: Vec<_> = kept.state.awaited_by(id).filter(waits).cloned().collect();
+            awaited.sort_by_key(|other| kept.number(other));
+            awaited.truncate(awaits as usize);
+            let children = kept.children(id, &named).take(count as usize).count() as u32;
+            Some(Kin { number, children, awaits: awaited })
+        };
+        Ok(ids.iter().map(kin).collect())
+    }
+}
+
+impl Kept {
+    /// The promises that nobody made under a claim, by whom they name as their parent if that is another.
+    fn named(&self) -> BTreeMap<&str, Vec<&Promise>> {
+        let mut named: BTreeMap<&str, Vec<&Promise>> = BTreeMap::new();
+        for promise in self.state.promises().filter(|promise| promise.birth.made_by.is_none()) {
+            let parent = promise.birth.tags.get(tags::PARENT).map(String::as_str);
+            if let Some(parent) = parent.filter(|parent| *parent != promise.id().as_str()) {
+                named.entry(parent).or_default().push(promise);
+            }
+        }
+        named
+    }
+
+    fn children<'a>(
+        &'a self,
+        parent: &'a PromiseId,
+        named: &'a BTreeMap<&str, Vec<&'a Promise>>,
+    ) -> impl Iterator<Item = &'a Promise> {
+        let made = self.state.made_by(parent).filter_map(|id| self.state.promise(id));
+        made.chain(named.get(parent.as_str()).into_iter().flatten().copied())
+    }
+}

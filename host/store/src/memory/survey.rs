@@ -1,0 +1,87 @@
+//! The store as a whole: what may have gone wrong in it, what has ended, how large it is.
+
+use async_trait::async_trait;
+use segno_core::{id::PromiseId, promise::Promise, time::Timestamp};
+
+use super::MemoryStore;
+use crate::{
+    Examined, Found, PartSize, SizeReport, StoreError, Survey, TreeSize,
+    house::{HouseError, Van},
+    size::Forest,
+};
+
+#[async_trait]
+impl Survey for MemoryStore {
+    async fn suspects(&self, after: i64, limit: u32) -> Result<Found<PromiseId>, StoreError> {
+        let kept = self.kept();
+        let (ids, next) = kept.page(after, limit);
+        let looked_at = ids.len() as u32;
+        Ok(Found { items: ids, looked_at, next })
+    }
+
+    async fn finished(
+        &self,
+        after: i64,
+        limit: u32,
+        before: Timestamp,
+    ) -> Result<Found<Promise>, StoreError> {
+        let kept = self.kept();
+        let (ids, next) = kept.page(after, limit);
+        let looked_at = ids.len() as u32;
+        let promises = ids.iter().filter_map(|id| kept.state.promise(id)).filter(|promise| {
+            promise.birth.made_by.is_none()
+                && promise.settlement().is_some_and(|settled| settled.settled_at <= before)
+        });
+        Ok(Found { items: promises.cloned().collect(), looked_at, next })
+    }
+
+    async fn examine(
+        &self,
+        maker: Option<&PromiseId>,
+        after: i64,
+        limit: u32,
+    ) -> Result<Examined, StoreError> {
+        let kept = self.kept();
+        let (ids, next) = match maker {
+            None => kept.page(after, limit),
+            Some(maker) => {
+                let made = kept.state.made_by(maker).map(|id| kept.number(id));
+                let mut made: Vec<i64> = made.filter(|number| *number > after).collect();
+                made.sort_unstable();
+                let next = made.get(limit as usize - 1).copied();
+                made.truncate(limit as usize);
+                (made.iter().filter_map(|number| kept.numbers.get(number).cloned()).collect(), next)
+            }
+        };
+        Ok(Examined { state: kept.state.clone(), ids, next, unreadable: Vec::new() })
+    }
+
+    async fn integrity(&self) -> Result<Vec<String>, StoreError> {
+        Ok(Vec::new())
+    }
+
+    async fn move_out(&self, _van: &mut dyn Van) -> Result<(), HouseError> {
+        Err(HouseError::Place("a store in memory has no tables to move".to_owned()))
+    }
+
+    async fn size(&self, top: u32) -> Result<SizeReport, StoreError> {
+        let kept = self.kept();
+        let mut forest = Forest::default();
+        for (number, id) in &kept.numbers {
+            let Some(promise) = kept.state.promise(id) else { continue };
+            let value = promise.settlement().and_then(|settled| settled.value.as_ref());
+            let bytes = promise.birth.param.data.len() + value.map_or(0, |value| value.data.len());
+            let maker = promise.birth.made_by.as_ref().map(|maker| kept.number(maker));
+            forest.add(*number, maker, !promise.is_pending(), bytes as u64);
+        }
+        let name =
+            |number: &i64| kept.numbers.get(number).map_or_else(String::new, ToString::to_string);
+        let trees = forest.largest(top).into_iter();
+        let trees: Vec<_> =
+            trees.map(|(root, tree)| TreeSize { id: name(&root), ..tree }).collect();
+        let bytes = trees.iter().map(|tree| tree.bytes).sum();
+        let parts =
+            vec![PartSize { name: "promises".to_owned(), rows: kept.numbers.len() as u64, bytes }];
+        Ok(SizeReport { bytes, parts, trees, ..SizeReport::default() })
+    }
+}

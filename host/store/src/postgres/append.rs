@@ -1,0 +1,232 @@
+//! Records under claims, appended by one statement that is a transaction of its own.
+//!
+//! It is decided on what [`Claims`] remember, and nothing is read first. The statement locks the tasks, in the order of
+//! their numbers like everybody, and takes only those whose rows nobody has written since. While such a row is the same,
+//! the promise is pending (whoever settles it changes the task with it) and nobody else may write to the journal. That
+//! its end is where it was said to be, the unique key of the journal sees to. What was not taken is for a batch that
+//! reads.
+
+use std::{
+    collections::{BTreeSet, HashMap, HashSet},
+    sync::LazyLock,
+};
+
+use segno_core::{
+    command::Command, config::Config, delta::Delta, effect::Effect, id::Digest, id::PromiseId,
+    invocation::JournalHead, reply::Reply, rests_on, time::Timestamp, transition::transition,
+};
+use sqlx::{
+    Arguments as _, AssertSqlSafe, Encode, Executor as _, PgConnection, Postgres, Row as _, Type,
+    postgres::PgArguments,
+};
+
+use super::{
+    claims::{Claims, Guard, Remembered},
+    columns::{
+        self, Kind,
+        Kind::{Blob, Int},
+    },
+    failure::Failed,
+};
+use crate::sql::{Cell, JournalRow, Numbers, Written};
+
+/// Of a row of a journal, and of the log beside it.
+const COLUMNS: [Kind; 12] = [Int, Int, Int, Int, Int, Int, Int, Int, Int, Blob, Int, Blob];
+/// So many are of the journal.
+const OF_JOURNAL: usize = 10;
+
+/// The tasks, written so that there is one way only to find them, whatever the statistics say: one by one, in the order
+/// given.
+const HELD: &str = "
+     CROSS JOIN LATERAL (
+           SELECT FROM tasks
+            WHERE n = given.inv AND state = 2 AND version = given.version AND xmin = given.writer::int
+              FOR NO KEY UPDATE) AS task";
+
+const APPEND: &str = "
+    INSERT INTO journal (inv, first_seq, end_seq, commands, notified, at, finished, records)
+    SELECT inv, first_seq, end_seq, commands, notified, at, finished, records";
+
+/// What commands lead to, as far as it rests on claims alone.
+#[derive(Debug)]
+pub(super) struct Appends {
+    /// For each command, what it leads to; none where it has to be decided otherwise.
+    decided: Vec<Option<Decided>>,
+    rows: Vec<Row>,
+}
+
+#[derive(Debug)]
+struct Decided {
+    id: PromiseId,
+    number: i64,
+    reply: Reply,
+    effects: Vec<Effect>,
+    /// The end of the journal then.
+    head: JournalHead,
+}
+
+/// What is appended to the journal and to the log of a task, if it is as it was.
+#[derive(Debug)]
+struct Row {
+    guard: Guard,
+    journal: JournalRow,
+    log: Option<(i64, Vec<u8>)>,
+}
+
+impl Appends {
+    /// Decides these, one of each journal: who comes after it has to be decided when that one is there.
+    pub(super) fn decide(
+        claims: &Claims,
+        commands: &[&Command],
+        now: Timestamp,
+        config: &Config,
+    ) -> Self {
+        let remembered = claims.remembered();
+        let mut delta = Delta::default();
+        let mut taken = HashSet::new();
+        let decided = commands.iter().map(|command| {
+            let id = &rests_on(command)?.id;
+            let number = remembered.row(id).filter(|_| taken.insert(id))?.number;
+            let decision = transition(&remembered.view, command, now, config);
+            if !decision.delta.only_appends() {
+                return None;
+            }
+            let head = decision.delta.appends.last()?.after;
+            delta.merge(decision.delta);
+            let (reply, effects) = (decision.reply, decision.effects);
+            Some(Decided { id: id.clone(), number, reply, effects, head })
+        });
+        let decided = decided.collect();
+        Self { decided, rows: rows(&delta, &remembered) }
+    }
+
+    /// Whether there is nothing to append.
+    pub(super) fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// The promises to whose journals something is appended.
+    pub(super) fn ids(&self) -> impl Iterator<Item = &PromiseId> {
+        self.decided.iter().flatten().map(|decided| &decided.id)
+    }
+
+    /// Appends. Answers what each command led to; none where the task was not as remembered, or nothing was decided.
+    pub(super) async fn commit(
+        &mut self,
+        connection: &mut PgConnection,
+        claims: &Claims,
+    ) -> Result<Vec<Option<(Reply, Vec<Effect>)>>, Failed> {
+        let failed = Failed::of("append records");
+        let logged = self.rows.iter().any(|row| row.log.is_some());
+        let statement = if logged { &STATEMENTS.with_logs } else { &STATEMENTS.alone };
+        let arguments = arguments(&self.rows, logged);
+        self.rows.clear();
+        let query = sqlx::query_with(AssertSqlSafe(statement.as_str()), arguments);
+        let mut appended = HashSet::new();
+        for row in &connection.fetch_all(query).await.map_err(&failed)? {
+            appended.insert(row.try_get::<i64, _>(0).map_err(&failed)?);
+        }
+        let answer = |decided: Option<Decided>| {
+            let Decided { id, number, reply, effects, head } = decided?;
+            if !appended.contains(&number) {
+                claims.forget(std::iter::once(&id));
+                return None;
+            }
+            claims.grew(&id, head);
+            Some((reply, effects))
+        };
+        Ok(std::mem::take(&mut self.decided).into_iter().map(answer).collect())
+    }
+}
+
+/// What is appended, in the order of the tasks' numbers.
+fn rows(delta: &Delta, remembered: &Remembered) -> Vec<Row> {
+    let written = Written::of(delta, &BTreeSet::new(), &remembered.view, &ByMemory(remembered));
+    let mut logs = HashMap::new();
+    for [invocation, count, lines] in written.logs {
+        if let (Some(number), Some(count), Cell::Blob(lines)) =
+            (invocation.int(), count.int(), lines)
+        {
+            logs.insert(number, (count, lines));
+        }
+    }
+    let row = |journal: JournalRow| {
+        let guard = remembered.row(&journal.invocation)?.guard;
+        Some(Row { guard, log: logs.remove(&journal.number), journal })
+    };
+    written.journals.into_iter().filter_map(row).collect()
+}
+
+/// The rows as [`COLUMNS`], with those of their logs if there are any.
+fn arguments(rows: &[Row], logged: bool) -> PgArguments {
+    let mut arguments = PgArguments::default();
+    let each = &mut arguments;
+    column(each, rows, |row| row.journal.number);
+    column(each, rows, |row| row.guard.version);
+    column(each, rows, |row| row.guard.writer.number());
+    column(each, rows, |row| i64::from(row.journal.first));
+    column(each, rows, |row| i64::from(row.journal.head.len));
+    column(each, rows, |row| i64::from(row.journal.head.commands));
+    column(each, rows, |row| i64::from(row.journal.head.notified));
+    column(each, rows, |row| row.journal.head.at.0);
+    column(each, rows, |row| i64::from(row.journal.head.finished));
+    column(each, rows, |row| row.journal.records.as_slice());
+    if logged {
+        column(each, rows, |row| row.log.as_ref().map(|(count, _)| *count));
+        column(each, rows, |row| row.log.as_ref().map(|(_, lines)| lines.as_slice()));
+    }
+    arguments
+}
+
+fn column<'a, T>(arguments: &mut PgArguments, rows: &'a [Row], of: impl Fn(&'a Row) -> T)
+where
+    Vec<T>: Encode<'a, Postgres> + Type<Postgres>,
+{
+    let column: Vec<T> = rows.iter().map(of).collect();
+    arguments.add(column).expect("PostgreSQL holds every integer and blob");
+}
+
+static STATEMENTS: LazyLock<Statements> = LazyLock::new(|| {
+    let given = |columns: &[Kind], names: &str| {
+        format!("UNNEST({}) AS given ({names})", columns::parameters(columns, 1))
+    };
+    let journal =
+        "inv, version, writer, first_seq, end_seq, commands, notified, at, finished, records";
+    let alone = given(&COLUMNS[..OF_JOURNAL], journal);
+    let both = given(&COLUMNS, &format!("{journal}, count, lines"));
+    Statements {
+        alone: format!("{APPEND} FROM {alone} {HELD} RETURNING inv"),
+        with_logs: format!(
+            "WITH held AS (SELECT given.* FROM {both} {HELD}),
+                  logged AS (
+                     INSERT INTO logs (inv, count, lines)
+                     SELECT inv, count, lines FROM held WHERE count IS NOT NULL)
+             {APPEND} FROM held RETURNING inv"
+        ),
+    }
+});
+
+/// The statements that append: most often nothing was logged.
+struct Statements {
+    alone: String,
+    with_logs: String,
+}
+
+/// Only journals and logs are written, of promises that are remembered.
+struct ByMemory<'a>(&'a Remembered);
+
+impl Numbers for ByMemory<'_> {
+    fn promise(&self, id: &PromiseId) -> Option<i64> {
+        self.0.row(id).map(|row| row.number)
+    }
+
+    fn module(&self, _: &Digest) -> Cell {
+        Cell::Null
+    }
+}
+
+/// For the tests of plans.
+#[cfg(test)]
+pub(super) fn statements() -> [String; 2] {
+    [STATEMENTS.alone.clone(), STATEMENTS.with_logs.clone()]
+}

@@ -1,0 +1,297 @@
+//! One transaction: locks and loads what commands read, decides them, writes what they change, commits.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::OnceLock,
+};
+
+use segno_core::{
+    command::Command, config::Config, delta::Delta, effect::Effect, footprint,
+    footprint::Footprint, id::PromiseId, reply::Reply, time::Timestamp, transition::transition,
+    widen,
+};
+use sqlx::{Executor as _, PgConnection, Row as _};
+
+use super::{
+    claims::Claims,
+    failure::{Failed, is_undone},
+    load::{Held, NotLoaded},
+    time::Time,
+    write::{RAISE_FIRST_VERSION, REMOVE, write},
+};
+use crate::{listing, sql::Cache};
+
+/// A command's rows are known after so many looks: its own, what these lead to, and who waits for that.
+const LOOKS: usize = 5;
+
+const NUMBERS: &str = "SELECT nextval('promises_n') FROM generate_series(1, $1)";
+
+/// What a committed batch answers: the replies of each submission, and all hints in order.
+#[derive(Debug, Default)]
+pub(super) struct Committed {
+    pub(super) replies: Vec<Vec<Reply>>,
+    pub(super) effects: Vec<Effect>,
+    /// Statements that it took.
+    pub(super) statements: usize,
+    /// Whether anything was written.
+    pub(super) wrote: bool,
+}
+
+/// Why a batch was not committed.
+#[derive(Debug)]
+pub(super) enum NotCommitted {
+    /// Nothing was written.
+    Failed(Failed),
+    /// Nobody knows.
+    Unknown(Failed),
+    /// Nothing was written: somebody else holds one of these, which have to be among the first that are locked.
+    Held(BTreeSet<PromiseId>),
+    /// Nothing was written: somebody else began a life of the same host.
+    Overtaken,
+}
+
+impl From<Failed> for NotCommitted {
+    fn from(failed: Failed) -> Self {
+        Self::Failed(failed)
+    }
+}
+
+impl From<NotLoaded> for NotCommitted {
+    fn from(not_loaded: NotLoaded) -> Self {
+        match not_loaded {
+            NotLoaded::Failed(failed) => Self::Failed(failed),
+            NotLoaded::Held(ids) => Self::Held(ids),
+        }
+    }
+}
+
+/// A command, and the rows that it names: worked out once, if anybody asks.
+#[derive(Debug)]
+pub(super) struct Asked {
+    pub(super) command: Command,
+    named: OnceLock<Footprint>,
+}
+
+impl From<Command> for Asked {
+    fn from(command: Command) -> Self {
+        Self { command, named: OnceLock::new() }
+    }
+}
+
+impl Asked {
+    /// The rows that it names.
+    pub(super) fn named(&self) -> &Footprint {
+        self.named.get_or_init(|| footprint(&self.command))
+    }
+}
+
+/// A transaction in the making.
+pub(super) struct Batch<'a> {
+    connection: &'a mut PgConnection,
+    config: &'a Config,
+    time: &'a Time,
+    claims: &'a Claims,
+    cache: Cache,
+    held: Held,
+    now: Timestamp,
+    delta: Delta,
+    /// Promises that are new, in the order of their creation.
+    fresh: Vec<PromiseId>,
+    committed: Committed,
+}
+
+impl<'a> Batch<'a> {
+    /// A batch in which nothing was decided yet.
+    pub(super) fn new(
+        connection: &'a mut PgConnection,
+        config: &'a Config,
+        time: &'a Time,
+        claims: &'a Claims,
+    ) -> Self {
+        Self {
+            connection,
+            config,
+            time,
+            claims,
+            cache: Cache::default(),
+            held: Held::default(),
+            now: Timestamp(0),
+            delta: Delta::default(),
+            fresh: Vec::new(),
+            committed: Committed::default(),
+        }
+    }
+
+    /// Decides all of these, one after the other, and commits them together. `also` is locked with what they name.
+    pub(super) async fn run(
+        mut self,
+        submissions: &[&[Asked]],
+        also: &BTreeSet<PromiseId>,
+    ) -> Result<Committed, NotCommitted> {
+        self.say("BEGIN").await?;
+        match self.decide_all(submissions, also).await {
+            Ok(()) => self.commit().await,
+            Err(not_committed) => {
+                // Where that fails too, the connection is given up, and the transaction with it.
+                self.say("ROLLBACK").await?;
+                Err(not_committed)
+            }
+        }
+    }
+
+    async fn decide_all(
+        &mut self,
+        submissions: &[&[Asked]],
+        also: &BTreeSet<PromiseId>,
+    ) -> Result<(), NotCommitted> {
+        // For all commands at once; most batches then need nothing more.
+        let mut wanted = Footprint { composites: also.clone(), ..Footprint::default() };
+        for asked in submissions.iter().copied().flatten() {
+            wanted.merge(asked.named().clone());
+        }
+        // What belongs to a tree is seen when its turn comes: the commands before may add to it.
+        wanted.trees.clear();
+        self.held.load(self.connection, &mut self.cache, wanted).await?;
+        self.now = self.time.of_server(self.held.now);
+        let mut wanted = Footprint::default();
+        for asked in submissions.iter().copied().flatten() {
+            wanted.merge(widen(&self.cache.state, &asked.command, asked.named()));
+        }
+        self.load(wanted).await?;
+        for submission in submissions {
+            let mut replies = Vec::with_capacity(submission.len());
+            for asked in *submission {
+                replies.push(self.decide(&asked.command, asked.named()).await?);
+            }
+            self.committed.replies.push(replies);
+        }
+        self.write().await
+    }
+
+    async fn decide(
+        &mut self,
+        command: &Command,
+        named: &Footprint,
+    ) -> Result<Reply, NotCommitted> {
+        let trees = named.trees.clone();
+        let named = Footprint { trees: BTreeMap::new(), ..named.clone() };
+        if !trees.is_empty() {
+            self.load(Footprint { trees, ..Footprint::default() }).await?;
+        }
+        for _ in 0..LOOKS {
+            let mut wanted = widen(&self.cache.state, command, &named);
+            if self.cache.has(&named) && self.cache.has(&wanted) {
+                break;
+            }
+            wanted.merge(named.clone());
+            if !self.load(wanted).await? {
+                break;
+            }
+        }
+        let decision = transition(&self.cache.state, command, self.now, self.config);
+        if decision.delta.removed.is_empty() {
+            self.fresh.extend(self.cache.apply(&decision.delta));
+            self.delta.merge(decision.delta);
+        } else {
+            self.remove(&decision.delta).await?;
+        }
+        self.committed.effects.extend(decision.effects);
+        Ok(decision.reply)
+    }
+
+    /// Writes a decision that removes promises at once: their numbers are gone with them.
+    async fn remove(&mut self, delta: &Delta) -> Result<(), NotCommitted> {
+        self.write().await?;
+        if let Some(version) = delta.first_version {
+            let name = "raise the first version";
+            self.committed.statements += 1;
+            let query = sqlx::query(RAISE_FIRST_VERSION).bind(version.0.cast_signed());
+            self.connection.execute(query).await.map_err(Failed::of(name))?;
+        }
+        let numbers = delta.removed.iter().filter_map(|id| self.cache.number(id));
+        let numbers: Vec<i64> = numbers.collect();
+        for (name, statement) in REMOVE {
+            self.committed.statements += 1;
+            let query = sqlx::query(statement).bind(&numbers);
+            self.connection.execute(query).await.map_err(Failed::of(name))?;
+        }
+        self.committed.wrote = true;
+        self.cache.apply(delta);
+        self.held.forget(&delta.removed);
+        Ok(())
+    }
+
+    /// Loads what is not held. Whether there was anything.
+    async fn load(&mut self, wanted: Footprint) -> Result<bool, NotCommitted> {
+        let missing = self.cache.missing(wanted);
+        if missing.is_empty() {
+            return Ok(false);
+        }
+        // What was decided so far must be in the tables before they are read again.
+        self.write().await?;
+        self.held.load(self.connection, &mut self.cache, missing).await?;
+        Ok(true)
+    }
+
+    /// Writes what is decided and not written.
+    async fn write(&mut self) -> Result<(), NotCommitted> {
+        if self.delta.is_empty() {
+            return Ok(());
+        }
+        let delta = std::mem::take(&mut self.delta);
+        let fresh = std::mem::take(&mut self.fresh);
+        self.number(&fresh).await?;
+        let fresh = fresh.into_iter().collect();
+        let sent = write(self.connection, &self.cache, &delta, &fresh, &self.held).await?;
+        if let Some(writer) = sent.writer {
+            let written = delta.tasks.keys().filter_map(|id| self.cache.number(id));
+            self.held.writers.extend(written.map(|number| (number, writer)));
+        }
+        self.held.schedules.extend(delta.schedules.into_keys());
+        self.held.resources.extend(delta.resources.into_keys());
+        self.held.leases.extend(delta.resource_leases.into_keys());
+        self.committed.wrote = true;
+        self.committed.statements += sent.statements;
+        match sent.complete {
+            true => Ok(()),
+            false => Err(NotCommitted::Overtaken),
+        }
+    }
+
+    /// Gives new promises their numbers.
+    async fn number(&mut self, fresh: &[PromiseId]) -> Result<(), Failed> {
+        if fresh.is_empty() {
+            return Ok(());
+        }
+        let name = "number promises";
+        self.committed.statements += 1;
+        let query = sqlx::query(NUMBERS).bind(fresh.len() as i64);
+        let rows = self.connection.fetch_all(query).await.map_err(Failed::of(name))?;
+        for (id, row) in fresh.iter().zip(&rows) {
+            self.cache.renumber(id, row.try_get(0).map_err(Failed::of(name))?);
+        }
+        Ok(())
+    }
+
+    async fn commit(mut self) -> Result<Committed, NotCommitted> {
+        listing::drop_stale(&mut self.committed.effects, &self.cache.state);
+        self.committed.statements += self.held.statements;
+        let committed = self.say("COMMIT").await;
+        match &committed {
+            Ok(()) => self.claims.learn(&self.cache, &self.held.writers),
+            Err(_) => self.claims.forget(self.cache.state.tasks().map(|task| &task.id)),
+        }
+        match committed {
+            Ok(()) => Ok(self.committed),
+            // Nothing was to be kept, so it does not matter.
+            Err(_) if !self.committed.wrote => Ok(self.committed),
+            Err(failed) if is_undone(&failed.source) => Err(NotCommitted::Failed(failed)),
+            Err(failed) => Err(NotCommitted::Unknown(failed)),
+        }
+    }
+
+    async fn say(&mut self, statement: &'static str) -> Result<(), Failed> {
+        self.committed.statements += 1;
+        self.connection.execute(statement).await.map_err(Failed::of(statement)).map(drop)
+    }
+}

@@ -1,0 +1,66 @@
+//! Rows of cells as columns: one array a column, so that a statement carries any number of rows.
+
+use sqlx::{Arguments as _, postgres::PgArguments};
+
+use super::fields::escape;
+use crate::sql::Cell;
+
+/// What a column holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Int,
+    Text,
+    Blob,
+}
+
+impl Kind {
+    /// The type of its array.
+    fn array(self) -> &'static str {
+        match self {
+            Self::Int => "bigint[]",
+            Self::Text => "text[]",
+            Self::Blob => "bytea[]",
+        }
+    }
+}
+
+/// `$7::bigint[], $8::text[], …`, from parameter `first` on.
+pub(super) fn parameters(kinds: &[Kind], first: usize) -> String {
+    let each = |(place, kind): (usize, &Kind)| format!("${}::{}", first + place, kind.array());
+    kinds.iter().enumerate().map(each).collect::<Vec<_>>().join(", ")
+}
+
+/// Adds the columns of `rows` to the arguments.
+pub(super) fn bind<const COLUMNS: usize>(
+    arguments: &mut PgArguments,
+    kinds: &[Kind],
+    rows: Vec<[Cell; COLUMNS]>,
+) {
+    let mut columns: Vec<Vec<Cell>> =
+        kinds.iter().map(|_| Vec::with_capacity(rows.len())).collect();
+    for row in rows {
+        columns.iter_mut().zip(row).for_each(|(column, cell)| column.push(cell));
+    }
+    for (kind, column) in kinds.iter().zip(columns) {
+        let added = match kind {
+            Kind::Int => arguments.add(column.iter().map(Cell::int).collect::<Vec<_>>()),
+            Kind::Text => arguments.add(column.into_iter().map(text).collect::<Vec<_>>()),
+            Kind::Blob => arguments.add(column.into_iter().map(blob).collect::<Vec<_>>()),
+        };
+        added.expect("PostgreSQL holds every integer, escaped text and blob");
+    }
+}
+
+fn text(cell: Cell) -> Option<String> {
+    match cell {
+        Cell::Text(value) => Some(escape(&value).into_owned()),
+        Cell::Null | Cell::Int(_) | Cell::Blob(_) => None,
+    }
+}
+
+fn blob(cell: Cell) -> Option<Vec<u8>> {
+    match cell {
+        Cell::Blob(value) => Some(value),
+        Cell::Null | Cell::Int(_) | Cell::Text(_) => None,
+    }
+}

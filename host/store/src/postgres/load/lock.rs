@@ -1,0 +1,170 @@
+//! Taking locks, in the one order, and giving way where that would be broken.
+
+use std::collections::BTreeSet;
+
+use segno_core::{footprint::Footprint, id::PromiseId, promise::OutboxKey};
+use sqlx::{Executor as _, PgConnection, Row as _, postgres::PgRow};
+
+use super::{Held, NotLoaded};
+use crate::{
+    postgres::{
+        failure::Failed,
+        fields::escape,
+        resources::{LOCK_LEASES, LOCK_RESOURCES},
+        schedules::LOCK_SCHEDULES,
+    },
+    sql::{self, Cache, promise_columns},
+};
+
+/// Locks promises. Numbers never change, so everybody waits in the same order.
+pub(super) const LOCK_PROMISES: &str =
+    "SELECT n, id FROM promises WHERE id = ANY($1::text[]) ORDER BY n FOR NO KEY UPDATE";
+
+/// The same for those that nobody else holds.
+pub(super) const TRY_PROMISES: &str = "SELECT n, id FROM promises WHERE id = ANY($1::text[]) ORDER BY n FOR NO KEY UPDATE SKIP LOCKED";
+
+/// The tasks of promises, and those that await one of them.
+macro_rules! tasks_of {
+    () => {
+        "WHERE t.n = ANY (ARRAY (SELECT unnest($1::bigint[])
+                                 UNION SELECT awaiter FROM callbacks WHERE awaited = ANY($1::bigint[]))) "
+    };
+}
+
+/// Locks tasks and reads them as they are then. With them come their promises, as they were when the statement began:
+/// as they are, for those that are locked already, and a guess for those of who awaits.
+macro_rules! lock_tasks {
+    () => {
+        concat!(
+            "SELECT ",
+            promise_columns!(),
+            ", t.xmin::text::bigint \
+             FROM tasks t JOIN promises p ON p.n = t.n LEFT JOIN promises m ON m.n = p.made_by \
+             LEFT JOIN modules d ON d.n = t.module ",
+            tasks_of!(),
+            "ORDER BY t.n FOR NO KEY UPDATE OF t ",
+        )
+    };
+}
+
+pub(super) const LOCK_TASKS: &str = lock_tasks!();
+
+pub(super) const TRY_TASKS: &str = concat!(lock_tasks!(), "SKIP LOCKED");
+
+/// How many of them there are.
+pub(super) const COUNT_TASKS: &str = concat!("SELECT count(*) FROM tasks t ", tasks_of!());
+
+impl Held {
+    pub(super) async fn lock_schedules(
+        &mut self,
+        connection: &mut PgConnection,
+        cache: &mut Cache,
+        wanted: &Footprint,
+    ) -> Result<(), Failed> {
+        if wanted.schedules.is_empty() {
+            return Ok(());
+        }
+        let name = "lock schedules";
+        let ids: Vec<_> = wanted.schedules.iter().map(|id| escape(id.as_str())).collect();
+        self.statements += 1;
+        self.asked.schedules.extend(wanted.schedules.iter().cloned());
+        let query = sqlx::query(LOCK_SCHEDULES).bind(ids);
+        for row in &connection.fetch_all(query).await.map_err(Failed::of(name))? {
+            self.schedules.insert(sql::put_schedule(cache, row).map_err(Failed::of(name))?);
+        }
+        Ok(())
+    }
+
+    pub(super) async fn lock_resources(
+        &mut self,
+        connection: &mut PgConnection,
+        cache: &mut Cache,
+        wanted: &Footprint,
+    ) -> Result<(), Failed> {
+        if wanted.resources.is_empty() {
+            return Ok(());
+        }
+        let names: Vec<_> = wanted.resources.iter().map(|name| escape(name.as_str())).collect();
+        let name = "lock resources";
+        self.statements += 2;
+        self.asked.resources.extend(wanted.resources.iter().cloned());
+        let query = sqlx::query(LOCK_RESOURCES).bind(&names);
+        for row in &connection.fetch_all(query).await.map_err(Failed::of(name))? {
+            self.resources.insert(sql::put_resource(cache, row).map_err(Failed::of(name))?);
+        }
+        let name = "lock leases on resources";
+        let query = sqlx::query(LOCK_LEASES).bind(&names);
+        for row in &connection.fetch_all(query).await.map_err(Failed::of(name))? {
+            self.leases.insert(sql::put_lease(cache, row).map_err(Failed::of(name))?);
+        }
+        Ok(())
+    }
+
+    /// The promises whose rows are asked for, or guard what is asked for.
+    pub(super) fn to_lock(&self, wanted: &Footprint) -> Vec<PromiseId> {
+        let mut ids: BTreeSet<&PromiseId> = wanted.composites.iter().chain(&wanted.rows).collect();
+        ids.extend(wanted.outbox.iter().map(OutboxKey::promise));
+        ids.extend(wanted.tails.keys().chain(wanted.children.keys()));
+        ids.extend(wanted.signal_keys.iter().map(|(invocation, _)| invocation));
+        ids.into_iter().filter(|id| !self.promises.contains_key(*id)).cloned().collect()
+    }
+
+    /// Locks promises. Answers the numbers of those that were found; whether the others really do not exist is asked
+    /// when nothing is waited for any more ([`Held::load_parts`]).
+    pub(super) async fn lock_promises(
+        &mut self,
+        connection: &mut PgConnection,
+        ids: &[PromiseId],
+        waits: bool,
+    ) -> Result<Vec<i64>, Failed> {
+        if ids.is_empty() {
+            return Ok(Vec::new());
+        }
+        let name = "lock promises";
+        let texts = escaped(ids);
+        let statement = if waits { LOCK_PROMISES } else { TRY_PROMISES };
+        self.statements += 1;
+        let query = sqlx::query(statement).bind(&texts);
+        let found = connection.fetch_all(query).await.map_err(Failed::of(name))?;
+        self.promises.extend(ids.iter().map(|id| (id.clone(), None)));
+        let mut numbers = Vec::with_capacity(found.len());
+        for row in &found {
+            let number = row.try_get(0).map_err(Failed::of(name))?;
+            let id = sql::id(row, 1).map_err(Failed::of(name))?;
+            self.promises.insert(id, Some(number));
+            numbers.push(number);
+        }
+        Ok(numbers)
+    }
+
+    /// Locks the tasks of promises that are locked, and of those who await them.
+    pub(super) async fn lock_tasks(
+        &mut self,
+        connection: &mut PgConnection,
+        numbers: &[i64],
+        ids: &[PromiseId],
+        waits: bool,
+    ) -> Result<Vec<PgRow>, NotLoaded> {
+        if numbers.is_empty() {
+            return Ok(Vec::new());
+        }
+        let name = "lock tasks";
+        let statement = if waits { LOCK_TASKS } else { TRY_TASKS };
+        let found = self.rows(connection, name, statement, numbers).await?;
+        if !waits {
+            let counted = Failed::of("count tasks");
+            self.statements += 1;
+            let query = sqlx::query(COUNT_TASKS).bind(numbers);
+            let row = connection.fetch_one(query).await.map_err(&counted)?;
+            let all: i64 = row.try_get(0).map_err(&counted)?;
+            if all != found.len() as i64 {
+                return Err(NotLoaded::Held(ids.iter().cloned().collect()));
+            }
+        }
+        Ok(found)
+    }
+}
+
+pub(super) fn escaped<'a>(ids: impl IntoIterator<Item = &'a PromiseId>) -> Vec<String> {
+    ids.into_iter().map(|id| escape(id.as_str()).into_owned()).collect()
+}

@@ -1,0 +1,283 @@
+//! What belongs to promises that are locked, and what no promise has: callbacks, messages, journals, modules, hosts.
+
+use std::collections::BTreeSet;
+
+use segno_core::{
+    footprint::Footprint,
+    id::{NodeName, PromiseId, ResourceName, ScheduleId, Version},
+    time::Timestamp,
+};
+use sqlx::{Executor as _, PgConnection, postgres::PgRow};
+
+use super::{Held, NotLoaded, lock::escaped};
+use crate::{
+    listing,
+    postgres::{failure::Failed, fields::escape},
+    sql::{self, Cache, Fields as _, Level},
+};
+
+/// Everything else, whatever it is: the first column says what a row is.
+///
+/// ```text
+/// what                id        first      text     second    third     fourth    bytes    head
+/// 0 the time                    now                the version at which tasks are born
+/// 1 callback          awaited   its n      awaiter  its n     consumed
+/// 2 listener          awaited              address
+/// 3 message           source    kind       part     next_at   created   attempts  message
+/// 4 end of a journal  its inv                                                              end_seq … finished
+/// 5 module                                                                        digest
+/// 6 alias             name                                                        digest
+/// 7 host              node      lives
+/// 8 signal's key      its inv   number     key
+/// 9 promise that was not found before: its id
+/// ```
+macro_rules! parts {
+    () => {
+        "
+    SELECT 0, NULL, (extract(epoch FROM clock_timestamp()) * 1000)::bigint, NULL, (SELECT version FROM first_version WHERE one = 1),
+           NULL::bigint, NULL::bigint, NULL::bytea, NULL::bigint, NULL::bigint, NULL::bigint, NULL::bigint, NULL::bigint
+     UNION ALL
+    SELECT 1, awaited.id, awaited.n, awaiter.id, awaiter.n, consumed, NULL, NULL, NULL, NULL, NULL, NULL, NULL
+      FROM callbacks
+      JOIN promises awaited ON awaited.n = callbacks.awaited JOIN promises awaiter ON awaiter.n = callbacks.awaiter
+     WHERE callbacks.awaited = ANY($1::bigint[])
+     UNION ALL
+    SELECT 1, awaited.id, awaited.n, awaiter.id, awaiter.n, consumed, NULL, NULL, NULL, NULL, NULL, NULL, NULL
+      FROM callbacks
+      JOIN promises awaited ON awaited.n = callbacks.awaited JOIN promises awaiter ON awaiter.n = callbacks.awaiter
+     WHERE callbacks.awaiter = ANY($1::bigint[])
+     UNION ALL
+    SELECT 2, promises.id, NULL, address, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
+      FROM listeners JOIN promises ON promises.n = listeners.awaited
+     WHERE listeners.awaited = ANY($1::bigint[])
+     UNION ALL
+    SELECT 3, promises.id, kind, part, next_at, outbox.created_at, attempts, message, NULL, NULL, NULL, NULL, NULL
+      FROM outbox JOIN promises ON promises.n = outbox.source
+     WHERE outbox.source = ANY($1::bigint[]) AND outbox.kind = 1
+     UNION ALL
+    SELECT 4, promises.id, NULL, NULL, NULL, NULL, NULL, NULL, last.end_seq, last.commands, last.notified, last.at,
+           last.finished
+      FROM promises
+      JOIN LATERAL (SELECT * FROM journal WHERE inv = promises.n ORDER BY first_seq DESC LIMIT 1) last ON true
+     WHERE promises.n = ANY($1::bigint[])
+     UNION ALL
+    SELECT 5, NULL, NULL, NULL, NULL, NULL, NULL, digest, NULL, NULL, NULL, NULL, NULL
+      FROM modules WHERE digest = ANY($2::bytea[])
+     UNION ALL
+    SELECT 6, name, NULL, NULL, NULL, NULL, NULL, digest, NULL, NULL, NULL, NULL, NULL
+      FROM aliases JOIN modules ON modules.n = aliases.module WHERE name = ANY($3::text[])
+     UNION ALL
+    SELECT 7, node, incarnation, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
+      FROM hosts WHERE node = ANY($4::text[])
+     UNION ALL
+    SELECT 3, promises.id, outbox.kind, outbox.part, next_at, outbox.created_at, attempts, message, NULL, NULL, NULL,
+           NULL, NULL
+      FROM unnest($5::text[], $6::bigint[], $7::text[]) AS wanted (source, kind, part)
+      JOIN promises ON promises.id = wanted.source
+      JOIN outbox ON outbox.source = promises.n AND outbox.kind = wanted.kind AND outbox.part = wanted.part
+     UNION ALL
+    SELECT 8, promises.id, number, signal_keys.key, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
+      FROM unnest($8::text[], $9::text[]) AS wanted (inv, key)
+      JOIN promises ON promises.id = wanted.inv
+      JOIN signal_keys ON signal_keys.inv = promises.n AND signal_keys.key = wanted.key
+     UNION ALL
+    SELECT 9, id, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
+      FROM promises WHERE id = ANY($10::text[])"
+    };
+}
+
+pub(super) const PARTS: &str = parts!();
+
+/// The same where schedules or resources were not found before:
+///
+/// ```text
+/// 10 schedule, 11 resource, 12 lease on a resource: that it is there now
+/// ```
+pub(super) const PARTS_AND_NAMES: &str = concat!(
+    parts!(),
+    "
+     UNION ALL
+    SELECT 10, id, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
+      FROM schedules WHERE id = ANY($11::text[])
+     UNION ALL
+    SELECT 11, name, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
+      FROM resources WHERE name = ANY($12::text[])
+     UNION ALL
+    SELECT 12, name, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
+      FROM resource_leases WHERE name = ANY($13::text[])"
+);
+
+/// The rows of a journal that hold records from a place on.
+pub(super) const TAIL: &str = "
+    SELECT records FROM journal
+     WHERE inv = $1 AND end_seq > $2
+       AND first_seq >= (SELECT max(first_seq) FROM journal WHERE inv = $1 AND first_seq <= $2)
+     ORDER BY first_seq";
+
+/// What was looked for in vain, as it is stored.
+#[derive(Default)]
+struct Absent {
+    promises: Vec<String>,
+    schedules: Vec<String>,
+    resources: Vec<String>,
+    leases: Vec<String>,
+}
+
+impl Absent {
+    /// Whether there are names in it, beside ids of promises.
+    fn is_named(&self) -> bool {
+        !(self.schedules.is_empty() && self.resources.is_empty() && self.leases.is_empty())
+    }
+}
+
+fn texts<'a>(texts: impl Iterator<Item = &'a str>) -> Vec<String> {
+    texts.map(|text| escape(text).into_owned()).collect()
+}
+
+impl Held {
+    /// The last statement of every load, and the first that is sent when nothing is waited for any more: its snapshot is the one
+    /// that the decision is made on. What is not locked is read by it, also what earlier loads had read. `again`: so is
+    /// what was looked for in vain.
+    pub(super) async fn load_parts(
+        &mut self,
+        connection: &mut PgConnection,
+        cache: &mut Cache,
+        wanted: &Footprint,
+        again: bool,
+    ) -> Result<(), NotLoaded> {
+        let failed = Failed::of("load composites");
+        let composites: Vec<i64> =
+            wanted.composites.iter().filter_map(|id| *self.promises.get(id)?).collect();
+        let mut keys = (Vec::new(), Vec::new(), Vec::new());
+        for key in &wanted.outbox {
+            let (kind, part) = listing::outbox_order(key);
+            keys.0.push(escape(key.promise().as_str()));
+            keys.1.push(kind);
+            keys.2.push(escape(&part).into_owned());
+        }
+        let signals: Vec<_> =
+            wanted.signal_keys.iter().map(|(id, _)| escape(id.as_str())).collect();
+        let names: Vec<_> =
+            wanted.signal_keys.iter().map(|(_, key)| escape(key.as_str())).collect();
+        let absent = if again { self.absent(cache) } else { Absent::default() };
+        let named = absent.is_named();
+        let unlocked = &mut self.asked;
+        unlocked.modules.extend(wanted.modules.iter().copied());
+        unlocked.aliases.extend(wanted.aliases.iter().cloned());
+        unlocked.hosts.extend(wanted.hosts.iter().cloned());
+        // One that was removed since is not found again.
+        unlocked.modules.iter().for_each(|module| cache.state.remove_module(module));
+        let modules: Vec<_> = unlocked.modules.iter().map(|digest| digest.0.to_vec()).collect();
+        let aliases: Vec<_> = unlocked.aliases.iter().map(|name| escape(name.as_str())).collect();
+        let hosts: Vec<_> = unlocked.hosts.iter().map(|node| escape(node.as_str())).collect();
+        let mut query = sqlx::query(if named { PARTS_AND_NAMES } else { PARTS })
+            .bind(composites)
+            .bind(modules)
+            .bind(aliases)
+            .bind(hosts)
+            .bind(keys.0)
+            .bind(keys.1)
+            .bind(keys.2)
+            .bind(signals)
+            .bind(names)
+            .bind(absent.promises);
+        if named {
+            query = query.bind(absent.schedules).bind(absent.resources).bind(absent.leases);
+        }
+        self.statements += 1;
+        let mut appeared = None;
+        for row in &connection.fetch_all(query).await.map_err(&failed)? {
+            match row.int(0).map_err(&failed)? {
+                Some(9) => {
+                    let id = sql::id(row, 1).map_err(&failed)?;
+                    appeared.get_or_insert_with(BTreeSet::new).insert(id);
+                }
+                Some(10..) => drop(appeared.get_or_insert_default()),
+                _ => self.put_part(cache, row).map_err(&failed)?,
+            }
+        }
+        // A message may be about a promise of which nothing else is asked.
+        for key in &wanted.outbox {
+            let number = self.promises.get(key.promise()).copied().flatten();
+            cache.know(key.promise(), number, Level::Number);
+        }
+        match appeared {
+            None => Ok(()),
+            Some(promises) => Err(NotLoaded::Held(promises)),
+        }
+    }
+
+    /// What was looked for in vain, and was not made by this transaction since.
+    fn absent(&self, cache: &Cache) -> Absent {
+        let promises = self
+            .promises
+            .iter()
+            .filter(|(id, number)| number.is_none() && cache.number(id).is_none());
+        let resources = || self.asked.resources.iter();
+        Absent {
+            promises: escaped(promises.map(|(id, _)| id)),
+            schedules: texts(
+                self.asked.schedules.difference(&self.schedules).map(ScheduleId::as_str),
+            ),
+            resources: texts(
+                resources()
+                    .filter(|name| !self.resources.contains(*name))
+                    .map(ResourceName::as_str),
+            ),
+            leases: texts(
+                resources().filter(|name| !self.leases.contains(*name)).map(ResourceName::as_str),
+            ),
+        }
+    }
+
+    fn put_part(&mut self, cache: &mut Cache, row: &PgRow) -> Result<(), sqlx::Error> {
+        match row.int(0)? {
+            Some(0) => {
+                self.now = self.now.or(row.int(2)?.map(Timestamp));
+                let first = row.int(4)?.unwrap_or_default().cast_unsigned();
+                cache.state.raise_first_version(Version(first));
+            }
+            Some(1) => {
+                let awaited = (row.int(2)?, sql::id(row, 1)?);
+                let awaiter = (row.int(4)?, sql::id(row, 3)?);
+                sql::put_callback(cache, awaited, awaiter, row.int(5))?;
+            }
+            Some(2) => sql::put_listener(cache, sql::id(row, 1)?, row, 3)?,
+            Some(3) => {
+                let source = sql::id(row, 1)?;
+                sql::put_message(cache, &source, row, 2)?;
+            }
+            Some(4) => {
+                sql::put_head(cache, sql::id(row, 1)?, row, 8)?;
+            }
+            Some(5) => cache.state.put_module(sql::digest_at(row, 7)?),
+            Some(6) => cache.state.put_alias(sql::text(row, 1)?, sql::digest_at(row, 7)?),
+            Some(7) => {
+                let node = NodeName::new(sql::text(row, 1)?.as_str());
+                let lives = row.int(2)?.unwrap_or_default().cast_unsigned();
+                cache.state.put_host(node, lives);
+            }
+            _ => {
+                sql::put_signal_key(cache, sql::id(row, 1)?, row, 2, 3)?;
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) async fn load_tail(
+        &mut self,
+        connection: &mut PgConnection,
+        cache: &mut Cache,
+        invocation: &PromiseId,
+        from: u32,
+    ) -> Result<(), Failed> {
+        let name = "load the end of a journal";
+        let Some(Some(number)) = self.promises.get(invocation) else { return Ok(()) };
+        self.statements += 1;
+        let query = sqlx::query(TAIL).bind(number).bind(i64::from(from));
+        let rows = connection.fetch_all(query).await.map_err(Failed::of(name))?;
+        let tail = rows.iter().map(|row| sql::records(row, 0, invocation));
+        let tail = tail.collect::<Result<Vec<_>, _>>().map(|rows| rows.concat());
+        sql::put_tail(cache, invocation, tail, from).map_err(Failed::of(name))
+    }
+}

@@ -1,0 +1,141 @@
+//! Children and trees: more promises than a command names, which are found first and then locked like any other.
+
+use std::collections::BTreeSet;
+
+use segno_core::{
+    footprint::{ChildPage, Footprint},
+    id::PromiseId,
+    state::Tree,
+};
+use sqlx::{Executor as _, PgConnection, postgres::PgRow};
+
+use super::{Held, NotLoaded};
+use crate::{
+    postgres::{failure::Failed, fields::escape},
+    sql::{self, Cache, Fields as _, Level},
+};
+
+/// A page of the pending children of an invocation; of those that were not asked to stop, if that is asked for.
+pub(super) const CHILDREN: &str = "
+    SELECT id FROM promises LEFT JOIN tasks USING (n)
+     WHERE made_by = $1 AND promises.state = 0 AND attached = 1 AND id > $2
+       AND ($4 = 0 OR coalesce(tasks.cancel, 0) = 0) ORDER BY id LIMIT $3";
+
+/// A promise and everything made by its members, at most so many.
+const TREE: &str = "
+    WITH RECURSIVE tree (n) AS (
+        SELECT n FROM promises WHERE id = $1
+         UNION ALL
+        SELECT made.n FROM tree JOIN promises made ON made.made_by = tree.n)
+    SELECT promises.id FROM (SELECT n FROM tree LIMIT $2) AS members JOIN promises USING (n)";
+
+/// All messages about these promises.
+const OWED: &str = "
+    SELECT promises.n, promises.id, outbox.kind, outbox.part, next_at, outbox.created_at, attempts, message
+      FROM outbox JOIN promises ON promises.n = outbox.source WHERE outbox.source = ANY($1::bigint[])";
+
+impl Held {
+    /// A page of children as whole composites. Who settles meanwhile would leave the page short, as if it were the
+    /// last: so it is read again once all of it is held.
+    pub(super) async fn load_children(
+        &mut self,
+        connection: &mut PgConnection,
+        cache: &mut Cache,
+        parent: &PromiseId,
+        page: &ChildPage,
+    ) -> Result<(), NotLoaded> {
+        let Some(&Some(number)) = self.promises.get(parent) else { return Ok(()) };
+        let composites = self.children(connection, number, page).await?;
+        if composites.is_empty() {
+            return Ok(());
+        }
+        let wanted = Footprint { composites: composites.clone(), ..Footprint::default() };
+        let missing = cache.missing(wanted);
+        if !missing.is_empty() {
+            Box::pin(self.load(connection, cache, missing)).await?;
+        }
+        match self.children(connection, number, page).await? == composites {
+            true => Ok(()),
+            false => Err(NotLoaded::Held(composites)),
+        }
+    }
+
+    /// A tree as whole composites, with all messages about its members. Like a page of children, it is read again once
+    /// all of it is held.
+    pub(super) async fn load_tree(
+        &mut self,
+        connection: &mut PgConnection,
+        cache: &mut Cache,
+        top: &PromiseId,
+        limit: u32,
+    ) -> Result<(), NotLoaded> {
+        let tree = self.tree(connection, top, limit).await?;
+        if !tree.whole {
+            // Nothing of it will go, so only its top is of interest.
+            let wanted =
+                Footprint { composites: BTreeSet::from([top.clone()]), ..Footprint::default() };
+            let missing = cache.missing(wanted);
+            if !missing.is_empty() {
+                Box::pin(self.load(connection, cache, missing)).await?;
+            }
+        } else {
+            let wanted = Footprint { composites: tree.members.clone(), ..Footprint::default() };
+            let missing = cache.missing(wanted);
+            if !missing.is_empty() {
+                Box::pin(self.load(connection, cache, missing)).await?;
+            }
+            if self.tree(connection, top, limit).await? != tree {
+                return Err(NotLoaded::Held(tree.members));
+            }
+        }
+        let name = "load messages";
+        let members = tree.members.iter().filter_map(|id| *self.promises.get(id)?);
+        let members: Vec<i64> = members.collect();
+        for row in &self.rows(connection, name, OWED, &members).await? {
+            put_message(cache, row).map_err(Failed::of(name))?;
+        }
+        cache.state.put_tree(top.clone(), tree);
+        Ok(())
+    }
+
+    async fn tree(
+        &mut self,
+        connection: &mut PgConnection,
+        top: &PromiseId,
+        limit: u32,
+    ) -> Result<Tree, Failed> {
+        let name = "load a tree";
+        self.statements += 1;
+        // One more than asked for, to know whether there is more.
+        let query = sqlx::query(TREE).bind(escape(top.as_str())).bind(i64::from(limit) + 1);
+        let found = connection.fetch_all(query).await.map_err(Failed::of(name))?;
+        let whole = found.len() <= limit as usize;
+        let members = found.iter().take(limit as usize).map(|row| sql::id(row, 0));
+        let members = members.collect::<Result<_, _>>().map_err(Failed::of(name))?;
+        Ok(Tree { members, whole })
+    }
+
+    async fn children(
+        &mut self,
+        connection: &mut PgConnection,
+        parent: i64,
+        page: &ChildPage,
+    ) -> Result<BTreeSet<PromiseId>, Failed> {
+        let name = "load children";
+        let after = page.after.as_ref().map_or("", PromiseId::as_str);
+        self.statements += 1;
+        let query = sqlx::query(CHILDREN)
+            .bind(parent)
+            .bind(escape(after))
+            .bind(i64::from(page.limit))
+            .bind(i64::from(page.unasked));
+        let found = connection.fetch_all(query).await.map_err(Failed::of(name))?;
+        found.iter().map(|row| sql::id(row, 0)).collect::<Result<_, _>>().map_err(Failed::of(name))
+    }
+}
+
+fn put_message(cache: &mut Cache, row: &PgRow) -> Result<(), sqlx::Error> {
+    let source = sql::id(row, 1)?;
+    cache.know(&source, row.int(0)?, Level::Number);
+    sql::put_message(cache, &source, row, 2)
+}

@@ -1,0 +1,390 @@
+//! The shared store: a PostgreSQL database that any number of hosts use as equals.
+//!
+//! No host leads. What a decision reads is locked and loaded in the transaction that writes ([`batch`], [`load`],
+//! [`write`]), except that a host remembers the tasks it holds well enough to append to their journals, and lets the
+//! statement that appends compare ([`claims`], [`append`]). Hosts tell each other what happened ([`news`]), and nothing
+//! depends on their hearing it. What the tables hold is in `host/migrations/postgres`.
+
+mod config;
+mod failure;
+mod open;
+mod time;
+
+mod columns;
+mod fields;
+
+mod append;
+mod batch;
+mod claims;
+mod load;
+mod presence;
+mod write;
+mod writer;
+
+mod census;
+mod dump;
+mod events;
+mod find;
+mod history;
+mod house;
+mod life;
+mod lineage;
+mod list;
+mod news;
+mod page;
+mod reader;
+mod resources;
+mod schedules;
+mod size;
+mod survey;
+
+#[cfg(test)]
+mod plans;
+
+use std::{
+    collections::BTreeMap,
+    hash::{BuildHasher as _, RandomState},
+    sync::Arc,
+};
+
+use async_trait::async_trait;
+use segno_core::{
+    command::Command,
+    config::Config,
+    id::{Digest, PromiseId, ScheduleId},
+    invocation::Record,
+    promise::{MessageKind, Schedule},
+    reply::Reply,
+    snapshot::Snapshot,
+    time::{Millis, Timestamp},
+};
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio_util::sync::CancellationToken;
+
+pub use config::{BadAddress, PostgresConfig};
+pub use house::PostgresArrival;
+pub use load::{PLAN, Read};
+pub use open::OpenError;
+#[cfg(test)]
+pub(super) use open::{Skew, check_version};
+pub use time::Time;
+pub use writer::Written;
+
+use self::{
+    claims::Claims,
+    news::Messenger,
+    presence::Presence,
+    reader::Reader,
+    writer::{QUEUE, Request, Shared, Writer},
+};
+use super::{
+    Census, Due, EventPlace, EventRow, Hints, History, InvocationFilter, InvocationRow, Lineage,
+    LogRow, ModuleRow, Page, PromiseFilter, PromiseRow, Ready, ScheduleFilter, SchedulePage, Store,
+    StoreError, Survey, Waits, listing, writing::Writing,
+};
+use segno_env::Surroundings;
+
+/// A store in a database that other hosts use too.
+pub struct PostgresStore {
+    shared: Arc<Shared>,
+    reader: Reader,
+    /// The same store over the connections of clients; that one has none of its own.
+    for_clients: Option<Arc<Self>>,
+    queue: mpsc::Sender<Request>,
+    written: watch::Receiver<Written>,
+    /// How long leases are not ended after the database was away: until every host has had a heartbeat through.
+    grace: Millis,
+    /// The order in which this host reaches for tasks that wait, if it has one of its own.
+    order: Option<RandomState>,
+    closed: CancellationToken,
+}
+
+/// A database that is only looked at.
+pub struct PostgresLook {
+    reader: Reader,
+}
+
+impl PostgresLook {
+    /// What is in it.
+    pub fn survey(&self) -> &dyn Survey {
+        &self.reader
+    }
+
+    /// Ends looking.
+    pub async fn close(self) {
+        self.reader.pool.close().await;
+    }
+}
+
+impl PostgresStore {
+    /// Opens a database and brings it to today's format.
+    ///
+    /// # Errors
+    /// [`OpenError`] says why the database cannot be used; nothing was changed then.
+    pub async fn open(
+        config: PostgresConfig,
+        engine: Config,
+        surroundings: Surroundings,
+        hints: Arc<dyn Hints>,
+    ) -> Result<Arc<Self>, OpenError> {
+        let opened = open::open(&config, &surroundings).await?;
+        let time = Arc::new(Time::new(surroundings.clock.clone(), config.server_time));
+        time.of_server(Some(opened.now));
+        let grace = Millis(engine.ttl.0.0 / 2 + 1_000);
+        let (queue, requests) = mpsc::channel(QUEUE);
+        let (counted, written) = watch::channel(Written::default());
+        let closed = CancellationToken::new();
+        let messenger = Messenger::new(
+            config.clone(),
+            &engine,
+            &opened.schema,
+            surroundings.clone(),
+            hints.clone(),
+            closed.clone(),
+        );
+        messenger.start();
+        let writing = Writing::new(surroundings.clock.clone());
+        let shared = Arc::new(Shared {
+            news: messenger.news(),
+            options: config.writer(),
+            config: engine,
+            surroundings,
+            time,
+            hints,
+            presence: Presence::default(),
+            writing,
+            claims: Claims::default(),
+            written: counted,
+        });
+        let order = config.spread.then(RandomState::new);
+        let reader = Reader::new(config.connection("reader"), config.readers);
+        let writer = Writer::new(shared.clone(), requests, config.writers);
+        shared.surroundings.runtime.spawn("store writer", Box::pin(writer.run()));
+        let of = |reader, for_clients| Self {
+            shared: shared.clone(),
+            reader,
+            for_clients,
+            queue: queue.clone(),
+            written: written.clone(),
+            grace,
+            order: order.clone(),
+            closed: closed.clone(),
+        };
+        let for_clients = Reader::new(config.clients(listing::CLIENT_READ), config.readers);
+        Ok(Arc::new(of(reader, Some(Arc::new(of(for_clients, None))))))
+    }
+
+    /// Looks at a database, without a life of a host on it.
+    ///
+    /// # Errors
+    /// [`OpenError`] says why it cannot be used.
+    pub async fn look(
+        config: &PostgresConfig,
+        surroundings: &Surroundings,
+    ) -> Result<PostgresLook, OpenError> {
+        open::open(config, surroundings).await?;
+        Ok(PostgresLook { reader: Reader::new(config.connection("look"), 2) })
+    }
+
+    /// The time of this database, for everything that the host plans.
+    pub fn time(&self) -> Arc<Time> {
+        self.shared.time.clone()
+    }
+
+    /// What was written since the store was opened.
+    pub fn written(&self) -> Written {
+        *self.written.borrow()
+    }
+
+    async fn ask<T>(
+        &self,
+        request: impl FnOnce(oneshot::Sender<T>) -> Request,
+    ) -> Result<T, StoreError> {
+        let (answer, answered) = oneshot::channel();
+        self.queue.send(request(answer)).await.map_err(|_| StoreError::Closed)?;
+        // The writer was stopped with the runtime, before or after it committed.
+        answered.await.map_err(|_| StoreError::UnknownOutcome(anyhow::anyhow!("the writer ended")))
+    }
+}
+
+#[async_trait]
+impl Store for PostgresStore {
+    async fn execute(&self, commands: Vec<Command>) -> Result<Vec<Reply>, StoreError> {
+        self.ask(|answer| Request::Execute { commands, answer }).await?
+    }
+
+    async fn execute_kept(&self, commands: Arc<[Command]>) -> Result<Vec<Reply>, StoreError> {
+        self.execute(commands.to_vec()).await
+    }
+
+    async fn promise(&self, id: &PromiseId) -> Result<Option<PromiseRow>, StoreError> {
+        Ok(self.reader.promises(std::slice::from_ref(id)).await?.pop().flatten())
+    }
+
+    async fn promises(&self, ids: &[PromiseId]) -> Result<Vec<Option<PromiseRow>>, StoreError> {
+        self.reader.promises(ids).await
+    }
+
+    async fn journal(
+        &self,
+        id: &PromiseId,
+        from: u32,
+        limit: u32,
+    ) -> Result<Vec<Record>, StoreError> {
+        self.reader.journal(id, from, limit).await
+    }
+
+    async fn logs(&self, id: &PromiseId, from: u32, limit: u32) -> Result<Vec<LogRow>, StoreError> {
+        self.reader.logs(id, from, limit).await
+    }
+
+    async fn log_count(&self, id: &PromiseId) -> Result<u32, StoreError> {
+        self.reader.log_count(id).await
+    }
+
+    async fn histories(&self, of: &[(PromiseId, u32)]) -> Result<Vec<History>, StoreError> {
+        self.reader.histories(of).await
+    }
+
+    async fn waits(&self, id: &PromiseId) -> Result<Waits, StoreError> {
+        self.reader.waits(id).await
+    }
+
+    fn for_clients(&self) -> Option<Arc<dyn Store>> {
+        self.for_clients.clone().map(|store| store as Arc<dyn Store>)
+    }
+
+    async fn list(&self, filter: &InvocationFilter) -> Result<Page<InvocationRow>, StoreError> {
+        self.reader.list(filter).await
+    }
+
+    async fn find(
+        &self,
+        filter: &PromiseFilter,
+    ) -> Result<Page<PromiseRow, PromiseId>, StoreError> {
+        self.reader.find(filter).await
+    }
+
+    async fn schedule(&self, id: &ScheduleId) -> Result<Option<Schedule>, StoreError> {
+        self.reader.schedule(id).await
+    }
+
+    async fn schedules(&self, filter: &ScheduleFilter) -> Result<SchedulePage, StoreError> {
+        self.reader.schedules(filter).await
+    }
+
+    async fn due(&self, now: Timestamp, limit: u32) -> Result<Due, StoreError> {
+        let machine = self.shared.surroundings.clock.now();
+        let presence = &self.shared.presence;
+        let leases_rest = presence.is_just_back(machine, self.grace);
+        let due = self.reader.due(now, limit, leases_rest).await;
+        match &due {
+            Ok(_) => presence.is_here(machine),
+            Err(error @ (StoreError::Away { .. } | StoreError::TooLong { .. })) => {
+                presence.is_away(machine, error)
+            }
+            Err(_) => {}
+        }
+        due
+    }
+
+    async fn ready(
+        &self,
+        now: Timestamp,
+        after: Option<i64>,
+        limit: u32,
+    ) -> Result<Vec<Ready>, StoreError> {
+        let mut page = self.reader.ready(now, after, limit).await?;
+        if let (Some(order), Some((_, others))) = (&self.order, page.split_last_mut()) {
+            // The last one says where the next page begins.
+            others.sort_by_key(|ready| order.hash_one(ready.cursor));
+        }
+        Ok(page)
+    }
+
+    async fn outbox_due(
+        &self,
+        kind: MessageKind,
+        now: Timestamp,
+        limit: u32,
+    ) -> Result<Due, StoreError> {
+        self.reader.outbox_due(kind, now, limit).await
+    }
+
+    async fn events(
+        &self,
+        after: Option<EventPlace>,
+        limit: u32,
+    ) -> Result<Vec<EventRow>, StoreError> {
+        self.reader.events(after, limit).await
+    }
+
+    async fn census(&self) -> Result<Census, StoreError> {
+        self.reader.census().await
+    }
+
+    async fn put_component(
+        &self,
+        digest: Digest,
+        component: Arc<[u8]>,
+        description: String,
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
+        self.reader.put_component(digest, &component, &description, now).await
+    }
+
+    async fn component(&self, digest: Digest) -> Result<Option<Arc<[u8]>>, StoreError> {
+        self.reader.component(digest).await
+    }
+
+    async fn modules(&self) -> Result<Vec<ModuleRow>, StoreError> {
+        self.reader.modules().await
+    }
+
+    async fn in_use(&self) -> Result<BTreeMap<Digest, u64>, StoreError> {
+        self.reader.in_use().await
+    }
+
+    fn survey(&self) -> &dyn Survey {
+        &self.reader
+    }
+
+    fn lineage(&self) -> &dyn Lineage {
+        &self.reader
+    }
+
+    async fn remove_component(
+        &self,
+        digest: Digest,
+        before: Timestamp,
+    ) -> Result<bool, StoreError> {
+        self.reader.remove_component(digest, before).await
+    }
+
+    async fn check_writes(&self) -> Result<(), StoreError> {
+        self.shared.writing.check(self.reader.try_writing()).await
+    }
+
+    /// Its database does that by itself.
+    async fn give_back_room(&self) -> Result<bool, StoreError> {
+        Ok(false)
+    }
+
+    async fn dump(&self) -> Result<Snapshot, StoreError> {
+        Ok(Snapshot::of(&self.reader.whole().await?))
+    }
+
+    async fn wipe(&self) -> Result<(), StoreError> {
+        self.reader.wipe().await
+    }
+
+    async fn close(&self) {
+        // If the writer ended already, there is nothing left to close.
+        let _ = self.ask(|answer| Request::Close { answer }).await;
+        self.closed.cancel();
+        if let Some(clients) = &self.for_clients {
+            clients.reader.pool.close().await;
+        }
+        self.reader.pool.close().await;
+    }
+}

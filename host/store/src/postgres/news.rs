@@ -1,0 +1,306 @@
+//! What the hosts of one database tell each other, and what they find out without being told.
+//!
+//! News are hints: sent after the commit they are about, on a connection of their own (a commit that carries a
+//! notification waits for every other that does), several commits in one message. Whoever misses some looks at the
+//! tables a little later.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use segno_core::{
+    address::is_hosted,
+    config::Config,
+    effect::Effect,
+    id::{Claim, PromiseId, Version},
+    promise::OutboxKey,
+    time::Millis,
+};
+use serde::{Deserialize, Serialize};
+use sqlx::{
+    Connection as _, Executor as _, PgConnection, PgPool,
+    postgres::{PgListener, PgPoolOptions},
+};
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+
+use super::{config::PostgresConfig, fields::escape};
+use crate::{Hints, sql};
+use segno_env::Surroundings;
+
+/// How long news gather before they are sent.
+const GATHER: Millis = Millis(5);
+/// How long nobody is told anything after that did not work.
+const REST: Millis = Millis(1_000);
+/// PostgreSQL takes less than 8,000 bytes.
+const LONGEST: usize = 7_500;
+/// Watched promises read at a time.
+const PAGE: usize = 1_000;
+
+const NOTIFY: &str = "SELECT pg_notify($1, $2)";
+
+const SETTLED: &str = "SELECT id FROM promises WHERE id = ANY($1::text[]) AND state <> 0";
+
+/// One message, as JSON.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct Message {
+    /// Who sent it: senders hear themselves, too.
+    from: u64,
+    /// Tasks wait for a worker.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    ready: bool,
+    /// More happened than fits: everything is to be looked at.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    more: bool,
+    /// Promises that settled.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    settled: BTreeSet<PromiseId>,
+    /// Invocations that were asked to stop.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    cancelled: BTreeSet<PromiseId>,
+    /// Messages that found nobody at this host.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    wanted: BTreeSet<OutboxKey>,
+    /// Claims that ended under their holders, by task.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    interrupted: BTreeMap<PromiseId, u64>,
+}
+
+/// What happened here and was not told yet.
+#[derive(Debug, Default)]
+pub(super) struct News {
+    gathered: Mutex<Message>,
+    changed: Notify,
+}
+
+impl News {
+    /// Takes note of what a commit led to.
+    pub(super) fn gather(&self, effects: &[Effect]) {
+        let mut gathered = self.gathered.lock().unwrap_or_else(PoisonError::into_inner);
+        for effect in effects {
+            match effect {
+                Effect::Ready { target, .. } => gathered.ready |= is_hosted(target),
+                Effect::Settled { id } => drop(gathered.settled.insert(id.clone())),
+                Effect::CancelRequested { id } => drop(gathered.cancelled.insert(id.clone())),
+                Effect::Interrupt(claim) => {
+                    gathered.interrupted.insert(claim.id.clone(), claim.version.0);
+                }
+                Effect::Wanted(key) => drop(gathered.wanted.insert(key.clone())),
+                // Due rows are looked for by every host.
+                Effect::TimerChanged { .. } | Effect::Outbox(_) | Effect::Count(_) => {}
+            }
+        }
+        if *gathered != Message::default() {
+            self.changed.notify_one();
+        }
+    }
+
+    fn take(&self) -> Message {
+        std::mem::take(&mut *self.gathered.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// The messenger of one host.
+pub(super) struct Messenger {
+    config: PostgresConfig,
+    surroundings: Surroundings,
+    hints: Arc<dyn Hints>,
+    news: Arc<News>,
+    channel: String,
+    own: u64,
+    pool: PgPool,
+    scan_period: Millis,
+    closed: CancellationToken,
+}
+
+impl Messenger {
+    /// A messenger for the tables in `schema`, until `closed`.
+    pub(super) fn new(
+        config: PostgresConfig,
+        engine: &Config,
+        schema: &str,
+        surroundings: Surroundings,
+        hints: Arc<dyn Hints>,
+        closed: CancellationToken,
+    ) -> Arc<Self> {
+        let pool = PgPoolOptions::new()
+            .max_connections(2)
+            .test_before_acquire(false)
+            .connect_lazy_with(config.connection("listener"));
+        Arc::new(Self {
+            config,
+            own: surroundings.runtime.nonce(),
+            surroundings,
+            hints,
+            news: Arc::default(),
+            channel: channel(schema),
+            pool,
+            scan_period: engine.scan_period,
+            closed,
+        })
+    }
+
+    /// Where commits are told of.
+    pub(super) fn news(&self) -> Arc<News> {
+        self.news.clone()
+    }
+
+    /// Starts looking, and telling and listening if that is wanted.
+    pub(super) fn start(self: &Arc<Self>) {
+        let runtime = self.surroundings.runtime.clone();
+        runtime.spawn("store look", Box::pin(self.clone().look()));
+        if self.config.notify {
+            runtime.spawn("store tell", Box::pin(self.clone().tell()));
+            runtime.spawn("store listen", Box::pin(self.clone().listen()));
+        }
+    }
+
+    /// Sends what was gathered.
+    async fn tell(self: Arc<Self>) {
+        let mut connection: Option<PgConnection> = None;
+        loop {
+            tokio::select! {
+                biased;
+                () = self.closed.cancelled() => return,
+                () = self.news.changed.notified() => {}
+            }
+            self.surroundings.runtime.sleep(GATHER).await;
+            let text = self.written(self.news.take());
+            if connection.is_none() {
+                connection =
+                    PgConnection::connect_with(&self.config.connection("messenger")).await.ok();
+            }
+            let sent = match connection.as_mut() {
+                Some(open) => {
+                    open.execute(sqlx::query(NOTIFY).bind(&self.channel).bind(text)).await.is_ok()
+                }
+                None => false,
+            };
+            if !sent {
+                connection = None;
+                self.surroundings.runtime.sleep(REST).await;
+            }
+        }
+    }
+
+    /// A message as it is sent, shortened to what can be sent.
+    fn written(&self, message: Message) -> String {
+        let message = Message { from: self.own, ..message };
+        let text = serde_json::to_string(&message).expect("texts and numbers are JSON");
+        if text.len() <= LONGEST {
+            return text;
+        }
+        let short =
+            Message { from: self.own, ready: message.ready, more: true, ..Message::default() };
+        serde_json::to_string(&short).expect("texts and numbers are JSON")
+    }
+
+    async fn listen(self: Arc<Self>) {
+        while !self.closed.is_cancelled() {
+            if let Ok(mut listener) = PgListener::connect_with(&self.pool).await
+                && listener.listen(&self.channel).await.is_ok()
+            {
+                // Whatever was told before this was missed.
+                self.hear(Message { ready: true, more: true, ..Message::default() }).await;
+                while let Ok(Some(told)) = listener.try_recv().await {
+                    match serde_json::from_str::<Message>(told.payload()) {
+                        Ok(message) if message.from == self.own => {}
+                        Ok(message) => self.hear(message).await,
+                        Err(error) => tracing::debug!(%error, "a message of another kind"),
+                    }
+                }
+            }
+            tokio::select! {
+                biased;
+                () = self.closed.cancelled() => return,
+                () = self.surroundings.runtime.sleep(REST) => {}
+            }
+        }
+    }
+
+    async fn hear(&self, message: Message) {
+        let settled = message.settled.into_iter().map(|id| Effect::Settled { id });
+        let cancelled = message.cancelled.into_iter().map(|id| Effect::CancelRequested { id });
+        let interrupted = message
+            .interrupted
+            .into_iter()
+            .map(|(id, version)| Effect::Interrupt(Claim { id, version: Version(version) }));
+        let wanted = message.wanted.into_iter().map(Effect::Wanted);
+        let effects: Vec<Effect> =
+            settled.chain(cancelled).chain(interrupted).chain(wanted).collect();
+        self.hints.heard(&effects);
+        if message.ready {
+            self.hints.work_elsewhere();
+        }
+        if message.more {
+            self.look_once().await;
+        }
+    }
+
+    /// Finds out what others settled, told or not.
+    async fn look(self: Arc<Self>) {
+        loop {
+            tokio::select! {
+                biased;
+                () = self.closed.cancelled() => break,
+                () = self.surroundings.runtime.sleep(self.scan_period) => {}
+            }
+            self.look_once().await;
+        }
+        self.pool.close().await;
+    }
+
+    async fn look_once(&self) {
+        let watched = self.hints.watched();
+        for page in watched.chunks(PAGE) {
+            let ids: Vec<_> = page.iter().map(|id| escape(id.as_str()).into_owned()).collect();
+            // Where that fails, the next look is soon.
+            let Ok(found) = self.pool.fetch_all(sqlx::query(SETTLED).bind(ids)).await else {
+                return;
+            };
+            let settled = found.iter().filter_map(|row| sql::id(row, 0).ok());
+            let settled: Vec<_> = settled.map(|id| Effect::Settled { id }).collect();
+            self.hints.committed(&settled);
+        }
+    }
+}
+
+/// The channel of a schema; PostgreSQL takes names of up to 63 bytes.
+fn channel(schema: &str) -> String {
+    let name: String =
+        schema.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
+    format!("segno_{}", &name[..name.len().min(50)])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_says_what_happened_and_nothing_else() {
+        let news = News::default();
+        news.gather(&[
+            Effect::Ready { id: "a".into(), version: Version(1), target: "poll://w".into() },
+            Effect::Settled { id: "б\0".into() },
+            Effect::Interrupt(Claim { id: "c".into(), version: Version(7) }),
+            Effect::Wanted(OutboxKey::Execute("d".into())),
+        ]);
+        let message = news.take();
+        assert!(!message.ready, "no host executes that itself");
+        let text = serde_json::to_string(&message).expect("it is JSON");
+        assert_eq!(
+            text,
+            r#"{"from":0,"settled":["б\u0000"],"wanted":[{"Execute":"d"}],"interrupted":{"c":7}}"#
+        );
+        assert_eq!(serde_json::from_str::<Message>(&text).expect("it is ours"), message);
+        assert_eq!(news.take(), Message::default());
+    }
+
+    #[test]
+    fn a_channel_is_named_after_its_schema() {
+        assert_eq!(channel("public"), "segno_public");
+        assert_eq!(channel("a\"; DROP"), "segno_a___DROP");
+        assert!(channel(&"x".repeat(200)).len() < 64);
+    }
+}

@@ -1,0 +1,340 @@
+//! Opening a database: whether it is there, whether it may be used, whether it is ours, and bringing it to today's
+//! format.
+
+use std::{borrow::Cow, fmt};
+
+use segno_core::time::{Millis, Timestamp};
+use sqlx::{
+    Connection as _, Executor as _, PgConnection, Row as _, SqlSafeStr as _,
+    migrate::{MigrateError, Migration, MigrationType, Migrator},
+};
+
+use super::{config::PostgresConfig, failure};
+use segno_env::Surroundings;
+
+/// Why a database could not be opened. Nothing in it was changed.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// Nobody answers there.
+    #[error("no database answers at {address}: check the address and that it runs ({reason})")]
+    Unreachable {
+        /// Where, without the password.
+        address: String,
+        /// What the system said.
+        reason: String,
+    },
+    /// The role or its password is refused.
+    #[error("{address} refuses this user: check the role and its password ({reason})")]
+    Credentials {
+        /// Where.
+        address: String,
+        /// What PostgreSQL said.
+        reason: String,
+    },
+    /// There is no such database.
+    #[error(
+        "there is no such database at {address}: make it with createdb, or choose another ({reason})"
+    )]
+    NoDatabase {
+        /// Where.
+        address: String,
+        /// What PostgreSQL said.
+        reason: String,
+    },
+    /// It cannot be written to.
+    #[error(
+        "{address} is read-only: a standby, or default_transaction_read_only is on; choose the primary"
+    )]
+    ReadOnly {
+        /// Where.
+        address: String,
+    },
+    /// The role may not do what is needed.
+    #[error(
+        "the role may not use the tables at {address} ({reason}): let it create them in its schema, or grant it \
+         SELECT, INSERT, UPDATE and DELETE on them and USAGE on the sequence"
+    )]
+    Privileges {
+        /// Where.
+        address: String,
+        /// What PostgreSQL said.
+        reason: String,
+    },
+    /// There is nowhere to make tables.
+    #[error(
+        "the search path at {address} has no schema to make tables in: create the schema first ({reason})"
+    )]
+    NoSchema {
+        /// Where.
+        address: String,
+        /// What PostgreSQL said.
+        reason: String,
+    },
+    /// Its tables are those of another program.
+    #[error("the tables at {address} are another program's: choose another database or schema")]
+    NotOurs {
+        /// Where.
+        address: String,
+    },
+    /// A newer version of segno made its tables.
+    #[error(
+        "{address} has format {found}, and this segno knows formats up to {known}: use a newer segno"
+    )]
+    Newer {
+        /// Where.
+        address: String,
+        /// Its format.
+        found: i64,
+        /// The newest format known here.
+        known: i64,
+    },
+    /// Its tables were made by another build of the same format.
+    #[error(
+        "{address} has a format {format} unlike this segno's: it was made by an unreleased build"
+    )]
+    Unlike {
+        /// Where.
+        address: String,
+        /// The migration that differs.
+        format: i64,
+    },
+    /// PostgreSQL is too old.
+    #[error(
+        "PostgreSQL at {address} is version {found}, and at least version {OLDEST} is needed: upgrade it, or choose \
+         another server"
+    )]
+    TooOld {
+        /// Where.
+        address: String,
+        /// Its version.
+        found: i32,
+    },
+    /// Anything else that PostgreSQL said.
+    #[error("the database at {address} cannot be opened")]
+    Database {
+        /// Where.
+        address: String,
+        /// PostgreSQL's answer.
+        #[source]
+        source: sqlx::Error,
+    },
+}
+
+/// The oldest version of PostgreSQL that is tried.
+const OLDEST: i32 = 13;
+
+/// How long a connection may take to be made.
+const PATIENCE: Millis = Millis(10_000);
+
+/// Clocks that differ by more are worth a word.
+const SKEW: Millis = Millis(5_000);
+
+/// Each migration once, by number; never edited once released.
+const MIGRATIONS: &[(i64, &str, &str)] = &[
+    (1, "engine", include_str!("../../migrations/postgres/0001_engine.sql")),
+    (2, "readers", include_str!("../../migrations/postgres/0002_readers.sql")),
+    (3, "schedules", include_str!("../../migrations/postgres/0003_schedules.sql")),
+    (4, "resources, sagas", include_str!("../../migrations/postgres/0004_resources_sagas.sql")),
+    (5, "branches", include_str!("../../migrations/postgres/0005_branches.sql")),
+    (6, "retention", include_str!("../../migrations/postgres/0006_retention.sql")),
+    (7, "lineage", include_str!("../../migrations/postgres/0007_lineage.sql")),
+    (8, "keys", include_str!("../../migrations/postgres/0008_keys.sql")),
+    (9, "recent", include_str!("../../migrations/postgres/0009_recent.sql")),
+    (10, "first version", include_str!("../../migrations/postgres/0010_first_version.sql")),
+];
+
+/// Hosts that start together look one after the other, so that none sees tables half made. "Segn"; it ends with the
+/// connection.
+const ONE_BY_ONE: &str = "SELECT pg_advisory_lock(x'5365676e'::bigint)";
+
+/// What is asked first. The comment on the table of hosts is how a database of ours is told from others.
+const LOOK: &str = "
+    SELECT current_setting('server_version_num')::int / 10000,
+           pg_is_in_recovery() OR current_setting('transaction_read_only')::bool,
+           to_regclass('_sqlx_migrations') IS NOT NULL,
+           to_regclass('promises') IS NOT NULL OR to_regclass('tasks') IS NOT NULL OR to_regclass('journal') IS NOT NULL,
+           coalesce(obj_description(to_regclass('hosts'), 'pg_class'), '') LIKE 'Segno:%',
+           (extract(epoch FROM clock_timestamp()) * 1000)::bigint,
+           coalesce(current_schema(), '')";
+
+/// Whether this role may do with the tables what is done.
+const PRIVILEGES: &str = "
+    SELECT coalesce(string_agg(tables.name, ', '), '')
+      FROM unnest(ARRAY['promises', 'tasks', 'callbacks', 'listeners', 'outbox', 'journal', 'logs', 'signal_keys',
+                        'hosts', 'modules', 'aliases', 'schedules', 'resources', 'resource_leases']) AS tables (name)
+     WHERE NOT (has_table_privilege(tables.name, 'SELECT') AND has_table_privilege(tables.name, 'INSERT')
+                AND has_table_privilege(tables.name, 'UPDATE') AND has_table_privilege(tables.name, 'DELETE'))";
+
+/// What was found.
+#[derive(Debug)]
+pub(super) struct Opened {
+    /// The schema that the tables are in.
+    pub(super) schema: String,
+    /// What time it is there.
+    pub(super) now: Timestamp,
+}
+
+/// Checks the database and brings it to today's format.
+pub(super) async fn open(
+    config: &PostgresConfig,
+    surroundings: &Surroundings,
+) -> Result<Opened, OpenError> {
+    let address = config.shown();
+    // Making tables takes as long as it takes, and so does waiting for another host that makes them.
+    let options =
+        config.connection("start").options([("statement_timeout", "0"), ("lock_timeout", "0")]);
+    let connecting = PgConnection::connect_with(&options);
+    let mut connection = match surroundings.within(PATIENCE, connecting).await {
+        Some(connected) => connected.map_err(|source| explain(address, source))?,
+        None => {
+            return Err(OpenError::Unreachable {
+                address: address.to_owned(),
+                reason: format!("no answer in {} s", PATIENCE.0 / 1_000),
+            });
+        }
+    };
+    let opened = prepare(&mut connection, address).await;
+    // What was found counts, however the connection ends.
+    let _ = connection.close().await;
+    let opened = opened?;
+    if config.server_time
+        && let Some(skew) = Skew::between(surroundings.clock.now(), opened.now)
+    {
+        tracing::warn!("{skew}");
+    }
+    Ok(opened)
+}
+
+/// Two clocks that differ by so much that somebody should know.
+#[derive(Debug)]
+pub(crate) struct Skew {
+    /// How far this machine's is behind.
+    behind: Millis,
+}
+
+impl Skew {
+    /// Between this machine and the database, if it is worth a word.
+    pub(crate) fn between(here: Timestamp, there: Timestamp) -> Option<Self> {
+        // Not what passed between them, of which there is none where this machine is ahead.
+        let behind = Millis(there.0.saturating_sub(here.0));
+        (behind.0.saturating_abs() > SKEW.0).then_some(Self { behind })
+    }
+}
+
+impl fmt::Display for Skew {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let side = if self.behind > Millis::ZERO { "behind" } else { "ahead of" };
+        let seconds = self.behind.0.saturating_abs() as f64 / 1e3;
+        write!(
+            f,
+            "this machine's clock is {seconds:.1} s {side} the database's, which counts for all hosts: set it right, \
+             by NTP for example, or log lines and the times that clients name will not fit what the host does"
+        )
+    }
+}
+
+/// Whether a server of this version will do.
+pub(crate) fn check_version(address: &str, found: i32) -> Result<(), OpenError> {
+    match found < OLDEST {
+        true => Err(OpenError::TooOld { address: address.to_owned(), found }),
+        false => Ok(()),
+    }
+}
+
+async fn prepare(connection: &mut PgConnection, address: &str) -> Result<Opened, OpenError> {
+    let explained = |source| explain(address, source);
+    connection.execute(ONE_BY_ONE).await.map_err(explained)?;
+    let row = connection.fetch_one(LOOK).await.map_err(explained)?;
+    let version: i32 = row.try_get(0).map_err(explained)?;
+    let flag = |column: usize| row.try_get::<bool, _>(column).map_err(explained);
+    let (read_only, migrated, taken, ours) = (flag(1)?, flag(2)?, flag(3)?, flag(4)?);
+    let opened = Opened {
+        now: Timestamp(row.try_get(5).map_err(explained)?),
+        schema: row.try_get(6).map_err(explained)?,
+    };
+    let owned = || address.to_owned();
+    check_version(address, version)?;
+    if read_only {
+        return Err(OpenError::ReadOnly { address: owned() });
+    }
+    if !ours && (migrated || taken) {
+        return Err(OpenError::NotOurs { address: owned() });
+    }
+    if !ours || !is_todays(connection).await {
+        migrate(connection, address).await?;
+    }
+    let row = connection.fetch_one(PRIVILEGES).await.map_err(explained)?;
+    let lacking: String = row.try_get(0).map_err(explained)?;
+    if !lacking.is_empty() {
+        let reason = format!("something is missing on {lacking}");
+        return Err(OpenError::Privileges { address: owned(), reason });
+    }
+    Ok(opened)
+}
+
+/// Whether nothing is left to be done: then a role that may not create tables can be used.
+async fn is_todays(connection: &mut PgConnection) -> bool {
+    let applied = connection
+        .fetch_all("SELECT version, checksum FROM _sqlx_migrations WHERE success ORDER BY version")
+        .await
+        .unwrap_or_default();
+    let applied: Vec<(i64, Vec<u8>)> = applied
+        .iter()
+        .filter_map(|row| Some((row.try_get(0).ok()?, row.try_get(1).ok()?)))
+        .collect();
+    let known = migrator();
+    let known = known.iter().map(|migration| (migration.version, migration.checksum.to_vec()));
+    applied == known.collect::<Vec<_>>()
+}
+
+async fn migrate(connection: &mut PgConnection, address: &str) -> Result<(), OpenError> {
+    let known = MIGRATIONS.iter().map(|(number, ..)| *number).max().unwrap_or_default();
+    let owned = || address.to_owned();
+    migrator().run_direct(None, connection, false).await.map_err(|error| match error {
+        MigrateError::VersionMissing(found) if found > known => {
+            OpenError::Newer { address: owned(), found, known }
+        }
+        MigrateError::VersionMissing(format)
+        | MigrateError::VersionMismatch(format)
+        | MigrateError::Dirty(format) => OpenError::Unlike { address: owned(), format },
+        MigrateError::Execute(source) | MigrateError::ExecuteMigration(source, _) => {
+            explain(address, source)
+        }
+        other => OpenError::Database { address: owned(), source: other.into() },
+    })
+}
+
+fn explain(address: &str, source: sqlx::Error) -> OpenError {
+    let address = address.to_owned();
+    let reason = source.to_string();
+    let Some(code) = failure::code(&source) else {
+        return match failure::cause(&source) {
+            failure::Cause::Away => OpenError::Unreachable { address, reason },
+            _ => OpenError::Database { address, source },
+        };
+    };
+    match code.as_str() {
+        "28000" | "28P01" => OpenError::Credentials { address, reason },
+        "3D000" => OpenError::NoDatabase { address, reason },
+        "25006" => OpenError::ReadOnly { address },
+        "42501" => OpenError::Privileges { address, reason },
+        "3F000" => OpenError::NoSchema { address, reason },
+        code if code.starts_with("57P") || code.starts_with("53") => {
+            OpenError::Unreachable { address, reason }
+        }
+        _ => OpenError::Database { address, source },
+    }
+}
+
+fn migrator() -> Migrator {
+    let migrations = MIGRATIONS.iter().map(|&(number, purpose, statements)| {
+        Migration::new(
+            number,
+            Cow::Borrowed(purpose),
+            MigrationType::Simple,
+            statements.into_sql_str(),
+            false,
+        )
+    });
+    Migrator::with_migrations(migrations.collect())
+}

@@ -1,0 +1,56 @@
+//! Every statement finds its rows by an index: its cost depends on what it finds, not on what there is.
+
+use std::sync::Arc;
+
+use segno_core::{config::Config, effect::Effect};
+use sqlx::{AssertSqlSafe, Connection as _, Executor as _, PgConnection, Row as _};
+use throwaway_postgres::Cluster;
+
+use super::{PostgresConfig, PostgresStore, append, history, lineage, load, reader, write};
+use crate::{Hints, Store as _};
+use segno_env::Surroundings;
+
+struct NoHints;
+
+impl Hints for NoHints {
+    fn committed(&self, _effects: &[Effect]) {}
+}
+
+/// How PostgreSQL goes about a statement when it may read a table through only where there is no other way.
+async fn plan(connection: &mut PgConnection, statement: &str) -> Vec<String> {
+    let parameters = (1..20).take_while(|n| statement.contains(&format!("${n}"))).count();
+    let prepare = format!("PREPARE looked_at AS {statement}");
+    connection
+        .execute(AssertSqlSafe(prepare))
+        .await
+        .unwrap_or_else(|error| panic!("{statement}: {error}"));
+    let nulls = vec!["NULL"; parameters].join(", ");
+    let explain = AssertSqlSafe(format!("EXPLAIN EXECUTE looked_at ({nulls})"));
+    let rows = connection.fetch_all(sqlx::raw_sql(explain)).await.expect(statement);
+    connection.execute("DEALLOCATE looked_at").await.expect("it was prepared");
+    rows.iter().map(|row| row.get::<String, _>(0)).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_statement_finds_its_rows_by_an_index() {
+    let Some(cluster) = Cluster::shared() else { return };
+    let config = PostgresConfig::new(&cluster.database().url()).expect("an address");
+    let options = config.writer();
+    let opened =
+        PostgresStore::open(config, Config::default(), Surroundings::system(), Arc::new(NoHints));
+    opened.await.expect("it opens").close().await;
+    let mut connection = PgConnection::connect_with(&options).await.expect("a connection");
+    let reads = load::STATEMENTS
+        .iter()
+        .chain(&reader::STATEMENTS)
+        .chain(&history::STATEMENTS)
+        .chain(&lineage::STATEMENTS)
+        .map(ToString::to_string);
+    for statement in reads.chain(write::statements()).chain(append::statements()) {
+        let plan = plan(&mut connection, &statement).await;
+        // Neither is a table read through, nor is what was found searched again for every row that is given.
+        let through = |step: &&String| step.contains("Seq Scan") || step.contains("Materialize");
+        let scans: Vec<_> = plan.iter().filter(through).collect();
+        assert!(scans.is_empty(), "{statement}\n{plan:#?}");
+    }
+}

@@ -1,0 +1,245 @@
+//! What writes: one task that gathers what is asked into batches, and a connection for each batch that runs.
+//!
+//! When something waits, a batch begins, as long as few run; a further one begins when it is worth a connection. So what
+//! comes meanwhile gathers, and commits carry more.
+//!
+//! Commands that rest on remembered claims alone make batches of their own, of one statement each; all others read first.
+//! Batches of one host that name the same promises run one after the other: at the database they would only hold up
+//! a connection each. A caller that goes away does not take its commit with it.
+
+mod fate;
+mod serve;
+mod submission;
+
+use std::{
+    collections::{HashSet, VecDeque},
+    hash::RandomState,
+    sync::Arc,
+};
+
+use segno_core::{command::Command, config::Config, time::Millis};
+use sqlx::{Connection as _, PgConnection, postgres::PgConnectOptions};
+use tokio::sync::{mpsc, oneshot, watch};
+
+use self::submission::{Answer, Submission};
+use super::{claims::Claims, news::News, presence::Presence, time::Time};
+use crate::{Hints, StoreError, writing::Writing};
+use segno_env::Surroundings;
+
+/// A batch takes no further submission once it has so many commands.
+const BATCH: usize = 256;
+/// So many batches run whatever there is for them. A further one begins when it can be a full one, or when what there is
+/// for it has waited for so long: those that run may wait for somebody.
+const AT_ONCE: usize = 2;
+const LATE: Millis = Millis(5);
+/// Submissions that may wait; whoever comes after waits to submit.
+pub(super) const QUEUE: usize = 1024;
+/// A batch looks so far for submissions that are in nobody's way.
+const LOOK: usize = 2048;
+/// What the writer is asked.
+pub(super) enum Request {
+    /// To decide and commit these, in order.
+    Execute { commands: Vec<Command>, answer: Answer },
+    /// To end, after what was asked before.
+    Close { answer: oneshot::Sender<()> },
+}
+
+/// What was written since the store was opened.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Written {
+    /// Commits.
+    pub commits: u64,
+    /// Commands in them.
+    pub commands: u64,
+    /// Statements they took, `BEGIN` and `COMMIT` included.
+    pub statements: u64,
+    /// Batches that had to be decided again.
+    pub repeats: u64,
+}
+
+/// What all batches share.
+pub(super) struct Shared {
+    pub(super) options: PgConnectOptions,
+    pub(super) config: Config,
+    pub(super) surroundings: Surroundings,
+    pub(super) time: Arc<Time>,
+    pub(super) hints: Arc<dyn Hints>,
+    pub(super) news: Arc<News>,
+    pub(super) presence: Presence,
+    pub(super) writing: Writing,
+    pub(super) claims: Claims,
+    pub(super) written: watch::Sender<Written>,
+}
+
+/// The task that gathers.
+pub(super) struct Writer {
+    shared: Arc<Shared>,
+    queue: mpsc::Receiver<Request>,
+    pending: VecDeque<Submission>,
+    /// Connections that no batch uses.
+    idle: Vec<Line>,
+    lines: usize,
+    /// The promises that running batches name.
+    busy: HashSet<u64>,
+    finished: (mpsc::UnboundedSender<Finished>, mpsc::UnboundedReceiver<Finished>),
+    hasher: RandomState,
+}
+
+/// A connection, when there is one.
+type Line = Option<PgConnection>;
+
+struct Finished {
+    line: Line,
+    names: Vec<u64>,
+}
+
+impl Writer {
+    pub(super) fn new(shared: Arc<Shared>, queue: mpsc::Receiver<Request>, lines: usize) -> Self {
+        let lines = lines.max(1);
+        Self {
+            shared,
+            queue,
+            pending: VecDeque::new(),
+            idle: (0..lines).map(|_| None).collect(),
+            lines,
+            busy: HashSet::new(),
+            finished: mpsc::unbounded_channel(),
+            hasher: RandomState::new(),
+        }
+    }
+
+    /// Works until it is told to close, or until nobody can ask any more.
+    pub(super) async fn run(mut self) {
+        let mut closing = None;
+        // Runs while something could begin that is not worth it.
+        let mut patience = None;
+        let mut late = false;
+        loop {
+            while closing.is_none() && self.pending.len() < LOOK {
+                match self.queue.try_recv() {
+                    Ok(request) => closing = self.take(request),
+                    Err(_) => break,
+                }
+            }
+            self.begin(late);
+            let resting = self.idle.len() == self.lines && self.pending.is_empty();
+            if closing.is_some() && resting {
+                break;
+            }
+            late = false;
+            if self.pending.is_empty() || self.idle.is_empty() {
+                patience = None;
+            } else if patience.is_none() {
+                patience = Some(self.shared.surroundings.runtime.sleep(LATE));
+            }
+            tokio::select! {
+                biased;
+                Some(finished) = self.finished.1.recv() => {
+                    finished.names.iter().for_each(|name| {
+                        self.busy.remove(name);
+                    });
+                    self.idle.push(finished.line);
+                }
+                request = self.queue.recv(), if closing.is_none() && self.pending.len() < LOOK => match request {
+                    Some(request) => closing = self.take(request),
+                    None => closing = Some(None),
+                },
+                () = async { patience.as_mut().expect("it runs").await }, if patience.is_some() => {
+                    patience = None;
+                    late = true;
+                }
+            }
+        }
+        self.queue.close();
+        while let Some(late) = self.queue.recv().await {
+            late.refuse();
+        }
+        for line in self.idle.into_iter().flatten() {
+            // The database notices by itself where this does not reach it.
+            let _ = self.shared.surroundings.within(Millis(1_000), line.close()).await;
+        }
+        if let Some(Some(answer)) = closing {
+            let _ = answer.send(());
+        }
+    }
+
+    /// Takes note of a request. Answers who waits for the end, if that was asked for.
+    fn take(&mut self, request: Request) -> Option<Option<oneshot::Sender<()>>> {
+        match request {
+            Request::Close { answer } => return Some(Some(answer)),
+            Request::Execute { commands, answer } => {
+                // A host that was held up keeps the claims that it still serves.
+                let beats = |command: &Command| matches!(command, Command::TaskHeartbeat { .. });
+                let first = commands.iter().all(beats);
+                let submission = Submission::new(commands, answer, &self.hasher);
+                match first {
+                    true => self.pending.push_front(submission),
+                    false => self.pending.push_back(submission),
+                }
+            }
+        }
+        None
+    }
+
+    /// Begins batches as long as there are connections for them.
+    fn begin(&mut self, late: bool) {
+        while let Some(line) = self.idle.pop() {
+            let running = self.lines - self.idle.len() - 1;
+            let begins = running < AT_ONCE || late || self.pending.len() >= BATCH;
+            let batch = if begins { self.gather() } else { Vec::new() };
+            if batch.is_empty() {
+                self.idle.push(line);
+                return;
+            }
+            let names: Vec<u64> =
+                batch.iter().flat_map(|each| each.names.iter().copied()).collect();
+            self.busy.extend(&names);
+            let (shared, finished) = (self.shared.clone(), self.finished.0.clone());
+            let waiting = self.pending.len() + self.queue.len();
+            let work = async move {
+                let line = shared.serve(line, batch, waiting).await;
+                // Nobody is left to hear it when the writer has ended.
+                let _ = finished.send(Finished { line, names });
+            };
+            self.shared.surroundings.runtime.spawn("store batch", Box::pin(work));
+        }
+    }
+
+    /// What waits and is in nobody's way, in order: a submission passes none that names a promise it names. Those that
+    /// only append to remembered journals are not mixed with others.
+    fn gather(&mut self) -> Vec<Submission> {
+        let mut batch: Vec<Submission> = Vec::new();
+        let (mut size, mut all_short) = (0, false);
+        let mut passed: HashSet<u64> = HashSet::new();
+        let mut waiting = VecDeque::with_capacity(self.pending.len());
+        while let Some(next) = self.pending.pop_front() {
+            let free = |name: &u64| !self.busy.contains(name) && !passed.contains(name);
+            let short = next.claim.as_ref().is_some_and(|claim| self.shared.claims.knows(claim));
+            let fits = batch.is_empty() || (!next.alone && !batch[0].alone && short == all_short);
+            if size < BATCH && fits && next.names.iter().all(free) {
+                size += next.asked.len();
+                all_short = short;
+                batch.push(next);
+            } else {
+                passed.extend(&next.names);
+                waiting.push_back(next);
+            }
+            if size >= BATCH {
+                break;
+            }
+        }
+        waiting.append(&mut self.pending);
+        self.pending = waiting;
+        batch
+    }
+}
+
+impl Request {
+    /// Answers that the store is closed.
+    fn refuse(self) {
+        match self {
+            Self::Execute { answer, .. } => drop(answer.send(Err(StoreError::Closed))),
+            Self::Close { answer } => drop(answer.send(())),
+        }
+    }
+}

@@ -1,0 +1,230 @@
+//! Serving a batch: it is tried until its fate is known, over a connection that is made where there is none, and who asked
+//! is told.
+
+use std::collections::BTreeSet;
+
+use segno_core::{command::Command, id::PromiseId, time::Millis};
+use sqlx::{Connection as _, PgConnection};
+
+use super::{Line, Shared, fate::Fate, submission::Submission};
+use crate::{
+    Commit,
+    postgres::{
+        append::Appends,
+        batch::{Asked, Batch, Committed, NotCommitted},
+        failure::{Cause, Failed},
+    },
+};
+use segno_env::Clock as _;
+
+/// How long one transaction may take before its connection is given up.
+const LONGEST: Millis = Millis(30_000);
+/// How long a connection may take to be made.
+const CONNECT: Millis = Millis(3_000);
+/// How long a submission waits for a database that is away before it is told so.
+const PATIENCE: Millis = Millis(5_000);
+/// Lost races in a row after which a submission is told so.
+const RACES: u32 = 20;
+
+impl Shared {
+    /// Commits a batch: by appending where that is all there is to do, and what is left then as any other.
+    pub(super) async fn serve(
+        &self,
+        mut line: Line,
+        batch: Vec<Submission>,
+        waiting: usize,
+    ) -> Line {
+        let short = batch.iter().all(|each| each.claim.is_some());
+        let left = if short { self.append(&mut line, batch, waiting).await } else { batch };
+        if left.is_empty() { line } else { self.execute(line, left, waiting).await }
+    }
+
+    /// Appends what rests on remembered claims alone. Answers what has to be decided otherwise.
+    async fn append(
+        &self,
+        line: &mut Line,
+        batch: Vec<Submission>,
+        waiting: usize,
+    ) -> Vec<Submission> {
+        let began = self.surroundings.clock.elapsed();
+        let commands: Vec<&Command> =
+            batch.iter().flat_map(|each| &each.asked).map(|asked| &asked.command).collect();
+        let mut appends = Appends::decide(&self.claims, &commands, self.time.now(), &self.config);
+        if appends.is_empty() {
+            return batch;
+        }
+        let appending = async {
+            let connection = match line {
+                Some(open) => open,
+                None => line.insert(self.connect().await?),
+            };
+            appends.commit(connection, &self.claims).await
+        };
+        let appended = match self.surroundings.within(LONGEST, appending).await {
+            Some(Ok(appended)) => appended,
+            // It may have happened, or not: whoever decides again sees.
+            failed => {
+                let lost =
+                    |failed: &Failed| matches!(failed.cause(), Cause::Away | Cause::ReadOnly);
+                if failed.is_none_or(|failed| failed.as_ref().is_err_and(lost)) {
+                    *line = None;
+                }
+                self.claims.forget(appends.ids());
+                return batch;
+            }
+        };
+        let (mut committed, mut served, mut left) = (Committed::default(), Vec::new(), Vec::new());
+        (committed.statements, committed.wrote) = (1, true);
+        for (submission, appended) in batch.into_iter().zip(appended) {
+            match appended {
+                Some((reply, effects)) => {
+                    committed.replies.push(vec![reply]);
+                    committed.effects.extend(effects);
+                    served.push(submission);
+                }
+                None => left.push(submission),
+            }
+        }
+        if !served.is_empty() {
+            self.presence.is_here(self.surroundings.clock.now());
+            let took = self.surroundings.clock.elapsed().saturating_sub(began);
+            self.hints.measured(&Commit { commands: served.len(), took, waiting });
+            self.answer(served, committed);
+        }
+        left
+    }
+
+    /// Commits a batch, or its halves where one of its submissions spoils it for the others.
+    async fn execute(&self, mut line: Line, mut batch: Vec<Submission>, waiting: usize) -> Line {
+        let began = self.surroundings.clock.elapsed();
+        let measured = |commands: usize| {
+            let took = self.surroundings.clock.elapsed().saturating_sub(began);
+            self.hints.measured(&Commit { commands, took, waiting });
+        };
+        let asked: Vec<&[Asked]> = batch.iter().map(|each| each.asked.as_slice()).collect();
+        match self.commit(&mut line, &asked).await {
+            Ok(committed) => {
+                measured(batch.iter().map(|each| each.asked.len()).sum());
+                self.answer(batch, committed);
+            }
+            // One of them is refused by the tables: the others must not suffer for it. They are halved until it is alone.
+            Err(Fate::Refused(_)) if batch.len() > 1 => {
+                let others = batch.split_off(batch.len() / 2);
+                line = Box::pin(self.execute(line, batch, waiting)).await;
+                line = Box::pin(self.execute(line, others, waiting)).await;
+            }
+            Err(fate) => {
+                for (submission, fate) in batch.into_iter().zip(fate.shares()) {
+                    let _ = submission.answer.send(Err(fate.into()));
+                }
+            }
+        }
+        line
+    }
+
+    fn answer(&self, batch: Vec<Submission>, committed: Committed) {
+        if committed.wrote {
+            self.writing.committed();
+        }
+        self.written.send_modify(|written| {
+            written.commits += u64::from(committed.wrote);
+            written.commands += batch.iter().map(|each| each.asked.len() as u64).sum::<u64>();
+            written.statements += committed.statements as u64;
+        });
+        for (submission, replies) in batch.into_iter().zip(committed.replies) {
+            // Nobody may be waiting any more; the commit stands.
+            let _ = submission.answer.send(Ok(replies));
+        }
+        self.hints.committed(&committed.effects);
+        self.news.gather(&committed.effects);
+    }
+
+    /// Decides and commits, again and again where another transaction was in the way or the database was away. Commands
+    /// absorb their own repetition, so it does not matter whether an earlier attempt happened.
+    async fn commit(&self, line: &mut Line, asked: &[&[Asked]]) -> Result<Committed, Fate> {
+        let mut also = BTreeSet::new();
+        let mut unknown = false;
+        let mut races = 0;
+        let mut waited = Millis::ZERO;
+        loop {
+            let failed = match self.attempt(line, asked, &also).await {
+                Ok(committed) => {
+                    self.presence.is_here(self.surroundings.clock.now());
+                    return Ok(committed);
+                }
+                Err(NotCommitted::Held(ids)) => {
+                    also.extend(ids);
+                    None
+                }
+                Err(NotCommitted::Overtaken) => None,
+                Err(NotCommitted::Unknown(failed)) => {
+                    unknown = true;
+                    Some(failed)
+                }
+                Err(NotCommitted::Failed(failed)) => match failed.cause() {
+                    Cause::Race => None,
+                    Cause::Refused => return Err(Fate::Refused(failed)),
+                    Cause::Away | Cause::ReadOnly => Some(failed),
+                },
+            };
+            self.written.send_modify(|written| written.repeats += 1);
+            let wait = match failed {
+                None => {
+                    races += 1;
+                    if races > RACES {
+                        return Err(Fate::Conflict);
+                    }
+                    self.jitter(Millis(1 << races.min(6)))
+                }
+                Some(failed) => {
+                    *line = None;
+                    self.writing.failed(&failed);
+                    self.presence.is_away(self.surroundings.clock.now(), &failed);
+                    if waited >= PATIENCE {
+                        let reason = failed.source.to_string();
+                        return Err(if unknown {
+                            Fate::Unknown(reason)
+                        } else {
+                            Fate::Away(reason)
+                        });
+                    }
+                    self.jitter(Millis((50 + waited.0).min(1_000)))
+                }
+            };
+            self.surroundings.runtime.sleep(wait).await;
+            waited = Millis(waited.0 + wait.0);
+        }
+    }
+
+    async fn attempt(
+        &self,
+        line: &mut Line,
+        asked: &[&[Asked]],
+        also: &BTreeSet<PromiseId>,
+    ) -> Result<Committed, NotCommitted> {
+        let connection = match line {
+            Some(open) => open,
+            None => line.insert(self.connect().await?),
+        };
+        let batch = Batch::new(connection, &self.config, &self.time, &self.claims);
+        let done = self.surroundings.within(LONGEST, batch.run(asked, also)).await;
+        // The transaction may be anywhere, its commit included.
+        let late = || Failed {
+            statement: "a transaction",
+            source: sqlx::Error::Protocol("the database did not answer in time".to_owned()),
+        };
+        done.unwrap_or_else(|| Err(NotCommitted::Unknown(late())))
+    }
+
+    async fn connect(&self) -> Result<PgConnection, Failed> {
+        let connecting = PgConnection::connect_with(&self.options);
+        let connected = self.surroundings.within(CONNECT, connecting).await;
+        connected.unwrap_or(Err(sqlx::Error::PoolTimedOut)).map_err(Failed::of("connect"))
+    }
+
+    /// Something between half of `wait` and all of it, so that those who were in each other's way part.
+    fn jitter(&self, wait: Millis) -> Millis {
+        let drawn = self.surroundings.runtime.nonce() % 1_000;
+        Millis(wait.0 / 2 + (wait.0 * drawn.cast_signed()) / 2_000)
+    }
+}

@@ -1,0 +1,367 @@
+//! The part of a database that a writer holds in memory, and which rows that is.
+//!
+//! What is here equals what is committed, except while a batch is being decided. A batch that fails clears it.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use segno_core::{
+    delta::Delta,
+    footprint::{ChildPage, Footprint},
+    id::{Digest, NodeName, PromiseId, ResourceName, ScheduleId},
+    promise::{OutboxKey, Promise},
+    state::State,
+    value::{Tags, Text, Value},
+};
+
+use crate::listing;
+
+/// Bytes that a promise with its task takes beside what they say, as they were measured.
+const AROUND: usize = 1_792;
+
+/// Rows held for decisions.
+#[derive(Debug, Default)]
+pub(crate) struct Cache {
+    /// The rows.
+    pub(crate) state: State,
+    /// Whether all modules, aliases and hosts are held, always; otherwise they are looked up for each batch.
+    pub(crate) holds_globals: bool,
+    /// The numbers of modules, if all are held.
+    pub(crate) modules: HashMap<Digest, i64>,
+    /// The number of the next promise.
+    pub(crate) next_number: i64,
+    /// How many promises are held before the least used ones go.
+    pub(crate) limit: usize,
+    /// How many bytes they may take before that.
+    pub(crate) byte_limit: usize,
+    known: HashMap<PromiseId, Known>,
+    /// Bytes of all of them.
+    bytes: usize,
+    tick: u64,
+    this_batch: ThisBatch,
+}
+
+/// How much of a promise is held.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Level {
+    /// Its number.
+    Number,
+    /// Its row and that of its task.
+    Rows,
+    /// Its composite.
+    Composite,
+}
+
+#[derive(Debug)]
+struct Known {
+    /// None: it is known that there is no such promise.
+    number: Option<i64>,
+    level: Level,
+    used: u64,
+    bytes: usize,
+}
+
+/// What was looked up for this batch alone.
+#[derive(Debug, Default)]
+struct ThisBatch {
+    tails: HashMap<PromiseId, u32>,
+    children: BTreeMap<PromiseId, ChildPage>,
+    outbox: BTreeSet<OutboxKey>,
+    held_by: BTreeSet<NodeName>,
+    signal_keys: BTreeSet<(PromiseId, Text)>,
+    schedules: BTreeSet<ScheduleId>,
+    aliases: BTreeSet<Text>,
+    modules: BTreeSet<Digest>,
+    hosts: BTreeSet<NodeName>,
+    resources: BTreeSet<ResourceName>,
+    facts: BTreeSet<PromiseId>,
+}
+
+impl Cache {
+    /// Whether all of this is held for certain: a quick look, before [`Cache::missing`] says what is not.
+    pub(crate) fn has(&mut self, wanted: &Footprint) -> bool {
+        let Footprint {
+            composites,
+            rows,
+            tails,
+            children,
+            trees,
+            outbox,
+            aliases,
+            modules,
+            hosts,
+            held_by,
+            signal_keys,
+            schedules,
+            resources,
+            facts,
+        } = wanted;
+        let globals =
+            self.holds_globals || (aliases.is_empty() && modules.is_empty() && hosts.is_empty());
+        let of_batches = tails.is_empty()
+            && children.is_empty()
+            && trees.is_empty()
+            && outbox.is_empty()
+            && held_by.is_empty()
+            && signal_keys.is_empty()
+            && schedules.is_empty()
+            && resources.is_empty()
+            && facts.is_empty();
+        globals
+            && of_batches
+            && composites.iter().all(|id| self.holds(id, Level::Composite))
+            && rows.iter().all(|id| self.holds(id, Level::Rows))
+    }
+
+    /// The part of a footprint that is not held. Trees never are: what belongs to one may have grown since.
+    pub(crate) fn missing(&mut self, mut wanted: Footprint) -> Footprint {
+        self.tick += 1;
+        wanted.composites.retain(|id| !self.holds(id, Level::Composite));
+        let composites = &wanted.composites;
+        let mut rows = std::mem::take(&mut wanted.rows);
+        rows.retain(|id| !composites.contains(id) && !self.holds(id, Level::Rows));
+        wanted.rows = rows;
+        let batch = &self.this_batch;
+        wanted.tails.retain(|id, from| batch.tails.get(id).is_none_or(|known| known > from));
+        wanted.children.retain(|id, page| batch.children.get(id) != Some(page));
+        wanted.outbox.retain(|key| !batch.outbox.contains(key));
+        wanted.held_by.retain(|node| !batch.held_by.contains(node));
+        wanted.signal_keys.retain(|key| !batch.signal_keys.contains(key));
+        wanted.schedules.retain(|id| !batch.schedules.contains(id));
+        let held = self.holds_globals;
+        wanted.aliases.retain(|alias| !held && !batch.aliases.contains(alias));
+        wanted.modules.retain(|module| !held && !batch.modules.contains(module));
+        wanted.hosts.retain(|node| !held && !batch.hosts.contains(node));
+        wanted.resources.retain(|name| !batch.resources.contains(name));
+        wanted.facts.retain(|id| !batch.facts.contains(id));
+        wanted
+    }
+
+    /// Takes note that all of this was looked up.
+    pub(crate) fn loaded(&mut self, wanted: Footprint) {
+        for id in wanted.composites {
+            self.know(&id, None, Level::Composite);
+        }
+        for id in wanted.rows {
+            self.know(&id, None, Level::Rows);
+        }
+        let batch = &mut self.this_batch;
+        batch.tails.extend(wanted.tails);
+        batch.children.extend(wanted.children);
+        batch.outbox.extend(wanted.outbox);
+        batch.held_by.extend(wanted.held_by);
+        batch.signal_keys.extend(wanted.signal_keys);
+        batch.schedules.extend(wanted.schedules);
+        batch.aliases.extend(wanted.aliases);
+        batch.modules.extend(wanted.modules);
+        batch.hosts.extend(wanted.hosts);
+        batch.resources.extend(wanted.resources);
+        batch.facts.extend(wanted.facts);
+    }
+
+    /// Takes note of a promise: its number, if it has one, and how much of it is held now.
+    pub(crate) fn know(&mut self, id: &PromiseId, number: Option<i64>, level: Level) {
+        let used = self.tick;
+        let known = self.known.entry(id.clone()).or_insert(Known { number, level, used, bytes: 0 });
+        known.number = known.number.or(number);
+        known.level = known.level.max(level);
+        known.used = used;
+    }
+
+    /// Takes note of what a promise that is known takes of the memory.
+    pub(crate) fn weigh(&mut self, promise: &Promise) {
+        if let Some(known) = self.known.get_mut(promise.id()) {
+            let before = std::mem::replace(&mut known.bytes, weight(promise));
+            self.bytes = self.bytes + known.bytes - before;
+        }
+    }
+
+    /// Whether all of a promise's composite is held.
+    pub(crate) fn is_whole(&self, id: &PromiseId) -> bool {
+        self.known.get(id).is_some_and(|known| known.level == Level::Composite)
+    }
+
+    /// The same, for a command that uses it.
+    pub(crate) fn holds_whole(&mut self, id: &PromiseId) -> bool {
+        self.holds(id, Level::Composite)
+    }
+
+    /// The number of a promise that exists and was looked up.
+    pub(crate) fn number(&self, id: &PromiseId) -> Option<i64> {
+        self.known.get(id)?.number
+    }
+
+    /// Gives a new promise its number, where that was not known when it was decided.
+    pub(crate) fn renumber(&mut self, id: &PromiseId, number: i64) {
+        if let Some(known) = self.known.get_mut(id) {
+            known.number = Some(number);
+        }
+    }
+
+    /// Applies a decision. Answers the promises that are new.
+    pub(crate) fn apply(&mut self, delta: &Delta) -> Vec<PromiseId> {
+        let fresh = listing::unnumbered(delta, |id| self.number(id).is_some());
+        for id in &fresh {
+            let number = self.next_number;
+            self.next_number += 1;
+            self.know(id, Some(number), Level::Composite);
+        }
+        self.state.apply(delta);
+        delta.promises.values().for_each(|promise| self.weigh(promise));
+        for id in &delta.removed {
+            self.forget(id);
+        }
+        fresh
+    }
+
+    /// Ends a batch that is committed: what was looked up for it alone is forgotten, and what was not used for long.
+    pub(crate) fn end_batch(&mut self) {
+        let batch = std::mem::take(&mut self.this_batch);
+        self.state.forget_lookups();
+        for id in batch.tails.into_keys() {
+            self.evict(&id);
+        }
+        if self.known.len() <= self.limit && self.bytes <= self.byte_limit {
+            return;
+        }
+        let mut by_age: Vec<_> = self.known.iter().map(|(id, known)| (known.used, id)).collect();
+        by_age.sort_unstable_by_key(|(used, _)| *used);
+        // Some more than have to go, so that this is not done for every batch.
+        let by_age: Vec<_> = by_age.into_iter().map(|(_, id)| id.clone()).collect();
+        for id in by_age {
+            if self.known.len() <= self.limit / 4 * 3 && self.bytes <= self.byte_limit / 4 * 3 {
+                break;
+            }
+            self.evict(&id);
+        }
+    }
+
+    /// Bytes of all promises that are held, roughly.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Forgets every promise, and gives the room for them back.
+    pub(crate) fn forget_all(&mut self) {
+        self.state = self.state.globals();
+        self.known = HashMap::new();
+        self.this_batch = ThisBatch::default();
+        self.bytes = 0;
+    }
+
+    fn forget(&mut self, id: &PromiseId) {
+        if let Some(known) = self.known.remove(id) {
+            self.bytes -= known.bytes;
+        }
+    }
+
+    fn evict(&mut self, id: &PromiseId) {
+        let number = self.number(id);
+        self.forget(id);
+        self.state.evict(id);
+        // Callbacks that it shares with a promise that stays, stay; its number, by which they are written, stays with them.
+        let number = number.filter(|_| self.shares_callbacks(id));
+        if number.is_some() {
+            self.know(id, number, Level::Number);
+        }
+    }
+
+    fn shares_callbacks(&self, id: &PromiseId) -> bool {
+        self.state.callbacks_on(id).next().is_some() || self.state.awaited_by(id).next().is_some()
+    }
+
+    fn holds(&mut self, id: &PromiseId, level: Level) -> bool {
+        let Some(known) = self.known.get_mut(id) else { return false };
+        known.used = self.tick;
+        known.level >= level
+    }
+}
+
+/// Bytes that a promise takes here, roughly: what it says, and the rows and keys around that.
+fn weight(promise: &Promise) -> usize {
+    let tags =
+        |tags: &Tags| tags.iter().map(|(name, value)| name.len() + value.len()).sum::<usize>();
+    let value = |value: &Value| value.data.len() + tags(&value.headers);
+    let settled = promise.settlement().and_then(|settlement| settlement.value.as_ref());
+    AROUND + value(&promise.birth.param) + tags(&promise.birth.tags) + settled.map_or(0, value)
+}
+
+#[cfg(test)]
+mod tests {
+    use segno_core::{
+        promise::{Birth, FenceToken, PromiseState, Resource},
+        saga::{Fact, FactKey, FactKind},
+        time::Timestamp,
+    };
+
+    use super::*;
+
+    fn promise(id: &str, bytes: usize) -> Promise {
+        let birth = Birth {
+            id: id.into(),
+            param: Value { data: vec![0; bytes].into(), ..Value::default() },
+            tags: Tags::new(),
+            made_by: None,
+            timeout_at: Timestamp::NEVER,
+            created_at: Timestamp(0),
+        };
+        Promise { birth: birth.into(), state: PromiseState::Pending }
+    }
+
+    #[test]
+    fn what_was_not_used_for_long_goes_when_the_rest_takes_too_many_bytes() {
+        let mut cache = Cache { limit: 100, byte_limit: 10 * (AROUND + 1_000), ..Cache::default() };
+        for batch in 0..20 {
+            let made = promise(&format!("p{batch}"), 1_000);
+            let footprint = Footprint { rows: ["p0".into()].into(), ..Footprint::default() };
+            cache.missing(footprint);
+            let delta = Delta { promises: [(made.id().clone(), made)].into(), ..Delta::default() };
+            cache.apply(&delta);
+            cache.end_batch();
+            assert!(cache.bytes <= cache.byte_limit, "{} after {batch}", cache.bytes);
+        }
+        let held = |id: &str| cache.state.promise(&id.into()).is_some();
+        assert!(held("p0"), "every batch asked for it");
+        assert!(held("p19") && held("p18") && !held("p1") && !held("p5"));
+        let weighed: usize = cache.known.values().map(|known| known.bytes).sum();
+        assert_eq!(cache.bytes, weighed);
+    }
+
+    #[test]
+    fn what_was_looked_up_for_a_command_is_not_held_for_ever() {
+        let mut cache = Cache { limit: 100, byte_limit: 1 << 20, ..Cache::default() };
+        for invocation in ["v", "w"].map(PromiseId::from) {
+            let key = FactKey { saga: "trip".into(), seq: 0, kind: FactKind::Completed };
+            let promise = invocation.clone();
+            let fact = Fact { promise, compensate: None, unknown: false, at: Timestamp(0) };
+            let facts = [((invocation, key), fact)];
+            let resource =
+                Resource { name: "lock".into(), value: Value::default(), token: FenceToken(1) };
+            let resources = [(resource.name.clone(), resource)];
+            cache.apply(&Delta {
+                facts: facts.into(),
+                resources: resources.into(),
+                ..Delta::default()
+            });
+            assert_eq!(cache.state.rows(), 2);
+            cache.end_batch();
+            assert_eq!(cache.state.rows(), 0);
+        }
+    }
+
+    /// A journal that was looked up for one batch is forgotten after it, and the promise with it.
+    #[test]
+    fn a_promise_that_is_forgotten_keeps_its_number_while_another_waits_for_it() {
+        let mut cache = Cache { limit: 100, byte_limit: 1 << 20, ..Cache::default() };
+        let (awaited, awaiter) = (PromiseId::from("p"), PromiseId::from("w"));
+        let made = ["p", "w"].map(|id| (id.into(), promise(id, 1)));
+        let waits = [((awaited.clone(), awaiter), Some(true))];
+        let delta = Delta { promises: made.into(), callbacks: waits.into(), ..Delta::default() };
+        cache.apply(&delta);
+        let number = cache.number(&awaited);
+        cache.loaded(Footprint { tails: [(awaited.clone(), 0)].into(), ..Footprint::default() });
+        cache.end_batch();
+        assert!(cache.state.promise(&awaited).is_none() && !cache.is_whole(&awaited));
+        assert_eq!(cache.state.callbacks_on(&awaited).count(), 1);
+        assert_eq!(cache.number(&awaited), number, "the callback is written by it");
+    }
+}

@@ -1,0 +1,77 @@
+//! One column of one row, on its way into a database.
+
+use std::sync::Arc;
+
+/// A value that every database here can hold.
+#[derive(Debug, Clone)]
+pub(crate) enum Cell {
+    Null,
+    Int(i64),
+    Text(Arc<str>),
+    Blob(Vec<u8>),
+}
+
+impl Cell {
+    /// The number, if it is one.
+    pub(crate) fn int(&self) -> Option<i64> {
+        match self {
+            Self::Int(value) => Some(*value),
+            Self::Null | Self::Text(_) | Self::Blob(_) => None,
+        }
+    }
+}
+
+impl From<i64> for Cell {
+    fn from(value: i64) -> Self {
+        Self::Int(value)
+    }
+}
+
+impl From<u32> for Cell {
+    fn from(value: u32) -> Self {
+        Self::Int(value.into())
+    }
+}
+
+impl From<u64> for Cell {
+    /// The same 64 bits: nonces use them all, and counters never reach the sign.
+    fn from(value: u64) -> Self {
+        Self::Int(value.cast_signed())
+    }
+}
+
+impl From<bool> for Cell {
+    fn from(value: bool) -> Self {
+        Self::Int(value.into())
+    }
+}
+
+impl From<&str> for Cell {
+    fn from(value: &str) -> Self {
+        Self::Text(value.into())
+    }
+}
+
+impl From<String> for Cell {
+    fn from(value: String) -> Self {
+        Self::Text(value.into())
+    }
+}
+
+impl From<&[u8]> for Cell {
+    fn from(value: &[u8]) -> Self {
+        Self::Blob(value.to_vec())
+    }
+}
+
+impl From<Vec<u8>> for Cell {
+    fn from(value: Vec<u8>) -> Self {
+        Self::Blob(value)
+    }
+}
+
+impl<T: Into<Cell>> From<Option<T>> for Cell {
+    fn from(value: Option<T>) -> Self {
+        value.map_or(Self::Null, Into::into)
+    }
+}

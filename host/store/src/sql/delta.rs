@@ -1,0 +1,167 @@
+//! A delta as rows of cells, a list for each thing that is done to a table.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use segno_core::{
+    delta::{Append, Delta},
+    id::{Digest, PromiseId},
+    invocation::LogLine,
+    state::State,
+};
+
+use super::{
+    Cell, JournalRow,
+    resource::{fact_cells, lease_cells, resource_cells},
+    rows,
+    schedule::schedule_cells,
+};
+
+/// How rows refer to each other.
+pub(crate) trait Numbers {
+    /// The number of a promise that exists and was looked up, or that is new.
+    fn promise(&self, id: &PromiseId) -> Option<i64>;
+    /// How a row names a module: by its number, or by its digest where the statement looks the number up.
+    fn module(&self, digest: &Digest) -> Cell;
+}
+
+/// The rows of one delta.
+#[derive(Debug, Default)]
+pub(crate) struct Written {
+    /// Promises that are new, in the order of their numbers.
+    pub(crate) new_promises: Vec<[Cell; 14]>,
+    /// Those that settled: number, state, instant, headers, value.
+    pub(crate) settled: Vec<[Cell; 5]>,
+    pub(crate) tasks: Vec<[Cell; 19]>,
+    pub(crate) callbacks: Vec<[Cell; 3]>,
+    pub(crate) deleted_callbacks: Vec<[Cell; 2]>,
+    pub(crate) listeners: Vec<[Cell; 2]>,
+    pub(crate) deleted_listeners: Vec<[Cell; 2]>,
+    pub(crate) outbox: Vec<[Cell; 7]>,
+    pub(crate) deleted_outbox: Vec<[Cell; 3]>,
+    pub(crate) journals: Vec<JournalRow>,
+    pub(crate) logs: Vec<[Cell; 3]>,
+    pub(crate) signal_keys: Vec<[Cell; 3]>,
+    pub(crate) aliases: Vec<[Cell; 2]>,
+    pub(crate) hosts: Vec<[Cell; 2]>,
+    pub(crate) schedules: Vec<[Cell; 14]>,
+    pub(crate) deleted_schedules: Vec<[Cell; 1]>,
+    pub(crate) resources: Vec<[Cell; 4]>,
+    pub(crate) resource_leases: Vec<[Cell; 4]>,
+    pub(crate) facts: Vec<[Cell; 8]>,
+}
+
+impl Written {
+    /// The rows of `delta`, which was applied to `state`; `fresh` are the promises it makes.
+    pub(crate) fn of(
+        delta: &Delta,
+        fresh: &BTreeSet<PromiseId>,
+        state: &State,
+        numbers: &impl Numbers,
+    ) -> Self {
+        let number = |id: &PromiseId| {
+            numbers
+                .promise(id)
+                .expect("a decision writes about promises that were looked up or are new")
+        };
+        let mut written = Self::default();
+
+        let (new, settled): (Vec<_>, Vec<_>) =
+            delta.promises.values().partition(|promise| fresh.contains(promise.id()));
+        let mut new: Vec<_> =
+            new.into_iter().map(|promise| (number(promise.id()), promise)).collect();
+        new.sort_by_key(|(number, _)| *number);
+        let new = new.into_iter().map(|(n, promise)| {
+            rows::new_promise(n, promise.birth.made_by.as_ref().map(number), promise)
+        });
+        written.new_promises = new.collect();
+        let settled = settled.into_iter().filter(|promise| !promise.is_pending()).map(|promise| {
+            let [state, at, headers, value] = rows::settlement(promise);
+            [number(promise.id()).into(), state, at, headers, value]
+        });
+        written.settled = settled.collect();
+
+        let tasks = delta.tasks.values().map(|task| {
+            let target = state.promise(&task.id).and_then(|promise| promise.target());
+            let module = task.module.map_or(Cell::Null, |digest| numbers.module(&digest));
+            rows::task_cells(number(&task.id), module, target, task)
+        });
+        written.tasks = tasks.collect();
+
+        for ((awaited, awaiter), consumed) in &delta.callbacks {
+            let (awaited, awaiter) = (Cell::from(number(awaited)), Cell::from(number(awaiter)));
+            match consumed {
+                Some(consumed) => written.callbacks.push([awaited, awaiter, (*consumed).into()]),
+                None => written.deleted_callbacks.push([awaited, awaiter]),
+            }
+        }
+        for ((awaited, address), present) in &delta.listeners {
+            let row = [number(awaited).into(), address.as_str().into()];
+            match present {
+                true => written.listeners.push(row),
+                false => written.deleted_listeners.push(row),
+            }
+        }
+        for (key, row) in &delta.outbox {
+            // A message about a promise that does not exist was asked for by somebody else's key: there is no row
+            // either.
+            let Some(source) = numbers.promise(key.promise()) else { continue };
+            match row {
+                Some(row) => written.outbox.push(rows::outbox_cells(source, key, row)),
+                None => written.deleted_outbox.push(rows::outbox_key_cells(source, key)),
+            }
+        }
+
+        written.journals = journal_rows(&delta.appends, number);
+        written.logs = log_rows(&delta.logs, number);
+        let keys = delta.signal_keys.iter().map(|((invocation, key), n)| {
+            [number(invocation).into(), key.as_str().into(), (*n).into()]
+        });
+        written.signal_keys = keys.collect();
+        let aliases = delta
+            .aliases
+            .iter()
+            .map(|(name, digest)| [name.as_str().into(), numbers.module(digest)]);
+        written.aliases = aliases.collect();
+        let hosts = delta
+            .hosts
+            .iter()
+            .map(|(node, incarnation)| [node.as_str().into(), (*incarnation).into()]);
+        written.hosts = hosts.collect();
+        for (id, row) in &delta.schedules {
+            match row {
+                Some(schedule) => written.schedules.push(schedule_cells(schedule)),
+                None => written.deleted_schedules.push([id.as_str().into()]),
+            }
+        }
+        written.resources = delta.resources.values().map(resource_cells).collect();
+        written.resource_leases = delta.resource_leases.values().map(lease_cells).collect();
+        let facts = delta
+            .facts
+            .iter()
+            .map(|((invocation, key), fact)| fact_cells(number(invocation), key, fact));
+        written.facts = facts.collect();
+        written
+    }
+}
+
+/// One row for each journal, whatever number of commands appended to it.
+fn journal_rows(appends: &[Append], number: impl Fn(&PromiseId) -> i64) -> Vec<JournalRow> {
+    let appends = appends.iter().filter(|append| !append.records.is_empty());
+    let mut appends: Vec<_> = appends.map(|append| (number(&append.invocation), append)).collect();
+    // Those of one journal stay in order.
+    appends.sort_by_key(|(number, _)| *number);
+    let of_one = appends.chunk_by(|(one, _), (other, _)| one == other);
+    of_one.filter_map(|appends| JournalRow::of(appends.first()?.0, appends)).collect()
+}
+
+fn log_rows(logs: &[(PromiseId, LogLine)], number: impl Fn(&PromiseId) -> i64) -> Vec<[Cell; 3]> {
+    let mut logged: BTreeMap<&PromiseId, Vec<&LogLine>> = BTreeMap::new();
+    for (invocation, line) in logs {
+        logged.entry(invocation).or_default().push(line);
+    }
+    let row = |(invocation, lines): (&PromiseId, Vec<&LogLine>)| {
+        let encoded = rows::encode_lines(&lines);
+        [number(invocation).into(), (lines.len() as i64).into(), encoded.into()]
+    };
+    logged.into_iter().map(row).collect()
+}

@@ -1,0 +1,34 @@
+//! What the stores over SQL databases share: how rows are encoded, which of them a decision reads
+//! and writes.
+//!
+//! Statements, transactions and failures are each database's own.
+
+mod cache;
+mod cell;
+mod delta;
+pub(crate) mod dump;
+mod fields;
+mod journal;
+mod page;
+mod put;
+mod resource;
+mod rows;
+mod schedule;
+mod wipe;
+
+pub(crate) use cache::{Cache, Level};
+pub(crate) use cell::Cell;
+pub(crate) use delta::{Numbers, Written};
+pub(crate) use fields::Fields;
+pub(crate) use journal::JournalRow;
+pub(crate) use put::{
+    put_callback, put_fact, put_head, put_lease, put_listener, put_message, put_promise,
+    put_resource, put_schedule, put_signal_key, put_tail, readable, unreadable,
+};
+pub(crate) use resource::{fact, lease, resource};
+pub(crate) use rows::{
+    AFTER_PROMISE, counted, digest_at, event, head, id, log_lines, module, number, outbox,
+    outbox_key, promise, promise_columns, promise_tables, ready, records, small, task, text, wake,
+};
+pub(crate) use schedule::{schedule, schedule_columns};
+pub(crate) use wipe::WIPE;

@@ -1,0 +1,121 @@
+//! A page of promises with everything that belongs to them, as far as it can be read: what cannot is reported.
+
+use segno_core::{
+    id::{CommandIndex, PromiseId},
+    state::State,
+};
+
+use super::{
+    Fields, digest_at, fact, head, id, outbox, promise, records,
+    rows::{damaged, needed},
+    schedule, small, task, text,
+};
+use crate::Examined;
+
+impl Examined {
+    /// A promise of the page, with its task. Answers its number.
+    pub(crate) fn put_member(&mut self, row: &impl Fields) -> Result<i64, sqlx::Error> {
+        self.ids.push(id(row, 1)?);
+        self.put(row)?;
+        row.int(0)?.ok_or(sqlx::Error::RowNotFound)
+    }
+
+    /// A promise with its task.
+    pub(crate) fn put(&mut self, row: &impl Fields) -> Result<(), sqlx::Error> {
+        let id = id(row, 1)?;
+        self.keep(promise(row), |state, (_, promise)| state.put_promise(promise));
+        self.keep(task(row, &id), |state, task| {
+            task.into_iter().for_each(|task| state.put_task(task));
+        });
+        Ok(())
+    }
+
+    /// A module's digest.
+    pub(crate) fn put_module(&mut self, row: &impl Fields) {
+        self.keep(digest_at(row, 0), State::put_module);
+    }
+
+    /// A schedule.
+    pub(crate) fn put_schedule(&mut self, row: &impl Fields) {
+        self.keep(schedule(row), State::put_schedule);
+    }
+
+    /// A fact of a saga: whose, then what [`fact`] reads.
+    pub(crate) fn put_fact(&mut self, row: &impl Fields) {
+        self.keep(fact(row, 0), |state, (invocation, key, fact)| {
+            state.put_fact(invocation, key, fact);
+        });
+    }
+
+    /// A callback: awaited, awaiter, consumed.
+    pub(crate) fn put_callback(&mut self, row: &impl Fields) -> Result<(), sqlx::Error> {
+        let (awaited, awaiter) = (id(row, 0)?, id(row, 1)?);
+        let consumed = row.int(2).and_then(|consumed| needed(consumed, &awaiter, "consumed"));
+        self.keep(consumed, |state, consumed| state.put_callback(awaited, awaiter, consumed == 1));
+        Ok(())
+    }
+
+    /// A listener: awaited, address.
+    pub(crate) fn put_listener(&mut self, row: &impl Fields) -> Result<(), sqlx::Error> {
+        let awaited = id(row, 0)?;
+        let address = text(row, 1).map_err(|_| damaged(&awaited, "address of a listener").into());
+        self.keep(address, |state, address| state.put_listener(awaited, address));
+        Ok(())
+    }
+
+    /// A message: about whom, then what [`outbox`] reads.
+    pub(crate) fn put_message(&mut self, row: &impl Fields) -> Result<(), sqlx::Error> {
+        let source = id(row, 0)?;
+        self.keep(outbox(row, 1, &source), |state, (key, row)| state.put_outbox(key, row));
+        Ok(())
+    }
+
+    /// The key of a signal: to whom, the key, which signal.
+    pub(crate) fn put_signal_key(&mut self, row: &impl Fields) -> Result<(), sqlx::Error> {
+        let invocation = id(row, 0)?;
+        let read = small(row, 2, &invocation, "number of a signal")
+            .and_then(|number: u32| Ok((text(row, 1)?, number)));
+        self.keep(read, |state, (key, number)| state.put_signal_key(invocation, key, number));
+        Ok(())
+    }
+
+    /// A part of a journal: whose, then what [`head`] reads, then the records. In the order of the journal.
+    pub(crate) fn put_journal(&mut self, row: &impl Fields) -> Result<(), sqlx::Error> {
+        let invocation = id(row, 0)?;
+        self.keep(records(row, 6, &invocation), |state, more| {
+            state.extend_tail(&invocation, more);
+        });
+        let head = head(row, 1, &invocation);
+        self.keep(head, |state, head| state.put_head(invocation.clone(), head));
+        Ok(())
+    }
+
+    /// The promises that the rows of the page name, and that are not part of it.
+    pub(crate) fn neighbours(&self) -> Vec<PromiseId> {
+        let mut ids = Vec::new();
+        for (on, by, _) in self.state.callbacks() {
+            ids.extend([on.clone(), by.clone()]);
+        }
+        ids.extend(self.state.facts().map(|(_, _, fact)| fact.promise.clone()));
+        for id in &self.ids {
+            ids.extend(self.state.promise(id).and_then(|promise| promise.birth.made_by.clone()));
+            let signals = self.state.task(id).map_or(0, |task| task.signals);
+            ids.extend((0..signals).map(|n| id.signal(n)));
+            // A head that is damaged may claim any number of commands.
+            let commands = self.state.head(id).commands.min(self.state.tail(id).len() as u32);
+            ids.extend((0..commands).map(|index| id.command(CommandIndex(index))));
+        }
+        ids.sort();
+        ids.dedup();
+        ids.retain(|id| self.state.promise(id).is_none());
+        ids
+    }
+
+    fn keep<T>(&mut self, row: Result<T, sqlx::Error>, put: impl FnOnce(&mut State, T)) {
+        match row {
+            Ok(row) => put(&mut self.state, row),
+            Err(sqlx::Error::Decode(error)) => self.unreadable.push(error.to_string()),
+            Err(error) => self.unreadable.push(error.to_string()),
+        }
+    }
+}

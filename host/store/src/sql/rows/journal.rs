@@ -1,0 +1,72 @@
+//! A journal as the tables hold it: its end, its records, the lines that were logged beside it.
+
+use segno_core::{
+    id::PromiseId,
+    invocation::{JournalHead, LogLine, Record, decode_records},
+};
+
+use super::column::{at, needed, number, small};
+use crate::{LogRow, sql::Fields};
+
+/// The format byte of a row of log lines.
+///
+/// ```text
+/// lines = format: u8 (1), then the lines as one list in postcard
+/// ```
+const LOG_FORMAT: u8 = 1;
+
+/// Log lines as they are stored.
+pub(in crate::sql) fn encode_lines(lines: &[&LogLine]) -> Vec<u8> {
+    postcard::to_extend(lines, vec![LOG_FORMAT]).expect("a log line holds nothing postcard refuses")
+}
+
+/// Log lines as they were stored.
+pub(in crate::sql) fn decode_lines(bytes: &[u8]) -> Option<Vec<LogLine>> {
+    match bytes {
+        [LOG_FORMAT, lines @ ..] => postcard::from_bytes(lines).ok(),
+        _ => None,
+    }
+}
+
+/// The end of a journal: `end_seq, commands, notified, at, finished` from column `first` on.
+pub(crate) fn head(
+    row: &impl Fields,
+    first: usize,
+    id: &PromiseId,
+) -> Result<JournalHead, sqlx::Error> {
+    Ok(JournalHead {
+        len: small(row, first, id, "end_seq")?,
+        commands: small(row, first + 1, id, "commands")?,
+        notified: small(row, first + 2, id, "notified")?,
+        at: needed(at(row, first + 3)?, id, "at")?,
+        finished: number(row, first + 4, id, "finished")? != 0,
+    })
+}
+
+/// The records in column `column`.
+pub(crate) fn records(
+    row: &impl Fields,
+    column: usize,
+    invocation: &PromiseId,
+) -> Result<Vec<Record>, sqlx::Error> {
+    decoded(needed(row.blob(column)?, invocation, "records")?, invocation)
+}
+
+/// Records as they are stored.
+pub(crate) fn decoded(records: &[u8], invocation: &PromiseId) -> Result<Vec<Record>, sqlx::Error> {
+    decode_records(records).map_err(|error| {
+        sqlx::Error::Decode(format!("the journal of `{invocation}` cannot be read: {error}").into())
+    })
+}
+
+/// Lines that a guest logged: `lines, count`, and the number of the last of them from 1, from column `first` on.
+pub(crate) fn log_lines(
+    row: &impl Fields,
+    first: usize,
+    id: &PromiseId,
+) -> Result<Vec<LogRow>, sqlx::Error> {
+    let lines = needed(row.blob(first)?.and_then(decode_lines), id, "lines")?;
+    let (count, end): (u32, u32) =
+        (small(row, first + 1, id, "count")?, small(row, first + 2, id, "count")?);
+    Ok((end - count..).zip(&lines).map(|(line, logged)| LogRow::numbered(line, logged)).collect())
+}

@@ -1,0 +1,24 @@
+//! Rows as the core knows them, and as the tables of every database hold them: a file a table, and what their columns have
+//! in common.
+
+mod column;
+mod promise;
+
+mod journal;
+mod module;
+mod outbox;
+mod task;
+
+#[cfg(test)]
+mod golden;
+
+pub(super) use column::{at, damaged, headers, json, needed, tags, value};
+pub(crate) use column::{id, number, small, text};
+pub(in crate::sql) use journal::encode_lines;
+pub(crate) use journal::{decoded, head, log_lines, records};
+pub(crate) use module::{counted, digest_at, module};
+pub(crate) use outbox::{event, outbox, outbox_cells, outbox_key, outbox_key_cells};
+pub(crate) use promise::{
+    AFTER_PROMISE, new_promise, promise, promise_columns, promise_tables, settlement,
+};
+pub(crate) use task::{ready, task, task_cells, wake};

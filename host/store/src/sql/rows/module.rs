@@ -1,0 +1,37 @@
+//! A module as the tables hold it.
+
+use std::fmt;
+
+use segno_core::id::Digest;
+
+use super::column::{at, damaged, needed, number};
+use crate::{ModuleRow, sql::Fields};
+
+/// A module: `digest, size, created_at, description`, and its aliases as a JSON list.
+pub(crate) fn module(row: &impl Fields) -> Result<ModuleRow, sqlx::Error> {
+    let digest = digest_at(row, 0)?;
+    let aliases = row.text(4)?.and_then(|json| serde_json::from_str(&json).ok());
+    Ok(ModuleRow {
+        digest,
+        size: number(row, 1, &digest, "size")?.cast_unsigned(),
+        created_at: needed(at(row, 2)?, &digest, "created_at")?,
+        description: needed(row.text(3)?, &digest, "description")?.into_owned(),
+        aliases: needed(aliases, &digest, "aliases")?,
+    })
+}
+
+/// A module's digest, and a count.
+pub(crate) fn counted(row: &impl Fields) -> Result<(Digest, u64), sqlx::Error> {
+    let digest = digest_at(row, 0)?;
+    Ok((digest, number(row, 1, &digest, "count")?.cast_unsigned()))
+}
+
+/// A digest as it is stored.
+pub(super) fn digest(bytes: &[u8], owner: &dyn fmt::Display) -> Result<Digest, sqlx::Error> {
+    bytes.try_into().map(Digest).map_err(|_| damaged(owner, "digest").into())
+}
+
+/// The digest in column `column`.
+pub(crate) fn digest_at(row: &impl Fields, column: usize) -> Result<Digest, sqlx::Error> {
+    digest(needed(row.blob(column)?, &"modules", "digest")?, &"modules")
+}

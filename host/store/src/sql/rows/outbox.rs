@@ -1,0 +1,105 @@
+//! A message as the tables hold it.
+
+use segno_core::{
+    id::{CommandIndex, PromiseId},
+    promise::{Message, OutboxKey, OutboxRow},
+    value::Text,
+};
+
+use super::column::{at, damaged, id, needed, number, small};
+use crate::{
+    EventRow, listing,
+    sql::{Cell, Fields},
+};
+
+/// The format byte of a message.
+///
+/// ```text
+/// message = format: u8 (129), then the message in postcard
+/// ```
+///
+/// The first version wrote none: the first byte of its messages is their kind, 0 to 3, and so no format has a number below
+/// 128.
+pub(in crate::sql) const MESSAGE_FORMAT: u8 = 129;
+
+/// A message as it is stored.
+pub(in crate::sql) fn encode_message(message: &Message) -> Vec<u8> {
+    postcard::to_extend(message, vec![MESSAGE_FORMAT])
+        .expect("a message holds nothing postcard refuses")
+}
+
+/// A message as it was stored, by this version or one before.
+pub(in crate::sql) fn decode_message(bytes: &[u8]) -> Option<Message> {
+    match bytes {
+        [MESSAGE_FORMAT, message @ ..] => postcard::from_bytes(message).ok(),
+        [0..=3, ..] => postcard::from_bytes(bytes).ok(),
+        _ => None,
+    }
+}
+
+/// The row of a message about promise `source`.
+pub(crate) fn outbox_cells(source: i64, key: &OutboxKey, row: &OutboxRow) -> [Cell; 7] {
+    let [source, kind, part] = outbox_key_cells(source, key);
+    [
+        source,
+        kind,
+        part,
+        row.next_at.0.into(),
+        row.created_at.0.into(),
+        row.attempts.into(),
+        encode_message(&row.message).into(),
+    ]
+}
+
+/// The key of a message about promise `source`.
+pub(crate) fn outbox_key_cells(source: i64, key: &OutboxKey) -> [Cell; 3] {
+    let (kind, part) = listing::outbox_order(key);
+    [source.into(), kind.into(), part.into()]
+}
+
+/// A message: `kind, part, next_at, created_at, attempts, message` from column `first` on.
+pub(crate) fn outbox(
+    row: &impl Fields,
+    first: usize,
+    source: &PromiseId,
+) -> Result<(OutboxKey, OutboxRow), sqlx::Error> {
+    let key = outbox_key(row, first, source)?;
+    let message = row.blob(first + 5)?.and_then(decode_message);
+    let row = OutboxRow {
+        message: needed(message, source, "message")?,
+        next_at: needed(at(row, first + 2)?, source, "next_at")?,
+        created_at: needed(at(row, first + 3)?, source, "created_at")?,
+        attempts: small(row, first + 4, source, "attempts")?,
+    };
+    Ok((key, row))
+}
+
+/// An event: its source, the source's number, then the columns of [`outbox`].
+pub(crate) fn event(row: &impl Fields) -> Result<EventRow, sqlx::Error> {
+    let source = id(row, 0)?;
+    let number = number(row, 1, &source, "n")?;
+    let (key, message) = outbox(row, 2, &source)?;
+    EventRow::of(&key, &message, number).ok_or_else(|| damaged(&source, "message").into())
+}
+
+/// The key of a message about `source`, `kind, part` from column `first` on: the other way of
+/// [`listing::outbox_order`].
+pub(crate) fn outbox_key(
+    row: &impl Fields,
+    first: usize,
+    source: &PromiseId,
+) -> Result<OutboxKey, sqlx::Error> {
+    let kind = number(row, first, source, "kind")?;
+    let part = needed(row.text(first + 1)?, source, "part")?;
+    let source = source.clone();
+    Ok(match kind {
+        1 => OutboxKey::Execute(source),
+        2 => OutboxKey::Unblock(source, Text::from(&*part)),
+        3 => {
+            let index = needed(part.parse().ok(), &source, "part")?;
+            OutboxKey::Event(source, CommandIndex(index))
+        }
+        4 => OutboxKey::CancelChildren(source),
+        _ => return Err(damaged(&source, "kind").into()),
+    })
+}

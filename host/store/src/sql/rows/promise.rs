@@ -1,0 +1,104 @@
+//! A promise as the tables hold it; what comes with it of its task is read in [`super::task`].
+
+use std::sync::Arc;
+
+use segno_core::{
+    id::PromiseId,
+    promise::{Birth, Promise, PromiseState, Settlement, Verdict},
+};
+
+use super::column::{at, damaged, headers, id, json, needed, small, tags, value};
+use crate::sql::{Cell, Fields};
+
+/// Columns of a promise `p` with its task `t`, in the order in which [`promise`] and [`task`] read them. They take
+/// `promise_tables`. Two expressions, if they are given, stand for the parameter and the value.
+macro_rules! promise_columns {
+    () => {
+        promise_columns!("p.param", "p.value")
+    };
+    ($param:literal, $value:literal) => {
+        concat!(
+            "p.n, p.id, p.state, p.created_at, p.timeout_at, p.settled_at, m.id, p.tags, p.param_headers, ",
+            $param,
+            ", p.value_headers, ",
+            $value,
+            ", t.state, t.version, t.wake_at, t.pending_since, t.offered, t.node, t.incarnation, \
+             t.nonce, t.ttl, t.halted, d.digest, t.attempt, t.last_heartbeat, t.fulfilled_by, t.cancel, t.signals, \
+             t.details "
+        )
+    };
+}
+pub(crate) use promise_columns;
+
+/// What `promise_columns` are read from, after `p`.
+macro_rules! promise_tables {
+    () => {
+        "LEFT JOIN promises m ON m.n = p.made_by LEFT JOIN tasks t ON t.n = p.n LEFT JOIN modules d ON d.n = t.module "
+    };
+}
+pub(crate) use promise_tables;
+
+/// Columns after those of `promise_columns` begin here.
+pub(crate) const AFTER_PROMISE: usize = 29;
+
+/// The row of a new promise.
+pub(crate) fn new_promise(n: i64, made_by: Option<i64>, promise: &Promise) -> [Cell; 14] {
+    let birth = &promise.birth;
+    let [state, settled_at, value_headers, value] = settlement(promise);
+    [
+        n.into(),
+        birth.id.as_str().into(),
+        state,
+        birth.created_at.0.into(),
+        birth.timeout_at.0.into(),
+        settled_at,
+        made_by.into(),
+        promise.attached_to().is_some().into(),
+        promise.target().into(),
+        json(&birth.tags).into(),
+        headers(&birth.param),
+        birth.param.data.as_slice().into(),
+        value_headers,
+        value,
+    ]
+}
+
+/// What settling changes: state, instant, headers, value.
+pub(crate) fn settlement(promise: &Promise) -> [Cell; 4] {
+    match promise.settlement() {
+        None => [0_i64.into(), Cell::Null, Cell::Null, Cell::Null],
+        Some(settled) => [
+            i64::from(settled.verdict.number()).into(),
+            settled.settled_at.0.into(),
+            settled.value.as_ref().map_or(Cell::Null, headers),
+            settled.value.as_ref().map(|value| value.data.as_slice()).into(),
+        ],
+    }
+}
+
+/// The number and the promise of a row of `promise_columns`.
+pub(crate) fn promise(row: &impl Fields) -> Result<(i64, Promise), sqlx::Error> {
+    let id = id(row, 1)?;
+    let number = small(row, 2, &id, "state")?;
+    let state = if number == 0 {
+        PromiseState::Pending
+    } else {
+        let verdict = Verdict::from_number(number).ok_or_else(|| damaged(&id, "state"))?;
+        let value = match row.blob(11)? {
+            None => None,
+            Some(data) => Some(value(row, 10, data, &id)?),
+        };
+        let settled_at = needed(at(row, 5)?, &id, "settled_at")?;
+        PromiseState::Settled(Arc::new(Settlement { verdict, value, settled_at }))
+    };
+    let birth = Birth {
+        param: value(row, 8, needed(row.blob(9)?, &id, "param")?, &id)?,
+        tags: tags(&needed(row.text(7)?, &id, "tags")?, &id)?,
+        made_by: row.text(6)?.map(PromiseId::new),
+        timeout_at: needed(at(row, 4)?, &id, "timeout_at")?,
+        created_at: needed(at(row, 3)?, &id, "created_at")?,
+        id,
+    };
+    let number = needed(row.int(0)?, &birth.id, "n")?;
+    Ok((number, Promise { birth: Arc::new(birth), state }))
+}

@@ -1,0 +1,174 @@
+//! A task as the tables hold it, and what is read of those that are wanted next.
+
+use segno_core::{
+    address,
+    id::{Claim, Holder, NodeName, PromiseId, Version},
+    promise::{CancelState, HaltReason, Lease, Note, Progress, Task, TaskState, TaskStatus, Traps},
+    time::Millis,
+};
+use serde::{Deserialize, Serialize};
+
+use super::{
+    column::{at, id, needed, number, small},
+    module::digest,
+};
+use crate::{
+    Ready, Wake,
+    sql::{Cell, Fields},
+};
+
+/// The columns that no statement looks at.
+///
+/// ```text
+/// details = format: u8 (1), then this in postcard
+/// ```
+#[derive(Debug, Serialize, Deserialize)]
+struct Details {
+    losses: u32,
+    traps: Option<Traps>,
+    note: Option<Note>,
+    progress: Progress,
+    stall_limit: Option<Millis>,
+    children: bool,
+}
+const DETAILS_FORMAT: u8 = 1;
+
+/// The row of a task whose promise has this target.
+pub(crate) fn task_cells(n: i64, module: Cell, target: Option<&str>, task: &Task) -> [Cell; 19] {
+    let pending = match &task.state {
+        TaskState::Pending { since, offered, .. } => Some((since.0, *offered)),
+        _ => None,
+    };
+    let halted = match &task.state {
+        TaskState::Halted { reason } => Some(i64::from(reason.number())),
+        _ => None,
+    };
+    let lease = task.lease();
+    [
+        n.into(),
+        i64::from(task.status().number()).into(),
+        task.version.0.into(),
+        task.due_at().map(|due| due.0).into(),
+        target.is_some_and(address::is_hosted).into(),
+        pending.map(|(since, _)| since).into(),
+        pending.map(|(_, offered)| offered).into(),
+        lease.map(|lease| lease.holder.node.as_str()).into(),
+        lease.map(|lease| lease.holder.incarnation).into(),
+        lease.map(|lease| lease.nonce).into(),
+        lease.map(|lease| lease.ttl.0).into(),
+        halted.into(),
+        module,
+        task.attempt.into(),
+        task.last_heartbeat.map(|at| at.0).into(),
+        task.fulfilled_by.map(|version| version.0).into(),
+        i64::from(task.cancel.number()).into(),
+        task.signals.into(),
+        encode_details(task).into(),
+    ]
+}
+
+/// The task of a row of `promise_columns`, if the promise has one.
+pub(crate) fn task(row: &impl Fields, id: &PromiseId) -> Result<Option<Task>, sqlx::Error> {
+    if row.int(12)?.is_none() {
+        return Ok(None);
+    }
+    let status = TaskStatus::from_number(small(row, 12, id, "state")?);
+    let due = || needed(at(row, 14)?, id, "wake_at");
+    let state = match needed(status, id, "state")? {
+        TaskStatus::Pending => TaskState::Pending {
+            since: needed(at(row, 15)?, id, "pending_since")?,
+            retry_at: due()?,
+            offered: number(row, 16, id, "offered")? != 0,
+        },
+        TaskStatus::Acquired => TaskState::Acquired {
+            lease: Lease {
+                holder: Holder {
+                    node: NodeName::new(needed(row.text(17)?, id, "node")?),
+                    incarnation: number(row, 18, id, "incarnation")?.cast_unsigned(),
+                },
+                nonce: number(row, 19, id, "nonce")?.cast_unsigned(),
+                ttl: Millis(number(row, 20, id, "ttl")?),
+                until: due()?,
+            },
+        },
+        TaskStatus::Suspended => TaskState::Suspended,
+        TaskStatus::Halted => {
+            let reason = HaltReason::from_number(small(row, 21, id, "halted")?);
+            TaskState::Halted { reason: needed(reason, id, "halted")? }
+        }
+        TaskStatus::Fulfilled => TaskState::Fulfilled,
+    };
+    let module = row.blob(22)?.map(|bytes| digest(bytes, id)).transpose()?;
+    let Details { losses, traps, note, progress, stall_limit, children } =
+        needed(row.blob(28)?.and_then(details), id, "details")?;
+    Ok(Some(Task {
+        id: id.clone(),
+        version: Version(number(row, 13, id, "version")?.cast_unsigned()),
+        state,
+        attempt: small(row, 23, id, "attempt")?,
+        losses,
+        traps,
+        module,
+        note,
+        progress,
+        stall_limit,
+        last_heartbeat: at(row, 24)?,
+        fulfilled_by: row.int(25)?.map(|version| Version(version.cast_unsigned())),
+        cancel: needed(CancelState::from_number(small(row, 26, id, "cancel")?), id, "cancel")?,
+        signals: small(row, 27, id, "signals")?,
+        children,
+    }))
+}
+
+/// A task that waits for a worker: `n, id, version, target`.
+pub(crate) fn ready(row: &impl Fields) -> Result<Ready, sqlx::Error> {
+    let id = id(row, 1)?;
+    Ok(Ready {
+        cursor: number(row, 0, &id, "n")?,
+        version: Version(number(row, 2, &id, "version")?.cast_unsigned()),
+        target: needed(row.text(3)?, &id, "target")?.into_owned(),
+        id,
+    })
+}
+
+/// The task that the deadline of `awaited` wakes, if there is one: its id and version, from column `first` on.
+pub(crate) fn wake(
+    row: &impl Fields,
+    first: usize,
+    awaited: &PromiseId,
+) -> Result<Option<Wake>, sqlx::Error> {
+    let Some(id) = row.text(first)? else { return Ok(None) };
+    let id = PromiseId::new(id);
+    let version = Version(number(row, first + 1, &id, "version")?.cast_unsigned());
+    Ok(Some(Wake { awaited: awaited.clone(), task: Claim { id, version } }))
+}
+
+/// What no statement looks at of a task, as it is stored.
+pub(in crate::sql) fn encode_details(task: &Task) -> Vec<u8> {
+    let details = Details {
+        losses: task.losses,
+        traps: task.traps.clone(),
+        note: task.note.clone(),
+        progress: task.progress.clone(),
+        stall_limit: task.stall_limit,
+        children: task.children,
+    };
+    postcard::to_extend(&details, vec![DETAILS_FORMAT])
+        .expect("the details hold nothing postcard refuses")
+}
+
+/// Takes what was stored so into a task. Whether it could be read.
+#[cfg(test)]
+pub(in crate::sql) fn decode_details(task: &mut Task, bytes: &[u8]) -> bool {
+    let Some(read) = details(bytes) else { return false };
+    let Details { losses, traps, note, progress, stall_limit, children } = read;
+    *task = Task { losses, traps, note, progress, stall_limit, children, ..task.clone() };
+    true
+}
+
+fn details(bytes: &[u8]) -> Option<Details> {
+    match bytes {
+        [DETAILS_FORMAT, rest @ ..] => postcard::from_bytes(rest).ok(),
+        _ => None,
+    }
+}

@@ -1,0 +1,242 @@
+//! One transaction: decides commands on the state in memory, writes what they change, commits.
+
+use std::collections::BTreeSet;
+
+use segno_core::{
+    command::Command,
+    config::Config,
+    delta::Delta,
+    effect::Effect,
+    footprint,
+    footprint::Footprint,
+    id::PromiseId,
+    reply::Reply,
+    rests_on,
+    time::Timestamp,
+    transition::{Decision, transition},
+    widen,
+};
+
+use super::{
+    connection::{Connection, Failed},
+    failure, load,
+    memory::Memory,
+    write::{remove, write},
+    writer::Submission,
+};
+use crate::listing;
+
+const COMMIT: &str = "COMMIT";
+/// A command's rows are known after so many looks: its own, what these lead to, and who waits for that.
+const LOOKS: usize = 5;
+
+/// What a committed batch answers: the replies of each submission, and all hints in order.
+#[derive(Debug, Default)]
+pub(super) struct Committed {
+    pub(super) replies: Vec<Vec<Reply>>,
+    pub(super) effects: Vec<Effect>,
+    /// Statements that were run to write it.
+    pub(super) statements: u64,
+    /// How often rows had to be read for it.
+    pub(super) loads: usize,
+}
+
+/// Why a batch was not committed. The cache has to be cleared.
+#[derive(Debug)]
+pub(super) enum NotCommitted {
+    /// Nothing was written.
+    Refused(Failed),
+    /// Nobody knows.
+    Unknown(Failed),
+    /// The disk failed earlier: nothing was written.
+    Stopped,
+}
+
+/// A transaction in the making.
+pub(super) struct Batch<'a> {
+    connection: &'a mut Connection,
+    memory: &'a mut Memory,
+    config: &'a Config,
+    now: Timestamp,
+    delta: Delta,
+    fresh: BTreeSet<PromiseId>,
+    begun: bool,
+    /// Statements that the connection ran for the batches before.
+    run_before: u64,
+    committed: Committed,
+}
+
+impl<'a> Batch<'a> {
+    /// A batch at `now` that nothing was decided in yet.
+    pub(super) fn new(
+        connection: &'a mut Connection,
+        memory: &'a mut Memory,
+        config: &'a Config,
+        now: Timestamp,
+    ) -> Self {
+        Self {
+            run_before: connection.run(),
+            connection,
+            memory,
+            config,
+            now,
+            delta: Delta::default(),
+            fresh: BTreeSet::new(),
+            begun: false,
+            committed: Committed::default(),
+        }
+    }
+
+    /// Decides all of these, one after the other, and commits them together.
+    pub(super) fn run(mut self, submissions: &[Submission]) -> Result<Committed, NotCommitted> {
+        match self.decide_all(submissions) {
+            Ok(()) => self.commit(),
+            Err(failed) => {
+                self.roll_back();
+                Err(NotCommitted::Refused(failed))
+            }
+        }
+    }
+
+    fn decide_all(&mut self, submissions: &[Submission]) -> Result<(), Failed> {
+        let commands = || submissions.iter().flat_map(|submission| &*submission.commands);
+        let named: Vec<_> = commands().map(|command| self.names(command)).collect();
+        // What all of them name, at once, and then what that leads to. Mostly all of it is held.
+        let mut wanted = Footprint::default();
+        for named in named.iter().flatten() {
+            if !self.memory.cache.has(named) {
+                wanted.merge(named.clone());
+            }
+        }
+        // What belongs to a tree is seen when its turn comes: the commands before may add to it.
+        wanted.trees.clear();
+        if self.load(wanted)? {
+            let mut wider = Footprint::default();
+            for (command, named) in commands().zip(&named) {
+                if let Some(named) = named {
+                    wider.merge(widen(&self.memory.cache.state, command, named));
+                }
+            }
+            self.load(wider)?;
+        }
+        let mut named = named.into_iter();
+        for Submission { commands, .. } in submissions {
+            let mut replies = Vec::with_capacity(commands.len());
+            for (command, named) in commands.iter().zip(named.by_ref()) {
+                replies.push(self.decide(command, named)?);
+            }
+            self.committed.replies.push(replies);
+        }
+        Ok(())
+    }
+
+    /// What a command names. None if it rests on a claim alone whose rows are held: mostly such a command only appends,
+    /// and nothing has to be looked for.
+    fn names(&mut self, command: &Command) -> Option<Footprint> {
+        let claim = rests_on(command).filter(|claim| self.memory.cache.holds_whole(&claim.id));
+        claim.is_none().then(|| footprint(command))
+    }
+
+    fn decide(&mut self, command: &Command, named: Option<Footprint>) -> Result<Reply, Failed> {
+        let mut named = match named {
+            Some(named) => named,
+            None => {
+                let decision = transition(&self.memory.cache.state, command, self.now, self.config);
+                if decision.delta.only_appends() {
+                    return Ok(self.take(decision));
+                }
+                footprint(command)
+            }
+        };
+        let trees = std::mem::take(&mut named.trees);
+        if !trees.is_empty() {
+            self.load(Footprint { trees, ..Footprint::default() })?;
+        }
+        for _ in 0..LOOKS {
+            let mut wanted = widen(&self.memory.cache.state, command, &named);
+            if self.memory.cache.has(&named) && self.memory.cache.has(&wanted) {
+                break;
+            }
+            wanted.merge(named.clone());
+            if !self.load(wanted)? {
+                break;
+            }
+        }
+        let decision = transition(&self.memory.cache.state, command, self.now, self.config);
+        if decision.delta.removed.is_empty() {
+            return Ok(self.take(decision));
+        }
+        self.remove(&decision.delta)?;
+        self.committed.effects.extend(decision.effects);
+        Ok(decision.reply)
+    }
+
+    /// Takes a decision to what will be written.
+    fn take(&mut self, decision: Decision) -> Reply {
+        self.fresh.extend(self.memory.cache.apply(&decision.delta));
+        self.delta.merge(decision.delta);
+        self.committed.effects.extend(decision.effects);
+        decision.reply
+    }
+
+    /// Writes a decision that removes promises at once: their numbers are gone with them.
+    fn remove(&mut self, delta: &Delta) -> Result<(), Failed> {
+        self.write()?;
+        remove(self.connection, self.memory, delta)?;
+        self.memory.cache.apply(delta);
+        Ok(())
+    }
+
+    /// Loads what is not held. Whether there was anything.
+    fn load(&mut self, wanted: Footprint) -> Result<bool, Failed> {
+        let missing = self.memory.cache.missing(wanted);
+        if missing.is_empty() {
+            return Ok(false);
+        }
+        // What was decided so far must be in the tables before they are read again.
+        if !self.delta.is_empty() {
+            self.write()?;
+        }
+        self.committed.loads += 1;
+        load::load(self.connection, self.memory, missing)?;
+        Ok(true)
+    }
+
+    fn commit(mut self) -> Result<Committed, NotCommitted> {
+        listing::drop_stale(&mut self.committed.effects, &self.memory.cache.state);
+        if self.delta.is_empty() && !self.begun {
+            return Ok(self.committed);
+        }
+        match self.write().and_then(|()| self.connection.say(COMMIT)) {
+            Ok(()) => {
+                self.committed.statements = self.connection.run() - self.run_before;
+                Ok(self.committed)
+            }
+            Err(failed) if failed.statement == COMMIT && !failure::is_undone(&failed.source) => {
+                Err(NotCommitted::Unknown(failed))
+            }
+            Err(failed) => {
+                self.roll_back();
+                Err(NotCommitted::Refused(failed))
+            }
+        }
+    }
+
+    /// Writes what is decided and not written.
+    fn write(&mut self) -> Result<(), Failed> {
+        if !self.begun {
+            self.connection.say("BEGIN IMMEDIATE")?;
+            self.begun = true;
+        }
+        let delta = std::mem::take(&mut self.delta);
+        let fresh = std::mem::take(&mut self.fresh);
+        write(self.connection, self.memory, &delta, &fresh)
+    }
+
+    fn roll_back(&mut self) {
+        if self.begun {
+            // SQLite may have rolled back by itself, and refuses to do it twice.
+            let _ = self.connection.say("ROLLBACK");
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! Keeping and removing modules.
+
+use std::sync::Arc;
+
+use segno_core::{id::Digest, time::Timestamp};
+
+use super::connection::{Connection, Failed};
+use crate::sql::{Cache, Fields as _};
+
+const PUT: &str = "
+    INSERT INTO modules (digest, created_at, description, component) VALUES (?1, ?2, ?3, ?4) RETURNING n";
+
+const REMOVE: &str = "
+    DELETE FROM modules
+     WHERE digest = ?1 AND created_at <= ?2
+       AND NOT EXISTS (SELECT 1 FROM aliases WHERE module = modules.n)
+       AND NOT EXISTS (SELECT 1 FROM tasks WHERE module = modules.n)
+    RETURNING n";
+
+/// A component to keep.
+pub(super) struct NewComponent {
+    pub(super) digest: Digest,
+    pub(super) bytes: Arc<[u8]>,
+    pub(super) description: String,
+    pub(super) now: Timestamp,
+}
+
+/// Keeps a component, once.
+pub(super) fn put(
+    connection: &mut Connection,
+    cache: &mut Cache,
+    component: NewComponent,
+) -> Result<(), Failed> {
+    let NewComponent { digest, bytes, description, now } = component;
+    if cache.modules.contains_key(&digest) {
+        return Ok(());
+    }
+    let mut number = None;
+    let row = (&digest.0[..], now.0, description, &bytes[..]);
+    connection.read("keep a component", PUT, row, |row| {
+        number = row.int(0)?;
+        Ok(())
+    })?;
+    cache.modules.extend(number.map(|number| (digest, number)));
+    cache.state.put_module(digest);
+    Ok(())
+}
+
+/// Removes a module that nobody refers to, uploaded before that instant. Whether it did.
+pub(super) fn remove(
+    connection: &mut Connection,
+    cache: &mut Cache,
+    digest: Digest,
+    before: Timestamp,
+) -> Result<bool, Failed> {
+    let mut removed = false;
+    connection.read("remove a component", REMOVE, (&digest.0[..], before.0), |_| {
+        removed = true;
+        Ok(())
+    })?;
+    if removed {
+        cache.modules.remove(&digest);
+        cache.state.remove_module(&digest);
+    }
+    Ok(removed)
+}

@@ -1,0 +1,168 @@
+//! The writer's connection, which lives on the writer's thread.
+//!
+//! It is `rusqlite`'s and not `sqlx`'s: a statement here is a call, there it is a message to another thread and back. So
+//! each statement writes one row, and stays prepared.
+
+use std::{path::Path, time::Duration};
+
+use rusqlite::{
+    OpenFlags, Row, ToSql,
+    config::DbConfig,
+    ffi,
+    types::{Null, ToSqlOutput},
+};
+
+use super::failure;
+use crate::sql::Cell;
+
+/// More than there are statements.
+const PREPARED: usize = 128;
+
+/// How long a lock of somebody else is waited for.
+pub(super) const PATIENCE: Duration = Duration::from_secs(5);
+
+const TRUNCATE_LOG: &str = "PRAGMA wal_checkpoint(TRUNCATE)";
+
+/// A statement that writes one row.
+#[derive(Debug)]
+pub(super) struct Statement {
+    /// What it does, for errors.
+    pub(super) name: &'static str,
+    /// The text: as many parameters as the row has cells.
+    pub(super) text: &'static str,
+}
+
+/// A statement that failed.
+#[derive(Debug)]
+pub(super) struct Failed {
+    /// Which.
+    pub(super) statement: &'static str,
+    /// SQLite's answer.
+    pub(super) source: sqlx::Error,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Connection {
+    open: rusqlite::Connection,
+    /// Statements that were run.
+    run: u64,
+}
+
+impl Connection {
+    /// Opens a database that exists, and says these to it.
+    pub(super) fn open(file: &Path, pragmas: &[(&str, &str)]) -> Result<Self, Failed> {
+        let failed = |source| failed("open the database", source);
+        // One thread uses it at a time, so SQLite needs no locks of its own.
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let open = rusqlite::Connection::open_with_flags(file, flags).map_err(failed)?;
+        open.set_db_config(DbConfig::SQLITE_DBCONFIG_DQS_DML, false).map_err(failed)?;
+        open.set_prepared_statement_cache_capacity(PREPARED);
+        for (name, value) in pragmas {
+            open.pragma_update(None, name, value).map_err(failed)?;
+        }
+        Ok(Self { open, run: 0 })
+    }
+
+    /// Runs a statement without parameters; its name is its text.
+    pub(super) fn say(&mut self, text: &'static str) -> Result<(), Failed> {
+        self.run += 1;
+        let said = self.open.prepare_cached(text).and_then(|mut prepared| prepared.raw_execute());
+        said.map(drop).map_err(|source| failed(text, source))
+    }
+
+    /// Runs a statement for each of these rows; stops at the first that fails.
+    pub(super) fn each<const COLUMNS: usize>(
+        &mut self,
+        statement: &Statement,
+        rows: &[[Cell; COLUMNS]],
+    ) -> Result<(), Failed> {
+        if rows.is_empty() {
+            return Ok(());
+        }
+        self.run += rows.len() as u64;
+        let run = || {
+            let mut prepared = self.open.prepare_cached(statement.text)?;
+            rows.iter()
+                .try_for_each(|row| prepared.execute(rusqlite::params_from_iter(row)).map(drop))
+        };
+        run().map_err(|source| failed(statement.name, source))
+    }
+
+    /// Reads what a statement finds, row by row. What `take` refuses ends it.
+    pub(super) fn read(
+        &mut self,
+        name: &'static str,
+        text: &str,
+        parameters: impl rusqlite::Params,
+        mut take: impl FnMut(&Row<'_>) -> Result<(), sqlx::Error>,
+    ) -> Result<(), Failed> {
+        let refused = |source| failed(name, source);
+        let mut prepared = self.open.prepare_cached(text).map_err(refused)?;
+        let mut rows = prepared.query(parameters).map_err(refused)?;
+        while let Some(row) = rows.next().map_err(refused)? {
+            take(row).map_err(|source| Failed { statement: name, source })?;
+        }
+        Ok(())
+    }
+
+    /// How many statements were run for writing so far.
+    pub(super) fn run(&self) -> u64 {
+        self.run
+    }
+
+    /// Bytes of the pages that it holds.
+    pub(super) fn page_bytes(&self) -> u64 {
+        // SAFETY: the handle is that of a connection which is open, and no other thread uses it.
+        unsafe { page_bytes(self.open.handle()) }
+    }
+
+    /// Gives back the pages that it holds.
+    pub(super) fn shrink(&mut self) -> Result<(), Failed> {
+        self.say("PRAGMA shrink_memory")
+    }
+
+    /// Gives back the room of the write-ahead log, unless somebody reads what is only there: nobody is waited for.
+    pub(super) fn truncate_log(&mut self) -> Result<(), Failed> {
+        let refused = |source| failed("set how long locks are waited for", source);
+        self.open.busy_timeout(Duration::ZERO).map_err(refused)?;
+        let truncated = self.read("truncate the log", TRUNCATE_LOG, [], |_| Ok(()));
+        self.open.busy_timeout(PATIENCE).map_err(refused)?;
+        truncated
+    }
+
+    /// Carries the write-ahead log over and closes. Readers may be in its way; the next start carries it over then.
+    pub(super) fn close(mut self) {
+        let _ = self.read("carry over", TRUNCATE_LOG, [], |_| Ok(()));
+        let _ = self.open.close();
+    }
+}
+
+/// Bytes of the pages that a connection holds.
+///
+/// # Safety
+/// `handle` is that of an open connection, which no other thread uses meanwhile.
+pub(super) unsafe fn page_bytes(handle: *mut ffi::sqlite3) -> u64 {
+    let (mut now, mut most) = (0, 0);
+    // SAFETY: the caller's, and both places are there.
+    let answer = unsafe {
+        ffi::sqlite3_db_status(handle, ffi::SQLITE_DBSTATUS_CACHE_USED, &mut now, &mut most, 0)
+    };
+    debug_assert_eq!(answer, ffi::SQLITE_OK);
+    u64::try_from(now).unwrap_or_default()
+}
+
+fn failed(statement: &'static str, source: rusqlite::Error) -> Failed {
+    Failed { statement, source: failure::known(source) }
+}
+
+impl ToSql for Cell {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        match self {
+            Self::Null => Ok(ToSqlOutput::from(Null)),
+            Self::Int(value) => Ok(ToSqlOutput::from(*value)),
+            Self::Text(value) => Ok(ToSqlOutput::from(&**value)),
+            Self::Blob(value) => Ok(ToSqlOutput::from(value.as_slice())),
+        }
+    }
+}

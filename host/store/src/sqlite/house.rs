@@ -1,0 +1,262 @@
+//! Moving out of a database, and into a new one.
+
+use std::{
+    fs::{self, File},
+    path::{Path, PathBuf},
+};
+
+use futures::TryStreamExt as _;
+use sqlx::{
+    AssertSqlSafe, ConnectOptions as _, Connection as _, Executor as _, Row as _, SqliteConnection,
+    TypeInfo as _, ValueRef as _,
+    query::Query,
+    sqlite::{Sqlite, SqliteArguments, SqliteRow},
+};
+
+use super::{
+    open::{self, OpenError},
+    reader::Reader,
+};
+use crate::{
+    Survey,
+    house::{
+        Checked, Column as KnownColumn, Content, Head, HouseError, Kind, Known, Row, Schema, Table,
+        Unload, Van,
+    },
+};
+
+/// Tables that others refer to, before those that do. What is not listed comes after them, by name.
+const FIRST: [&str; 4] = ["modules", "aliases", "promises", "tasks"];
+
+const TABLES: &str = "
+    SELECT name FROM sqlite_schema
+     WHERE type = 'table' AND name NOT LIKE 'sqlite_%' AND name NOT LIKE '_sqlx_%' AND name <> 'journal_recent'";
+
+const KNOWN: &str =
+    "SELECT name, type, \"notnull\" = 0 AND pk = 0 FROM pragma_table_info(?1) ORDER BY cid";
+
+const COLUMNS: &str = "SELECT name FROM pragma_table_info(?1) ORDER BY cid";
+
+/// Rows that one statement inserts.
+const CHUNK: usize = 64;
+
+impl Reader {
+    /// Hands everything to `van`, as it is at one instant; commits go on meanwhile.
+    pub(super) async fn pack(&self, van: &mut dyn Van) -> Result<(), HouseError> {
+        let refused = refused("read everything");
+        let mut transaction = self.pool.begin().await.map_err(&refused)?;
+        let head = head(&mut transaction).await.map_err(&refused)?;
+        van.head(&head)?;
+        for (place, table) in head.tables.iter().enumerate() {
+            let order = if table.columns.len() > 1 { "1, 2" } else { "1" };
+            for source in sources(&table.name) {
+                let columns = list(table);
+                let text = format!("SELECT {columns} FROM \"{source}\" ORDER BY {order}");
+                let mut rows = sqlx::query(AssertSqlSafe(text)).fetch(&mut *transaction);
+                while let Some(row) = rows.try_next().await.map_err(&refused)? {
+                    let row = (0..table.columns.len()).map(|column| content(&row, column));
+                    van.load(place, row.collect::<Result<_, _>>().map_err(&refused)?)?;
+                }
+            }
+        }
+        transaction.commit().await.map_err(&refused)
+    }
+}
+
+async fn head(connection: &mut SqliteConnection) -> Result<Head, sqlx::Error> {
+    let format = "SELECT max(version) FROM _sqlx_migrations";
+    let format = sqlx::query_scalar(format).fetch_one(&mut *connection).await?;
+    let mut names: Vec<String> = sqlx::query_scalar(TABLES).fetch_all(&mut *connection).await?;
+    names.sort_by_key(|name| {
+        (FIRST.iter().position(|first| first == name).unwrap_or(FIRST.len()), name.clone())
+    });
+    let mut tables = Vec::with_capacity(names.len());
+    for name in names {
+        let columns = sqlx::query_scalar(COLUMNS).bind(&name).fetch_all(&mut *connection).await?;
+        let mut rows: i64 = 0;
+        for source in sources(&name) {
+            let count = AssertSqlSafe(format!("SELECT count(*) FROM \"{source}\""));
+            rows += sqlx::query_scalar::<_, i64>(count).fetch_one(&mut *connection).await?;
+        }
+        tables.push(Table { name, columns, rows: rows.cast_unsigned() });
+    }
+    Ok(Head { written_by: env!("CARGO_PKG_VERSION").to_owned(), format, tables })
+}
+
+/// What has the rows of a table, one after the other. Those of claims under way go with the journals they belong to.
+fn sources(table: &str) -> Vec<&str> {
+    if table == "journal" { vec![table, "journal_ahead"] } else { vec![table] }
+}
+
+/// The tables of a format, as its migrations make them. PostgreSQL has the same.
+///
+/// # Errors
+/// No such format is known.
+pub async fn schema(format: i64) -> Result<Schema, HouseError> {
+    let refused = refused("look at the tables of a format");
+    let mut connection = SqliteConnection::connect("sqlite::memory:").await.map_err(&refused)?;
+    open::migrate_to(&mut connection, format).await?;
+    let names: Vec<String> =
+        sqlx::query_scalar(TABLES).fetch_all(&mut connection).await.map_err(&refused)?;
+    let mut tables = Vec::with_capacity(names.len());
+    for name in names {
+        let columns = sqlx::query(KNOWN).bind(&name).fetch_all(&mut connection).await;
+        let columns = columns.map_err(&refused)?;
+        let columns = columns.iter().map(known).collect::<Result<_, _>>().map_err(&refused)?;
+        tables.push(Known { name, columns });
+    }
+    connection.close().await.map_err(&refused)?;
+    Ok(Schema { format, tables })
+}
+
+fn known(row: &SqliteRow) -> Result<KnownColumn, sqlx::Error> {
+    let kind: String = row.try_get(1)?;
+    let kind = match kind.as_str() {
+        "INTEGER" => Kind::Int,
+        "TEXT" => Kind::Text,
+        _ => Kind::Blob,
+    };
+    Ok(KnownColumn { name: row.try_get(0)?, kind, nullable: row.try_get(2)? })
+}
+
+/// A database that is being moved into, beside the place where it will be. Dropped before it is finished, it is gone.
+pub struct SqliteArrival {
+    directory: PathBuf,
+    file: PathBuf,
+    reader: Reader,
+    // Until the end nobody else begins with the directory.
+    _lock: File,
+}
+
+impl SqliteArrival {
+    /// Moves everything into a data directory that is made, or in which nothing is.
+    ///
+    /// # Errors
+    /// [`HouseError`]; nothing is in the directory then that was not there before.
+    pub async fn fill(directory: &Path, from: &mut dyn Unload) -> Result<Self, HouseError> {
+        let place = |error: OpenError| HouseError::Place(error.to_string());
+        let lock = open::take(directory).map_err(place)?;
+        if open::holds_something(directory).await.map_err(place)? {
+            return Err(HouseError::NotEmpty(directory.display().to_string()));
+        }
+        let file = directory.join("segno.db.import");
+        remove(&file);
+        let reader = Reader::with(open::arrived(&file));
+        let arrival = Self { directory: directory.to_owned(), file, reader, _lock: lock };
+        let filled = arrival.take_in(from).await;
+        filled.map(|()| arrival)
+    }
+
+    async fn take_in(&self, from: &mut dyn Unload) -> Result<(), HouseError> {
+        let opened = open::arriving(&self.file).connect().await;
+        let mut connection = opened.map_err(refused("make the new database"))?;
+        let format = from.head().format;
+        let mut from = Checked::new(from, &schema(format).await?)?;
+        open::migrate_to(&mut connection, format).await?;
+        connection.execute("BEGIN").await.map_err(refused("begin"))?;
+        while let Some((table, first, rows)) = from.next_rows()? {
+            insert(&mut connection, &from.tables()[table], first, rows).await?;
+        }
+        connection.execute("COMMIT").await.map_err(refused("commit"))?;
+        open::migrate_to(&mut connection, open::newest()).await?;
+        connection.close().await.map_err(refused("close the new database"))
+    }
+
+    /// What has arrived, to be checked before it is kept.
+    pub fn survey(&self) -> &dyn Survey {
+        &self.reader
+    }
+
+    /// Puts the database where hosts find it.
+    ///
+    /// # Errors
+    /// The disk failed; what had arrived is gone.
+    pub async fn keep(self) -> Result<(), HouseError> {
+        self.reader.pool.close().await;
+        File::open(&self.file)?.sync_all()?;
+        let place = self.directory.join(open::DATABASE_FILE);
+        remove(&place);
+        fs::rename(&self.file, &place)?;
+        Ok(File::open(&self.directory)?.sync_all()?)
+    }
+}
+
+impl Drop for SqliteArrival {
+    fn drop(&mut self) {
+        remove(&self.file);
+    }
+}
+
+/// Removes a database with its companions.
+fn remove(file: &Path) {
+    for ending in ["", "-wal", "-shm", "-journal"] {
+        let mut name = file.as_os_str().to_owned();
+        name.push(ending);
+        // Mostly it is not there.
+        let _ = fs::remove_file(name);
+    }
+}
+
+async fn insert(
+    connection: &mut SqliteConnection,
+    table: &Known,
+    mut number: u64,
+    rows: Vec<Row>,
+) -> Result<(), HouseError> {
+    let columns = table.columns.iter().map(|column| format!("\"{}\"", column.name));
+    let columns = columns.collect::<Vec<_>>().join(", ");
+    let row = format!("({}?)", "?, ".repeat(table.columns.len().saturating_sub(1)));
+    let statement = |count: usize| {
+        let rows = vec![row.as_str(); count].join(", ");
+        format!("INSERT INTO \"{}\" ({columns}) VALUES {rows}", table.name)
+    };
+    let (many, one) = (statement(CHUNK), statement(1));
+    let mut rows = rows.into_iter().peekable();
+    while rows.peek().is_some() {
+        let count = if rows.len() >= CHUNK { CHUNK } else { 1 };
+        let text = if count == 1 { one.clone() } else { many.clone() };
+        let mut query = sqlx::query(AssertSqlSafe(text));
+        for content in rows.by_ref().take(count).flatten() {
+            query = bind(query, content);
+        }
+        let last = number + count as u64 - 1;
+        let what = || format!("insert rows {number} to {last} into `{}`", table.name);
+        let inserted = query.execute(&mut *connection).await;
+        inserted.map_err(|source| HouseError::Database { what: what(), source })?;
+        number = last + 1;
+    }
+    Ok(())
+}
+
+fn bind(
+    query: Query<'_, Sqlite, SqliteArguments>,
+    content: Content,
+) -> Query<'_, Sqlite, SqliteArguments> {
+    match content {
+        Content::Null => query.bind(None::<i64>),
+        Content::Int(value) => query.bind(value),
+        Content::Text(value) => query.bind(value),
+        Content::Blob(value) => query.bind(value.to_vec()),
+    }
+}
+
+fn content(row: &SqliteRow, column: usize) -> Result<Content, sqlx::Error> {
+    let raw = row.try_get_raw(column)?;
+    if raw.is_null() {
+        return Ok(Content::Null);
+    }
+    let kind = raw.type_info().name().to_owned();
+    Ok(match kind.as_str() {
+        "INTEGER" => Content::Int(row.try_get_unchecked(column)?),
+        "TEXT" => Content::Text(row.try_get_unchecked(column)?),
+        _ => Content::Blob(row.try_get_unchecked::<Vec<u8>, _>(column)?.into()),
+    })
+}
+
+fn list(table: &Table) -> String {
+    table.columns.iter().map(|column| format!("\"{column}\"")).collect::<Vec<_>>().join(", ")
+}
+
+fn refused(what: &'static str) -> impl Fn(sqlx::Error) -> HouseError {
+    move |source| HouseError::Database { what: what.to_owned(), source }
+}

@@ -1,0 +1,360 @@
+//! Loads the rows that a decision reads into the writer's memory: a few statements, whatever number of promises.
+
+use segno_core::{
+    footprint::Footprint,
+    id::{NodeName, PromiseId, Version},
+    invocation::Record,
+    promise::OutboxKey,
+    state::Tree,
+    unreadable::Subject,
+    value::Text,
+};
+
+use super::{
+    connection::{Connection, Failed},
+    memory::Memory,
+    recent::Recent,
+    resources, schedules,
+};
+use crate::{
+    listing,
+    sql::{self, Cache, Fields, Level, promise_columns, promise_tables},
+};
+
+/// Promises and their tasks, by ids.
+const PROMISES: &str = concat!(
+    "SELECT ",
+    promise_columns!(),
+    "FROM json_each(?1) wanted JOIN promises p ON p.id = wanted.value ",
+    promise_tables!(),
+);
+
+/// The tasks that a host holds, with their promises.
+const HELD_BY: &str = concat!(
+    "SELECT ",
+    promise_columns!(),
+    "FROM json_each(?1) wanted JOIN tasks held ON held.node = wanted.value AND held.state = 2
+     JOIN promises p ON p.n = held.n ",
+    promise_tables!(),
+);
+
+/// A page of the pending children of an invocation; of those that were not asked to stop, if that is asked for.
+const CHILDREN: &str = concat!(
+    "SELECT ", promise_columns!(),
+    "FROM promises p ", promise_tables!(),
+    "WHERE p.made_by = (SELECT n FROM promises WHERE id = ?1) AND p.state = 0 AND p.attached = 1 AND p.id > ?2
+       AND (?4 = 0 OR ifnull(t.cancel, 0) = 0)
+     ORDER BY p.id LIMIT ?3",
+);
+
+/// A promise and everything made by its members, at most so many.
+const TREE: &str = concat!(
+    "WITH RECURSIVE tree (n) AS (
+         SELECT n FROM promises WHERE id = ?1
+          UNION ALL
+         SELECT made.n FROM tree JOIN promises made ON made.made_by = tree.n
+          LIMIT ?2)
+     SELECT ",
+    promise_columns!(),
+    "FROM tree JOIN promises p ON p.n = tree.n ",
+    promise_tables!(),
+);
+
+/// All messages about these promises, by numbers.
+const OWED: &str = "
+    SELECT promises.n, promises.id, outbox.kind, outbox.part, next_at, outbox.created_at, attempts, message
+      FROM json_each(?1) wanted JOIN outbox ON outbox.source = wanted.value
+      JOIN promises ON promises.n = outbox.source";
+
+/// Callbacks on promises, by numbers.
+const CALLBACKS_ON: &str = "
+    SELECT awaited.n, awaited.id, awaiter.n, awaiter.id, consumed
+      FROM json_each(?1) wanted JOIN callbacks ON callbacks.awaited = wanted.value
+      JOIN promises awaited ON awaited.n = callbacks.awaited JOIN promises awaiter ON awaiter.n = callbacks.awaiter";
+
+/// Callbacks of tasks, by numbers.
+const CALLBACKS_OF: &str = "
+    SELECT awaited.n, awaited.id, awaiter.n, awaiter.id, consumed
+      FROM json_each(?1) wanted JOIN callbacks ON callbacks.awaiter = wanted.value
+      JOIN promises awaited ON awaited.n = callbacks.awaited JOIN promises awaiter ON awaiter.n = callbacks.awaiter";
+
+/// Listeners of promises, by numbers.
+const LISTENERS: &str = "
+    SELECT promises.id, address
+      FROM json_each(?1) wanted JOIN listeners ON listeners.awaited = wanted.value
+      JOIN promises ON promises.n = listeners.awaited";
+
+/// Execute messages, by numbers of promises.
+const EXECUTES: &str = "
+    SELECT promises.n, promises.id, kind, part, next_at, outbox.created_at, attempts, message
+      FROM json_each(?1) wanted JOIN outbox ON outbox.source = wanted.value AND outbox.kind = 1
+      JOIN promises ON promises.n = outbox.source";
+
+/// The ends of journals, by numbers of promises.
+const HEADS: &str = "
+    SELECT promises.id, end_seq, commands, notified, at, finished
+      FROM json_each(?1) wanted
+      JOIN journal ON journal.n =
+           (SELECT n FROM journal WHERE inv = wanted.value ORDER BY first_seq DESC LIMIT 1)
+      JOIN promises ON promises.n = journal.inv";
+
+/// Messages, by (id, kind, part).
+const OUTBOX: &str = "
+    SELECT promises.n, promises.id, outbox.kind, outbox.part, next_at, outbox.created_at, attempts, message
+      FROM json_each(?1) wanted JOIN promises ON promises.id = wanted.value ->> 0
+      JOIN outbox ON outbox.source = promises.n AND outbox.kind = wanted.value ->> 1
+                 AND outbox.part = wanted.value ->> 2";
+
+/// Keys of signals, by (id, key).
+const SIGNAL_KEYS: &str = "
+    SELECT promises.id, signal_keys.key, number
+      FROM json_each(?1) wanted JOIN promises ON promises.id = wanted.value ->> 0
+      JOIN signal_keys ON signal_keys.inv = promises.n AND signal_keys.key = wanted.value ->> 1";
+
+/// The rows of a journal that hold records from a place on.
+const TAIL: &str = "
+    SELECT records FROM journal
+     WHERE inv = ?1 AND end_seq > ?2
+       AND first_seq >= (SELECT max(first_seq) FROM journal WHERE inv = ?1 AND first_seq <= ?2)
+     ORDER BY first_seq";
+
+const MODULES: &str = "SELECT n, digest FROM modules";
+const ALIASES: &str = "SELECT name, digest FROM aliases JOIN modules ON modules.n = aliases.module";
+const HOSTS: &str = "SELECT node, incarnation FROM hosts";
+const FIRST_VERSION: &str = "SELECT version FROM first_version";
+const NEXT_NUMBER: &str = "SELECT ifnull(max(n), 0) + 1 FROM promises";
+
+/// A cache with what is always held, and nothing else.
+pub(super) fn begin(connection: &mut Connection) -> Result<Cache, Failed> {
+    let mut cache = Cache::default();
+    cache.holds_globals = true;
+    // What cannot be read of these is as good as not there: whatever needs it is refused by name.
+    let passed = |error| sql::unreadable(error).map(drop);
+    connection.read("load modules", MODULES, [], |row| {
+        let read = sql::digest_at(row, 1).and_then(|digest| Ok((digest, int(row, 0)?)));
+        read.map_or_else(passed, |(digest, number)| {
+            cache.modules.insert(digest, number);
+            cache.state.put_module(digest);
+            Ok(())
+        })
+    })?;
+    connection.read("load aliases", ALIASES, [], |row| {
+        let read = sql::text(row, 0).and_then(|name| Ok((name, sql::digest_at(row, 1)?)));
+        read.map_or_else(passed, |(name, digest)| {
+            cache.state.put_alias(name, digest);
+            Ok(())
+        })
+    })?;
+    connection.read("load hosts", HOSTS, [], |row| {
+        let node = NodeName::new(sql::text(row, 0)?.as_str());
+        cache.state.put_host(node, int(row, 1)?.cast_unsigned());
+        Ok(())
+    })?;
+    connection.read("load the first version", FIRST_VERSION, [], |row| {
+        cache.state.raise_first_version(Version(int(row, 0)?.cast_unsigned()));
+        Ok(())
+    })?;
+    connection.read("number the next promise", NEXT_NUMBER, [], |row| {
+        cache.next_number = int(row, 0)?;
+        Ok(())
+    })?;
+    Ok(cache)
+}
+
+/// Loads `wanted`, which is not held.
+pub(super) fn load(
+    connection: &mut Connection,
+    Memory { cache, recent }: &mut Memory,
+    wanted: Footprint,
+) -> Result<(), Failed> {
+    let mut composites = Vec::new();
+    if !(wanted.composites.is_empty() && wanted.rows.is_empty()) {
+        let ids: Vec<_> = wanted.composites.iter().chain(&wanted.rows).collect();
+        fetch(connection, "load promises", PROMISES, &ids, |row| {
+            let (number, id) = sql::put_promise(cache, row, Level::Rows)?;
+            if let Some(why) = recent.damage(number) {
+                cache.state.put_unreadable(Subject::Promise(id.clone()), Text::from(why));
+            }
+            if wanted.composites.contains(&id) {
+                composites.push(number);
+            }
+            Ok(())
+        })?;
+    }
+    for (parent, page) in &wanted.children {
+        let after = page.after.as_ref().map_or("", PromiseId::as_str);
+        let parameters = (parent.as_str(), after, page.limit, page.unasked);
+        connection.read("load children", CHILDREN, parameters, |row| {
+            composites.push(sql::put_promise(cache, row, Level::Composite)?.0);
+            Ok(())
+        })?;
+    }
+    for (top, limit) in &wanted.trees {
+        composites.extend(load_tree(connection, cache, top, *limit)?);
+    }
+    if !composites.is_empty() {
+        load_composites(connection, cache, recent, &composites)?;
+    }
+    for (invocation, from) in &wanted.tails {
+        load_tail(connection, cache, recent, invocation, *from)?;
+    }
+    if !wanted.outbox.is_empty() {
+        let keys: Vec<_> = wanted.outbox.iter().map(outbox_key).collect();
+        fetch(connection, "load messages", OUTBOX, &keys, |row| message(cache, row))?;
+    }
+    if !wanted.signal_keys.is_empty() {
+        let keys: Vec<_> = wanted.signal_keys.iter().map(|(id, key)| (id, key)).collect();
+        fetch(connection, "load signal keys", SIGNAL_KEYS, &keys, |row| {
+            sql::put_signal_key(cache, sql::id(row, 0)?, row, 2, 1)
+        })?;
+    }
+    if !wanted.schedules.is_empty() {
+        fetch(connection, "load schedules", schedules::SCHEDULES, &wanted.schedules, |row| {
+            sql::put_schedule(cache, row).map(drop)
+        })?;
+    }
+    if !wanted.resources.is_empty() {
+        fetch(connection, "load resources", resources::RESOURCES, &wanted.resources, |row| {
+            sql::put_resource(cache, row).map(drop)
+        })?;
+        fetch(connection, "load leases", resources::LEASES, &wanted.resources, |row| {
+            sql::put_lease(cache, row).map(drop)
+        })?;
+    }
+    if !wanted.facts.is_empty() {
+        let name = "load the facts of sagas";
+        fetch(connection, name, resources::FACTS, &wanted.facts, |row| sql::put_fact(cache, row))?;
+    }
+    if !wanted.held_by.is_empty() {
+        fetch(connection, "load the tasks of a host", HELD_BY, &wanted.held_by, |row| {
+            // A host starts, whatever is wrong with one of the rows that it holds.
+            sql::put_promise(cache, row, Level::Rows)
+                .map(drop)
+                .or_else(|error| sql::unreadable(error).map(drop))
+        })?;
+    }
+    cache.loaded(wanted);
+    Ok(())
+}
+
+fn load_composites(
+    connection: &mut Connection,
+    cache: &mut Cache,
+    recent: &Recent,
+    numbers: &[i64],
+) -> Result<(), Failed> {
+    for statement in [CALLBACKS_ON, CALLBACKS_OF] {
+        fetch(connection, "load callbacks", statement, numbers, |row| {
+            let awaited = (row.int(0)?, sql::id(row, 1)?);
+            let awaiter = (row.int(2)?, sql::id(row, 3)?);
+            sql::put_callback(cache, awaited, awaiter, row.int(4))
+        })?;
+    }
+    fetch(connection, "load listeners", LISTENERS, numbers, |row| {
+        sql::put_listener(cache, sql::id(row, 0)?, row, 1)
+    })?;
+    fetch(connection, "load messages", EXECUTES, numbers, |row| message(cache, row))?;
+    fetch(connection, "load the ends of journals", HEADS, numbers, |row| {
+        sql::put_head(cache, sql::id(row, 0)?, row, 1)
+    })?;
+    for row in numbers.iter().filter_map(|number| recent.of(*number)) {
+        cache.state.put_head(row.invocation.clone(), row.head);
+    }
+    Ok(())
+}
+
+fn load_tree(
+    connection: &mut Connection,
+    cache: &mut Cache,
+    top: &PromiseId,
+    limit: u32,
+) -> Result<Vec<i64>, Failed> {
+    let name = "load a tree";
+    let (mut tree, mut numbers) = (Tree { whole: true, ..Tree::default() }, Vec::new());
+    // One more than asked for, to know whether there is more.
+    connection.read(name, TREE, (top.as_str(), i64::from(limit) + 1), |row| {
+        if numbers.len() == limit as usize {
+            tree.whole = false;
+            return Ok(());
+        }
+        let (number, id) = sql::put_promise(cache, row, Level::Composite)?;
+        numbers.push(number);
+        tree.members.insert(id);
+        Ok(())
+    })?;
+    cache.state.put_tree(top.clone(), tree);
+    fetch(connection, name, OWED, &numbers, |row| message(cache, row))?;
+    Ok(numbers)
+}
+
+fn load_tail(
+    connection: &mut Connection,
+    cache: &mut Cache,
+    recent: &Recent,
+    invocation: &PromiseId,
+    from: u32,
+) -> Result<(), Failed> {
+    let Some(number) = cache.number(invocation) else { return Ok(()) };
+    let name = "load the end of a journal";
+    let mut tail = Ok(Vec::new());
+    let mut add = |more: Result<Vec<Record>, sqlx::Error>| match (&mut tail, more) {
+        (Ok(tail), Ok(more)) => tail.extend(more),
+        (Ok(_), Err(error)) => tail = Err(error),
+        (Err(_), _) => {}
+    };
+    connection.read(name, TAIL, (number, from), |row| {
+        add(sql::records(row, 0, invocation));
+        Ok(())
+    })?;
+    if let Some(row) = recent.of(number) {
+        add(row.decode());
+    }
+    sql::put_tail(cache, invocation, tail, from)
+        .map_err(|source| Failed { statement: name, source })
+}
+
+/// Reads a statement that takes a list as JSON.
+fn fetch(
+    connection: &mut Connection,
+    name: &'static str,
+    text: &str,
+    wanted: &(impl serde::Serialize + ?Sized),
+    take: impl FnMut(&rusqlite::Row<'_>) -> Result<(), sqlx::Error>,
+) -> Result<(), Failed> {
+    let wanted = serde_json::to_string(wanted).expect("lists of texts and numbers are JSON");
+    connection.read(name, text, [wanted], take)
+}
+
+fn outbox_key(key: &OutboxKey) -> (&PromiseId, i64, String) {
+    let (kind, part) = listing::outbox_order(key);
+    (key.promise(), kind, part)
+}
+
+fn message(cache: &mut Cache, row: &impl Fields) -> Result<(), sqlx::Error> {
+    let source = sql::id(row, 1)?;
+    cache.know(&source, row.int(0)?, Level::Number);
+    sql::put_message(cache, &source, row, 2)
+}
+
+/// A number that is never NULL.
+fn int(row: &impl Fields, column: usize) -> Result<i64, sqlx::Error> {
+    Ok(row.int(column)?.unwrap_or_default())
+}
+
+/// Every statement that looks for something, for the tests of their plans.
+#[cfg(test)]
+pub(super) const STATEMENTS: [&str; 13] = [
+    PROMISES,
+    HELD_BY,
+    CHILDREN,
+    TREE,
+    OWED,
+    CALLBACKS_ON,
+    CALLBACKS_OF,
+    LISTENERS,
+    EXECUTES,
+    HEADS,
+    OUTBOX,
+    SIGNAL_KEYS,
+    TAIL,
+];

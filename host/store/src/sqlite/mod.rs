@@ -1,0 +1,391 @@
+//! The embedded store: one SQLite database in a data directory that one process owns.
+//!
+//! One writer ([`writer`]), a thread of its own, holds the hot part of the state in memory and commits groups; readers have connections of
+//! their own and see what was committed. What the tables hold is in `host/migrations/sqlite`.
+
+mod failure;
+mod log_check;
+mod open;
+
+mod connection;
+
+mod batch;
+mod checkpoint;
+mod components;
+mod load;
+mod memory;
+mod recent;
+mod rest;
+mod room;
+mod write;
+mod writer;
+
+mod census;
+mod dump;
+mod events;
+mod find;
+mod history;
+mod house;
+mod lineage;
+mod list;
+mod page;
+mod reader;
+mod resources;
+mod schedules;
+mod size;
+mod survey;
+
+#[cfg(test)]
+mod plans;
+
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+    sync::{Arc, Weak},
+    thread,
+};
+
+use async_trait::async_trait;
+use segno_core::{
+    command::Command,
+    config::Config,
+    id::{Digest, PromiseId, ScheduleId},
+    invocation::Record,
+    promise::{MessageKind, Schedule},
+    reply::Reply,
+    snapshot::Snapshot,
+    time::{Millis, Timestamp},
+};
+use tokio::sync::{mpsc, oneshot, watch};
+
+pub use house::{SqliteArrival, schema};
+pub use open::OpenError;
+pub use rest::Held;
+pub use writer::Written;
+
+use self::{
+    components::NewComponent,
+    open::DataDirectory,
+    reader::Reader,
+    recent::Underway,
+    writer::{Place, QUEUE, Request, Writer},
+};
+use super::{
+    Census, Due, EventPlace, EventRow, Hints, History, InvocationFilter, InvocationRow, Lineage,
+    LogRow, ModuleRow, Page, PromiseFilter, PromiseRow, Ready, ScheduleFilter, SchedulePage, Store,
+    StoreError, Survey, Waits, listing, writing::Writing,
+};
+use segno_env::Surroundings;
+
+/// Where the database lies and how safely it commits.
+#[derive(Debug, Clone)]
+pub struct SqliteConfig {
+    /// The data directory; made if it is missing.
+    pub dir: PathBuf,
+    /// Whether a power loss may take the last commits with it (`synchronous = NORMAL`). A crash of the process never
+    /// does. Commits are about ten times cheaper.
+    pub relaxed: bool,
+}
+
+/// How many promises the writer holds in memory, so that a commit about them reads nothing.
+const CACHED_PROMISES: usize = 100_000;
+
+/// How often a closing store looks whether a checkpoint has ended, 5 ms apart.
+const CHECKPOINT_LOOKS: u32 = 2_000;
+
+/// A store in a data directory.
+pub struct SqliteStore {
+    reader: Reader,
+    /// The same store over the connections of clients; that one has none of its own.
+    for_clients: Option<Arc<Self>>,
+    queue: mpsc::Sender<Request>,
+    written: watch::Receiver<Written>,
+    writing: Arc<Writing>,
+    /// Who still holds the directory: the writer, and a checkpoint that is under way.
+    directory: Weak<DataDirectory>,
+    surroundings: Surroundings,
+}
+
+impl SqliteConfig {
+    /// A directory, with commits that survive a power loss.
+    pub fn new(dir: impl Into<PathBuf>) -> Self {
+        Self { dir: dir.into(), relaxed: false }
+    }
+}
+
+/// A data directory that is only looked at: it may belong to a host that runs.
+pub struct SqliteLook {
+    reader: Reader,
+}
+
+impl SqliteLook {
+    /// Looks at the database in a directory.
+    ///
+    /// # Errors
+    /// [`OpenError`] says why it cannot be read.
+    pub async fn at(directory: &Path) -> Result<Self, OpenError> {
+        Ok(Self { reader: Reader::with(open::look(directory).await?) })
+    }
+
+    /// What is in it.
+    pub fn survey(&self) -> &dyn Survey {
+        &self.reader
+    }
+
+    /// Ends looking.
+    pub async fn close(self) {
+        self.reader.pool.close().await;
+    }
+}
+
+impl SqliteStore {
+    /// Opens a data directory, which is this process's alone until the store is closed.
+    ///
+    /// # Errors
+    /// [`OpenError`] says why the directory cannot be used; nothing was changed then.
+    pub async fn open(
+        config: SqliteConfig,
+        engine: Config,
+        surroundings: Surroundings,
+        hints: Arc<dyn Hints>,
+    ) -> Result<Arc<Self>, OpenError> {
+        Self::open_holding(CACHED_PROMISES, config, engine, surroundings, hints).await
+    }
+
+    /// The same with another bound on what the writer holds in memory.
+    pub(super) async fn open_holding(
+        cached_promises: usize,
+        config: SqliteConfig,
+        engine: Config,
+        surroundings: Surroundings,
+        hints: Arc<dyn Hints>,
+    ) -> Result<Arc<Self>, OpenError> {
+        let directory = Arc::new(DataDirectory::open(&config).await?);
+        let underway = Arc::new(Underway::default());
+        let reader = Reader::of(&directory, underway.clone());
+        let (clock, limit) = (&surroundings.clock, listing::CLIENT_READ);
+        let for_clients = Reader::for_clients(&directory, underway.clone(), clock, limit);
+        let (queue, requests) = mpsc::channel(QUEUE);
+        let (counted, written) = watch::channel(Written::default());
+        let checkpoint =
+            checkpoint::run(Arc::downgrade(&directory), surroundings.clone(), written.clone());
+        let held = Arc::downgrade(&directory);
+        let writing = Arc::new(Writing::new(surroundings.clock.clone()));
+        let writer = Writer {
+            place: Place::of(directory, cached_promises, underway),
+            clock: surroundings.clock.clone(),
+            config: engine,
+            hints,
+            queue: requests,
+            written: counted,
+            writing: writing.clone(),
+            lacks_room: false,
+            stopped: false,
+        };
+        let refuse = |source| OpenError::Directory { directory: config.dir.clone(), source };
+        let thread = thread::Builder::new().name("store writer".to_owned());
+        thread.spawn(move || writer.run()).map_err(refuse)?;
+        surroundings.runtime.spawn("store checkpoint", Box::pin(checkpoint));
+        let of = |reader, for_clients| Self {
+            reader,
+            for_clients,
+            queue: queue.clone(),
+            written: written.clone(),
+            writing: writing.clone(),
+            directory: held.clone(),
+            surroundings: surroundings.clone(),
+        };
+        let store = Arc::new(of(reader, Some(Arc::new(of(for_clients, None)))));
+        let rest = rest::run(Arc::downgrade(&store), surroundings.clone());
+        surroundings.runtime.spawn("store rest", Box::pin(rest));
+        Ok(store)
+    }
+
+    /// What was written since the store was opened.
+    pub fn written(&self) -> Written {
+        *self.written.borrow()
+    }
+
+    async fn ask<T>(
+        &self,
+        request: impl FnOnce(oneshot::Sender<T>) -> Request,
+    ) -> Result<T, StoreError> {
+        let (answer, answered) = oneshot::channel();
+        self.queue.send(request(answer)).await.map_err(|_| StoreError::Closed)?;
+        // The writer's thread panicked, before or after it committed.
+        answered.await.map_err(|_| StoreError::UnknownOutcome(anyhow::anyhow!("the writer ended")))
+    }
+}
+
+#[async_trait]
+impl Store for SqliteStore {
+    async fn execute(&self, commands: Vec<Command>) -> Result<Vec<Reply>, StoreError> {
+        self.execute_kept(commands.into()).await
+    }
+
+    async fn execute_kept(&self, commands: Arc<[Command]>) -> Result<Vec<Reply>, StoreError> {
+        self.ask(|answer| Request::Execute { commands, answer }).await?
+    }
+
+    async fn promise(&self, id: &PromiseId) -> Result<Option<PromiseRow>, StoreError> {
+        Ok(self.reader.promises(std::slice::from_ref(id)).await?.pop().flatten())
+    }
+
+    async fn promises(&self, ids: &[PromiseId]) -> Result<Vec<Option<PromiseRow>>, StoreError> {
+        self.reader.promises(ids).await
+    }
+
+    async fn journal(
+        &self,
+        id: &PromiseId,
+        from: u32,
+        limit: u32,
+    ) -> Result<Vec<Record>, StoreError> {
+        self.reader.journal(id, from, limit).await
+    }
+
+    async fn logs(&self, id: &PromiseId, from: u32, limit: u32) -> Result<Vec<LogRow>, StoreError> {
+        self.reader.logs(id, from, limit).await
+    }
+
+    async fn log_count(&self, id: &PromiseId) -> Result<u32, StoreError> {
+        self.reader.log_count(id).await
+    }
+
+    async fn histories(&self, of: &[(PromiseId, u32)]) -> Result<Vec<History>, StoreError> {
+        self.reader.histories(of).await
+    }
+
+    async fn waits(&self, id: &PromiseId) -> Result<Waits, StoreError> {
+        self.reader.waits(id).await
+    }
+
+    fn for_clients(&self) -> Option<Arc<dyn Store>> {
+        self.for_clients.clone().map(|store| store as Arc<dyn Store>)
+    }
+
+    async fn list(&self, filter: &InvocationFilter) -> Result<Page<InvocationRow>, StoreError> {
+        self.reader.list(filter).await
+    }
+
+    async fn schedule(&self, id: &ScheduleId) -> Result<Option<Schedule>, StoreError> {
+        self.reader.schedule(id).await
+    }
+
+    async fn schedules(&self, filter: &ScheduleFilter) -> Result<SchedulePage, StoreError> {
+        self.reader.schedules(filter).await
+    }
+
+    async fn find(
+        &self,
+        filter: &PromiseFilter,
+    ) -> Result<Page<PromiseRow, PromiseId>, StoreError> {
+        self.reader.find(filter).await
+    }
+
+    async fn due(&self, now: Timestamp, limit: u32) -> Result<Due, StoreError> {
+        self.reader.due(now, limit).await
+    }
+
+    async fn ready(
+        &self,
+        now: Timestamp,
+        after: Option<i64>,
+        limit: u32,
+    ) -> Result<Vec<Ready>, StoreError> {
+        self.reader.ready(now, after, limit).await
+    }
+
+    async fn outbox_due(
+        &self,
+        kind: MessageKind,
+        now: Timestamp,
+        limit: u32,
+    ) -> Result<Due, StoreError> {
+        self.reader.outbox_due(kind, now, limit).await
+    }
+
+    async fn events(
+        &self,
+        after: Option<EventPlace>,
+        limit: u32,
+    ) -> Result<Vec<EventRow>, StoreError> {
+        self.reader.events(after, limit).await
+    }
+
+    async fn census(&self) -> Result<Census, StoreError> {
+        self.reader.census().await
+    }
+
+    async fn put_component(
+        &self,
+        digest: Digest,
+        component: Arc<[u8]>,
+        description: String,
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
+        let component = NewComponent { digest, bytes: component, description, now };
+        self.ask(|answer| Request::PutComponent { component, answer }).await?
+    }
+
+    async fn component(&self, digest: Digest) -> Result<Option<Arc<[u8]>>, StoreError> {
+        self.reader.component(digest).await
+    }
+
+    async fn modules(&self) -> Result<Vec<ModuleRow>, StoreError> {
+        self.reader.modules().await
+    }
+
+    async fn in_use(&self) -> Result<BTreeMap<Digest, u64>, StoreError> {
+        self.reader.in_use().await
+    }
+
+    fn survey(&self) -> &dyn Survey {
+        &self.reader
+    }
+
+    fn lineage(&self) -> &dyn Lineage {
+        &self.reader
+    }
+
+    async fn remove_component(
+        &self,
+        digest: Digest,
+        before: Timestamp,
+    ) -> Result<bool, StoreError> {
+        self.ask(|answer| Request::RemoveComponent { digest, before, answer }).await?
+    }
+
+    async fn check_writes(&self) -> Result<(), StoreError> {
+        let small = async { self.ask(|answer| Request::TryWriting { answer }).await? };
+        self.writing.check(small).await
+    }
+
+    async fn give_back_room(&self) -> Result<bool, StoreError> {
+        self.ask(|answer| Request::GiveBackRoom { answer }).await?
+    }
+
+    async fn dump(&self) -> Result<Snapshot, StoreError> {
+        Ok(Snapshot::of(&self.reader.whole().await?))
+    }
+
+    async fn wipe(&self) -> Result<(), StoreError> {
+        self.ask(|answer| Request::Wipe { answer }).await?
+    }
+
+    async fn close(&self) {
+        if let Some(clients) = &self.for_clients {
+            clients.reader.pool.close().await;
+        }
+        self.reader.pool.close().await;
+        // If the writer ended already, there is nothing left to close.
+        let _ = self.ask(|answer| Request::Close { answer }).await;
+        // A checkpoint that has begun ends soon; until then the directory is not given back.
+        for _ in 0..CHECKPOINT_LOOKS {
+            if self.directory.strong_count() == 0 {
+                return;
+            }
+            self.surroundings.runtime.sleep(Millis(5)).await;
+        }
+    }
+}

@@ -1,0 +1,446 @@
+//! Opening a data directory: who owns it, whether the database in it is ours, and bringing it to today's format.
+
+use std::{
+    cmp::Ordering,
+    fs::{self, File, OpenOptions, TryLockError},
+    io::{self, Read as _, Seek as _, Write as _},
+    path::{Path, PathBuf},
+};
+
+use sqlx::{
+    ConnectOptions as _, Connection as _, Row as _, SqlSafeStr as _, SqliteConnection,
+    migrate::{MigrateError, Migration, MigrationType, Migrator},
+    sqlite::{SqliteAutoVacuum, SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous},
+};
+
+use super::{
+    SqliteConfig,
+    connection::{Connection, Failed},
+    failure, log_check,
+};
+use crate::house::HouseError;
+
+/// Why a data directory could not be opened. Nothing of it was changed.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// The directory cannot be made or written to.
+    #[error("the data directory `{}` cannot be used: make it writable, or choose another", directory.display())]
+    Directory {
+        /// The directory.
+        directory: PathBuf,
+        /// What the system said.
+        #[source]
+        source: io::Error,
+    },
+    /// Another process has it open.
+    #[error("the data directory `{}` is in use by {}: stop that one first, or talk to it", directory.display(), owner(*.pid))]
+    InUse {
+        /// The directory.
+        directory: PathBuf,
+        /// The other process, if it wrote its number.
+        pid: Option<u32>,
+    },
+    /// The file is no SQLite database, or one of another program.
+    #[error("`{}` is not a database of segno: move it away, or choose another data directory", file.display())]
+    NotOurs {
+        /// The file.
+        file: PathBuf,
+    },
+    /// There is no database to look at.
+    #[error("there is no database in `{}`: a host makes one with its first start", directory.display())]
+    Nothing {
+        /// The directory.
+        directory: PathBuf,
+    },
+    /// An older version of segno wrote it, and it may only be read here.
+    #[error("`{}` has format {found}, and this segno reads format {known}: start a host on it once", file.display())]
+    Older {
+        /// The file.
+        file: PathBuf,
+        /// Its format.
+        found: i64,
+        /// The format read here.
+        known: i64,
+    },
+    /// A newer version of segno wrote it.
+    #[error("`{}` has format {found}, and this segno knows formats up to {known}: use a newer segno", file.display())]
+    Newer {
+        /// The file.
+        file: PathBuf,
+        /// Its format.
+        found: i64,
+        /// The newest format known here.
+        known: i64,
+    },
+    /// Its tables were made by another build of the same format.
+    #[error("`{}` has a format {format} unlike this segno's: it was made by an unreleased build", file.display())]
+    Unlike {
+        /// The file.
+        file: PathBuf,
+        /// The migration that differs.
+        format: i64,
+    },
+    /// The database may only be read.
+    #[error("`{}` is read-only: make it and its directory writable", file.display())]
+    ReadOnly {
+        /// The file.
+        file: PathBuf,
+    },
+    /// No space is left.
+    #[error("no space is left for `{}`: free some and start again", file.display())]
+    Full {
+        /// The file.
+        file: PathBuf,
+    },
+    /// The database is damaged, or the disk is.
+    #[error("`{}` cannot be read as it should: restore it from a backup, and check the disk", file.display())]
+    Damaged {
+        /// The file.
+        file: PathBuf,
+        /// SQLite's answer.
+        #[source]
+        source: sqlx::Error,
+    },
+    /// Anything else that SQLite said.
+    #[error("`{}` cannot be opened", file.display())]
+    Database {
+        /// The file.
+        file: PathBuf,
+        /// SQLite's answer.
+        #[source]
+        source: sqlx::Error,
+    },
+}
+
+/// "Segn": how a database of ours is told from others.
+const APPLICATION_ID: i32 = 0x5365_676e;
+pub(super) const DATABASE_FILE: &str = "segno.db";
+const LOCK_FILE: &str = "segno.lock";
+/// What is written to find out whether there is room again, and how much.
+const ROOM_FILE: &str = "segno.room";
+const ROOM: usize = 256 * 1024;
+
+/// Each migration once, by number; never edited once released.
+const MIGRATIONS: &[(i64, &str, &str)] = &[
+    (1, "engine", include_str!("../../migrations/sqlite/0001_engine.sql")),
+    (2, "readers", include_str!("../../migrations/sqlite/0002_readers.sql")),
+    (3, "schedules", include_str!("../../migrations/sqlite/0003_schedules.sql")),
+    (4, "resources, sagas", include_str!("../../migrations/sqlite/0004_resources_sagas.sql")),
+    (5, "branches", include_str!("../../migrations/sqlite/0005_branches.sql")),
+    (6, "retention", include_str!("../../migrations/sqlite/0006_retention.sql")),
+    (7, "lineage", include_str!("../../migrations/sqlite/0007_lineage.sql")),
+    (8, "keys", include_str!("../../migrations/sqlite/0008_keys.sql")),
+    (9, "recent", include_str!("../../migrations/sqlite/0009_recent.sql")),
+    (10, "first version", include_str!("../../migrations/sqlite/0010_first_version.sql")),
+];
+
+/// What every connection is told. Times are in milliseconds, sizes in bytes. The time is `PATIENCE`.
+const PRAGMAS: [(&str, &str); 3] =
+    [("busy_timeout", "5000"), ("temp_store", "memory"), ("journal_size_limit", "67108864")];
+
+/// What connections that write are told besides. The background checkpoints when nothing waits; at 16,000 pages a
+/// writer that never rests does it itself.
+const WRITER_PRAGMAS: [(&str, &str); 1] = [("wal_autocheckpoint", "16000")];
+
+/// Pages that are held, as a negative number of KiB: by the writer, and by a migration, which looks at whole tables.
+const WRITER_CACHE: (&str, &str) = ("cache_size", "-65536");
+/// By a connection that reads. A commit of anybody empties it, so it is for what one statement finds again.
+const READER_CACHE: (&str, &str) = ("cache_size", "-4096");
+
+/// The database of a data directory, for reading only: it may belong to another process, which is not disturbed.
+///
+/// # Errors
+/// [`OpenError`].
+pub(super) async fn look(directory: &Path) -> Result<SqliteConnectOptions, OpenError> {
+    let database = directory.join(DATABASE_FILE);
+    if !database.exists() {
+        return Err(OpenError::Nothing { directory: directory.to_owned() });
+    }
+    let files = Files { database, synchronous: SqliteSynchronous::Full };
+    let options = files.reader_options();
+    let opened = options.connect().await;
+    let mut connection = opened.map_err(|source| files.explain(source))?;
+    files.check_owner(&mut connection).await?;
+    let format = "SELECT max(version) FROM _sqlx_migrations";
+    let found: i64 = sqlx::query_scalar(format)
+        .fetch_one(&mut connection)
+        .await
+        .map_err(|_| OpenError::NotOurs { file: files.database.clone() })?;
+    let _ = connection.close().await;
+    let (file, known) = (files.database.clone(), newest());
+    match found.cmp(&known) {
+        Ordering::Less => Err(OpenError::Older { file, found, known }),
+        Ordering::Equal => Ok(options),
+        Ordering::Greater => Err(OpenError::Newer { file, found, known }),
+    }
+}
+
+/// Whether anything is in the database of a directory that belongs to this process.
+///
+/// # Errors
+/// [`OpenError`]: there is something, and it is not ours to move into.
+pub(super) async fn holds_something(directory: &Path) -> Result<bool, OpenError> {
+    let database = directory.join(DATABASE_FILE);
+    if !database.exists() {
+        return Ok(false);
+    }
+    let files = Files { database, synchronous: SqliteSynchronous::Full };
+    let opened = files.reader_options().connect().await;
+    let mut connection = opened.map_err(|source| files.explain(source))?;
+    files.check_owner(&mut connection).await?;
+    let tables = "SELECT count(*) FROM sqlite_schema WHERE name = 'promises'";
+    let tables: i64 = sqlx::query_scalar(tables)
+        .fetch_one(&mut connection)
+        .await
+        .map_err(|source| files.explain(source))?;
+    let anything = match tables {
+        0 => 0,
+        _ => sqlx::query_scalar::<_, i64>(
+            "SELECT EXISTS (SELECT 1 FROM promises) OR EXISTS (SELECT 1 FROM modules)",
+        )
+        .fetch_one(&mut connection)
+        .await
+        .map_err(|source| files.explain(source))?,
+    };
+    let _ = connection.close().await;
+    Ok(anything != 0)
+}
+
+/// A database that is being filled: nobody else knows of it, and what is half written is thrown away.
+pub(super) fn arriving(file: &Path) -> SqliteConnectOptions {
+    SqliteConnectOptions::new()
+        .filename(file)
+        .create_if_missing(true)
+        .auto_vacuum(SqliteAutoVacuum::Incremental)
+        .journal_mode(SqliteJournalMode::Off)
+        .synchronous(SqliteSynchronous::Off)
+        .foreign_keys(false)
+        .disable_statement_logging()
+}
+
+/// The same, once it is filled, for reading.
+pub(super) fn arrived(file: &Path) -> SqliteConnectOptions {
+    SqliteConnectOptions::new().filename(file).read_only(true).disable_statement_logging()
+}
+
+/// Brings a database that is being filled to this format.
+pub(super) async fn migrate_to(
+    connection: &mut SqliteConnection,
+    format: i64,
+) -> Result<(), HouseError> {
+    if !MIGRATIONS.iter().any(|(number, ..)| *number == format) {
+        return Err(HouseError::Newer { found: format, known: newest() });
+    }
+    let migrated = migrator(format).run_direct(None, connection, false).await;
+    migrated.map_err(|error| HouseError::Database {
+        what: format!("make the tables of format {format}"),
+        source: error.into(),
+    })
+}
+
+/// The newest format known here.
+pub(super) fn newest() -> i64 {
+    MIGRATIONS.iter().map(|(number, ..)| *number).max().unwrap_or_default()
+}
+
+/// A database, whoever it belongs to.
+#[derive(Debug)]
+struct Files {
+    database: PathBuf,
+    synchronous: SqliteSynchronous,
+}
+
+/// A data directory that belongs to this process until this is dropped.
+#[derive(Debug)]
+pub(super) struct DataDirectory {
+    files: Files,
+    // The lock goes with the file: the system gives it up when the process ends, however it ends.
+    _lock: File,
+}
+
+impl DataDirectory {
+    /// Takes the directory, made if it is missing, and brings its database to today's format.
+    pub(super) async fn open(config: &SqliteConfig) -> Result<Self, OpenError> {
+        let lock = take(&config.dir)?;
+        let synchronous =
+            if config.relaxed { SqliteSynchronous::Normal } else { SqliteSynchronous::Full };
+        let files = Files { database: config.dir.join(DATABASE_FILE), synchronous };
+        // SQLite would go on with what is left of a damaged log, and not say so.
+        match log_check::loss(&files.database) {
+            Ok(None) => {}
+            Ok(Some(loss)) => tracing::error!("{loss}"),
+            Err(error) => tracing::warn!(%error, "the write-ahead log could not be looked at"),
+        }
+        let opened = Self { files, _lock: lock };
+        opened.migrate().await?;
+        Ok(opened)
+    }
+
+    /// The writer's connection to the database, which is brought to today's format.
+    pub(super) fn writer(&self) -> Result<Connection, Failed> {
+        let synchronous = match self.files.synchronous {
+            SqliteSynchronous::Normal => "NORMAL",
+            _ => "FULL",
+        };
+        let pragmas = [("synchronous", synchronous), ("foreign_keys", "ON"), WRITER_CACHE];
+        Connection::open(&self.files.database, &[&pragmas[..], &PRAGMAS, &WRITER_PRAGMAS].concat())
+    }
+
+    /// A connection that may write, for what is done beside the writer.
+    pub(super) async fn connect(&self) -> Result<SqliteConnection, sqlx::Error> {
+        self.connection_options().connect().await
+    }
+
+    fn connection_options(&self) -> SqliteConnectOptions {
+        let options = self
+            .files
+            .options()
+            // Only a new database takes this: what retention frees can then be given back, a piece at a time.
+            .auto_vacuum(SqliteAutoVacuum::Incremental)
+            .journal_mode(SqliteJournalMode::Wal);
+        WRITER_PRAGMAS.iter().fold(options, |options, (name, value)| options.pragma(*name, *value))
+    }
+
+    /// How connections that only read are made.
+    pub(super) fn reader_options(&self) -> SqliteConnectOptions {
+        self.files.reader_options()
+    }
+
+    /// How long the write-ahead log's file is.
+    pub(super) fn log_bytes(&self) -> u64 {
+        fs::metadata(log_check::log_of(&self.files.database)).map_or(0, |log| log.len())
+    }
+
+    /// Whether there is room for a few commits: as much is written, synced and removed.
+    pub(super) fn try_room(&self) -> io::Result<()> {
+        let file = self.files.database.with_file_name(ROOM_FILE);
+        let written = File::create(&file)
+            .and_then(|mut room| room.write_all(&vec![1; ROOM]).and_then(|()| room.sync_all()));
+        // It may not have been made.
+        let _ = fs::remove_file(&file);
+        written
+    }
+
+    async fn migrate(&self) -> Result<(), OpenError> {
+        let options = self.connection_options().pragma(WRITER_CACHE.0, WRITER_CACHE.1);
+        let opened = options.connect().await;
+        let mut connection = opened.map_err(|source| self.files.explain(source))?;
+        let checked = self.files.check_owner(&mut connection).await;
+        let migrated = match checked {
+            Ok(()) => self.run_migrations(&mut connection).await,
+            Err(refused) => Err(refused),
+        };
+        let closed = connection.close().await;
+        migrated.and_then(|()| closed.map_err(|source| self.files.explain(source)))
+    }
+
+    async fn run_migrations(&self, connection: &mut SqliteConnection) -> Result<(), OpenError> {
+        let known = newest();
+        let file = || self.files.database.clone();
+        migrator(known).run_direct(None, connection, false).await.map_err(|error| match error {
+            MigrateError::VersionMissing(found) if found > known => {
+                OpenError::Newer { file: file(), found, known }
+            }
+            MigrateError::VersionMissing(format)
+            | MigrateError::VersionMismatch(format)
+            | MigrateError::Dirty(format) => OpenError::Unlike { file: file(), format },
+            MigrateError::Execute(source) | MigrateError::ExecuteMigration(source, _) => {
+                self.files.explain(source)
+            }
+            other => OpenError::Database { file: file(), source: other.into() },
+        })
+    }
+}
+
+impl Files {
+    fn reader_options(&self) -> SqliteConnectOptions {
+        let (name, value) = READER_CACHE;
+        self.options().read_only(true).create_if_missing(false).pragma(name, value)
+    }
+
+    fn options(&self) -> SqliteConnectOptions {
+        let options = SqliteConnectOptions::new()
+            .filename(&self.database)
+            .create_if_missing(true)
+            .synchronous(self.synchronous)
+            .foreign_keys(true)
+            .statement_cache_capacity(256)
+            .disable_statement_logging();
+        PRAGMAS.iter().fold(options, |options, (name, value)| options.pragma(*name, *value))
+    }
+
+    async fn check_owner(&self, connection: &mut SqliteConnection) -> Result<(), OpenError> {
+        let row = sqlx::query(
+            "SELECT application_id, (SELECT count(*) FROM sqlite_schema) FROM pragma_application_id",
+        )
+        .fetch_one(connection)
+        .await
+        .map_err(|source| self.explain(source))?;
+        let (application, tables): (i32, i64) = (row.get(0), row.get(1));
+        if application == APPLICATION_ID || (application == 0 && tables == 0) {
+            return Ok(());
+        }
+        Err(OpenError::NotOurs { file: self.database.clone() })
+    }
+
+    fn explain(&self, source: sqlx::Error) -> OpenError {
+        let file = self.database.clone();
+        match failure::primary_code(&source) {
+            Some(failure::NOT_A_DATABASE) => OpenError::NotOurs { file },
+            Some(failure::READ_ONLY | failure::CANNOT_OPEN) => OpenError::ReadOnly { file },
+            Some(failure::FULL) => OpenError::Full { file },
+            // The file that processes share could not grow, or a write was beyond a quota.
+            Some(failure::DISK) if !failure::is_final(&source) => OpenError::Full { file },
+            Some(failure::CORRUPT | failure::DISK) => OpenError::Damaged { file, source },
+            _ => OpenError::Database { file, source },
+        }
+    }
+}
+
+/// The migrations up to this format.
+fn migrator(format: i64) -> Migrator {
+    let known = MIGRATIONS.iter().filter(|(number, ..)| *number <= format);
+    let migrations = known.map(|&(number, purpose, statements)| {
+        Migration::new(
+            number,
+            purpose.into(),
+            MigrationType::Simple,
+            statements.into_sql_str(),
+            false,
+        )
+    });
+    Migrator::with_migrations(migrations.collect())
+}
+
+/// Makes the directory and locks it for this process.
+pub(super) fn take(directory: &Path) -> Result<File, OpenError> {
+    let refuse = |source| OpenError::Directory { directory: directory.to_owned(), source };
+    fs::create_dir_all(directory).map_err(refuse)?;
+    let mut lock = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .open(directory.join(LOCK_FILE))
+        .map_err(refuse)?;
+    match lock.try_lock() {
+        Ok(()) => {}
+        Err(TryLockError::WouldBlock) => {
+            let mut pid = String::new();
+            let _ = lock.read_to_string(&mut pid);
+            return Err(OpenError::InUse {
+                directory: directory.to_owned(),
+                pid: pid.trim().parse().ok(),
+            });
+        }
+        Err(TryLockError::Error(source)) => return Err(refuse(source)),
+    }
+    // Only a hint for whoever comes next: on a full disk it is left out.
+    let written = lock.set_len(0).and_then(|()| lock.rewind());
+    let _ = written.and_then(|()| writeln!(lock, "{}", std::process::id()));
+    Ok(lock)
+}
+
+fn owner(pid: Option<u32>) -> String {
+    pid.map_or_else(|| "another process".to_owned(), |pid| format!("process {pid}"))
+}

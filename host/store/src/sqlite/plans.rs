@@ -1,0 +1,193 @@
+//! Every statement finds its rows by an index: its cost depends on what it finds, not on what there is.
+
+use sqlx::{Executor as _, Row as _, SqliteConnection};
+
+use super::{
+    SqliteConfig, census, events, find, history, lineage, list, load, open::DataDirectory, page,
+    reader, recent, resources, schedules, survey, write,
+};
+use crate::{
+    InvocationFilter, PromiseFilter, Standing,
+    listing::{Base, ListedState},
+};
+use segno_core::{id::PromiseId, value::Tags};
+
+const TABLES: [&str; 13] = [
+    "promises",
+    "tasks",
+    "callbacks",
+    "listeners",
+    "outbox",
+    "journal",
+    "logs",
+    "signal_keys",
+    "schedules",
+    "resources",
+    "resource_leases",
+    "compensations",
+    "found",
+];
+
+async fn plan(connection: &mut SqliteConnection, statement: &str) -> Vec<String> {
+    let explain = sqlx::AssertSqlSafe(format!("EXPLAIN QUERY PLAN {statement}"));
+    let rows = connection.fetch_all(sqlx::query(explain)).await.expect(statement);
+    // Whether the index has all columns that are asked for does not matter here.
+    rows.iter().map(|row| row.get::<String, _>(3).replace("USING COVERING", "USING")).collect()
+}
+
+fn reads_a_whole_table(step: &str) -> bool {
+    TABLES
+        .iter()
+        .any(|table| step == format!("SCAN {table}") || step.starts_with(&format!("SCAN {table} ")))
+}
+
+#[tokio::test]
+async fn every_statement_finds_its_rows_by_an_index() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let directory = DataDirectory::open(&SqliteConfig::new(dir.path())).await.expect("it opens");
+    let mut connection = directory.connect().await.expect("a connection");
+    let reads = load::STATEMENTS.iter().chain(&reader::STATEMENTS);
+    let reads = reads.chain(&events::STATEMENTS).chain(&history::STATEMENTS);
+    let reads = reads.chain(&schedules::STATEMENTS).chain(&resources::STATEMENTS);
+    let reads = reads.chain(&lineage::STATEMENTS);
+    let reads = reads.chain(&page::STATEMENTS).chain(&survey::STATEMENTS);
+    let reads = reads.chain(&recent::STATEMENTS);
+    for statement in write::statements().chain(reads.copied()) {
+        let plan = plan(&mut connection, statement).await;
+        let scans: Vec<_> = plan.iter().filter(|step| reads_a_whole_table(step)).collect();
+        assert!(scans.is_empty(), "{statement}\n{plan:#?}");
+    }
+}
+
+/// Whatever is asked for, a list walks its base in the order of the list and between two ends, and what it sorts are the
+/// few numbers of an index that has another order.
+#[tokio::test]
+async fn a_list_walks_its_base_in_its_order_whatever_the_filter_is() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let directory = DataDirectory::open(&SqliteConfig::new(dir.path())).await.expect("it opens");
+    let mut connection = directory.connect().await.expect("a connection");
+    let all = || InvocationFilter { after: Some(9), ..InvocationFilter::default() };
+    let text = |text: &str| Some(text.to_owned());
+    let filters = [
+        all(),
+        InvocationFilter { state: text("resolved"), ..all() },
+        InvocationFilter { state: text("suspended"), ..all() },
+        InvocationFilter { module: text("m"), function: text("f"), ..all() },
+        InvocationFilter { prefix: text("p"), label: text("a").zip(text("b")), ..all() },
+        InvocationFilter { state: text("pending"), prefix: text("p"), roots: true, ..all() },
+    ];
+    let bases = [
+        (Base::Tasks, "SEARCH t USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)", true),
+        (Base::Prefix, "SEARCH p USING INDEX sqlite_autoindex_promises_1 (id>? AND id<?)", false),
+        (Base::Halted, "SEARCH t USING INDEX tasks_halted (n>? AND n<?)", true),
+        (Base::Children, "SEARCH p USING INDEX promises_made_by (made_by=? AND n>? AND n<?)", true),
+        (Base::Held, "SEARCH t USING INDEX tasks_held (node=?", false),
+        (Base::Acquired, "tasks_held", false),
+    ];
+    for (base, begins, in_order) in bases {
+        for filter in &filters {
+            let mut filter = filter.clone();
+            match base {
+                Base::Halted => filter.state = text("halted"),
+                Base::Acquired => filter.state = text("acquired"),
+                Base::Held => (filter.state, filter.holder) = (None, text("h")),
+                Base::Children => filter.parent = Some(PromiseId::from("a")),
+                Base::Prefix => filter.prefix = text("p"),
+                Base::Tasks => {}
+            }
+            let state = filter.state.as_deref().map(|name| ListedState::named(name).expect(name));
+            let query = list::statement(base, &filter, state, Some(1), 10);
+            let steps = plan(&mut connection, query.sql().as_str()).await;
+            let first =
+                steps.iter().find(|step| step.starts_with("SEARCH") || step.starts_with("SCAN"));
+            assert!(
+                first.is_some_and(|step| step.contains(begins)),
+                "{base:?} {filter:?}\n{steps:#?}"
+            );
+            let sorts = steps.iter().any(|step| step.contains("TEMP B-TREE"));
+            assert!(!(sorts && in_order), "{base:?} {filter:?}\n{steps:#?}");
+            let ends = [list::bound(base, &filter, state), list::count(base, &filter, state)];
+            for query in ends.into_iter().flatten() {
+                let steps = plan(&mut connection, query.sql().as_str()).await;
+                assert!(!steps.iter().any(|step| step.contains("TEMP B-TREE")), "{steps:#?}");
+                let whole =
+                    |step: &&String| step.starts_with("SCAN promises") || *step == "SCAN tasks";
+                assert!(!steps.iter().any(|step| whole(&step)), "{base:?} {filter:?}\n{steps:#?}");
+            }
+        }
+    }
+}
+
+/// Promises are found between two ids, whatever else is asked of them.
+#[tokio::test]
+async fn promises_are_found_between_two_ids() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let directory = DataDirectory::open(&SqliteConfig::new(dir.path())).await.expect("it opens");
+    let mut connection = directory.connect().await.expect("a connection");
+    let all = || PromiseFilter { after: Some("m".into()), ..PromiseFilter::default() };
+    let tag = Tags::from([("a".to_owned(), "b".to_owned())]);
+    for filter in [
+        PromiseFilter { tags: tag, ..all() },
+        PromiseFilter { standing: Some(Standing::Pending), ..all() },
+        PromiseFilter { tasks: true, prefix: Some("a".to_owned()), ..all() },
+        PromiseFilter { tasks: true, prefix: Some("z".to_owned()), ..all() },
+    ] {
+        let bound = find::bound(&filter).expect("it is bounded");
+        for query in [bound, find::statement(&filter, Some(&"n".into()))] {
+            let text = query.sql();
+            let steps = plan(&mut connection, text.as_str()).await;
+            let between = steps[0].starts_with("SEARCH p USING ") && steps[0].contains("(id>?");
+            assert!(between, "{steps:#?}");
+            let is_ended = steps[0].contains("id<?") || text.as_str().contains("OFFSET");
+            assert!(is_ended, "{steps:#?}");
+            assert!(!steps.iter().any(|step| step.contains("TEMP B-TREE")), "{steps:#?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_census_walks_only_what_it_counts() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let directory = DataDirectory::open(&SqliteConfig::new(dir.path())).await.expect("it opens");
+    let mut connection = directory.connect().await.expect("a connection");
+    for statement in census::STATEMENTS {
+        let plan = plan(&mut connection, statement).await;
+        let walks =
+            plan.iter().filter(|step| step.starts_with("SCAN ") && !step.contains("CONSTANT"));
+        let of_all = ["tasks_held", "tasks_halted", "tasks_ready"];
+        for step in walks {
+            assert!(of_all.iter().any(|partial| step.ends_with(partial)), "{plan:#?}");
+        }
+    }
+}
+
+/// Neither of the two lists of children is walked past its limit, and neither is sorted.
+#[tokio::test]
+async fn children_are_found_by_their_indexes_and_in_their_order() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let directory = DataDirectory::open(&SqliteConfig::new(dir.path())).await.expect("it opens");
+    let mut connection = directory.connect().await.expect("a connection");
+    for (statement, beyond) in [(lineage::STATEMENTS[0], "rowid>?"), (lineage::STATEMENTS[1], "")] {
+        let plan = plan(&mut connection, statement).await;
+        for index in ["promises_made_by (made_by=?", "promises_parent (<expr>=?"] {
+            let step = plan.iter().find(|step| step.contains(index));
+            let step = step.unwrap_or_else(|| panic!("{index} is not used: {plan:#?}"));
+            let after =
+                index.starts_with("promises_made_by").then_some(beyond.replace("rowid", "n"));
+            assert!(step.contains(after.as_deref().unwrap_or(beyond)), "{plan:#?}");
+        }
+        assert!(!plan.iter().any(|step| step.contains("TEMP B-TREE")), "{plan:#?}");
+    }
+}
+
+#[tokio::test]
+async fn the_promises_of_a_branch_are_found_by_its_index_and_in_its_order() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let directory = DataDirectory::open(&SqliteConfig::new(dir.path())).await.expect("it opens");
+    let mut connection = directory.connect().await.expect("a connection");
+    let filter = PromiseFilter { branch: Some("a".to_owned()), ..PromiseFilter::default() };
+    let query = find::statement(&filter, None);
+    let plan = plan(&mut connection, query.sql().as_str()).await;
+    assert!(plan[0].starts_with("SEARCH p USING INDEX promises_branch"), "{plan:#?}");
+    assert!(!plan.iter().any(|step| step.contains("TEMP B-TREE")), "{plan:#?}");
+}

@@ -1,0 +1,286 @@
+//! What claims under way appended, and `journal` does not have yet.
+//!
+//! An entry of `journal` has its place in an index among those of all other journals, so that a commit of many steps
+//! writes a page for nearly each of them. So what a claim appends lies in `journal_recent` first, whose rows follow each
+//! other, and is gathered here; when the claim ends it becomes one row of `journal`, and a replay reads one place. Rows
+//! of `journal_recent` that `journal` has by now are passed over by readers, until the table is emptied.
+//!
+//! What is here equals what is committed, like the writer's cache, and is read again when a batch fails.
+
+use std::{
+    collections::{BTreeSet, HashMap, HashSet},
+    sync::{Arc, PoisonError, RwLock},
+};
+
+use segno_core::id::PromiseId;
+
+use super::connection::{Connection, Failed, Statement};
+use crate::sql::{self, Cell, Fields as _, JournalRow};
+
+/// The table is emptied before it has more rows: whoever reads the journal of a claim under way looks at all of them.
+const ROWS: usize = 8_192;
+/// It is emptied when it has so many and `journal` has all of them.
+const MOVED_ROWS: usize = 1_024;
+/// What is gathered takes no more memory than this.
+const BYTES: usize = 8 << 20;
+/// A row of so many bytes is worth a row of `journal` at once.
+const LARGE: usize = 16 << 10;
+
+static APPEND: Statement = Statement {
+    name: "append recent records",
+    text: "
+        INSERT INTO journal_recent (inv, first_seq, end_seq, commands, notified, at, finished, records)
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+};
+
+static APPEND_JOURNALS: Statement = Statement {
+    name: "append journals",
+    text: "
+        INSERT INTO journal (inv, first_seq, end_seq, commands, notified, at, finished, records)
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+};
+
+/// Without a condition: SQLite gives the pages back without looking at the rows.
+pub(super) const EMPTY: &str = "DELETE FROM journal_recent";
+
+/// The invocations of which there are rows.
+const TOUCHED: &str = "SELECT inv, count(*) FROM journal_recent GROUP BY inv";
+
+const AHEAD: &str = "
+    SELECT promises.id, end_seq, commands, notified, at, finished, inv, first_seq, records
+      FROM journal_ahead JOIN promises ON promises.n = inv
+     ORDER BY journal_ahead.n";
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Recent {
+    /// What `journal` does not have, as the rows that it will get.
+    gathered: HashMap<i64, JournalRow>,
+    /// The bytes of their records.
+    bytes: usize,
+    /// The invocations of which the table has rows, whether `journal` has them too or not.
+    touched: HashSet<i64>,
+    /// Rows in the table.
+    rows: usize,
+    /// Of whom something was moved in the batch that is being decided.
+    moved: Vec<(i64, PromiseId)>,
+    /// Whose rows cannot be read, and why. They are kept for a person, and so the table is not emptied.
+    damaged: HashMap<i64, String>,
+    underway: Arc<Underway>,
+}
+
+/// Which invocations may have records that `journal` does not have: whoever reads another one looks in one place.
+///
+/// It is right or names too many: an invocation is entered before the commit, and goes after it.
+#[derive(Debug, Default)]
+pub(super) struct Underway(RwLock<Option<HashSet<PromiseId>>>);
+
+/// Rows to write.
+#[derive(Debug, Default)]
+struct Moves {
+    journal: Vec<JournalRow>,
+    recent: Vec<JournalRow>,
+    empty: bool,
+}
+
+impl Underway {
+    /// Whether any of these may. So long as nobody has looked, each may.
+    pub(super) fn may_have<'a>(&self, ids: impl IntoIterator<Item = &'a PromiseId>) -> bool {
+        let held = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        held.as_ref().is_none_or(|held| ids.into_iter().any(|id| held.contains(id)))
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Option<HashSet<PromiseId>>)) {
+        change(&mut self.0.write().unwrap_or_else(PoisonError::into_inner));
+    }
+}
+
+impl Recent {
+    /// Reads what is committed.
+    pub(super) fn read(
+        connection: &mut Connection,
+        underway: Arc<Underway>,
+    ) -> Result<Self, Failed> {
+        let mut recent = Self {
+            gathered: HashMap::new(),
+            bytes: 0,
+            touched: HashSet::new(),
+            rows: 0,
+            moved: Vec::new(),
+            damaged: HashMap::new(),
+            underway,
+        };
+        connection.read("look for recent records", TOUCHED, [], |row| {
+            recent.touched.extend(row.int(0)?);
+            recent.rows += usize::try_from(row.int(1)?.unwrap_or_default()).unwrap_or_default();
+            Ok(())
+        })?;
+        let mut ahead = Vec::new();
+        connection.read("read recent records", AHEAD, [], |row| {
+            let why = match ahead_row(row) {
+                Ok(row) if row.first < row.head.len => {
+                    ahead.push(row);
+                    return Ok(());
+                }
+                Ok(row) => format!("a row of the journal of `{}` is empty", row.invocation),
+                Err(error) => sql::unreadable(error)?,
+            };
+            recent.damaged.insert(row.int(6)?.unwrap_or_default(), why);
+            Ok(())
+        })?;
+        let mut moves = Moves::default();
+        for row in &ahead {
+            recent.gather(row, &mut moves);
+        }
+        let names = recent.gathered.values().map(|row| row.invocation.clone()).collect();
+        recent.underway.change(|held| *held = Some(names));
+        recent.put(connection, moves)?;
+        Ok(recent)
+    }
+
+    /// Writes what was appended to journals: of those in `ended` the claim has ended, and what is gathered of theirs
+    /// goes with it.
+    pub(super) fn write(
+        &mut self,
+        connection: &mut Connection,
+        appended: Vec<JournalRow>,
+        mut ended: BTreeSet<i64>,
+    ) -> Result<(), Failed> {
+        let mut moves = Moves::default();
+        for row in appended {
+            if ended.remove(&row.number) || row.records.len() > LARGE {
+                self.move_with(row, &mut moves);
+            } else if self.gather(&row, &mut moves) {
+                moves.recent.push(row);
+            }
+        }
+        for number in ended {
+            moves.journal.extend(self.release(number));
+        }
+        if self.rows + moves.recent.len() > ROWS || self.bytes > BYTES {
+            self.release_all(&mut moves);
+        }
+        moves.empty |= self.gathered.is_empty() && self.rows >= MOVED_ROWS;
+        self.put(connection, moves)
+    }
+
+    /// Lets nothing of these invocations stay in the table.
+    pub(super) fn leave(
+        &mut self,
+        connection: &mut Connection,
+        numbers: &[i64],
+    ) -> Result<(), Failed> {
+        if !numbers.iter().any(|number| self.touched.contains(number)) {
+            return Ok(());
+        }
+        let mut moves = Moves::default();
+        self.release_all(&mut moves);
+        self.put(connection, moves)
+    }
+
+    /// What is gathered of a journal.
+    pub(super) fn of(&self, number: i64) -> Option<&JournalRow> {
+        self.gathered.get(&number)
+    }
+
+    /// Why what lies here of a journal cannot be read, if it cannot.
+    pub(super) fn damage(&self, number: i64) -> Option<&str> {
+        self.damaged.get(&number).map(String::as_str)
+    }
+
+    /// Takes note that the batch is committed.
+    pub(super) fn committed(&mut self) {
+        if self.moved.is_empty() {
+            return;
+        }
+        let Self { moved, gathered, .. } = self;
+        self.underway.change(|held| {
+            for (number, id) in moved.drain(..) {
+                if let Some(held) = held.as_mut().filter(|_| !gathered.contains_key(&number)) {
+                    held.remove(&id);
+                }
+            }
+        });
+    }
+
+    /// Gathers a row. Whether it is to be written by itself as well; otherwise a row of `journal` has it.
+    fn gather(&mut self, row: &JournalRow, moves: &mut Moves) -> bool {
+        let Some(gathered) = self.gathered.get_mut(&row.number) else {
+            self.bytes += row.records.len();
+            self.gathered.insert(row.number, row.clone());
+            self.underway.change(|held| {
+                if let Some(held) = held {
+                    held.insert(row.invocation.clone());
+                }
+            });
+            return true;
+        };
+        let before = gathered.records.len();
+        if gathered.join(row) {
+            self.bytes += gathered.records.len() - before;
+            return true;
+        }
+        moves.journal.extend(self.release(row.number));
+        moves.journal.push(row.clone());
+        false
+    }
+
+    /// Moves what is gathered of a journal, and this row after it, in one if that is worth it.
+    fn move_with(&mut self, row: JournalRow, moves: &mut Moves) {
+        match self.release(row.number) {
+            Some(mut gathered) => {
+                let joined = gathered.join(&row);
+                moves.journal.push(gathered);
+                moves.journal.extend((!joined).then_some(row));
+            }
+            None => moves.journal.push(row),
+        }
+    }
+
+    fn release(&mut self, number: i64) -> Option<JournalRow> {
+        let row = self.gathered.remove(&number)?;
+        self.bytes -= row.records.len();
+        self.moved.push((number, row.invocation.clone()));
+        Some(row)
+    }
+
+    fn release_all(&mut self, moves: &mut Moves) {
+        let numbers: Vec<_> = self.gathered.keys().copied().collect();
+        moves.journal.extend(numbers.into_iter().filter_map(|number| self.release(number)));
+        moves.recent.clear();
+        moves.empty = true;
+    }
+
+    fn put(&mut self, connection: &mut Connection, mut moves: Moves) -> Result<(), Failed> {
+        moves.journal.sort_by_key(|row| (row.number, row.first));
+        let cells = |rows: Vec<JournalRow>| -> Vec<[Cell; 8]> {
+            rows.into_iter().map(JournalRow::into_cells).collect()
+        };
+        connection.each(&APPEND_JOURNALS, &cells(moves.journal))?;
+        self.touched.extend(moves.recent.iter().map(|row| row.number));
+        self.rows += moves.recent.len();
+        connection.each(&APPEND, &cells(moves.recent))?;
+        if moves.empty && self.damaged.is_empty() {
+            connection.say(EMPTY)?;
+            self.rows = 0;
+            self.touched.clear();
+        }
+        Ok(())
+    }
+}
+
+/// A row of [`AHEAD`].
+fn ahead_row(row: &rusqlite::Row<'_>) -> Result<JournalRow, sqlx::Error> {
+    let invocation = sql::id(row, 0)?;
+    Ok(JournalRow {
+        head: sql::head(row, 1, &invocation)?,
+        number: sql::number(row, 6, &invocation, "inv")?,
+        first: sql::small(row, 7, &invocation, "first_seq")?,
+        records: row.blob(8)?.unwrap_or_default().to_vec(),
+        invocation,
+    })
+}
+
+/// Every statement that looks for something by a key, for the tests of their plans.
+#[cfg(test)]
+pub(super) const STATEMENTS: [&str; 2] = [APPEND.text, APPEND_JOURNALS.text];

@@ -1,0 +1,215 @@
+//! A delta as statements: those of one table follow each other.
+
+use std::collections::BTreeSet;
+
+use segno_core::{
+    delta::Delta,
+    id::{Digest, PromiseId},
+    promise::TaskStatus,
+};
+
+use super::{
+    connection::{Connection, Failed, Statement},
+    memory::Memory,
+    resources, schedules,
+};
+use crate::sql::{Cache, Cell, Numbers, Written};
+
+static INSERT_PROMISES: Statement = Statement {
+    name: "insert promises",
+    text: "
+        INSERT INTO promises (n, id, state, created_at, timeout_at, settled_at, made_by, attached, target, tags,
+                              param_headers, param, value_headers, value)
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+};
+
+/// A settled promise never changes, so only pending ones are touched.
+static SETTLE_PROMISES: Statement = Statement {
+    name: "settle promises",
+    text: "
+        UPDATE promises SET state = ?2, settled_at = ?3, value_headers = ?4, value = ?5
+         WHERE n = ?1 AND state = 0",
+};
+
+static PUT_TASKS: Statement = Statement {
+    name: "put tasks",
+    text: "
+        INSERT INTO tasks (n, state, version, wake_at, hosted, pending_since, offered, node, incarnation, nonce, ttl,
+                           halted, module, attempt, last_heartbeat, fulfilled_by, cancel, signals, details)
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+        ON CONFLICT (n) DO UPDATE
+           SET state = excluded.state, version = excluded.version, wake_at = excluded.wake_at,
+               pending_since = excluded.pending_since, offered = excluded.offered, node = excluded.node,
+               incarnation = excluded.incarnation, nonce = excluded.nonce, ttl = excluded.ttl,
+               halted = excluded.halted, module = excluded.module, attempt = excluded.attempt,
+               last_heartbeat = excluded.last_heartbeat, fulfilled_by = excluded.fulfilled_by,
+               cancel = excluded.cancel, signals = excluded.signals, details = excluded.details",
+};
+
+static PUT_CALLBACKS: Statement = Statement {
+    name: "put callbacks",
+    text: "
+        INSERT INTO callbacks (awaited, awaiter, consumed) VALUES (?, ?, ?)
+        ON CONFLICT (awaited, awaiter) DO UPDATE SET consumed = excluded.consumed",
+};
+
+static DELETE_CALLBACKS: Statement = Statement {
+    name: "delete callbacks",
+    text: "DELETE FROM callbacks WHERE awaited = ? AND awaiter = ?",
+};
+
+static PUT_LISTENERS: Statement = Statement {
+    name: "put listeners",
+    text: "INSERT INTO listeners (awaited, address) VALUES (?, ?) ON CONFLICT DO NOTHING",
+};
+
+static DELETE_LISTENERS: Statement = Statement {
+    name: "delete listeners",
+    text: "DELETE FROM listeners WHERE awaited = ? AND address = ?",
+};
+
+static PUT_OUTBOX: Statement = Statement {
+    name: "put outbox",
+    text: "
+        INSERT INTO outbox (source, kind, part, next_at, created_at, attempts, message) VALUES (?, ?, ?, ?, ?, ?, ?)
+        ON CONFLICT (source, kind, part) DO UPDATE
+           SET next_at = excluded.next_at, created_at = excluded.created_at, attempts = excluded.attempts,
+               message = excluded.message",
+};
+
+static DELETE_OUTBOX: Statement = Statement {
+    name: "delete outbox",
+    text: "DELETE FROM outbox WHERE source = ? AND kind = ? AND part = ?",
+};
+
+static APPEND_LOGS: Statement = Statement {
+    name: "append logs",
+    text: "INSERT INTO logs (inv, count, lines) VALUES (?, ?, ?)",
+};
+
+static PUT_SIGNAL_KEYS: Statement = Statement {
+    name: "put signal keys",
+    text: "
+        INSERT INTO signal_keys (inv, key, number) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
+};
+
+static PUT_ALIASES: Statement = Statement {
+    name: "put aliases",
+    text: "
+        INSERT INTO aliases (name, module) VALUES (?, ?)
+        ON CONFLICT (name) DO UPDATE SET module = excluded.module",
+};
+
+static PUT_HOSTS: Statement = Statement {
+    name: "put hosts",
+    text: "
+        INSERT INTO hosts (node, incarnation) VALUES (?, ?)
+        ON CONFLICT (node) DO UPDATE SET incarnation = excluded.incarnation",
+};
+
+/// What belongs to promises that go, and then they themselves: rows before those they refer to.
+static REMOVE: [Statement; 10] = [
+    Statement { name: "remove callbacks", text: "DELETE FROM callbacks WHERE awaited = ?" },
+    Statement { name: "remove waits", text: "DELETE FROM callbacks WHERE awaiter = ?" },
+    Statement { name: "remove listeners", text: "DELETE FROM listeners WHERE awaited = ?" },
+    Statement { name: "remove messages", text: "DELETE FROM outbox WHERE source = ?" },
+    Statement { name: "remove journals", text: "DELETE FROM journal WHERE inv = ?" },
+    Statement { name: "remove logs", text: "DELETE FROM logs WHERE inv = ?" },
+    Statement { name: "remove signal keys", text: "DELETE FROM signal_keys WHERE inv = ?" },
+    Statement { name: "remove tasks", text: "DELETE FROM tasks WHERE n = ?" },
+    Statement { name: "remove facts", text: "DELETE FROM compensations WHERE inv = ?" },
+    Statement { name: "remove promises", text: "DELETE FROM promises WHERE n = ?" },
+];
+
+/// It never falls.
+static RAISE_FIRST_VERSION: Statement = Statement {
+    name: "raise the first version",
+    text: "
+        INSERT INTO first_version (one, version) VALUES (1, ?)
+        ON CONFLICT (one) DO UPDATE SET version = max(version, excluded.version)",
+};
+
+/// Writes `delta`, which was applied to the cache; `fresh` are the promises it makes.
+pub(super) fn write(
+    connection: &mut Connection,
+    Memory { cache, recent }: &mut Memory,
+    delta: &Delta,
+    fresh: &BTreeSet<PromiseId>,
+) -> Result<(), Failed> {
+    let written = Written::of(delta, fresh, &cache.state, cache);
+    let let_go = delta.tasks.values().filter(|task| task.status() != TaskStatus::Acquired);
+    let let_go = let_go.filter_map(|task| cache.number(&task.id)).collect();
+    connection.each(&INSERT_PROMISES, &written.new_promises)?;
+    connection.each(&SETTLE_PROMISES, &written.settled)?;
+    connection.each(&PUT_TASKS, &written.tasks)?;
+    connection.each(&DELETE_CALLBACKS, &written.deleted_callbacks)?;
+    connection.each(&PUT_CALLBACKS, &written.callbacks)?;
+    connection.each(&DELETE_LISTENERS, &written.deleted_listeners)?;
+    connection.each(&PUT_LISTENERS, &written.listeners)?;
+    connection.each(&DELETE_OUTBOX, &written.deleted_outbox)?;
+    connection.each(&PUT_OUTBOX, &written.outbox)?;
+    recent.write(connection, written.journals, let_go)?;
+    connection.each(&APPEND_LOGS, &written.logs)?;
+    connection.each(&PUT_SIGNAL_KEYS, &written.signal_keys)?;
+    connection.each(&PUT_ALIASES, &written.aliases)?;
+    connection.each(&PUT_HOSTS, &written.hosts)?;
+    connection.each(&schedules::DELETE_SCHEDULES, &written.deleted_schedules)?;
+    connection.each(&schedules::PUT_SCHEDULES, &written.schedules)?;
+    connection.each(&resources::PUT_RESOURCES, &written.resources)?;
+    connection.each(&resources::PUT_LEASES, &written.resource_leases)?;
+    connection.each(&resources::APPEND_FACTS, &written.facts)
+}
+
+/// Removes the promises that `delta` removes, with all that belongs to them.
+pub(super) fn remove(
+    connection: &mut Connection,
+    Memory { cache, recent }: &mut Memory,
+    delta: &Delta,
+) -> Result<(), Failed> {
+    let first = delta.first_version.map(|version| [Cell::from(version.0.cast_signed())]);
+    connection.each(&RAISE_FIRST_VERSION, first.as_slice())?;
+    let gone = delta.removed.iter();
+    let mut numbers: Vec<i64> = gone.filter_map(|id| cache.number(id)).collect();
+    recent.leave(connection, &numbers)?;
+    // The youngest first: what was made goes no later than what made it, which is older.
+    numbers.sort_unstable_by_key(|number| std::cmp::Reverse(*number));
+    let rows: Vec<_> = numbers.into_iter().map(|number| [Cell::from(number)]).collect();
+    REMOVE.iter().try_for_each(|statement| connection.each(statement, &rows))
+}
+
+impl Numbers for Cache {
+    fn promise(&self, id: &PromiseId) -> Option<i64> {
+        self.number(id)
+    }
+
+    fn module(&self, digest: &Digest) -> Cell {
+        self.modules.get(digest).copied().into()
+    }
+}
+
+/// Every statement, for the tests of their plans.
+#[cfg(test)]
+pub(super) fn statements() -> impl Iterator<Item = &'static str> {
+    let written = [
+        &INSERT_PROMISES,
+        &SETTLE_PROMISES,
+        &PUT_TASKS,
+        &PUT_CALLBACKS,
+        &DELETE_CALLBACKS,
+        &PUT_LISTENERS,
+        &DELETE_LISTENERS,
+        &PUT_OUTBOX,
+        &DELETE_OUTBOX,
+        &APPEND_LOGS,
+        &PUT_SIGNAL_KEYS,
+        &PUT_ALIASES,
+        &PUT_HOSTS,
+        &schedules::PUT_SCHEDULES,
+        &schedules::DELETE_SCHEDULES,
+        &resources::PUT_RESOURCES,
+        &resources::PUT_LEASES,
+        &resources::APPEND_FACTS,
+        &RAISE_FIRST_VERSION,
+    ];
+    written.into_iter().chain(&REMOVE).map(|statement| statement.text)
+}

@@ -1,0 +1,433 @@
+//! The one thread that writes. It drains a queue, decides what it drained as one transaction, commits, and answers.
+//!
+//! When the queue is empty it commits at once; while it commits, the queue gathers the next batch. A caller that goes
+//! away does not take its commit with it.
+
+use std::sync::Arc;
+
+use segno_core::{command::Command, config::Config, id::Digest, reply::Reply, time::Timestamp};
+use tokio::sync::{mpsc, oneshot, watch};
+
+use super::{
+    batch::{Batch, Committed, NotCommitted},
+    components::{self, NewComponent},
+    connection::{Connection, Failed},
+    failure,
+    memory::Memory,
+    open::DataDirectory,
+    recent::{self, Underway},
+    rest::Held,
+    room,
+};
+use crate::{Commit, Hints, StoreError, sql, writing::Writing};
+use segno_env::Clock;
+
+/// A batch takes no further submission once it has so many commands.
+const BATCH: usize = 512;
+/// Submissions that may wait; whoever comes after waits to submit.
+pub(super) const QUEUE: usize = 1024;
+
+type Answer<T> = oneshot::Sender<Result<T, StoreError>>;
+
+/// What the writer is asked.
+pub(super) enum Request {
+    /// To decide and commit these, in order.
+    Execute { commands: Arc<[Command]>, answer: Answer<Vec<Reply>> },
+    /// To keep a component.
+    PutComponent { component: NewComponent, answer: Answer<()> },
+    /// To remove a module that nobody refers to, uploaded before that instant.
+    RemoveComponent { digest: Digest, before: Timestamp, answer: Answer<bool> },
+    /// To give a piece of the free room back to the system.
+    GiveBackRoom { answer: Answer<bool> },
+    /// To commit something small that changes nothing.
+    TryWriting { answer: Answer<()> },
+    /// To give back what it holds and can read again, of each kind if that is more than these bytes.
+    Rest { kept: u64, answer: Answer<Held> },
+    /// To forget everything but modules, aliases and hosts.
+    Wipe { answer: Answer<()> },
+    /// To end, after what was asked before.
+    Close { answer: oneshot::Sender<()> },
+}
+
+impl Request {
+    /// Answers that the store is closed.
+    fn refuse(self) {
+        match self {
+            Self::Execute { answer, .. } => drop(answer.send(Err(StoreError::Closed))),
+            Self::PutComponent { answer, .. }
+            | Self::Wipe { answer }
+            | Self::TryWriting { answer } => {
+                drop(answer.send(Err(StoreError::Closed)));
+            }
+            Self::Rest { answer, .. } => drop(answer.send(Err(StoreError::Closed))),
+            Self::RemoveComponent { answer, .. } | Self::GiveBackRoom { answer } => {
+                drop(answer.send(Err(StoreError::Closed)));
+            }
+            Self::Close { answer } => drop(answer.send(())),
+        }
+    }
+}
+
+/// What the writer did so far.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Written {
+    /// Commits.
+    pub commits: u64,
+    /// Commands in them.
+    pub commands: u64,
+    /// Statements they took, one for each row that was written, `BEGIN` and `COMMIT` included.
+    pub statements: u64,
+    /// How often rows had to be read for them.
+    pub loads: u64,
+}
+
+/// The writer's belongings.
+pub(super) struct Writer {
+    pub(super) place: Place,
+    pub(super) clock: Arc<dyn Clock>,
+    pub(super) config: Config,
+    pub(super) hints: Arc<dyn Hints>,
+    pub(super) queue: mpsc::Receiver<Request>,
+    pub(super) written: watch::Sender<Written>,
+    pub(super) writing: Arc<Writing>,
+    /// Whether something was refused for which there may have been no room.
+    pub(super) lacks_room: bool,
+    /// Whether the disk failed, so that nothing is written any more.
+    pub(super) stopped: bool,
+}
+
+/// Where it writes, and what it knows of that.
+pub(super) struct Place {
+    pub(super) directory: Arc<DataDirectory>,
+    pub(super) cached_promises: usize,
+    pub(super) underway: Arc<Underway>,
+    connection: Option<Connection>,
+    /// None: to be read anew.
+    memory: Option<Memory>,
+}
+
+/// Commands that are decided together or not at all, and who waits for it.
+pub(super) struct Submission {
+    pub(super) commands: Arc<[Command]>,
+    answer: Answer<Vec<Reply>>,
+}
+
+impl Writer {
+    /// Works until it is told to close, or until nobody can ask any more.
+    pub(super) fn run(mut self) {
+        let mut next = None;
+        loop {
+            let request = match next.take() {
+                Some(request) => request,
+                None => match self.queue.blocking_recv() {
+                    Some(request) => request,
+                    None => break,
+                },
+            };
+            match request {
+                Request::Execute { commands, answer } => {
+                    let first = Submission { commands, answer };
+                    next = self.batch(first);
+                }
+                Request::PutComponent { component, answer } => {
+                    let kept = self.put_component(component);
+                    let _ = answer.send(kept);
+                }
+                Request::RemoveComponent { digest, before, answer } => {
+                    let removed = self.remove_component(digest, before);
+                    let _ = answer.send(removed);
+                }
+                Request::GiveBackRoom { answer } => {
+                    let more = self.give_back_room();
+                    let _ = answer.send(more);
+                }
+                Request::TryWriting { answer } => {
+                    let written = self.try_writing();
+                    let _ = answer.send(written);
+                }
+                Request::Rest { kept, answer } => {
+                    let rested = self.rest(kept);
+                    let _ = answer.send(rested);
+                }
+                Request::Wipe { answer } => {
+                    let wiped = self.wipe();
+                    let _ = answer.send(wiped);
+                }
+                Request::Close { answer } => {
+                    self.queue.close();
+                    while let Some(late) = self.queue.blocking_recv() {
+                        late.refuse();
+                    }
+                    self.shut();
+                    // The data directory is given back with the last of these.
+                    drop(self);
+                    let _ = answer.send(());
+                    return;
+                }
+            }
+        }
+        self.shut();
+    }
+
+    /// Executes `first` and what waits behind it. Answers the request that ended the batch, if one did.
+    fn batch(&mut self, first: Submission) -> Option<Request> {
+        let mut size = first.commands.len();
+        let mut submissions = vec![first];
+        let mut next = None;
+        while size < BATCH {
+            match self.queue.try_recv() {
+                Ok(Request::Execute { commands, answer }) => {
+                    size += commands.len();
+                    submissions.push(Submission { commands, answer });
+                }
+                Ok(other) => {
+                    next = Some(other);
+                    break;
+                }
+                Err(_) => break,
+            }
+        }
+        submissions.sort_by_key(|submission| urgency(&submission.commands));
+        self.execute(submissions);
+        next
+    }
+
+    /// Commits these together. Where one of them is refused, the others must not suffer for it: they are halved until it
+    /// is alone.
+    fn execute(&mut self, mut submissions: Vec<Submission>) {
+        match self.commit(&submissions) {
+            Ok(committed) => self.answer(submissions, committed),
+            Err(NotCommitted::Refused(failed))
+                if submissions.len() > 1 && failure::is_of_one(&failed.source) =>
+            {
+                let others = submissions.split_off(submissions.len() / 2);
+                self.execute(submissions);
+                self.execute(others);
+            }
+            Err(failed) => self.refuse(submissions, failed),
+        }
+    }
+
+    fn answer(&self, submissions: Vec<Submission>, committed: Committed) {
+        for (submission, replies) in submissions.into_iter().zip(committed.replies) {
+            // Nobody may be waiting any more; the commit stands.
+            let _ = submission.answer.send(Ok(replies));
+        }
+        self.hints.committed(&committed.effects);
+    }
+
+    fn refuse(&mut self, submissions: Vec<Submission>, failed: NotCommitted) {
+        let mut explain: Box<dyn FnMut() -> StoreError> = match failed {
+            NotCommitted::Unknown(Failed { source, .. }) => {
+                let source = source.to_string();
+                Box::new(move || StoreError::UnknownOutcome(anyhow::anyhow!(source.clone())))
+            }
+            NotCommitted::Stopped => {
+                Box::new(|| StoreError::Unavailable { reason: failure::DISK_FAILED.to_owned() })
+            }
+            NotCommitted::Refused(failed) => {
+                let mut first = Some(failure::explain(failed));
+                let text = first.as_ref().map(ToString::to_string).unwrap_or_default();
+                Box::new(move || {
+                    first.take().unwrap_or_else(|| StoreError::Unavailable { reason: text.clone() })
+                })
+            }
+        };
+        for submission in submissions {
+            let _ = submission.answer.send(Err(explain()));
+        }
+    }
+
+    /// Decides and commits, once more if nobody knows what became of the first time.
+    fn commit(&mut self, submissions: &[Submission]) -> Result<Committed, NotCommitted> {
+        match self.try_commit(submissions) {
+            // Commands absorb their own repetition, so it does not matter whether they happened.
+            Err(NotCommitted::Unknown(_)) if !self.stopped => self.try_commit(submissions),
+            other => other,
+        }
+    }
+
+    fn try_commit(&mut self, submissions: &[Submission]) -> Result<Committed, NotCommitted> {
+        if self.stopped {
+            return Err(NotCommitted::Stopped);
+        }
+        let now = self.clock.now();
+        let (began, waiting) = (self.clock.elapsed(), self.queue.len());
+        let (connection, memory) = self.place.ready().map_err(NotCommitted::Refused)?;
+        let done = Batch::new(connection, memory, &self.config, now).run(submissions);
+        match &done {
+            Ok(committed) => {
+                memory.committed();
+                if committed.statements > 0 {
+                    self.writing.committed();
+                }
+                let commands: usize = submissions.iter().map(|each| each.commands.len()).sum();
+                let took = self.clock.elapsed().saturating_sub(began);
+                self.hints.measured(&Commit { commands, took, waiting });
+                self.written.send_modify(|written| {
+                    written.commits += u64::from(committed.statements > 0);
+                    written.commands += commands as u64;
+                    written.statements += committed.statements;
+                    written.loads += committed.loads as u64;
+                });
+            }
+            Err(NotCommitted::Stopped) => self.writing.failed(&"the database has to be looked at"),
+            Err(NotCommitted::Refused(failed) | NotCommitted::Unknown(failed)) => {
+                let Failed { statement, source } = failed;
+                let is_of_one = failure::is_of_one(source);
+                tracing::debug!(statement, error = %source, "a batch was not committed");
+                self.place.memory = None;
+                if !failure::is_of_rows(source) {
+                    self.writing.failed(source);
+                    self.lacks_room = true;
+                } else if !is_of_one {
+                    // Of one submission alone, whoever asked for it says so.
+                    tracing::warn!(statement, error = %source, "a batch was not committed");
+                }
+                // Where SQLite did not answer, what the connection is in the middle of is not known.
+                if (failure::primary_code(source).is_none() && !is_of_one)
+                    || matches!(done, Err(NotCommitted::Unknown(_)))
+                {
+                    self.place.connection = None;
+                }
+                if failure::is_final(source) {
+                    self.stopped = true;
+                }
+            }
+        }
+        done
+    }
+
+    fn put_component(&mut self, component: NewComponent) -> Result<(), StoreError> {
+        let (connection, memory) = self.ready().map_err(failure::explain)?;
+        components::put(connection, &mut memory.cache, component).map_err(failure::explain)
+    }
+
+    fn remove_component(&mut self, digest: Digest, before: Timestamp) -> Result<bool, StoreError> {
+        let (connection, memory) = self.ready().map_err(failure::explain)?;
+        components::remove(connection, &mut memory.cache, digest, before).map_err(failure::explain)
+    }
+
+    fn give_back_room(&mut self) -> Result<bool, StoreError> {
+        let (connection, _) = self.ready().map_err(failure::explain)?;
+        room::give_back(connection).map_err(failure::explain)
+    }
+
+    /// Commits a page that says what it said before. Whatever was refused, this is how it is found out that it is not
+    /// refused any more, where nobody else writes.
+    fn try_writing(&mut self) -> Result<(), StoreError> {
+        if self.stopped {
+            let reason = failure::DISK_FAILED.to_owned();
+            return Err(StoreError::Unavailable { reason });
+        }
+        if self.lacks_room {
+            // A page may go where one was, and more than that does not.
+            self.place.directory.try_room().map_err(|error| {
+                let reason = format!("{} ({error})", failure::NO_SPACE);
+                StoreError::Unavailable { reason }
+            })?;
+        }
+        let (connection, _) = self.ready().map_err(failure::explain)?;
+        let tried = connection
+            .say("BEGIN IMMEDIATE")
+            .and_then(|()| connection.say("PRAGMA user_version = 0"))
+            .and_then(|()| connection.say("COMMIT"));
+        let Err(failed) = tried else {
+            self.lacks_room = false;
+            return Ok(());
+        };
+        // What the connection is in the middle of is not known; the next one begins anew.
+        self.place.connection = None;
+        self.stopped = failure::is_final(&failed.source);
+        Err(failure::explain(failed))
+    }
+
+    /// Gives back what it holds, where that is more than so many bytes. The next commit reads what it needs again.
+    fn rest(&mut self, kept: u64) -> Result<Held, StoreError> {
+        let Place { directory, connection, memory, .. } = &mut self.place;
+        let (Some(connection), Some(memory), false) = (connection, memory, self.stopped) else {
+            return Ok(Held::default());
+        };
+        let held = Held {
+            row_bytes: memory.cache.bytes() as u64,
+            writer_bytes: connection.page_bytes(),
+            log_bytes: directory.log_bytes(),
+            ..Held::default()
+        };
+        if held.row_bytes > kept {
+            memory.forget();
+        }
+        if held.writer_bytes > kept {
+            connection.shrink().map_err(failure::explain)?;
+        }
+        if held.log_bytes > kept {
+            connection.truncate_log().map_err(failure::explain)?;
+        }
+        Ok(held)
+    }
+
+    fn wipe(&mut self) -> Result<(), StoreError> {
+        let (connection, memory) = self.ready().map_err(failure::explain)?;
+        let next_number = memory.cache.next_number;
+        let wiped = connection
+            .say("BEGIN IMMEDIATE")
+            .and_then(|()| connection.say(recent::EMPTY))
+            .and_then(|()| sql::WIPE.iter().try_for_each(|statement| connection.say(statement)))
+            .and_then(|()| connection.say("COMMIT"));
+        if wiped.is_err() {
+            let _ = connection.say("ROLLBACK");
+        }
+        self.place.memory = None;
+        // No number is given twice: somebody may be in the middle of a list.
+        let (_, Memory { cache, .. }) = self.ready().map_err(failure::explain)?;
+        cache.next_number = cache.next_number.max(next_number);
+        wiped.map_err(failure::explain)
+    }
+
+    fn shut(&mut self) {
+        if let Some(connection) = self.place.connection.take() {
+            connection.close();
+        }
+    }
+
+    /// The connection and the memory, made anew if the last batch lost them.
+    fn ready(&mut self) -> Result<(&mut Connection, &mut Memory), Failed> {
+        self.place.ready()
+    }
+}
+
+impl Place {
+    /// A place that is opened when it is first needed.
+    pub(super) fn of(
+        directory: Arc<DataDirectory>,
+        cached_promises: usize,
+        underway: Arc<Underway>,
+    ) -> Self {
+        Self { directory, cached_promises, underway, connection: None, memory: None }
+    }
+
+    /// See [`Writer::ready`]; apart from the writer, so that the rest of it stays free.
+    fn ready(&mut self) -> Result<(&mut Connection, &mut Memory), Failed> {
+        let Self { directory, cached_promises, underway, connection, memory } = self;
+        let connection = match connection {
+            Some(open) => open,
+            None => connection.insert(directory.writer()?),
+        };
+        let memory = match memory {
+            Some(held) => held,
+            None => memory.insert(Memory::read(connection, *cached_promises, underway.clone())?),
+        };
+        Ok((connection, memory))
+    }
+}
+
+/// Heartbeats go first and expired leases last, so that a host that was held up does not lose claims it still serves.
+fn urgency(commands: &[Command]) -> u8 {
+    if commands.iter().all(|command| matches!(command, Command::TaskHeartbeat { .. })) {
+        return 0;
+    }
+    match commands.iter().any(|command| matches!(command, Command::LeaseDue { .. })) {
+        true => 2,
+        false => 1,
+    }
+}

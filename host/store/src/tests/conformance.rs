@@ -1,0 +1,357 @@
+//! One script, every store: equal replies, and equal dumps and reads after each step.
+
+use std::sync::Arc;
+
+use segno_core::{
+    command::Command,
+    config::{Config, Exhausted, VersionRule},
+    id::PromiseId,
+    invariants,
+    promise::{MessageKind, TaskStatus, Verdict},
+    reply::{Orphan, Reply},
+    snapshot::Snapshot,
+    time::Millis,
+    value::Tags,
+};
+
+use super::{
+    HandClock,
+    coverage::{self, Seen},
+    deploy, forgetful, memory,
+    script::{self, Dice},
+    sqlite,
+};
+use crate::{InvocationFilter, Parent, PromiseFilter, ScheduleFilter, Standing, Store};
+use crate::{Symptom, examine_pages};
+use segno_env::Clock as _;
+
+pub(super) fn configs() -> [Config; 2] {
+    let strict = Config {
+        version_rule: VersionRule::AcquireOnly,
+        lost_limit: 3,
+        attempt_limit: Some(4),
+        stall_limit: Some(Millis(40)),
+        on_exhausted: Exhausted::Reject,
+        ..Config::default()
+    };
+    [Config::default(), strict]
+}
+
+#[tokio::test]
+async fn random_scripts_are_answered_alike_until_every_command_was_answered_and_refused() {
+    let mut seen = Seen::new();
+    for (seed, config) in (0..60).zip(configs().iter().cycle()) {
+        if seed >= 6 && coverage::missing(&seen).is_empty() {
+            break;
+        }
+        let dir = tempfile::tempdir().expect("a directory");
+        let clock = HandClock::new();
+        let model = memory(&clock, config);
+        let store = sqlite(dir.path(), &clock, config).await;
+        deploy(&*model).await;
+        deploy(&*store).await;
+        walk(&*model, &*store, &clock, seed, 250, &mut seen).await;
+    }
+    let missing = coverage::missing(&seen);
+    assert!(missing.is_empty(), "these were never met: {missing:?}");
+}
+
+#[tokio::test]
+async fn a_store_that_forgets_answers_like_one_that_remembers() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let (clock, config) = (HandClock::new(), Config::default());
+    let model = memory(&clock, &config);
+    let store = forgetful(dir.path(), &clock, &config).await;
+    deploy(&*model).await;
+    deploy(&*store).await;
+    walk(&*model, &*store, &clock, 50, 300, &mut Seen::new()).await;
+}
+
+#[tokio::test]
+async fn a_store_that_is_opened_again_goes_on_as_if_nothing_had_happened() {
+    let config = Config::default();
+    let dir = tempfile::tempdir().expect("a directory");
+    let clock = HandClock::new();
+    let model = memory(&clock, &config);
+    deploy(&*model).await;
+    for seed in 100..110 {
+        let store = sqlite(dir.path(), &clock, &config).await;
+        deploy(&*store).await;
+        assert_eq!(store.dump().await.expect("a dump"), model.dump().await.expect("a dump"));
+        walk(&*model, &*store, &clock, seed, 40, &mut Seen::new()).await;
+        store.close().await;
+    }
+}
+
+#[tokio::test]
+async fn a_store_that_is_wiped_is_as_new() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let (clock, config) = (HandClock::new(), Config::default());
+    let model = memory(&clock, &config);
+    let store = sqlite(dir.path(), &clock, &config).await;
+    wipe(&*model, &*store, &clock).await;
+}
+
+/// Wipes both in the middle of a script; what follows finds nothing of what was.
+pub(super) async fn wipe(model: &dyn Store, store: &dyn Store, clock: &Arc<HandClock>) {
+    deploy(model).await;
+    deploy(store).await;
+    let begun = store.dump().await.expect("a dump");
+    for seed in 70..72 {
+        walk(model, store, clock, seed, 60, &mut Seen::new()).await;
+        let full = store.dump().await.expect("a dump");
+        assert!(!full.promises.is_empty() && full.promises != begun.promises);
+        model.wipe().await.expect("it is wiped");
+        store.wipe().await.expect("it is wiped");
+        let wiped = store.dump().await.expect("a dump");
+        assert_eq!(wiped, model.dump().await.expect("a dump"));
+        assert!(wiped.promises.is_empty() && wiped.journals.is_empty());
+        assert_eq!(store.modules().await.expect("modules").len(), 1, "modules stay");
+    }
+}
+
+#[tokio::test]
+async fn batches_leave_what_single_commands_leave() {
+    let config = Config::default();
+    let dir = tempfile::tempdir().expect("a directory");
+    let clock = HandClock::new();
+    let model = memory(&clock, &config);
+    let store = sqlite(dir.path(), &clock, &config).await;
+    batches(&*model, &*store, &clock, 60).await;
+}
+
+/// Submissions of many commands, several at a time, against the model one command at a time.
+pub(super) async fn batches(
+    model: &dyn Store,
+    store: &dyn Store,
+    clock: &Arc<HandClock>,
+    rounds: u32,
+) {
+    deploy(model).await;
+    deploy(store).await;
+    let mut dice = Dice::new(7);
+    for _ in 0..rounds {
+        clock.wait(Millis(dice.roll(4_000) as i64));
+        let mut expected = Vec::new();
+        let mut commands = Vec::new();
+        for _ in 0..1 + dice.roll(20) {
+            let seen = model.dump().await.expect("a dump");
+            let command = script::command(&mut dice, &seen, clock.now());
+            expected.extend(model.execute(vec![command.clone()]).await.expect("replies"));
+            commands.push(command);
+        }
+        let replies = store.execute(commands.clone()).await.expect("replies");
+        for ((command, reply), expected) in commands.iter().zip(replies).zip(expected) {
+            assert_eq!(reply, expected, "{command:?}");
+        }
+        compare(model, store, clock, "a batch").await;
+    }
+}
+
+pub(super) async fn walk(
+    model: &dyn Store,
+    store: &dyn Store,
+    clock: &Arc<HandClock>,
+    seed: u64,
+    steps: usize,
+    met: &mut Seen,
+) {
+    let mut dice = Dice::new(seed);
+    let mut seen = model.dump().await.expect("a dump");
+    for step in 0..steps {
+        if dice.roll(3) == 0 {
+            clock.wait(Millis(dice.roll(6_000) as i64));
+        }
+        let commands = match dice.roll(6) {
+            0 => model.due(clock.now(), 3).await.expect("what is due").commands,
+            1 => {
+                let kind = dice.of(&MessageKind::ALL);
+                model.outbox_due(kind, clock.now(), 2).await.expect("what is owed").commands
+            }
+            _ => vec![script::command(&mut dice, &seen, clock.now())],
+        };
+        let context = format!("step {step} of seed {seed}: {commands:?}");
+        let expected = model.execute(commands.clone()).await.expect("replies");
+        for (command, reply) in commands.iter().zip(&expected) {
+            met.insert((command.name(), !matches!(reply, Reply::Refused(_))));
+        }
+        let replies = store.execute(commands).await.expect(&context);
+        assert_eq!(replies, expected, "{context}");
+        seen = compare(model, store, clock, &context).await;
+        // Pages of every length: what one cuts off must not look wrong.
+        if step % 7 == 0 {
+            looks_healthy(store, clock, 1 + step as u32 % 20, &context).await;
+        }
+    }
+}
+
+/// What commands alone leave behind is healthy, whatever they were; but for children that no command of a journal accounts
+/// for, which scripts make and hosts do not.
+async fn looks_healthy(store: &dyn Store, clock: &Arc<HandClock>, page: u32, context: &str) {
+    let survey = store.survey();
+    let config = Config::default();
+    let found = examine_pages(survey, page, clock.now(), &config, |_| {}).await;
+    let mut symptoms = found.expect("a diagnosis").symptoms;
+    let child =
+        |symptom: &Symptom| matches!(symptom, Symptom::Orphan { orphan: Orphan::ChildRuns, .. });
+    symptoms.retain(|symptom| !child(symptom));
+    assert_eq!(symptoms, [], "pages of {page} at {context}");
+}
+
+pub(super) async fn compare(
+    model: &dyn Store,
+    store: &dyn Store,
+    clock: &Arc<HandClock>,
+    context: &str,
+) -> Snapshot {
+    let expected = model.dump().await.expect("a dump");
+    assert_eq!(store.dump().await.expect("a dump"), expected, "{context}");
+    let violations = invariants::check(&expected);
+    assert!(violations.is_empty(), "{context}: {violations:?}");
+    let (one, two) = (reads(model, clock, &expected).await, reads(store, clock, &expected).await);
+    assert_eq!(two, one, "{context}");
+    expected
+}
+
+/// What the reads answer, as text.
+async fn reads(store: &dyn Store, clock: &Arc<HandClock>, seen: &Snapshot) -> Vec<String> {
+    let now = clock.now();
+    let mut answers = vec![
+        format!("{:?}", store.due(now, 3).await.expect("what is due")),
+        format!("{:?}", store.due(now + Millis(20_000), 2).await.expect("what is due")),
+        format!("{:?}", store.ready(now, None, 3).await.expect("tasks")),
+        format!("{:?}", store.ready(now, Some(3), 1).await.expect("tasks")),
+        format!("{:?}", store.modules().await.expect("modules")),
+        format!("{:?}", store.in_use().await.expect("counts")),
+    ];
+    answers.push(format!("{:?}", store.census().await.expect("a census")));
+    let journals: Vec<_> = seen
+        .journals
+        .iter()
+        .map(|(id, journal)| (id.clone(), journal.records.len() as u32))
+        .collect();
+    answers.push(format!("{:?}", store.histories(&journals).await.expect("journals")));
+    let first = store.events(None, 2).await.expect("events");
+    let rest = store.events(first.first().map(|event| event.place), 100).await.expect("events");
+    answers.push(format!("{first:?} {rest:?}"));
+    for kind in MessageKind::ALL {
+        answers.push(format!("{:?}", store.outbox_due(kind, now, 2).await.expect("what is owed")));
+    }
+    let ids: Vec<PromiseId> = seen.promises.keys().cloned().collect();
+    answers.push(format!("{:?}", store.promises(&ids).await.expect("promises")));
+    answers.extend(lineage(store, &ids).await);
+    for id in &ids {
+        answers.push(format!("{:?}", store.waits(id).await.expect("waits")));
+        answers.push(format!("{:?}", store.journal(id, 2, 3).await.expect("a journal")));
+        answers.push(format!("{:?}", store.logs(id, 1, 2).await.expect("logs")));
+    }
+    for id in seen.schedules.keys() {
+        answers.push(format!("{:?}", store.schedule(id).await.expect("a schedule")));
+    }
+    let blue = Tags::from([("label:team".to_owned(), "blue".to_owned())]);
+    let all = ScheduleFilter::default();
+    for filter in [
+        all.clone(),
+        ScheduleFilter { limit: 1, ..all.clone() },
+        ScheduleFilter { after: Some("b".into()), limit: 1, ..all.clone() },
+        ScheduleFilter { prefix: Some("n".to_owned()), ..all.clone() },
+        ScheduleFilter { tags: blue, ..all },
+    ] {
+        answers.push(format!("{:?}", store.schedules(&filter).await.expect("schedules")));
+    }
+    for filter in filters(ids.first()) {
+        answers.push(format!("{:?}", store.list(&filter).await.expect("a list")));
+    }
+    for filter in finds(ids.first()) {
+        answers.push(format!("{:?}", store.find(&filter).await.expect("promises")));
+    }
+    answers
+}
+
+async fn lineage(store: &dyn Store, ids: &[PromiseId]) -> Vec<String> {
+    let lineage = store.lineage();
+    let asked = |after: i64| {
+        let strangers = std::iter::once(PromiseId::from("nobody at all"));
+        let parents = ids.iter().cloned().chain(strangers);
+        parents.map(|id| Parent { id, after }).collect::<Vec<_>>()
+    };
+    let mut strangers = ids.to_vec();
+    strangers.insert(0, "nobody at all".into());
+    vec![
+        format!("{:?}", lineage.children(&asked(0), 100).await.expect("children")),
+        format!("{:?}", lineage.children(&asked(7), 2).await.expect("children")),
+        format!("{:?}", lineage.kin(&strangers, 3, 2).await.expect("kin")),
+    ]
+}
+
+fn finds(some: Option<&PromiseId>) -> Vec<PromiseFilter> {
+    let all = PromiseFilter::default;
+    let tag = |name: &str, value: &str| Tags::from([(name.to_owned(), value.to_owned())]);
+    vec![
+        all(),
+        PromiseFilter { limit: 2, ..all() },
+        PromiseFilter { after: some.cloned(), limit: 2, ..all() },
+        PromiseFilter { standing: Some(Standing::Pending), ..all() },
+        PromiseFilter { standing: Some(Standing::Settled(Verdict::Resolved)), ..all() },
+        PromiseFilter { tags: tag("target", "poll://workers"), ..all() },
+        PromiseFilter { tags: tag("branch", "\"quoted\" \\ é"), ..all() },
+        PromiseFilter { branch: some.map(ToString::to_string), ..all() },
+        PromiseFilter { branch: Some("\"quoted\" \\ é".to_owned()), ..all() },
+        PromiseFilter { tasks: true, ..all() },
+        PromiseFilter { status: Some(TaskStatus::Suspended), ..all() },
+        PromiseFilter { prefix: Some("i1".to_owned()), limit: 3, ..all() },
+        PromiseFilter { prefix: Some("ключ \u{0}".to_owned()), ..all() },
+    ]
+}
+
+fn filters(parent: Option<&PromiseId>) -> Vec<InvocationFilter> {
+    let all = InvocationFilter::default;
+    let state = |name: &str| InvocationFilter { state: Some(name.to_owned()), ..all() };
+    vec![
+        all(),
+        InvocationFilter { limit: 2, ..all() },
+        InvocationFilter { after: Some(4), limit: 2, ..all() },
+        InvocationFilter { module: Some("shop".to_owned()), ..all() },
+        InvocationFilter { function: Some("ship".to_owned()), ..all() },
+        InvocationFilter { prefix: Some("a/".to_owned()), ..all() },
+        InvocationFilter { label: Some(("team".to_owned(), "blue".to_owned())), ..all() },
+        InvocationFilter { parent: parent.cloned(), ..all() },
+        InvocationFilter { roots: true, ..all() },
+        InvocationFilter { holder: Some("w1".to_owned()), ..all() },
+        InvocationFilter { holder: Some("n".to_owned()), limit: 2, ..all() },
+        state("acquired"),
+        state("halted"),
+        state("suspended"),
+        state("pending"),
+        state("timed-out"),
+    ]
+}
+
+#[tokio::test]
+async fn a_state_that_does_not_exist_is_refused_by_name() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let clock = HandClock::new();
+    let model = memory(&clock, &Config::default());
+    let store = sqlite(dir.path(), &clock, &Config::default()).await;
+    let filter = InvocationFilter { state: Some("done".to_owned()), ..InvocationFilter::default() };
+    store.execute(vec![super::create("a", &[("target", "poll://w")])]).await.expect("a promise");
+    model.execute(vec![super::create("a", &[("target", "poll://w")])]).await.expect("a promise");
+    for refused in [store.list(&filter).await, model.list(&filter).await] {
+        let message = refused.expect_err("there is no such state").to_string();
+        assert!(message.starts_with("`done` is no state"), "{message}");
+    }
+}
+
+#[tokio::test]
+async fn a_guarded_command_reads_what_a_command_before_it_in_the_same_submission_wrote() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let clock = HandClock::new();
+    let store = sqlite(dir.path(), &clock, &Config::default()).await;
+    let awaited = super::create("b", &[]);
+    let awaiter = super::create("a", &[("target", "poll://w")]);
+    let callback = Command::RegisterCallback { awaited: "b".into(), awaiter: "a".into() };
+    let replies = store.execute(vec![awaited, awaiter, callback]).await.expect("replies");
+    assert!(matches!(replies[2], Reply::Promise { .. }), "{:?}", replies[2]);
+    let waits = store.waits(&"b".into()).await.expect("waits");
+    assert_eq!(waits.awaited_by, ["a".into()]);
+}

@@ -1,0 +1,209 @@
+//! A store that moves is the same store.
+
+use std::path::Path;
+
+use segno_core::{config::Config, reply::Orphan, snapshot::Snapshot, time::Millis};
+
+use super::{HandClock, deploy, postgres, script, sqlite, surroundings};
+use crate::Symptom;
+use crate::{
+    InvocationFilter, Store, Survey,
+    house::{Head, HouseError, Packer, Row, Unload, Unpacker},
+    postgres::PostgresArrival,
+    sqlite::{SqliteArrival, SqliteLook},
+};
+use segno_env::Clock as _;
+
+/// A store with something of everything.
+pub(super) async fn lived_in(dir: &Path) -> Snapshot {
+    let (clock, config) = (HandClock::new(), Config::default());
+    let store = sqlite(dir, &clock, &config).await;
+    deploy(&*store).await;
+    let mut dice = script::Dice::new(11);
+    for _ in 0..600 {
+        clock.wait(Millis(dice.roll(3_000) as i64));
+        let seen = store.dump().await.expect("a dump");
+        let command = script::command(&mut dice, &seen, clock.now());
+        store.execute(vec![command]).await.expect("a reply");
+    }
+    let dump = store.dump().await.expect("a dump");
+    assert!(dump.promises.len() > 20 && !dump.journals.is_empty() && !dump.outbox.is_empty());
+    store.close().await;
+    dump
+}
+
+pub(super) async fn packed(dir: &Path) -> Vec<u8> {
+    let look = SqliteLook::at(dir).await.expect("it is there");
+    let file = packed_from(look.survey()).await;
+    look.close().await;
+    file
+}
+
+async fn packed_from(survey: &dyn Survey) -> Vec<u8> {
+    let mut packer = Packer::begin(Vec::new()).expect("it begins");
+    survey.move_out(&mut packer).await.expect("it is packed");
+    packer.end().expect("it ends")
+}
+
+pub(super) async fn filled(dir: &Path, file: &[u8]) -> Result<(), HouseError> {
+    let mut unpacker = Unpacker::begin(file)?;
+    SqliteArrival::fill(dir, &mut unpacker).await?.keep().await
+}
+
+#[tokio::test]
+async fn everything_arrives_in_the_order_in_which_it_was_made() {
+    let (old, new) = (tempfile::tempdir().expect("a directory"), tempfile::tempdir().expect("one"));
+    let dump = lived_in(old.path()).await;
+    let file = packed(old.path()).await;
+    filled(new.path(), &file).await.expect("it moves in");
+    assert_eq!(packed(new.path()).await, file, "the same rows make the same file");
+
+    let (clock, config) = (HandClock::new(), Config::default());
+    let moved = sqlite(new.path(), &clock, &config).await;
+    let stayed = sqlite(old.path(), &clock, &config).await;
+    assert_eq!(moved.dump().await.expect("a dump"), dump);
+    let filter = InvocationFilter { limit: 1_000, ..InvocationFilter::default() };
+    let (left, right) = (moved.list(&filter).await, stayed.list(&filter).await);
+    let ids = |page: Result<crate::Page<crate::InvocationRow>, _>| {
+        page.expect("a page")
+            .items
+            .into_iter()
+            .map(|row| row.promise.id().clone())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(ids(left), ids(right));
+    for id in dump.promises.keys() {
+        let (left, right) = (moved.logs(id, 0, 100).await, stayed.logs(id, 0, 100).await);
+        assert_eq!(left.expect("logs"), right.expect("logs"));
+    }
+    for module in stayed.modules().await.expect("modules") {
+        let component = moved.component(module.digest).await.expect("a component");
+        assert_eq!(component, stayed.component(module.digest).await.expect("a component"));
+    }
+    // It lives on.
+    let mut dice = script::Dice::new(12);
+    for _ in 0..100 {
+        let command = script::command(&mut dice, &dump, clock.now());
+        let replies = moved.execute(vec![command.clone()]).await.expect("a reply");
+        assert_eq!(replies, stayed.execute(vec![command]).await.expect("a reply"));
+    }
+    assert_eq!(moved.dump().await.expect("a dump"), stayed.dump().await.expect("a dump"));
+}
+
+#[tokio::test]
+async fn a_move_that_is_interrupted_leaves_nothing() {
+    let (old, new) = (tempfile::tempdir().expect("a directory"), tempfile::tempdir().expect("one"));
+    lived_in(old.path()).await;
+    let file = packed(old.path()).await;
+    let cut = &file[..file.len() - 40];
+    let error = filled(new.path(), cut).await.expect_err("it is cut");
+    assert!(matches!(error, HouseError::Damaged(_)), "{error}");
+    assert!(!new.path().join("segno.db").exists() && !new.path().join("segno.db.import").exists());
+    // Somebody who died in the middle leaves a file that the next one removes.
+    std::fs::write(new.path().join("segno.db.import"), "half a database").expect("a file");
+    filled(new.path(), &file).await.expect("it moves in");
+}
+
+#[tokio::test]
+async fn a_store_moves_into_an_empty_one_only() {
+    let (old, new) = (tempfile::tempdir().expect("a directory"), tempfile::tempdir().expect("one"));
+    lived_in(old.path()).await;
+    let file = packed(old.path()).await;
+    let error = filled(old.path(), &file).await.expect_err("it is not empty");
+    assert!(matches!(error, HouseError::NotEmpty(_)), "{error}");
+    // A host that has only been started there leaves it empty.
+    let clock = HandClock::new();
+    let store = sqlite(new.path(), &clock, &Config::default()).await;
+    let error = filled(new.path(), &file).await.expect_err("a host runs");
+    assert!(error.to_string().contains("is in use by process"), "{error}");
+    store.close().await;
+    filled(new.path(), &file).await.expect("it moves in");
+}
+
+#[tokio::test]
+async fn what_a_host_does_meanwhile_is_not_in_the_file() {
+    let dir = tempfile::tempdir().expect("a directory");
+    lived_in(dir.path()).await;
+    let before = packed(dir.path()).await;
+    let clock = HandClock::new();
+    let store = sqlite(dir.path(), &clock, &Config::default()).await;
+    assert_eq!(packed(dir.path()).await, before, "a host may run");
+    store.execute(vec![super::create("late", &[])]).await.expect("a reply");
+    assert_ne!(packed(dir.path()).await, before);
+    store.close().await;
+}
+
+/// A file that cannot be read to its end.
+struct Interrupted<'a> {
+    from: Unpacker<&'a [u8]>,
+    after: u32,
+}
+
+impl Unload for Interrupted<'_> {
+    fn head(&self) -> &Head {
+        self.from.head()
+    }
+
+    fn unload(&mut self) -> Result<Option<(usize, Vec<Row>)>, HouseError> {
+        if self.after == 0 {
+            return Err(HouseError::Damaged("somebody pulled the plug".to_owned()));
+        }
+        self.after -= 1;
+        self.from.unload()
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_store_moves_to_postgresql_and_back() {
+    let Some(database) = postgres::database() else { return };
+    let (old, new) = (tempfile::tempdir().expect("a directory"), tempfile::tempdir().expect("one"));
+    let dump = lived_in(old.path()).await;
+    let file = packed(old.path()).await;
+    let (clock, config) = (HandClock::new(), postgres::config(&database.url()));
+
+    let unpacker = Unpacker::begin(&file[..]).expect("it begins");
+    let mut interrupted = Interrupted { from: unpacker, after: 3 };
+    let arrival = PostgresArrival::fill(&config, &surroundings(&clock), &mut interrupted).await;
+    assert!(matches!(arrival, Err(HouseError::Damaged(_))));
+    let mut unpacker = Unpacker::begin(&file[..]).expect("it begins");
+    let arrival = PostgresArrival::fill(&config, &surroundings(&clock), &mut unpacker).await;
+    let arrival = arrival.expect("the first one left nothing");
+    let engine = Config::default();
+    let checked = crate::examine(&arrival, clock.now(), &engine, |_| {}).await;
+    let checked = checked.expect("a diagnosis");
+    assert_eq!(checked.promises, dump.promises.len() as u64);
+    // A child that was asked to stop, and has not yet, looks like damage and is none.
+    let asked_to_stop = |symptom: &Symptom| match symptom {
+        Symptom::Orphan { id, orphan: Orphan::ChildRuns } => id.clone(),
+        other => panic!("{other:?}"),
+    };
+    let suspects: Vec<_> = checked.symptoms.iter().map(asked_to_stop).collect();
+    arrival.keep().await.expect("it is kept");
+
+    let mut unpacker = Unpacker::begin(&file[..]).expect("it begins");
+    let again = PostgresArrival::fill(&config, &surroundings(&clock), &mut unpacker).await;
+    assert!(matches!(again, Err(HouseError::NotEmpty(_))));
+
+    let store = postgres::store(&database, &clock, &engine).await;
+    assert_eq!(store.dump().await.expect("a dump"), dump);
+    let survey = store.survey();
+    assert_eq!(survey.suspects(0, 1_000).await.expect("suspects").items, suspects);
+    let size = survey.size(3).await.expect("a size");
+    assert!(size.bytes > 0 && size.trees.len() == 3, "{size:?}");
+    // The databases lay rows out alike, so nothing is lost on the way back.
+    let back = packed_from(survey).await;
+    filled(new.path(), &back).await.expect("it moves back");
+    let moved = sqlite(new.path(), &clock, &engine).await;
+    assert_eq!(moved.dump().await.expect("a dump"), dump);
+
+    // And it lives on, numbers and all.
+    let mut dice = script::Dice::new(13);
+    for _ in 0..60 {
+        let seen = store.dump().await.expect("a dump");
+        let command = script::command(&mut dice, &seen, clock.now());
+        let replies = store.execute(vec![command.clone()]).await.expect("a reply");
+        assert_eq!(replies, moved.execute(vec![command]).await.expect("a reply"));
+    }
+    assert_eq!(moved.dump().await.expect("a dump"), store.dump().await.expect("a dump"));
+    store.close().await;
+}

@@ -1,0 +1,125 @@
+//! What every store must do, and what each does on its own.
+
+mod conformance;
+mod coverage;
+mod durability;
+mod full;
+mod hostile;
+mod house;
+mod limits;
+mod pages;
+mod postgres;
+mod recent;
+mod rest;
+mod script;
+mod work;
+
+use std::{
+    path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicI64, Ordering},
+    },
+};
+
+use segno_core::{
+    command::Command,
+    config::Config,
+    effect::Effect,
+    id::Digest,
+    promise::NewPromise,
+    time::{Millis, Timestamp},
+    value::{Tags, Value},
+};
+
+use super::{
+    Hints, MemoryStore, Store,
+    sqlite::{OpenError, SqliteConfig, SqliteStore},
+};
+use segno_env::{Clock, Surroundings, SystemRuntime};
+
+/// What stands for the module that the tests' functions are in.
+const COMPONENT: &[u8] = b"component";
+/// Its digest.
+const MODULE: Digest = Digest([
+    0x69, 0x85, 0xca, 0x1f, 0x4d, 0xaa, 0x5a, 0x58, 0x4a, 0x28, 0xea, 0xe0, 0x43, 0xa2, 0x39, 0xcb,
+    0x96, 0x68, 0x9a, 0xf1, 0x33, 0x7e, 0xa1, 0x3a, 0xfb, 0x63, 0xe0, 0x0c, 0x2b, 0xf5, 0x12, 0xfa,
+]);
+
+/// A clock that moves when it is told to.
+struct HandClock(AtomicI64);
+
+impl HandClock {
+    fn new() -> Arc<Self> {
+        Arc::new(Self(AtomicI64::new(1_000)))
+    }
+
+    fn wait(&self, length: Millis) {
+        self.0.fetch_add(length.0, Ordering::Relaxed);
+    }
+}
+
+impl Clock for HandClock {
+    fn now(&self) -> Timestamp {
+        Timestamp(self.0.load(Ordering::Relaxed))
+    }
+}
+
+struct NoHints;
+
+impl Hints for NoHints {
+    fn committed(&self, _effects: &[Effect]) {}
+}
+
+fn surroundings(clock: &Arc<HandClock>) -> Surroundings {
+    Surroundings { clock: clock.clone(), runtime: Arc::new(SystemRuntime) }
+}
+
+fn memory(clock: &Arc<HandClock>, config: &Config) -> Arc<MemoryStore> {
+    MemoryStore::new(config.clone(), surroundings(clock), Arc::new(NoHints))
+}
+
+/// A store in `dir` that does not wait for the disk: no test here pulls the plug.
+async fn sqlite(dir: &Path, clock: &Arc<HandClock>, config: &Config) -> Arc<SqliteStore> {
+    open(dir, clock, config).await.expect("the data directory opens")
+}
+
+async fn open(
+    dir: &Path,
+    clock: &Arc<HandClock>,
+    config: &Config,
+) -> Result<Arc<SqliteStore>, OpenError> {
+    let sqlite = SqliteConfig { dir: dir.to_owned(), relaxed: true };
+    SqliteStore::open(sqlite, config.clone(), surroundings(clock), Arc::new(NoHints)).await
+}
+
+/// A store that holds next to nothing in memory, so that it has to read again and again.
+async fn forgetful(dir: &Path, clock: &Arc<HandClock>, config: &Config) -> Arc<SqliteStore> {
+    let sqlite = SqliteConfig { dir: dir.to_owned(), relaxed: true };
+    let (surroundings, hints) = (surroundings(clock), Arc::new(NoHints));
+    SqliteStore::open_holding(3, sqlite, config.clone(), surroundings, hints)
+        .await
+        .expect("it opens")
+}
+
+async fn deploy(store: &dyn Store) {
+    let component: Arc<[u8]> = Arc::from(COMPONENT);
+    assert_eq!(Digest::of(&component), MODULE);
+    let now = Timestamp(1_000);
+    store
+        .put_component(MODULE, component, "{}".to_owned(), now)
+        .await
+        .expect("a component is kept");
+    let command = Command::Deploy { alias: "shop".into(), module: MODULE };
+    store.execute(vec![command]).await.expect("an alias is set");
+}
+
+fn new(id: &str, tags: &[(&str, &str)], timeout_at: Timestamp) -> NewPromise {
+    let tags: Tags =
+        tags.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+    NewPromise { id: id.into(), param: Value::of(id.as_bytes()), tags, timeout_at }
+}
+
+fn create(id: &str, tags: &[(&str, &str)]) -> Command {
+    Command::PromiseCreate(new(id, tags, Timestamp::NEVER))
+}

@@ -1,0 +1,125 @@
+//! Trees and modules that go, over PostgreSQL.
+
+use std::sync::Arc;
+
+use futures::future::join_all;
+use segno_core::{
+    command::{Command, FenceAct, FenceAction, Hold},
+    config::Config,
+    id::{Claim, CommandIndex, Digest, Holder, NodeName, PromiseId, Version},
+    promise::{OutboxKey, Verdict},
+    reply::{Kept, Pruned, Reply},
+    tags,
+    time::{Millis, Timestamp},
+    value::{Text, Value},
+};
+
+use super::{
+    super::{HandClock, MODULE, create, deploy, new},
+    database, store,
+};
+use crate::{Store, postgres::PostgresStore};
+use segno_env::Clock as _;
+
+/// `root` with two hundred children, one of them detached; all of it has ended.
+async fn tree(store: &PostgresStore, root: &str) {
+    let hold = || {
+        let holder = Holder { node: NodeName::from("n"), incarnation: 1 };
+        Hold { holder, nonce: 1, ttl: Millis(15_000) }
+    };
+    let target = [(tags::TARGET, "wasm://shop/order")];
+    let run = async |command| store.execute(vec![command]).await.expect("a reply");
+    run(Command::TaskCreate { new: new(root, &target, Timestamp::NEVER), hold: hold() }).await;
+    let claim = Claim { id: root.into(), version: Version(1) };
+    let child = |n: u32| {
+        let detached: &[_] = if n == 7 { &[(tags::DETACHED, "true")] } else { &[] };
+        new(&format!("{root}/{n}"), detached, Timestamp::NEVER)
+    };
+    let make = |n| FenceAction { index: CommandIndex(n), act: FenceAct::Create { new: child(n) } };
+    let actions = (0..200).map(make).collect();
+    run(Command::TaskFence { claim: claim.clone(), records: vec![], logs: vec![], actions }).await;
+    let (verdict, value) = (Verdict::Resolved, Value::of(&b"1"[..]));
+    let settle = |n| Command::PromiseSettle { id: child(n).id, verdict, value: value.clone() };
+    store.execute((0..200).map(settle).collect()).await.expect("replies");
+    let fulfill = Command::TaskFulfill {
+        claim,
+        records: vec![],
+        logs: vec![],
+        verdict,
+        value: value.clone(),
+    };
+    run(fulfill).await;
+    for _ in 0..3 {
+        run(Command::OutboxDue { key: OutboxKey::CancelChildren(root.into()) }).await;
+    }
+}
+
+fn prune(root: &str, before: Timestamp) -> Command {
+    Command::Prune { top: root.into(), before, part: false }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn hosts_that_remove_the_same_trees_remove_each_of_them_once() {
+    let Some(database) = database() else { return };
+    let (clock, engine) = (HandClock::new(), Config::default());
+    let hosts = [store(&database, &clock, &engine).await, store(&database, &clock, &engine).await];
+    deploy(&*hosts[0]).await;
+    for n in 0..6 {
+        tree(&hosts[0], &format!("t{n}")).await;
+    }
+    clock.wait(Millis(60_000));
+    let survey = hosts[0].survey();
+    let found = survey.finished(0, 10_000, clock.now()).await.expect("roots");
+    assert_eq!((found.items.len(), found.looked_at), (6, 6 * 201));
+    let commands: Vec<Command> = (0..6).map(|n| prune(&format!("t{n}"), clock.now())).collect();
+    let both = join_all(hosts.iter().map(|host| host.execute(commands.clone()))).await;
+    for n in 0..6 {
+        let answers = both.iter().map(|replies| replies.as_ref().expect("replies")[n].clone());
+        let mut answers: Vec<Reply> = answers.collect();
+        answers.sort_by_key(|answer| *answer == Reply::Pruned(Pruned::Kept(Kept::Absent)));
+        let gone = Reply::Pruned(Pruned::Gone { promises: 201 });
+        assert_eq!(answers, [gone, Reply::Pruned(Pruned::Kept(Kept::Absent))]);
+    }
+    let rows = hosts[0].dump().await.expect("a dump");
+    assert!(rows.promises.is_empty() && rows.tasks.is_empty() && rows.journals.is_empty());
+    let again = hosts[1].execute(vec![create("t0", &[])]).await.expect("a reply");
+    assert!(matches!(again[0], Reply::Promise { changed: true, .. }));
+    // What goes through one host raises the version at which another one makes tasks.
+    let target = [(tags::TARGET, "wasm://shop/order")];
+    hosts[1].execute(vec![create("t1", &target)]).await.expect("a reply");
+    let rows = hosts[0].dump().await.expect("a dump");
+    assert_eq!(rows.tasks[&PromiseId::from("t1")].version, rows.first_version);
+    assert!(rows.first_version > Version(1), "t1 was held at version 1 in its earlier life");
+    join_all(hosts.iter().map(|host| host.close())).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_tree_somebody_waits_for_or_a_module_somebody_runs_stays() {
+    let Some(database) = database() else { return };
+    let (clock, engine) = (HandClock::new(), Config::default());
+    let store = store(&database, &clock, &engine).await;
+    deploy(&*store).await;
+    tree(&store, "root").await;
+    let address = Text::from("poll://me");
+    let listened = Command::RegisterListener { awaited: "gate".into(), address };
+    let (verdict, value) = (Verdict::Resolved, Value::default());
+    let settle = Command::PromiseSettle { id: "gate".into(), verdict, value };
+    let commands = vec![create("gate", &[]), listened, settle, prune("gate", clock.now())];
+    let replies = store.execute(commands).await.expect("replies");
+    let owed = Kept::Owes { id: PromiseId::from("gate") };
+    assert_eq!(replies[3], Reply::Pruned(Pruned::Kept(owed)));
+
+    let next: Arc<[u8]> = Arc::from(&b"next"[..]);
+    let digest = Digest([8; 32]);
+    store.put_component(digest, next, "{}".to_owned(), clock.now()).await.expect("it is kept");
+    let deploy = Command::Deploy { alias: "shop".into(), module: digest };
+    store.execute(vec![deploy]).await.expect("a reply");
+    let remove =
+        async |digest| store.remove_component(digest, clock.now()).await.expect("an answer");
+    assert!(!remove(MODULE).await, "what has ended is still kept, and runs it");
+    assert!(!remove(digest).await, "an alias stands for it");
+    store.execute(vec![prune("root", clock.now())]).await.expect("a reply");
+    assert!(remove(MODULE).await);
+    assert!(!remove(MODULE).await, "it is gone");
+    store.close().await;
+}

@@ -1,0 +1,64 @@
+//! A workflow that somebody holds, and what its claim appends, one record after the other.
+
+use segno_core::{
+    command::{Command, Hold},
+    id::{Claim, CommandIndex, Holder, PromiseId},
+    invocation::{CommandKind, EngineFacts, Record, RecordBody, Request, Seed},
+    reply::Reply,
+    time::{Millis, Timestamp},
+    value::Payload,
+};
+
+use super::MODULE;
+use crate::Store;
+
+/// How long a claim lasts.
+pub(super) const LEASE: Millis = Millis(60_000);
+
+/// Runs one command.
+pub(super) async fn run(host: &dyn Store, command: Command) -> Reply {
+    host.execute(vec![command]).await.expect("a reply").remove(0)
+}
+
+/// The claim of a workflow that waits for a holder, taken for a node.
+pub(super) async fn acquire(host: &dyn Store, id: &str, node: &str) -> Claim {
+    let id = PromiseId::from(id);
+    let row = host.promise(&id).await.expect("a row").expect("it is there");
+    let version = row.task.expect("it has a task").version;
+    let holder = Holder { node: node.into(), incarnation: 1 };
+    let hold = Hold { holder, nonce: 7, ttl: LEASE };
+    let claim = Claim { id: id.clone(), version };
+    match run(host, Command::TaskAcquire { claim, hold, stall_limit: None }).await {
+        Reply::Task(task) => Claim { id, version: task.task.version },
+        other => panic!("{other:?}"),
+    }
+}
+
+/// The record that comes at `seq`.
+pub(super) fn fence(claim: &Claim, seq: u32) -> Command {
+    let body = match seq.checked_sub(1) {
+        None => RecordBody::Started {
+            function: "order".into(),
+            input: Payload::Json("{}".into()),
+            module: MODULE,
+            seed: Seed([3; 32]),
+            engine: EngineFacts::default(),
+        },
+        Some(index) => RecordBody::Command {
+            index: CommandIndex(index),
+            kind: CommandKind::Run,
+            name: "charge".into(),
+            request: Request::of(&[("input", b"{}")]),
+        },
+    };
+    let records = vec![Record { seq, at: Timestamp(1_000), body }];
+    Command::TaskFence { claim: claim.clone(), records, logs: vec![], actions: vec![] }
+}
+
+/// How long the journal is by that.
+pub(super) fn length(reply: &Reply) -> u32 {
+    match reply {
+        Reply::Fenced { head, .. } => head.len,
+        other => panic!("{other:?}"),
+    }
+}
