@@ -20,6 +20,7 @@ mod serving;
 mod starting;
 mod tasks;
 mod tree;
+mod unreadable;
 mod waiting;
 
 pub(crate) use world::World;

@@ -14,8 +14,7 @@ use segno_core::{
     id::CommandIndex,
     id::{Claim, Digest, Holder, NodeName, PromiseId, Version},
     invocation::{
-        CommandKind, EngineFacts, LogLine, Outcome, Record, RecordBody, Request as Asked, Seed,
-        StepResult,
+        CommandKind, LogLine, Outcome, Record, RecordBody, Request as Asked, Seed, StepResult,
     },
     promise::{NewPromise, Note, ReleaseReason},
     reply::Reply,
@@ -32,11 +31,7 @@ use crate::{
         router,
     },
     delivery::Reach,
-    guest::{
-        ActivityContext, ActivityHost, Failure, FunctionDescription, GuestError, Guests,
-        HttpRequest, HttpResponse, Outbound, Outcome as GuestOutcome, Payload as GuestPayload,
-        Workflow,
-    },
+    guest::NoGuests,
     host::Host,
     hub::Hub,
     runtime::Surroundings,
@@ -45,56 +40,6 @@ use crate::{
 
 /// The largest component here.
 pub const LIMIT: usize = 64 * 1024;
-
-/// Modules that nobody runs.
-struct NoGuests;
-
-#[async_trait]
-impl Guests for NoGuests {
-    fn engine_facts(&self) -> EngineFacts {
-        EngineFacts::default()
-    }
-
-    async fn describe(&self, module: Digest) -> Result<Arc<Vec<FunctionDescription>>, GuestError> {
-        Err(GuestError::NoSuchModule(module))
-    }
-
-    async fn instantiate(
-        &self,
-        module: Digest,
-        _facts: Option<EngineFacts>,
-    ) -> Result<Box<dyn Workflow>, GuestError> {
-        Err(GuestError::NoSuchModule(module))
-    }
-
-    async fn perform(
-        &self,
-        module: Digest,
-        _name: &str,
-        _function: &str,
-        _input: GuestPayload,
-        _context: ActivityContext,
-        _host: Arc<dyn ActivityHost>,
-    ) -> Result<GuestOutcome, GuestError> {
-        Err(GuestError::NoSuchModule(module))
-    }
-}
-
-#[async_trait]
-impl Outbound for NoGuests {
-    async fn send(&self, module: &str, request: HttpRequest) -> Result<HttpResponse, Failure> {
-        self.allows(module, &request.url)?;
-        unreachable!("nothing is allowed")
-    }
-
-    fn allows(&self, _module: &str, _url: &str) -> Result<(), Failure> {
-        Err(Failure {
-            code: 403,
-            message: "there is no way out of a test".to_owned(),
-            details: None,
-        })
-    }
-}
 
 /// Takes what begins with `wasm`; what follows is how the functions of the module are called.
 struct ByFirstWord;

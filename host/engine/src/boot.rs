@@ -1,0 +1,245 @@
+//! How a host comes up and goes down.
+//!
+//! The order matters: the store first; then a new life of this node, which makes every claim of its earlier lives
+//! stale; then what they held is given back; then timers and messages; the dispatcher last.
+
+use std::{path::PathBuf, sync::Arc};
+
+use async_trait::async_trait;
+use segno_core::{
+    command::Command,
+    config::Config,
+    id::{Digest, Holder, NodeName},
+    reply::Reply,
+    time::Millis,
+};
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    host::Host,
+    hub::Hub,
+    recovery::{self, Recovery, retention::Retention},
+    worker::{Worker, WorkerSettings},
+};
+use segno_env::{DebugClock, Surroundings};
+use segno_guest::{
+    Compiler, ComponentSource, Gate, GuestError, HttpClient, HttpLimits, Limits, Policy, Wasm,
+    WasmConfig,
+};
+use segno_store::{
+    Store, StoreError,
+    postgres::{self, PostgresConfig, PostgresStore},
+    sqlite::{self, SqliteConfig, SqliteStore},
+};
+
+/// What a host is made of.
+pub struct BootConfig {
+    /// Where everything that matters is kept.
+    pub store: StoreConfig,
+    /// The directory for what can be made again: the compiled code.
+    pub cache_dir: PathBuf,
+    /// Who compiles components.
+    pub compiler: Compiler,
+    /// The node's name: the same after a restart, so that it recovers its own work at once.
+    pub node: NodeName,
+    /// The engine's settings.
+    pub engine: Config,
+    /// What a guest may use.
+    pub limits: Limits,
+    /// What a guest may reach.
+    pub policy: Policy,
+    /// What the worker does at once.
+    pub worker: WorkerSettings,
+    /// The clock that debuggers set, if they may.
+    pub debug: Option<Arc<DebugClock>>,
+    /// How long what has ended is kept.
+    pub retention: Retention,
+}
+
+/// Where everything that matters is kept.
+#[derive(Debug)]
+pub enum StoreConfig {
+    /// In a directory, which is this host's alone.
+    Sqlite(SqliteConfig),
+    /// In a database that other hosts use as well.
+    Postgres(PostgresConfig),
+}
+
+/// Why a host did not come up. Nothing was changed, unless the variant says so.
+#[derive(Debug, thiserror::Error)]
+pub enum BootError {
+    /// The data directory cannot be used.
+    #[error(transparent)]
+    Directory(#[from] sqlite::OpenError),
+    /// The database cannot be used.
+    #[error(transparent)]
+    Database(#[from] postgres::OpenError),
+    /// The wasm engine cannot be set up.
+    #[error(transparent)]
+    Guest(#[from] GuestError),
+    /// The HTTP client cannot be set up.
+    #[error("the HTTP client cannot be set up: {0}")]
+    Http(#[from] reqwest::Error),
+    /// The store did not answer while the host was coming up.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// A host that is up.
+pub struct Running {
+    /// Its parts.
+    pub host: Host,
+    /// Tasks that earlier lives of this node had held, and that were given back.
+    pub recovered: usize,
+    /// This life's number.
+    pub incarnation: u64,
+    /// Cancelled when another host began a life under this one's name: it has to end.
+    pub superseded: CancellationToken,
+    worker: Worker,
+    recovery: Recovery,
+}
+
+/// Opens the data directory and brings a host up on it. The engine is handed out beside it, for uploads.
+///
+/// # Errors
+/// [`BootError`].
+pub async fn boot(
+    config: BootConfig,
+    surroundings: Surroundings,
+) -> Result<(Running, Arc<Wasm>), BootError> {
+    let hub = Arc::new(Hub::default());
+    let deciding = match &config.debug {
+        Some(clock) => Surroundings { clock: clock.clone(), ..surroundings },
+        None => surroundings,
+    };
+    let mut store = config.store;
+    if let (Some(_), StoreConfig::Postgres(database)) = (&config.debug, &mut store) {
+        // A debugger says what time it is.
+        database.server_time = false;
+    }
+    let Opened { store, shared, surroundings } =
+        open(store, config.engine.clone(), deciding, hub.clone()).await?;
+    // The time of the host's own loops is that of decisions, unless a debugger sets it.
+    let surroundings = match &config.debug {
+        Some(clock) => Surroundings { clock: clock.loops(), ..surroundings },
+        None => surroundings,
+    };
+    let source = Arc::new(Components(store.clone()));
+    let policy = Arc::new(config.policy.clone());
+    let mut limits = config.limits;
+    // Those that compute for long leave most seats and most of the pool to others.
+    let room = u32::try_from(config.worker.room).unwrap_or(u32::MAX).min(limits.instances);
+    limits.computing = limits.computing.min(room / 4).max(1);
+    let wasm = Arc::new(Wasm::new(WasmConfig {
+        limits,
+        policy: config.policy,
+        cache_dir: Some(config.cache_dir),
+        compiler: config.compiler,
+        fair: true,
+        source,
+    })?);
+    let outbound = Arc::new(Gate::new(policy, HttpClient::new(HttpLimits::default())?));
+    let host = Host {
+        surroundings,
+        config: Arc::new(config.engine),
+        store,
+        guests: wasm.clone(),
+        outbound,
+        hub,
+    };
+    let running = start_keeping(host, config.node.clone(), config.worker, config.retention).await?;
+    if let Some(database) = shared {
+        let (life, superseded) = (running.incarnation, running.superseded.clone());
+        database.watch_life(config.node, life, superseded);
+    }
+    Ok((running, wasm))
+}
+
+/// A store that is open, and the same once more where other hosts use it too.
+struct Opened {
+    store: Arc<dyn Store>,
+    shared: Option<Arc<PostgresStore>>,
+    surroundings: Surroundings,
+}
+
+/// Opens the store. All hosts of one database go by its clock.
+async fn open(
+    store: StoreConfig,
+    engine: Config,
+    surroundings: Surroundings,
+    hub: Arc<Hub>,
+) -> Result<Opened, BootError> {
+    match store {
+        StoreConfig::Sqlite(config) => {
+            let store = SqliteStore::open(config, engine, surroundings.clone(), hub).await?;
+            Ok(Opened { store, shared: None, surroundings })
+        }
+        StoreConfig::Postgres(config) => {
+            let store = PostgresStore::open(config, engine, surroundings.clone(), hub).await?;
+            let clock = store.time();
+            let surroundings = Surroundings { clock, ..surroundings };
+            Ok(Opened { store: store.clone(), shared: Some(store), surroundings })
+        }
+    }
+}
+
+/// Brings up a host whose parts are there, and that keeps everything.
+///
+/// # Errors
+/// The store did not answer.
+pub async fn start(
+    host: Host,
+    node: NodeName,
+    settings: WorkerSettings,
+) -> Result<Running, StoreError> {
+    start_keeping(host, node, settings, Retention::default()).await
+}
+
+/// Brings up a host whose parts are there: gives back what earlier lives of `node` held, then starts the loops.
+///
+/// # Errors
+/// The store did not answer.
+pub async fn start_keeping(
+    host: Host,
+    node: NodeName,
+    settings: WorkerSettings,
+    retention: Retention,
+) -> Result<Running, StoreError> {
+    let replies = host.store.execute(vec![Command::HostStart { node: node.clone() }]).await?;
+    let Some(Reply::Host { incarnation, held }) = replies.into_iter().next() else {
+        return Err(StoreError::Unavailable {
+            reason: format!("`{node}` could not begin a new life"),
+        });
+    };
+    let recovered = held.len();
+    let releases: Vec<Vec<Command>> = held
+        .into_iter()
+        .map(|id| vec![Command::HostRelease { id, node: node.clone(), below: incarnation }])
+        .collect();
+    // What cannot be given back is named and left to its lease: the host starts all the same.
+    recovery::each(&host, releases).await?;
+    let recovery = Recovery::start_keeping(&host, retention);
+    let worker = Worker::start(host.clone(), Holder { node, incarnation }, settings);
+    let superseded = worker.superseded();
+    Ok(Running { host, recovered, incarnation, superseded, worker, recovery })
+}
+
+impl Running {
+    /// Takes no more work, waits up to `limit` for what is running, gives back the rest, and closes the store.
+    /// Answers how many claims had to be given back unfinished.
+    pub async fn shutdown(self, limit: Millis) -> usize {
+        let left = self.worker.shutdown(limit).await;
+        self.recovery.stop();
+        self.host.store.close().await;
+        left
+    }
+}
+
+struct Components(Arc<dyn Store>);
+
+#[async_trait]
+impl ComponentSource for Components {
+    async fn component(&self, digest: Digest) -> anyhow::Result<Option<Arc<[u8]>>> {
+        Ok(self.0.component(digest).await?)
+    }
+}

@@ -1,0 +1,220 @@
+//! The channel that posts events to the receivers of this host's routes.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use async_trait::async_trait;
+use segno_core::{
+    command::Command,
+    id::{CommandIndex, PromiseId},
+    promise::{Deferral, Delivery, MessageKind},
+    time::{Millis, Timestamp},
+};
+
+use super::{CloudEvent, EventId, Routes, receiver::Receiver};
+use crate::{
+    delivery::{Channel, Delivered},
+    host::Host,
+};
+use segno_env::Surroundings;
+use segno_store::StoreError;
+
+/// An event that failed holds up later ones of its invocation for so long; by then it was tried again.
+const HOLD_UP: Millis = Millis(70_000);
+/// Events looked at together when the host starts.
+const PAGE: u32 = 1_000;
+
+/// See the module.
+pub struct Push {
+    routes: Routes,
+    receivers: Vec<Receiver>,
+    client: reqwest::Client,
+    surroundings: Surroundings,
+    /// The first event of an invocation that failed, and until when it holds up later ones.
+    held_up: Mutex<HashMap<PromiseId, (CommandIndex, Timestamp)>>,
+}
+
+impl Push {
+    /// A channel for these routes.
+    ///
+    /// # Errors
+    /// The HTTP client cannot be set up.
+    pub fn new(routes: Routes, surroundings: Surroundings) -> Result<Arc<Self>, reqwest::Error> {
+        // reqwest wants to be told its cryptography; a provider that is there already is as good.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let client = reqwest::Client::builder()
+            .user_agent(concat!("segno/", env!("CARGO_PKG_VERSION")))
+            .redirect(reqwest::redirect::Policy::none())
+            .build()?;
+        let receivers = routes.0.iter().cloned().map(Receiver::new).collect();
+        Ok(Arc::new(Self { routes, receivers, client, surroundings, held_up: Mutex::default() }))
+    }
+
+    /// Whether an earlier event of this invocation has to be taken first.
+    fn is_held_up(&self, id: &EventId, now: Timestamp) -> Option<Millis> {
+        let mut held_up = self.held_up.lock().unwrap_or_else(PoisonError::into_inner);
+        let (first, until) = *held_up.get(&id.source)?;
+        if until <= now {
+            held_up.remove(&id.source);
+            return None;
+        }
+        (id.index > first).then_some(Millis(100))
+    }
+
+    fn note(&self, id: &EventId, delivered: Delivered, now: Timestamp) {
+        let mut held_up = self.held_up.lock().unwrap_or_else(PoisonError::into_inner);
+        if matches!(delivered, Delivered::Again { .. }) {
+            // What nobody asks for again must not stay here for ever.
+            if held_up.len() >= 10_000 {
+                held_up.retain(|_, (_, until)| *until > now);
+            }
+            held_up.insert(id.source.clone(), (id.index, now + HOLD_UP));
+        } else if held_up.get(&id.source).is_some_and(|(first, _)| *first == id.index) {
+            held_up.remove(&id.source);
+        }
+    }
+}
+
+#[async_trait]
+impl Channel for Push {
+    fn name(&self) -> &'static str {
+        "events"
+    }
+
+    fn takes(&self, kind: MessageKind) -> bool {
+        kind == MessageKind::Event
+    }
+
+    fn is_open(&self) -> bool {
+        let now = self.surroundings.clock.now();
+        self.receivers.iter().any(|receiver| receiver.is_open(now))
+    }
+
+    async fn deliver(&self, delivery: &Delivery) -> Delivered {
+        let Delivery::Event { source, index, topic, payload, published_at } = delivery else {
+            return Delivered::NotMine;
+        };
+        let Some(receiver) = self.routes.find(topic).and_then(|route| self.receivers.get(route))
+        else {
+            return Delivered::NotMine;
+        };
+        let id = EventId { source: source.clone(), index: *index };
+        if let Some(after) = self.is_held_up(&id, self.surroundings.clock.now()) {
+            return Delivered::Again { after };
+        }
+        let event = CloudEvent::new(&id, topic, payload, *published_at);
+        let delivered = receiver.post(&self.client, &self.surroundings, &event).await;
+        self.note(&id, delivered, self.surroundings.clock.now());
+        delivered
+    }
+}
+
+/// Offers the events that lie in the outbox because no route took their topic, as far as one does now. Done once, when a
+/// host with routes starts.
+///
+/// # Errors
+/// The store does not answer.
+pub async fn offer(host: &Host, routes: &Routes) -> Result<usize, StoreError> {
+    let (mut after, mut offered) = (None, 0);
+    loop {
+        let page = host.store.events(after, PAGE).await?;
+        let Some(last) = page.last() else { return Ok(offered) };
+        after = Some(last.place);
+        let unclaimed = page.iter().filter(|event| event.next_at == Timestamp::NEVER);
+        let offers: Vec<Command> = unclaimed
+            .filter(|event| routes.find(&event.topic).is_some())
+            .map(|event| Command::OutboxDefer { key: event.key(), until: Deferral::Offered })
+            .collect();
+        offered += offers.len();
+        if !offers.is_empty() {
+            host.store.execute(offers).await?;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::{Router, http::StatusCode, routing::post};
+    use segno_core::value::{Text, Value};
+    use tokio::net::TcpListener;
+
+    use super::*;
+    use crate::events::Route;
+
+    fn event(source: &str, index: u32, topic: &str) -> Delivery {
+        Delivery::Event {
+            source: PromiseId::from(source),
+            index: CommandIndex(index),
+            topic: Text::from(topic),
+            payload: Value::default(),
+            published_at: Timestamp(0),
+        }
+    }
+
+    async fn address(listener: &TcpListener) -> String {
+        format!("http://{}/hook", listener.local_addr().expect("an address"))
+    }
+
+    fn push(routes: &[(&str, &str)]) -> Arc<Push> {
+        let route = |(topic, url): &(&str, &str)| {
+            Route::new(vec![(*topic).to_owned()], url, None).expect("a route")
+        };
+        let routes = Routes(routes.iter().map(route).collect());
+        Push::new(routes, Surroundings::system()).expect("a client")
+    }
+
+    #[tokio::test]
+    async fn a_receiver_that_hangs_or_refuses_holds_up_no_other() {
+        let surroundings = Surroundings::system();
+        // Connections wait in its queue, and nobody ever answers them.
+        let hangs = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let works = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let urls = [address(&hangs).await, address(&works).await];
+        let refuse = || async { StatusCode::INTERNAL_SERVER_ERROR };
+        let router = Router::new()
+            .route("/hook", post(|| async { StatusCode::OK }))
+            .route("/refuses", post(refuse));
+        let serving = async move { axum::serve(works, router).await.expect("it serves") };
+        surroundings.runtime.spawn("receiver", Box::pin(serving));
+        let refuses = urls[1].replace("hook", "refuses");
+        let push = push(&[("hangs", &urls[0]), ("refuses", &refuses), ("works", &urls[1])]);
+        for number in 0..300 {
+            let push = push.clone();
+            let stuck = async move {
+                push.deliver(&event(&format!("h{number}"), 0, "hangs")).await;
+            };
+            surroundings.runtime.spawn("stuck", Box::pin(stuck));
+        }
+        for number in 0..50 {
+            let failed = push.deliver(&event(&format!("r{number}"), 0, "refuses")).await;
+            assert!(matches!(failed, Delivered::Again { .. }), "{failed:?}");
+            let id = format!("w{number}");
+            let event = event(&id, 0, "works");
+            let done = surroundings.within(Millis(5_000), push.deliver(&event)).await;
+            assert_eq!(done, Some(Delivered::Done), "{id}");
+        }
+        assert!(push.is_open(), "one of them works");
+        let unknown = push.deliver(&event("w", 1, "other")).await;
+        assert_eq!(unknown, Delivered::NotMine, "no route takes it");
+    }
+
+    #[tokio::test]
+    async fn later_events_of_an_invocation_wait_for_one_that_failed() {
+        let gone = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let works = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let urls = [address(&gone).await, address(&works).await];
+        drop(gone);
+        let router = Router::new().route("/hook", post(|| async { StatusCode::OK }));
+        let serving = async move { axum::serve(works, router).await.expect("it serves") };
+        Surroundings::system().runtime.spawn("receiver", Box::pin(serving));
+        let push = push(&[("gone", &urls[0]), ("works", &urls[1])]);
+        let failed = push.deliver(&event("a", 3, "gone")).await;
+        assert!(matches!(failed, Delivered::Again { .. }), "{failed:?}");
+        let later = push.deliver(&event("a", 5, "works")).await;
+        assert!(matches!(later, Delivered::Again { .. }), "{later:?}");
+        assert_eq!(push.deliver(&event("a", 1, "works")).await, Delivered::Done, "it is earlier");
+        assert_eq!(push.deliver(&event("b", 5, "works")).await, Delivered::Done, "another one");
+    }
+}

@@ -1,0 +1,252 @@
+//! Where the hints of commits go: to whoever waits in this process. Losing one loses no work, only time.
+
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc, Mutex, OnceLock, PoisonError, Weak,
+        atomic::{AtomicI64, Ordering},
+    },
+};
+
+use segno_core::{effect::Effect, id::PromiseId, promise::OutboxKey, time::Timestamp};
+use tokio::sync::{Notify, mpsc, watch};
+
+use crate::{
+    commit_time::CommitTime, delivery::Channels, desk::Desk, metrics::Metrics,
+    quarantine::Quarantine, traces::Traces,
+};
+use segno_store::{Commit, Hints};
+
+/// A bound for hints that nobody fetched yet; beyond it the safety net finds the work.
+const HINTS_KEPT: usize = 65_536;
+
+/// Takes hints from the store and hands them to the dispatcher, the recovery driver and those who wait for a promise.
+pub struct Hub {
+    dispatch: mpsc::Sender<Effect>,
+    dispatched: Mutex<Option<mpsc::Receiver<Effect>>>,
+    watchers: Mutex<HashMap<PromiseId, Vec<mpsc::UnboundedSender<PromiseId>>>>,
+    desk: OnceLock<Weak<Desk>>,
+    timers: Notify,
+    /// When the timers are looked at next, whatever happens.
+    timers_planned: AtomicI64,
+    outbox: Notify,
+    channels: Channels,
+    elsewhere: Notify,
+    /// How many events were published on this host.
+    events: watch::Sender<u64>,
+    metrics: Metrics,
+    quarantine: Quarantine,
+    commit_time: CommitTime,
+    traces: OnceLock<Traces>,
+}
+
+impl Default for Hub {
+    fn default() -> Self {
+        let (dispatch, dispatched) = mpsc::channel(HINTS_KEPT);
+        Self {
+            dispatch,
+            dispatched: Mutex::new(Some(dispatched)),
+            watchers: Mutex::default(),
+            desk: OnceLock::new(),
+            timers: Notify::new(),
+            timers_planned: AtomicI64::new(i64::MAX),
+            outbox: Notify::new(),
+            channels: Channels::default(),
+            elsewhere: Notify::new(),
+            events: watch::Sender::new(0),
+            metrics: Metrics::default(),
+            quarantine: Quarantine::default(),
+            commit_time: CommitTime::default(),
+            traces: OnceLock::new(),
+        }
+    }
+}
+
+impl Hub {
+    /// The dispatcher's end: tasks that became ready and claims to interrupt. There is one dispatcher.
+    pub fn take_dispatched(&self) -> Option<mpsc::Receiver<Effect>> {
+        self.dispatched.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// How long commits take.
+    pub fn commit_time(&self) -> &CommitTime {
+        &self.commit_time
+    }
+
+    /// Hands `effect` to the dispatcher, as a commit would.
+    pub fn dispatch(&self, effect: Effect) {
+        // Full: the scan for ready tasks is the safety net.
+        let _ = self.dispatch.try_send(effect);
+    }
+
+    /// Tells `watcher` when `id` settles. Register first, then read the promise: then nothing is missed.
+    pub fn watch(&self, id: PromiseId, watcher: mpsc::UnboundedSender<PromiseId>) {
+        let mut watchers = self.watchers.lock().unwrap_or_else(PoisonError::into_inner);
+        let of_id = watchers.entry(id).or_default();
+        of_id.retain(|known| !known.is_closed());
+        of_id.push(watcher);
+    }
+
+    /// Forgets watchers of `id` that are gone.
+    pub fn unwatch(&self, id: &PromiseId) {
+        let mut watchers = self.watchers.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(of_id) = watchers.get_mut(id) {
+            of_id.retain(|known| !known.is_closed());
+            if of_id.is_empty() {
+                watchers.remove(id);
+            }
+        }
+    }
+
+    /// Has the room of this host's worker known to those who create invocations.
+    pub fn open(&self, desk: &Arc<Desk>) {
+        // There is one worker, so there is nothing to replace.
+        let _ = self.desk.set(Arc::downgrade(desk));
+    }
+
+    /// The room of this host's worker, if it has one.
+    pub fn desk(&self) -> Option<Arc<Desk>> {
+        self.desk.get()?.upgrade()
+    }
+
+    /// Says when the timers will be looked at next, so that only earlier ones have to be told of. Before looking at
+    /// them, say `None`: then every change is told of, and none between the look and the plan is missed.
+    pub fn plan_timers(&self, at: Option<Timestamp>) {
+        self.timers_planned.store(at.map_or(i64::MAX, |at| at.0), Ordering::SeqCst);
+    }
+
+    /// Ends when a timer may have become due earlier than was known.
+    pub async fn timer_changed(&self) {
+        self.timers.notified().await;
+    }
+
+    /// The ways out for messages.
+    pub fn channels(&self) -> &Channels {
+        &self.channels
+    }
+
+    /// Says that something can be handed over that could not before.
+    pub fn wake_outbox(&self) {
+        self.outbox.notify_one();
+    }
+
+    /// Ends when the outbox may have something to send.
+    pub async fn outbox_changed(&self) {
+        self.outbox.notified().await;
+    }
+
+    /// Ends when other hosts may have left tasks that wait for a worker.
+    pub async fn work_elsewhere(&self) {
+        self.elsewhere.notified().await;
+    }
+
+    /// Tells of every event that is published on this host from now on.
+    pub fn published(&self) -> watch::Receiver<u64> {
+        self.events.subscribe()
+    }
+
+    /// Has what becomes history traced.
+    pub fn trace(&self, traces: Traces) {
+        // There is one receiver, so there is nothing to replace.
+        let _ = self.traces.set(traces);
+    }
+
+    /// Where history is handed in, if anybody wants to know of it.
+    pub fn traces(&self) -> Option<&Traces> {
+        self.traces.get()
+    }
+
+    /// The figures of this host.
+    pub fn metrics(&self) -> &Metrics {
+        &self.metrics
+    }
+
+    /// What this host leaves alone, because it cannot be dealt with.
+    pub fn quarantine(&self) -> &Quarantine {
+        &self.quarantine
+    }
+
+    fn hint(&self, effect: &Effect) {
+        match effect {
+            Effect::Ready { .. } | Effect::Interrupt(_) | Effect::CancelRequested { .. } => {
+                self.dispatch(effect.clone());
+            }
+            Effect::Settled { id } => {
+                let gone = self.watchers.lock().unwrap_or_else(PoisonError::into_inner).remove(id);
+                for watcher in gone.into_iter().flatten() {
+                    let _ = watcher.send(id.clone());
+                }
+            }
+            Effect::TimerChanged { earliest } => {
+                // Nearly all are leases, which end long after the next look.
+                if earliest.0 < self.timers_planned.load(Ordering::SeqCst) {
+                    self.timers.notify_one();
+                }
+            }
+            Effect::Outbox(key) => {
+                self.outbox.notify_one();
+                if matches!(key, OutboxKey::Event(..)) {
+                    self.events.send_modify(|published| *published += 1);
+                }
+            }
+            Effect::Wanted(key) => self.channels.wanted(key),
+            Effect::Count(metric) => self.metrics.engine.count(*metric),
+        }
+    }
+}
+
+impl Hints for Hub {
+    fn committed(&self, effects: &[Effect]) {
+        if let Some(traces) = self.traces.get() {
+            for effect in effects {
+                if let Effect::Settled { id } = effect {
+                    traces.settled(id);
+                }
+            }
+        }
+        // What found nobody here is wanted of others.
+        let here = effects.iter().filter(|effect| !matches!(effect, Effect::Wanted(_)));
+        here.for_each(|effect| self.hint(effect));
+    }
+
+    fn heard(&self, effects: &[Effect]) {
+        effects.iter().for_each(|effect| self.hint(effect));
+    }
+
+    fn work_elsewhere(&self) {
+        self.elsewhere.notify_one();
+    }
+
+    fn watched(&self) -> Vec<PromiseId> {
+        let watchers = self.watchers.lock().unwrap_or_else(PoisonError::into_inner);
+        watchers.keys().cloned().collect()
+    }
+
+    fn measured(&self, commit: &Commit) {
+        let Commit { commands, took, waiting } = *commit;
+        self.metrics.store.committed(commands, took, waiting);
+        self.commit_time.took(took);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::FutureExt as _;
+
+    use super::*;
+
+    #[test]
+    fn only_timers_before_the_next_look_are_told_of() {
+        let hub = Hub::default();
+        let told = |earliest| {
+            hub.committed(&[Effect::TimerChanged { earliest: Timestamp(earliest) }]);
+            hub.timer_changed().now_or_never().is_some()
+        };
+        assert!(told(500), "nothing is planned yet");
+        hub.plan_timers(Some(Timestamp(100)));
+        assert!(told(99));
+        assert!(!told(100));
+        hub.plan_timers(None);
+        assert!(told(100), "somebody looks at this moment");
+    }
+}

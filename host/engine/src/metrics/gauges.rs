@@ -1,0 +1,134 @@
+//! How things stand: read from the store and the process when somebody asks.
+
+use std::{collections::BTreeMap, fs};
+
+use prometheus_client::{
+    metrics::{family::Family, gauge::Gauge},
+    registry::{Registry, Unit},
+};
+use segno_core::promise::MessageKind;
+
+use segno_env::clock_jumps;
+use segno_store::Census;
+
+/// See the module.
+pub struct Gauges {
+    leases: Gauge,
+    halted: Gauge,
+    ready: Gauge,
+    outbox: Family<super::Label, Gauge>,
+    orphans: Family<super::Label, Gauge>,
+    unreadable: Family<super::Label, Gauge>,
+    warm_instances: Gauge,
+    warm_bytes: Gauge,
+    resident: Gauge,
+    clock_jumps: Family<super::Label, Gauge>,
+}
+
+impl Gauges {
+    pub(super) fn new(registry: &mut Registry) -> Self {
+        let gauges = Self {
+            leases: Gauge::default(),
+            halted: Gauge::default(),
+            ready: Gauge::default(),
+            outbox: Family::default(),
+            orphans: Family::default(),
+            unreadable: Family::default(),
+            warm_instances: Gauge::default(),
+            warm_bytes: Gauge::default(),
+            resident: Gauge::default(),
+            clock_jumps: Family::default(),
+        };
+        registry.register(
+            "clock_jumps",
+            "How often the machine's clock was set by a second or more, by direction",
+            gauges.clock_jumps.clone(),
+        );
+        registry.register("leases_active", "Tasks held by a worker", gauges.leases.clone());
+        registry.register(
+            "quarantined_tasks",
+            "Executions that are halted and wait for a person",
+            gauges.halted.clone(),
+        );
+        registry.register(
+            "ready_tasks",
+            "Tasks of hosts that wait for a worker",
+            gauges.ready.clone(),
+        );
+        registry.register("outbox_messages", "Messages owed, by kind", gauges.outbox.clone());
+        registry.register(
+            "orphans",
+            "What the last reconcile scan of this host found, by class",
+            gauges.orphans.clone(),
+        );
+        registry.register(
+            "quarantined_rows",
+            "What this host leaves alone because its rows cannot be read or are refused, by kind",
+            gauges.unreadable.clone(),
+        );
+        registry.register(
+            "warm_instances",
+            "Suspended instances kept",
+            gauges.warm_instances.clone(),
+        );
+        registry.register_with_unit(
+            "warm_memory",
+            "Memory of the suspended instances kept",
+            Unit::Bytes,
+            gauges.warm_bytes.clone(),
+        );
+        registry.register_with_unit(
+            "process_resident_memory",
+            "Memory of this process that is in use",
+            Unit::Bytes,
+            gauges.resident.clone(),
+        );
+        gauges
+    }
+
+    /// Takes a reading of the store, and of the process.
+    pub fn read(&self, census: &Census) {
+        self.leases.set(whole(census.acquired));
+        self.halted.set(whole(census.halted));
+        self.ready.set(whole(census.ready));
+        for kind in MessageKind::ALL {
+            let owed = census.outbox.get(&kind).copied().unwrap_or(0);
+            self.outbox.get_or_create(&[("kind", kind.name())]).set(whole(owed));
+        }
+        for (direction, count) in ["ahead", "back"].into_iter().zip(clock_jumps()) {
+            self.clock_jumps.get_or_create(&[("direction", direction)]).set(whole(count));
+        }
+        if let Some(bytes) = resident_bytes() {
+            self.resident.set(whole(bytes));
+        }
+    }
+
+    /// So many suspended instances are kept, with so much memory.
+    pub fn warm(&self, instances: usize, bytes: usize) {
+        self.warm_instances.set(whole(instances as u64));
+        self.warm_bytes.set(whole(bytes as u64));
+    }
+
+    /// So much of each kind is in quarantine.
+    pub fn quarantined(&self, counts: &BTreeMap<&'static str, usize>) {
+        for (kind, count) in counts {
+            self.unreadable.get_or_create(&[("kind", kind)]).set(whole(*count as u64));
+        }
+    }
+
+    /// What a reconcile scan found of this class.
+    pub fn orphans(&self, class: &'static str, found: usize) {
+        self.orphans.get_or_create(&[("class", class)]).set(whole(found as u64));
+    }
+}
+
+fn whole(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+/// The second number in the file is the count of resident pages.
+fn resident_bytes() -> Option<u64> {
+    let pages = fs::read_to_string("/proc/self/statm").ok()?;
+    let pages: u64 = pages.split_whitespace().nth(1)?.parse().ok()?;
+    Some(pages * rustix::param::page_size() as u64)
+}

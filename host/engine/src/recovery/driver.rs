@@ -1,0 +1,186 @@
+//! Runs each duty whenever a hint says so, and at the latest after its period.
+
+use std::sync::Arc;
+
+use segno_core::{
+    config::Config,
+    time::{Millis, Timestamp},
+};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    outbox,
+    reconcile::{self, chain},
+    retention::{self, Retention},
+    timers,
+};
+use crate::host::Host;
+use segno_env::BoxFuture;
+use segno_store::StoreError;
+
+/// The same failure is told of again after so long.
+const TOLD_AGAIN: Millis = Millis(60_000);
+
+/// How soon a duty should run again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Next {
+    /// There is more to do now.
+    Now,
+    /// Not before this long, unless a hint comes.
+    After(Millis),
+    /// When a hint comes, or the period is over.
+    Idle,
+}
+
+/// One turn of a duty.
+pub type Turn = Box<dyn FnMut(Host) -> BoxFuture<Result<Next, StoreError>> + Send>;
+
+/// One thing that the host does on its own.
+pub struct Duty {
+    /// Its name, for logs and people.
+    pub name: &'static str,
+    /// What it sees to.
+    pub purpose: &'static str,
+    /// How often it looks when no hint comes.
+    pub period: fn(&Config) -> Millis,
+    /// The wait after a whole round, for duties that go round.
+    pub round_pause: Option<Millis>,
+    /// How many rows it looks at in one turn.
+    pub page: u32,
+    /// Begins it; what it remembers between turns may be lost at any time.
+    pub begin: fn(&Arc<Retention>) -> Turn,
+    /// Ends when there may be something to do.
+    pub hint: fn(Arc<crate::hub::Hub>) -> BoxFuture<()>,
+}
+
+/// All duties.
+pub fn duties() -> Vec<Duty> {
+    vec![
+        Duty {
+            name: "timers",
+            purpose: "settles promises past their deadline, ends leases that ran out, offers tasks again",
+            period: |config| config.scan_period,
+            round_pause: None,
+            page: timers::PAGE,
+            begin: |_| Box::new(|host| Box::pin(timers::turn(host))),
+            hint: |hub| Box::pin(async move { hub.timer_changed().await }),
+        },
+        Duty {
+            name: "outbox",
+            purpose: "cancels the children of what ended, and delivers messages until they are acknowledged",
+            period: |config| config.scan_period,
+            round_pause: None,
+            page: outbox::PAGE as u32,
+            begin: |_| Box::new(|host| Box::pin(outbox::turn(host))),
+            hint: |hub| Box::pin(async move { hub.outbox_changed().await }),
+        },
+        Duty {
+            name: "reconcile",
+            purpose: "goes round looking for rows that contradict each other; mends or quarantines",
+            period: |_| reconcile::PERIOD,
+            round_pause: Some(reconcile::ROUND_PAUSE),
+            page: reconcile::PAGE,
+            begin: |_| {
+                let round = Arc::default();
+                Box::new(move |host| Box::pin(reconcile::turn(host, Arc::clone(&round))))
+            },
+            hint: |_| Box::pin(std::future::pending()),
+        },
+        Duty {
+            name: "retention",
+            purpose: "removes finished trees that are older than the rules keep them, and modules nobody uses",
+            period: |_| retention::PERIOD,
+            round_pause: Some(retention::ROUND_PAUSE),
+            page: retention::PAGE,
+            begin: |rules| {
+                let (rules, round) = (rules.clone(), Arc::default());
+                Box::new(move |host| {
+                    Box::pin(retention::turn(host, rules.clone(), Arc::clone(&round)))
+                })
+            },
+            hint: |_| Box::pin(std::future::pending()),
+        },
+    ]
+}
+
+/// The running driver.
+pub struct Recovery {
+    stopped: CancellationToken,
+}
+
+impl Recovery {
+    /// Starts every duty; nothing is ever removed.
+    pub fn start(host: &Host) -> Self {
+        Self::start_keeping(host, Retention::default())
+    }
+
+    /// Starts every duty.
+    pub fn start_keeping(host: &Host, retention: Retention) -> Self {
+        let stopped = CancellationToken::new();
+        let retention = Arc::new(retention);
+        for duty in duties() {
+            let turn = (duty.begin)(&retention);
+            host.surroundings
+                .runtime
+                .spawn(duty.name, Box::pin(drive(host.clone(), duty, turn, stopped.clone())));
+        }
+        Self { stopped }
+    }
+
+    /// Begins no further turn.
+    pub fn stop(&self) {
+        self.stopped.cancel();
+    }
+}
+
+/// What failed in the turns before: the same again is said once in a while only.
+#[derive(Default)]
+struct Failures {
+    told: Option<(String, Timestamp)>,
+}
+
+impl Failures {
+    fn tell(&mut self, duty: &str, error: &StoreError, now: Timestamp) {
+        let error = chain(error);
+        let again = self
+            .told
+            .as_ref()
+            .is_some_and(|(told, at)| *told == error && now.since(*at) < TOLD_AGAIN);
+        if !again {
+            tracing::warn!(duty, %error, "a turn failed; it comes again");
+            self.told = Some((error, now));
+        }
+    }
+}
+
+async fn drive(host: Host, duty: Duty, mut turn: Turn, stopped: CancellationToken) {
+    let period = (duty.period)(&host.config);
+    let longest = duty.round_pause.map_or(period, |pause| pause.max(period));
+    let mut failures = Failures::default();
+    loop {
+        // Hints that come during the turn are not lost: the hub keeps one.
+        let next = match turn(host.clone()).await {
+            Ok(next) => {
+                failures = Failures::default();
+                next
+            }
+            Err(StoreError::Closed) => return,
+            Err(error) => {
+                failures.tell(duty.name, &error, host.surroundings.clock.now());
+                Next::Idle
+            }
+        };
+        let wait = match next {
+            Next::Now if !stopped.is_cancelled() => continue,
+            Next::Now => return,
+            Next::After(wait) => wait.min(longest).max(Millis(1)),
+            Next::Idle => period,
+        };
+        tokio::select! {
+            biased;
+            () = stopped.cancelled() => return,
+            () = (duty.hint)(host.hub.clone()) => {}
+            () = host.surroundings.runtime.sleep(wait) => {}
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! Carrying out many commands in few transactions, where one that fails spoils nothing but itself.
+
+use segno_core::{
+    command::Command,
+    reply::{Refusal, Reply},
+    unreadable::Subject,
+};
+
+use super::reconcile::chain;
+use crate::host::Host;
+use segno_store::StoreError;
+
+/// Commits each of `groups`, in order, in as few transactions as possible: a group as a whole, and all of them together
+/// where the store takes that. A group that the store refuses is put into quarantine under the name of its first command,
+/// and has no replies.
+///
+/// # Errors
+/// The store did not answer: some groups may have been committed.
+pub async fn each(
+    host: &Host,
+    groups: Vec<Vec<Command>>,
+) -> Result<Vec<Option<Vec<Reply>>>, StoreError> {
+    let quarantine = host.hub.quarantine();
+    // What failed before is tried by itself, so that it costs the others nothing.
+    let alone = |group: &Vec<Command>| group.first().is_some_and(|first| quarantine.knows(first));
+    let mut answers: Vec<Option<Vec<Reply>>> = groups.iter().map(|_| None).collect();
+    let (suspects, healthy): (Vec<_>, Vec<_>) =
+        groups.into_iter().enumerate().partition(|(_, group)| alone(group));
+    // The next piece last.
+    let mut pieces: Vec<Vec<(usize, Vec<Command>)>> =
+        suspects.into_iter().map(|it| vec![it]).collect();
+    pieces.push(healthy);
+    while let Some(mut piece) = pieces.pop() {
+        if piece.is_empty() {
+            continue;
+        }
+        let commands: Vec<Command> = piece.iter().flat_map(|(_, group)| group).cloned().collect();
+        match host.insist(&commands.into()).await {
+            Ok(replies) => {
+                let mut replies = replies.into_iter();
+                for (place, group) in piece {
+                    let of_group: Vec<Reply> = replies.by_ref().take(group.len()).collect();
+                    answers[place] = noted(host, &group, of_group);
+                }
+            }
+            Err(StoreError::Database { .. }) if piece.len() > 1 => {
+                let behind = piece.split_off(piece.len() / 2);
+                pieces.extend([behind, piece]);
+            }
+            Err(error @ StoreError::Database { .. }) => {
+                let Some((place, mut group)) = piece.pop() else { continue };
+                if group.len() > 1 {
+                    // What comes with it may be at fault, and is offered as always.
+                    group.truncate(1);
+                    pieces.push(vec![(place, group)]);
+                } else {
+                    put(host, &group, chain(&error));
+                }
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(answers)
+}
+
+/// What a group was answered, unless that is that its rows cannot be read.
+fn noted(host: &Host, group: &[Command], replies: Vec<Reply>) -> Option<Vec<Reply>> {
+    if let Some(Reply::Refused(refusal @ Refusal::Unreadable { .. })) = replies.first() {
+        put(host, group, refusal.to_string());
+        return None;
+    }
+    let quarantine = host.hub.quarantine();
+    if let Some(subject) = group.first().filter(|it| quarantine.knows(it)).and_then(Subject::of) {
+        quarantine.release(&subject);
+    }
+    Some(replies)
+}
+
+fn put(host: &Host, group: &[Command], reason: String) {
+    match group.first().and_then(Subject::of) {
+        Some(subject) => {
+            host.hub.quarantine().put(&subject, reason, host.surroundings.clock.now());
+        }
+        None => tracing::error!(?group, %reason, "the store refused what the host does on its own"),
+    }
+}

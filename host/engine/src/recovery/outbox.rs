@@ -1,0 +1,275 @@
+//! Messages owed: what is due is handed to the channels of this host, and what came of it is written down.
+
+use std::collections::BTreeMap;
+
+use segno_core::{
+    command::Command,
+    id::PromiseId,
+    promise::{Deferral, Delivery, MessageKind, OutboxKey},
+    reply::Reply,
+    time::Millis,
+};
+
+use super::{driver::Next, isolate};
+use crate::{
+    delivery::{Channels, Delivered},
+    host::Host,
+};
+use segno_store::StoreError;
+
+/// Due rows handled in one transaction, and messages of one kind under way at once.
+pub const PAGE: usize = 256;
+/// What is written down after a delivery is tried so often; after that the message is handed over again.
+const ATTEMPTS: u32 = 3;
+
+/// Hands over what is due. Messages to the engine itself are dealt with by the command. Kinds that no channel takes are
+/// not looked for.
+pub async fn turn(host: Host) -> Result<Next, StoreError> {
+    let now = host.surroundings.clock.now();
+    let channels = host.hub.channels();
+    let mut commands = Vec::new();
+    let mut next = None;
+    for kind in channels.kinds() {
+        // What is under way may still count as due, and must not hide what is behind it.
+        let under_way = channels.under_way(kind);
+        let Some(room) = PAGE.checked_sub(under_way).filter(|room| *room > 0) else { continue };
+        // What is left alone stays due, and must not hide what is behind it either.
+        let quarantine = host.hub.quarantine();
+        let page = (PAGE + quarantine.len()) as u32;
+        let due = host.store.outbox_due(kind, now, page).await?;
+        let fresh = due
+            .commands
+            .into_iter()
+            .filter(|command| !is_carried(channels, command) && !quarantine.rests(command, now));
+        commands.extend(fresh.take(room));
+        // Something earlier than now is behind what is under way: its end wakes this duty.
+        let later = due.next.filter(|next| *next > now);
+        next = [next, later].into_iter().flatten().min();
+    }
+    if commands.is_empty() {
+        return Ok(next.map_or(Next::Idle, |next| Next::After(next.since(now))));
+    }
+    let each = commands.iter().map(|command| vec![command.clone()]).collect();
+    let replies = isolate::each(&host, each).await?.into_iter();
+    let replies = replies.map(|replies| replies.and_then(|mut replies| replies.pop()));
+    let mut groups = BTreeMap::<(PromiseId, Option<OutboxKey>), Group>::new();
+    for (command, reply) in commands.into_iter().zip(replies) {
+        if let (Command::OutboxDue { key }, Some(Reply::Message(Some(delivery)))) = (command, reply)
+            && channels.begin(key.clone())
+        {
+            // Events of one invocation go one after the other, everything else on its own.
+            let own = (key.kind() != MessageKind::Event).then(|| key.clone());
+            groups.entry((key.promise().clone(), own)).or_default().push((key, *delivery));
+        }
+    }
+    // Where nothing was handed over, the store's clock is behind this host's, and asking again at once would ask without
+    // end; what the engine dealt with itself hints at what is left.
+    let next = if groups.is_empty() { Next::Idle } else { Next::Now };
+    for group in groups.into_values() {
+        host.surroundings.runtime.spawn("delivery", Box::pin(carry(host.clone(), group)));
+    }
+    Ok(next)
+}
+
+type Group = Vec<(OutboxKey, Delivery)>;
+
+fn is_carried(channels: &Channels, command: &Command) -> bool {
+    matches!(command, Command::OutboxDue { key } if channels.carries(key))
+}
+
+/// Carries messages one after the other; after one that did not arrive, the rest wait as well.
+async fn carry(host: Host, mut group: Group) {
+    group.sort_by(|(left, _), (right, _)| left.cmp(right));
+    let mut held_up = None;
+    for (key, delivery) in group {
+        let delivered = match held_up {
+            Some(delivered) => delivered,
+            None => host.hub.channels().deliver(key.kind(), &delivery).await,
+        };
+        if matches!(delivered, Delivered::Again { .. }) {
+            held_up = Some(delivered);
+        }
+        host.hub.metrics().delivery.count(key.kind(), delivered);
+        note(&host, &key, delivered).await;
+        host.hub.channels().end(&key);
+        host.hub.wake_outbox();
+    }
+}
+
+/// Writes down what came of a delivery.
+async fn note(host: &Host, key: &OutboxKey, delivered: Delivered) {
+    if key.kind() == MessageKind::Execute && delivered != Delivered::Elsewhere {
+        // It was handed over for good; the task's retry covers a loss.
+        return;
+    }
+    let key = key.clone();
+    let command = match delivered {
+        Delivered::Done => Command::OutboxAck { key },
+        Delivered::Again { after } => {
+            Command::OutboxDefer { key, until: Deferral::Failed { at_least: after } }
+        }
+        Delivered::Elsewhere => Command::OutboxDefer { key, until: Deferral::Elsewhere },
+        Delivered::NotMine => Command::OutboxDefer { key, until: Deferral::Unclaimed },
+    };
+    for _ in 0..ATTEMPTS {
+        match host.store.execute(vec![command.clone()]).await {
+            Ok(_) => return,
+            Err(StoreError::Closed) => return,
+            Err(error) => {
+                tracing::warn!(%error, ?command, "what came of a delivery was not written down");
+                host.surroundings.runtime.sleep(Millis(100)).await;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        collections::BTreeSet,
+        sync::{Arc, Mutex, PoisonError},
+    };
+
+    use async_trait::async_trait;
+    use segno_core::{
+        promise::{NewPromise, Verdict},
+        time::Timestamp,
+        value::{Tags, Text, Value},
+    };
+
+    use super::*;
+    use crate::{delivery::Channel, testing};
+
+    /// Takes what is for `mine`, and lets the first `failures` deliveries fail.
+    struct Postman {
+        mine: &'static str,
+        failures: usize,
+        seen: Mutex<Vec<String>>,
+    }
+
+    impl Postman {
+        fn new(mine: &'static str, failures: usize) -> Arc<Self> {
+            Arc::new(Self { mine, failures, seen: Mutex::default() })
+        }
+
+        fn seen(&self) -> Vec<String> {
+            self.seen.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        }
+    }
+
+    #[async_trait]
+    impl Channel for Postman {
+        fn name(&self) -> &'static str {
+            self.mine
+        }
+
+        fn takes(&self, kind: MessageKind) -> bool {
+            kind == MessageKind::Unblock
+        }
+
+        async fn deliver(&self, delivery: &Delivery) -> Delivered {
+            let Delivery::Unblock { promise, address, .. } = delivery else {
+                return Delivered::NotMine;
+            };
+            if **address != *self.mine {
+                return Delivered::NotMine;
+            }
+            let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+            seen.push(promise.id().to_string());
+            let failed = seen.len() <= self.failures;
+            if failed { Delivered::Again { after: Millis::ZERO } } else { Delivered::Done }
+        }
+    }
+
+    /// A host with a settled promise `p`, and messages owed to these addresses.
+    async fn host(addresses: &[&str]) -> Host {
+        let host = testing::host();
+        let run = async |command| host.store.execute(vec![command]).await.expect("memory takes it");
+        let (id, none) = (PromiseId::from("p"), Value::default());
+        let new = NewPromise {
+            id: id.clone(),
+            param: none.clone(),
+            tags: Tags::new(),
+            timeout_at: Timestamp::NEVER,
+        };
+        run(Command::PromiseCreate(new)).await;
+        for address in addresses {
+            let address = Text::from(*address);
+            run(Command::RegisterListener { awaited: id.clone(), address }).await;
+        }
+        run(Command::PromiseSettle { id, verdict: Verdict::Resolved, value: none }).await;
+        host
+    }
+
+    async fn owed(host: &Host) -> BTreeSet<String> {
+        let rows = host.store.dump().await.expect("memory answers").outbox;
+        let text = |(key, row): (&OutboxKey, &segno_core::promise::OutboxRow)| match key {
+            OutboxKey::Unblock(_, address) if row.next_at == Timestamp::NEVER => {
+                format!("{address}, unclaimed")
+            }
+            OutboxKey::Unblock(_, address) => address.to_string(),
+            other => panic!("{other:?}"),
+        };
+        rows.iter().map(text).collect()
+    }
+
+    /// Turns until nothing is under way and nothing more is due at once.
+    async fn settle(host: &Host) {
+        while turn(host.clone()).await.expect("memory answers") == Next::Now
+            || host.hub.channels().under_way(MessageKind::Unblock) > 0
+        {
+            tokio::task::yield_now().await;
+        }
+    }
+
+    #[tokio::test]
+    async fn kinds_that_no_channel_takes_are_left_alone() {
+        let host = host(&["poll://a"]).await;
+        let before = host.store.dump().await.expect("memory answers");
+        for _ in 0..3 {
+            assert_eq!(turn(host.clone()).await.expect("memory answers"), Next::Idle);
+        }
+        assert_eq!(host.store.dump().await.expect("memory answers"), before);
+    }
+
+    #[tokio::test]
+    async fn each_message_finds_its_channel_and_what_nobody_wants_lies_still() {
+        let host = host(&["poll://a", "poll://b", "poll://c"]).await;
+        let (a, b) = (Postman::new("poll://a", 0), Postman::new("poll://b", 0));
+        host.hub.channels().add(a.clone());
+        host.hub.channels().add(b.clone());
+        settle(&host).await;
+        assert_eq!((a.seen(), b.seen()), (vec!["p".to_owned()], vec!["p".to_owned()]));
+        assert_eq!(owed(&host).await, BTreeSet::from(["poll://c, unclaimed".to_owned()]));
+        let c = Postman::new("poll://c", 0);
+        host.hub.channels().add(c.clone());
+        settle(&host).await;
+        assert_eq!(c.seen(), Vec::<String>::new(), "nobody offered it");
+        let key = OutboxKey::Unblock(PromiseId::from("p"), Text::from("poll://c"));
+        let offer = Command::OutboxDefer { key, until: Deferral::Offered };
+        host.store.execute(vec![offer]).await.expect("memory answers");
+        settle(&host).await;
+        assert_eq!(c.seen().len(), 1);
+        assert_eq!(owed(&host).await, BTreeSet::new());
+    }
+
+    #[tokio::test]
+    async fn what_did_not_arrive_is_handed_over_again_after_its_back_off() {
+        let host = host(&["poll://a"]).await;
+        let a = Postman::new("poll://a", 2);
+        host.hub.channels().add(a.clone());
+        let began = host.surroundings.clock.now();
+        while a.seen().len() < 3 || !owed(&host).await.is_empty() {
+            let next = turn(host.clone()).await.expect("memory answers");
+            let wait = if let Next::After(wait) = next { wait } else { Millis(1) };
+            host.surroundings.runtime.sleep(wait.min(Millis(50))).await;
+        }
+        let took = host.surroundings.clock.now().since(began);
+        assert!(
+            took >= Millis(300),
+            "100 ms after the first failure, 200 after the second: {took:?}"
+        );
+        settle(&host).await;
+        assert_eq!(a.seen().len(), 3);
+    }
+}

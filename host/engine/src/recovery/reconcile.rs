@@ -1,0 +1,197 @@
+//! A slow round over everything that is kept, looking for rows that contradict each other.
+//!
+//! The statement that looks only finds candidates. What is damage, and what is done about it, a command decides on the
+//! rows as they are then.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use segno_core::{
+    command::Command,
+    id::PromiseId,
+    promise::Schedule,
+    reply::{Orphan, Refusal, Reply},
+    time::Millis,
+    unreadable::Subject,
+};
+
+use super::{
+    driver::Next,
+    policy::{Action, ORPHANS, class},
+};
+use crate::host::Host;
+use segno_store::{ScheduleFilter, Store, StoreError};
+
+/// Promises looked at in one turn.
+pub const PAGE: u32 = 1_000;
+/// The wait between two turns of a round.
+pub const PERIOD: Millis = Millis(1_000);
+/// The wait between two rounds.
+pub const ROUND_PAUSE: Millis = Millis(60_000);
+/// Commands in one transaction.
+const BATCH: usize = 64;
+
+/// Where the round is.
+#[derive(Debug, Default)]
+pub struct Round {
+    after: i64,
+    found: BTreeMap<Orphan, usize>,
+}
+
+/// What was found and mended, with the promise it was found at; or a row that cannot be read.
+#[derive(Debug)]
+pub enum Finding {
+    /// Damage that a command has dealt with.
+    Mended {
+        /// Where.
+        id: PromiseId,
+        /// What.
+        orphan: Orphan,
+    },
+    /// The rows of this promise cannot be read: nothing was done.
+    Unreadable {
+        /// Where.
+        id: PromiseId,
+        /// Why.
+        reason: String,
+    },
+}
+
+/// One page.
+pub async fn turn(host: Host, round: Arc<Mutex<Round>>) -> Result<Next, StoreError> {
+    let survey = host.store.survey();
+    let after = round.lock().unwrap_or_else(PoisonError::into_inner).after;
+    if after == 0 {
+        call_back_schedules(&host).await?;
+    }
+    let page = survey.suspects(after, PAGE).await?;
+    let findings = mend(&*host.store, &page.items).await?;
+    let mut round = round.lock().unwrap_or_else(PoisonError::into_inner);
+    for finding in &findings {
+        tell(&host, finding);
+        if let Finding::Mended { orphan, .. } = finding {
+            *round.found.entry(*orphan).or_default() += 1;
+        }
+    }
+    if let Some(next) = page.next {
+        round.after = next;
+        return Ok(Next::After(PERIOD));
+    }
+    let round = std::mem::take(&mut *round);
+    for orphan in ORPHANS {
+        let found = round.found.get(&orphan).copied().unwrap_or_default();
+        host.hub.metrics().gauges.orphans(class(orphan).class, found);
+    }
+    Ok(Next::After(ROUND_PAUSE))
+}
+
+/// Has schedules come back whose next occurrence lies ahead of others, since a clock was set back. Their own timers would
+/// not come for long.
+async fn call_back_schedules(host: &Host) -> Result<(), StoreError> {
+    let now = host.surroundings.clock.now();
+    let mut filter = ScheduleFilter::default();
+    loop {
+        let page = host.store.schedules(&filter).await?;
+        let ahead: Vec<_> = page.items.iter().filter(|schedule| schedule.is_ahead(now)).collect();
+        for schedule in &ahead {
+            tracing::warn!(
+                id = %schedule.id, next_at = %schedule.next_at,
+                "the next occurrence of a schedule lay ahead of others: a clock showed that time and was set back; it comes back"
+            );
+        }
+        let look = |schedule: &&Schedule| Command::ScheduleDue { id: schedule.id.clone() };
+        let looks: Vec<_> = ahead.iter().map(look).collect();
+        if !looks.is_empty() {
+            host.store.execute(looks).await?;
+        }
+        match page.next {
+            Some(next) => filter.after = Some(next),
+            None => return Ok(()),
+        }
+    }
+}
+
+/// Has commands look at these promises, and answers what they found. A row that cannot be read spoils its own promise
+/// only.
+///
+/// # Errors
+/// The store did not answer.
+pub async fn mend(store: &dyn Store, suspects: &[PromiseId]) -> Result<Vec<Finding>, StoreError> {
+    let look = |id: &PromiseId| Command::Reconcile { id: id.clone() };
+    let mut findings = Vec::new();
+    for batch in suspects.chunks(BATCH) {
+        match store.execute(batch.iter().map(look).collect()).await {
+            Ok(replies) => {
+                batch.iter().zip(replies).for_each(|(id, reply)| note(&mut findings, id, reply));
+            }
+            Err(StoreError::Database { .. }) => {
+                for id in batch {
+                    match store.execute(vec![look(id)]).await {
+                        Ok(replies) => {
+                            replies.into_iter().for_each(|reply| note(&mut findings, id, reply));
+                        }
+                        Err(error @ StoreError::Database { .. }) => {
+                            let reason = chain(&error);
+                            findings.push(Finding::Unreadable { id: id.clone(), reason });
+                        }
+                        Err(error) => return Err(error),
+                    }
+                }
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(findings)
+}
+
+fn note(findings: &mut Vec<Finding>, id: &PromiseId, reply: Reply) {
+    match reply {
+        Reply::Reconciled { orphans } => {
+            let mended = |orphan| Finding::Mended { id: id.clone(), orphan };
+            findings.extend(orphans.into_iter().map(mended));
+        }
+        Reply::Refused(refusal @ Refusal::Unreadable { .. }) => {
+            let reason = refusal.to_string();
+            findings.push(Finding::Unreadable { id: id.clone(), reason });
+        }
+        _ => {}
+    }
+}
+
+fn tell(host: &Host, finding: &Finding) {
+    match finding {
+        Finding::Mended { id, orphan } => {
+            let class = class(*orphan);
+            let (name, action) = (class.class, class.action.words());
+            match class.action {
+                Action::Halt => tracing::error!(
+                    %id, class = name, action,
+                    "quarantined: the rows of this execution contradict each other; look with `segno inspect`"
+                ),
+                Action::FinishChain | Action::Requeue => {
+                    tracing::warn!(%id, class = name, action, "damage from outside was mended");
+                }
+                Action::CancelChildren => {
+                    tracing::info!(%id, class = name, action, "children outlived their invocation");
+                }
+            }
+        }
+        Finding::Unreadable { id, reason } => {
+            let now = host.surroundings.clock.now();
+            host.hub.quarantine().put(&Subject::Promise(id.clone()), reason.clone(), now);
+        }
+    }
+}
+
+/// An error with what caused it, on one line.
+pub fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text.push_str(&format!(": {cause}"));
+        source = cause.source();
+    }
+    text
+}

@@ -1,0 +1,200 @@
+//! Removing what has ended and is older than the rules keep it.
+//!
+//! A slow round over everything that is kept finds roots that have settled; for each of them a command decides, on the
+//! rows as they are then, whether the whole tree may go. A tree that is too large for one command is first looked at
+//! whole and then removed from the leaves up, see `large`.
+
+mod large;
+mod rules;
+
+use std::{
+    collections::BTreeSet,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use segno_core::{
+    address::{Address, ModuleRef},
+    command::Command,
+    footprint::TREE_LIMIT,
+    id::{Digest, PromiseId},
+    reply::{Kept, Pruned, Reply},
+    tags,
+    time::{Millis, Timestamp},
+};
+
+pub use rules::{Keep, Retention, RetentionError, Rule};
+
+use super::{driver::Next, isolate};
+use crate::host::Host;
+use segno_store::{ScheduleFilter, StoreError};
+
+/// Promises looked at in one turn.
+pub const PAGE: u32 = 1_000;
+/// The wait between two turns of a round.
+pub const PERIOD: Millis = Millis(500);
+/// The wait between two rounds.
+pub const ROUND_PAUSE: Millis = Millis(60_000);
+
+/// Where the round is.
+#[derive(Debug, Default)]
+pub struct Round {
+    after: i64,
+    /// Whether free room may be left to give back.
+    room: bool,
+    pace: Pace,
+}
+
+/// How many trees go into one transaction: as many as make about [`TREE_LIMIT`] promises, going by the last ones.
+#[derive(Debug, Clone, Copy)]
+struct Pace {
+    trees: usize,
+}
+
+impl Default for Pace {
+    fn default() -> Self {
+        Self { trees: 4 }
+    }
+}
+
+impl Pace {
+    fn learn(&mut self, trees: usize, promises: usize) {
+        let each = promises.div_ceil(trees.max(1)).max(1);
+        self.trees = (TREE_LIMIT as usize / each).clamp(1, 256).min(self.trees * 2);
+    }
+}
+
+/// What was removed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Removed {
+    trees: u64,
+    promises: u64,
+}
+
+/// One page.
+pub async fn turn(
+    host: Host,
+    retention: Arc<Retention>,
+    round: Arc<Mutex<Round>>,
+) -> Result<Next, StoreError> {
+    let survey = host.store.survey();
+    let Some(youngest) = retention.shortest() else { return Ok(Next::After(ROUND_PAUSE)) };
+    let (after, mut pace) = {
+        let round = round.lock().unwrap_or_else(PoisonError::into_inner);
+        (round.after, round.pace)
+    };
+    let now = host.surroundings.clock.now();
+    let page = survey.finished(after, PAGE, ago(now, youngest)).await?;
+    let old = page.items.iter().filter_map(|root| match retention.keep(root) {
+        Keep::Forever => None,
+        Keep::For(age) => {
+            let before = ago(now, age);
+            let settled_at = root.settlement()?.settled_at;
+            (settled_at <= before).then(|| (root.id().clone(), before))
+        }
+    });
+    let removed = remove(&host, &old.collect::<Vec<_>>(), &mut pace).await?;
+    if removed.promises > 0 {
+        tracing::info!(
+            trees = removed.trees,
+            promises = removed.promises,
+            "old executions were removed"
+        );
+    }
+    let ends = page.next.is_none();
+    let modules = if ends { remove_modules(&host, &retention, now).await? } else { 0 };
+    let room = round.lock().unwrap_or_else(PoisonError::into_inner).room;
+    let room = (room || removed.promises > 0 || modules > 0) && host.store.give_back_room().await?;
+    let mut round = round.lock().unwrap_or_else(PoisonError::into_inner);
+    *round = Round { after: page.next.unwrap_or_default(), room, pace };
+    Ok(Next::After(if ends && !room { ROUND_PAUSE } else { PERIOD }))
+}
+
+/// Has commands remove these trees, as far as they may go.
+async fn remove(
+    host: &Host,
+    roots: &[(PromiseId, Timestamp)],
+    pace: &mut Pace,
+) -> Result<Removed, StoreError> {
+    let mut removed = Removed::default();
+    let mut left = roots;
+    while !left.is_empty() {
+        let (batch, rest) = left.split_at(pace.trees.min(left.len()));
+        left = rest;
+        let command = |(top, before): &(PromiseId, Timestamp)| Command::Prune {
+            top: top.clone(),
+            before: *before,
+            part: false,
+        };
+        let now = host.surroundings.clock.now();
+        let batch: Vec<_> =
+            batch.iter().filter(|tree| !host.hub.quarantine().rests(&command(tree), now)).collect();
+        let commands = batch.iter().map(|tree| vec![command(tree)]).collect();
+        let replies = isolate::each(host, commands).await?;
+        let mut gone = 0;
+        for ((top, before), reply) in batch.iter().zip(replies) {
+            let Some(reply) = reply.and_then(|mut replies| replies.pop()) else { continue };
+            match reply {
+                Reply::Pruned(Pruned::Gone { promises }) => {
+                    removed.trees += 1;
+                    gone += promises as usize;
+                }
+                Reply::Pruned(Pruned::Kept(Kept::Large)) => {
+                    let parts = large::remove(host, top, *before).await?;
+                    removed.trees += u64::from(parts > 0);
+                    removed.promises += parts;
+                }
+                Reply::Pruned(Pruned::Kept(kept)) => {
+                    tracing::debug!(root = %top, %kept, "an old tree stays");
+                }
+                other => tracing::warn!(root = %top, reply = ?other, "an old tree was not removed"),
+            }
+        }
+        pace.learn(batch.len(), gone);
+        removed.promises += gone as u64;
+    }
+    Ok(removed)
+}
+
+/// Removes modules that nobody refers to. Answers how many.
+async fn remove_modules(
+    host: &Host,
+    retention: &Retention,
+    now: Timestamp,
+) -> Result<usize, StoreError> {
+    let Keep::For(age) = retention.modules() else { return Ok(0) };
+    let mut removed = 0;
+    let scheduled = scheduled_modules(host).await?;
+    for module in host.store.modules().await? {
+        if module.aliases.is_empty()
+            && !scheduled.contains(&module.digest)
+            && host.store.remove_component(module.digest, ago(now, age)).await?
+        {
+            tracing::info!(module = %module.digest, bytes = module.size, "a module nobody used was removed");
+            removed += 1;
+        }
+    }
+    Ok(removed)
+}
+
+/// Modules that schedules name by their digest. Those they name by an alias have that alias.
+async fn scheduled_modules(host: &Host) -> Result<BTreeSet<Digest>, StoreError> {
+    let mut filter = ScheduleFilter::default();
+    let mut digests = BTreeSet::new();
+    loop {
+        let page = host.store.schedules(&filter).await?;
+        let targets =
+            page.items.iter().filter_map(|schedule| tags::target(&schedule.template.tags));
+        digests.extend(targets.filter_map(|target| match Address::parse(target) {
+            Ok(Address::Wasm { module: ModuleRef::Exact(digest), .. }) => Some(digest),
+            _ => None,
+        }));
+        match page.next {
+            Some(next) => filter.after = Some(next),
+            None => return Ok(digests),
+        }
+    }
+}
+
+fn ago(now: Timestamp, age: Millis) -> Timestamp {
+    Timestamp(now.0.saturating_sub(age.0))
+}

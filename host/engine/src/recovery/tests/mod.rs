@@ -1,0 +1,211 @@
+//! Retention, reconcile and doctor over a real database, with a clock that is moved by hand.
+
+mod damage;
+mod doctor;
+mod retention;
+
+use std::{
+    path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicI64, Ordering},
+    },
+};
+
+use segno_core::{
+    command::{Command, FenceAct, FenceAction, Hold},
+    config::Config,
+    id::{Claim, CommandIndex, Digest, Holder, NodeName, Version},
+    invocation::{EngineFacts, LogLevel, LogLine, Record, RecordBody, Seed},
+    promise::{NewPromise, OutboxKey, Verdict},
+    reply::Reply,
+    snapshot::Snapshot,
+    tags,
+    time::{Millis, Timestamp},
+    value::{Payload, Tags, Text, Value},
+};
+use sqlx::{Connection as _, Executor as _, SqliteConnection};
+
+use super::{
+    driver::Next,
+    retention::{ROUND_PAUSE, Retention, turn},
+};
+use crate::{host::Host, testing};
+use segno_env::{Clock, Surroundings, SystemRuntime};
+use segno_store::sqlite::{SqliteConfig, SqliteStore};
+use segno_store::{Symptom, examine};
+
+const MODULE: Digest = Digest([7; 32]);
+const DAY: i64 = 86_400_000;
+
+struct HandClock(AtomicI64);
+
+impl Clock for HandClock {
+    fn now(&self) -> Timestamp {
+        Timestamp(self.0.load(Ordering::Relaxed))
+    }
+}
+
+/// A host on a database of its own, without duties.
+struct Bed {
+    host: Host,
+    clock: Arc<HandClock>,
+    dir: tempfile::TempDir,
+}
+
+impl Bed {
+    async fn new() -> Self {
+        let dir = tempfile::tempdir().expect("a directory");
+        let clock = Arc::new(HandClock(AtomicI64::new(1_000)));
+        let host = Self::open(dir.path(), &clock).await;
+        let component: Arc<[u8]> = Arc::from(&b"component"[..]);
+        let store = &host.store;
+        let kept = store.put_component(MODULE, component, "{}".to_owned(), Timestamp(1_000)).await;
+        kept.expect("a component is kept");
+        let bed = Self { host, clock, dir };
+        bed.run(Command::Deploy { alias: "shop".into(), module: MODULE }).await;
+        bed
+    }
+
+    async fn open(dir: &Path, clock: &Arc<HandClock>) -> Host {
+        let surroundings = Surroundings { clock: clock.clone(), runtime: Arc::new(SystemRuntime) };
+        let host = testing::host();
+        let sqlite = SqliteConfig { dir: dir.to_owned(), relaxed: true };
+        let store =
+            SqliteStore::open(sqlite, Config::default(), surroundings.clone(), host.hub.clone());
+        Host { store: store.await.expect("it opens"), surroundings, ..host }
+    }
+
+    /// The database by hand: no key, no check and no store in between.
+    async fn damage(&mut self, statement: &str) {
+        self.host.store.close().await;
+        let file = self.dir.path().join("segno.db");
+        let file = file.to_str().expect("a path");
+        let mut tables = SqliteConnection::connect(file).await.expect("the database opens");
+        for statement in
+            ["PRAGMA foreign_keys = OFF", "PRAGMA ignore_check_constraints = ON", statement]
+        {
+            let statement = sqlx::AssertSqlSafe(statement.to_owned());
+            tables.execute(sqlx::query(statement)).await.expect("it is damaged");
+        }
+        tables.close().await.expect("it closes");
+        self.host = Self::open(self.dir.path(), &self.clock).await;
+    }
+
+    fn wait(&self, length: i64) {
+        self.clock.0.fetch_add(length, Ordering::Relaxed);
+    }
+
+    async fn run(&self, command: Command) -> Reply {
+        self.all(vec![command]).await.remove(0)
+    }
+
+    async fn all(&self, commands: Vec<Command>) -> Vec<Reply> {
+        let replies = self.host.store.execute(commands.clone()).await.expect("an answer");
+        for (command, reply) in commands.iter().zip(&replies) {
+            assert!(!matches!(reply, Reply::Refused(_)), "{command:?}: {reply:?}");
+        }
+        replies
+    }
+
+    async fn dump(&self) -> Snapshot {
+        self.host.store.dump().await.expect("a dump")
+    }
+
+    async fn workflow(&self, id: &str, labels: &[(&str, &str)]) -> Claim {
+        let mut all = vec![(tags::TARGET, "wasm://shop/order")];
+        all.extend(labels);
+        let hold = hold();
+        self.run(Command::TaskCreate { new: new(id, &all), hold }).await;
+        Claim { id: id.into(), version: Version(1) }
+    }
+
+    async fn fulfill(&self, claim: Claim) {
+        let (verdict, value) = (Verdict::Resolved, Value::of(&b"1"[..]));
+        self.run(Command::TaskFulfill { claim, records: vec![], logs: vec![], verdict, value })
+            .await;
+    }
+
+    /// `id` with a journal, a log line, a signal and a detached child, all of it settled but the child, whose claim is
+    /// answered.
+    async fn tree(&self, id: &str, labels: &[(&str, &str)]) -> Claim {
+        let claim = self.workflow(id, labels).await;
+        let child = new(&format!("{id}/0"), &[(tags::TARGET, "ship"), (tags::DETACHED, "true")]);
+        let log = LogLine {
+            seq: 0,
+            at: Timestamp(1_000),
+            level: LogLevel::Info,
+            message: Text::from("a line"),
+        };
+        let act = FenceAct::Create { new: child };
+        self.run(Command::TaskFence {
+            claim: claim.clone(),
+            records: vec![started()],
+            logs: vec![log],
+            actions: vec![FenceAction { index: CommandIndex(0), act }],
+        })
+        .await;
+        self.run(Command::Signal {
+            invocation: id.into(),
+            name: Text::from("go"),
+            payload: Value::default(),
+            key: Some(Text::from("k")),
+        })
+        .await;
+        let child = self.take(&format!("{id}/0")).await;
+        self.fulfill(claim).await;
+        self.run(Command::OutboxDue { key: OutboxKey::CancelChildren(id.into()) }).await;
+        child
+    }
+
+    /// Takes a task, whatever its version.
+    async fn take(&self, id: &str) -> Claim {
+        let row = self.host.store.promise(&id.into()).await.expect("a store").expect("it is");
+        let version = row.task.expect("it has a task").version;
+        let claim = Claim { id: id.into(), version };
+        match self.run(Command::TaskAcquire { claim, hold: hold(), stall_limit: None }).await {
+            Reply::Task(task) => Claim { id: id.into(), version: task.task.version },
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// Turns of the retention duty, one whole round.
+    async fn round(&self, rules: &Retention) {
+        let (rules, round) = (Arc::new(rules.clone()), Arc::default());
+        for _ in 0..500 {
+            let next = turn(self.host.clone(), rules.clone(), Arc::clone(&round)).await;
+            if next.expect("a turn") == Next::After(ROUND_PAUSE) {
+                return;
+            }
+        }
+        panic!("a round does not end");
+    }
+
+    async fn symptoms(&self) -> Vec<Symptom> {
+        let survey = self.host.store.survey();
+        let now = self.clock.now();
+        let found = examine(survey, now, &self.host.config, |_| {}).await.expect("a diagnosis");
+        found.symptoms
+    }
+}
+
+fn hold() -> Hold {
+    let holder = Holder { node: NodeName::from("n"), incarnation: 1 };
+    Hold { holder, nonce: 1, ttl: Millis(15_000) }
+}
+
+fn new(id: &str, tags: &[(&str, &str)]) -> NewPromise {
+    let tags: Tags = tags.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
+    NewPromise { id: id.into(), param: Value::of(&b"{}"[..]), tags, timeout_at: Timestamp::NEVER }
+}
+
+fn started() -> Record {
+    let body = RecordBody::Started {
+        function: Text::from("order"),
+        input: Payload::Json(Text::from("{}")),
+        module: MODULE,
+        seed: Seed([3; 32]),
+        engine: EngineFacts::default(),
+    };
+    Record { seq: 0, at: Timestamp(1_000), body }
+}

@@ -1,0 +1,220 @@
+//! Deadlines, leases and retries.
+
+use segno_core::{command::Command, time::Timestamp};
+
+use super::{driver::Next, wakes};
+use crate::host::Host;
+use segno_store::StoreError;
+
+/// Due rows handled in one transaction.
+pub const PAGE: u32 = 1_000;
+
+/// Fires what is due.
+pub async fn turn(host: Host) -> Result<Next, StoreError> {
+    host.hub.plan_timers(None);
+    // What is left alone stays due, and must not hide what comes after it.
+    let page = PAGE + host.hub.quarantine().len() as u32;
+    let look = || host.store.due(host.surroundings.clock.now(), page);
+    let mut due = look().await?;
+    if renews_own(&host, &due.commands).await {
+        // Nobody is told of the new leases, which may be over by this clock: what changed meanwhile is seen now.
+        host.hub.plan_timers(None);
+        due = look().await?;
+    }
+    let more = due.commands.len() >= page as usize;
+    let now = host.surroundings.clock.now();
+    due.commands.retain(|command| !host.hub.quarantine().rests(command, now));
+    let next = due.next;
+    wakes::carry_out(&host, due).await?;
+    if more {
+        return Ok(Next::Now);
+    }
+    let now = host.surroundings.clock.now();
+    // The driver looks again after its period at the latest.
+    let period = now + host.config.scan_period;
+    host.hub.plan_timers(Some(next.map_or(period, |next| next.min(period))));
+    Ok(next.map_or(Next::Idle, |next| Next::After(next.since(now))))
+}
+
+/// After this host was held up, its own leases may have run out while its work goes on: heartbeats go first. Says whether
+/// there were any; then nothing was told of timers meanwhile. A host whose clock is ahead would wake itself without end.
+async fn renews_own(host: &Host, due: &[Command]) -> bool {
+    let expiring: Vec<_> = due
+        .iter()
+        .filter_map(|command| match command {
+            Command::LeaseDue { id } => Some(id.clone()),
+            _ => None,
+        })
+        .collect();
+    let Some(desk) = host.hub.desk().filter(|_| !expiring.is_empty()) else { return false };
+    host.hub.plan_timers(Some(Timestamp(i64::MIN)));
+    desk.renew(expiring).await;
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{
+        Arc,
+        atomic::{AtomicI64, Ordering},
+    };
+
+    use segno_core::{
+        command::{FenceAct, FenceAction, HeartbeatItem, Hold},
+        effect::Effect,
+        id::{Claim, CommandIndex, Holder, PromiseId, Version},
+        promise::{LeasePolicy, NewPromise, TaskStatus},
+        reply::Reply,
+        tags,
+        time::Millis,
+        value::{Tags, Value},
+    };
+    use tokio_util::sync::CancellationToken;
+
+    use super::*;
+    use crate::{
+        desk::{self, Arrival, Beginnings, Renewal, Start},
+        lengths::LeaseLengths,
+        testing,
+    };
+    use segno_env::{BoxFuture, Clock, Surroundings};
+    use segno_store::{MemoryStore, Store};
+
+    struct HandClock(AtomicI64);
+
+    impl Clock for HandClock {
+        fn now(&self) -> Timestamp {
+            Timestamp(self.0.load(Ordering::Relaxed))
+        }
+    }
+
+    /// A worker that is still at `alive`, and at nothing else.
+    struct StillAt(Arc<dyn Store>, Holder);
+
+    impl Renewal for StillAt {
+        fn renew(&self, ids: Vec<PromiseId>) -> BoxFuture<()> {
+            let (store, holder) = (self.0.clone(), self.1.clone());
+            Box::pin(async move {
+                assert_eq!(ids, ["alive".into(), "dead".into()]);
+                let claim = Claim { id: "alive".into(), version: Version(1) };
+                let items = vec![HeartbeatItem { claim, progress: None }];
+                let beat = Command::TaskHeartbeat { holder, items };
+                store.execute(vec![beat]).await.expect("it is stored");
+            })
+        }
+    }
+
+    /// A worker that begins nothing.
+    struct Nothing;
+
+    impl Beginnings for Nothing {
+        fn begin(&self, start: Start) {
+            panic!("nothing is started here, and not `{}`", start.new.id)
+        }
+    }
+
+    /// A host with a worker's room, and a clock that is set by hand.
+    struct Bed {
+        host: Host,
+        clock: Arc<HandClock>,
+        holder: Holder,
+        desk: Arc<desk::Desk>,
+        counter: desk::Counter,
+    }
+
+    fn bed(seats: usize) -> Bed {
+        let host = testing::host();
+        let clock = Arc::new(HandClock(AtomicI64::new(1_000)));
+        let surroundings = Surroundings { clock: clock.clone(), ..host.surroundings.clone() };
+        let (config, hub) = (host.config.clone(), host.hub.clone());
+        let store = MemoryStore::new((*config).clone(), surroundings.clone(), hub.clone());
+        let host = Host { surroundings, store: store.clone(), ..host };
+        let holder = Holder { node: "n".into(), incarnation: 1 };
+        let claims = desk::Claims {
+            holder: holder.clone(),
+            lengths: Arc::new(LeaseLengths::new(LeasePolicy::of(config.ttl))),
+            renewal: Arc::new(StillAt(store.clone(), holder.clone())),
+            beginnings: Arc::new(Nothing),
+            surroundings: host.surroundings.clone(),
+            draining: CancellationToken::new(),
+        };
+        let (desk, counter) = desk::room(claims, seats);
+        let desk = Arc::new(desk);
+        hub.open(&desk);
+        Bed { host, clock, holder, desk, counter }
+    }
+
+    fn new(id: &str, tags: &[(&str, &str)], timeout_at: Timestamp) -> NewPromise {
+        let tags = tags.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        NewPromise {
+            id: id.into(),
+            param: Value::default(),
+            tags: Tags::from_iter(tags),
+            timeout_at,
+        }
+    }
+
+    #[tokio::test]
+    async fn a_host_that_was_held_up_extends_what_it_still_executes_before_it_ends_leases() {
+        let Bed { host, clock, desk, counter: _counter, .. } = bed(8);
+        for id in ["alive", "dead"] {
+            let (seat, hold) = desk.seat().expect("there is room");
+            let new = new(id, &[(tags::TARGET, "poll://w")], Timestamp::NEVER);
+            host.store.execute(vec![Command::TaskCreate { new, hold }]).await.expect("a claim");
+            drop(seat);
+        }
+        clock.0.fetch_add((host.config.ttl.0 + Millis(5_000)).0, Ordering::Relaxed);
+        turn(host.clone()).await.expect("a turn");
+        for (id, status) in [("alive", TaskStatus::Acquired), ("dead", TaskStatus::Pending)] {
+            let row = host.store.promise(&id.into()).await.expect("a read").expect("a promise");
+            assert_eq!(row.task.expect("a task").status(), status, "{id}");
+        }
+    }
+
+    #[tokio::test]
+    async fn who_wakes_is_claimed_with_the_deadline_as_far_as_there_is_room() {
+        let Bed { host, clock, holder, desk, mut counter } = bed(2);
+        for sleeper in ["a", "b", "c"] {
+            let (id, nap) = (PromiseId::from(sleeper), PromiseId::from(sleeper).named("nap"));
+            let hold = Hold { holder: holder.clone(), nonce: 1, ttl: Millis(60_000) };
+            let claim = Claim { id, version: Version(1) };
+            let timer = new(nap.as_str(), &[(tags::TIMER, "true")], Timestamp(5_000));
+            let act = FenceAct::Create { new: timer };
+            let commands = vec![
+                Command::TaskCreate {
+                    new: new(sleeper, &[(tags::TARGET, crate::worker::HTTP)], Timestamp::NEVER),
+                    hold,
+                },
+                Command::TaskFence {
+                    claim: claim.clone(),
+                    records: vec![],
+                    logs: vec![],
+                    actions: vec![FenceAction { index: CommandIndex(0), act }],
+                },
+                Command::TaskSuspend { claim, records: vec![], logs: vec![], awaits: [nap].into() },
+            ];
+            let replies = host.store.execute(commands).await.expect("replies");
+            assert_eq!(replies.last(), Some(&Reply::Suspended));
+        }
+        turn(host.clone()).await.expect("nothing is due");
+        clock.0.store(6_000, Ordering::Relaxed);
+        turn(host.clone()).await.expect("a turn");
+
+        let arrivals = counter.next().await;
+        let arrived: Vec<_> = arrivals.iter().map(|it| it.acquired.task.id.as_str()).collect();
+        assert_eq!(arrived, ["a", "b"], "there are two seats");
+        for Arrival { acquired, settled, .. } in &arrivals {
+            assert_eq!(acquired.task.status(), TaskStatus::Acquired);
+            assert_eq!(acquired.task.version, Version(2));
+            let nap = acquired.task.id.named("nap");
+            assert_eq!(settled.iter().map(|nap| nap.id().clone()).collect::<Vec<_>>(), [nap]);
+            assert!(!settled[0].is_pending(), "what it waited for comes with the claim");
+        }
+        let third = host.store.promise(&"c".into()).await.expect("a read").expect("a promise");
+        assert_eq!(third.task.expect("a task").status(), TaskStatus::Pending, "it is offered");
+        assert!(desk.seat().is_none());
+        let hinted = host.hub.take_dispatched().expect("nobody took it").recv().await;
+        let ready = matches!(hinted, Some(Effect::Ready { id, .. }) if id.as_str() == "c");
+        assert!(ready, "only who waits for room is hinted at");
+    }
+}

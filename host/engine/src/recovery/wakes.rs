@@ -1,0 +1,82 @@
+//! Carrying out what is due. A workflow that a deadline wakes is claimed in the same commit, as far as this host has
+//! room: it is not first offered and then taken, and what it waited for comes with the claim.
+
+use std::collections::HashMap;
+
+use segno_core::{
+    command::Command,
+    id::{Claim, PromiseId},
+    reply::Reply,
+    time::Millis,
+};
+
+use super::isolate;
+use crate::{
+    desk::{Arrival, Seat},
+    host::Host,
+};
+use segno_store::{Due, StoreError, Wake};
+
+/// Due commands in one commit.
+const TOGETHER: usize = 256;
+/// Seats that are worth a commit: fewer are waited with for a moment, if more than those are wanted.
+const ENOUGH: usize = 64;
+/// That moment. Where nobody leaves for so long, deadlines are carried out all the same, and who wakes is offered.
+const PATIENCE: Millis = Millis(50);
+
+/// Executes what is due.
+pub async fn carry_out(host: &Host, due: Due) -> Result<(), StoreError> {
+    let mut wakes: HashMap<PromiseId, Claim> = HashMap::with_capacity(due.wakes.len());
+    for Wake { awaited, task } in due.wakes {
+        wakes.insert(awaited, task);
+    }
+    let mut left = due.commands.into_iter().peekable();
+    while left.peek().is_some() {
+        let desk = host.hub.desk();
+        let wanted = wakes.len().min(TOGETHER);
+        let mut seats = match &desk {
+            Some(desk) if wanted > 0 => desk.seats(wanted, ENOUGH, PATIENCE).await,
+            _ => Vec::new(),
+        };
+        let flows = wanted > 0 && seats.len() >= ENOUGH.min(wanted);
+        // What belongs together: a deadline, the claim on whom it wakes, and what that waited for.
+        let mut groups = Vec::with_capacity(TOGETHER);
+        let mut claimed = Vec::new();
+        // While seats become free, those who find none wait for the next ones.
+        while groups.len() < TOGETHER && !(flows && seats.is_empty()) {
+            let Some(command) = left.next() else { break };
+            let wake = match &command {
+                Command::PromiseDue { id } => wakes.remove_entry(id),
+                _ => None,
+            };
+            let mut group = vec![command];
+            if let Some((id, claim)) = wake
+                && let Some((seat, hold)) = seats.pop()
+            {
+                claimed.push((groups.len(), seat));
+                group.push(Command::TaskAcquire { claim, hold, stall_limit: None });
+                group.push(Command::PromiseGet { id });
+            }
+            groups.push(group);
+        }
+        let replies = isolate::each(host, groups).await?;
+        if let Some(desk) = &desk {
+            desk.run(arrivals(replies, claimed));
+        }
+    }
+    Ok(())
+}
+
+/// Those whose claim was made. The others had changed meanwhile, and are offered as always.
+fn arrivals(mut replies: Vec<Option<Vec<Reply>>>, claimed: Vec<(usize, Seat)>) -> Vec<Arrival> {
+    let arrived = claimed.into_iter().filter_map(|(place, seat)| {
+        let mut of_group = replies[place].take()?.into_iter().skip(1);
+        let Some(Reply::Task(acquired)) = of_group.next() else { return None };
+        let settled = match of_group.next() {
+            Some(Reply::Promise { promise, .. }) if !promise.is_pending() => vec![promise],
+            _ => Vec::new(),
+        };
+        Some(Arrival { seat, acquired: *acquired, settled })
+    });
+    arrived.collect()
+}

@@ -1,0 +1,190 @@
+//! On the way to the receiver: a bounded queue, and a task that tells spans from rows and sends them.
+
+use std::{collections::HashMap, sync::Arc, time::Duration};
+
+use opentelemetry::KeyValue;
+use opentelemetry_otlp::{SpanExporter, WithExportConfig as _, WithHttpConfig as _};
+use opentelemetry_sdk::{
+    Resource,
+    trace::{SpanData, SpanExporter as _},
+};
+use segno_core::{id::PromiseId, invocation::Record, time::Millis};
+use tokio::sync::mpsc;
+
+use super::{
+    context::{TRACEPARENT, TraceContext},
+    spans::{self, Replayed},
+};
+use segno_env::Runtime;
+use segno_store::{PromiseRow, Store, StoreError};
+
+/// What may wait to be told; beyond it spans are lost, and nothing else.
+const QUEUE: usize = 16_384;
+/// Executions told of together.
+const PAGE: usize = 256;
+/// Spans in one request.
+const BATCH: usize = 512;
+/// Records of one journal that become spans.
+const RECORDS: u32 = 10_000;
+/// Roots whose traces are remembered.
+const ROOTS: usize = 10_000;
+/// How long a request may take.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Something that became history.
+#[derive(Debug)]
+enum Told {
+    Settled(PromiseId),
+    Replayed(Replayed),
+}
+
+/// Where what happens is handed in. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Traces(mpsc::Sender<Told>);
+
+/// Why spans cannot be sent.
+#[derive(Debug, thiserror::Error)]
+pub enum ExporterError {
+    /// The settings are wrong.
+    #[error("traces cannot be sent: {0}")]
+    Settings(String),
+    /// The HTTP client cannot be set up.
+    #[error("the HTTP client for traces cannot be set up")]
+    Client(#[from] reqwest::Error),
+}
+
+impl Traces {
+    /// A promise has its outcome. Without room it is not told of.
+    pub fn settled(&self, id: &PromiseId) {
+        let _ = self.0.try_send(Told::Settled(id.clone()));
+    }
+
+    /// A replay has ended.
+    pub fn replayed(&self, replayed: Replayed) {
+        let _ = self.0.try_send(Told::Replayed(replayed));
+    }
+}
+
+/// The other end.
+pub struct Exporting {
+    store: Arc<dyn Store>,
+    told: mpsc::Receiver<Told>,
+    exporter: SpanExporter,
+    roots: HashMap<PromiseId, TraceContext>,
+    failing: bool,
+}
+
+impl Exporting {
+    /// Sends to `endpoint`, the base of an OTLP receiver; none: what OTEL_EXPORTER_OTLP_ENDPOINT and its kin say.
+    ///
+    /// # Errors
+    /// [`ExporterError`].
+    pub fn new(
+        store: Arc<dyn Store>,
+        endpoint: Option<&str>,
+        node: &str,
+    ) -> Result<(Traces, Self), ExporterError> {
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let client = reqwest::Client::builder().timeout(PATIENCE).build()?;
+        let mut builder = SpanExporter::builder().with_http().with_http_client(client);
+        if let Some(endpoint) = endpoint {
+            builder =
+                builder.with_endpoint(format!("{}/v1/traces", endpoint.trim_end_matches('/')));
+        }
+        let mut exporter =
+            builder.build().map_err(|error| ExporterError::Settings(error.to_string()))?;
+        // Called `segno`, unless OTEL_SERVICE_NAME says otherwise.
+        let mut resource = Resource::builder();
+        if std::env::var_os("OTEL_SERVICE_NAME").is_none() {
+            resource = resource.with_service_name("segno");
+        }
+        let resource = resource.with_attributes([
+            KeyValue::new("service.version", env!("CARGO_PKG_VERSION")),
+            KeyValue::new("segno.node", node.to_owned()),
+        ]);
+        exporter.set_resource(&resource.build());
+        let (sender, told) = mpsc::channel(QUEUE);
+        let exporting = Self { store, told, exporter, roots: HashMap::new(), failing: false };
+        Ok((Traces(sender), exporting))
+    }
+
+    /// Tells what becomes history, until the host is gone.
+    pub async fn run(mut self, runtime: Arc<dyn Runtime>) {
+        let mut page = Vec::with_capacity(PAGE);
+        while self.told.recv_many(&mut page, PAGE).await > 0 {
+            let mut spans = Vec::new();
+            for told in page.drain(..) {
+                match self.tell(told).await {
+                    Ok(more) => spans.extend(more),
+                    Err(StoreError::Closed) => return,
+                    Err(error) => tracing::debug!(%error, "an execution was not traced"),
+                }
+                if spans.len() >= BATCH {
+                    self.send(std::mem::take(&mut spans)).await;
+                }
+            }
+            if !spans.is_empty() {
+                self.send(spans).await;
+            }
+            // What settles together goes together.
+            runtime.sleep(Millis(20)).await;
+        }
+    }
+
+    async fn tell(&mut self, told: Told) -> Result<Vec<SpanData>, StoreError> {
+        let id = match &told {
+            Told::Settled(id) => id,
+            Told::Replayed(replayed) => &replayed.id,
+        };
+        let Some(PromiseRow { promise, task: Some(task) }) = self.store.promise(id).await? else {
+            // Sleeps and promises of people are steps of those who wait for them.
+            return Ok(Vec::new());
+        };
+        let Some(context) = self.context(&promise).await?.filter(|context| context.sampled) else {
+            return Ok(Vec::new());
+        };
+        Ok(match &told {
+            Told::Replayed(replayed) => vec![spans::replay(&context, replayed)],
+            Told::Settled(id) => {
+                let journal: Vec<Record> = self.store.journal(id, 0, RECORDS).await?;
+                spans::execution(&context, &promise, &task, &journal)
+            }
+        })
+    }
+
+    /// The trace of the tree that an execution belongs to. None: its root is gone.
+    async fn context(
+        &mut self,
+        promise: &segno_core::promise::Promise,
+    ) -> Result<Option<TraceContext>, StoreError> {
+        let origin = promise.birth.tags.get(segno_core::tags::ORIGIN);
+        let root = origin.map_or_else(|| promise.id().clone(), |id| PromiseId::from(id.as_str()));
+        if let Some(known) = self.roots.get(&root) {
+            return Ok(Some(*known));
+        }
+        let row = match root == *promise.id() {
+            true => Some(promise.clone()),
+            false => self.store.promise(&root).await?.map(|row| row.promise),
+        };
+        let Some(row) = row else { return Ok(None) };
+        let given = row.birth.param.headers.get(TRACEPARENT).map(String::as_str);
+        let context = TraceContext::of_root(&root, given);
+        if self.roots.len() >= ROOTS {
+            self.roots.clear();
+        }
+        self.roots.insert(root, context);
+        Ok(Some(context))
+    }
+
+    async fn send(&mut self, spans: Vec<SpanData>) {
+        match self.exporter.export(spans).await {
+            Ok(()) => self.failing = false,
+            // Once, and not for every batch.
+            Err(error) if !self.failing => {
+                self.failing = true;
+                tracing::warn!(%error, "traces are not taken; executions go on without them");
+            }
+            Err(error) => tracing::debug!(%error, "traces are not taken"),
+        }
+    }
+}

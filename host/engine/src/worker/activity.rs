@@ -1,0 +1,271 @@
+//! One attempt of an activity, or of an HTTP step: real I/O, no journal, at least once.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use async_trait::async_trait;
+use segno_core::{
+    command::Command,
+    id::CommandIndex,
+    invocation::LogLine,
+    promise::{CancelState, FenceToken, Promise, RetryDecision, RetryPolicy},
+    reply::{Reply, TaskReply},
+    tags,
+    time::Timestamp,
+    value::{Bytes, Text},
+};
+
+use super::{
+    claims::Held,
+    convention::{self, code},
+    failure::{self, End, Stopped, note},
+    http_step, outcome,
+    shared::Shared,
+};
+use segno_guest::{
+    ActivityContext, ActivityHost, Failure, FunctionDescription, GuestError, HttpRequest,
+    HttpResponse, Level, Outcome, Payload,
+};
+
+/// What an attempt runs.
+pub enum Kind {
+    /// A function of a module.
+    Function(FunctionDescription),
+    /// The built-in activity `segno:http`.
+    Http,
+}
+
+/// Log lines of one attempt begin at this multiple, so that those of several attempts keep their order.
+const LINES_PER_ATTEMPT: u32 = 100_000;
+
+/// Runs one attempt under this claim; the claim is given back in every case.
+pub async fn run(shared: Arc<Shared>, held: Arc<Held>, acquired: TaskReply, kind: Kind) -> End {
+    let claim = held.claim.clone();
+    let TaskReply { task, promise, .. } = acquired;
+    let attempt = task.attempt + 1;
+    if task.cancel == CancelState::Requested {
+        // Nothing is running: there is nobody to tell.
+        return reject(&shared, &held, &cancelled()).await;
+    }
+    let lines = Arc::new(Lines {
+        shared: shared.clone(),
+        first: attempt.saturating_mul(LINES_PER_ATTEMPT),
+        kept: Mutex::default(),
+    });
+    let doing = perform(&shared, &held, &task, &promise, attempt, &kind, lines.clone());
+    let performed = tokio::select! {
+        biased;
+        () = held.abort.cancelled() => return End::Lost,
+        performed = doing => performed,
+    };
+    let logs = lines.take();
+    let stopped = match performed {
+        Ok(outcome) => match decide(&held, &promise, &kind, attempt, outcome) {
+            Decision::Settle(outcome) => match fulfill(&shared, &held, logs, &outcome).await {
+                Ok(end) => return end,
+                Err(stopped) => stopped,
+            },
+            Decision::Again(stopped) => {
+                let kept = kept(&shared, &held, logs);
+                return failure::leave(&shared, &claim, kept, stopped, 0, None).await;
+            }
+        },
+        Err(error) => {
+            let kept = kept(&shared, &held, logs);
+            return failure::leave(&shared, &claim, kept, error.into(), 0, None).await;
+        }
+    };
+    failure::give_back(&shared, &claim, stopped, 0, None).await
+}
+
+async fn perform(
+    shared: &Arc<Shared>,
+    held: &Arc<Held>,
+    task: &segno_core::promise::Task,
+    promise: &Promise,
+    attempt: u32,
+    kind: &Kind,
+    lines: Arc<Lines>,
+) -> Result<Outcome, GuestError> {
+    let module = super::module_name(promise);
+    match kind {
+        Kind::Http => Ok(http_step::send(&*shared.host.outbound, &module, promise).await),
+        Kind::Function(function) => {
+            let digest =
+                task.module.ok_or_else(|| GuestError::Host("the task names no module".into()))?;
+            let context = ActivityContext {
+                invocation: promise.id().as_str().to_owned(),
+                idempotency_key: promise.id().as_str().to_owned(),
+                fence_token: FenceToken::of(held.claim.version, CommandIndex(0)).0,
+                attempt,
+                last_progress: task.progress.payload.as_ref().and_then(stored_progress),
+                started_at_ms: u64::try_from(shared.now().0).unwrap_or(0),
+                deadline_ms: (promise.birth.timeout_at < Timestamp::NEVER)
+                    .then(|| u64::try_from(promise.birth.timeout_at.0).unwrap_or(0)),
+            };
+            let input = convention::input(&promise.birth.param);
+            let host = Arc::new(Attempt {
+                shared: shared.clone(),
+                held: held.clone(),
+                module: module.clone(),
+                lines,
+            });
+            shared.host.guests.perform(digest, &module, &function.name, input, context, host).await
+        }
+    }
+}
+
+enum Decision {
+    Settle(Outcome),
+    Again(Stopped),
+}
+
+fn decide(held: &Held, promise: &Promise, kind: &Kind, attempt: u32, outcome: Outcome) -> Decision {
+    let Outcome::Failure(failure) = &outcome else { return Decision::Settle(outcome) };
+    if held.cancel_requested() {
+        return Decision::Settle(cancelled());
+    }
+    let policy = policy(promise, kind);
+    match policy.decide(attempt, failure.code, promise.id()) {
+        RetryDecision::GiveUp => Decision::Settle(outcome),
+        RetryDecision::After(wait) => {
+            let error = note(
+                "failure",
+                &format!("attempt {attempt} failed with {}: {}", failure.code, failure.message),
+                None,
+            );
+            Decision::Again(Stopped::Failed { error, retry_after: Some(wait) })
+        }
+    }
+}
+
+/// The call's own policy, else the function's, else the default.
+fn policy(promise: &Promise, kind: &Kind) -> RetryPolicy {
+    let said = promise.birth.param.headers.get(tags::RETRY_HEADER);
+    if let Some(policy) = said.and_then(|text| serde_json::from_str(text).ok()) {
+        return policy;
+    }
+    match kind {
+        Kind::Function(FunctionDescription { retry: Some(options), .. }) => {
+            convention::policy(options)
+        }
+        Kind::Function(_) | Kind::Http => RetryPolicy::default(),
+    }
+}
+
+async fn fulfill(
+    shared: &Shared,
+    held: &Held,
+    logs: Vec<LogLine>,
+    outcome: &Outcome,
+) -> Result<End, Stopped> {
+    let (verdict, value) = convention::verdict(outcome);
+    let claim = held.claim.clone();
+    let fulfill = Command::TaskFulfill { claim, records: Vec::new(), logs, verdict, value };
+    match shared.submit(vec![fulfill]).await?.pop() {
+        Some(Reply::Promise { .. }) => Ok(End::Finished),
+        Some(Reply::Refused(refusal)) => Err(Stopped::refused(refusal)),
+        _ => Ok(End::Lost),
+    }
+}
+
+/// What keeps what a failed attempt logged, and how far it got, for the next one. Nothing else tells these lines from
+/// new ones, so they go with the release.
+fn kept(shared: &Shared, held: &Held, logs: Vec<LogLine>) -> Vec<Command> {
+    let mut commands = Vec::with_capacity(2);
+    let item = held.item();
+    if matches!(item.progress, Some((_, Some(_)))) {
+        let holder = shared.holder.clone();
+        commands.push(Command::TaskHeartbeat { holder, items: vec![item] });
+    }
+    if !logs.is_empty() {
+        let claim = held.claim.clone();
+        let (records, actions) = (Vec::new(), Vec::new());
+        commands.push(Command::TaskFence { claim, records, logs, actions });
+    }
+    commands
+}
+
+/// Progress is stored as JSON text, or as bytes behind a zero.
+fn stored_progress(bytes: &Bytes) -> Option<Payload> {
+    match bytes.as_slice() {
+        [0, rest @ ..] => Some(Payload::Bytes(rest.to_vec())),
+        text => String::from_utf8(text.to_vec()).ok().map(Payload::Json),
+    }
+}
+
+fn progress_bytes(payload: &Payload) -> Bytes {
+    match payload {
+        Payload::Json(text) => text.as_bytes().into(),
+        Payload::Bytes(bytes) => [&[0], bytes.as_slice()].concat().into(),
+    }
+}
+
+/// What an attempt logged so far.
+struct Lines {
+    shared: Arc<Shared>,
+    first: u32,
+    kept: Mutex<Vec<LogLine>>,
+}
+
+impl Lines {
+    fn take(&self) -> Vec<LogLine> {
+        std::mem::take(&mut self.kept.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+struct Attempt {
+    shared: Arc<Shared>,
+    held: Arc<Held>,
+    module: String,
+    lines: Arc<Lines>,
+}
+
+#[async_trait]
+impl ActivityHost for Attempt {
+    async fn heartbeat(&self, progress: Option<Payload>) -> bool {
+        self.held.report(progress.as_ref().map(progress_bytes));
+        self.held.cancel_requested()
+    }
+
+    async fn http(&self, request: HttpRequest) -> Result<HttpResponse, Failure> {
+        self.held.advance(1);
+        self.shared.host.outbound.send(&self.module, request).await
+    }
+
+    fn log(&self, level: Level, message: String) {
+        let mut kept = self.lines.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let seq = self.lines.first + u32::try_from(kept.len()).unwrap_or(u32::MAX);
+        kept.push(LogLine {
+            seq,
+            level: outcome::level(level),
+            at: self.lines.shared.now(),
+            message: Text::from(message),
+        });
+    }
+}
+
+/// What an activity ends with that was asked to stop and did not succeed: it is not tried again.
+fn cancelled() -> Outcome {
+    Outcome::Failure(Failure { code: code::CANCELLED, message: "cancelled".into(), details: None })
+}
+
+/// What a function that does not exist answers.
+pub fn no_such_function(module: &str, function: &str, known: &[FunctionDescription]) -> Outcome {
+    let names: Vec<&str> = known.iter().map(|known| known.name.as_str()).collect();
+    Outcome::Failure(Failure {
+        code: code::NOT_FOUND,
+        message: format!(
+            "the module `{module}` has no function `{function}`; it has {}",
+            names.join(", ")
+        ),
+        details: None,
+    })
+}
+
+/// Settles a task whose function cannot be run.
+pub async fn reject(shared: &Shared, held: &Held, outcome: &Outcome) -> End {
+    match fulfill(shared, held, Vec::new(), outcome).await {
+        Ok(end) => end,
+        Err(stopped) => failure::give_back(shared, &held.claim, stopped, 0, None).await,
+    }
+}

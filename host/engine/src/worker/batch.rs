@@ -1,0 +1,88 @@
+//! What polls added since the last commit.
+
+use segno_core::{
+    command::{FenceAct, FenceAction},
+    id::PromiseId,
+    invocation::{LogLine, Record},
+};
+
+/// To be committed together.
+#[derive(Debug, Default)]
+pub struct Batch {
+    /// To be appended.
+    pub records: Vec<Record>,
+    /// To be kept beside them.
+    pub logs: Vec<LogLine>,
+    /// To be done in the same transaction.
+    pub actions: Vec<FenceAction>,
+    /// Bytes that the guest handed over for it.
+    pub bytes: usize,
+}
+
+/// A batch is committed once it has so many records, even if more could be added.
+const RECORDS: usize = 4096;
+/// The same for its bytes. One call may hand over more, and several calls together then little more than that.
+const BYTES: usize = 4 << 20;
+
+impl Batch {
+    /// Whether it is large enough to be committed before more is added.
+    pub fn is_full(&self) -> bool {
+        self.records.len() >= RECORDS || self.bytes >= BYTES
+    }
+
+    /// Whether there is something to commit at once. Lines alone wait for the next records, or for the end of the claim,
+    /// unless there are many: a commit of nothing else, sent again since nobody knows what became of it, would keep them
+    /// twice.
+    pub fn is_pressing(&self) -> bool {
+        !self.records.is_empty() || !self.actions.is_empty() || self.is_full()
+    }
+
+    /// Whether its last record may come behind its actions, in the same transaction: an event is owed with the record of
+    /// its command only.
+    pub fn is_divisible(&self) -> bool {
+        let publishes = |action: &FenceAction| matches!(action.act, FenceAct::Publish { .. });
+        self.records.len() > 1 && !self.actions.iter().any(publishes)
+    }
+
+    /// Whether it is not divisible and makes a promise that is not among those awaited: what refuses it would not refuse a
+    /// suspension beside it.
+    pub fn stands_alone(&self, awaits: &[PromiseId]) -> bool {
+        let unawaited = |action: &FenceAction| match &action.act {
+            FenceAct::Create { new } => !awaits.contains(&new.id),
+            _ => false,
+        };
+        !self.is_divisible() && self.actions.iter().any(unawaited)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use segno_core::{id::PromiseId, time::Timestamp};
+
+    use super::*;
+    use crate::worker::recorder::{Identity, Recorder};
+    use segno_guest::{Ask, Journal as _, Level, Payload};
+
+    #[test]
+    fn a_batch_is_full_of_what_was_logged_or_handed_over() {
+        let log = Ask::Log { level: Level::Info, message: "a".repeat(BYTES / 2) };
+        let payload = Payload::Json("1".repeat(BYTES / 2));
+        for ask in [log, Ask::Publish { topic: "t".into(), payload }] {
+            let identity = Identity {
+                id: PromiseId::from("order-1"),
+                module: "orders".into(),
+                functions: Arc::default(),
+                outbound: None,
+            };
+            let mut recorder = Recorder::begin(identity, Timestamp(1));
+            recorder.ask(ask.clone()).expect("it is answered");
+            assert!(!recorder.batch().is_full());
+            recorder.ask(ask).expect("it is answered");
+            assert!(recorder.batch().is_full());
+            recorder.take_batch();
+            assert!(!recorder.batch().is_full(), "the next batch begins empty");
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! What settled promises mean to the guest.
+
+use segno_core::{id::PromiseId, promise::Promise, tags};
+
+use super::Execution;
+use crate::worker::{convention, failure::Stopped};
+use segno_guest::{Completion, Event, Signal};
+
+impl Execution {
+    /// Queues the event that this promise's settlement means, if it has settled.
+    pub(super) fn told(&mut self, promise: &Promise) {
+        let Some(settlement) = promise.settlement() else { return };
+        if self.next_signal().is_some_and(|next| next == *promise.id()) {
+            let value = settlement.value.clone().unwrap_or_default();
+            let name = value.headers.get(tags::SIGNAL_HEADER).cloned().unwrap_or_default();
+            self.signals += 1;
+            self.signal_unread = true;
+            let mut value = value;
+            value.headers.remove(tags::SIGNAL_HEADER);
+            self.ready
+                .push_back(Event::Signal(Signal { name, payload: convention::payload(&value) }));
+            return;
+        }
+        // A promise may be heard of twice; only the first event finds its command open.
+        let commands = self.recorder().open().commands_of(promise.id());
+        for command in commands {
+            let outcome = convention::outcome(settlement);
+            self.ready.push_back(Event::Completed(Completion { command, outcome }));
+        }
+    }
+
+    /// Reads the next signal once it is watched for: it may have come before.
+    pub(super) async fn look_for_signal(&mut self) -> Result<(), Stopped> {
+        while std::mem::take(&mut self.signal_unread)
+            && let Some(next) = self.next_signal()
+        {
+            self.watching.add(&next);
+            self.read(next).await?;
+        }
+        Ok(())
+    }
+
+    /// Whether this invocation made the promise.
+    pub(super) fn is_own(&self, promise: &Promise) -> bool {
+        promise.birth.made_by.as_ref() == Some(self.promise.id())
+    }
+
+    pub(super) async fn read(&mut self, first: PromiseId) -> Result<(), Stopped> {
+        let mut ids = vec![first];
+        while let Some(id) = self.watching.try_next() {
+            ids.push(id);
+        }
+        let rows = self.shared.promises(&ids).await?;
+        for row in rows.into_iter().flatten() {
+            self.told(&row.promise);
+        }
+        Ok(())
+    }
+
+    pub(super) async fn drain_settled(&mut self) -> Result<(), Stopped> {
+        match self.watching.try_next() {
+            Some(id) => self.read(id).await,
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! One heartbeat for all claims of this host, apart from their executions: a long replay never loses its lease.
+
+use std::sync::Arc;
+
+use segno_core::{
+    command::Command,
+    id::{Claim, PromiseId},
+    reply::{Beat, Conflict, Refusal, Reply},
+    time::Millis,
+};
+
+use super::shared::Shared;
+use crate::desk::Renewal;
+use segno_env::BoxFuture;
+
+/// Beats in the time of a lease.
+const BEATS: i64 = 3;
+
+/// Beats out of turn.
+pub struct AtOnce(pub Arc<Shared>);
+
+impl Renewal for AtOnce {
+    fn renew(&self, ids: Vec<PromiseId>) -> BoxFuture<()> {
+        let shared = self.0.clone();
+        Box::pin(async move {
+            if ids.iter().any(|id| shared.claims.holds(id)) {
+                beat(&shared).await;
+            }
+        })
+    }
+}
+
+/// Beats until the worker has stopped.
+pub async fn run(shared: Arc<Shared>, stopped: tokio_util::sync::CancellationToken) {
+    // No lease is shorter than the first ones. Two beats in a row may fail, with all of their repetitions, before a lease
+    // ends.
+    let (initial, least, _) = shared.host.config.ttl;
+    let period = Millis((initial.max(least).0 / BEATS).max(1));
+    let soon = Millis((period.0 / 4).max(1));
+    let (mut wait, mut intended) = (period, shared.now() + period);
+    loop {
+        tokio::select! {
+            biased;
+            () = stopped.cancelled() => return,
+            () = shared.host.surroundings.runtime.sleep(wait) => {}
+        }
+        match beat(&shared).await {
+            Beaten::Stored => shared.lengths.observe(shared.now().since(intended)),
+            Beaten::NothingHeld => {}
+            // The delay counts from the instant at which the first of them was to be sent.
+            Beaten::NotStored => {
+                wait = soon;
+                continue;
+            }
+        }
+        (wait, intended) = (period, shared.now() + period);
+    }
+}
+
+/// What came of a beat.
+enum Beaten {
+    /// It was acknowledged.
+    Stored,
+    /// There was no claim to extend.
+    NothingHeld,
+    /// The store did not take it.
+    NotStored,
+}
+
+/// Extends all claims.
+async fn beat(shared: &Shared) -> Beaten {
+    let items = shared.claims.beat();
+    if items.is_empty() {
+        return Beaten::NothingHeld;
+    }
+    let claims: Vec<_> = items.iter().map(|item| item.claim.clone()).collect();
+    let heartbeat = Command::TaskHeartbeat { holder: shared.holder.clone(), items };
+    // One immediate repetition; after that a beat that comes soon.
+    for _ in 0..2 {
+        match shared.host.store.execute(vec![heartbeat.clone()]).await {
+            Ok(replies) => {
+                match replies.into_iter().next() {
+                    Some(Reply::Heartbeat(beats)) => hear(shared, &claims, beats),
+                    Some(Reply::Refused(refusal)) => refused(shared, &refusal),
+                    _ => {}
+                }
+                return Beaten::Stored;
+            }
+            Err(error) => tracing::warn!(%error, "a heartbeat was not stored"),
+        }
+    }
+    Beaten::NotStored
+}
+
+fn hear(shared: &Shared, claims: &[Claim], beats: Vec<Beat>) {
+    for (claim, beat) in claims.iter().zip(beats) {
+        match beat {
+            Beat::Extended { cancel: false, .. } => {}
+            Beat::Extended { cancel: true, .. } => shared.claims.request_cancel(&claim.id),
+            Beat::Stale | Beat::Stalled => {
+                let (invocation, version) = (&claim.id, claim.version.0);
+                match shared.claims.interrupt(claim) {
+                    true => {
+                        tracing::warn!(%invocation, version, ?beat, "the claim was lost; its execution is dropped");
+                    }
+                    // The heartbeat and what gave the claim back passed each other.
+                    false => tracing::debug!(%invocation, version, ?beat, "the claim has ended"),
+                }
+            }
+        }
+    }
+}
+
+/// A newer life of this node has every claim, or will have it: what runs here must write nothing more.
+fn refused(shared: &Shared, refusal: &Refusal) {
+    tracing::error!(node = %shared.holder.node, "{refusal}");
+    if let Refusal::Conflict(Conflict::Superseded { .. }) = refusal {
+        shared.draining.cancel();
+        shared.superseded.cancel();
+        shared.claims.all().iter().for_each(|held| held.abort.cancel());
+    }
+}

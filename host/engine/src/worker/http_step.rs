@@ -1,0 +1,86 @@
+//! The built-in activity `segno:http`: one HTTP request, with the promise id as its idempotency key.
+
+use base64::prelude::{BASE64_STANDARD, Engine as _};
+use segno_core::promise::Promise;
+use serde::Deserialize;
+use serde_json::{Value as Json, json};
+
+use super::convention::{self, code};
+use segno_guest::{Failure, HttpRequest, HttpResponse, Outbound, Outcome, Payload};
+
+/// The header by which a service tells a repeated request from a new one.
+const IDEMPOTENCY_KEY: &str = "idempotency-key";
+
+#[derive(Deserialize)]
+struct Step {
+    method: String,
+    url: String,
+    #[serde(default)]
+    headers: Vec<(String, String)>,
+    body: Option<Json>,
+}
+
+/// Sends the request in the promise's parameter.
+///
+/// Answers 408, 425, 429 and 5xx are failures that may be tried again; every other answer is a success with its status.
+pub async fn send(outbound: &dyn Outbound, module: &str, promise: &Promise) -> Outcome {
+    let Payload::Json(input) = convention::input(&promise.birth.param) else {
+        return failed(code::BAD_REQUEST, "the parameter of an HTTP step is JSON".into());
+    };
+    let step: Step = match serde_json::from_str(&input) {
+        Ok(step) => step,
+        Err(error) => {
+            return failed(
+                code::BAD_REQUEST,
+                format!("the parameter of an HTTP step is wrong: {error}"),
+            );
+        }
+    };
+    let mut headers = step.headers;
+    let said = |name: &str, headers: &[(String, String)]| {
+        headers.iter().any(|(known, _)| known.eq_ignore_ascii_case(name))
+    };
+    if !said(IDEMPOTENCY_KEY, &headers) {
+        headers.push((IDEMPOTENCY_KEY.into(), promise.id().as_str().into()));
+    }
+    let body = step.body.map(|body| {
+        match body.get("base64").and_then(Json::as_str).map(|text| BASE64_STANDARD.decode(text)) {
+            Some(Ok(bytes)) => Payload::Bytes(bytes),
+            _ => Payload::Json(body.to_string()),
+        }
+    });
+    if matches!(body, Some(Payload::Json(_))) && !said("content-type", &headers) {
+        headers.push(("content-type".into(), "application/json".into()));
+    }
+    let request = HttpRequest { method: step.method.clone(), url: step.url.clone(), headers, body };
+    match outbound.send(module, request).await {
+        Err(failure) => Outcome::Failure(failure),
+        Ok(response) if is_transient(response.status) => failed(
+            u32::from(response.status),
+            format!("{} {} answered {}", step.method, step.url, response.status),
+        ),
+        Ok(response) => answer(response),
+    }
+}
+
+fn is_transient(status: u16) -> bool {
+    status >= 500 || matches!(status, 408 | 425 | 429)
+}
+
+fn answer(response: HttpResponse) -> Outcome {
+    let headers: serde_json::Map<String, Json> = response
+        .headers
+        .into_iter()
+        .map(|(name, value)| (name.to_ascii_lowercase(), json!(value)))
+        .collect();
+    let mut answer = json!({ "status": response.status, "headers": headers });
+    match String::from_utf8(response.body) {
+        Ok(text) => answer["body"] = json!(text),
+        Err(bytes) => answer["body_base64"] = json!(BASE64_STANDARD.encode(bytes.as_bytes())),
+    }
+    Outcome::Success(Payload::Json(answer.to_string()))
+}
+
+fn failed(code: u32, message: String) -> Outcome {
+    Outcome::Failure(Failure { code, message, details: None })
+}
