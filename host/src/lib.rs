@@ -1,19 +1,18 @@
 //! Segno, the host: durable functions as WebAssembly components, interrupted and replayed.
+//!
+//! Every layer is a crate; here they have one name each, and the command line brings them together.
 
-pub mod api;
-pub mod bench;
-pub mod build;
 pub mod cli;
-pub mod client;
-pub mod demo;
-pub mod resonate;
 
-pub use segno_env as runtime;
-
-pub use segno_guest as guest;
-
+pub use segno_api::{self as api, resonate};
+pub use segno_bench as bench;
+pub use segno_build as build;
+pub use segno_client as client;
+pub use segno_demo as demo;
 pub use segno_engine::{
     boot, commit_time, delivery, desk, events, host, hub, lengths, metrics, quarantine, recovery,
     traces, worker,
 };
+pub use segno_env as runtime;
+pub use segno_guest as guest;
 pub use segno_store as store;

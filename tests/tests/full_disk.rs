@@ -17,7 +17,7 @@ use throwaway_postgres::Cluster;
 const SEGNO: &str = env!("CARGO_BIN_EXE_segno-under-test");
 
 /// The guest of the benchmarks: building one takes longer than this suite.
-const BENCH: &[u8] = include_bytes!("../../host/src/bench/guest/bench.wasm");
+const BENCH: &[u8] = include_bytes!("../../host/bench/guest/bench.wasm");
 /// How long anything may take.
 const PATIENCE: Duration = Duration::from_secs(60);
 

@@ -5,6 +5,7 @@
 
 mod debug;
 mod system;
+mod tls;
 
 use std::{future::Future, pin::Pin, sync::Arc, time::Duration};
 
@@ -12,6 +13,7 @@ use segno_core::time::{Millis, Timestamp};
 
 pub use debug::DebugClock;
 pub use system::{SystemClock, SystemRuntime, clock_jumps};
+pub use tls::provide_tls;
 
 /// A future that a [`Runtime`] runs or hands out.
 pub type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send + 'static>>;

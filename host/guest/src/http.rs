@@ -45,8 +45,7 @@ impl HttpClient {
     /// # Errors
     /// The machine's TLS set-up cannot be used.
     pub fn new(limits: HttpLimits) -> Result<Self, reqwest::Error> {
-        // Whoever installed a provider before us wins, and it is as good as ours.
-        let _ = rustls::crypto::ring::default_provider().install_default();
+        segno_env::provide_tls();
         let client = reqwest::Client::builder()
             .user_agent(concat!("segno/", env!("CARGO_PKG_VERSION")))
             .redirect(reqwest::redirect::Policy::none())

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use tests::fixtures;
 
 /// The guest of the benchmarks, as a toolchain of this version built it.
-const BENCH: &[u8] = include_bytes!("../../../host/src/bench/guest/bench.wasm");
+const BENCH: &[u8] = include_bytes!("../../../host/bench/guest/bench.wasm");
 /// Steps of the workflow in whose middle the host is killed.
 pub const STEPS: u32 = 3_000;
 /// Those that are behind it by then, at least: more than one page of a replay.

@@ -42,8 +42,7 @@ impl Push {
     /// # Errors
     /// The HTTP client cannot be set up.
     pub fn new(routes: Routes, surroundings: Surroundings) -> Result<Arc<Self>, reqwest::Error> {
-        // reqwest wants to be told its cryptography; a provider that is there already is as good.
-        let _ = rustls::crypto::ring::default_provider().install_default();
+        segno_env::provide_tls();
         let client = reqwest::Client::builder()
             .user_agent(concat!("segno/", env!("CARGO_PKG_VERSION")))
             .redirect(reqwest::redirect::Policy::none())

@@ -84,7 +84,7 @@ impl Exporting {
         endpoint: Option<&str>,
         node: &str,
     ) -> Result<(Traces, Self), ExporterError> {
-        let _ = rustls::crypto::ring::default_provider().install_default();
+        segno_env::provide_tls();
         let client = reqwest::Client::builder().timeout(PATIENCE).build()?;
         let mut builder = SpanExporter::builder().with_http().with_http_client(client);
         if let Some(endpoint) = endpoint {

@@ -3,9 +3,9 @@
 use serde_json::json;
 use sqlx::{Connection as _, Executor as _, SqliteConnection};
 
+use super::World;
 use super::{Exit, run, served};
 use crate::{
-    api::tests::World,
     host::Host,
     store::sqlite::{SqliteConfig, SqliteStore},
 };

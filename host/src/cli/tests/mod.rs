@@ -12,13 +12,19 @@ mod tree;
 
 mod store;
 
+/// The host of the API's own tests.
+#[path = "../../../api/src/tests/world.rs"]
+#[allow(dead_code, reason = "the API's tests ask more of it")]
+mod world;
+
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::Value;
 use tokio::net::TcpListener;
 
+use self::world::World;
 use super::{Cli, Console, Exit};
-use crate::api::{serve, tests::World};
+use crate::api::serve;
 
 /// What was written.
 #[derive(Clone, Default)]

@@ -1,0 +1,216 @@
+//! The modules that are stored, remembered for a moment, and the schemas of their functions, remembered for good.
+//!
+//! What is remembered only serves to answer early and in words: which module an execution runs is decided with the
+//! execution itself, by the engine.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use jsonschema::Validator;
+use segno_core::{
+    id::Digest,
+    time::{Millis, Timestamp},
+};
+use serde_json::Value;
+
+use segno_store::ModuleRow;
+
+use super::{
+    Api, ApiError, Misfit,
+    model::{Function, Module, ModuleDescription},
+};
+
+/// How old an answer from memory may be. Uploads through this API are seen at once.
+const FRESH: Millis = Millis(2_000);
+/// So many misfits are named.
+const MISFITS: usize = 8;
+/// Reasons are cut to this length: they quote the input.
+const REASON: usize = 300;
+
+/// By module and function; none for those that take anything.
+type Schemas = HashMap<(Digest, String), Option<Arc<Validator>>>;
+
+/// What is remembered.
+#[derive(Default)]
+pub struct Catalog {
+    modules: Mutex<Option<(Timestamp, Arc<Modules>)>>,
+    /// Held by whoever reads them because they are too old: the others wait for that.
+    reading: tokio::sync::Mutex<()>,
+    schemas: Mutex<Schemas>,
+}
+
+/// The stored modules at one instant, newest first.
+pub struct Modules(pub Vec<Entry>);
+
+/// One module.
+pub struct Entry {
+    /// Its identity.
+    pub digest: Digest,
+    /// As it is shown, but for how many executions run it.
+    pub module: Module,
+}
+
+impl Modules {
+    fn of(rows: Vec<ModuleRow>) -> Self {
+        let mut entries: Vec<Entry> = rows.into_iter().map(Entry::of).collect();
+        entries.sort_by_key(|entry| std::cmp::Reverse(entry.module.created_at_ms));
+        Self(entries)
+    }
+
+    /// The module with this alias, digest, or beginning of a digest that only one has.
+    pub fn find(&self, name: &str) -> Option<&Entry> {
+        let by_alias = |entry: &&Entry| entry.module.aliases.iter().any(|alias| alias == name);
+        if let Some(entry) = self.0.iter().find(by_alias) {
+            return Some(entry);
+        }
+        let hex = name.strip_prefix("sha256:").unwrap_or(name).to_ascii_lowercase();
+        if hex.len() < 8 {
+            return None;
+        }
+        let mut fitting = self.0.iter().filter(|entry| entry.module.digest.starts_with(&hex));
+        fitting.next().filter(|_| fitting.next().is_none())
+    }
+
+    /// Every alias, in order.
+    pub fn aliases(&self) -> Vec<String> {
+        let mut aliases: Vec<String> =
+            self.0.iter().flat_map(|entry| entry.module.aliases.iter().cloned()).collect();
+        aliases.sort();
+        aliases
+    }
+}
+
+impl Entry {
+    fn of(row: ModuleRow) -> Self {
+        // A description that an older host wrote may lack what this one shows.
+        let description: ModuleDescription =
+            serde_json::from_str(&row.description).unwrap_or_default();
+        let module = Module {
+            digest: row.digest.to_string(),
+            size: row.size,
+            created_at_ms: row.created_at.0,
+            aliases: row.aliases,
+            in_use: 0,
+            description,
+        };
+        Self { digest: row.digest, module }
+    }
+
+    /// The function with this name.
+    pub fn function(&self, name: &str) -> Option<&Function> {
+        self.module.description.functions.iter().find(|function| function.name == name)
+    }
+}
+
+/// A function that was named in a request.
+pub struct Resolved {
+    /// Its module.
+    pub digest: Digest,
+    /// What it says of itself.
+    pub function: Function,
+    /// Whether the module was named by an alias, rather than by its digest.
+    pub by_alias: bool,
+}
+
+impl Resolved {
+    fn of(entry: &Entry, name: &str, function: &Function) -> Self {
+        let by_alias = entry.module.aliases.iter().any(|alias| alias == name);
+        Self { digest: entry.digest, function: function.clone(), by_alias }
+    }
+}
+
+impl Api {
+    /// The stored modules as they are now.
+    pub(super) async fn modules(&self) -> Result<Arc<Modules>, ApiError> {
+        let now = self.host.surroundings.clock.now();
+        let modules = Arc::new(Modules::of(self.host.store.modules().await?));
+        let mut known = self.catalog.modules.lock().unwrap_or_else(PoisonError::into_inner);
+        *known = Some((now, modules.clone()));
+        Ok(modules)
+    }
+
+    /// The module called `name` and its `function`, refused by name if there is none.
+    pub(super) async fn resolve(&self, name: &str, function: &str) -> Result<Resolved, ApiError> {
+        if let Some(resolved) = self.recalled(name, function) {
+            return Ok(resolved);
+        }
+        let _reading = self.catalog.reading.lock().await;
+        if let Some(resolved) = self.recalled(name, function) {
+            return Ok(resolved);
+        }
+        let modules = self.modules().await?;
+        let entry = modules.find(name).ok_or_else(|| ApiError::UnknownModule {
+            name: name.to_owned(),
+            known: modules.aliases(),
+        })?;
+        let found = entry.function(function).ok_or_else(|| {
+            let functions = entry.module.description.functions.iter();
+            ApiError::UnknownFunction {
+                module: name.to_owned(),
+                function: function.to_owned(),
+                known: functions.map(|function| function.name.clone()).collect(),
+            }
+        })?;
+        Ok(Resolved::of(entry, name, found))
+    }
+
+    fn recalled(&self, name: &str, function: &str) -> Option<Resolved> {
+        let modules = self.remembered()?;
+        let entry = modules.find(name)?;
+        Some(Resolved::of(entry, name, entry.function(function)?))
+    }
+
+    /// The digest of the module called `name`.
+    pub(super) async fn digest(&self, name: &str) -> Result<Digest, ApiError> {
+        let modules = self.modules().await?;
+        let found = modules.find(name).map(|entry| entry.digest);
+        found.ok_or_else(|| ApiError::UnknownModule {
+            name: name.to_owned(),
+            known: modules.aliases(),
+        })
+    }
+
+    fn remembered(&self) -> Option<Arc<Modules>> {
+        let now = self.host.surroundings.clock.now();
+        let known = self.catalog.modules.lock().unwrap_or_else(PoisonError::into_inner);
+        known.as_ref().filter(|(at, _)| now < *at + FRESH).map(|(_, modules)| modules.clone())
+    }
+
+    /// Where `input` does not fit the function's schema.
+    pub(super) fn misfits(
+        &self,
+        module: Digest,
+        function: &Function,
+        input: &Value,
+    ) -> Vec<Misfit> {
+        let Some(schema) = self.schema(module, function) else {
+            return Vec::new();
+        };
+        schema
+            .iter_errors(input)
+            .take(MISFITS)
+            .map(|error| Misfit {
+                path: error.instance_path().to_string(),
+                reason: error.to_string().chars().take(REASON).collect(),
+            })
+            .collect()
+    }
+
+    fn schema(&self, module: Digest, function: &Function) -> Option<Arc<Validator>> {
+        let schema = function.input_schema.as_ref()?;
+        let mut known = self.catalog.schemas.lock().unwrap_or_else(PoisonError::into_inner);
+        known
+            .entry((module, function.name.clone()))
+            .or_insert_with(|| {
+                jsonschema::validator_for(schema)
+                    .inspect_err(|error| {
+                        tracing::warn!("the input schema of {} is not one: {error}", function.name);
+                    })
+                    .ok()
+                    .map(Arc::new)
+            })
+            .clone()
+    }
+}

@@ -1,0 +1,173 @@
+//! What tells that a connection is between two requests: the last one was received and its answer sent, both whole.
+
+use std::{
+    pin::Pin,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
+    task::{Context, Poll, ready},
+};
+
+use hyper::body::{Body, Frame, SizeHint};
+
+use crate::connections::Mark;
+
+/// See the module. All of them come from the task that has the connection, but for the ends of bodies, which may be read
+/// elsewhere.
+pub(super) struct Signs {
+    /// What the connection is at, for those who look for room.
+    mark: Arc<Mark>,
+    /// Requests and answers that began and have not ended.
+    open: AtomicUsize,
+    /// Whether an answer may not have left the library's buffers.
+    unsent: AtomicBool,
+    /// Whether an answer began at all.
+    answered: AtomicBool,
+    /// Whether the answer is one that ends with its client.
+    ends_with_client: AtomicBool,
+    /// Whether nothing will be sent any more.
+    closed: AtomicBool,
+}
+
+impl Signs {
+    pub(super) fn new(mark: Arc<Mark>) -> Self {
+        Self {
+            mark,
+            open: AtomicUsize::new(0),
+            unsent: AtomicBool::new(false),
+            answered: AtomicBool::new(false),
+            ends_with_client: AtomicBool::new(false),
+            closed: AtomicBool::new(false),
+        }
+    }
+
+    /// Something was read from the socket.
+    pub(super) fn received(&self) {
+        self.mark.receives();
+    }
+
+    /// Whether a request or its answer began and has not ended.
+    pub(super) fn are_busy(&self) -> bool {
+        self.open.load(Ordering::Acquire) > 0
+    }
+
+    /// The client sends nothing more, and may still read. Whether the answer goes on.
+    pub(super) fn client_has_said_all(&self) -> bool {
+        // Most clients close their half because they are gone: for others, such a connection makes room.
+        self.mark.is_idle();
+        !self.ends_with_client.load(Ordering::Acquire)
+    }
+
+    /// Whether the connection is between two requests, and will have another.
+    pub(super) fn are_quiet(&self) -> bool {
+        self.answered.load(Ordering::Acquire)
+            && self.open.load(Ordering::Acquire) == 0
+            && !self.unsent.load(Ordering::Acquire)
+            && !self.closed.load(Ordering::Acquire)
+    }
+
+    /// All that was given to the socket has left the library's buffers.
+    pub(super) fn flushed(&self) {
+        if self.open.load(Ordering::Acquire) == 0 {
+            self.unsent.store(false, Ordering::Release);
+        }
+        self.looks_for_the_next();
+    }
+
+    fn looks_for_the_next(&self) {
+        if self.are_quiet() {
+            self.mark.is_idle();
+        }
+    }
+
+    /// The connection is being closed.
+    pub(super) fn closed(&self) {
+        self.closed.store(true, Ordering::Release);
+    }
+
+    /// The body of a request. If it is not read to its end, the connection is never between two requests again: what is
+    /// left of it must not be taken for the next one.
+    pub(super) fn request<B: Body>(self: &Arc<Self>, body: B) -> Watched<B> {
+        match body.is_end_stream() {
+            true => self.mark.is_answered(),
+            false => self.mark.awaits_a_body(),
+        }
+        let part = (!body.is_end_stream()).then(|| self.begin());
+        Watched { body, part, ends_when_dropped: false }
+    }
+
+    /// An answer, which begins with its request.
+    pub(super) fn answer(self: &Arc<Self>) -> Answer {
+        Answer(self.begin())
+    }
+
+    fn begin(self: &Arc<Self>) -> Arc<Self> {
+        self.open.fetch_add(1, Ordering::AcqRel);
+        self.clone()
+    }
+}
+
+/// An answer in the making. If nothing comes of it, the connection is never between two requests again.
+pub(super) struct Answer(Arc<Signs>);
+
+impl Answer {
+    /// The body of it. It has ended when the library drops it.
+    pub(super) fn body<B: Body>(self, body: B, ends_with_client: bool) -> Watched<B> {
+        self.0.ends_with_client.store(ends_with_client, Ordering::Release);
+        self.0.unsent.store(true, Ordering::Release);
+        self.0.answered.store(true, Ordering::Release);
+        Watched { body, part: Some(self.0), ends_when_dropped: true }
+    }
+}
+
+/// A body whose end is a sign.
+pub(super) struct Watched<B> {
+    body: B,
+    part: Option<Arc<Signs>>,
+    ends_when_dropped: bool,
+}
+
+impl<B> Watched<B> {
+    fn end(&mut self) {
+        if let Some(signs) = self.part.take() {
+            signs.open.fetch_sub(1, Ordering::AcqRel);
+            match self.ends_when_dropped {
+                true => signs.looks_for_the_next(),
+                false => signs.mark.is_answered(),
+            }
+        }
+    }
+}
+
+impl<B> Drop for Watched<B> {
+    fn drop(&mut self) {
+        if self.ends_when_dropped {
+            self.end();
+        }
+    }
+}
+
+impl<B: Body + Unpin> Body for Watched<B> {
+    type Data = B::Data;
+    type Error = B::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<B::Data>, B::Error>>> {
+        let frame = ready!(Pin::new(&mut self.body).poll_frame(context));
+        if !self.ends_when_dropped && (frame.is_none() || self.body.is_end_stream()) {
+            self.end();
+        }
+        Poll::Ready(frame)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}

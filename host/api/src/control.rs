@@ -1,0 +1,174 @@
+//! Doing something to a running invocation.
+
+use axum::{Json, extract::State};
+use segno_core::{
+    command::Command,
+    id::{Claim, PromiseId, Version},
+    promise::{ReleaseReason, Task, TaskStatus},
+    reply::{Conflict, Refusal, Reply},
+    value::Text,
+};
+
+use segno_store::PromiseRow;
+
+use super::{
+    Api, ApiError,
+    body::{Body, Segment},
+    model::{Accepted, ReleaseTask, SendSignal, SignalAccepted},
+    openapi::Refusals,
+    state::{promise_id, refused, unexpected},
+    values::stored,
+    wait::outcome,
+};
+
+/// A body that says nothing.
+#[derive(Debug, Default, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Nothing {}
+
+/// Asks an invocation to end. It is told, and may clean up.
+#[utoipa::path(
+    post, path = "/v1/invocations/{id}/cancel", tag = "invocations",
+    params(("id" = String, Path, description = "The invocation; a slash is written %2F")),
+    responses((status = 200, body = Accepted), Refusals),
+)]
+pub async fn cancel(
+    State(api): State<Api>,
+    Segment(id): Segment,
+    Body(Nothing {}, _room): Body<Nothing>,
+) -> Result<Json<Accepted>, ApiError> {
+    let id = promise_id(id)?;
+    let before = outcome(&api.invocation(&id).await?)?;
+    act(&api, &id, Command::Cancel { invocation: id.clone() }).await?;
+    Ok(Json(Accepted { id: id.to_string(), changed: !before.state.is_settled() }))
+}
+
+/// Ends an invocation at once. It is not told.
+#[utoipa::path(
+    post, path = "/v1/invocations/{id}/kill", tag = "invocations",
+    params(("id" = String, Path, description = "The invocation; a slash is written %2F")),
+    responses((status = 200, body = Accepted), Refusals),
+)]
+pub async fn kill(
+    State(api): State<Api>,
+    Segment(id): Segment,
+    Body(Nothing {}, _room): Body<Nothing>,
+) -> Result<Json<Accepted>, ApiError> {
+    let id = promise_id(id)?;
+    api.invocation(&id).await?;
+    let changed = match act(&api, &id, Command::Kill { invocation: id.clone() }).await? {
+        Reply::Promise { changed, .. } => changed,
+        _ => true,
+    };
+    Ok(Json(Accepted { id: id.to_string(), changed }))
+}
+
+/// Sets a halted invocation going again.
+#[utoipa::path(
+    post, path = "/v1/invocations/{id}/continue", tag = "invocations",
+    params(("id" = String, Path, description = "The invocation; a slash is written %2F")),
+    responses((status = 200, body = Accepted), Refusals),
+)]
+pub async fn proceed(
+    State(api): State<Api>,
+    Segment(id): Segment,
+    Body(Nothing {}, _room): Body<Nothing>,
+) -> Result<Json<Accepted>, ApiError> {
+    let id = promise_id(id)?;
+    act(&api, &id, Command::TaskContinue { id: id.clone() }).await?;
+    Ok(Json(Accepted { id: id.to_string(), changed: true }))
+}
+
+/// Stops an invocation for a person to look at, until it is continued. Whoever holds its task loses the claim, and what it
+/// still writes is refused.
+#[utoipa::path(
+    post, path = "/v1/invocations/{id}/halt", tag = "invocations",
+    params(("id" = String, Path, description = "The invocation; a slash is written %2F")),
+    responses((status = 200, body = Accepted), Refusals),
+)]
+pub async fn halt(
+    State(api): State<Api>,
+    Segment(id): Segment,
+    Body(Nothing {}, _room): Body<Nothing>,
+) -> Result<Json<Accepted>, ApiError> {
+    let id = promise_id(id)?;
+    let before = api.invocation(&id).await?;
+    let halted = |row: &PromiseRow| row.task.as_ref().map(Task::status) == Some(TaskStatus::Halted);
+    match api.execute(Command::TaskHalt { id: id.clone() }).await? {
+        Reply::Refused(Refusal::Conflict(Conflict::WrongState { .. })) => {
+            let state = outcome(&api.invocation(&id).await?)?.state;
+            Err(ApiError::Settled { id: id.to_string(), state: state.as_str() })
+        }
+        Reply::Refused(refusal) => Err(refused(&id, refusal)),
+        _ => Ok(Json(Accepted { id: id.to_string(), changed: !halted(&before) })),
+    }
+}
+
+/// Takes the task of an invocation from whoever holds it, and offers it again at once. What the holder still writes is
+/// refused.
+#[utoipa::path(
+    post, path = "/v1/invocations/{id}/release", tag = "invocations", request_body = ReleaseTask,
+    params(("id" = String, Path, description = "The invocation; a slash is written %2F")),
+    responses((status = 200, body = Accepted), Refusals),
+)]
+pub async fn release(
+    State(api): State<Api>,
+    Segment(id): Segment,
+    Body(ReleaseTask { version }, _room): Body<ReleaseTask>,
+) -> Result<Json<Accepted>, ApiError> {
+    let id = promise_id(id)?;
+    let row = api.invocation(&id).await?;
+    let current = row.task.as_ref().map_or(Version(0), |task| task.version);
+    let claim = Claim { id: id.clone(), version: version.map_or(current, Version) };
+    let command = Command::TaskRelease { claim, reason: ReleaseReason::Yield };
+    match act(&api, &id, command).await {
+        Err(ApiError::WrongState { id, state, .. }) => {
+            let wanted = "a claim is taken away from tasks that somebody holds";
+            Err(ApiError::WrongState { id, state, wanted })
+        }
+        answered => answered.map(|_| Json(Accepted { id: id.to_string(), changed: true })),
+    }
+}
+
+/// Sends a signal to an invocation.
+#[utoipa::path(
+    post, path = "/v1/invocations/{id}/signals", tag = "invocations",
+    params(("id" = String, Path, description = "The invocation; a slash is written %2F")),
+    request_body = SendSignal,
+    responses((status = 200, body = SignalAccepted), Refusals),
+)]
+pub async fn signal(
+    State(api): State<Api>,
+    Segment(id): Segment,
+    Body(signal, _room): Body<SendSignal>,
+) -> Result<Json<SignalAccepted>, ApiError> {
+    let id = promise_id(id)?;
+    if signal.name.is_empty() {
+        return Err(ApiError::BadField { field: "name", reason: "is empty".to_owned() });
+    }
+    api.invocation(&id).await?;
+    // Without a key, sending the command again after an unknown outcome would send two signals.
+    let key =
+        signal.key.unwrap_or_else(|| format!("api:{:016x}", api.host.surroundings.runtime.nonce()));
+    let command = Command::Signal {
+        invocation: id.clone(),
+        name: Text::from(signal.name),
+        payload: stored(&signal.payload),
+        key: Some(Text::from(key)),
+    };
+    match act(&api, &id, command).await? {
+        Reply::Signalled { n } => Ok(Json(SignalAccepted { id: id.to_string(), signal: n })),
+        other => Err(unexpected(&other)),
+    }
+}
+
+async fn act(api: &Api, id: &PromiseId, command: Command) -> Result<Reply, ApiError> {
+    match api.execute(command).await? {
+        Reply::Refused(Refusal::Conflict(Conflict::PromiseSettled(_))) => {
+            let state = outcome(&api.invocation(id).await?)?.state;
+            Err(ApiError::Settled { id: id.to_string(), state: state.as_str() })
+        }
+        Reply::Refused(refusal) => Err(refused(id, refusal)),
+        reply => Ok(reply),
+    }
+}

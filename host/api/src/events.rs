@@ -1,0 +1,165 @@
+//! Published events: reading those that nobody acknowledged, and acknowledging them.
+//!
+//! Reading takes nothing away. An event is there until its acknowledgement, however often and by whomever it is read;
+//! so a cursor is a bookmark and no promise: on several hosts an event may be committed behind one that was read. Who
+//! must miss none reads from the beginning and acknowledges.
+
+use axum::{Json, extract::State};
+use segno_core::{
+    command::Command,
+    id::CommandIndex,
+    time::{Millis, Timestamp},
+};
+
+use segno_engine::events::{CloudEvent, EventId, fits};
+use segno_store::{EventPlace, EventRow, StoreError};
+
+use super::{
+    Api, ApiError,
+    body::{Body, Query},
+    model::{AcknowledgeEvents, Acknowledged, EventPage, EventQuery},
+    openapi::Refusals,
+};
+
+/// Events in a page, if nobody says.
+const DEFAULT_LIMIT: u32 = 100;
+/// Events in a page, and ids in an acknowledgement.
+const LIMIT: u32 = 1_000;
+/// Events looked at for one page: a topic that hardly anybody publishes under must not cost more.
+const LOOKED_AT: usize = 10_000;
+/// The longest wait.
+const LONGEST_MS: u64 = 300_000;
+/// How often somebody who waits looks for what other hosts published.
+const LOOK_AGAIN: Millis = Millis(1_000);
+
+/// Reads events that nobody acknowledged, the oldest first. With `wait_ms` an answer without any comes only when the
+/// time is over.
+#[utoipa::path(
+    get, path = "/v1/events", tag = "events", params(EventQuery),
+    responses((status = 200, body = EventPage), Refusals),
+)]
+pub async fn list(
+    State(api): State<Api>,
+    Query(query): Query<EventQuery>,
+) -> Result<Json<EventPage>, ApiError> {
+    let limit = query.limit.unwrap_or(DEFAULT_LIMIT);
+    if !(1..=LIMIT).contains(&limit) {
+        let reason = format!("is {limit}; it is 1 to {LIMIT}");
+        return Err(ApiError::BadField { field: "limit", reason });
+    }
+    let after = query.cursor.as_deref().map(place).transpose()?;
+    let topic = query.topic.as_deref().unwrap_or("*");
+    let wait = Millis(i64::try_from(query.wait_ms.unwrap_or(0).min(LONGEST_MS)).unwrap_or(0));
+    let surroundings = &api.host.surroundings;
+    let until = surroundings.clock.now() + wait;
+    loop {
+        // First the ear, then the look: what is published in between is heard.
+        let mut published = api.host.hub.published();
+        let page = read(&api, after, topic, limit as usize).await?;
+        let left = until.since(surroundings.clock.now());
+        if !page.events.is_empty() || left <= Millis::ZERO || api.stopping.is_cancelled() {
+            return Ok(Json(page));
+        }
+        tokio::select! {
+            biased;
+            _ = published.changed() => {}
+            () = api.stopping.cancelled() => {}
+            () = surroundings.runtime.sleep(left.min(LOOK_AGAIN)) => {}
+        }
+    }
+}
+
+/// Acknowledges events: they are not read or delivered again.
+#[utoipa::path(
+    post, path = "/v1/events/ack", tag = "events", request_body = AcknowledgeEvents,
+    responses((status = 200, body = Acknowledged), Refusals),
+)]
+pub async fn acknowledge(
+    State(api): State<Api>,
+    Body(request, _room): Body<AcknowledgeEvents>,
+) -> Result<Json<Acknowledged>, ApiError> {
+    if request.ids.len() > LIMIT as usize {
+        let reason = format!("holds {} ids; at most {LIMIT} go together", request.ids.len());
+        return Err(ApiError::BadField { field: "ids", reason });
+    }
+    let command = |text: &String| match text.parse::<EventId>() {
+        Ok(id) => Ok(Command::OutboxAck { key: id.key() }),
+        Err(reason) => {
+            let reason = format!("holds `{}`, which is no event: {reason}", text.escape_debug());
+            Err(ApiError::BadField { field: "ids", reason })
+        }
+    };
+    let commands = request.ids.iter().map(command).collect::<Result<Vec<_>, _>>()?;
+    if !commands.is_empty() {
+        submit(&api, commands).await?;
+    }
+    api.host.hub.metrics().delivery.acknowledged(request.ids.len());
+    Ok(Json(Acknowledged { acknowledged: request.ids.len() }))
+}
+
+async fn submit(api: &Api, commands: Vec<Command>) -> Result<(), ApiError> {
+    match api.host.store.execute(commands.clone()).await {
+        // An acknowledgement absorbs its own repetition.
+        Err(StoreError::Conflict | StoreError::UnknownOutcome(_)) => {
+            api.host.store.execute(commands).await?;
+        }
+        done => {
+            done?;
+        }
+    }
+    Ok(())
+}
+
+/// A page of events after this place, and the place it ends at.
+async fn read(
+    api: &Api,
+    mut after: Option<EventPlace>,
+    topic: &str,
+    limit: usize,
+) -> Result<EventPage, ApiError> {
+    let mut events = Vec::new();
+    let (mut looked_at, mut last) = (0, None);
+    while events.len() < limit && looked_at < LOOKED_AT {
+        let rows = api.look().await?;
+        let rows = rows.events(after, LIMIT.min((limit as u32).max(64))).await?;
+        let Some(end) = rows.last() else { break };
+        after = Some(end.place);
+        for row in rows {
+            if events.len() == limit {
+                break;
+            }
+            looked_at += 1;
+            last = Some(row.place);
+            if fits(topic, &row.topic) {
+                events.push(shown(&row));
+            }
+        }
+    }
+    Ok(EventPage { events, next: last.map(cursor) })
+}
+
+fn shown(row: &EventRow) -> CloudEvent {
+    let id = EventId { source: row.source.clone(), index: row.place.index };
+    CloudEvent::new(&id, &row.topic, &row.payload, row.place.at)
+}
+
+fn cursor(place: EventPlace) -> String {
+    format!("{}-{}-{}", place.at.0, place.number, place.index.0)
+}
+
+fn place(cursor: &str) -> Result<EventPlace, ApiError> {
+    let mut parts = cursor.split('-');
+    let mut part = || parts.next()?.parse::<i64>().ok();
+    let read = (part(), part(), part());
+    match read {
+        (Some(at), Some(number), Some(index)) if parts.next().is_none() => {
+            let index = u32::try_from(index).ok();
+            index.map(|index| EventPlace { at: Timestamp(at), number, index: CommandIndex(index) })
+        }
+        _ => None,
+    }
+    .ok_or_else(|| {
+        let reason = format!("is `{}`; pass the `next` of a page", cursor.escape_debug());
+        ApiError::BadField { field: "cursor", reason }
+    })
+}

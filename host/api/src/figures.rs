@@ -1,0 +1,50 @@
+//! Figures for Prometheus, and the counting of requests.
+
+use axum::{
+    Router,
+    extract::{MatchedPath, Request, State},
+    http::header,
+    middleware::Next,
+    response::{IntoResponse, Response},
+    routing::get,
+};
+
+use segno_engine::metrics::CONTENT_TYPE;
+
+use super::{Api, ApiError, openapi::Refusals, reads};
+
+/// Figures for Prometheus.
+#[utoipa::path(
+    get, path = "/metrics", tag = "host",
+    responses((status = 200, body = String, content_type = "application/openmetrics-text"), Refusals),
+)]
+pub async fn metrics(State(api): State<Api>) -> Result<Response, ApiError> {
+    let metrics = api.host.hub.metrics();
+    metrics.gauges.quarantined(&api.host.hub.quarantine().counts());
+    // Whoever looks after the host is answered while it is busy, one after the other.
+    let _alone = api.census.lock().await;
+    metrics.gauges.read(&reads::store(&api.host).census().await?);
+    Ok(([(header::CONTENT_TYPE, CONTENT_TYPE)], metrics.text()).into_response())
+}
+
+/// Nothing but the figures, for an address of their own.
+pub fn figures_only(api: Api) -> Router {
+    Router::new().route("/metrics", get(metrics)).with_state(api)
+}
+
+/// Counts a request and its answer.
+pub async fn count(State(api): State<Api>, request: Request, next: Next) -> Response {
+    let method = match request.method().as_str() {
+        known @ ("GET" | "POST" | "PUT" | "DELETE" | "HEAD" | "OPTIONS") => known.to_owned(),
+        // Anybody can make up methods; nobody can make up figures.
+        _ => "other".to_owned(),
+    };
+    let route = request.extensions().get::<MatchedPath>().map(|path| path.as_str().to_owned());
+    let clock = &api.host.surroundings.clock;
+    let began = clock.elapsed();
+    let answer = next.run(request).await;
+    let took = clock.elapsed().saturating_sub(began);
+    let route = route.as_deref().unwrap_or("none");
+    api.host.hub.metrics().http.answered(&method, route, answer.status().as_u16(), took);
+    answer
+}

@@ -1,0 +1,104 @@
+//! The check of uploads, as a trait, and the one that wasmtime makes of it.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use serde_json::{Value, json};
+
+use segno_guest::{How, Invalid, Kind, ModuleReport, Wasm};
+
+use super::model::{Function, FunctionKind, Import, ImportStatus, ModuleDescription, Retry};
+
+/// Says what a component needs and offers, or what is wrong with it.
+#[async_trait]
+pub trait Intake: Send + Sync + 'static {
+    /// Checks `component`.
+    async fn inspect(&self, component: Arc<[u8]>) -> Result<ModuleDescription, Rejected>;
+}
+
+/// Why a component cannot be run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Rejected {
+    /// Stable, in kebab case, for example `not-wasm`.
+    pub code: String,
+    /// What is wrong and what to do.
+    pub message: String,
+    /// The report as far as it got.
+    pub report: Option<Value>,
+}
+
+#[async_trait]
+impl Intake for Wasm {
+    async fn inspect(&self, component: Arc<[u8]>) -> Result<ModuleDescription, Rejected> {
+        match Wasm::inspect(self, component).await {
+            Ok(report) => Ok(described(report)),
+            Err(invalid) => Err(rejected(&invalid)),
+        }
+    }
+}
+
+fn described(report: ModuleReport) -> ModuleDescription {
+    let imports = report.imports.into_iter().map(|import| {
+        let (status, note) = match import.how {
+            How::Provided => (ImportStatus::Provided, None),
+            How::DeterministicWasi => (ImportStatus::Deterministic, None),
+            How::RefusedWhenCalled { use_instead } => (ImportStatus::Refused, Some(use_instead)),
+        };
+        Import { name: import.name, status, functions: import.functions, note }
+    });
+    let functions = report.functions.into_iter().map(|function| Function {
+        name: function.name,
+        kind: match function.kind {
+            Kind::Workflow => FunctionKind::Workflow,
+            Kind::Activity => FunctionKind::Activity,
+        },
+        summary: function.summary,
+        input_schema: function.input_schema,
+        output_schema: function.output_schema,
+        signals: function.signals,
+        timeout_ms: function.timeout_ms,
+        retry: function.retry.map(|retry| Retry {
+            initial_ms: retry.initial_ms,
+            factor: retry.factor,
+            max_ms: retry.max_ms,
+            jitter: retry.jitter,
+            max_attempts: retry.max_attempts,
+            non_retryable: retry.non_retryable,
+        }),
+    });
+    ModuleDescription {
+        functions: functions.collect(),
+        imports: imports.collect(),
+        exports: report.exports,
+    }
+}
+
+fn rejected(invalid: &Invalid) -> Rejected {
+    let (code, report) = match invalid {
+        Invalid::TooLarge { size, limit } => {
+            ("component-too-large", Some(json!({ "size": size, "limit": limit })))
+        }
+        Invalid::NotWasm => ("not-wasm", None),
+        Invalid::CoreModule => ("core-module", None),
+        Invalid::Malformed { .. } => ("malformed-component", None),
+        Invalid::MissingExports { missing } => {
+            ("missing-exports", Some(json!({ "missing": missing })))
+        }
+        Invalid::UnknownImports { imports } => {
+            ("unknown-imports", Some(json!({ "imports": imports })))
+        }
+        Invalid::DoesNotFit { .. } => ("contract-mismatch", None),
+        Invalid::TooDemanding { .. } => ("component-too-demanding", None),
+        Invalid::NoDescription(_) => ("describe-failed", None),
+        Invalid::BadName { name } => ("invalid-function-name", Some(json!({ "name": name }))),
+        Invalid::BadSchema { which, function, .. } => {
+            ("invalid-schema", Some(json!({ "which": which, "function": function })))
+        }
+        Invalid::Host(_) => ("not-checked", None),
+    };
+    let mut message = invalid.to_string();
+    if let Some(source) = std::error::Error::source(invalid) {
+        message = format!("{message}: {source}");
+    }
+    Rejected { code: code.to_owned(), message, report }
+}

@@ -1,0 +1,151 @@
+//! Looking at invocations.
+
+use axum::{Json, extract::State};
+use segno_core::{command::Command, reply::Reply, tags};
+
+use segno_store::InvocationFilter;
+
+use super::{
+    Api, ApiError,
+    body::{Query, Segment},
+    model::{Invocation, InvocationPage, InvocationQuery, InvocationState, UnreadableRow},
+    openapi::Refusals,
+    page,
+    state::{promise_id, refused, unexpected},
+    values::input_of,
+    view,
+};
+
+/// Waits and children that are shown with an invocation.
+const SHOWN: u32 = 100;
+
+/// Lists invocations, newest first.
+#[utoipa::path(
+    get, path = "/v1/invocations", tag = "invocations", params(InvocationQuery),
+    responses((status = 200, body = InvocationPage), Refusals),
+)]
+pub async fn list(
+    State(api): State<Api>,
+    Query(query): Query<InvocationQuery>,
+) -> Result<Json<InvocationPage>, ApiError> {
+    let stuck = query.stuck == Some(true);
+    let filter = filter(query)?;
+    let page = api.look().await?.list(&filter).await?;
+    let mut unreadable = view::unreadable("promise", page.unreadable);
+    if stuck && filter.after.is_none() {
+        unreadable.extend(quarantined(&api, filter.prefix.as_deref()));
+    }
+    Ok(Json(InvocationPage {
+        items: page.items.iter().map(view::summary).collect(),
+        unreadable,
+        next: page.next.map(|cursor| cursor.to_string()),
+    }))
+}
+
+/// What this host leaves alone, of ids that begin so.
+fn quarantined(api: &Api, prefix: Option<&str>) -> Vec<UnreadableRow> {
+    let cases = api.host.hub.quarantine().cases().into_iter();
+    let rows = cases.map(|(subject, case)| UnreadableRow {
+        kind: subject.kind().to_owned(),
+        id: subject.id().to_owned(),
+        reason: case.reason,
+    });
+    rows.filter(|row| prefix.is_none_or(|prefix| row.id.starts_with(prefix))).collect()
+}
+
+fn filter(query: InvocationQuery) -> Result<InvocationFilter, ApiError> {
+    if let Some(state) = &query.state
+        && InvocationState::parse(state).is_none()
+    {
+        let known = InvocationState::ALL.map(InvocationState::as_str).join(", ");
+        let reason = format!("is not a state: `{state}`; there are {known}");
+        return Err(ApiError::BadField { field: "state", reason });
+    }
+    let stuck = query.stuck == Some(true);
+    if stuck && query.state.is_some() {
+        let reason = "says nothing beside a state: leave one of them out".to_owned();
+        return Err(ApiError::BadField { field: "stuck", reason });
+    }
+    let halted = || InvocationState::Halted.as_str().to_owned();
+    let label = query.label.as_deref().map(page::label).transpose()?;
+    let after = query.after.as_deref().map(page::cursor).transpose()?;
+    let limit = page::LISTING.of(query.limit)?;
+    Ok(InvocationFilter {
+        module: query.module,
+        function: query.function,
+        state: if stuck { Some(halted()) } else { query.state },
+        holder: None,
+        prefix: query.prefix,
+        label,
+        parent: query.parent.map(promise_id).transpose()?,
+        roots: query.roots.unwrap_or(false),
+        after,
+        limit,
+    })
+}
+
+/// Everything that is known of an invocation, without its journal.
+#[utoipa::path(
+    get, path = "/v1/invocations/{id}", tag = "invocations",
+    params(("id" = String, Path, description = "The invocation; a slash is written %2F")),
+    responses((status = 200, body = Invocation), Refusals),
+)]
+pub async fn describe(
+    State(api): State<Api>,
+    Segment(id): Segment,
+) -> Result<Json<Invocation>, ApiError> {
+    let id = promise_id(id)?;
+    let found = match api.execute(Command::TaskGet { id: id.clone() }).await? {
+        Reply::Task(found) => *found,
+        Reply::Refused(refusal) => return Err(refused(&id, refusal)),
+        other => return Err(unexpected(&other)),
+    };
+    let store = api.look().await?;
+    let waits = store.waits(&id).await?;
+    let shown = waits.awaits.get(..SHOWN as usize).unwrap_or(&waits.awaits);
+    let awaited = store.promises(shown).await?;
+    let of_this =
+        InvocationFilter { parent: Some(id.clone()), limit: SHOWN, ..InvocationFilter::default() };
+    let children = store.list(&of_this).await?;
+    drop(store);
+    let (promise, task) = (&found.promise, &found.task);
+    let birth = &promise.birth;
+    let outcome = view::outcome(promise, task);
+    Ok(Json(Invocation {
+        id: outcome.id,
+        module: task.module.map(|digest| digest.to_string()),
+        function: view::function(promise).unwrap_or_default(),
+        state: outcome.state,
+        attempt: task.attempt,
+        version: task.version.0,
+        cancel: view::cancel(task.cancel),
+        signals: task.signals,
+        lease: view::lease(task),
+        progress: view::progress(promise, task),
+        retry_at_ms: match task.state {
+            segno_core::promise::TaskState::Pending { retry_at, .. } => Some(retry_at.0),
+            _ => None,
+        },
+        note: outcome.note,
+        waits: awaited
+            .iter()
+            .flatten()
+            .filter(|row| row.promise.is_pending())
+            .map(|row| view::wait(&id, &row.promise))
+            .collect(),
+        waits_count: u32::try_from(waits.awaits.len()).unwrap_or(u32::MAX),
+        awaited_by: waits.awaited_by.iter().map(ToString::to_string).collect(),
+        parent: birth.tags.get(tags::PARENT).cloned(),
+        children: children.items.iter().map(view::summary).collect(),
+        labels: view::labels(&birth.tags),
+        journal_len: found.head.len,
+        created_at_ms: outcome.created_at_ms,
+        start_at_ms: tags::delay(&birth.tags).map(|at| at.0),
+        timeout_at_ms: view::deadline(birth.timeout_at),
+        settled_at_ms: outcome.settled_at_ms,
+        input: input_of(&birth.param),
+        output: outcome.output,
+        failure: outcome.failure,
+        target: outcome.target,
+    }))
+}

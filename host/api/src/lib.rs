@@ -1,0 +1,57 @@
+//! The native HTTP API: JSON under `/v1`, errors as problem documents, and the document that describes it all.
+//!
+//! Handlers read the store and send it commands; they decide nothing. What goes over the wire is in [`model`].
+
+pub use segno_model as model;
+
+mod access;
+mod admission;
+mod body;
+mod connection;
+mod connections;
+mod error;
+mod openapi;
+mod routes;
+mod server;
+mod state;
+
+mod catalog;
+mod control;
+mod events;
+mod figures;
+mod health;
+mod intake;
+mod invocations;
+mod journal;
+mod modules;
+mod page;
+mod promises;
+mod reads;
+mod replay;
+mod resources;
+mod schedules;
+mod start;
+mod tasks;
+mod tree;
+mod values;
+mod view;
+mod wait;
+
+pub use access::{Access, AccessError, Jwt, KeyError, Rights};
+pub use admission::{Admission, AdmissionLimits};
+pub use connection::EndsWithClient;
+pub use error::{ApiError, Misfit};
+pub use intake::{Intake, Rejected};
+pub use openapi::document;
+pub use reads::Reads;
+pub use routes::router;
+pub use server::{serve, serve_figures};
+pub use state::{Api, CONNECTIONS, CONNECTIONS_OF_A_PEER};
+
+pub mod resonate;
+/// The tests' world is included by the command line's tests as well, which know this crate by its name.
+#[cfg(test)]
+extern crate self as segno_api;
+
+#[cfg(test)]
+pub(crate) mod tests;

@@ -1,0 +1,275 @@
+//! Promises: making them, looking at them, and settling those that are settled from outside.
+
+use axum::{Json, extract::State, http::StatusCode};
+use segno_core::{
+    address::{self, Address},
+    command::Command,
+    id::PromiseId,
+    promise::{NewPromise, Verdict},
+    reply::{Refusal, Reply},
+    tags,
+    time::{Millis, Timestamp},
+    value::{Tags, Value as Stored},
+};
+
+use segno_store::{PromiseFilter, PromiseRow, Standing};
+
+use super::{
+    Api, ApiError,
+    body::{Body, Query, Segment},
+    control::Nothing,
+    model::{
+        CreatePromise, FailureView, PromiseCreated, PromisePage, PromiseQuery, PromiseState,
+        PromiseSummary, PromiseView, RejectPromise, ResolvePromise,
+    },
+    openapi::Refusals,
+    page,
+    state::{new_id, promise_id, refused, unexpected},
+    values::{stored, stored_failure},
+    view,
+};
+
+/// Makes a promise. The same id again answers the first one, unchanged.
+#[utoipa::path(
+    post, path = "/v1/promises", tag = "promises", request_body = CreatePromise,
+    responses(
+        (status = 200, body = PromiseCreated, description = "A promise with this id exists"),
+        (status = 201, body = PromiseCreated, description = "Made"),
+        Refusals,
+    ),
+)]
+pub async fn create(
+    State(api): State<Api>,
+    Body(request, _room): Body<CreatePromise>,
+) -> Result<(StatusCode, Json<PromiseCreated>), ApiError> {
+    let id = new_id(request.id)?;
+    check_tags(&request.tags)?;
+    if let Some(target) = tags::target(&request.tags) {
+        check_target(&api, target)?;
+    }
+    let now = api.host.surroundings.clock.now();
+    let timeout_at = match request.timeout_ms {
+        None => Timestamp::NEVER,
+        Some(length) => {
+            (now + Millis(i64::try_from(length).unwrap_or(i64::MAX))).min(Timestamp::NEVER)
+        }
+    };
+    if tags::is_timer(&request.tags) && timeout_at == Timestamp::NEVER {
+        let reason =
+            "name a `timer`, which needs a timeout (`timeout_ms`): without one it never resolves"
+                .to_owned();
+        return Err(ApiError::BadField { field: "tags", reason });
+    }
+    let param = request.param.as_ref().map(stored).unwrap_or_default();
+    let new = NewPromise { id: id.clone(), param, tags: request.tags, timeout_at };
+    match api.execute(Command::PromiseCreate(new)).await? {
+        Reply::Promise { promise, changed } => {
+            let row = PromiseRow { promise, task: None };
+            let Json(promise) = shown(&api, &row, None).await?;
+            let status = if changed { StatusCode::CREATED } else { StatusCode::OK };
+            Ok((status, Json(PromiseCreated { created: changed, promise })))
+        }
+        Reply::Refused(refusal) => Err(refused(&id, refusal)),
+        other => Err(unexpected(&other)),
+    }
+}
+
+/// Tags are called as the engine calls them: the prefix of the Resonate protocol is for the wire of that.
+fn check_tags(tags: &Tags) -> Result<(), ApiError> {
+    let prefixed = tags.keys().find_map(|name| {
+        let bare = name.strip_prefix("resonate:")?;
+        tags::RESERVED.contains(&bare).then_some(bare)
+    });
+    match prefixed {
+        Some(bare) => {
+            let reason = format!("name `resonate:{bare}`, which is called `{bare}` here");
+            Err(ApiError::BadField { field: "tags", reason })
+        }
+        None => Ok(()),
+    }
+}
+
+fn check_target(api: &Api, target: &str) -> Result<(), ApiError> {
+    let bad = |reason: String| Err(ApiError::BadField { field: "tags", reason });
+    match Address::parse(target) {
+        Err(error) => bad(format!("name a target that is no address: {error}")),
+        Ok(_) if address::is_hosted(target) => bad(format!(
+            "name the target `{target}`, a function that hosts run: start it as an invocation (`segno start`, POST /v1/invocations)"
+        )),
+        Ok(_) => api
+            .reach
+            .allows_address(target)
+            .or_else(|private| bad(format!("name a target that is not posted to: {private}"))),
+    }
+}
+
+/// Lists promises, by id: those of invocations, and all others.
+#[utoipa::path(
+    get, path = "/v1/promises", tag = "promises", params(PromiseQuery),
+    responses((status = 200, body = PromisePage), Refusals),
+)]
+pub async fn list(
+    State(api): State<Api>,
+    Query(query): Query<PromiseQuery>,
+) -> Result<Json<PromisePage>, ApiError> {
+    let page = api.look().await?.find(&filter(query)?).await?;
+    let line = |row: &PromiseRow| {
+        let promise = &row.promise;
+        PromiseSummary {
+            id: promise.id().to_string(),
+            state: view::promise_state(promise),
+            tags: promise.birth.tags.clone(),
+            made_by: promise.birth.made_by.as_ref().map(ToString::to_string),
+            created_at_ms: promise.birth.created_at.0,
+            timeout_at_ms: view::deadline(promise.birth.timeout_at),
+            settled_at_ms: promise.settlement().map(|settlement| settlement.settled_at.0),
+        }
+    };
+    let next = page.next.map(|id| id.to_string());
+    let items = page.items.iter().map(line).collect();
+    Ok(Json(PromisePage { items, unreadable: view::unreadable("promise", page.unreadable), next }))
+}
+
+fn filter(query: PromiseQuery) -> Result<PromiseFilter, ApiError> {
+    let bad = |field, reason: String| ApiError::BadField { field, reason };
+    let state = |name: &str| {
+        let known = PromiseState::ALL.map(PromiseState::as_str).join(", ");
+        PromiseState::parse(name)
+            .ok_or_else(|| bad("state", format!("is not a state: `{name}`; there are {known}")))
+    };
+    let standing = query.state.as_deref().map(state).transpose()?.map(|state| match state {
+        PromiseState::Pending => Standing::Pending,
+        PromiseState::Resolved => Standing::Settled(Verdict::Resolved),
+        PromiseState::Rejected => Standing::Settled(Verdict::Rejected),
+        PromiseState::Cancelled => Standing::Settled(Verdict::Canceled),
+        PromiseState::TimedOut => Standing::Settled(Verdict::TimedOut),
+    });
+    let tags = match &query.tags {
+        None => Tags::new(),
+        Some(tags) => serde_json::from_str(tags)
+            .map_err(|error| bad("tags", format!("is no JSON object of texts: {error}")))?,
+    };
+    check_tags(&tags)?;
+    let limit = page::LISTING.of(query.limit)?;
+    let after = query.after.map(PromiseId::new);
+    Ok(PromiseFilter {
+        standing,
+        tags,
+        prefix: query.prefix,
+        after,
+        limit,
+        ..PromiseFilter::default()
+    })
+}
+
+/// A promise.
+#[utoipa::path(
+    get, path = "/v1/promises/{id}", tag = "promises",
+    params(("id" = String, Path, description = "The promise; a slash is written %2F")),
+    responses((status = 200, body = PromiseView), Refusals),
+)]
+pub async fn describe(
+    State(api): State<Api>,
+    Segment(id): Segment,
+) -> Result<Json<PromiseView>, ApiError> {
+    let id = promise_id(id)?;
+    let _place = api.look().await?;
+    let row = find(&api, &id).await?;
+    shown(&api, &row, None).await
+}
+
+/// Settles a promise with a value. A promise settles once: later attempts answer the first outcome.
+#[utoipa::path(
+    post, path = "/v1/promises/{id}/resolve", tag = "promises",
+    params(("id" = String, Path, description = "The promise; a slash is written %2F")),
+    request_body = ResolvePromise,
+    responses((status = 200, body = PromiseView), Refusals),
+)]
+pub async fn resolve(
+    State(api): State<Api>,
+    Segment(id): Segment,
+    Body(body, _room): Body<ResolvePromise>,
+) -> Result<Json<PromiseView>, ApiError> {
+    settle(&api, id, Verdict::Resolved, stored(&body.value)).await
+}
+
+/// Settles a promise with a failure, or with any JSON as the value of a rejection.
+#[utoipa::path(
+    post, path = "/v1/promises/{id}/reject", tag = "promises",
+    params(("id" = String, Path, description = "The promise; a slash is written %2F")),
+    request_body = RejectPromise,
+    responses((status = 200, body = PromiseView), Refusals),
+)]
+pub async fn reject(
+    State(api): State<Api>,
+    Segment(id): Segment,
+    Body(body, _room): Body<RejectPromise>,
+) -> Result<Json<PromiseView>, ApiError> {
+    let value = match (body.failure, body.value) {
+        (Some(failure), None) => stored_failure(&failure),
+        (None, Some(value)) => stored(&value),
+        (None, None) => stored_failure(&FailureView {
+            code: 400,
+            message: "rejected from outside".to_owned(),
+            details: None,
+        }),
+        (Some(_), Some(_)) => {
+            let reason = "is given beside `failure`; give one of them".to_owned();
+            return Err(ApiError::BadField { field: "value", reason });
+        }
+    };
+    settle(&api, id, Verdict::Rejected, value).await
+}
+
+/// Settles a promise as cancelled.
+#[utoipa::path(
+    post, path = "/v1/promises/{id}/cancel", tag = "promises",
+    params(("id" = String, Path, description = "The promise; a slash is written %2F")),
+    responses((status = 200, body = PromiseView), Refusals),
+)]
+pub async fn cancel(
+    State(api): State<Api>,
+    Segment(id): Segment,
+    Body(Nothing {}, _room): Body<Nothing>,
+) -> Result<Json<PromiseView>, ApiError> {
+    settle(&api, id, Verdict::Canceled, Stored::default()).await
+}
+
+async fn settle(
+    api: &Api,
+    id: String,
+    verdict: Verdict,
+    value: Stored,
+) -> Result<Json<PromiseView>, ApiError> {
+    let id = promise_id(id)?;
+    let row = find(api, &id).await?;
+    if row.promise.is_pending() && row.promise.target().is_some_and(address::is_hosted) {
+        return Err(ApiError::IsInvocation(id.to_string()));
+    }
+    let command = Command::PromiseSettle { id: id.clone(), verdict, value };
+    match api.execute(command).await? {
+        Reply::Promise { promise, changed } => {
+            let row = PromiseRow { promise, task: row.task };
+            shown(api, &row, Some(changed)).await
+        }
+        Reply::Refused(Refusal::NotFound(missing)) => {
+            Err(ApiError::UnknownPromise(missing.to_string()))
+        }
+        Reply::Refused(refusal) => Err(refused(&id, refusal)),
+        other => Err(unexpected(&other)),
+    }
+}
+
+async fn find(api: &Api, id: &PromiseId) -> Result<PromiseRow, ApiError> {
+    let found = api.host.store.promise(id).await?;
+    found.ok_or_else(|| ApiError::UnknownPromise(id.to_string()))
+}
+
+async fn shown(
+    api: &Api,
+    row: &PromiseRow,
+    changed: Option<bool>,
+) -> Result<Json<PromiseView>, ApiError> {
+    let waits = api.host.store.waits(row.promise.id()).await?;
+    Ok(Json(view::promise(row, &waits.awaited_by, changed)))
+}

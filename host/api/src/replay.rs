@@ -1,0 +1,121 @@
+//! Replaying an invocation, to see whether its journal comes again.
+
+use axum::{Json, extract::State, http::StatusCode};
+use segno_core::{
+    command::Command,
+    id::{Digest, PromiseId},
+    invocation::Divergence,
+    promise::TaskStatus,
+    reply::Reply,
+};
+use serde_json::json;
+
+use segno_engine::worker::{
+    self,
+    replay::{ReplayError, ReplayReport},
+};
+
+use super::{
+    Api, ApiError,
+    body::{Body, Segment},
+    model::{DivergenceView, FieldDifference, Replay, ReplayRequest, ReplayVerdict},
+    openapi::Refusals,
+    state::{promise_id, refused, unexpected},
+};
+
+/// Runs an invocation's journal against a module, and says whether every record comes again. Nothing is changed.
+#[utoipa::path(
+    post, path = "/v1/invocations/{id}/replay", tag = "invocations",
+    params(("id" = String, Path, description = "The invocation; a slash is written %2F")),
+    request_body = ReplayRequest,
+    responses((status = 200, body = Replay), Refusals),
+)]
+pub async fn replay(
+    State(api): State<Api>,
+    Segment(id): Segment,
+    Body(request, _room): Body<ReplayRequest>,
+) -> Result<Json<Replay>, ApiError> {
+    let id = promise_id(id)?;
+    let module = match &request.module {
+        Some(name) => Some(api.digest(name).await?),
+        None => None,
+    };
+    match worker::replay(&api.host, &id, module).await {
+        Ok(report) => Ok(Json(found(&id, &report))),
+        Err(ReplayError::Guest { matched, error }) => {
+            let error = error.to_string();
+            failed(&api, &id, module, matched, error).await.map(Json)
+        }
+        Err(ReplayError::NotFound(id)) => Err(ApiError::UnknownInvocation(id.to_string())),
+        Err(ReplayError::Store(error)) => Err(error.into()),
+        Err(error @ ReplayError::NoJournal(..)) => Err(conflict("no-journal", &error)),
+        Err(error @ ReplayError::Damaged(..)) => Err(conflict("journal-damaged", &error)),
+    }
+}
+
+fn conflict(code: &'static str, error: &ReplayError) -> ApiError {
+    ApiError::Refused { status: StatusCode::CONFLICT, code, reason: error.to_string() }
+}
+
+fn found(id: &PromiseId, report: &ReplayReport) -> Replay {
+    Replay {
+        id: id.to_string(),
+        module: report.module.to_string(),
+        verdict: match report.is_identical() {
+            true => ReplayVerdict::Identical,
+            false => ReplayVerdict::Diverged,
+        },
+        matched: report.matched,
+        journal_len: report.records,
+        running: report.running,
+        divergence: report.divergence.as_ref().map(|divergence| shown(divergence, report)),
+        error: None,
+    }
+}
+
+fn shown(divergence: &Divergence, report: &ReplayReport) -> DivergenceView {
+    let value = |value: &Option<String>| value.clone().unwrap_or_else(|| "(absent)".to_owned());
+    let fields = divergence.differences().iter().map(|difference| FieldDifference {
+        field: difference.field.to_string(),
+        recorded: value(&difference.recorded),
+        asked: value(&difference.asked),
+    });
+    DivergenceView {
+        seq: Some(divergence.seq()),
+        index: divergence.command().map(|index| index.0),
+        message: format!(
+            "the replay leaves the journal at record {}\n  recorded: {}\n  asked:    {}",
+            divergence.seq(),
+            divergence.recorded(),
+            divergence.asked()
+        ),
+        fields: fields.collect(),
+        details: report.backtrace.as_ref().map(|backtrace| json!({ "backtrace": backtrace })),
+    }
+}
+
+/// The guest did not get through: what it was, and how far it got.
+async fn failed(
+    api: &Api,
+    id: &PromiseId,
+    module: Option<Digest>,
+    matched: u32,
+    error: String,
+) -> Result<Replay, ApiError> {
+    let found = match api.execute(Command::TaskGet { id: id.clone() }).await? {
+        Reply::Task(found) => *found,
+        Reply::Refused(refusal) => return Err(refused(id, refusal)),
+        other => return Err(unexpected(&other)),
+    };
+    let module = module.or(found.task.module).map(|digest| digest.to_string());
+    Ok(Replay {
+        id: id.to_string(),
+        module: module.unwrap_or_default(),
+        verdict: ReplayVerdict::Failed,
+        matched,
+        journal_len: found.head.len,
+        running: found.task.status() != TaskStatus::Fulfilled,
+        divergence: None,
+        error: Some(error),
+    })
+}

@@ -1,0 +1,175 @@
+//! Operations for debugging: time stands still and moves at a word, and everything can be seen. A host answers them
+//! only if it was started for that.
+
+use segno_core::{
+    id::PromiseId,
+    promise::{Message, MessageKind, OutboxKey, TaskState},
+    time::Timestamp,
+};
+use serde::Deserialize;
+use serde_json::{Value as Json, json};
+
+use super::{
+    envelope::{Answer, Request},
+    front::Resonate,
+    records,
+    refused::Refused,
+};
+
+/// Due rows handled in one transaction.
+const PAGE: u32 = 1_000;
+
+#[derive(Deserialize)]
+struct Tick {
+    time: i64,
+}
+
+/// Answers an operation for debugging.
+pub(super) async fn answer(front: &Resonate, request: &Request) -> Result<Answer, Refused> {
+    request.may_all()?;
+    let Some(clock) = &front.settings.debug else {
+        return Err(Refused::forbidden(
+            "this host is not open for debugging (`segno serve --debug`)",
+        ));
+    };
+    match request.kind.as_str() {
+        "debug.start" => clock.stop(true),
+        "debug.stop" => clock.stop(false),
+        "debug.reset" => front.host.store.wipe().await?,
+        "debug.snap" => return snap(front).await,
+        "debug.tick" => return tick(front, request).await,
+        kind => return Err(Refused::bad(format!("Unknown operation: {kind}"))),
+    }
+    Ok(Answer::ok(json!({})))
+}
+
+/// Everything that is due at an instant happens, as if the host's own loops had looked then.
+async fn tick(front: &Resonate, request: &Request) -> Result<Answer, Refused> {
+    let Tick { time } = request.read()?;
+    if named_time(request)?.is_some_and(|named| named.0 != time) {
+        return Err(Refused::bad("`time` differs from `resonate:debug_time`"));
+    }
+    let now = instant("`data.time`", time)?;
+    if let Some(clock) = &front.settings.debug {
+        clock.set(Some(now));
+    }
+    let store = &front.host.store;
+    loop {
+        let mut due = store.due(now, PAGE).await?.commands;
+        due.extend(store.outbox_due(MessageKind::CancelChildren, now, PAGE).await?.commands);
+        if due.is_empty() {
+            return Ok(Answer::ok(json!([])));
+        }
+        store.execute(due).await?;
+    }
+}
+
+/// Everything there is, in the order of ids.
+async fn snap(front: &Resonate) -> Result<Answer, Refused> {
+    let dump = front.host.store.dump().await?;
+    let pending = dump.promises.values().filter(|promise| promise.is_pending());
+    let promise_timeouts: Vec<Json> = pending
+        .map(
+            |promise| json!({ "id": promise.id().as_str(), "timeout": promise.birth.timeout_at.0 }),
+        )
+        .collect();
+    let unconsumed = dump.callbacks.iter().filter(|(_, consumed)| !**consumed);
+    let callbacks: Vec<Json> = unconsumed
+        .map(|((awaited, awaiter), _)| {
+            json!({ "awaiter": awaiter.as_str(), "awaited": awaited.as_str() })
+        })
+        .collect();
+    let resumes = |id: &PromiseId| {
+        dump.callbacks.iter().filter(|((_, by), consumed)| by == id && **consumed).count() as u32
+    };
+    let timers = dump.tasks.values().filter_map(|task| {
+        let kind = match &task.state {
+            TaskState::Pending { .. } => 0,
+            TaskState::Acquired { .. } => 1,
+            TaskState::Suspended | TaskState::Halted { .. } | TaskState::Fulfilled => return None,
+        };
+        Some(json!({ "id": task.id.as_str(), "type": kind, "timeout": task.due_at()?.0 }))
+    });
+    let messages = dump.outbox.iter().filter_map(|(key, row)| {
+        let (address, message) = match (key, &row.message) {
+            (OutboxKey::Execute(id), Message::Execute { version }) => (
+                dump.promises.get(id)?.target()?,
+                json!({ "kind": "execute", "head": {}, "data": { "task": { "id": id.as_str(), "version": version.0 } } }),
+            ),
+            (OutboxKey::Unblock(id, address), _) => (
+                address.as_str(),
+                json!({ "kind": "unblock", "head": {}, "data": { "promise": records::promise(dump.promises.get(id)?) } }),
+            ),
+            _ => return None,
+        };
+        Some(json!({ "address": address, "message": message }))
+    });
+    let listeners: Vec<Json> = (dump.listeners.iter())
+        .map(|(id, address)| json!({ "id": id.as_str(), "address": address.as_str() }))
+        .collect();
+    Ok(Answer::ok(json!({
+        "promises": dump.promises.values().map(records::promise).collect::<Vec<_>>(),
+        "promiseTimeouts": promise_timeouts,
+        "callbacks": callbacks,
+        "listeners": listeners,
+        "tasks": dump.tasks.values().map(|task| records::task(task, resumes(&task.id))).collect::<Vec<_>>(),
+        "taskTimeouts": timers.collect::<Vec<_>>(),
+        "messages": messages.collect::<Vec<_>>(),
+    })))
+}
+
+/// Sets the time of one request, where debugging is allowed and it names one; until the guard is dropped.
+///
+/// # Errors
+/// 400: it names one that is none.
+pub(super) async fn at<'a>(
+    front: &'a Resonate,
+    request: &Request,
+) -> Result<Option<Named<'a>>, Refused> {
+    let Some(clock) = &front.settings.debug else { return Ok(None) };
+    let named = named_time(request)?;
+    let turn = front.debugging.lock().await;
+    clock.set(named);
+    Ok(Some(Named { front, _turn: turn }))
+}
+
+fn named_time(request: &Request) -> Result<Option<Timestamp>, Refused> {
+    const FIELD: &str = "`head.resonate:debug_time`";
+    let Some(named) = &request.debug_time else { return Ok(None) };
+    let number = serde_json::from_str(named.get())
+        .map_err(|_| Refused::bad(format!("{FIELD} is no whole number of milliseconds")))?;
+    instant(FIELD, number).map(Some)
+}
+
+fn instant(field: &str, time: i64) -> Result<Timestamp, Refused> {
+    match (0..=Timestamp::NEVER.0).contains(&time) {
+        true => Ok(Timestamp(time)),
+        false => Err(Refused::bad(format!(
+            "{field} must be between 0 and {}, the end of the year 9999",
+            Timestamp::NEVER
+        ))),
+    }
+}
+
+/// The time of one request is named.
+pub(super) struct Named<'a> {
+    front: &'a Resonate,
+    _turn: tokio::sync::MutexGuard<'a, ()>,
+}
+
+impl Drop for Named<'_> {
+    fn drop(&mut self) {
+        if let Some(clock) = &self.front.settings.debug {
+            clock.set(None);
+        }
+    }
+}
+
+/// What the engine decides at, for reads beside it.
+pub(super) fn now(front: &Resonate) -> Timestamp {
+    use segno_env::Clock as _;
+    match &front.settings.debug {
+        Some(clock) => clock.now(),
+        None => front.host.surroundings.clock.now(),
+    }
+}

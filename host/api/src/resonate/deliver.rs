@@ -1,0 +1,214 @@
+//! Messages to workers outside: which way each of them goes, and what is said to have come of it.
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use segno_core::{
+    command::Command,
+    id::{PromiseId, Version},
+    promise::{Delivery, MessageKind, OutboxKey, Promise, Task, TaskState},
+    time::Millis,
+};
+use serde_json::{Value as Json, json};
+use std::sync::Arc;
+
+use segno_engine::delivery::{Channel, Delivered};
+use segno_engine::host::Host;
+
+use super::{
+    address::Destination,
+    push::{NotTaken, Push},
+    records,
+    streams::{Sent, Streams},
+};
+
+/// A settlement is handed over so often before a listener is given up: with the back-off of the outbox (100 ms, doubled, at
+/// most 60 s) that takes an hour and some minutes, in all of which a host was there to try. A client that still listens has
+/// asked again meanwhile, as clients do every minute.
+pub(super) const UNBLOCK_ATTEMPTS: u32 = 75;
+
+/// Until a full stream is tried again.
+const FULL: Millis = Millis(200);
+
+/// The channel to workers outside. Cheap to clone.
+#[derive(Clone)]
+pub(super) struct Deliverer {
+    host: Host,
+    streams: Arc<Streams>,
+    pub(super) push: Push,
+    server_url: String,
+}
+
+impl Deliverer {
+    pub(super) fn new(host: Host, streams: Arc<Streams>, push: Push, server_url: String) -> Self {
+        Self { host, streams, push, server_url }
+    }
+
+    /// A task is offered once; its retry offers it again.
+    fn execute(&self, task: &PromiseId, version: Version, target: &str) -> Delivered {
+        let message = execute(task, version, &self.server_url);
+        match Destination::parse(target) {
+            Some(Destination::Poll { group, worker, alone }) => {
+                let sent = self.streams.send(&group, worker.as_deref(), alone, task, &message);
+                if sent != Sent::Accepted {
+                    let only = worker.as_deref().filter(|_| alone);
+                    self.streams.wait(&group, only, OutboxKey::Execute(task.clone()));
+                    tracing::debug!(%task, target, ?sent, "no worker can take the task now");
+                }
+                match sent {
+                    Sent::Nobody => Delivered::Elsewhere,
+                    Sent::Accepted | Sent::Full => Delivered::Done,
+                }
+            }
+            Some(Destination::Http(url)) => {
+                self.push.insist(url, message);
+                Delivered::Done
+            }
+            None => Delivered::NotMine,
+        }
+    }
+
+    /// A settlement is told until the transport takes it.
+    async fn unblock(&self, promise: &Promise, address: &str, attempt: u32) -> Delivered {
+        if attempt > UNBLOCK_ATTEMPTS {
+            tracing::info!(id = %promise.id(), address, "a listener took no message in an hour of attempts and is given up");
+            return Delivered::Done;
+        }
+        let message = unblock(promise);
+        match Destination::parse(address) {
+            Some(Destination::Poll { group, worker, alone }) => {
+                let id = promise.id();
+                match self.streams.send(&group, worker.as_deref(), alone, id, &message) {
+                    Sent::Accepted => Delivered::Done,
+                    Sent::Full => Delivered::Again { after: FULL },
+                    Sent::Nobody => {
+                        let key = OutboxKey::Unblock(promise.id().clone(), address.into());
+                        self.streams.wait(&group, worker.as_deref().filter(|_| alone), key);
+                        Delivered::Elsewhere
+                    }
+                }
+            }
+            Some(Destination::Http(url)) => match self.push.once(&url, message).await {
+                Ok(()) => Delivered::Done,
+                Err(NotTaken { wait }) => Delivered::Again { after: wait },
+            },
+            None => Delivered::NotMine,
+        }
+    }
+
+    /// Hands over what waited for a stream that has opened now, or found nobody at another host.
+    pub(super) async fn offer(&self, waiting: Vec<OutboxKey>) {
+        for key in waiting {
+            let Ok(Some(row)) = self.host.store.promise(key.promise()).await else { continue };
+            let (promise, task) = (&row.promise, row.task.as_ref());
+            match &key {
+                OutboxKey::Execute(id) => {
+                    let Some(Task {
+                        state: TaskState::Pending { offered: true, .. }, version, ..
+                    }) = task
+                    else {
+                        continue;
+                    };
+                    let target = promise.target().unwrap_or_default();
+                    let message = execute(id, *version, &self.server_url);
+                    let sent = self.send(target, id, &message);
+                    tracing::debug!(%id, ?sent, "a task that had waited was offered");
+                }
+                OutboxKey::Unblock(id, address) if !promise.is_pending() => {
+                    let sent = self.send(address, id, &unblock(promise));
+                    tracing::debug!(%id, ?sent, "the news of a settlement had waited");
+                    if sent == Some(Sent::Accepted) {
+                        // Lost, it is told once more.
+                        let _ = self.host.store.execute(vec![Command::OutboxAck { key }]).await;
+                    }
+                }
+                OutboxKey::Unblock(..) | OutboxKey::Event(..) | OutboxKey::CancelChildren(_) => {}
+            }
+        }
+    }
+
+    /// To the streams of this host.
+    fn send(&self, address: &str, about: &PromiseId, message: &Bytes) -> Option<Sent> {
+        match Destination::parse(address)? {
+            Destination::Poll { group, worker, alone } => {
+                Some(self.streams.send(&group, worker.as_deref(), alone, about, message))
+            }
+            Destination::Http(_) => None,
+        }
+    }
+}
+
+#[async_trait]
+impl Channel for Deliverer {
+    fn name(&self) -> &'static str {
+        "resonate"
+    }
+
+    fn takes(&self, kind: MessageKind) -> bool {
+        matches!(kind, MessageKind::Execute | MessageKind::Unblock)
+    }
+
+    fn wanted(&self, key: &OutboxKey) {
+        if self.streams.count() == 0 {
+            return;
+        }
+        let (deliverer, key) = (self.clone(), key.clone());
+        let offering = async move { deliverer.offer(vec![key]).await };
+        self.host.surroundings.runtime.spawn("offer", Box::pin(offering));
+    }
+
+    async fn deliver(&self, delivery: &Delivery) -> Delivered {
+        match delivery {
+            Delivery::Execute { task, version, target } => self.execute(task, *version, target),
+            Delivery::Unblock { promise, address, attempt } => {
+                self.unblock(promise, address, *attempt).await
+            }
+            Delivery::Event { .. } => Delivered::NotMine,
+        }
+    }
+}
+
+fn execute(task: &PromiseId, version: Version, server_url: &str) -> Bytes {
+    let message = json!({
+        "kind": "execute",
+        "head": { "serverUrl": server_url },
+        "data": { "task": { "id": task.as_str(), "version": version.0 } },
+    });
+    line(&message)
+}
+
+fn unblock(promise: &Promise) -> Bytes {
+    let record = records::promise(promise);
+    let message = json!({ "kind": "unblock", "head": {}, "data": { "promise": record } });
+    line(&message)
+}
+
+/// A message as one line for every reader: JSON lets three characters stand that some take for the end of a line.
+fn line(message: &Json) -> Bytes {
+    const ENDS: [char; 3] = ['\u{85}', '\u{2028}', '\u{2029}'];
+    let text = message.to_string();
+    if !text.contains(ENDS) {
+        return text.into();
+    }
+    let mut escaped = String::with_capacity(text.len() + 64);
+    for character in text.chars() {
+        match ENDS.contains(&character) {
+            true => escaped.push_str(&format!("\\u{:04x}", u32::from(character))),
+            false => escaped.push(character),
+        }
+    }
+    escaped.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_is_one_line_for_every_reader() {
+        let message = json!({ "id": "a\u{2028}b\u{85}c\u{2029}d\ne", "plain": "ключ" });
+        let line = String::from_utf8(line(&message).to_vec()).expect("text");
+        let ends = ['\n', '\r', '\u{b}', '\u{c}', '\u{1c}', '\u{85}', '\u{2028}', '\u{2029}'];
+        assert!(!line.contains(ends), "{line}");
+        assert_eq!(serde_json::from_str::<Json>(&line).expect("JSON"), message);
+    }
+}

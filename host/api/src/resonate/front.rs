@@ -1,0 +1,159 @@
+//! What the operations share, and which is which.
+
+use std::sync::Arc;
+
+use segno_core::{
+    command::Command,
+    id::{PromiseId, fits},
+    reply::Reply,
+};
+use tokio_util::sync::CancellationToken;
+
+use crate::{Access, Api};
+use segno_engine::host::Host;
+use segno_store::StoreError;
+
+use super::{
+    debug,
+    deliver::Deliverer,
+    envelope::{Answer, Request},
+    fence, promises,
+    push::Push,
+    refused::Refused,
+    schedules, search,
+    settings::Settings,
+    streams::Streams,
+    tasks,
+};
+
+/// A command whose outcome is unknown is sent again so often.
+const ATTEMPTS: u32 = 3;
+
+/// The front end. Cheap to clone.
+#[derive(Clone)]
+pub struct Resonate(Arc<Parts>);
+
+/// What the front end is made of.
+pub struct Parts {
+    pub(super) api: Api,
+    pub(super) host: Host,
+    pub(super) access: Access,
+    pub(super) settings: Settings,
+    pub(super) streams: Arc<Streams>,
+    pub(super) deliverer: Deliverer,
+    /// Ends streams when the host stops.
+    pub(super) stopping: CancellationToken,
+    /// Requests come one after the other where each may name its own time.
+    pub(super) debugging: tokio::sync::Mutex<()>,
+}
+
+impl std::ops::Deref for Resonate {
+    type Target = Parts;
+
+    fn deref(&self) -> &Parts {
+        &self.0
+    }
+}
+
+impl Resonate {
+    /// A front end beside `api`, which takes the messages of its host from now on.
+    ///
+    /// # Errors
+    /// The HTTP client for posting messages cannot be set up.
+    pub fn start(api: &Api, settings: Settings) -> Result<Self, reqwest::Error> {
+        let (api, host, access) = (api.clone(), api.host.clone(), api.access.clone());
+        let stopping = api.stopping.clone();
+        let streams = Arc::new(Streams::new(settings.streams, settings.buffer));
+        let push = Push::new(host.clone(), api.reach)?;
+        let deliverer =
+            Deliverer::new(host.clone(), streams.clone(), push, settings.server_url.clone());
+        host.hub.channels().add(Arc::new(deliverer.clone()));
+        let debugging = tokio::sync::Mutex::default();
+        Ok(Self(Arc::new(Parts {
+            api,
+            host,
+            access,
+            settings,
+            streams,
+            deliverer,
+            stopping,
+            debugging,
+        })))
+    }
+
+    /// Answers a request whose sender may ask for it.
+    pub(super) async fn answer(&self, request: &Request) -> Result<Answer, Refused> {
+        let _named = debug::at(self, request).await?;
+        match request.kind.as_str() {
+            "promise.get" => promises::get(self, request).await,
+            "promise.create" => promises::create(self, request).await,
+            "promise.settle" => promises::settle(self, request).await,
+            "promise.register_callback" => promises::register_callback(self, request).await,
+            "promise.register_listener" => promises::register_listener(self, request).await,
+            "promise.search" => search::promises(self, request).await,
+            "task.get" => tasks::get(self, request).await,
+            "task.create" => tasks::create(self, request).await,
+            "task.acquire" => tasks::acquire(self, request).await,
+            "task.release" => tasks::release(self, request).await,
+            "task.suspend" => tasks::suspend(self, request).await,
+            "task.fulfill" => tasks::fulfill(self, request).await,
+            "task.fence" => fence::fence(self, request).await,
+            "task.heartbeat" => tasks::heartbeat(self, request).await,
+            "task.halt" => tasks::halt(self, request).await,
+            "task.continue" => tasks::proceed(self, request).await,
+            "task.search" => search::tasks(self, request).await,
+            "schedule.create" => schedules::create(self, request).await,
+            "schedule.get" => schedules::get(self, request).await,
+            "schedule.delete" => schedules::delete(self, request).await,
+            "schedule.search" => schedules::search(self, request).await,
+            kind if kind.starts_with("debug.") => debug::answer(self, request).await,
+            kind => Err(Refused::bad(format!("Unknown operation: {kind}"))),
+        }
+    }
+
+    /// Sends one command. A refusal of the engine is a refusal of the operation.
+    pub(super) async fn decide(&self, command: Command) -> Result<Reply, Refused> {
+        self.decide_told(command).await.map(|(reply, _)| reply)
+    }
+
+    /// The same, and whether the command was sent once only: what it did not change then, it found as it is.
+    pub(super) async fn decide_told(&self, command: Command) -> Result<(Reply, bool), Refused> {
+        let _room = self.api.room().await?;
+        let mut attempt = 1;
+        loop {
+            match self.host.store.execute(vec![command.clone()]).await {
+                Ok(mut replies) => {
+                    return match replies.pop() {
+                        Some(Reply::Refused(refusal)) => Err(refusal.into()),
+                        Some(reply) => Ok((reply, attempt == 1)),
+                        None => Err(Refused::internal("the store did not answer a command")),
+                    };
+                }
+                // What a command has done already it answers in the same way, or says that it was done.
+                Err(StoreError::Conflict | StoreError::UnknownOutcome(_)) if attempt < ATTEMPTS => {
+                    attempt += 1;
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+}
+
+/// A reply that the command cannot have.
+pub(super) fn unexpected(reply: &Reply) -> Refused {
+    Refused::internal(format!("the engine gave an answer of the wrong kind: {reply:?}"))
+}
+
+/// An id as clients may choose them.
+///
+/// # Errors
+/// 400.
+pub(super) fn id(field: &str, id: String) -> Result<PromiseId, Refused> {
+    let reason = match id.as_str() {
+        "" => "is empty",
+        _ if id.contains('\0') => "holds a NUL character",
+        _ if fits("the id", &id).is_err() => "is longer than 2,048 bytes",
+        _ => return Ok(PromiseId::new(id)),
+    };
+    Err(Refused::bad(format!("`{field}` {reason}")))
+}

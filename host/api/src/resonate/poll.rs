@@ -1,0 +1,152 @@
+//! The stream of messages to one worker: server-sent events, one for each message.
+
+use std::{convert::Infallible, sync::Arc};
+
+use axum::{
+    Extension,
+    body::Body,
+    extract::{Path, State},
+    http::{StatusCode, header},
+    response::{IntoResponse, Response},
+};
+use bytes::Bytes;
+use segno_core::{command::Command, id::Holder, time::Millis};
+
+use crate::{EndsWithClient, Rights};
+
+use super::{
+    front::Resonate,
+    router::plain,
+    streams::{Messages, Streams},
+    tasks,
+};
+
+/// A comment is sent after so much silence, so that dead connections are noticed.
+const SILENCE: Millis = Millis::seconds(15);
+const PING: Bytes = Bytes::from_static(b": ping\n\n");
+const HELLO: Bytes = Bytes::from_static(b": connected\n\n");
+const NAME_LIMIT: usize = 512;
+
+/// An open stream; dropping it closes it.
+struct Listening {
+    front: Resonate,
+    streams: Arc<Streams>,
+    group: String,
+    worker: String,
+    number: u64,
+    messages: Messages,
+    rights: Rights,
+    greeted: bool,
+}
+
+/// Opens a stream.
+pub(super) async fn poll(
+    State(front): State<Resonate>,
+    Extension(rights): Extension<Rights>,
+    Path((group, worker)): Path<(String, String)>,
+) -> Response {
+    if group.len() > NAME_LIMIT || worker.len() > NAME_LIMIT {
+        let message = "the names of groups and workers have at most 512 bytes";
+        return plain(StatusCode::BAD_REQUEST, message);
+    }
+    let Some(stream) = front.streams.open(&group, &worker, &rights) else {
+        let limit = front.settings.streams;
+        let message = format!("{limit} streams are open, and no more are allowed (`--streams`)");
+        return plain(StatusCode::SERVICE_UNAVAILABLE, &message);
+    };
+    tracing::debug!(group, worker, "a worker listens");
+    let waiting = stream.waiting;
+    let listening = Listening {
+        streams: front.streams.clone(),
+        front: front.clone(),
+        group,
+        worker,
+        number: stream.number,
+        messages: stream.messages,
+        rights,
+        greeted: false,
+    };
+    if !waiting.is_empty() {
+        let offering = async move { front.deliverer.offer(waiting).await };
+        let runtime = listening.front.host.surroundings.runtime.clone();
+        runtime.spawn("offer", Box::pin(offering));
+    }
+    let frames = futures::stream::unfold(listening, |mut listening| async move {
+        let frame = listening.next().await?;
+        Some((Ok::<_, Infallible>(frame), listening))
+    });
+    let headers =
+        [(header::CONTENT_TYPE, "text/event-stream"), (header::CACHE_CONTROL, "no-cache")];
+    (headers, Extension(EndsWithClient), Body::from_stream(frames)).into_response()
+}
+
+impl Listening {
+    async fn next(&mut self) -> Option<Bytes> {
+        if !self.greeted {
+            // So that the client learns that it is connected before anything happens.
+            self.greeted = true;
+            return Some(HELLO);
+        }
+        let surroundings = &self.front.host.surroundings;
+        // A stream ends with the token that it was opened with.
+        let left = self.rights.until().since(surroundings.clock.now());
+        if left <= Millis(0) {
+            return None;
+        }
+        tokio::select! {
+            biased;
+            () = self.front.stopping.cancelled() => None,
+            message = self.messages.recv() => Some(frame(&message?)),
+            () = surroundings.runtime.sleep(SILENCE.min(left)) => Some(PING),
+        }
+    }
+}
+
+impl Drop for Listening {
+    fn drop(&mut self) {
+        let was_last = self.streams.close(&self.group, self.number);
+        let Some(grace) = self.front.settings.grace else { return };
+        if was_last && !self.front.stopping.is_cancelled() {
+            let (front, worker) = (self.front.clone(), std::mem::take(&mut self.worker));
+            let surroundings = self.front.host.surroundings.clone();
+            let rights = self.rights.clone();
+            let leaving = async move { left(&front, &worker, &rights, grace).await };
+            surroundings.runtime.spawn("departure", Box::pin(leaving));
+        }
+    }
+}
+
+/// A worker that comes back or says that it lives within the grace keeps its claims.
+async fn left(front: &Resonate, worker: &str, rights: &Rights, grace: Millis) {
+    let closed_at = front.host.surroundings.clock.now();
+    front.host.surroundings.runtime.sleep(grace).await;
+    if front.streams.is_open(worker) || front.stopping.is_cancelled() {
+        return;
+    }
+    // Anybody may open a stream under any name; claims are given back only by who has rights over all of them.
+    let own = match rights.prefix() {
+        None => true,
+        Some(_) => tasks::held(front, worker, None)
+            .await
+            .is_ok_and(|held| held.iter().all(|claim| rights.over(claim.id.as_str()))),
+    };
+    if !own {
+        tracing::debug!(worker, "the claims of a worker that left end with their leases");
+        return;
+    }
+    let holder = Holder::worker(worker);
+    // What it took or extended since is left to its lease.
+    let command = Command::WorkerGone { holder, unheard_since: closed_at };
+    if let Err(refused) = front.decide(command).await {
+        tracing::debug!(worker, %refused, "the claims of a worker that left end with their leases");
+    }
+}
+
+fn frame(message: &[u8]) -> Bytes {
+    // JSON as it is written here holds no line breaks.
+    let mut frame = Vec::with_capacity(message.len() + 8);
+    frame.extend_from_slice(b"data: ");
+    frame.extend_from_slice(message);
+    frame.extend_from_slice(b"\n\n");
+    frame.into()
+}

@@ -1,0 +1,42 @@
+//! What a worker is told of a tree when it takes a task: the steps that are recorded already, so that it does not ask
+//! for each of them again. It is bounded; a step that is left out is simply asked for.
+
+use segno_core::id::PromiseId;
+use serde_json::Value as Json;
+
+use crate::Rights;
+use segno_store::PromiseFilter;
+
+use super::{front::Resonate, records, refused::Refused, search::current};
+
+/// How many promises a worker is told of.
+const COUNT: u32 = 512;
+/// How many bytes of values.
+const BYTES: usize = 1024 * 1024;
+
+/// The promises of `branch`, without `except`, in the order of their ids. A branch is what a tag says: those that the asker
+/// has no rights over are left out.
+pub(super) async fn of(
+    front: &Resonate,
+    rights: &Rights,
+    branch: &str,
+    except: &PromiseId,
+) -> Result<Vec<Json>, Refused> {
+    let filter = PromiseFilter {
+        branch: Some(branch.to_owned()),
+        prefix: rights.prefix().map(str::to_owned),
+        limit: COUNT,
+        ..PromiseFilter::default()
+    };
+    let rows = current(front, front.host.store.find(&filter).await?.items).await?;
+    let mut room = BYTES;
+    let mut told = Vec::new();
+    for row in rows.iter().filter(|row| row.promise.id() != except) {
+        let value = row.promise.settlement().and_then(|settlement| settlement.value.as_ref());
+        let size = row.promise.birth.param.data.len() + value.map_or(0, |value| value.data.len());
+        let Some(left) = room.checked_sub(size) else { break };
+        room = left;
+        told.push(records::promise(&row.promise));
+    }
+    Ok(told)
+}

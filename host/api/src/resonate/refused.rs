@@ -1,0 +1,77 @@
+//! How an operation says no: a status of the protocol, and a sentence.
+
+use segno_core::reply::Refusal;
+
+use crate::ApiError;
+use segno_store::StoreError;
+
+/// A refusal, as it is answered.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{status}: {message}")]
+pub struct Refused {
+    /// 400, 401, 403, 404, 409, 422, 429, 500 or 503.
+    pub status: u16,
+    /// What is wrong, and where it helps what to do.
+    pub message: String,
+}
+
+impl Refused {
+    /// The request makes no sense.
+    pub fn bad(message: impl Into<String>) -> Self {
+        Self { status: 400, message: message.into() }
+    }
+
+    /// The caller did not say who it is.
+    pub fn unauthorized(message: impl Into<String>) -> Self {
+        Self { status: 401, message: message.into() }
+    }
+
+    /// The caller may not do this.
+    pub fn forbidden(message: impl Into<String>) -> Self {
+        Self { status: 403, message: message.into() }
+    }
+
+    /// There is no such object.
+    pub fn unknown(message: impl Into<String>) -> Self {
+        Self { status: 404, message: message.into() }
+    }
+
+    /// It should not have come to this.
+    pub fn internal(message: impl Into<String>) -> Self {
+        Self { status: 500, message: message.into() }
+    }
+}
+
+impl From<Refusal> for Refused {
+    fn from(refusal: Refusal) -> Self {
+        let status = match refusal.code() {
+            status @ (400 | 404 | 409 | 422) => status,
+            _ => 500,
+        };
+        Self { status, message: refusal.to_string() }
+    }
+}
+
+/// A request that was not even read.
+impl From<ApiError> for Refused {
+    fn from(error: ApiError) -> Self {
+        let status = if matches!(error, ApiError::Overloaded(_)) { 429 } else { 400 };
+        Self { status, message: error.to_string() }
+    }
+}
+
+impl From<StoreError> for Refused {
+    fn from(error: StoreError) -> Self {
+        let status = match error {
+            StoreError::Filter(_) => 400,
+            StoreError::Conflict
+            | StoreError::UnknownOutcome(_)
+            | StoreError::Unavailable { .. }
+            | StoreError::Database { .. }
+            | StoreError::Away { .. }
+            | StoreError::TooLong { .. }
+            | StoreError::Closed => 503,
+        };
+        Self { status, message: error.to_string() }
+    }
+}

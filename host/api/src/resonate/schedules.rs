@@ -1,0 +1,139 @@
+//! Operations on schedules.
+
+use segno_core::{
+    command::Command,
+    id::ScheduleId,
+    promise::{NewSchedule, Overlap, Schedule, Template},
+    reply::Reply,
+    tags,
+    time::Millis,
+    value::{Tags, Text},
+};
+use serde::Deserialize;
+use serde_json::{Value as Json, json};
+
+use segno_store::ScheduleFilter;
+
+use super::{
+    address::check_target,
+    envelope::{Answer, Request},
+    front::{self, Resonate, unexpected},
+    reading::Object,
+    refused::Refused,
+    values::{self, WireValue},
+};
+
+const DEFAULT: u32 = 10;
+const MOST: u32 = 1_000;
+
+#[derive(Deserialize)]
+struct Named {
+    id: String,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Create {
+    id: String,
+    cron: String,
+    promise_id: String,
+    promise_timeout: i64,
+    #[serde(default)]
+    promise_param: Option<Object<WireValue>>,
+    #[serde(default)]
+    promise_tags: Option<Tags>,
+}
+
+#[derive(Deserialize)]
+struct Search {
+    #[serde(default)]
+    tags: Option<Tags>,
+    #[serde(default)]
+    limit: Option<u32>,
+    #[serde(default)]
+    cursor: Option<String>,
+}
+
+pub(super) async fn create(front: &Resonate, request: &Request) -> Result<Answer, Refused> {
+    let create: Create = request.read()?;
+    let id = schedule_id(request, create.id)?;
+    front::id("promiseId", create.promise_id.clone())?;
+    // What is made at an occurrence has an id that begins with what stands before the first part that is filled in; the
+    // schedule's own id is known.
+    let made = create.promise_id.replace("{{.id}}", id.as_str());
+    request.may("promiseId", made.split("{{").next().unwrap_or_default())?;
+    let mut tags = values::stored_tags(create.promise_tags.unwrap_or_default());
+    request.narrow(&mut tags);
+    tags::target(&tags).map(|target| check_target(front.api.reach, target)).transpose()?;
+    let template = Template {
+        id: Text::from(create.promise_id),
+        param: values::stored(create.promise_param.unwrap_or_default().0)?,
+        tags,
+        timeout: Millis(create.promise_timeout),
+    };
+    let cron = Text::from(create.cron);
+    let new = NewSchedule { id, cron, template, overlap: Overlap::Allow };
+    match front.decide(Command::ScheduleCreate(new)).await? {
+        Reply::Schedule { schedule, .. } => {
+            Ok(Answer::ok(json!({ "schedule": record(&schedule) })))
+        }
+        other => Err(unexpected(&other)),
+    }
+}
+
+pub(super) async fn get(front: &Resonate, request: &Request) -> Result<Answer, Refused> {
+    let Named { id } = request.read()?;
+    let id = schedule_id(request, id)?;
+    match front.host.store.schedule(&id).await? {
+        Some(schedule) => Ok(Answer::ok(json!({ "schedule": record(&schedule) }))),
+        None => Err(Refused::unknown(format!("there is no schedule `{id}`"))),
+    }
+}
+
+pub(super) async fn delete(front: &Resonate, request: &Request) -> Result<Answer, Refused> {
+    let Named { id } = request.read()?;
+    match front.decide(Command::ScheduleDelete { id: schedule_id(request, id)? }).await? {
+        Reply::Done => Ok(Answer::ok(json!({}))),
+        other => Err(unexpected(&other)),
+    }
+}
+
+pub(super) async fn search(front: &Resonate, request: &Request) -> Result<Answer, Refused> {
+    request.may_all()?;
+    let Search { tags, limit, cursor } = request.read()?;
+    let limit = limit.unwrap_or(DEFAULT);
+    if !(1..=MOST).contains(&limit) {
+        return Err(Refused::bad(format!("`limit` must be between 1 and {MOST}")));
+    }
+    let tags = values::stored_tags(tags.unwrap_or_default());
+    let after = cursor.map(ScheduleId::new);
+    let filter = ScheduleFilter { tags, after, limit, ..ScheduleFilter::default() };
+    let page = front.api.look().await?.schedules(&filter).await?;
+    let mut data = json!({ "schedules": page.items.iter().map(record).collect::<Vec<_>>() });
+    if let Some(next) = page.next {
+        data["cursor"] = Json::String(next.to_string());
+    }
+    Ok(Answer::ok(data))
+}
+
+fn schedule_id(request: &Request, id: String) -> Result<ScheduleId, Refused> {
+    Ok(ScheduleId::new(request.id("id", id)?.as_str()))
+}
+
+fn record(schedule: &Schedule) -> Json {
+    let template = &schedule.template;
+    let mut record = json!({
+        "id": schedule.id.as_str(),
+        "cron": schedule.cron.as_str(),
+        "promiseId": template.id.as_str(),
+        "promiseTimeout": template.timeout.0,
+        "promiseParam": values::sent(&template.param),
+        "promiseTags": values::sent_tags(&template.tags),
+        "createdAt": schedule.created_at.0,
+        "nextRunAt": schedule.next_at.0,
+    });
+    if let Some(last_at) = schedule.last_at {
+        record["lastRunAt"] = json!(last_at.0);
+    }
+    record
+}

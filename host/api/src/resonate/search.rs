@@ -1,0 +1,140 @@
+//! Looking for promises and tasks, a page at a time in the order of their ids.
+
+use segno_core::{
+    command::Command,
+    id::PromiseId,
+    promise::{TaskStatus, Verdict},
+    reply::Reply,
+    value::Tags,
+};
+use serde::Deserialize;
+use serde_json::{Value as Json, json};
+
+use segno_store::{PromiseFilter, PromiseRow, Standing};
+
+use super::{
+    debug,
+    envelope::{Answer, Request},
+    front::{Resonate, unexpected},
+    records,
+    refused::Refused,
+    values::stored_tags,
+};
+
+const DEFAULT: u32 = 100;
+const MOST: u32 = 1_000;
+
+#[derive(Deserialize)]
+struct Search {
+    #[serde(default)]
+    state: Option<String>,
+    #[serde(default)]
+    tags: Option<Tags>,
+    #[serde(default)]
+    limit: Option<u32>,
+    #[serde(default)]
+    cursor: Option<String>,
+}
+
+pub(super) async fn promises(front: &Resonate, request: &Request) -> Result<Answer, Refused> {
+    request.may_all()?;
+    let search: Search = request.read()?;
+    let standing = search.state.as_deref().map(standing).transpose()?;
+    let tags = stored_tags(search.tags.clone().unwrap_or_default());
+    let filter = PromiseFilter { standing, tags, ..page(&search)? };
+    let (rows, cursor) = found(front, filter).await?;
+    let records: Vec<Json> =
+        current(front, rows).await?.iter().map(|row| records::promise(&row.promise)).collect();
+    Ok(Answer::ok(paged(json!({ "promises": records }), cursor)))
+}
+
+pub(super) async fn tasks(front: &Resonate, request: &Request) -> Result<Answer, Refused> {
+    request.may_all()?;
+    let search: Search = request.read()?;
+    let status = search.state.as_deref().map(status).transpose()?;
+    let filter = PromiseFilter { tasks: true, status, ..page(&search)? };
+    let (rows, cursor) = found(front, filter).await?;
+    let gets = rows.iter().map(|row| Command::TaskGet { id: row.promise.id().clone() }).collect();
+    let mut records = Vec::new();
+    for reply in front.host.store.execute(gets).await? {
+        match reply {
+            Reply::Task(task) => records.push(super::records::task(&task.task, task.resumes)),
+            // It was pruned since.
+            Reply::Refused(_) => {}
+            other => return Err(unexpected(&other)),
+        }
+    }
+    Ok(Answer::ok(paged(json!({ "tasks": records }), cursor)))
+}
+
+/// The rows as they are now: what is past its deadline is settled first.
+pub(super) async fn current(
+    front: &Resonate,
+    mut rows: Vec<PromiseRow>,
+) -> Result<Vec<PromiseRow>, Refused> {
+    let now = debug::now(front);
+    let overdue: Vec<PromiseId> = (rows.iter())
+        .filter(|row| row.promise.is_overdue(now))
+        .map(|row| row.promise.id().clone())
+        .collect();
+    if overdue.is_empty() {
+        return Ok(rows);
+    }
+    let due = overdue.iter().map(|id| Command::PromiseDue { id: id.clone() }).collect();
+    front.host.store.execute(due).await?;
+    for row in rows.iter_mut().filter(|row| row.promise.is_overdue(now)) {
+        if let Some(settled) = front.host.store.promise(row.promise.id()).await? {
+            *row = settled;
+        }
+    }
+    Ok(rows)
+}
+
+fn page(search: &Search) -> Result<PromiseFilter, Refused> {
+    let limit = search.limit.unwrap_or(DEFAULT);
+    if !(1..=MOST).contains(&limit) {
+        return Err(Refused::bad(format!("`limit` must be between 1 and {MOST}")));
+    }
+    let after = search.cursor.as_deref().map(PromiseId::from);
+    Ok(PromiseFilter { after, limit, ..PromiseFilter::default() })
+}
+
+/// A page, and where the next one begins if there is one.
+async fn found(
+    front: &Resonate,
+    filter: PromiseFilter,
+) -> Result<(Vec<PromiseRow>, Option<String>), Refused> {
+    let page = front.api.look().await?.find(&filter).await?;
+    Ok((page.items, page.next.map(|id| id.to_string())))
+}
+
+fn paged(mut data: Json, cursor: Option<String>) -> Json {
+    if let Some(cursor) = cursor {
+        data["cursor"] = Json::String(cursor);
+    }
+    data
+}
+
+fn standing(state: &str) -> Result<Standing, Refused> {
+    Ok(match state {
+        "pending" => Standing::Pending,
+        "resolved" => Standing::Settled(Verdict::Resolved),
+        "rejected" => Standing::Settled(Verdict::Rejected),
+        "rejected_canceled" => Standing::Settled(Verdict::Canceled),
+        "rejected_timedout" => Standing::Settled(Verdict::TimedOut),
+        other => return Err(Refused::bad(format!("`{other}` is no state of a promise"))),
+    })
+}
+
+fn status(state: &str) -> Result<TaskStatus, Refused> {
+    let all = [
+        TaskStatus::Pending,
+        TaskStatus::Acquired,
+        TaskStatus::Suspended,
+        TaskStatus::Halted,
+        TaskStatus::Fulfilled,
+    ];
+    all.into_iter()
+        .find(|status| status.to_string() == state)
+        .ok_or_else(|| Refused::bad(format!("`{state}` is no state of a task")))
+}

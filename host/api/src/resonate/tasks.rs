@@ -1,0 +1,304 @@
+//! Operations on tasks: what workers do with them, and what operators do.
+
+use std::collections::BTreeSet;
+
+use segno_core::{
+    command::{Command, HeartbeatItem, Hold},
+    id::{Claim, Holder, Version},
+    promise::{Lease, ReleaseReason, TaskStatus},
+    reply::{Conflict, Refusal, Reply, TaskReply},
+    tags,
+    time::Millis,
+};
+use serde::{Deserialize, de::DeserializeOwned};
+use serde_json::{json, value::RawValue};
+
+use segno_store::{InvocationFilter, InvocationRow};
+
+use super::{
+    envelope::{Answer, Request},
+    front::{Resonate, unexpected},
+    preload,
+    promises::{Callback, Create, Settle},
+    reading::{self, Object},
+    records,
+    refused::Refused,
+};
+
+/// Claims of one worker that are read at a time.
+const HELD_PAGE: u32 = 1_000;
+
+#[derive(Deserialize)]
+struct Named {
+    id: String,
+}
+
+#[derive(Deserialize)]
+struct Claimed {
+    id: String,
+    version: u64,
+}
+
+#[derive(Deserialize)]
+struct Acquire {
+    id: String,
+    version: u64,
+    pid: String,
+    ttl: i64,
+}
+
+#[derive(Deserialize)]
+struct CreateTask {
+    pid: String,
+    ttl: i64,
+    action: Object<Action>,
+}
+
+#[derive(Deserialize)]
+struct Suspend {
+    id: String,
+    version: u64,
+    actions: Vec<Object<Action>>,
+}
+
+#[derive(Deserialize)]
+struct Fulfill {
+    id: String,
+    version: u64,
+    action: Object<Action>,
+}
+
+#[derive(Deserialize)]
+struct Heartbeat {
+    pid: String,
+    #[serde(default)]
+    tasks: Vec<Object<Claimed>>,
+}
+
+/// An operation inside another, in its own envelope.
+#[derive(Deserialize)]
+pub(super) struct Action {
+    pub(super) kind: String,
+    data: Box<RawValue>,
+}
+
+impl Action {
+    /// The inner operation's data, if it is the operation wanted.
+    ///
+    /// # Errors
+    /// 400.
+    pub(super) fn read<T: DeserializeOwned>(&self, wanted: &str) -> Result<T, Refused> {
+        if self.kind != wanted {
+            let kind = &self.kind;
+            return Err(Refused::bad(format!("the action is `{kind}` where {wanted} belongs")));
+        }
+        reading::read(self.data.get().as_bytes()).map_err(|misread| {
+            Refused::bad(format!("the action {wanted}: {}", misread.within("data")))
+        })
+    }
+}
+
+/// A claim as a worker presents it.
+///
+/// # Errors
+/// 400, 403.
+pub(super) fn claim(request: &Request, id: String, version: u64) -> Result<Claim, Refused> {
+    Ok(Claim { id: request.id("id", id)?, version: Version(version) })
+}
+
+pub(super) async fn get(front: &Resonate, request: &Request) -> Result<Answer, Refused> {
+    let Named { id } = request.read()?;
+    let task = taken(front.decide(Command::TaskGet { id: request.id("id", id)? }).await?)?;
+    Ok(Answer::ok(json!({ "task": records::task(&task.task, task.resumes) })))
+}
+
+pub(super) async fn create(front: &Resonate, request: &Request) -> Result<Answer, Refused> {
+    let CreateTask { pid, ttl, action: Object(action) } = request.read()?;
+    let hold = hold(front, &pid, ttl)?;
+    let new = action.read::<Create>("promise.create")?.checked(front, request)?;
+    if tags::target(&new.tags).is_none() {
+        return Err(Refused::bad("the promise of a task needs the tag resonate:target"));
+    }
+    if new.tags.contains_key(tags::DELAY) {
+        return Err(Refused::bad(
+            "a task that is taken at once cannot have the tag resonate:delay",
+        ));
+    }
+    let task = taken(front.decide(Command::TaskCreate { new, hold }).await?)?;
+    // What was just made has nothing under it.
+    answered(front, request, &task, !task.created).await
+}
+
+pub(super) async fn acquire(front: &Resonate, request: &Request) -> Result<Answer, Refused> {
+    let Acquire { id, version, pid, ttl } = request.read()?;
+    let (claim, hold) = (claim(request, id, version)?, hold(front, &pid, ttl)?);
+    let command = Command::TaskAcquire { claim, hold, stall_limit: None };
+    let task = taken(front.decide(command).await?)?;
+    // A task that was never taken before has nothing under it either.
+    answered(front, request, &task, version > 0).await
+}
+
+pub(super) async fn release(front: &Resonate, request: &Request) -> Result<Answer, Refused> {
+    let Claimed { id, version } = request.read()?;
+    let (claim, reason) = (claim(request, id, version)?, ReleaseReason::Yield);
+    done(front.decide(Command::TaskRelease { claim, reason }).await?)
+}
+
+pub(super) async fn suspend(front: &Resonate, request: &Request) -> Result<Answer, Refused> {
+    let Suspend { id, version, actions } = request.read()?;
+    if actions.is_empty() {
+        return Err(Refused::bad("`actions` is empty: a task waits for at least one promise"));
+    }
+    let claim = claim(request, id, version)?;
+    let mut awaits = BTreeSet::new();
+    for Object(action) in &actions {
+        let Callback { awaited, awaiter } = action.read("promise.register_callback")?;
+        let awaited = request.id("awaited", awaited)?;
+        if awaiter != claim.id.as_str() || awaited == claim.id {
+            return Err(Refused::bad(format!(
+                "`{awaiter}` waiting for `{awaited}` is not a wait of the task `{}`",
+                claim.id
+            )));
+        }
+        if let Some(twice) = (!awaits.insert(awaited.clone())).then_some(awaited) {
+            return Err(Refused::bad(format!("`{twice}` is awaited twice")));
+        }
+    }
+    let (records, logs) = (Vec::new(), Vec::new());
+    match front.decide(Command::TaskSuspend { claim, records, logs, awaits }).await? {
+        Reply::Suspended => Ok(Answer::ok(json!({}))),
+        // The worker creates each step again and is answered with its record, so nothing has to be said here.
+        Reply::Ready { .. } => Ok(Answer { status: 300, data: json!({ "preload": [] }) }),
+        other => Err(unexpected(&other)),
+    }
+}
+
+pub(super) async fn fulfill(front: &Resonate, request: &Request) -> Result<Answer, Refused> {
+    let Fulfill { id, version, action: Object(action) } = request.read()?;
+    let claim = claim(request, id, version)?;
+    let settle: Settle = action.read("promise.settle")?;
+    if settle.id != claim.id.as_str() {
+        let id = &settle.id;
+        return Err(Refused::bad(format!("the task of `{}` cannot fulfill `{id}`", claim.id)));
+    }
+    let (verdict, value) = settle.checked()?;
+    let (records, logs) = (Vec::new(), Vec::new());
+    let command = Command::TaskFulfill { claim, records, logs, verdict, value };
+    match front.decide_told(command).await? {
+        // The narrow reading knows no repetition.
+        (Reply::Promise { promise, changed: false }, true) if front.host.config.strict => {
+            Err(Refusal::from(Conflict::PromiseSettled(promise.id().clone())).into())
+        }
+        (Reply::Promise { promise, .. }, _) => {
+            Ok(Answer::ok(json!({ "promise": records::promise(&promise) })))
+        }
+        (other, _) => Err(unexpected(&other)),
+    }
+}
+
+pub(super) async fn heartbeat(front: &Resonate, request: &Request) -> Result<Answer, Refused> {
+    let Heartbeat { pid, tasks } = request.read()?;
+    let holder = holder(&pid)?;
+    let item = |Object(claimed): Object<Claimed>| {
+        Ok(HeartbeatItem { claim: claim(request, claimed.id, claimed.version)?, progress: None })
+    };
+    let items = tasks.into_iter().map(item).collect::<Result<Vec<_>, Refused>>()?;
+    let command = match (items.is_empty(), request.rights.prefix()) {
+        (true, None) => Command::WorkerHeartbeat { holder },
+        // Everything the worker holds of what the token allows.
+        (true, Some(prefix)) => {
+            let held = held(front, &pid, Some(prefix)).await?;
+            let item = |claim| HeartbeatItem { claim, progress: None };
+            Command::TaskHeartbeat { holder, items: held.into_iter().map(item).collect() }
+        }
+        (false, _) => Command::TaskHeartbeat { holder, items },
+    };
+    match front.decide(command).await? {
+        // Claims that have ended are not told of: the next write says so.
+        Reply::Heartbeat(_) => Ok(Answer::ok(json!({}))),
+        other => Err(unexpected(&other)),
+    }
+}
+
+/// What a worker holds, of ids that begin so if a beginning is given.
+pub(super) async fn held(
+    front: &Resonate,
+    pid: &str,
+    prefix: Option<&str>,
+) -> Result<Vec<Claim>, Refused> {
+    let mut filter = InvocationFilter {
+        holder: Some(pid.to_owned()),
+        prefix: prefix.map(str::to_owned),
+        limit: HELD_PAGE,
+        ..InvocationFilter::default()
+    };
+    let mut held = Vec::new();
+    loop {
+        let page = front.host.store.list(&filter).await?;
+        let claim =
+            |row: &InvocationRow| Claim { id: row.task.id.clone(), version: row.task.version };
+        held.extend(page.items.iter().map(claim));
+        if page.next.is_none() {
+            return Ok(held);
+        }
+        filter.after = page.next;
+    }
+}
+
+pub(super) async fn halt(front: &Resonate, request: &Request) -> Result<Answer, Refused> {
+    let Named { id } = request.read()?;
+    done(front.decide(Command::TaskHalt { id: request.id("id", id)? }).await?)
+}
+
+pub(super) async fn proceed(front: &Resonate, request: &Request) -> Result<Answer, Refused> {
+    let Named { id } = request.read()?;
+    done(front.decide(Command::TaskContinue { id: request.id("id", id)? }).await?)
+}
+
+fn holder(pid: &str) -> Result<Holder, Refused> {
+    match pid {
+        "" => Err(Refused::bad("`pid` is empty")),
+        _ if pid.len() > 512 => Err(Refused::bad("`pid` is longer than 512 bytes")),
+        _ => Ok(Holder::worker(pid)),
+    }
+}
+
+fn hold(front: &Resonate, pid: &str, ttl: i64) -> Result<Hold, Refused> {
+    let ttl = Millis(ttl);
+    Lease::check(ttl).map_err(Refused::bad)?;
+    let nonce = front.host.surroundings.runtime.nonce();
+    Ok(Hold { holder: holder(pid)?, nonce, ttl })
+}
+
+async fn answered(
+    front: &Resonate,
+    request: &Request,
+    task: &TaskReply,
+    may_have: bool,
+) -> Result<Answer, Refused> {
+    let branch = task.promise.birth.tags.get(tags::BRANCH);
+    let branch = branch.filter(|_| may_have && task.task.status() == TaskStatus::Acquired);
+    let preload = match branch {
+        Some(branch) => preload::of(front, &request.rights, branch, &task.task.id).await?,
+        None => Vec::new(),
+    };
+    Ok(Answer::ok(json!({
+        "task": records::task(&task.task, task.resumes),
+        "promise": records::promise(&task.promise),
+        "preload": preload,
+    })))
+}
+
+fn taken(reply: Reply) -> Result<TaskReply, Refused> {
+    match reply {
+        Reply::Task(task) => Ok(*task),
+        other => Err(unexpected(&other)),
+    }
+}
+
+fn done(reply: Reply) -> Result<Answer, Refused> {
+    match reply {
+        Reply::Done => Ok(Answer::ok(json!({}))),
+        other => Err(unexpected(&other)),
+    }
+}

@@ -1,0 +1,205 @@
+//! A host with the front end, and a way to ask it.
+
+use std::sync::Arc;
+
+use axum::{
+    Router,
+    body::{Body, BodyDataStream},
+    http::{HeaderMap, Request, StatusCode, header},
+};
+use segno_core::{
+    command::Command,
+    config::{Config, VersionRule},
+    id::Digest,
+    time::Timestamp,
+};
+use serde_json::{Value as Json, json};
+use tempfile::TempDir;
+use throwaway_postgres::Database;
+use tower::ServiceExt as _;
+
+use crate::resonate::{Resonate, Settings, envelope::VERSION};
+use crate::{Access, Api, tests::World as Native};
+use segno_engine::host::Host;
+use segno_engine::hub::Hub;
+use segno_env::{DebugClock, Surroundings};
+use segno_store::{
+    MemoryStore, Store,
+    postgres::{PostgresConfig, PostgresStore},
+    sqlite::{SqliteConfig, SqliteStore},
+};
+
+/// A host.
+pub(super) struct World {
+    pub(super) host: Host,
+    pub(super) front: Resonate,
+    /// The time of decisions, in a world for debugging.
+    pub(super) clock: Arc<DebugClock>,
+    router: Router,
+}
+
+impl World {
+    pub(super) fn new() -> Self {
+        Self::with(Settings::new("http://here"), |access| access)
+    }
+
+    pub(super) fn with(settings: Settings, access: impl FnOnce(Access) -> Access) -> Self {
+        Self::on(Native::new().api, settings, access)
+    }
+
+    /// In which time stands still, and versions rise by acquiring only.
+    pub(super) fn debugging() -> Self {
+        let mut api = Native::new().api;
+        let host = &mut api.host;
+        let clock = DebugClock::new(host.surroundings.clock.clone());
+        clock.stop(true);
+        let config = Config { version_rule: VersionRule::AcquireOnly, ..Config::default() };
+        let deciding = Surroundings { clock: clock.clone(), ..host.surroundings.clone() };
+        host.store = MemoryStore::new(config, deciding, host.hub.clone());
+        let settings = Settings { debug: Some(clock.clone()), ..Settings::new("http://here") };
+        Self { clock, ..Self::on(api, settings, |access| access) }
+    }
+
+    /// For debugging, over a store of its own that knows a module, `shop`, with nobody to run it.
+    pub(super) async fn over(place: &Place, config: Config) -> Self {
+        let mut api = Native::new().api;
+        let host = &mut api.host;
+        let clock = DebugClock::new(host.surroundings.clock.clone());
+        let deciding = Surroundings { clock: clock.clone(), ..host.surroundings.clone() };
+        host.config = Arc::new(config.clone());
+        host.store = place.open(config, deciding, host.hub.clone()).await;
+        let (component, module) = (Arc::from(&b"component"[..]), Digest([7; 32]));
+        let kept = host.store.put_component(module, component, "{}".to_owned(), Timestamp(0)).await;
+        kept.expect("a store keeps components");
+        let named = Command::Deploy { alias: "shop".into(), module };
+        host.store.execute(vec![named]).await.expect("a store keeps names");
+        let settings = Settings { debug: Some(clock.clone()), ..Settings::new("http://here") };
+        Self { clock, ..Self::on(api, settings, |access| access) }
+    }
+
+    pub(super) fn on(
+        mut api: Api,
+        settings: Settings,
+        access: impl FnOnce(Access) -> Access,
+    ) -> Self {
+        api.access = access(api.access);
+        let front = Resonate::start(&api, settings).expect("a client");
+        let host = api.host;
+        let clock = DebugClock::new(host.surroundings.clock.clone());
+        Self { host, router: front.router(), front, clock }
+    }
+
+    /// The status and the data of the answer to an operation.
+    pub(super) async fn ask(&self, kind: &str, data: Json) -> (u16, Json) {
+        let head = json!({ "corrId": "c", "version": VERSION });
+        let request = json!({ "kind": kind, "head": head, "data": data });
+        let (status, reply) = self.post(request.to_string(), HeaderMap::new()).await;
+        assert_eq!(reply["kind"], kind);
+        assert_eq!(reply["head"], json!({ "corrId": "c", "status": status, "version": VERSION }));
+        assert!(!reply.to_string().contains("null"), "{reply}");
+        assert_eq!(reply["data"].is_string(), status >= 400, "{reply}");
+        (status, reply["data"].clone())
+    }
+
+    /// The data of an operation that is done.
+    pub(super) async fn done(&self, kind: &str, data: Json) -> Json {
+        let (status, answer) = self.ask(kind, data).await;
+        assert_eq!(status, 200, "{kind}: {answer}");
+        answer
+    }
+
+    /// The answer to any body.
+    pub(super) async fn post(&self, body: impl Into<Body>, headers: HeaderMap) -> (u16, Json) {
+        let mut request = Request::post("/").body(body.into()).expect("a request");
+        *request.headers_mut() = headers;
+        let (status, bytes) = self.raw(request).await;
+        let reply: Json = serde_json::from_slice(&bytes).expect("every answer is JSON");
+        if reply.get("head").is_some() {
+            assert_eq!(reply["head"]["status"], status.as_u16(), "the status is said twice");
+        }
+        (status.as_u16(), reply)
+    }
+
+    pub(super) async fn raw(&self, mut request: Request<Body>) -> (StatusCode, Vec<u8>) {
+        let headers = request.headers_mut();
+        if !headers.contains_key(header::HOST) {
+            headers.insert(header::HOST, header::HeaderValue::from_static("localhost:7766"));
+        }
+        let response = self.router.clone().oneshot(request).await.expect("the router answers");
+        let status = response.status();
+        let bytes = axum::body::to_bytes(response.into_body(), usize::MAX).await.expect("a body");
+        (status, bytes.to_vec())
+    }
+
+    /// Opens a stream of messages.
+    pub(super) async fn stream(&self, path: &str) -> BodyDataStream {
+        self.stream_as(path, "nobody").await
+    }
+
+    /// Opens a stream of messages under a token.
+    pub(super) async fn stream_as(&self, path: &str, token: &str) -> BodyDataStream {
+        let request = Request::get(path).header(header::HOST, "localhost:7766");
+        let request = request.header(header::AUTHORIZATION, format!("Bearer {token}"));
+        let request = request.body(Body::empty()).expect("a request");
+        let response = self.router.clone().oneshot(request).await.expect("the router answers");
+        assert_eq!(response.status(), StatusCode::OK);
+        assert_eq!(response.headers()[header::CONTENT_TYPE], "text/event-stream");
+        response.into_body().into_data_stream()
+    }
+
+    /// Lets everything run that can.
+    pub(super) async fn settle_down(&self) {
+        for _ in 0..50 {
+            tokio::task::yield_now().await;
+        }
+    }
+
+    /// Makes a task that a worker takes at once; its version.
+    pub(super) async fn task(&self, id: &str) -> u64 {
+        let action = create(id, "poll://any@g");
+        let data = json!({ "pid": "w", "ttl": 60_000, "action": { "kind": "promise.create", "data": action } });
+        let made = self.done("task.create", data).await;
+        made["task"]["version"].as_u64().expect("a version")
+    }
+
+    pub(super) fn stores(&self) -> Arc<dyn Store> {
+        self.host.store.clone()
+    }
+}
+
+/// Where a host keeps what it knows.
+pub(super) enum Place {
+    Memory,
+    Sqlite(TempDir),
+    Postgres(Database<'static>),
+}
+
+impl Place {
+    async fn open(
+        &self,
+        config: Config,
+        surroundings: Surroundings,
+        hints: Arc<Hub>,
+    ) -> Arc<dyn Store> {
+        match self {
+            Self::Memory => MemoryStore::new(config, surroundings, hints),
+            Self::Sqlite(dir) => {
+                let sqlite = SqliteConfig { dir: dir.path().to_owned(), relaxed: true };
+                let store = SqliteStore::open(sqlite, config, surroundings, hints).await;
+                store.unwrap_or_else(|error| panic!("{error}"))
+            }
+            Self::Postgres(database) => {
+                let mut postgres = PostgresConfig::new(&database.url()).expect("an address");
+                // The debugger sets the time.
+                postgres.server_time = false;
+                let store = PostgresStore::open(postgres, config, surroundings, hints).await;
+                store.unwrap_or_else(|error| panic!("{error}"))
+            }
+        }
+    }
+}
+
+/// The data that make a promise with a target.
+pub(super) fn create(id: &str, target: &str) -> Json {
+    json!({ "id": id, "timeoutAt": 9_000_000_000_000_i64, "tags": { "resonate:target": target, "resonate:branch": id } })
+}

@@ -1,0 +1,268 @@
+//! Schedules: making them, looking at them, and what can be done with them.
+
+use axum::{Json, extract::State, http::StatusCode};
+use segno_core::{
+    address,
+    command::Command,
+    id::ScheduleId,
+    promise::{NewSchedule, Overlap as Rule, Schedule, Template},
+    reply::{Refusal, Reply},
+    tags,
+    time::{Millis, Timestamp},
+    value::{Tags, Text, Value as Stored},
+};
+
+use segno_store::ScheduleFilter;
+
+use super::{
+    Api, ApiError,
+    body::{Body, Query, Segment},
+    catalog::Resolved,
+    control::Nothing,
+    model::{
+        Accepted, Backfill, Backfilled, CreateSchedule, Overlap, ScheduleCreated, ScheduleList,
+        ScheduleQuery, ScheduleView,
+    },
+    openapi::Refusals,
+    page,
+    start::{Target, labelled},
+    state::{new_id, promise_id, refused, unexpected},
+    values::{input_of, param, stored},
+    view,
+};
+
+/// How invocations are called where nothing else is asked for.
+const INVOCATION_ID: &str = "{{.id}}@{{.timestamp}}";
+
+/// Makes a schedule. The same id again answers the first one, unchanged.
+#[utoipa::path(
+    post, path = "/v1/schedules", tag = "schedules", request_body = CreateSchedule,
+    responses(
+        (status = 200, body = ScheduleCreated, description = "A schedule with this id exists"),
+        (status = 201, body = ScheduleCreated, description = "Made"),
+        Refusals,
+    ),
+)]
+pub async fn create(
+    State(api): State<Api>,
+    Body(request, _room): Body<CreateSchedule>,
+) -> Result<(StatusCode, Json<ScheduleCreated>), ApiError> {
+    let new = prepare(&api, request).await?;
+    let (created, schedule) = answered(&api, Command::ScheduleCreate(new)).await?;
+    let status = if created { StatusCode::CREATED } else { StatusCode::OK };
+    Ok((status, Json(ScheduleCreated { created, schedule })))
+}
+
+/// Lists schedules, by id.
+#[utoipa::path(
+    get, path = "/v1/schedules", tag = "schedules", params(ScheduleQuery),
+    responses((status = 200, body = ScheduleList), Refusals),
+)]
+pub async fn list(
+    State(api): State<Api>,
+    Query(query): Query<ScheduleQuery>,
+) -> Result<Json<ScheduleList>, ApiError> {
+    let limit = page::LISTING.of(query.limit)?;
+    let mut tags = Tags::new();
+    if let Some(label) = &query.label {
+        let (name, value) = page::label(label)?;
+        tags.insert(format!("{}{name}", tags::LABEL_PREFIX), value);
+    }
+    let after = query.after.map(ScheduleId::new);
+    let filter = ScheduleFilter { prefix: query.prefix, tags, after, limit };
+    let page = api.look().await?.schedules(&filter).await?;
+    Ok(Json(ScheduleList {
+        items: page.items.iter().map(shown).collect(),
+        unreadable: view::unreadable("schedule", page.unreadable),
+        next: page.next.map(|id| id.to_string()),
+    }))
+}
+
+/// A schedule.
+#[utoipa::path(
+    get, path = "/v1/schedules/{id}", tag = "schedules",
+    params(("id" = String, Path, description = "The schedule; a slash is written %2F")),
+    responses((status = 200, body = ScheduleView), Refusals),
+)]
+pub async fn describe(
+    State(api): State<Api>,
+    Segment(id): Segment,
+) -> Result<Json<ScheduleView>, ApiError> {
+    let id = schedule_id(id)?;
+    let found = api.look().await?.schedule(&id).await?;
+    let schedule = found.ok_or_else(|| ApiError::UnknownSchedule(id.to_string()))?;
+    Ok(Json(shown(&schedule)))
+}
+
+/// Removes a schedule. What it started stays.
+#[utoipa::path(
+    delete, path = "/v1/schedules/{id}", tag = "schedules",
+    params(("id" = String, Path, description = "The schedule; a slash is written %2F")),
+    responses((status = 200, body = Accepted), Refusals),
+)]
+pub async fn delete(
+    State(api): State<Api>,
+    Segment(id): Segment,
+) -> Result<Json<Accepted>, ApiError> {
+    let id = schedule_id(id)?;
+    match api.execute(Command::ScheduleDelete { id: id.clone() }).await? {
+        Reply::Done => Ok(Json(Accepted { id: id.to_string(), changed: true })),
+        Reply::Refused(refusal) => Err(schedule_refused(refusal)),
+        other => Err(unexpected(&other)),
+    }
+}
+
+/// Stops a schedule until it is resumed.
+#[utoipa::path(
+    post, path = "/v1/schedules/{id}/pause", tag = "schedules",
+    params(("id" = String, Path, description = "The schedule; a slash is written %2F")),
+    responses((status = 200, body = ScheduleView), Refusals),
+)]
+pub async fn pause(
+    State(api): State<Api>,
+    Segment(id): Segment,
+    Body(Nothing {}, _room): Body<Nothing>,
+) -> Result<Json<ScheduleView>, ApiError> {
+    let command = Command::SchedulePause { id: schedule_id(id)?, paused: true };
+    Ok(Json(answered(&api, command).await?.1))
+}
+
+/// Lets a paused schedule go on with its next occurrence. What it passed over while it was paused is not made up for;
+/// a backfill does that.
+#[utoipa::path(
+    post, path = "/v1/schedules/{id}/resume", tag = "schedules",
+    params(("id" = String, Path, description = "The schedule; a slash is written %2F")),
+    responses((status = 200, body = ScheduleView), Refusals),
+)]
+pub async fn resume(
+    State(api): State<Api>,
+    Segment(id): Segment,
+    Body(Nothing {}, _room): Body<Nothing>,
+) -> Result<Json<ScheduleView>, ApiError> {
+    let command = Command::SchedulePause { id: schedule_id(id)?, paused: false };
+    Ok(Json(answered(&api, command).await?.1))
+}
+
+/// Starts what a schedule would have started in a part of the past, in order, as far as it was not. Deadlines count
+/// from now. Repeating it starts nothing twice.
+#[utoipa::path(
+    post, path = "/v1/schedules/{id}/backfill", tag = "schedules", request_body = Backfill,
+    params(("id" = String, Path, description = "The schedule; a slash is written %2F")),
+    responses((status = 200, body = Backfilled), Refusals),
+)]
+pub async fn backfill(
+    State(api): State<Api>,
+    Segment(id): Segment,
+    Body(range, _room): Body<Backfill>,
+) -> Result<Json<Backfilled>, ApiError> {
+    let (from, to) = (Timestamp(range.from_at_ms), Timestamp(range.to_at_ms));
+    let command = Command::ScheduleBackfill { id: schedule_id(id)?, from, to };
+    match api.execute(command).await? {
+        Reply::Backfilled { made, existing, skipped, next } => Ok(Json(Backfilled {
+            started: made,
+            existing,
+            skipped,
+            next_at_ms: next.map(|at| at.0),
+        })),
+        Reply::Refused(refusal) => Err(schedule_refused(refusal)),
+        other => Err(unexpected(&other)),
+    }
+}
+
+/// The schedule to make, after everything that can be said against it was said.
+async fn prepare(api: &Api, request: CreateSchedule) -> Result<NewSchedule, ApiError> {
+    let id = schedule_id(request.id)?;
+    let mut tags = labelled(&request.labels)?;
+    // A target without a scheme is a function of a module.
+    let (param, default_ms) = match address::is_hosted(&request.target) {
+        false => {
+            api.reach.allows_address(&request.target).map_err(|private| {
+                let reason = format!("is not posted to: {private}");
+                ApiError::BadField { field: "target", reason }
+            })?;
+            tags.insert(tags::TARGET.to_owned(), request.target);
+            (stored(&request.input), None)
+        }
+        true => {
+            let target = Target::parse(&request.target)?;
+            let Resolved { digest, function, by_alias } =
+                api.resolve(target.module, target.function).await?;
+            let errors = api.misfits(digest, &function, &request.input);
+            if !errors.is_empty() {
+                return Err(ApiError::BadInput { target: request.target, errors });
+            }
+            tags.insert(tags::TARGET.to_owned(), target.address(digest, by_alias));
+            (param(target.function, &request.input), function.timeout_ms)
+        }
+    };
+    let template = request.invocation_id.unwrap_or_else(|| INVOCATION_ID.to_owned());
+    if !template.contains("{{.timestamp}}") {
+        let reason =
+            format!("must hold {{{{.timestamp}}}}, or all would have one id: `{template}`");
+        return Err(ApiError::BadField { field: "invocation_id", reason });
+    }
+    new_id(template.clone())?;
+    let timeout = request.timeout_ms.or(default_ms).map_or(Timestamp::NEVER.0, |length| {
+        i64::try_from(length).unwrap_or(i64::MAX).min(Timestamp::NEVER.0)
+    });
+    let template = Template { id: Text::from(template), param, tags, timeout: Millis(timeout) };
+    let overlap = match request.overlap {
+        Overlap::Allow => Rule::Allow,
+        Overlap::Skip => Rule::Skip,
+        Overlap::Queue => Rule::Queue,
+    };
+    Ok(NewSchedule { id, cron: Text::from(request.cron), template, overlap })
+}
+
+async fn answered(api: &Api, command: Command) -> Result<(bool, ScheduleView), ApiError> {
+    match api.execute(command).await? {
+        Reply::Schedule { schedule, created } => Ok((created, shown(&schedule))),
+        Reply::Refused(refusal) => Err(schedule_refused(refusal)),
+        other => Err(unexpected(&other)),
+    }
+}
+
+fn schedule_id(id: String) -> Result<ScheduleId, ApiError> {
+    promise_id(id).map(|id| ScheduleId::new(id.as_str()))
+}
+
+fn schedule_refused(refusal: Refusal) -> ApiError {
+    match refusal {
+        Refusal::NoSchedule(id) => ApiError::UnknownSchedule(id.to_string()),
+        other => refused(&segno_core::id::PromiseId::new(""), other),
+    }
+}
+
+fn shown(schedule: &Schedule) -> ScheduleView {
+    let template = &schedule.template;
+    let target = tags::target(&template.tags).unwrap_or_default();
+    ScheduleView {
+        id: schedule.id.to_string(),
+        cron: schedule.cron.to_string(),
+        target: target.to_owned(),
+        function: view::function_of(target, &template.param),
+        input: input(target, &template.param),
+        invocation_id: template.id.to_string(),
+        timeout_ms: (template.timeout.0 < Timestamp::NEVER.0)
+            .then(|| u64::try_from(template.timeout.0).unwrap_or_default()),
+        overlap: match schedule.overlap {
+            Rule::Allow => Overlap::Allow,
+            Rule::Skip => Overlap::Skip,
+            Rule::Queue => Overlap::Queue,
+        },
+        labels: view::labels(&template.tags),
+        paused: schedule.paused,
+        created_at_ms: schedule.created_at.0,
+        next_at_ms: view::deadline(schedule.next_at),
+        last_at_ms: schedule.last_at.map(|at| at.0),
+        last_id: schedule.last_id.as_ref().map(ToString::to_string),
+        skipped: schedule.skipped,
+    }
+}
+
+fn input(target: &str, param: &Stored) -> serde_json::Value {
+    match address::is_hosted(target) {
+        true => input_of(param),
+        false => super::values::json_of(&param.data),
+    }
+}

@@ -1,0 +1,312 @@
+//! Starting an invocation, once for each id.
+
+use std::{collections::BTreeMap, pin::pin};
+
+use axum::{
+    Json,
+    extract::State,
+    http::{HeaderMap, StatusCode},
+};
+use segno_core::{
+    command::Command,
+    id::{Digest, PromiseId},
+    promise::{NewPromise, Promise},
+    reply::{Reply, TaskReply},
+    tags,
+    time::{Millis, Timestamp},
+    value::{Tags, Value as Stored},
+};
+use serde_json::Value;
+use tokio::sync::OwnedSemaphorePermit;
+
+use segno_engine::traces::{TRACEPARENT, TraceContext};
+use segno_store::PromiseRow;
+
+use super::{
+    Api, ApiError,
+    admission::BodyRoom,
+    body::Body,
+    catalog::Resolved,
+    model::{StartInvocation, Started},
+    openapi::Refusals,
+    state::{new_id, refused, unexpected},
+    values::{input_of, param},
+    view,
+    wait::{outcome, settled},
+};
+
+/// How long a beginning is taken for a command at the store. On a host that has too much to do it takes longer than
+/// otherwise, and still counts.
+const SOON: Millis = Millis(500);
+
+/// A function as a request names it.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Target<'a> {
+    pub(super) module: &'a str,
+    pub(super) function: &'a str,
+}
+
+impl<'a> Target<'a> {
+    pub(super) fn parse(target: &'a str) -> Result<Self, ApiError> {
+        let bad = |reason: &str| ApiError::BadTarget {
+            target: target.to_owned(),
+            reason: reason.to_owned(),
+        };
+        let path = target.strip_prefix("wasm://").unwrap_or(target);
+        if path.contains("://") {
+            return Err(bad("its scheme is not wasm"));
+        }
+        let (module, function) =
+            path.split_once('/').ok_or_else(|| bad("the module or the function is missing"))?;
+        if module.is_empty() {
+            return Err(bad("the module is missing"));
+        }
+        if function.is_empty() || function.contains(['/', ':', ' ', '?', '#']) {
+            return Err(bad("the function's name is malformed"));
+        }
+        Ok(Self { module, function })
+    }
+
+    /// As it is stored: digests are written out, so that they are not taken for aliases.
+    pub(super) fn address(&self, digest: Digest, by_alias: bool) -> String {
+        let function = self.function;
+        match by_alias {
+            true => format!("wasm://{}/{function}", self.module),
+            false => format!("wasm://sha256:{digest}/{function}"),
+        }
+    }
+}
+
+/// Starts an invocation. The same id again answers the first execution, and says so if that one was started with
+/// something else.
+#[utoipa::path(
+    post, path = "/v1/invocations", tag = "invocations", request_body = StartInvocation,
+    responses(
+        (status = 200, body = Started, description = "An invocation with this id exists"),
+        (status = 201, body = Started, description = "Started"),
+        Refusals,
+    ),
+)]
+pub async fn start(
+    State(api): State<Api>,
+    headers: HeaderMap,
+    Body(request, room): Body<StartInvocation>,
+) -> Result<(StatusCode, Json<Started>), ApiError> {
+    // Apart, so that a request that waits to be let in takes no room for it.
+    Box::pin(begin(api, headers, request, room)).await
+}
+
+async fn begin(
+    api: Api,
+    headers: HeaderMap,
+    request: StartInvocation,
+    room: BodyRoom,
+) -> Result<(StatusCode, Json<Started>), ApiError> {
+    let target = Target::parse(&request.target)?;
+    let given = request.id.clone().map(new_id).transpose()?;
+    // First of all, so that a host with too much to do spends nothing on what it refuses.
+    let place = api.room().await?;
+    if let Some(id) = &given
+        && let Some(row) = api.host.store.promise(id).await?
+    {
+        // Whoever waits for the end of the first execution is in nobody's way.
+        drop((place, room));
+        return exists(&api, &request, row).await;
+    }
+    let id = given.unwrap_or_else(|| {
+        let nonce = api.host.surroundings.runtime.nonce();
+        PromiseId::new(format!("{}-{nonce:016x}", target.function))
+    });
+    let (mut new, module) = prepare(&api, id.clone(), &target, &request).await?;
+    // Kept with the invocation: whoever tells of it later, in another life or on another host, tells the same trace.
+    let parent = headers.get(TRACEPARENT).and_then(|header| header.to_str().ok());
+    if let Some(parent) = parent.filter(|text| TraceContext::parse(text).is_some()) {
+        new.param.headers.insert(TRACEPARENT.to_owned(), parent.to_owned());
+    }
+    let wait_ms = request.wait_ms.unwrap_or(0);
+    let created = create(&api, new, module, request.start_at_ms.is_none(), place).await?;
+    drop(room);
+    let invocation = match created {
+        Created::Other => {
+            // Somebody else was faster with this id.
+            let row = api.invocation(&id).await?;
+            return exists(&api, &request, row).await;
+        }
+        // It has said already what there is to say.
+        Created::Begun(begun) if wait_ms == 0 || !begun.promise.is_pending() => {
+            view::outcome(&begun.promise, &begun.task)
+        }
+        Created::Begun(_) | Created::Waiting => outcome(&settled(&api, &id, wait_ms).await?)?,
+    };
+    let started =
+        Started { id: id.to_string(), created: true, differs: false, warning: None, invocation };
+    Ok((StatusCode::CREATED, Json(started)))
+}
+
+/// What became of the wish to make an invocation.
+enum Created {
+    /// It began, and this is how it stands.
+    Begun(Box<TaskReply>),
+    /// It waits for a worker.
+    Waiting,
+    /// There is one with this id.
+    Other,
+}
+
+/// Makes the invocation. Where this host has room and it may begin `now`, it begins before it is stored, and goes on if
+/// the client hangs up.
+async fn create(
+    api: &Api,
+    new: NewPromise,
+    module: Digest,
+    now: bool,
+    place: OwnedSemaphorePermit,
+) -> Result<Created, ApiError> {
+    let id = new.id.clone();
+    let desk = api.host.hub.desk().filter(|_| now);
+    let reply = match desk.and_then(|desk| Some((desk.seat()?, desk))) {
+        Some((seat, desk)) => {
+            let mut beginning = pin!(desk.begin(seat, new, module));
+            let soon = api.host.surroundings.within(SOON, &mut beginning).await;
+            // Whoever computes for long before there is anything to store is in the way of no command.
+            drop(place);
+            let begun = match soon {
+                Some(begun) => begun,
+                None => beginning.await,
+            };
+            begun.map_err(|_| ApiError::Internal("the start ended early".to_owned()))??
+        }
+        None => api.host.attempt(Command::PromiseCreate(new)).await?,
+    };
+    match reply {
+        Reply::Begun { task, .. } if task.created => Ok(Created::Begun(task)),
+        Reply::Promise { changed: true, .. } => Ok(Created::Waiting),
+        Reply::Begun { .. } | Reply::Promise { .. } => Ok(Created::Other),
+        Reply::Refused(refusal) => Err(refused(&id, refusal)),
+        other => Err(unexpected(&other)),
+    }
+}
+
+/// The promise to make and the module that it runs, after everything that can be said against it was said.
+async fn prepare(
+    api: &Api,
+    id: PromiseId,
+    target: &Target<'_>,
+    request: &StartInvocation,
+) -> Result<(NewPromise, Digest), ApiError> {
+    let Resolved { digest, function, by_alias } =
+        api.resolve(target.module, target.function).await?;
+    let errors = api.misfits(digest, &function, &request.input);
+    if !errors.is_empty() {
+        return Err(ApiError::BadInput { target: request.target.clone(), errors });
+    }
+    let mut tags = labelled(&request.labels)?;
+    tags.insert(tags::TARGET.to_owned(), target.address(digest, by_alias));
+    let now = api.host.surroundings.clock.now();
+    let mut begins = now;
+    if let Some(at) = request.start_at_ms {
+        if !(0..Timestamp::NEVER.0).contains(&at) {
+            let reason = "is not an instant in milliseconds since 1970".to_owned();
+            return Err(ApiError::BadField { field: "start_at_ms", reason });
+        }
+        tags.insert(tags::DELAY.to_owned(), at.to_string());
+        begins = begins.max(Timestamp(at));
+    }
+    // Counted from when it may begin, as for calls of guests.
+    let timeout_at = request
+        .timeout_ms
+        .or(function.timeout_ms)
+        .map_or(Timestamp::NEVER, |length| after(begins, length));
+    let param = param(target.function, &request.input);
+    Ok((NewPromise { id, param, tags, timeout_at }, digest))
+}
+
+/// Labels as tags.
+pub(super) fn labelled(labels: &BTreeMap<String, String>) -> Result<Tags, ApiError> {
+    let mut tags = Tags::new();
+    for (name, value) in labels {
+        if name.is_empty() {
+            let reason = "holds a label without a name".to_owned();
+            return Err(ApiError::BadField { field: "labels", reason });
+        }
+        tags.insert(format!("{}{name}", tags::LABEL_PREFIX), value.clone());
+    }
+    Ok(tags)
+}
+
+fn after(begins: Timestamp, length_ms: u64) -> Timestamp {
+    let length = Millis(i64::try_from(length_ms).unwrap_or(i64::MAX));
+    (begins + length).min(Timestamp::NEVER)
+}
+
+/// The answer where the id is taken: the first execution.
+async fn exists(
+    api: &Api,
+    request: &StartInvocation,
+    row: PromiseRow,
+) -> Result<(StatusCode, Json<Started>), ApiError> {
+    let id = row.promise.id().clone();
+    if row.task.is_none() {
+        return Err(ApiError::Refused {
+            status: StatusCode::CONFLICT,
+            code: "id-taken",
+            reason: format!("`{id}` is a promise and not an invocation; start it under another id"),
+        });
+    }
+    let differences = differences(request, &row.promise);
+    let warning = (!differences.is_empty()).then(|| {
+        format!(
+            "`{id}` was started with another {}: this is the first execution, and nothing was started",
+            differences.join(" and another ")
+        )
+    });
+    let row = match request.wait_ms {
+        Some(limit) if row.promise.is_pending() => settled(api, &id, limit).await?,
+        _ => row,
+    };
+    let started = Started {
+        id: id.to_string(),
+        created: false,
+        differs: warning.is_some(),
+        warning,
+        invocation: outcome(&row)?,
+    };
+    Ok((StatusCode::OK, Json(started)))
+}
+
+fn differences(request: &StartInvocation, promise: &Promise) -> Vec<&'static str> {
+    let mut differences = Vec::new();
+    let asked = request.target.strip_prefix("wasm://").unwrap_or(&request.target);
+    let stored = promise.target().unwrap_or_default();
+    if stored.strip_prefix("wasm://").unwrap_or(stored).trim_start_matches("sha256:")
+        != asked.trim_start_matches("sha256:")
+    {
+        differences.push("target");
+    }
+    if !same_input(&request.input, &promise.birth.param) {
+        differences.push("input");
+    }
+    differences
+}
+
+fn same_input(asked: &Value, stored: &Stored) -> bool {
+    input_of(stored) == *asked
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn targets_are_read_with_and_without_their_scheme() {
+        let order = Target { module: "shop", function: "order" };
+        assert_eq!(Target::parse("shop/order").ok(), Some(order));
+        assert!(Target::parse("wasm://shop/order").is_ok());
+        for wrong in
+            ["", "order", "shop/", "/order", "wasm:///order", "http://a/b", "shop/a/b", "a/b c"]
+        {
+            let refused = Target::parse(wrong).expect_err(wrong);
+            assert_eq!(refused.code(), "invalid-target", "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! The document of the API is a valid one: by the schema of OpenAPI 3.1 (`openapi-3.1.schema.json`, as the OpenAPI
+//! Initiative publishes it, under the Apache license 2.0), by that of its own schemas, and by what neither can say.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use crate::document;
+
+fn as_json() -> Value {
+    serde_json::to_value(document()).expect("a document")
+}
+
+/// Every value in it, each with a pointer to it.
+fn walk<'a>(at: String, value: &'a Value, see: &mut impl FnMut(&str, &'a Value)) {
+    see(&at, value);
+    match value {
+        Value::Object(fields) => {
+            for (name, value) in fields {
+                let name = name.replace('~', "~0").replace('/', "~1");
+                walk(format!("{at}/{name}"), value, see);
+            }
+        }
+        Value::Array(items) => {
+            for (place, value) in items.iter().enumerate() {
+                walk(format!("{at}/{place}"), value, see);
+            }
+        }
+        _ => {}
+    }
+}
+
+#[test]
+fn the_document_is_valid_openapi() {
+    let schema = include_str!("openapi-3.1.schema.json");
+    let schema: Value = serde_json::from_str(schema).expect("a schema");
+    let validator = jsonschema::validator_for(&schema).expect("a schema");
+    let document = as_json();
+    let errors: Vec<String> = validator
+        .iter_errors(&document)
+        .map(|error| format!("{}: {error}", error.instance_path()))
+        .collect();
+    assert_eq!(errors, [""; 0]);
+    // It refuses what is none.
+    let mut broken = document;
+    broken["paths"]["/health"]["get"]["responses"]["200"]["description"] = Value::Null;
+    assert!(!validator.is_valid(&broken));
+}
+
+#[test]
+fn every_schema_in_the_document_is_a_valid_schema() {
+    let document = as_json();
+    let mut seen = 0;
+    walk(String::new(), &document, &mut |at, value| {
+        let named = at.strip_prefix("/components/schemas/").is_some_and(|name| !name.contains('/'));
+        if named || at.ends_with("/schema") {
+            seen += 1;
+            let meta = jsonschema::draft202012::meta::validate(value);
+            assert!(
+                meta.is_ok(),
+                "{at}: {}",
+                meta.err().map(|error| error.to_string()).unwrap_or_default()
+            );
+        }
+    });
+    assert!(seen > 100, "{seen}");
+}
+
+#[test]
+fn every_reference_in_the_document_leads_somewhere() {
+    let document = as_json();
+    let mut seen = 0;
+    walk(String::new(), &document, &mut |at, value| {
+        let Some(reference) = value.get("$ref").and_then(Value::as_str) else { return };
+        seen += 1;
+        let target = reference.strip_prefix('#').and_then(|target| document.pointer(target));
+        assert!(target.is_some(), "{at} refers to {reference}");
+    });
+    assert!(seen > 100, "{seen}");
+}
+
+#[test]
+fn operations_have_ids_of_their_own_and_the_parameters_of_their_paths() {
+    let document = as_json();
+    let mut ids = BTreeSet::new();
+    for (path, operations) in document["paths"].as_object().expect("paths") {
+        for (method, operation) in operations.as_object().expect("operations") {
+            let id = operation["operationId"].as_str().expect("an id");
+            assert!(ids.insert(id.to_owned()), "{method} {path}: `{id}` is taken");
+            let parameters = operation["parameters"].as_array().cloned().unwrap_or_default();
+            let given = |place: &str| -> BTreeSet<String> {
+                let placed = parameters.iter().filter(|parameter| parameter["in"] == place);
+                placed
+                    .map(|parameter| parameter["name"].as_str().unwrap_or_default().to_owned())
+                    .collect()
+            };
+            let named: BTreeSet<String> = path
+                .split('/')
+                .filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'))
+                .map(str::to_owned)
+                .collect();
+            assert_eq!(given("path"), named, "{method} {path}");
+        }
+    }
+}
+
+#[test]
+fn numbers_and_ids_end_where_the_host_refuses_them() {
+    let document = as_json();
+    let parameter = |path: &str, name: &str| {
+        let parameters = document["paths"][path]["get"]["parameters"].as_array().expect("a list");
+        let found = parameters.iter().find(|it| it["name"] == name).expect("a parameter");
+        found["schema"].clone()
+    };
+    let from = parameter("/v1/invocations/{id}/journal", "from");
+    assert_eq!((&from["maximum"], &from["format"]), (&u32::MAX.into(), &"uint32".into()));
+    let wait = parameter("/v1/events", "wait_ms");
+    assert_eq!((&wait["maximum"], &wait["format"]), (&u64::MAX.into(), &"uint64".into()));
+    assert_eq!(parameter("/v1/promises/{id}", "id")["maxLength"], 2_048);
+    let schemas = &document["components"]["schemas"];
+    assert_eq!(schemas["CreatePromise"]["properties"]["id"]["maxLength"], 2_048);
+    assert_eq!(schemas["TakeResource"]["properties"]["holder"]["minLength"], 1);
+}

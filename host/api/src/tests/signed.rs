@@ -1,0 +1,43 @@
+//! Tokens that a signer gives out, and a host that takes them.
+
+use base64::prelude::{BASE64_URL_SAFE_NO_PAD, Engine as _};
+use ring::hmac;
+use serde_json::{Value, json};
+
+use crate::{Access, Jwt};
+
+const SECRET: &str = "as long as a secret has to be, and nobody knows it";
+
+/// The year 2100, when tokens here expire.
+pub(crate) const LATER: i64 = 4_102_444_800;
+/// The token of the host itself.
+pub(crate) const HOST: &str = "host";
+
+/// A token with these claims.
+pub(crate) fn token(claims: &Value) -> String {
+    let part = |json: &Value| BASE64_URL_SAFE_NO_PAD.encode(json.to_string());
+    let message = format!("{}.{}", part(&json!({ "alg": "HS256" })), part(claims));
+    let key = hmac::Key::new(hmac::HMAC_SHA256, SECRET.as_bytes());
+    let signature = hmac::sign(&key, message.as_bytes());
+    format!("{message}.{}", BASE64_URL_SAFE_NO_PAD.encode(signature))
+}
+
+/// A token for what has an id that begins so.
+pub(crate) fn of(prefix: &str) -> String {
+    token(&json!({ "exp": LATER, "prefix": prefix }))
+}
+
+/// A token for everything.
+pub(crate) fn admin() -> String {
+    token(&json!({ "exp": LATER, "role": "admin" }))
+}
+
+/// To a host on loopback that takes such tokens, and its own.
+pub(crate) fn access() -> Access {
+    let file = tempfile::NamedTempFile::new().expect("a file");
+    std::fs::write(file.path(), format!("{SECRET}\n")).expect("it is writable");
+    let mut jwt = Jwt::new(None, None);
+    jwt.add_file(file.path()).expect("a key");
+    let address = ([127, 0, 0, 1], 7766).into();
+    Access::signed(address, Some(HOST), Some(jwt), false, vec![]).expect("it is safe")
+}

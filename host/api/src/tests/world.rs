@@ -1,0 +1,314 @@
+//! A host without workers, its API, and a way to ask it.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use axum::{
+    Router,
+    body::Body,
+    http::{Method, Request, StatusCode, header},
+};
+use segno_core::{
+    command::{Command, Hold},
+    config::Config,
+    id::CommandIndex,
+    id::{Claim, Digest, Holder, NodeName, PromiseId, Version},
+    invocation::{
+        CommandKind, LogLine, Outcome, Record, RecordBody, Request as Asked, Seed, StepResult,
+    },
+    promise::{NewPromise, Note, ReleaseReason},
+    reply::Reply,
+    time::{Millis, Timestamp},
+    value::{Payload, Tags, Text, Value as Stored},
+};
+use serde_json::{Value, json};
+use tower::ServiceExt as _;
+
+use segno_api::{
+    Access, AdmissionLimits, Api, Intake, Rejected,
+    model::{Function, FunctionKind, Import, ImportStatus, ModuleDescription},
+    router,
+};
+use segno_engine::delivery::Reach;
+use segno_engine::host::Host;
+use segno_engine::hub::Hub;
+use segno_env::Surroundings;
+use segno_guest::NoGuests;
+use segno_store::MemoryStore;
+
+/// The largest component here.
+pub const LIMIT: usize = 64 * 1024;
+
+/// Takes what begins with `wasm`; what follows is how the functions of the module are called.
+struct ByFirstWord;
+
+#[async_trait]
+impl Intake for ByFirstWord {
+    async fn inspect(&self, component: Arc<[u8]>) -> Result<ModuleDescription, Rejected> {
+        let text = String::from_utf8_lossy(&component);
+        let Some(names) = text.strip_prefix("wasm ") else {
+            return Err(Rejected {
+                code: "not-wasm".to_owned(),
+                message: "this is not WebAssembly".to_owned(),
+                report: Some(json!({ "size": component.len() })),
+            });
+        };
+        let function = |name: &str| Function {
+            name: name.to_owned(),
+            kind: FunctionKind::Workflow,
+            summary: Some(format!("does {name}")),
+            input_schema: (name == "order").then(|| {
+                json!({
+                    "type": "object",
+                    "required": ["items"],
+                    "properties": { "items": { "type": "array", "items": { "type": "integer" } } }
+                })
+            }),
+            output_schema: None,
+            signals: false,
+            timeout_ms: (name == "short").then_some(1_000),
+            retry: None,
+        };
+        Ok(ModuleDescription {
+            functions: names.split_whitespace().map(function).collect(),
+            imports: vec![Import {
+                name: "wasi:filesystem/types@0.2.6".to_owned(),
+                status: ImportStatus::Refused,
+                functions: vec!["open-at".to_owned()],
+                note: Some("use an activity".to_owned()),
+            }],
+            exports: vec!["segno:workflow/functions@0.1.0".to_owned()],
+        })
+    }
+}
+
+/// A host without workers.
+pub(crate) struct World {
+    pub api: Api,
+    router: Router,
+}
+
+/// An answer.
+#[derive(Debug)]
+pub struct Answer {
+    pub status: StatusCode,
+    pub content_type: String,
+    pub retry_after: Option<String>,
+    pub body: Value,
+}
+
+impl World {
+    pub fn new() -> Self {
+        Self::with(|access| access)
+    }
+
+    /// With other access than to anybody on this machine.
+    pub fn with(access: impl FnOnce(Access) -> Access) -> Self {
+        let surroundings = Surroundings::system();
+        let hub = Arc::new(Hub::default());
+        let config = Config::default();
+        Self::over(
+            Host {
+                store: MemoryStore::new(config.clone(), surroundings.clone(), hub.clone()),
+                surroundings,
+                config: Arc::new(config),
+                guests: Arc::new(NoGuests),
+                outbound: Arc::new(NoGuests),
+                hub,
+            },
+            access,
+        )
+    }
+
+    /// The same over another host.
+    pub fn over(host: Host, access: impl FnOnce(Access) -> Access) -> Self {
+        let open = Access::new(([127, 0, 0, 1], 7766).into(), None, false, vec![]);
+        let access = access(open.expect("loopback needs no token"));
+        let api = Api::new(host, Arc::new(ByFirstWord), access, LIMIT);
+        Self { router: router(api.clone()), api }
+    }
+
+    /// The same with other limits of what is let in.
+    pub fn admitting(self, limits: AdmissionLimits) -> Self {
+        let api = self.api.admitting(limits);
+        Self { router: router(api.clone()), api }
+    }
+
+    /// The same with workers in other places.
+    pub fn reaching(self, reach: Reach) -> Self {
+        let mut api = self.api;
+        api.reach = reach;
+        Self { router: router(api.clone()), api }
+    }
+
+    /// With a module `shop`, whose functions are `order`, `ship` and `short`.
+    pub async fn shop() -> Self {
+        let world = Self::new();
+        let answer = world.upload("shop", "wasm order ship short").await;
+        assert_eq!(answer.status, StatusCode::CREATED, "{answer:?}");
+        world
+    }
+
+    pub async fn upload(&self, alias: &str, component: &str) -> Answer {
+        let request = Request::post(format!("/v1/modules?alias={alias}"))
+            .header(header::CONTENT_TYPE, "application/wasm")
+            .body(Body::from(component.to_owned()));
+        self.ask(request.expect("a request")).await
+    }
+
+    pub async fn get(&self, path: &str) -> Answer {
+        self.ask(Request::get(path).body(Body::empty()).expect("a request")).await
+    }
+
+    pub async fn post(&self, path: &str, body: Value) -> Answer {
+        self.send(Method::POST, path, body.to_string()).await
+    }
+
+    pub async fn send(&self, method: Method, path: &str, json: impl Into<Body>) -> Answer {
+        let request = Request::builder()
+            .method(method)
+            .uri(path)
+            .header(header::CONTENT_TYPE, "application/json")
+            .body(json.into());
+        self.ask(request.expect("a request")).await
+    }
+
+    /// The answer to `request`, sent to localhost unless it says otherwise.
+    pub async fn ask(&self, mut request: Request<Body>) -> Answer {
+        let headers = request.headers_mut();
+        if !headers.contains_key(header::HOST) {
+            headers.insert(header::HOST, header::HeaderValue::from_static("localhost:7766"));
+        }
+        let response = self.router.clone().oneshot(request).await.expect("the router answers");
+        let status = response.status();
+        let said = |name| Some(response.headers().get(name)?.to_str().ok()?.to_owned());
+        let content_type = said(header::CONTENT_TYPE).unwrap_or_default();
+        let retry_after = said(header::RETRY_AFTER);
+        let bytes = axum::body::to_bytes(response.into_body(), usize::MAX).await.expect("a body");
+        let body = serde_json::from_slice(&bytes)
+            .unwrap_or_else(|_| Value::from(String::from_utf8_lossy(&bytes)));
+        Answer { status, content_type, retry_after, body }
+    }
+
+    /// Starts `shop/ship` with the id `id`.
+    pub async fn start(&self, id: &str) -> Answer {
+        self.post(
+            "/v1/invocations",
+            json!({ "id": id, "target": "shop/ship", "input": { "no": 1 } }),
+        )
+        .await
+    }
+
+    /// Sends a command as a worker would.
+    pub async fn command(&self, command: Command) -> Reply {
+        let name = command.name();
+        let mut replies =
+            self.api.host.store.execute(vec![command]).await.expect("a store in memory");
+        let reply = replies.pop().expect("one reply");
+        assert!(!matches!(reply, Reply::Refused(_)), "{name}: {reply:?}");
+        reply
+    }
+
+    /// Takes the task of `id`.
+    pub async fn acquire(&self, id: &str) -> Claim {
+        let claim = Claim { id: PromiseId::from(id), version: Version(0) };
+        let holder = Holder { node: NodeName::from("test"), incarnation: 1 };
+        let hold = Hold { holder, nonce: 1, ttl: Millis(60_000) };
+        match self.command(Command::TaskAcquire { claim, hold, stall_limit: None }).await {
+            Reply::Task(task) => Claim { id: PromiseId::from(id), version: task.task.version },
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// Halts `id`, which nobody has taken.
+    pub async fn halt(&self, id: &str) {
+        let claim = self.acquire(id).await;
+        let report = Note {
+            kind: Text::from("divergence"),
+            message: Text::from("the replay leaves the journal at record 3"),
+            details: b"{\"seq\":3}".to_vec().into(),
+        };
+        self.command(Command::TaskRelease { claim, reason: ReleaseReason::Halt { report } }).await;
+    }
+
+    /// Makes a promise that is settled from outside.
+    pub async fn gate(&self, id: &str) {
+        let new = NewPromise {
+            id: PromiseId::from(id),
+            param: Stored::default(),
+            tags: Tags::new(),
+            timeout_at: Timestamp::NEVER,
+        };
+        self.command(Command::PromiseCreate(new)).await;
+    }
+
+    /// The module that `alias` stands for.
+    pub async fn digest(&self, alias: &str) -> Digest {
+        let module = self.get(&format!("/v1/modules/{alias}")).await.ok();
+        module["digest"].as_str().and_then(|digest| digest.parse().ok()).expect("a digest")
+    }
+
+    /// A journal as of an invocation that has begun, asked for a call, was told of it and logged.
+    pub async fn journal(&self, id: &str, digest: Digest) -> Claim {
+        let claim = self.acquire(id).await;
+        let at = self.api.host.surroundings.clock.now();
+        let bodies = [
+            RecordBody::Started {
+                function: Text::from("ship"),
+                input: Payload::Json(Text::from("{\"no\":1}")),
+                module: digest,
+                seed: Seed([7; 32]),
+                engine: Default::default(),
+            },
+            RecordBody::Command {
+                index: CommandIndex(0),
+                kind: CommandKind::Run,
+                name: Text::from("weigh"),
+                request: Asked::of(&[("unit", b"\"kg\"")]),
+            },
+            RecordBody::Notified {
+                index: CommandIndex(0),
+                outcome: Outcome::Inline(StepResult::Failure {
+                    code: 422,
+                    message: Text::from("too heavy"),
+                    details: None,
+                }),
+            },
+        ];
+        let records = (0..).zip(bodies).map(|(seq, body)| Record { seq, at, body }).collect();
+        let logs = vec![self.log(at, "weighing")];
+        self.command(Command::TaskFence { claim: claim.clone(), records, logs, actions: vec![] })
+            .await;
+        claim
+    }
+
+    fn log(&self, at: Timestamp, message: &str) -> LogLine {
+        LogLine {
+            seq: 1,
+            level: segno_core::invocation::LogLevel::Warn,
+            at,
+            message: Text::from(message),
+        }
+    }
+}
+
+impl Answer {
+    /// That it is a problem with this status and code; its detail.
+    #[track_caller]
+    pub fn problem(&self, status: u16, code: &str) -> &str {
+        assert_eq!(self.body["code"], code, "{self:?}");
+        assert_eq!(self.status.as_u16(), status, "{self:?}");
+        assert_eq!(self.content_type, "application/problem+json");
+        assert_eq!(self.body["status"], status);
+        assert_eq!(self.body["type"], format!("urn:segno:problem:{code}"));
+        assert!(!self.body["title"].as_str().unwrap_or_default().is_empty());
+        self.body["detail"].as_str().expect("a detail")
+    }
+
+    /// That it went well; its body.
+    #[track_caller]
+    pub fn ok(self) -> Value {
+        assert!(self.status.is_success(), "{self:?}");
+        self.body
+    }
+}

@@ -1,0 +1,213 @@
+//! The tree of calls below a promise, whichever world its nodes live in.
+//!
+//! A page is read level by level: of the nodes that are known so far, those that come within the page are opened
+//! together. So a page costs a few statements a level, and what they read is about as long as the page, however wide or
+//! large the tree is.
+
+mod walk;
+
+use axum::{Json, extract::State};
+use segno_core::{
+    id::PromiseId,
+    promise::{Promise, Task, TaskState},
+    tags,
+};
+
+use segno_store::{Lineage, PromiseRow, Store};
+
+use super::{
+    Api, ApiError,
+    body::{Query, Segment},
+    model::{InvocationState, NodeKind, PromiseState, TreeNode, TreePage, TreeQuery},
+    openapi::Refusals,
+    page::PageSize,
+    state::promise_id,
+    view,
+};
+
+use walk::{Bounds, Place, Seen, Walk};
+
+/// Levels below the first node, where nothing else is asked for, and at most.
+const DEPTH: u32 = 8;
+const DEEPEST: u32 = 64;
+/// Nodes of a page.
+const PAGE: PageSize = PageSize { usual: 500, largest: 1000 };
+/// Ancestors that are named.
+const PATH: usize = 64;
+/// Errors are cut to so many characters: this is an overview.
+const ERROR: usize = 300;
+
+/// The tree of calls below a promise, across functions of modules and of workers outside: each node before its children.
+#[utoipa::path(
+    get, path = "/v1/promises/{id}/tree", tag = "promises",
+    params(("id" = String, Path, description = "The promise or invocation; a slash is written %2F"), TreeQuery),
+    responses((status = 200, body = TreePage), Refusals),
+)]
+pub async fn tree(
+    State(api): State<Api>,
+    Segment(id): Segment,
+    Query(query): Query<TreeQuery>,
+) -> Result<Json<TreePage>, ApiError> {
+    let id = promise_id(id)?;
+    let bounds = bounds(&query)?;
+    let store = api.look().await?;
+    let lineage = store.lineage();
+    let base = store.promise(&id).await?;
+    let base = base.ok_or_else(|| ApiError::UnknownPromise(id.to_string()))?;
+    let path = ancestors(&*store, &base.promise, None).await?;
+    let walk = match &query.after {
+        None => Walk::begin(bounds, base, lineage).await?,
+        Some(cursor) => resumed(&*store, bounds, &id, cursor, lineage).await?,
+    };
+    let (seen, next) = walk.page(lineage).await?;
+    drop(store);
+    Ok(Json(TreePage {
+        path: path.iter().rev().map(ToString::to_string).collect(),
+        nodes: seen.iter().map(node).collect(),
+        next: next.map(|place| place.to_string()),
+        id: id.to_string(),
+    }))
+}
+
+fn bounds(query: &TreeQuery) -> Result<Bounds, ApiError> {
+    let bad = |field, reason: String| Err(ApiError::BadField { field, reason });
+    let depth = query.depth.unwrap_or(DEPTH);
+    if depth > DEEPEST {
+        return bad("depth", format!("is not between 0 and {DEEPEST}"));
+    }
+    if query.width == Some(0) {
+        return bad("width", "is 0: leave it out for all children".to_owned());
+    }
+    let limit = PAGE.of(query.limit)? as usize;
+    Ok(Bounds { depth, width: query.width.unwrap_or(u32::MAX), limit })
+}
+
+/// Whose it is: the parent of a promise, that one's parent, and so on, as far as `until`. Rings end where they close.
+async fn ancestors(
+    store: &dyn Store,
+    of: &Promise,
+    until: Option<&PromiseId>,
+) -> Result<Vec<PromiseId>, ApiError> {
+    let mut path: Vec<PromiseId> = Vec::new();
+    let mut next = parent(of);
+    while let Some(id) = next.take() {
+        if path.len() == PATH || path.contains(&id) || id == *of.id() {
+            break;
+        }
+        let Some(row) = store.promise(&id).await? else { break };
+        let found = until == Some(&id);
+        path.push(id);
+        if found {
+            break;
+        }
+        next = parent(&row.promise);
+    }
+    Ok(path)
+}
+
+/// Whose child a promise is.
+fn parent(promise: &Promise) -> Option<PromiseId> {
+    let birth = &promise.birth;
+    let named = || birth.tags.get(tags::PARENT).map(|id| PromiseId::from(id.as_str()));
+    birth.made_by.clone().or_else(named).filter(|id| *id != birth.id)
+}
+
+/// Goes on behind the node that a page ended with.
+async fn resumed(
+    store: &dyn Store,
+    bounds: Bounds,
+    base: &PromiseId,
+    cursor: &str,
+    lineage: &dyn Lineage,
+) -> Result<Walk, ApiError> {
+    let bad = |reason: &str| ApiError::BadField { field: "after", reason: reason.to_owned() };
+    let place: Place = cursor.parse().map_err(|()| bad("is no cursor from an earlier page"))?;
+    let last = store.promise(&place.id).await?;
+    let last = last.ok_or_else(|| {
+        bad("names a promise that has been removed meanwhile; begin again without it")
+    })?;
+    let mut path = match place.id == *base {
+        true => Vec::new(),
+        false => ancestors(store, &last.promise, Some(base)).await?,
+    };
+    path.insert(0, place.id.clone());
+    path.reverse();
+    if path.first() != Some(base) || path.len() != place.shown.len() + 1 {
+        return Err(bad("is no cursor of this tree"));
+    }
+    Ok(Walk::resume(bounds, &path, &place.shown, lineage).await?)
+}
+
+fn node(seen: &Seen) -> TreeNode {
+    let (promise, task) = (&seen.row.promise, seen.row.task.as_ref());
+    let birth = &promise.birth;
+    let state = state(promise, task);
+    let settled = promise.settlement();
+    TreeNode {
+        id: birth.id.to_string(),
+        depth: seen.depth,
+        parent: seen.parent.as_ref().map(ToString::to_string),
+        kind: kind(&seen.row),
+        target: promise.target().map(str::to_owned),
+        function: view::function(promise),
+        state,
+        attempt: task.map_or(0, |task| task.attempt),
+        holder: task.and_then(Task::lease).map(|lease| view::holder(&lease.holder)),
+        until_at_ms: task.and_then(Task::lease).map(|lease| lease.until.0),
+        retry_at_ms: match task.map(|task| &task.state) {
+            Some(TaskState::Pending { retry_at, .. }) => Some(retry_at.0),
+            _ => None,
+        },
+        waits: seen.waits.iter().map(ToString::to_string).collect(),
+        waits_more: seen.waits_more,
+        error: error(promise, task),
+        detached: tags::is_detached(&birth.tags),
+        children: seen.children,
+        left_out: seen.left_out,
+        created_at_ms: birth.created_at.0,
+        settled_at_ms: settled.map(|settled| settled.settled_at.0),
+        timeout_at_ms: view::deadline(birth.timeout_at),
+    }
+}
+
+fn state(promise: &Promise, task: Option<&Task>) -> InvocationState {
+    if let Some(task) = task {
+        return view::state(promise, task);
+    }
+    match view::promise_state(promise) {
+        PromiseState::Pending => InvocationState::Pending,
+        PromiseState::Resolved => InvocationState::Resolved,
+        PromiseState::Rejected => InvocationState::Rejected,
+        PromiseState::Cancelled => InvocationState::Cancelled,
+        PromiseState::TimedOut => InvocationState::TimedOut,
+    }
+}
+
+fn kind(row: &PromiseRow) -> NodeKind {
+    let promise = &row.promise;
+    let tags = &promise.birth.tags;
+    match promise.target() {
+        _ if promise.is_timer() => NodeKind::Timer,
+        Some(_) => NodeKind::Call,
+        None if promise.birth.param.headers.contains_key(tags::SIGNAL_HEADER) => NodeKind::Signal,
+        // What a client of the Resonate protocol calls local, the worker itself settles.
+        None if tags.get("resonate:scope").is_some_and(|scope| scope == "local") => NodeKind::Step,
+        None => match promise.birth.made_by.as_ref() {
+            Some(maker) if view::is_signal(maker, promise.id()) => NodeKind::Signal,
+            _ => NodeKind::Promise,
+        },
+    }
+}
+
+fn error(promise: &Promise, task: Option<&Task>) -> Option<String> {
+    let text = match view::failure(promise) {
+        Some(failure) => format!("{}: {}", failure.code, failure.message),
+        None => {
+            let note = task.and_then(|task| task.note.as_ref());
+            let note = note.filter(|_| promise.is_pending())?;
+            format!("{}: {}", note.kind, note.message)
+        }
+    };
+    let line: String = text.lines().next().unwrap_or_default().chars().take(ERROR).collect();
+    Some(line)
+}

@@ -1,0 +1,76 @@
+//! Values of promises as JSON, by the convention that workers keep.
+
+use base64::prelude::{BASE64_STANDARD, Engine as _};
+use segno_core::value::{Bytes, Tags, Value as Stored};
+use serde_json::{Value, json};
+
+use segno_engine::worker::convention;
+use segno_guest::Payload;
+
+use super::model::FailureView;
+
+/// The parameter of an invocation of `function`.
+pub fn param(function: &str, input: &Value) -> Stored {
+    convention::param(function, &Payload::Json(input.to_string()), Tags::new())
+}
+
+/// JSON as a promise keeps it.
+pub fn stored(json: &Value) -> Stored {
+    Stored::of(Bytes::from(json.to_string().into_bytes()))
+}
+
+/// A failure as a rejected promise keeps it.
+pub fn stored_failure(failure: &FailureView) -> Stored {
+    stored(&json!(failure))
+}
+
+/// Bytes as JSON, if they are; otherwise as an object that says so.
+pub fn json_of(bytes: &[u8]) -> Value {
+    if bytes.is_empty() {
+        return Value::Null;
+    }
+    serde_json::from_slice(bytes).unwrap_or_else(|_| match std::str::from_utf8(bytes) {
+        Ok(text) => Value::from(text),
+        Err(_) => json!({ "base64": BASE64_STANDARD.encode(bytes) }),
+    })
+}
+
+/// The input in the parameter of an invocation: one argument as it is, none as `null`, several as an array.
+pub fn input_of(param: &Stored) -> Value {
+    convention::payload_json(&convention::input(param))
+}
+
+/// The failure in the value of a rejected promise. What other programs wrote is kept whole in `details`.
+pub fn failure_of(value: Option<&Stored>) -> FailureView {
+    let failure = convention::failure(value.filter(|value| !value.data.is_empty()));
+    FailureView {
+        code: failure.code,
+        message: failure.message,
+        details: failure.details.as_ref().map(convention::payload_json),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_input_comes_back_from_its_parameter() {
+        for input in [json!(null), json!([1, 2]), json!({ "order": 7 }), json!("é")] {
+            assert_eq!(input_of(&param("ship", &input)), input);
+        }
+        let many = stored(&json!({ "func": "f", "args": [1, 2] }));
+        assert_eq!(input_of(&many), json!([1, 2]));
+        assert_eq!(input_of(&stored(&json!({ "func": "f" }))), json!(null));
+        assert_eq!(input_of(&Stored::of(&[0xff_u8][..])), json!({ "base64": "/w==" }));
+    }
+
+    #[test]
+    fn a_failure_is_read_whoever_wrote_it() {
+        let failure =
+            FailureView { code: 402, message: "declined".to_owned(), details: Some(json!(7)) };
+        assert_eq!(failure_of(Some(&stored_failure(&failure))), failure);
+        assert_eq!(failure_of(Some(&stored(&json!("no")))).details, Some(json!("no")));
+        assert_eq!(failure_of(None).code, 500);
+    }
+}

@@ -1,0 +1,228 @@
+//! Rows as they are shown.
+
+use std::collections::BTreeMap;
+
+use segno_core::{
+    address,
+    id::{Holder, PromiseId},
+    promise::{CancelState, Note as StoredNote, Promise, Task, TaskState, Verdict},
+    tags,
+    time::Timestamp,
+    value::{Tags, Value},
+};
+
+use segno_engine::worker::convention;
+use segno_store::{InvocationRow, PromiseRow, Unreadable};
+
+use super::{
+    model::{
+        CancelProgress, FailureView, InvocationOutcome, InvocationState, InvocationSummary, Lease,
+        Note, Progress, PromiseState, PromiseView, UnreadableRow, Wait, WaitKind,
+    },
+    values::{failure_of, json_of},
+};
+
+/// A deadline, if it is one.
+pub fn deadline(at: Timestamp) -> Option<i64> {
+    (at < Timestamp::NEVER).then_some(at.0)
+}
+
+/// Where an invocation stands.
+pub fn state(promise: &Promise, task: &Task) -> InvocationState {
+    match promise.settlement().map(|settlement| settlement.verdict) {
+        Some(Verdict::Resolved) => InvocationState::Resolved,
+        Some(Verdict::Rejected) => InvocationState::Rejected,
+        Some(Verdict::Canceled) => InvocationState::Cancelled,
+        Some(Verdict::TimedOut) => InvocationState::TimedOut,
+        None => match task.state {
+            // A pending promise with a finished task is damage; the reconciler offers it again.
+            TaskState::Pending { .. } | TaskState::Fulfilled => InvocationState::Pending,
+            TaskState::Acquired { .. } => InvocationState::Acquired,
+            TaskState::Suspended => InvocationState::Suspended,
+            TaskState::Halted { .. } => InvocationState::Halted,
+        },
+    }
+}
+
+/// Where a promise stands.
+pub fn promise_state(promise: &Promise) -> PromiseState {
+    match promise.settlement().map(|settlement| settlement.verdict) {
+        None => PromiseState::Pending,
+        Some(Verdict::Resolved) => PromiseState::Resolved,
+        Some(Verdict::Rejected) => PromiseState::Rejected,
+        Some(Verdict::Canceled) => PromiseState::Cancelled,
+        Some(Verdict::TimedOut) => PromiseState::TimedOut,
+    }
+}
+
+/// The function that produces the value: a module's by its address, a worker's by its name in the parameter.
+pub fn function(promise: &Promise) -> Option<String> {
+    function_of(promise.target()?, &promise.birth.param)
+}
+
+/// The function that a call of `target` with this parameter means.
+pub fn function_of(target: &str, param: &Value) -> Option<String> {
+    match address::is_hosted(target) {
+        true => target.rsplit(['/', ':']).next().map(str::to_owned),
+        false => convention::function(param),
+    }
+}
+
+/// Who holds a task: a worker by the name that it gave itself, a host by its own.
+pub fn holder(holder: &Holder) -> String {
+    holder.worker_pid().unwrap_or(holder.node.as_str()).to_owned()
+}
+
+/// Whether `id` is that of a signal to `invocation`.
+pub fn is_signal(invocation: &PromiseId, id: &PromiseId) -> bool {
+    id.as_str().strip_prefix(invocation.as_str()).is_some_and(|rest| rest.starts_with("/s/"))
+}
+
+/// The value of a promise that resolved.
+pub fn output(promise: &Promise) -> Option<serde_json::Value> {
+    let settlement = promise.settlement()?;
+    let resolved = settlement.verdict == Verdict::Resolved;
+    resolved.then(|| {
+        settlement.value.as_ref().map_or(serde_json::Value::Null, |value| json_of(&value.data))
+    })
+}
+
+/// The failure of a promise that did not resolve.
+pub fn failure(promise: &Promise) -> Option<FailureView> {
+    let settlement = promise.settlement()?;
+    let value = settlement.value.as_ref();
+    let plain =
+        |code, message: &str| FailureView { code, message: message.to_owned(), details: None };
+    match settlement.verdict {
+        Verdict::Resolved => None,
+        Verdict::Rejected => Some(failure_of(value)),
+        Verdict::Canceled => Some(match value {
+            Some(value) if !value.data.is_empty() => failure_of(Some(value)),
+            _ => plain(499, "cancelled"),
+        }),
+        Verdict::TimedOut => Some(plain(408, "timed out")),
+    }
+}
+
+/// A note.
+pub fn note(note: &StoredNote) -> Note {
+    Note {
+        kind: note.kind.to_string(),
+        message: note.message.to_string(),
+        details: (!note.details.is_empty()).then(|| json_of(&note.details)),
+    }
+}
+
+/// How far an activity got that has not ended. Bytes that are no JSON stand behind a zero.
+pub fn progress(promise: &Promise, task: &Task) -> Option<Progress> {
+    let payload = task.progress.payload.as_ref().filter(|_| promise.is_pending())?;
+    let value = match payload.as_slice() {
+        [0, bytes @ ..] => json_of(bytes),
+        text => json_of(text),
+    };
+    Some(Progress { value, at_ms: task.progress.at.0 })
+}
+
+/// Who runs it.
+pub fn lease(task: &Task) -> Option<Lease> {
+    task.lease().map(|lease| Lease {
+        node: lease.holder.node.to_string(),
+        incarnation: lease.holder.incarnation,
+        until_at_ms: lease.until.0,
+    })
+}
+
+/// How far a cancellation got.
+pub fn cancel(state: CancelState) -> CancelProgress {
+    match state {
+        CancelState::None => CancelProgress::None,
+        CancelState::Requested => CancelProgress::Requested,
+        CancelState::Delivered => CancelProgress::Delivered,
+    }
+}
+
+/// The free labels among tags.
+pub fn labels(tags: &Tags) -> BTreeMap<String, String> {
+    tags.iter()
+        .filter_map(|(name, value)| {
+            Some((name.strip_prefix(tags::LABEL_PREFIX)?.to_owned(), value.clone()))
+        })
+        .collect()
+}
+
+/// What those need who wait for an invocation.
+pub fn outcome(promise: &Promise, task: &Task) -> InvocationOutcome {
+    InvocationOutcome {
+        id: promise.id().to_string(),
+        target: promise.target().unwrap_or_default().to_owned(),
+        state: state(promise, task),
+        attempt: task.attempt,
+        note: task.note.as_ref().filter(|_| promise.is_pending()).map(note),
+        created_at_ms: promise.birth.created_at.0,
+        settled_at_ms: promise.settlement().map(|settlement| settlement.settled_at.0),
+        output: output(promise),
+        failure: failure(promise),
+    }
+}
+
+/// A line of a listing.
+pub fn summary(row: &InvocationRow) -> InvocationSummary {
+    let birth = &row.promise.birth;
+    InvocationSummary {
+        id: birth.id.to_string(),
+        target: row.promise.target().unwrap_or_default().to_owned(),
+        function: function(&row.promise),
+        state: state(&row.promise, &row.task),
+        attempt: row.task.attempt,
+        parent: birth.tags.get(tags::PARENT).cloned(),
+        labels: labels(&birth.tags),
+        journal_len: row.journal_len,
+        created_at_ms: birth.created_at.0,
+        settled_at_ms: row.promise.settlement().map(|settlement| settlement.settled_at.0),
+    }
+}
+
+/// Something that the invocation `waiter` waits for.
+pub fn wait(waiter: &PromiseId, awaited: &Promise) -> Wait {
+    let kind = match awaited.target() {
+        _ if awaited.is_timer() => WaitKind::Timer,
+        Some(_) => WaitKind::Call,
+        None if is_signal(waiter, awaited.id()) => WaitKind::Signal,
+        None => WaitKind::Promise,
+    };
+    Wait {
+        id: awaited.id().to_string(),
+        kind,
+        target: awaited.target().map(str::to_owned),
+        until_at_ms: deadline(awaited.birth.timeout_at),
+    }
+}
+
+/// A promise.
+pub fn promise(row: &PromiseRow, awaited_by: &[PromiseId], changed: Option<bool>) -> PromiseView {
+    let promise = &row.promise;
+    let birth = &promise.birth;
+    PromiseView {
+        id: birth.id.to_string(),
+        state: promise_state(promise),
+        param: (!birth.param.data.is_empty()).then(|| json_of(&birth.param.data)),
+        value: output(promise),
+        failure: failure(promise),
+        tags: birth.tags.clone(),
+        made_by: birth.made_by.as_ref().map(ToString::to_string),
+        awaited_by: awaited_by.iter().map(ToString::to_string).collect(),
+        created_at_ms: birth.created_at.0,
+        timeout_at_ms: deadline(birth.timeout_at),
+        settled_at_ms: promise.settlement().map(|settlement| settlement.settled_at.0),
+        changed,
+    }
+}
+
+/// Rows of a page that cannot be read, of what is called `kind`.
+pub fn unreadable(kind: &str, rows: Vec<Unreadable>) -> Vec<UnreadableRow> {
+    let shown = |row: Unreadable| {
+        let Unreadable { id, reason } = row;
+        UnreadableRow { kind: kind.to_owned(), id, reason }
+    };
+    rows.into_iter().map(shown).collect()
+}

@@ -1,0 +1,71 @@
+//! Waiting for the end of an invocation.
+
+use axum::{Json, extract::State};
+use segno_core::{id::PromiseId, time::Millis};
+
+use segno_store::PromiseRow;
+
+use super::{
+    Api, ApiError,
+    body::{Query, Segment},
+    model::{InvocationOutcome, WaitQuery},
+    openapi::Refusals,
+    state::promise_id,
+    view,
+};
+
+/// Without a wish.
+const DEFAULT_MS: u64 = 30_000;
+/// Whatever is wished.
+const LONGEST_MS: u64 = 300_000;
+
+/// Answers when the invocation has ended, or where it stands when the time is over.
+#[utoipa::path(
+    get, path = "/v1/invocations/{id}/wait", tag = "invocations",
+    params(("id" = String, Path, description = "The invocation; a slash is written %2F"), WaitQuery),
+    responses((status = 200, body = InvocationOutcome), Refusals),
+)]
+pub async fn wait(
+    State(api): State<Api>,
+    Segment(id): Segment,
+    Query(query): Query<WaitQuery>,
+) -> Result<Json<InvocationOutcome>, ApiError> {
+    let id = promise_id(id)?;
+    let row = settled(&api, &id, query.timeout_ms.unwrap_or(DEFAULT_MS)).await?;
+    outcome(&row).map(Json)
+}
+
+/// Where the invocation stands.
+pub fn outcome(row: &PromiseRow) -> Result<InvocationOutcome, ApiError> {
+    match &row.task {
+        Some(task) => Ok(view::outcome(&row.promise, task)),
+        None => Err(ApiError::UnknownInvocation(row.promise.id().to_string())),
+    }
+}
+
+/// The invocation when it has ended, or as it is after `limit_ms`.
+pub async fn settled(api: &Api, id: &PromiseId, limit_ms: u64) -> Result<PromiseRow, ApiError> {
+    if limit_ms == 0 {
+        return api.invocation(id).await;
+    }
+    let (sender, mut receiver) = tokio::sync::mpsc::unbounded_channel();
+    // First the watch, then the read: a settlement in between is heard, one before is seen.
+    api.host.hub.watch(id.clone(), sender);
+    let row = api.invocation(id).await;
+    if row.as_ref().is_ok_and(|row| row.promise.is_pending()) {
+        let limit = Millis(i64::try_from(limit_ms.min(LONGEST_MS)).unwrap_or(i64::MAX));
+        tokio::select! {
+            biased;
+            _ = receiver.recv() => {}
+            () = api.stopping.cancelled() => {}
+            () = api.host.surroundings.runtime.sleep(limit) => {}
+        }
+    } else {
+        drop(receiver);
+        api.host.hub.unwatch(id);
+        return row;
+    }
+    drop(receiver);
+    api.host.hub.unwatch(id);
+    api.invocation(id).await
+}

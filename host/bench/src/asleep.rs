@@ -1,0 +1,105 @@
+//! The start of a host on a store full of workflows that wait: it must depend on what is due, not on what exists.
+
+use std::{path::Path, time::Duration};
+
+use anyhow::{Context as _, ensure};
+use segno_core::time::Millis;
+use serde_json::Value as Json;
+
+use super::{
+    bed::Bed,
+    measure::{Stopwatch, resident_mb},
+    report::{Goal, Section},
+    setting::Setting,
+    sleepers,
+};
+use segno_api::model::{InvocationState, StartInvocation};
+use segno_client::Client;
+use segno_demo::server::{Server, ServerOptions};
+use segno_engine::worker::WorkerSettings;
+
+/// How long a host may settle down before its memory is looked at.
+const SETTLE: Millis = Millis(500);
+/// What a woken workflow may take.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+pub async fn run(setting: &Setting) -> anyhow::Result<Section> {
+    let crowds: &[u32] = setting.size(&[1_000, 100_000, 1_000_000], &[200]);
+    let mut section = Section::new(
+        "a host in a process of its own, started on a store of suspended workflows (six records each): from the start of \
+         the process to the end of a first no-op, then its resident memory. In turns with the same on an empty store; \
+         each time one of the workflows is woken, and has to end",
+    );
+    let empty = setting.place()?;
+    fill(setting, empty.path(), 0).await?;
+    for crowd in crowds {
+        let full = setting.place()?;
+        fill(setting, full.path(), *crowd).await?;
+        let (mut start, mut bare_start, mut memory, mut bare_memory) =
+            (vec![], vec![], vec![], vec![]);
+        // Not counted: the one that compiles the guest.
+        life(setting, empty.path(), None).await?;
+        life(setting, full.path(), None).await?;
+        for repetition in 0..setting.repetitions {
+            let bare = life(setting, empty.path(), None).await?;
+            let sleeper = sleepers::id(u32::try_from(repetition)? * 7 % crowd);
+            let life = life(setting, full.path(), Some(sleeper.as_str())).await?;
+            start.push(life.start_ms);
+            bare_start.push(bare.start_ms);
+            memory.push(life.memory_mb);
+            bare_memory.push(bare.memory_mb);
+        }
+        let at_most = Goal::AtMost { must: 2.0, aim: 1.2 };
+        section.measured(format!("{crowd} workflows, start to first answer"), "ms", &start);
+        section.floor("an empty store, start to first answer", "ms", &bare_start);
+        section.ratio(format!("{crowd} workflows, start"), &start, &bare_start).goal(at_most);
+        section.measured(format!("{crowd} workflows, resident memory"), "MB", &memory);
+        section.floor("an empty store, resident memory", "MB", &bare_memory);
+        section.ratio(format!("{crowd} workflows, memory"), &memory, &bare_memory).goal(at_most);
+    }
+    Ok(section)
+}
+
+/// What one life of a host showed.
+struct Life {
+    start_ms: f64,
+    memory_mb: f64,
+}
+
+async fn fill(setting: &Setting, folder: &Path, crowd: u32) -> anyhow::Result<()> {
+    let bed = Bed::sqlite(setting, &folder.join("data"), WorkerSettings::default()).await?;
+    if crowd > 0 {
+        sleepers::put(&bed, crowd).await?;
+    }
+    bed.close().await;
+    Ok(())
+}
+
+async fn life(setting: &Setting, folder: &Path, sleeper: Option<&str>) -> anyhow::Result<Life> {
+    let options = ServerOptions::within(folder, &setting.binary)?;
+    let stopwatch = Stopwatch::start();
+    let server = Server::start(options, setting.surroundings.clone()).await?;
+    let client = server.client();
+    let noop = StartInvocation {
+        target: "bench/noop".to_owned(),
+        input: Json::Null,
+        wait_ms: Some(60_000),
+        ..StartInvocation::default()
+    };
+    client.start(&noop).await?;
+    let start_ms = stopwatch.wall_us() / 1e3;
+    setting.surroundings.runtime.sleep(SETTLE).await;
+    let memory_mb = resident_mb(server.pid())?;
+    if let Some(sleeper) = sleeper {
+        wake(client, sleeper).await.with_context(|| format!("`{sleeper}` was woken"))?;
+    }
+    server.stop().await?;
+    Ok(Life { start_ms, memory_mb })
+}
+
+async fn wake(client: &Client, sleeper: &str) -> anyhow::Result<()> {
+    client.resolve(&sleepers::awaited(sleeper), Json::Null).await?;
+    let outcome = client.wait(sleeper, PATIENCE).await?;
+    ensure!(outcome.state == InvocationState::Resolved, "it is {:?}", outcome.state);
+    Ok(())
+}

@@ -1,0 +1,337 @@
+//! A host in this process, over SQLite or over memory.
+
+use std::{
+    path::Path,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use anyhow::{Context as _, anyhow, bail};
+use segno_core::{
+    command::Command,
+    config::Config,
+    id::{Digest, NodeName, PromiseId},
+    promise::{NewPromise, TaskStatus, Verdict},
+    reply::Reply,
+    tags,
+    time::{Millis, Timestamp},
+    value::{Tags, Value},
+};
+use serde_json::Value as Json;
+use tokio::{sync::mpsc, task::JoinSet};
+
+use super::{
+    measure::{Passed, Stopwatch},
+    setting::Setting,
+};
+use segno_api::Intake;
+use segno_engine::boot::{self, Running};
+use segno_engine::host::Host;
+use segno_engine::hub::Hub;
+use segno_engine::worker::{WorkerSettings, convention};
+use segno_env::Surroundings;
+use segno_guest::{Gate, HttpClient, HttpLimits, Payload, Policy};
+use segno_store::{
+    MemoryStore, Store,
+    postgres::{self, PostgresConfig, PostgresStore},
+    sqlite::{SqliteConfig, SqliteStore, Written},
+};
+
+/// What a run may take before it counts as stuck.
+const PATIENCE: Millis = Millis(600_000);
+/// Invocations created in one submission.
+const PAGE: usize = 256;
+
+/// See the module.
+pub struct Bed {
+    /// The host.
+    pub host: Host,
+    running: Option<Running>,
+    sqlite: Option<Arc<SqliteStore>>,
+    postgres: Option<Arc<PostgresStore>>,
+}
+
+impl Bed {
+    /// On a data directory, with commits that survive a power loss.
+    pub async fn sqlite(
+        setting: &Setting,
+        dir: &Path,
+        worker: WorkerSettings,
+    ) -> anyhow::Result<Self> {
+        let (surroundings, hub) = (setting.surroundings.clone(), Arc::new(Hub::default()));
+        let config = SqliteConfig::new(dir);
+        let store = SqliteStore::open(config, Config::default(), surroundings, hub.clone()).await?;
+        Self::staffed(setting, store.clone(), Some(store), hub, Some(worker)).await
+    }
+
+    /// One of several hosts on a PostgreSQL database, called `node`.
+    pub async fn postgres(
+        setting: &Setting,
+        config: PostgresConfig,
+        node: &str,
+    ) -> anyhow::Result<Self> {
+        let (surroundings, hub) = (setting.surroundings.clone(), Arc::new(Hub::default()));
+        let engine = Config::default();
+        let opened = PostgresStore::open(config, engine, surroundings, hub.clone()).await;
+        let store = opened?;
+        let worker = WorkerSettings {
+            scan_period: Config::default().scan_period,
+            ..WorkerSettings::default()
+        };
+        let own = store.clone();
+        let bed = Self::staffed_as(setting, node, store, None, hub, Some(worker)).await?;
+        Ok(Self { postgres: Some(own), ..bed })
+    }
+
+    /// Over memory: nothing lasts.
+    pub async fn memory(setting: &Setting) -> anyhow::Result<Self> {
+        let hub = Arc::new(Hub::default());
+        let store = MemoryStore::new(Config::default(), setting.surroundings.clone(), hub.clone());
+        Self::staffed(setting, store, None, hub, Some(WorkerSettings::default())).await
+    }
+
+    /// On a data directory, without anybody who takes tasks.
+    pub async fn unstaffed(setting: &Setting, dir: &Path) -> anyhow::Result<Self> {
+        let (surroundings, hub) = (setting.surroundings.clone(), Arc::new(Hub::default()));
+        let config = SqliteConfig::new(dir);
+        let store = SqliteStore::open(config, Config::default(), surroundings, hub.clone()).await?;
+        Self::staffed(setting, store.clone(), Some(store), hub, None).await
+    }
+
+    async fn staffed(
+        setting: &Setting,
+        store: Arc<dyn Store>,
+        sqlite: Option<Arc<SqliteStore>>,
+        hub: Arc<Hub>,
+        worker: Option<WorkerSettings>,
+    ) -> anyhow::Result<Self> {
+        Self::staffed_as(setting, "bench", store, sqlite, hub, worker).await
+    }
+
+    async fn staffed_as(
+        setting: &Setting,
+        node: &str,
+        store: Arc<dyn Store>,
+        sqlite: Option<Arc<SqliteStore>>,
+        hub: Arc<Hub>,
+        worker: Option<WorkerSettings>,
+    ) -> anyhow::Result<Self> {
+        let policy = Arc::new(Policy::default());
+        let host = Host {
+            surroundings: setting.surroundings.clone(),
+            config: Arc::new(Config::default()),
+            store,
+            guests: setting.wasm.clone(),
+            outbound: Arc::new(Gate::new(policy, HttpClient::new(HttpLimits::default())?)),
+            hub,
+        };
+        let now = setting.surroundings.clock.now();
+        let component = setting.component.clone();
+        let inspected = Intake::inspect(&*setting.wasm, component.clone()).await;
+        let description = inspected.map_err(|rejected| anyhow!(rejected.message))?;
+        let description = serde_json::to_string(&description)?;
+        host.store.put_component(setting.digest, component, description, now).await?;
+        let deploy = Command::Deploy { alias: "bench".into(), module: setting.digest };
+        host.store.execute(vec![deploy]).await?;
+        let running = match worker {
+            Some(worker) => Some(boot::start(host.clone(), NodeName::from(node), worker).await?),
+            None => None,
+        };
+        Ok(Self { host, running, sqlite, postgres: None })
+    }
+
+    /// Runs one invocation to its end.
+    pub async fn run_one(&self, id: &str, function: &str, input: Json) -> anyhow::Result<Passed> {
+        self.run(vec![(PromiseId::from(id), input)], function).await
+    }
+
+    /// Runs all of these at once; what passed is from before the first is created until the last has ended. Each has
+    /// to succeed.
+    pub async fn run(
+        &self,
+        invocations: Vec<(PromiseId, Json)>,
+        function: &str,
+    ) -> anyhow::Result<Passed> {
+        let ids: Vec<PromiseId> = invocations.iter().map(|(id, _)| id.clone()).collect();
+        let watch = self.watch(&ids);
+        let stopwatch = Stopwatch::start();
+        self.create(invocations, function).await?;
+        watch.ended(&self.host.surroundings).await?;
+        let passed = stopwatch.passed();
+        self.results(&ids).await?;
+        Ok(passed)
+    }
+
+    /// The same, begun as the API begins them, for so many clients at a time.
+    pub async fn begin(
+        &self,
+        invocations: Vec<(PromiseId, Json)>,
+        function: &'static str,
+        module: Digest,
+        clients: usize,
+    ) -> anyhow::Result<Passed> {
+        let ids: Vec<PromiseId> = invocations.iter().map(|(id, _)| id.clone()).collect();
+        let desk = self.host.hub.desk().context("the host has no worker")?;
+        let watch = self.watch(&ids);
+        let left = Arc::new(Mutex::new(invocations.into_iter()));
+        let next = move || left.lock().unwrap_or_else(PoisonError::into_inner).next();
+        let stopwatch = Stopwatch::start();
+        let mut tasks = JoinSet::new();
+        for _ in 0..clients {
+            let (desk, next) = (desk.clone(), next.clone());
+            tasks.spawn(async move {
+                while let Some((id, input)) = next() {
+                    let seat = desk.seat().context("there is no room")?;
+                    let reply = desk.begin(seat, new(id, function, &input), module).await??;
+                    let Reply::Begun { .. } = reply else {
+                        bail!("an invocation did not begin: {reply:?}");
+                    };
+                }
+                anyhow::Ok(())
+            });
+        }
+        while let Some(ended) = tasks.join_next().await {
+            ended??;
+        }
+        watch.ended(&self.host.surroundings).await?;
+        let passed = stopwatch.passed();
+        self.results(&ids).await?;
+        Ok(passed)
+    }
+
+    /// Hears of the end of these from now on.
+    pub fn watch(&self, ids: &[PromiseId]) -> Watch {
+        let (sender, settled) = mpsc::unbounded_channel();
+        for id in ids {
+            self.host.hub.watch(id.clone(), sender.clone());
+        }
+        Watch { left: ids.len(), settled }
+    }
+
+    /// Creates invocations.
+    pub async fn create(
+        &self,
+        invocations: Vec<(PromiseId, Json)>,
+        function: &str,
+    ) -> anyhow::Result<()> {
+        let mut commands = invocations
+            .into_iter()
+            .map(|(id, input)| Command::PromiseCreate(new(id, function, &input)));
+        loop {
+            let page: Vec<Command> = commands.by_ref().take(PAGE).collect();
+            if page.is_empty() {
+                return Ok(());
+            }
+            for reply in self.host.store.execute(page).await? {
+                let Reply::Promise { changed: true, .. } = reply else {
+                    bail!("an invocation was not created: {reply:?}");
+                };
+            }
+        }
+    }
+
+    /// The values of invocations that ended, as JSON.
+    pub async fn results(&self, ids: &[PromiseId]) -> anyhow::Result<Vec<Json>> {
+        let mut values = Vec::with_capacity(ids.len());
+        for page in ids.chunks(PAGE) {
+            for (id, row) in page.iter().zip(self.host.store.promises(page).await?) {
+                let row = row.with_context(|| format!("`{id}` is not there"))?;
+                let settlement =
+                    row.promise.settlement().with_context(|| format!("`{id}` has not ended"))?;
+                let text = settlement
+                    .value
+                    .as_ref()
+                    .map(|value| String::from_utf8_lossy(&value.data).into_owned());
+                let text = text.unwrap_or_default();
+                if settlement.verdict != Verdict::Resolved {
+                    bail!("`{id}` did not succeed: {:?}, {text}", settlement.verdict);
+                }
+                values.push(serde_json::from_str(&text).unwrap_or(Json::Null));
+            }
+        }
+        Ok(values)
+    }
+
+    /// Waits until all of these are suspended.
+    pub async fn suspended(&self, ids: &[PromiseId]) -> anyhow::Result<()> {
+        let all = async {
+            for page in ids.chunks(PAGE) {
+                while !self.are_suspended(page).await? {
+                    self.host.surroundings.runtime.sleep(Millis(5)).await;
+                }
+            }
+            anyhow::Ok(())
+        };
+        self.host
+            .surroundings
+            .within(PATIENCE, all)
+            .await
+            .context("the workflows do not come to rest")?
+    }
+
+    async fn are_suspended(&self, ids: &[PromiseId]) -> anyhow::Result<bool> {
+        let rows = self.host.store.promises(ids).await?;
+        let status = |row: &segno_store::PromiseRow| row.task.as_ref().map(|task| task.status());
+        Ok(rows.iter().flatten().filter(|row| status(row) == Some(TaskStatus::Suspended)).count()
+            == ids.len())
+    }
+
+    /// Resolves promises with nothing, in one submission.
+    pub async fn resolve(&self, ids: Vec<PromiseId>) -> anyhow::Result<()> {
+        let settle =
+            |id| Command::PromiseSettle { id, verdict: Verdict::Resolved, value: Value::default() };
+        for reply in self.host.store.execute(ids.into_iter().map(settle).collect()).await? {
+            let Reply::Promise { changed: true, .. } = reply else {
+                bail!("a promise was not resolved: {reply:?}");
+            };
+        }
+        Ok(())
+    }
+
+    /// What the store wrote so far; nothing if it is memory.
+    pub fn written(&self) -> Written {
+        self.sqlite.as_ref().map(|store| store.written()).unwrap_or_default()
+    }
+
+    /// What a host that shares its database wrote so far.
+    pub fn written_together(&self) -> postgres::Written {
+        self.postgres.as_ref().map(|store| store.written()).unwrap_or_default()
+    }
+
+    /// Ends the host in good order.
+    pub async fn close(self) {
+        match self.running {
+            Some(running) => {
+                running.shutdown(Millis(10_000)).await;
+            }
+            None => self.host.store.close().await,
+        }
+    }
+}
+
+/// An invocation of the module of benchmarks.
+pub fn new(id: PromiseId, function: &str, input: &Json) -> NewPromise {
+    let param = convention::param(function, &Payload::Json(input.to_string()), Tags::new());
+    let tags = Tags::from([(tags::TARGET.to_owned(), format!("wasm://bench/{function}"))]);
+    NewPromise { id, param, tags, timeout_at: Timestamp::NEVER }
+}
+
+/// Hears of settlements.
+pub struct Watch {
+    left: usize,
+    settled: mpsc::UnboundedReceiver<PromiseId>,
+}
+
+impl Watch {
+    /// Ends when all have ended.
+    pub async fn ended(mut self, surroundings: &Surroundings) -> anyhow::Result<()> {
+        let all = async {
+            while self.left > 0 && self.settled.recv().await.is_some() {
+                self.left -= 1;
+            }
+        };
+        let ended = surroundings.within(PATIENCE, all).await;
+        ended.with_context(|| {
+            format!("{} invocations have not ended within {} s", self.left, PATIENCE.0 / 1_000)
+        })
+    }
+}

@@ -1,0 +1,154 @@
+//! Many workflows at once: what a step costs when the disk's sync is shared.
+
+use segno_core::{id::PromiseId, invocation::encode_records};
+use serde_json::json;
+
+use super::{
+    bed::Bed,
+    floor::{self, GroupedLog},
+    measure::{Passed, Stopwatch},
+    report::{Goal, Section, percentile},
+    setting::Setting,
+    straight,
+};
+use segno_engine::worker::WorkerSettings;
+
+/// Clients who start them: each starts the next when one is stored.
+const CLIENTS: usize = 256;
+/// Steps of each workflow.
+const STEPS: u32 = 20;
+
+/// Times at which the host and its floors take their turns in one repetition: a turn lasts a fraction of a second, and a
+/// shared disk is quick in one second and slow in the next.
+const ROUNDS: u32 = 5;
+
+/// What the turns of one kind came to in one repetition.
+#[derive(Default)]
+struct Turns {
+    rates: Vec<f64>,
+    cpus: Vec<f64>,
+}
+
+/// The median of each repetition.
+#[derive(Default)]
+struct Medians {
+    rates: Vec<f64>,
+    cpus: Vec<f64>,
+}
+
+impl Turns {
+    fn take(&mut self, passed: Passed, steps: u32) {
+        self.rates.push(passed.rate(steps));
+        self.cpus.push(passed.cpu_each_us(steps));
+    }
+}
+
+impl Medians {
+    fn take(&mut self, turns: &Turns) {
+        self.rates.push(percentile(&turns.rates, 50));
+        self.cpus.push(percentile(&turns.cpus, 50));
+    }
+}
+
+pub async fn run(setting: &Setting) -> anyhow::Result<Section> {
+    let workflows = setting.size(1_000, 50);
+    let all = workflows * STEPS;
+    let (mut durable, mut logged, mut log_alone, mut memory, mut bare) = (
+        Medians::default(),
+        Medians::default(),
+        Medians::default(),
+        Medians::default(),
+        Medians::default(),
+    );
+    let (mut shared, mut statements) = (vec![], vec![]);
+    let mut record = 0;
+    for repetition in 0..setting.repetitions {
+        let place = setting.place()?;
+        let bed =
+            Bed::sqlite(setting, &place.path().join("data"), WorkerSettings::default()).await?;
+        let volatile = Bed::memory(setting).await?;
+        // Not counted: whatever has run for a while has its memory.
+        straight::crowd(setting, workflows, STEPS, None).await?;
+        begin(setting, &bed, "warm-up", workflows).await?;
+        begin(setting, &volatile, "warm-up", workflows).await?;
+        if repetition == 0 {
+            let records =
+                bed.host.store.journal(&PromiseId::from("warm-up-0"), 1, 2 * STEPS).await?;
+            record = encode_records(&records).len() / STEPS as usize;
+        }
+        let (mut of_durable, mut of_logged, mut of_log, mut of_memory, mut of_bare) = (
+            Turns::default(),
+            Turns::default(),
+            Turns::default(),
+            Turns::default(),
+            Turns::default(),
+        );
+        let (mut commits, mut written) = (0.0, 0.0);
+        for round in 0..ROUNDS {
+            let name = format!("crowd-{round}");
+            let before = bed.written();
+            of_durable.take(begin(setting, &bed, &name, workflows).await?, all);
+            let after = bed.written();
+            commits += (after.commits - before.commits) as f64;
+            written += (after.statements - before.statements) as f64;
+
+            let log = GroupedLog::new(place.path())?;
+            let stopwatch = Stopwatch::start();
+            straight::crowd(setting, workflows, STEPS, Some((&log, record))).await?;
+            of_logged.take(stopwatch.passed(), all);
+            log.close()?;
+
+            of_log.take(floor::grouped_log(place.path(), workflows, STEPS, record).await?, all);
+            of_memory.take(begin(setting, &volatile, &name, workflows).await?, all);
+
+            let stopwatch = Stopwatch::start();
+            straight::crowd(setting, workflows, STEPS, None).await?;
+            of_bare.take(stopwatch.passed(), all);
+        }
+        bed.close().await;
+        volatile.close().await;
+        durable.take(&of_durable);
+        logged.take(&of_logged);
+        log_alone.take(&of_log);
+        memory.take(&of_memory);
+        bare.take(&of_bare);
+        shared.push(f64::from(all * ROUNDS) / commits);
+        statements.push(written / commits);
+    }
+
+    let mut section = Section::new(format!(
+        "{workflows} workflows of {STEPS} `run` steps with results of 20 bytes, all at once, begun by the host for {CLIENTS} clients, from \
+         the first start to the last end; starts and ends are in the figures. The raw log gets {record} bytes a step, which is what the journal \
+         of a step takes: once from the same guests, which wait for its sync before each next step, and once from \
+         nobody but the log's own writers. A repetition is the median of {ROUNDS} turns of each"
+    ));
+    let goal = Goal::AtLeast { must: 10_000.0, aim: 20_000.0 };
+    let measured = section.measured("durable steps", "/s", &durable.rates);
+    if !setting.quick {
+        measured.goal(goal);
+    }
+    section.measured("CPU time of a step", "µs", &durable.cpus);
+    section.measured("steps a commit", "", &shared);
+    section.measured("rows written a commit, begin and end included", "", &statements);
+    section.floor("the same guests on a raw log with group commit", "/s", &logged.rates);
+    section.floor("CPU time of a step of theirs", "µs", &logged.cpus);
+    section.floor("the raw log with nobody but its writers", "/s", &log_alone.rates);
+    section.floor("the same host over memory", "/s", &memory.rates);
+    section.floor("CPU time of a step over memory", "µs", &memory.cpus);
+    section.floor("CPU time of a step of the guest alone", "µs", &bare.cpus);
+    section
+        .ratio("steps/s / the guests on a raw log", &durable.rates, &logged.rates)
+        .goal(Goal::AtLeast { must: 0.5, aim: 0.8 });
+    section.ratio("steps/s / the raw log alone", &durable.rates, &log_alone.rates);
+    section
+        .ratio("CPU / CPU over memory", &durable.cpus, &memory.cpus)
+        .goal(Goal::AtMost { must: 3.0, aim: 2.0 });
+    Ok(section)
+}
+
+/// All of them, by a host.
+async fn begin(setting: &Setting, bed: &Bed, name: &str, count: u32) -> anyhow::Result<Passed> {
+    let input = json!({ "steps": STEPS, "result_bytes": 22 });
+    let named = |number| (PromiseId::new(format!("{name}-{number}")), input.clone());
+    bed.begin((0..count).map(named).collect(), "steps", setting.digest, CLIENTS).await
+}

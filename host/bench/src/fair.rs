@@ -1,0 +1,152 @@
+//! Guests that compute without end beside others that do nothing: how long the others wait for them.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
+
+use anyhow::Context as _;
+use segno_core::time::Millis;
+use serde_json::json;
+use tokio::task::JoinSet;
+
+use super::{
+    measure::{Stopwatch, cpu_of_threads_us},
+    noop::invoke,
+    report::{Goal, Section, percentile},
+    setting::Setting,
+};
+use segno_api::model::StartInvocation;
+use segno_client::Client;
+use segno_demo::server::{Server, ServerOptions};
+use segno_guest::COMPUTING;
+
+/// Calls of the host by a guest that computes: some tenths of a second, and it is started again.
+const CROSSINGS: u32 = 3_000_000;
+/// By then they compute.
+const BEGIN: Millis = Millis(200);
+/// Guests that compute at once in the second part.
+const CROWD: u32 = 8;
+/// What they may add to the p99 of others, in milliseconds.
+const LATE: Goal = Goal::AtMost { must: 5.0, aim: 3.0 };
+/// On how many processors they have to get on nevertheless.
+const WORK: Goal = Goal::AtLeast { must: 0.1, aim: 0.5 };
+
+pub async fn run(setting: &Setting) -> anyhow::Result<Section> {
+    let place = setting.place()?;
+    let options = ServerOptions::within(place.path(), &setting.binary)?;
+    let server = Server::start(options, setting.surroundings.clone()).await?;
+    let client = server.client();
+    client.deploy(setting.component.to_vec(), Some("bench")).await?;
+    for _ in 0..20 {
+        invoke(client).await?;
+    }
+    let noops = setting.size(2_000, 40);
+    let (mut alone_50, mut alone_99) = (vec![], vec![]);
+    let (mut one, mut crowd) = (Beside::default(), Beside::default());
+    for _ in 0..setting.repetitions {
+        let alone = latencies(client, noops).await?;
+        let (p50, p99) = (percentile(&alone, 50), percentile(&alone, 99));
+        alone_50.push(p50);
+        alone_99.push(p99);
+        one.measure(setting, &server, 1, noops, p99).await?;
+        crowd.measure(setting, &server, CROWD, noops, p99).await?;
+    }
+    server.stop().await?;
+
+    let mut section = Section::new(format!(
+        "{noops} no-ops over HTTP by one client: on a host with nothing else to do, beside one guest that computes all \
+         the time, and beside {CROWD} of them. The client and the guests share the machine's processors"
+    ));
+    section.floor("no-op alone, p50", "µs", &alone_50);
+    section.floor("no-op alone, p99", "µs", &alone_99);
+    section.measured("no-op beside one that computes, p50", "µs", &one.p50);
+    section.measured("no-op beside one that computes, p99", "µs", &one.p99);
+    section.measured("what one that computes adds to the p99", "ms", &one.late).goal(LATE);
+    section.measured("processors that it computed on meanwhile", "", &one.processors).goal(WORK);
+    section.measured(format!("no-op beside {CROWD} that compute, p50"), "µs", &crowd.p50);
+    section.measured(format!("no-op beside {CROWD} that compute, p99"), "µs", &crowd.p99);
+    section
+        .measured(format!("what {CROWD} that compute add to the p99"), "ms", &crowd.late)
+        .goal(LATE);
+    section
+        .measured("processors that they computed on meanwhile", "", &crowd.processors)
+        .goal(WORK);
+    Ok(section)
+}
+
+/// What no-ops were like beside guests that compute, a figure for each repetition.
+#[derive(Default)]
+struct Beside {
+    p50: Vec<f64>,
+    p99: Vec<f64>,
+    /// What the guests added to the p99, in milliseconds.
+    late: Vec<f64>,
+    /// How much the guests computed.
+    processors: Vec<f64>,
+}
+
+impl Beside {
+    async fn measure(
+        &mut self,
+        setting: &Setting,
+        server: &Server,
+        busy: u32,
+        noops: u32,
+        alone_p99: f64,
+    ) -> anyhow::Result<()> {
+        let (latencies, processors) = beside(setting, server, busy, noops).await?;
+        let p99 = percentile(&latencies, 99);
+        self.p50.push(percentile(&latencies, 50));
+        self.p99.push(p99);
+        self.late.push((p99 - alone_p99).max(0.0) / 1e3);
+        self.processors.push(processors);
+        Ok(())
+    }
+}
+
+async fn latencies(client: &Client, count: u32) -> anyhow::Result<Vec<f64>> {
+    let mut latencies = Vec::with_capacity(count as usize);
+    for _ in 0..count {
+        latencies.push(invoke(client).await?);
+    }
+    Ok(latencies)
+}
+
+/// Latencies while `busy` guests compute, and on how many processors these do.
+async fn beside(
+    setting: &Setting,
+    server: &Server,
+    busy: u32,
+    count: u32,
+) -> anyhow::Result<(Vec<f64>, f64)> {
+    let client = server.client();
+    let enough = Arc::new(AtomicBool::new(false));
+    let mut computing = JoinSet::new();
+    for _ in 0..busy {
+        let (client, enough) = (client.clone(), enough.clone());
+        computing.spawn(async move {
+            while !enough.load(Ordering::Relaxed) {
+                let start = StartInvocation {
+                    target: "bench/crossings".to_owned(),
+                    input: json!(CROSSINGS),
+                    wait_ms: Some(30_000),
+                    ..StartInvocation::default()
+                };
+                client.start(&start).await?;
+            }
+            anyhow::Ok(())
+        });
+    }
+    setting.surroundings.runtime.sleep(BEGIN).await;
+    let computed_us = cpu_of_threads_us(server.pid(), COMPUTING)?;
+    let stopwatch = Stopwatch::start();
+    let measured = latencies(client, count).await;
+    let computed_us = cpu_of_threads_us(server.pid(), COMPUTING)? - computed_us;
+    let processors = computed_us / stopwatch.wall_us();
+    enough.store(true, Ordering::Relaxed);
+    while let Some(ended) = computing.join_next().await {
+        ended.context("a client panicked")??;
+    }
+    Ok((measured?, processors))
+}

@@ -1,0 +1,42 @@
+//! What a host that has nothing to do keeps in memory.
+
+use segno_core::time::Millis;
+use serde_json::Value as Json;
+
+use super::{
+    measure::resident_mb,
+    report::{Goal, Section},
+    setting::Setting,
+};
+use segno_api::model::StartInvocation;
+use segno_demo::server::{Server, ServerOptions};
+
+pub async fn run(setting: &Setting) -> anyhow::Result<Section> {
+    let (mut fresh, mut used) = (vec![], vec![]);
+    for _ in 0..setting.repetitions {
+        let place = setting.place()?;
+        let options = ServerOptions::within(place.path(), &setting.binary)?;
+        let server = Server::start(options, setting.surroundings.clone()).await?;
+        setting.surroundings.runtime.sleep(Millis(500)).await;
+        fresh.push(resident_mb(server.pid())?);
+        server.client().deploy(setting.component.to_vec(), Some("bench")).await?;
+        for _ in 0..setting.size(500, 20) {
+            let start = StartInvocation {
+                target: "bench/noop".to_owned(),
+                input: Json::Null,
+                wait_ms: Some(30_000),
+                ..StartInvocation::default()
+            };
+            server.client().start(&start).await?;
+        }
+        used.push(resident_mb(server.pid())?);
+        server.stop().await?;
+    }
+    let mut section = Section::new(
+        "resident memory of `segno serve` on an empty data directory, program text included",
+    );
+    let goal = Goal::AtMost { must: 80.0, aim: 60.0 };
+    section.measured("fresh", "MB", &fresh).goal(goal);
+    section.measured("after an upload, which compiles, and some hundred no-ops", "MB", &used);
+    Ok(section)
+}

@@ -1,0 +1,235 @@
+//! Hosts on one PostgreSQL, next to what the database does when every row is committed alone.
+
+use anyhow::Context as _;
+use futures::future::try_join_all;
+use segno_core::id::PromiseId;
+use serde_json::{Value as Json, json};
+use sqlx::{AssertSqlSafe, Connection as _, Executor as _, PgConnection, Row as _};
+
+use super::{
+    bed::Bed,
+    floor::GroupedLog,
+    measure::{Passed, Stopwatch},
+    report::{Goal, Section},
+    setting::Setting,
+    stored::Stored,
+    straight,
+};
+use segno_store::postgres::PostgresConfig;
+
+/// Steps of each workflow.
+const STEPS: u32 = 20;
+/// Bytes of the records of a step.
+const RECORD: usize = 51;
+/// Connections that commit single rows.
+const CONNECTIONS: u32 = 16;
+/// Batches at a time of one host, to choose among.
+const WRITERS: [usize; 3] = [2, 4, 16];
+/// Clients who start workflows, shared out like them: each starts the next when one is stored.
+const CLIENTS: usize = 256;
+/// Hosts at once, at most.
+const HOSTS: usize = 3;
+
+pub async fn run(setting: &Setting) -> anyhow::Result<Section> {
+    let address = setting.postgres.as_deref().context("say which database with --postgres")?;
+    let mut schema = Schema::new(setting, address).await?;
+    let measured = measure(setting, &mut schema).await;
+    let dropped = schema.drop().await;
+    measured.and_then(|section| dropped.map(|()| section))
+}
+
+async fn measure(setting: &Setting, schema: &mut Schema) -> anyhow::Result<Section> {
+    let commits = schema.commits().await?;
+    let workflows = setting.size(1_000, 30);
+    let all = workflows * STEPS;
+    let mut rates = [const { Vec::new() }; HOSTS];
+    let mut by_writers = WRITERS.map(|_| Vec::new());
+    let (mut cpu, mut shared, mut repeated, mut single) = (vec![], vec![], vec![], vec![]);
+    let (mut trips, mut each) = (vec![], vec![]);
+    let (mut stored, mut stored_cpu, mut logged) = (vec![], vec![], vec![]);
+    for repetition in 0..setting.repetitions {
+        for hosts in 1..=HOSTS {
+            let mut beds = Vec::new();
+            for host in 0..hosts {
+                let config = PostgresConfig::new(&schema.address)?;
+                beds.push(Bed::postgres(setting, config, &format!("bench-{host}")).await?);
+            }
+            // Not counted: connections that have been used for a while have their plans and their pages.
+            crowd(setting, &beds, &format!("warm-up-{repetition}-{hosts}"), workflows).await?;
+            let before: Vec<_> = beds.iter().map(Bed::written_together).collect();
+            let passed =
+                crowd(setting, &beds, &format!("crowd-{repetition}-{hosts}"), workflows).await?;
+            rates[hosts - 1].push(passed.rate(all));
+            if hosts == 1 {
+                let (before, after) = (before[0], beds[0].written_together());
+                let commits = (after.commits - before.commits) as f64;
+                cpu.push(passed.cpu_each_us(all));
+                shared.push(f64::from(all) / commits);
+                trips.push((after.statements - before.statements) as f64 / commits);
+                each.push((after.statements - before.statements) as f64 / f64::from(all));
+                repeated.push((after.repeats - before.repeats) as f64);
+                let ended = PromiseId::new(format!("crowd-{repetition}-1-0"));
+                let steps = Stored::of(&beds[0], &ended, "steps", input(), setting.digest).await?;
+                steps.append(&beds[0], &format!("stored-{repetition}-warm-up"), workflows).await?;
+                let passed =
+                    steps.append(&beds[0], &format!("stored-{repetition}"), workflows).await?;
+                stored.push(passed.rate(all));
+                stored_cpu.push(passed.cpu_each_us(all));
+            }
+            for bed in beds {
+                bed.close().await;
+            }
+        }
+        for (writers, rates) in WRITERS.into_iter().zip(&mut by_writers) {
+            let mut config = PostgresConfig::new(&schema.address)?;
+            config.writers = writers;
+            let beds = [Bed::postgres(setting, config, "bench-alone").await?];
+            crowd(setting, &beds, &format!("warm-up-{repetition}-writers-{writers}"), workflows)
+                .await?;
+            let name = format!("crowd-{repetition}-writers-{writers}");
+            rates.push(crowd(setting, &beds, &name, workflows).await?.rate(all));
+            let [bed] = beds;
+            bed.close().await;
+        }
+        single.push(single_rows(schema, setting.size(200, 10)).await?);
+        let place = setting.place()?;
+        let log = GroupedLog::new(place.path())?;
+        let stopwatch = Stopwatch::start();
+        straight::crowd(setting, workflows, STEPS, Some((&log, RECORD))).await?;
+        logged.push(stopwatch.passed().rate(all));
+        log.close()?;
+    }
+
+    let mut section = Section::new(format!(
+        "{workflows} workflows of {STEPS} `run` steps with results of 20 bytes, all at once, begun for {CLIENTS} clients and \
+         shared out among hosts in this process; starts and ends are in the figures. Without guests, one host appends the records of such workflows under as \
+         many claims. Next to it, {CONNECTIONS} connections that commit a row of 100 bytes each, again and again, and the \
+         guests on a log in a file, which is what no database could be faster than. {commits}"
+    ));
+    let [one, two, three] = &rates;
+    section.measured("durable steps, one host", "/s", one);
+    section.measured("durable steps, two hosts", "/s", two);
+    section.measured("durable steps, three hosts", "/s", three);
+    section.measured("CPU time of a step, without the database's", "µs", &cpu);
+    section.measured("steps a commit", "", &shared);
+    section.measured("statements a commit", "", &trips);
+    section.measured("statements a step", "", &each);
+    for (writers, rates) in WRITERS.into_iter().zip(&by_writers) {
+        section.measured(
+            format!("durable steps, one host, {writers} batches at a time"),
+            "/s",
+            rates,
+        );
+    }
+    section.measured("batches decided again", "", &repeated);
+    section.measured("the same steps without guests, one host", "/s", &stored);
+    section.measured("CPU time of one, without the database's", "µs", &stored_cpu);
+    section.floor("single rows committed", "/s", &single);
+    section
+        .ratio("steps/s / single rows/s", one, &single)
+        .goal(Goal::AtLeast { must: 5.0, aim: 15.0 });
+    section
+        .ratio("steps/s without guests / single rows/s", &stored, &single)
+        .goal(Goal::AtLeast { must: 5.0, aim: 15.0 });
+    section.floor("the same guests on a raw log with group commit, no database", "/s", &logged);
+    section.ratio("the guests on a raw log / single rows/s", &logged, &single);
+    Ok(section)
+}
+
+/// What each workflow gets.
+fn input() -> Json {
+    json!({ "steps": STEPS, "result_bytes": 22 })
+}
+
+/// Runs workflows shared out among the hosts, each of which waits for those that it started.
+async fn crowd(
+    setting: &Setting,
+    beds: &[Bed],
+    name: &str,
+    workflows: u32,
+) -> anyhow::Result<Passed> {
+    let input = input();
+    let shares = (0..beds.len()).map(|host| {
+        (0..workflows)
+            .skip(host)
+            .step_by(beds.len())
+            .map(|number| (PromiseId::new(format!("{name}-{number}")), input.clone()))
+            .collect::<Vec<_>>()
+    });
+    let clients = CLIENTS / beds.len();
+    let stopwatch = Stopwatch::start();
+    let begun = beds
+        .iter()
+        .zip(shares)
+        .map(|(bed, share)| bed.begin(share, "steps", setting.digest, clients));
+    try_join_all(begun).await?;
+    Ok(stopwatch.passed())
+}
+
+/// Rows a second, when each is a commit and so many connections commit at once.
+async fn single_rows(schema: &Schema, each: u32) -> anyhow::Result<f64> {
+    let mut connections = Vec::new();
+    for _ in 0..CONNECTIONS {
+        connections.push(PgConnection::connect(&schema.address).await?);
+    }
+    let stopwatch = Stopwatch::start();
+    let writing = connections.iter_mut().map(async |connection| {
+        for _ in 0..each {
+            let row =
+                sqlx::query("INSERT INTO single_rows (record) VALUES ($1)").bind(vec![1_u8; 100]);
+            connection.execute(row).await?;
+        }
+        anyhow::Ok(())
+    });
+    try_join_all(writing).await?;
+    Ok(stopwatch.passed().rate(each * CONNECTIONS))
+}
+
+/// A schema of this run's own, gone afterwards.
+struct Schema {
+    /// Where its tables are found.
+    address: String,
+    name: String,
+    owner: PgConnection,
+}
+
+impl Schema {
+    async fn new(setting: &Setting, address: &str) -> anyhow::Result<Self> {
+        let name = format!("segno_bench_{:x}", setting.surroundings.runtime.nonce());
+        // Before it is used: the address may hold a password, which no error may show.
+        let shown = PostgresConfig::new(address)?.shown().to_owned();
+        let connected = PgConnection::connect(address).await;
+        let mut owner = connected.with_context(|| format!("no database answers at {shown}"))?;
+        owner
+            .execute(AssertSqlSafe(format!(
+                "CREATE SCHEMA {name}; CREATE TABLE {name}.single_rows (n BIGSERIAL PRIMARY KEY, record BYTEA)"
+            )))
+            .await
+            .context("no schema can be made for the benchmark")?;
+        let sign = if address.contains('?') { '&' } else { '?' };
+        Ok(Self { address: format!("{address}{sign}options[search_path]={name}"), name, owner })
+    }
+
+    /// What a commit waits for here: without the disk, every figure means something else.
+    async fn commits(&mut self) -> anyhow::Result<String> {
+        let row = self.owner.fetch_one(
+            "SELECT current_setting('fsync'), current_setting('synchronous_commit'), current_setting('server_version')",
+        );
+        let row = row.await.context("cannot read the settings of the database")?;
+        let (fsync, waits, version): (String, String, String) =
+            (row.try_get(0)?, row.try_get(1)?, row.try_get(2)?);
+        let durable = match fsync == "on" && waits != "off" {
+            true => "commits are on the disk when they are answered",
+            false => {
+                "commits do NOT wait for the disk, so these figures say nothing of a real database"
+            }
+        };
+        Ok(format!("PostgreSQL {version}, fsync {fsync}, synchronous_commit {waits}: {durable}"))
+    }
+
+    async fn drop(mut self) -> anyhow::Result<()> {
+        let statement = format!("DROP SCHEMA {} CASCADE", self.name);
+        self.owner.execute(AssertSqlSafe(statement)).await.context("the schema stays behind")?;
+        Ok(())
+    }
+}

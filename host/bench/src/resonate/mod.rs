@@ -1,0 +1,184 @@
+//! What workers outside cost: the Resonate protocol spoken as released clients speak it, over real HTTP and a real
+//! stream, with a host in a process of its own.
+//!
+//! - `wire`: envelopes and streams;
+//! - `worker`: a worker with the functions that are measured;
+//! - `client`: a client that waits for outcomes;
+//! - `takeover`: a worker that is killed.
+
+mod client;
+mod takeover;
+mod wire;
+mod worker;
+
+use anyhow::Context as _;
+use serde_json::json;
+use tokio::task::JoinSet;
+
+use self::{client::Client, wire::Wire, worker::Worker};
+use super::{
+    floor::Commits,
+    measure::{Stopwatch, cpu_of_us},
+    report::{Goal, Section, percentile},
+    setting::Setting,
+};
+use segno_demo::server::{Server, ServerOptions};
+
+pub use takeover::hold;
+
+/// Connections at once.
+const CONNECTIONS: [u32; 3] = [1, 8, 32];
+/// A promise without a deadline.
+const NEVER: i64 = 9_000_000_000_000;
+/// Round trips of a one-step workflow one after the other, through `run` and through `rpc`: each of them commits.
+const TRIPS: [f64; 2] = [4.0, 5.0];
+
+pub async fn run(setting: &Setting) -> anyhow::Result<Section> {
+    let workflows = setting.size(300, 10);
+    let each = setting.size(2_000, 50);
+    let takeovers = setting.size(3, 1);
+    let mut section = Section::new(format!(
+        "The Resonate protocol against a host in a process of its own: {each} promises made and settled by each of \
+         {CONNECTIONS:?} connections; then {workflows} workflows of one step, one after the other, in turns with the floors, \
+         by a worker and a client in this process. `run`: {} round trips and a message, `rpc`: {} and two messages; each \
+         round trip commits. Then fibonacci(8), whose 67 calls are all remote, and workers that are killed",
+        TRIPS[0], TRIPS[1]
+    ));
+    let place = setting.place()?;
+    let options = ServerOptions::within(place.path(), &setting.binary)?;
+    let server = Server::start(options, setting.surroundings.clone()).await?;
+    let mut commits = Commits::new(place.path()).await?;
+    promises(setting, &server, each, &mut section).await?;
+    let url = server.client().server();
+    let mut workers = JoinSet::new();
+    let worker = Worker::start(&url, "here", &mut workers).await?;
+    let mut client = Client::start(&url).await?;
+    steps(setting, &server, &worker, &mut client, &mut commits, workflows, &mut section).await?;
+
+    let mut fibonacci = Vec::new();
+    for n in 0..setting.repetitions * 3 {
+        let stopwatch = Stopwatch::start();
+        let value = client.rpc(&format!("fib-{n}"), "fibonacci", 8).await?;
+        anyhow::ensure!(value == json!(21), "fibonacci(8) came to {value}");
+        fibonacci.push(stopwatch.wall_us() / 1_000.0);
+    }
+    let goal = Goal::AtMost { must: 150.0, aim: 150.0 };
+    section.measured("fibonacci(8), every call remote", "ms", &fibonacci).goal(goal);
+    workers.shutdown().await;
+    commits.close().await?;
+    server.stop().await?;
+
+    for (name, arguments) in [("the default grace", &[][..]), ("grace 0", &["--grace-s", "0"][..])]
+    {
+        let mut took = Vec::new();
+        for _ in 0..takeovers {
+            took.push(takeover::measure(setting, arguments).await?);
+        }
+        let figure = format!("SIGKILL of a worker to the first step elsewhere, {name}");
+        section.measured(figure, "ms", &took);
+    }
+    Ok(section)
+}
+
+/// Promises made and settled by several connections at once.
+async fn promises(
+    setting: &Setting,
+    server: &Server,
+    each: u32,
+    section: &mut Section,
+) -> anyhow::Result<()> {
+    let url = server.client().server();
+    for connections in CONNECTIONS {
+        let (mut rate, mut cpu) = (vec![], vec![]);
+        for repetition in 0..setting.repetitions {
+            let cpu_before = cpu_of_us(server.pid())?;
+            let stopwatch = Stopwatch::start();
+            let mut running = JoinSet::new();
+            // The same work altogether.
+            let each = each / connections.min(8);
+            for connection in 0..connections {
+                let wire = Wire::new(&url)?;
+                running.spawn(async move {
+                    for n in 0..each {
+                        let id = format!("p-{connections}-{repetition}-{connection}-{n}");
+                        wire.done("promise.create", json!({ "id": id, "timeoutAt": NEVER }))
+                            .await?;
+                        let settle = json!({ "id": id, "state": "resolved", "value": {} });
+                        wire.done("promise.settle", settle).await?;
+                    }
+                    anyhow::Ok(())
+                });
+            }
+            while let Some(ended) = running.join_next().await {
+                ended.context("a connection panicked")??;
+            }
+            let operations = 2 * connections * each;
+            rate.push(stopwatch.passed().rate(operations));
+            cpu.push((cpu_of_us(server.pid())? - cpu_before) / f64::from(operations));
+        }
+        let plural = if connections == 1 { "" } else { "s" };
+        section.measured(
+            format!("create and settle, {connections} connection{plural}"),
+            "/s",
+            &rate,
+        );
+        section.measured(
+            format!("the host's CPU time of one, {connections} connection{plural}"),
+            "µs",
+            &cpu,
+        );
+    }
+    Ok(())
+}
+
+/// Workflows of one step, in turns with the floors.
+async fn steps(
+    setting: &Setting,
+    server: &Server,
+    worker: &Worker,
+    client: &mut Client,
+    commits: &mut Commits,
+    workflows: u32,
+    section: &mut Section,
+) -> anyhow::Result<()> {
+    let [mut run50, mut run99, mut rpc50, mut rpc99] = [const { Vec::new() }; 4];
+    let [mut trip, mut commit, mut run_floor, mut rpc_floor] = [const { Vec::new() }; 4];
+    for n in 0..20 {
+        client.run(worker, &format!("warm-run-{n}"), "step", 1).await?;
+        client.rpc(&format!("warm-rpc-{n}"), "step", 1).await?;
+    }
+    for repetition in 0..setting.repetitions {
+        let [mut runs, mut rpcs, mut trips, mut bare] = [const { Vec::new() }; 4];
+        for n in 0..workflows {
+            let stopwatch = Stopwatch::start();
+            client.run(worker, &format!("run-{repetition}-{n}"), "step", 1).await?;
+            runs.push(stopwatch.wall_us());
+            let stopwatch = Stopwatch::start();
+            client.rpc(&format!("rpc-{repetition}-{n}"), "step", 1).await?;
+            rpcs.push(stopwatch.wall_us());
+            let stopwatch = Stopwatch::start();
+            server.client().health().await?;
+            trips.push(stopwatch.wall_us());
+            bare.push(commits.commit(&[1; 100]).await?);
+        }
+        let floor = percentile(&trips, 50) + percentile(&bare, 50);
+        run50.push(percentile(&runs, 50));
+        run99.push(percentile(&runs, 99));
+        rpc50.push(percentile(&rpcs, 50));
+        rpc99.push(percentile(&rpcs, 99));
+        trip.push(percentile(&trips, 50));
+        commit.push(percentile(&bare, 50));
+        run_floor.push(TRIPS[0] * floor);
+        rpc_floor.push(TRIPS[1] * floor);
+    }
+    let at_most = |limit| Goal::AtMost { must: limit, aim: limit };
+    section.measured("one step through `run`, p50", "µs", &run50).goal(at_most(4_000.0));
+    section.measured("one step through `run`, p99", "µs", &run99);
+    section.measured("one step through `rpc`, p50", "µs", &rpc50).goal(at_most(6_000.0));
+    section.measured("one step through `rpc`, p99", "µs", &rpc99);
+    section.floor("bare HTTP round trip (/health), p50", "µs", &trip);
+    section.floor("bare SQLite FULL commit, p50", "µs", &commit);
+    section.ratio("run p50 / its 4 round trips and commits", &run50, &run_floor);
+    section.ratio("rpc p50 / its 5 round trips and commits", &rpc50, &rpc_floor);
+    Ok(())
+}

@@ -1,0 +1,81 @@
+//! A worker in a process of its own that is killed with a task in its hands, and one in this process that takes over.
+
+use std::process::Command;
+
+use anyhow::Context as _;
+use segno_core::time::Millis;
+use serde_json::json;
+use tokio::task::JoinSet;
+
+use super::{
+    super::{measure::Stopwatch, setting::Setting},
+    client::Client,
+    wire::Wire,
+    worker::{GROUP, Worker, call},
+};
+use segno_demo::{
+    process::Process,
+    server::{Server, ServerOptions},
+};
+use segno_env::Surroundings;
+
+/// The name of the worker that is killed.
+const DOOMED: &str = "doomed";
+/// How often a task is looked at that somebody is about to take.
+const LOOK_EVERY: Millis = Millis(2);
+/// What taking it may take at most.
+const PATIENCE: Millis = Millis::seconds(30);
+
+/// The milliseconds from SIGKILL of a worker until another has done a step of its task.
+pub async fn measure(setting: &Setting, arguments: &[&str]) -> anyhow::Result<f64> {
+    let place = setting.place()?;
+    let mut options = ServerOptions::within(place.path(), &setting.binary)?;
+    options.arguments = arguments.iter().map(ToString::to_string).collect();
+    let server = Server::start(options, setting.surroundings.clone()).await?;
+    let url = server.client().server();
+    let mut command = Command::new(&setting.binary);
+    command.args(["bench", "--hold", &url]);
+    let doomed = Process::start("worker", command, &place.path().join("worker.log"))?;
+    let mut client = Client::start(&url).await?;
+    let wire = Wire::new(&url)?;
+    wire.done("promise.create", call("work", "step", 1, "work", "work")).await?;
+    let taken = async {
+        while client.state("work").await? != "acquired" {
+            setting.surroundings.runtime.sleep(LOOK_EVERY).await;
+        }
+        anyhow::Ok(())
+    };
+    setting.surroundings.within(PATIENCE, taken).await.context("nobody took the task")??;
+    let mut workers = JoinSet::new();
+    let _heir = Worker::start(&url, "heir", &mut workers).await?;
+    let stopwatch = Stopwatch::start();
+    doomed.kill()?;
+    let value = client.outcome_of("work").await?;
+    let took = stopwatch.wall_us() / 1_000.0;
+    anyhow::ensure!(value == json!(2), "the step came to {value}");
+    workers.shutdown().await;
+    server.stop().await?;
+    Ok(took)
+}
+
+/// Takes whatever is offered, holds it, and does nothing about it, until it is killed.
+///
+/// # Errors
+/// The host cannot be reached, or closes the stream.
+pub async fn hold(url: &str, surroundings: &Surroundings) -> anyhow::Result<()> {
+    let wire = Wire::new(url)?;
+    let mut messages = wire.listen(GROUP, DOOMED).await?;
+    loop {
+        let beat = surroundings.runtime.sleep(Millis(1_000));
+        tokio::select! {
+            biased;
+            message = messages.next() => {
+                let task = &message?["data"]["task"];
+                let (id, version) = (&task["id"], &task["version"]);
+                let data = json!({ "id": id, "version": version, "pid": DOOMED, "ttl": 60_000 });
+                wire.ask("task.acquire", data).await?;
+            }
+            () = beat => drop(wire.ask("task.heartbeat", json!({ "pid": DOOMED, "tasks": [] })).await?),
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! Envelopes and streams, as a client sends and reads them.
+
+use anyhow::{Context as _, bail};
+use reqwest::{Client, Response};
+use serde_json::{Value as Json, json};
+
+use segno_api::resonate::envelope::VERSION;
+
+/// A connection to a host. Cheap to clone; clones share it.
+#[derive(Clone)]
+pub struct Wire {
+    http: Client,
+    url: String,
+}
+
+/// A stream of messages.
+pub struct Messages {
+    response: Response,
+    read: Vec<u8>,
+}
+
+impl Wire {
+    /// Nothing is sent yet.
+    pub fn new(url: &str) -> anyhow::Result<Self> {
+        segno_env::provide_tls();
+        let http = Client::builder().no_proxy().tcp_nodelay(true).build()?;
+        Ok(Self { http, url: url.trim_end_matches('/').to_owned() })
+    }
+
+    /// The data of an operation that is done, and whether its status was 300.
+    pub async fn done(&self, kind: &str, data: Json) -> anyhow::Result<(bool, Json)> {
+        match self.ask(kind, data).await? {
+            (200, data) => Ok((false, data)),
+            (300, data) => Ok((true, data)),
+            (status, data) => bail!("{kind} was answered {status}: {data}"),
+        }
+    }
+
+    /// The status and the data of the answer.
+    pub async fn ask(&self, kind: &str, data: Json) -> anyhow::Result<(u16, Json)> {
+        let head = json!({ "corrId": "b", "version": VERSION });
+        let envelope = json!({ "kind": kind, "head": head, "data": data });
+        let response = self.http.post(&self.url).json(&envelope).send().await?;
+        let status = response.status().as_u16();
+        let mut answer: Json = response.json().await?;
+        Ok((status, answer["data"].take()))
+    }
+
+    /// Opens the stream of a worker.
+    pub async fn listen(&self, group: &str, worker: &str) -> anyhow::Result<Messages> {
+        let response = self.http.get(format!("{}/poll/{group}/{worker}", self.url)).send().await?;
+        let mut messages = Messages { response: response.error_for_status()?, read: Vec::new() };
+        // The comment that greets says that the host knows of it.
+        messages.frame().await?;
+        Ok(messages)
+    }
+}
+
+impl Messages {
+    /// The next message.
+    pub async fn next(&mut self) -> anyhow::Result<Json> {
+        loop {
+            let frame = self.frame().await?;
+            if let Some(message) = frame.strip_prefix(b"data: ") {
+                return serde_json::from_slice(message).context("a message is no JSON");
+            }
+        }
+    }
+
+    async fn frame(&mut self) -> anyhow::Result<Vec<u8>> {
+        loop {
+            if let Some(end) = self.read.windows(2).position(|two| two == b"\n\n") {
+                let rest = self.read.split_off(end + 2);
+                let mut frame = std::mem::replace(&mut self.read, rest);
+                frame.truncate(end);
+                return Ok(frame);
+            }
+            let chunk = self.response.chunk().await?.context("the host closed the stream")?;
+            self.read.extend_from_slice(&chunk);
+        }
+    }
+}

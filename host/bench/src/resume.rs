@@ -1,0 +1,87 @@
+//! What it costs to go on with a workflow that waited: with its instance still here, and without.
+
+use segno_core::id::PromiseId;
+use serde_json::json;
+
+use super::{
+    bed::Bed,
+    measure::Stopwatch,
+    report::{Goal, Section},
+    setting::Setting,
+    straight::Straight,
+};
+use segno_engine::worker::{self, WarmBudget, WorkerSettings};
+
+/// Steps before the wait: with `started`, the promise and the steps' two records each, 100 records.
+const STEPS: u32 = 49;
+
+pub async fn run(setting: &Setting) -> anyhow::Result<Section> {
+    let workflows = setting.size(400, 20);
+    let turns = setting.size(20_000, 500);
+    let replays = setting.size(500, 20);
+    let cold =
+        WorkerSettings { warm: WarmBudget { instances: 0, bytes: 0 }, ..WorkerSettings::default() };
+    let (mut warm_us, mut replay_us) = (vec![], vec![]);
+    let (mut warm_cpu, mut cold_cpu) = (vec![], vec![]);
+    for _ in 0..setting.repetitions {
+        let mut straight =
+            Straight::start(setting, "turns", &json!({ "steps": 0, "turns": turns }), false)
+                .await?;
+        let stopwatch = Stopwatch::start();
+        for _ in 0..turns {
+            straight.turn().await?;
+        }
+        warm_us.push(stopwatch.passed().each_us(turns));
+
+        let bed = Bed::memory(setting).await?;
+        let id = PromiseId::from("waits");
+        bed.create(vec![(id.clone(), json!({ "steps": STEPS, "turns": 1 }))], "turns").await?;
+        bed.suspended(std::slice::from_ref(&id)).await?;
+        let stopwatch = Stopwatch::start();
+        for _ in 0..replays {
+            let report = worker::replay(&bed.host, &id, None).await?;
+            anyhow::ensure!(
+                report.is_identical() && report.matched == 100,
+                "{} records matched",
+                report.matched
+            );
+        }
+        replay_us.push(stopwatch.passed().each_us(replays));
+        bed.close().await;
+
+        warm_cpu.push(woken(setting, WorkerSettings::default(), workflows).await?);
+        cold_cpu.push(woken(setting, cold, workflows).await?);
+    }
+    let mut section = Section::new(format!(
+        "a workflow with 100 records that waits for a promise: one poll of its instance against a fresh instance and a \
+         replay, without storage; then {workflows} of them woken at once over SQLite, from the settlements to their ends"
+    ));
+    section.measured("a poll of a warm instance", "µs", &warm_us);
+    section.measured("a fresh instance and a replay of 100 records", "µs", &replay_us);
+    section
+        .ratio("warm / replay", &warm_us, &replay_us)
+        .goal(Goal::AtMost { must: 0.1, aim: 0.03 });
+    section.measured("over SQLite, warm, CPU time of each", "µs", &warm_cpu);
+    section.measured("over SQLite, by replay, CPU time of each", "µs", &cold_cpu);
+    section.ratio("over SQLite, warm / by replay", &warm_cpu, &cold_cpu);
+    Ok(section)
+}
+
+/// CPU time in microseconds from the settlement of a promise to the end of the workflow that waited for it.
+async fn woken(setting: &Setting, worker: WorkerSettings, workflows: u32) -> anyhow::Result<f64> {
+    let place = setting.place()?;
+    let bed = Bed::sqlite(setting, place.path(), worker).await?;
+    let ids: Vec<PromiseId> =
+        (0..workflows).map(|number| PromiseId::new(format!("turns-{number}"))).collect();
+    let watch = bed.watch(&ids);
+    let input = json!({ "steps": STEPS, "turns": 1 });
+    bed.create(ids.iter().map(|id| (id.clone(), input.clone())).collect(), "turns").await?;
+    bed.suspended(&ids).await?;
+    let stopwatch = Stopwatch::start();
+    bed.resolve(ids.iter().map(|id| id.named("turn-0")).collect()).await?;
+    watch.ended(&setting.surroundings).await?;
+    let passed = stopwatch.passed();
+    bed.results(&ids).await?;
+    bed.close().await;
+    Ok(passed.cpu_each_us(workflows))
+}

@@ -1,0 +1,181 @@
+//! Suspended workflows in any number: one is run until it waits, the others are written as it was.
+
+use anyhow::{Context as _, ensure};
+use segno_core::{
+    command::{Command, FenceAct, FenceAction, Hold},
+    id::{Claim, CommandIndex, Holder, NodeName, PromiseId, Version},
+    invocation::{Record, RecordBody},
+    promise::{NewPromise, Promise},
+    reply::Reply,
+    time::{Millis, Timestamp},
+    value::{Payload, Tags},
+};
+use serde_json::json;
+
+use super::bed::Bed;
+use segno_engine::worker::convention;
+
+/// Written in one submission.
+const PAGE: u32 = 256;
+/// Steps of a long history written in one submission.
+const LONG_PAGE: u32 = 128;
+/// The steps that each has behind it: two records each, beside `started` and the promise it waits for.
+const STEPS: u32 = 2;
+/// The name of the promise each waits for.
+const AWAITED: &str = "turn-0";
+
+/// The workflow with this number.
+pub fn id(number: u32) -> PromiseId {
+    PromiseId::new(format!("sleeper-{number}"))
+}
+
+/// The promise that a sleeper waits for.
+pub fn awaited(sleeper: &str) -> String {
+    PromiseId::from(sleeper).named(AWAITED).as_str().to_owned()
+}
+
+/// Puts `count` of them.
+pub async fn put(bed: &Bed, count: u32) -> anyhow::Result<()> {
+    let model = Model::run(bed).await?;
+    let mut numbers = 0..count;
+    loop {
+        let page: Vec<u32> = numbers.by_ref().take(PAGE as usize).collect();
+        if page.is_empty() {
+            return Ok(());
+        }
+        let commands = page.into_iter().flat_map(|number| model.commands(&id(number))).collect();
+        execute(bed, commands).await?;
+    }
+}
+
+/// Puts one with a long history: so many steps before the first of its waits.
+pub async fn put_long(bed: &Bed, id: &PromiseId, steps: u32, turns: u32) -> anyhow::Result<()> {
+    let model = Model::run(bed).await?;
+    let [started, asked, told, .., waits] = model.records.as_slice() else {
+        anyhow::bail!("the model has a step and a wait");
+    };
+    let input = json!({ "steps": steps, "turns": turns }).to_string();
+    let mut started = started.clone();
+    if let RecordBody::Started { input: recorded, .. } = &mut started.body {
+        *recorded = Payload::Json(input.as_str().into());
+    }
+    let pair = |step: u32| {
+        let (mut asked, mut told) = (asked.clone(), told.clone());
+        (asked.seq, told.seq) = (1 + 2 * step, 2 + 2 * step);
+        // The model's instants are a moment apart, and time must not fall from one step to the next.
+        (asked.at, told.at) = (waits.at, waits.at);
+        renumber(&mut asked, step);
+        renumber(&mut told, step);
+        [asked, told]
+    };
+    let mut waits = Record { seq: 1 + 2 * steps, ..waits.clone() };
+    renumber(&mut waits, steps);
+
+    let claim = Claim { id: id.clone(), version: Version(1) };
+    let fence = |records: Vec<Record>, actions| Command::TaskFence {
+        claim: claim.clone(),
+        records,
+        logs: Vec::new(),
+        actions,
+    };
+    let holder = Holder { node: NodeName::from("bench"), incarnation: 1 };
+    let hold = Hold { holder, nonce: 0, ttl: Millis::seconds(3_600) };
+    let param = convention::param("turns", &segno_guest::Payload::Json(input), Tags::new());
+    let new = NewPromise { param, ..model.like(&model.workflow, id) };
+    execute(bed, vec![Command::TaskCreate { new, hold }, fence(vec![started], Vec::new())]).await?;
+    for first in (0..steps).step_by(LONG_PAGE as usize) {
+        let page = first..steps.min(first + LONG_PAGE);
+        execute(bed, vec![fence(page.flat_map(pair).collect(), Vec::new())]).await?;
+    }
+    let act = FenceAct::Create { new: model.like(&model.awaited, id) };
+    let actions = vec![FenceAction { index: CommandIndex(steps), act }];
+    let awaits = [id.named(AWAITED)].into();
+    let (records, logs) = (Vec::new(), Vec::new());
+    let suspend = Command::TaskSuspend { claim: claim.clone(), records, logs, awaits };
+    execute(bed, vec![fence(vec![waits], actions), suspend]).await
+}
+
+/// Gives the command that a record is about another number.
+fn renumber(record: &mut Record, command: u32) {
+    if let RecordBody::Command { index, .. } | RecordBody::Notified { index, .. } = &mut record.body
+    {
+        *index = CommandIndex(command);
+    }
+}
+
+async fn execute(bed: &Bed, commands: Vec<Command>) -> anyhow::Result<()> {
+    for reply in bed.host.store.execute(commands).await? {
+        ensure!(
+            !matches!(reply, Reply::Refused(_) | Reply::Ready { .. }),
+            "a workflow cannot be put to sleep: {reply:?}"
+        );
+    }
+    Ok(())
+}
+
+/// What one of them looks like.
+struct Model {
+    workflow: Promise,
+    awaited: Promise,
+    records: Vec<Record>,
+    index: CommandIndex,
+}
+
+impl Model {
+    async fn run(bed: &Bed) -> anyhow::Result<Self> {
+        let id = PromiseId::from("model");
+        let input = json!({ "steps": STEPS, "turns": 1 });
+        bed.create(vec![(id.clone(), input)], "turns").await?;
+        bed.suspended(std::slice::from_ref(&id)).await?;
+        let store = &bed.host.store;
+        let records = store.journal(&id, 0, u32::MAX).await?;
+        let index = match records.last().map(|record| &record.body) {
+            Some(RecordBody::Command { index, .. }) => *index,
+            other => anyhow::bail!("a workflow that waits ends with its promise, not {other:?}"),
+        };
+        let promise = async |id: PromiseId| -> anyhow::Result<Promise> {
+            Ok(store.promise(&id).await?.context("it was made")?.promise)
+        };
+        let awaited = promise(id.named(AWAITED)).await?;
+        Ok(Self { workflow: promise(id).await?, awaited, records, index })
+    }
+
+    /// What makes another one, and puts it to sleep.
+    fn commands(&self, id: &PromiseId) -> [Command; 3] {
+        let claim = Claim { id: id.clone(), version: Version(1) };
+        let holder = Holder { node: NodeName::from("bench"), incarnation: 1 };
+        let hold = Hold { holder, nonce: 0, ttl: Millis::seconds(60) };
+        let act = FenceAct::Create { new: self.like(&self.awaited, id) };
+        [
+            Command::TaskCreate { new: self.like(&self.workflow, id), hold },
+            Command::TaskFence {
+                claim: claim.clone(),
+                records: self.records.clone(),
+                logs: Vec::new(),
+                actions: vec![FenceAction { index: self.index, act }],
+            },
+            Command::TaskSuspend {
+                claim,
+                records: Vec::new(),
+                logs: Vec::new(),
+                awaits: [id.named(AWAITED)].into(),
+            },
+        ]
+    }
+
+    /// A promise of the model as `id` has it.
+    fn like(&self, promise: &Promise, id: &PromiseId) -> NewPromise {
+        let model = self.workflow.id();
+        let tag = |(name, value): (&String, &String)| {
+            let value = if value == model.as_str() { id.as_str() } else { value };
+            (name.clone(), value.to_owned())
+        };
+        let own = if promise.id() == model { id.clone() } else { id.named(AWAITED) };
+        NewPromise {
+            id: own,
+            param: promise.birth.param.clone(),
+            tags: promise.birth.tags.iter().map(tag).collect::<Tags>(),
+            timeout_at: Timestamp::NEVER,
+        }
+    }
+}

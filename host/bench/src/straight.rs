@@ -1,0 +1,221 @@
+//! The guest without a host around it: no journal, no store, no claims. What is left is what wasm costs.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use anyhow::bail;
+use async_trait::async_trait;
+use segno_core::id::Digest;
+use serde_json::{Value as Json, json};
+use tokio::task::JoinSet;
+
+use super::{
+    floor::{GroupedLog, LogWriter},
+    measure::{Passed, Stopwatch},
+    setting::Setting,
+};
+use segno_guest::{
+    ActivityContext, ActivityHost, Answer, Ask, Completion, Context, Event, Failure, Guests as _,
+    HttpRequest, HttpResponse, Journal, Level, Outcome, Payload, RunAnswer, Stop, Wasm, Workflow,
+};
+
+/// Answers every ask at once and keeps nothing but what it has to tell next.
+struct Bare {
+    commands: u32,
+    /// Steps are to be executed, not remembered.
+    execute: bool,
+    completed: Option<Completion>,
+    finished: bool,
+}
+
+impl Journal for Bare {
+    fn ask(&mut self, ask: Ask) -> Result<Answer, Stop> {
+        let index = self.commands;
+        Ok(match ask {
+            Ask::Now => Answer::Now(0),
+            Ask::Log { .. } | Ask::Forget { .. } => Answer::Done,
+            Ask::RunDone { command, outcome } => {
+                self.completed = Some(Completion { command, outcome });
+                Answer::Done
+            }
+            Ask::Finish { .. } => {
+                self.finished = true;
+                Answer::Done
+            }
+            Ask::Run { .. } => {
+                self.commands += 1;
+                Answer::Run(if self.execute {
+                    RunAnswer::Execute(index)
+                } else {
+                    RunAnswer::Recorded(index)
+                })
+            }
+            Ask::Promise { name, .. } => {
+                self.commands += 1;
+                Answer::Promise(index, name.unwrap_or_default())
+            }
+            _ => {
+                self.commands += 1;
+                Answer::Command(index)
+            }
+        })
+    }
+}
+
+/// One workflow instance and its bare journal.
+pub struct Straight {
+    instance: Box<dyn Workflow>,
+    journal: Arc<Mutex<Bare>>,
+}
+
+impl Straight {
+    /// Starts `function`. `execute`: steps are executed; otherwise they are told a remembered result.
+    pub async fn start(
+        setting: &Setting,
+        function: &str,
+        input: &Json,
+        execute: bool,
+    ) -> anyhow::Result<Self> {
+        Self::of(&setting.wasm, setting.digest, function, input, execute).await
+    }
+
+    /// The same, of any module.
+    pub async fn of(
+        wasm: &Wasm,
+        module: Digest,
+        function: &str,
+        input: &Json,
+        execute: bool,
+    ) -> anyhow::Result<Self> {
+        let mut instance = wasm.instantiate(module, None).await?;
+        let journal =
+            Arc::new(Mutex::new(Bare { commands: 0, execute, completed: None, finished: false }));
+        let context = Context {
+            invocation: "straight".to_owned(),
+            parent: None,
+            started_at_ms: 0,
+            seed: vec![0; 32],
+        };
+        instance
+            .start(journal.clone(), function, Payload::Json(input.to_string()), context)
+            .await?;
+        Ok(Self { instance, journal })
+    }
+
+    /// Tells it the results of its steps until it ends or waits for something else.
+    pub async fn steps(&mut self, result: &str) -> anyhow::Result<()> {
+        self.steps_logged(result, None).await
+    }
+
+    /// The same; each result is told when a record of so many bytes is synced in a log, and the end is another record.
+    pub async fn steps_logged(
+        &mut self,
+        result: &str,
+        log: Option<(LogWriter, usize)>,
+    ) -> anyhow::Result<()> {
+        loop {
+            if let Some((log, bytes)) = &log {
+                log.append(*bytes).await?;
+            }
+            let (completed, finished, commands) = {
+                let mut bare = self.journal.lock().unwrap_or_else(PoisonError::into_inner);
+                (bare.completed.take(), bare.finished, bare.commands)
+            };
+            if finished {
+                return Ok(());
+            }
+            let Some(command) = commands.checked_sub(1) else {
+                bail!("the guest issued no command")
+            };
+            let remembered = || Completion {
+                command,
+                outcome: Outcome::Success(Payload::Json(result.to_owned())),
+            };
+            let event = Event::Completed(completed.unwrap_or_else(remembered));
+            self.instance.resume(self.journal.clone(), event).await?;
+        }
+    }
+
+    /// Completes the command that was issued last with nothing.
+    pub async fn turn(&mut self) -> anyhow::Result<()> {
+        self.step("null").await
+    }
+
+    /// Completes the command that was issued last with this.
+    pub async fn step(&mut self, result: &str) -> anyhow::Result<()> {
+        let command =
+            self.journal.lock().unwrap_or_else(PoisonError::into_inner).commands.saturating_sub(1);
+        let outcome = Outcome::Success(Payload::Json(result.to_owned()));
+        self.instance
+            .resume(self.journal.clone(), Event::Completed(Completion { command, outcome }))
+            .await?;
+        Ok(())
+    }
+}
+
+/// So many workflows of so many steps at once, on all processors; with a log, each step waits until so many bytes are synced.
+pub async fn crowd(
+    setting: &Setting,
+    workflows: u32,
+    steps: u32,
+    log: Option<(&GroupedLog, usize)>,
+) -> anyhow::Result<()> {
+    let input = json!({ "steps": steps, "result_bytes": 22 });
+    let mut ready = JoinSet::new();
+    for _ in 0..workflows {
+        let (wasm, digest, input) = (setting.wasm.clone(), setting.digest, input.clone());
+        let log = log.map(|(log, record)| (log.writer(), record));
+        ready.spawn(async move {
+            let mut straight = Straight::of(&wasm, digest, "steps", &input, true).await?;
+            straight.steps_logged("", log).await
+        });
+    }
+    while let Some(ended) = ready.join_next().await {
+        ended??;
+    }
+    Ok(())
+}
+
+/// `count` activities, one after the other.
+pub async fn activities(setting: &Setting, count: u32) -> anyhow::Result<Passed> {
+    let host: Arc<dyn ActivityHost> = Arc::new(Nobody);
+    let stopwatch = Stopwatch::start();
+    for number in 0..count {
+        let context = ActivityContext {
+            invocation: "straight".to_owned(),
+            idempotency_key: "straight".to_owned(),
+            fence_token: 1,
+            attempt: 1,
+            last_progress: None,
+            started_at_ms: 0,
+            deadline_ms: None,
+        };
+        let input = Payload::Json(number.to_string());
+        let performed = setting
+            .wasm
+            .perform(setting.digest, "bench", "leaf", input, context, host.clone())
+            .await?;
+        if performed != Outcome::Success(Payload::Json(number.to_string())) {
+            bail!("an activity answered {performed:?}");
+        }
+    }
+    Ok(stopwatch.passed())
+}
+
+struct Nobody;
+
+#[async_trait]
+impl ActivityHost for Nobody {
+    async fn heartbeat(&self, _progress: Option<Payload>) -> bool {
+        false
+    }
+
+    async fn http(&self, _request: HttpRequest) -> Result<HttpResponse, Failure> {
+        Err(Failure {
+            code: 403,
+            message: "there is no way out of a benchmark".to_owned(),
+            details: None,
+        })
+    }
+
+    fn log(&self, _level: Level, _message: String) {}
+}

@@ -1,0 +1,201 @@
+//! A workflow crate, compiled and wrapped: what is found at a path, cargo's part, and the component made of it.
+//!
+//! Crates of one workspace are compiled by one cargo, in a target folder of their own: the compiler differs from the one
+//! for the host, and sharing a folder would make each rebuild the other's work.
+
+mod compile;
+mod component;
+mod package;
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+pub use component::{ComponentError, componentize};
+pub use package::{WorkflowCrate, locate, members};
+
+use super::process::ProcessError;
+use super::toolchain::Toolchain;
+use super::{CacheError, Progress};
+
+/// How to build.
+#[derive(Debug, Clone, Copy)]
+pub struct BuildOptions<'a> {
+    /// The compiler.
+    pub toolchain: &'a Toolchain,
+    /// Where cargo puts its work; none: `guest` in the workspace's target folder.
+    pub target_directory: Option<&'a Path>,
+    /// Fail rather than change `Cargo.lock`.
+    pub locked: bool,
+}
+
+/// A component that was built.
+#[derive(Debug, Clone)]
+pub struct Built {
+    /// The crate's package name.
+    pub package: String,
+    /// The component.
+    pub component: Vec<u8>,
+    /// Where it was written: `components/{package}.wasm` in the target folder.
+    pub path: PathBuf,
+}
+
+/// Why a crate was not built.
+#[derive(Debug, thiserror::Error)]
+pub enum BuildError {
+    /// The path leads to nothing.
+    #[error("there is no `{0}`")]
+    NoSuchPath(PathBuf),
+    /// The folder is not a crate.
+    #[error(
+        "`{0}` has no Cargo.toml: give the folder of a workflow crate, or make one with `segno new NAME`"
+    )]
+    NoManifest(PathBuf),
+    /// The file is not a manifest.
+    #[error("`{0}` is not a Cargo.toml: give the folder of a workflow crate")]
+    NotAManifest(PathBuf),
+    /// Cargo cannot read the crate.
+    #[error("cargo cannot read `{manifest}`:\n{output}")]
+    Metadata {
+        /// The manifest.
+        manifest: PathBuf,
+        /// What cargo said.
+        output: String,
+    },
+    /// The path is a workspace; one of its members is meant.
+    #[error("`{manifest}` is a workspace; name one of its workflow crates: {}", members.join(", "))]
+    Workspace {
+        /// The manifest.
+        manifest: PathBuf,
+        /// The folders of the members that could be built.
+        members: Vec<String>,
+    },
+    /// The crate cannot become a module.
+    #[error(
+        "`{package}` is not built as a module: add this to `{manifest}`\n\n[lib]\ncrate-type = [\"cdylib\", \"rlib\"]"
+    )]
+    NotCdylib {
+        /// The package.
+        package: String,
+        /// Its manifest.
+        manifest: PathBuf,
+    },
+    /// Cargo is not there, or could not be run to its end.
+    #[error("cargo could not be run; is Rust installed?")]
+    Cargo(#[from] ProcessError),
+    /// The code does not compile; cargo's own words.
+    #[error("`{packages}` did not compile\n{output}")]
+    Compile {
+        /// The packages, with commas.
+        packages: String,
+        /// What cargo and the compiler said, without progress lines.
+        output: String,
+    },
+    /// Cargo succeeded and named no module.
+    #[error("cargo built `{package}` and made no module of it")]
+    NoModule {
+        /// The package.
+        package: String,
+    },
+    /// The module cannot be a component.
+    #[error("`{package}` compiled, but its module cannot be used")]
+    Component {
+        /// The package.
+        package: String,
+        /// Why.
+        source: ComponentError,
+    },
+    /// The target folder cannot be locked.
+    #[error(transparent)]
+    Lock(#[from] CacheError),
+    /// The file system refused.
+    #[error("`{path}` could not be read or written")]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+/// Builds `crates`, one cargo for each workspace, and returns their components in the same order.
+///
+/// # Errors
+/// The first crate that fails; what was built before it stays on disk.
+pub fn build(
+    crates: &[WorkflowCrate],
+    options: BuildOptions<'_>,
+    progress: &dyn Progress,
+) -> Result<Vec<Built>, BuildError> {
+    let mut built: Vec<Option<Built>> = vec![None; crates.len()];
+    for first in 0..crates.len() {
+        if built[first].is_some() {
+            continue;
+        }
+        let workspace = &crates[first].workspace;
+        let same: Vec<usize> =
+            (first..crates.len()).filter(|&index| crates[index].workspace == *workspace).collect();
+        let together: Vec<&WorkflowCrate> = same.iter().map(|&index| &crates[index]).collect();
+        for (index, component) in same.iter().zip(compile::compile(&together, options, progress)?) {
+            built[*index] = Some(component);
+        }
+    }
+    Ok(built.into_iter().map(|one| one.expect("every crate is of some workspace")).collect())
+}
+
+/// These need a finished toolchain; `SEGNO_WASM_TOOLCHAIN` chooses which.
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use crate::toolchain::{Request, find};
+
+    fn toolchain(directory: &Path) -> Toolchain {
+        find(&Request::from_environment(directory, true).unwrap(), &|message: &str| {
+            eprintln!("{message}")
+        })
+        .unwrap()
+    }
+
+    #[test]
+    fn the_examples_become_components_in_one_go() {
+        let repository =
+            fs::canonicalize(Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")).unwrap();
+        let toolchain = toolchain(&repository);
+        let options = BuildOptions { toolchain: &toolchain, target_directory: None, locked: true };
+        let examples = members(&repository).unwrap();
+        let built = build(&examples, options, &|message: &str| eprintln!("{message}")).unwrap();
+        assert!(built.iter().any(|one| one.package == "hello"));
+        for one in built {
+            assert_eq!(fs::read(&one.path).unwrap(), one.component);
+            let text = String::from_utf8_lossy(&one.component);
+            assert!(
+                !text.contains(repository.to_str().unwrap()),
+                "{} names our folder",
+                one.package
+            );
+            eprintln!("{} {}", one.package, one.component.len());
+        }
+    }
+
+    #[test]
+    fn code_that_does_not_compile_is_answered_in_the_compilers_words() {
+        let folder = tempfile::tempdir().unwrap();
+        let manifest =
+            "[package]\nname = \"broken\"\nedition = \"2024\"\n[lib]\ncrate-type = [\"cdylib\"]\n";
+        fs::write(folder.path().join("Cargo.toml"), manifest).unwrap();
+        fs::create_dir(folder.path().join("src")).unwrap();
+        fs::write(folder.path().join("src/lib.rs"), "pub fn f() -> u32 { missing }\n").unwrap();
+        let toolchain = toolchain(folder.path());
+        let options = BuildOptions {
+            toolchain: &toolchain,
+            target_directory: Some(folder.path()),
+            locked: false,
+        };
+        let broken = locate(folder.path()).unwrap();
+        let error = build(&[broken], options, &|_: &str| ()).unwrap_err().to_string();
+        assert!(error.starts_with("`broken` did not compile\nerror[E0425]"), "{error}");
+        assert!(error.contains("src/lib.rs:1:21"), "{error}");
+        assert!(!error.contains("Compiling"), "{error}");
+    }
+}

@@ -1,0 +1,160 @@
+//! A new workflow crate: builds, passes its tests and runs as it is.
+
+mod name;
+mod sdk;
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+pub use name::{CrateName, NameError};
+
+/// The files of a new crate; `{{name}}` stands for its name and `{{module}}` for its name in Rust paths.
+const FILES: [(&str, &str); 4] = [
+    ("Cargo.toml", include_str!("files/Cargo.toml.in")),
+    ("src/lib.rs", include_str!("files/lib.rs.in")),
+    ("README.md", include_str!("files/README.md.in")),
+    (".gitignore", include_str!("files/gitignore.in")),
+];
+
+/// Where the SDK's sources are put, in the crate.
+const SDK: &str = ".segno/sdk";
+
+/// Why there is no new crate.
+#[derive(Debug, thiserror::Error)]
+pub enum TemplateError {
+    /// The folder's name cannot be a crate's.
+    #[error(transparent)]
+    Name(#[from] NameError),
+    /// There is something already; nothing was changed.
+    #[error("`{0}` exists and is not empty; choose another name, or empty it first")]
+    NotEmpty(PathBuf),
+    /// The path is that of a file; nothing was changed.
+    #[error("`{0}` is a file; choose another name")]
+    IsFile(PathBuf),
+    /// The file system refused; what was written before stays.
+    #[error("`{path}` could not be written")]
+    Io {
+        /// The file or folder.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+/// Writes a new workflow crate into `directory`, which is made if need be, and gives its name: that of the folder.
+///
+/// # Errors
+/// When the name is none for a crate, when there is something in the folder, or when it cannot be written.
+pub fn create(directory: &Path) -> Result<CrateName, TemplateError> {
+    let absolute = std::path::absolute(directory).unwrap_or_else(|_| directory.to_owned());
+    let name: CrateName = absolute.file_name().unwrap_or_default().to_string_lossy().parse()?;
+    refuse_to_overwrite(directory)?;
+    for (path, text) in FILES {
+        let text = text.replace("{{name}}", name.as_str()).replace("{{module}}", &name.in_rust());
+        write(&directory.join(path), text.as_bytes())?;
+    }
+    write_sdk(directory)?;
+    Ok(name)
+}
+
+/// Puts the SDK that this binary carries into the crate at `directory`, in place of the one that is there.
+///
+/// # Errors
+/// When the folder cannot be written.
+pub fn write_sdk(directory: &Path) -> Result<(), TemplateError> {
+    let sdk = directory.join(SDK);
+    if sdk.exists() {
+        fs::remove_dir_all(&sdk)
+            .map_err(|source| TemplateError::Io { path: sdk.clone(), source })?;
+    }
+    sdk::files().into_iter().try_for_each(|(path, bytes)| write(&sdk.join(path), &bytes))
+}
+
+fn refuse_to_overwrite(directory: &Path) -> Result<(), TemplateError> {
+    match fs::read_dir(directory).map(|mut entries| entries.next().is_none()) {
+        Ok(true) => Ok(()),
+        Ok(false) => Err(TemplateError::NotEmpty(directory.to_owned())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::NotADirectory => {
+            Err(TemplateError::IsFile(directory.to_owned()))
+        }
+        Err(source) => Err(TemplateError::Io { path: directory.to_owned(), source }),
+    }
+}
+
+fn write(path: &Path, bytes: &[u8]) -> Result<(), TemplateError> {
+    let folder = path.parent().unwrap_or(path);
+    let written = fs::create_dir_all(folder).and_then(|()| fs::write(path, bytes));
+    written.map_err(|source| TemplateError::Io { path: path.to_owned(), source })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::crate_build::{self, BuildOptions};
+    use crate::toolchain;
+    use crate::{cargo, process};
+
+    #[test]
+    fn a_new_crate_is_one_that_can_be_built_by_its_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let directory = folder.path().join("deep/my-flow");
+        assert_eq!(create(&directory).unwrap().as_str(), "my-flow");
+        assert_eq!(crate_build::locate(&directory).unwrap().package, "my-flow");
+        for path in ["README.md", ".gitignore", "src/lib.rs", ".segno/sdk/wit/segno.wit"] {
+            let text = fs::read_to_string(directory.join(path)).unwrap();
+            assert!(!text.contains("{{"), "{path} has a gap that was not filled");
+        }
+    }
+
+    #[test]
+    fn what_exists_is_left_alone_unless_it_is_an_empty_folder() {
+        let folder = tempfile::tempdir().unwrap();
+        let directory = folder.path().join("flow");
+        fs::create_dir(&directory).unwrap();
+        create(&directory).unwrap();
+        fs::write(directory.join("README.md"), "mine").unwrap();
+        assert!(matches!(create(&directory), Err(TemplateError::NotEmpty(_))));
+        assert_eq!(fs::read_to_string(directory.join("README.md")).unwrap(), "mine");
+        assert!(matches!(create(&directory.join("README")), Err(TemplateError::Name(_))));
+        fs::write(folder.path().join("file"), "").unwrap();
+        assert!(matches!(create(&folder.path().join("file")), Err(TemplateError::IsFile(_))));
+    }
+
+    #[test]
+    fn the_sdk_of_an_older_crate_is_replaced_whole() {
+        let folder = tempfile::tempdir().unwrap();
+        let directory = folder.path().join("flow");
+        create(&directory).unwrap();
+        let gone = directory.join(SDK).join("src/gone.rs");
+        fs::write(&gone, "").unwrap();
+        write_sdk(&directory).unwrap();
+        assert!(!gone.exists() && directory.join(SDK).join("src/lib.rs").exists());
+    }
+
+    #[test]
+    fn a_new_crate_passes_its_own_tests_and_becomes_a_component() {
+        let folder = tempfile::tempdir().unwrap();
+        let directory = folder.path().join("flow");
+        create(&directory).unwrap();
+
+        let mut command = cargo::cargo();
+        command.current_dir(&directory).arg("test");
+        let tested = process::run(&mut command, None, &|line| eprintln!("{line}")).unwrap();
+        assert!(tested.success, "{}", tested.stdout);
+
+        let request = toolchain::Request::from_environment(&directory, true).unwrap();
+        let toolchain = toolchain::find(&request, &|_: &str| ()).unwrap();
+        let options = BuildOptions { toolchain: &toolchain, target_directory: None, locked: true };
+        let flow = crate_build::locate(&directory).unwrap();
+        let built = crate_build::build(&[flow], options, &|_: &str| ()).unwrap();
+        let report = crate::report::Report::of(&built[0].component).unwrap();
+        eprintln!("{report:#?}");
+        assert!(
+            report.imports.iter().all(|name| name.starts_with("segno:workflow/")),
+            "{:?}",
+            report.imports
+        );
+    }
+}

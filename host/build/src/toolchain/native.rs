@@ -1,0 +1,144 @@
+//! The compiler that is active in a folder, and the road that needs nothing else.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use super::search::{Closed, Way};
+use super::{Road, Toolchain};
+use crate::{Progress, TARGET, process};
+
+/// A rustc, asked about itself.
+pub(super) struct Rustc {
+    program: PathBuf,
+    directory: PathBuf,
+}
+
+impl Rustc {
+    /// `program` as it answers in `directory`, where rustup may choose another than elsewhere.
+    pub fn new(program: PathBuf, directory: &Path) -> Self {
+        Self { program, directory: directory.to_owned() }
+    }
+
+    /// What it prints when asked with `arguments`, or why it does not answer.
+    pub fn ask(&self, arguments: &[&str]) -> Result<String, String> {
+        let mut command = Command::new(&self.program);
+        command.args(arguments).current_dir(&self.directory);
+        match process::run(&mut command, None, &|_| ()) {
+            Ok(finished) if finished.success => Ok(finished.stdout.trim().to_owned()),
+            Ok(finished) => {
+                Err(format!("`{}` failed: {}", self.program.display(), finished.last_words()))
+            }
+            Err(_) => Err(format!("there is no `{}` to run", self.program.display())),
+        }
+    }
+
+    /// `rustc 1.95.0 (59807616e 2026-04-14)`.
+    pub fn version(&self) -> Result<String, String> {
+        self.ask(&["--version"])
+    }
+
+    /// Its release, host and commit, a line each.
+    pub fn verbose_version(&self) -> Result<String, String> {
+        self.ask(&["-vV"])
+    }
+
+    /// Where its own files are.
+    pub fn sysroot(&self) -> Result<PathBuf, String> {
+        self.ask(&["--print", "sysroot"]).map(PathBuf::from)
+    }
+
+    /// A path by which it can be called from any folder.
+    pub fn program(&self) -> &Path {
+        &self.program
+    }
+
+    /// The folder it was asked in.
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// It, as a toolchain of `road`, if it has the target's standard library.
+    pub fn with_own_library(&self, road: Road) -> Result<Toolchain, String> {
+        let version = self.version()?;
+        let folder = self.ask(&["--print", "target-libdir", "--target", TARGET])?;
+        if has_library(Path::new(&folder)) {
+            Ok(Toolchain { road, rustc: None, sysroot: None, version })
+        } else {
+            Err(format!("the active {version} has no standard library for this target"))
+        }
+    }
+}
+
+/// One line of what `rustc -vV` prints.
+pub(super) fn field<'a>(verbose_version: &'a str, name: &str) -> Option<&'a str> {
+    verbose_version.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": "))
+}
+
+/// Whether a target's library folder is whole: it has both ends of the standard library.
+pub(super) fn has_library(folder: &Path) -> bool {
+    let Ok(entries) = fs::read_dir(folder) else {
+        return false;
+    };
+    let names: Vec<String> =
+        entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    let has =
+        |start: &str| names.iter().any(|name| name.starts_with(start) && name.ends_with(".rlib"));
+    // Built by cargo, the library's top crate has no hash in its name: it is also made as a dynamic library.
+    has("libcore-") && (has("libstd-") || has("libstd."))
+}
+
+/// The active compiler has all that is needed.
+pub(super) struct Native<'a> {
+    pub rustc: &'a Rustc,
+}
+
+impl Way for Native<'_> {
+    fn road(&self) -> Road {
+        Road::Native
+    }
+
+    fn finished(&self) -> Result<Toolchain, Closed> {
+        self.rustc.with_own_library(Road::Native).map_err(Closed::Shut)
+    }
+
+    fn prepare(&self, _: &dyn Progress) -> Result<Toolchain, String> {
+        self.rustc.with_own_library(Road::Native)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_library_folder_with_one_end_missing_is_not_whole() {
+        let folder = tempfile::tempdir().unwrap();
+        assert!(!has_library(&folder.path().join("none")));
+        fs::write(folder.path().join("libcore-1f.rlib"), "").unwrap();
+        fs::write(folder.path().join("libstd_detect-1f.rlib"), "").unwrap();
+        assert!(!has_library(folder.path()));
+        fs::write(folder.path().join("libstd-1f.rlib"), "").unwrap();
+        assert!(has_library(folder.path()));
+        fs::rename(folder.path().join("libstd-1f.rlib"), folder.path().join("libstd.rlib"))
+            .unwrap();
+        assert!(has_library(folder.path()));
+    }
+
+    #[test]
+    fn a_field_is_found_by_its_whole_name() {
+        let text = "rustc 1.95.0\nbinary: rustc\ncommit-hash: 59807\ncommit-date: 2026-04-14\nhost: x86_64-unknown-linux-gnu";
+        assert_eq!(field(text, "host"), Some("x86_64-unknown-linux-gnu"));
+        assert_eq!(field(text, "commit-hash"), Some("59807"));
+        assert_eq!(field(text, "commit"), None);
+    }
+
+    #[test]
+    fn a_compiler_that_is_not_there_is_named() {
+        let rustc = Rustc::new("/nowhere/rustc".into(), Path::new("/"));
+        let Err(Closed::Shut(reason)) = (Native { rustc: &rustc }).finished() else {
+            panic!("found")
+        };
+        assert_eq!(reason, "there is no `/nowhere/rustc` to run");
+    }
+}

@@ -1,0 +1,155 @@
+//! The road of the source beside the compiler (rustup's component `rust-src`): the library is built from it once.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use sha2::{Digest, Sha256};
+
+use super::native::{Rustc, field, has_library};
+use super::search::{Closed, Way};
+use super::std_library::{self, StdLibrary, failed};
+use super::{Road, Toolchain};
+use crate::cache::Lock;
+use crate::{Progress, TARGET};
+
+/// Builds the active compiler's own library into the cache.
+pub(super) struct RustSrc<'a> {
+    pub rustc: &'a Rustc,
+    pub cache: &'a Path,
+}
+
+/// Where things are, for the compiler of the moment.
+struct Places {
+    version: String,
+    verbose_version: String,
+    /// The compiler's own files.
+    sysroot: PathBuf,
+    /// Its library's source.
+    source: PathBuf,
+    /// What we make: a sysroot with nothing but the target.
+    own: PathBuf,
+}
+
+impl Places {
+    fn library(&self) -> PathBuf {
+        self.own.join("lib/rustlib").join(TARGET).join("lib")
+    }
+
+    /// Where the compiler looks for its linker, beside the library that it was pointed to.
+    fn tools(&self) -> Option<(PathBuf, PathBuf)> {
+        let tools =
+            Path::new("lib/rustlib").join(field(&self.verbose_version, "host")?).join("bin");
+        Some((self.sysroot.join(&tools), self.own.join(&tools)))
+    }
+
+    fn toolchain(&self) -> Toolchain {
+        Toolchain {
+            road: Road::RustSrc,
+            rustc: None,
+            sysroot: Some(self.own.clone()),
+            version: self.version.clone(),
+        }
+    }
+}
+
+impl RustSrc<'_> {
+    fn places(&self) -> Result<Places, String> {
+        let verbose_version = self.rustc.verbose_version()?;
+        let sysroot = self.rustc.sysroot()?;
+        let source = sysroot.join("lib/rustlib/src/rust/library");
+        if !source.join("Cargo.lock").is_file() {
+            return Err("the active rustc has no source of its standard library beside it \
+                        (`rustup component add rust-src` puts it there)"
+                .to_owned());
+        }
+        // The cache is for this very compiler: another of the same release may be built differently.
+        let digest: String = Sha256::digest(&verbose_version)
+            .iter()
+            .take(8)
+            .map(|byte| format!("{byte:02x}"))
+            .collect();
+        Ok(Places {
+            version: self.rustc.version()?,
+            verbose_version,
+            sysroot,
+            source,
+            own: self.cache.join(format!("rust-src-{digest}")),
+        })
+    }
+}
+
+fn is_finished(places: &Places) -> bool {
+    has_library(&places.library()) && places.tools().is_some_and(|(_, link)| link.is_dir())
+}
+
+impl Way for RustSrc<'_> {
+    fn road(&self) -> Road {
+        Road::RustSrc
+    }
+
+    fn finished(&self) -> Result<Toolchain, Closed> {
+        let places = self.places().map_err(Closed::Shut)?;
+        if is_finished(&places) {
+            Ok(places.toolchain())
+        } else {
+            Err(Closed::Unprepared(
+                "would build the standard library from the source beside rustc".to_owned(),
+            ))
+        }
+    }
+
+    fn prepare(&self, progress: &dyn Progress) -> Result<Toolchain, String> {
+        let places = self.places()?;
+        let _lock =
+            Lock::take(&self.cache.join("lock"), progress).map_err(|error| error.to_string())?;
+        std_library::clean(self.cache)?;
+        if is_finished(&places) {
+            return Ok(places.toolchain());
+        }
+        let (tools, link) = places.tools().ok_or("the active rustc does not name its host")?;
+        if !has_library(&places.library()) {
+            let commit = field(&places.verbose_version, "commit-hash").unwrap_or("unknown");
+            let library = StdLibrary {
+                rustc: self.rustc.program(),
+                directory: self.rustc.directory(),
+                source: &places.source,
+                shown: format!("/rustc/{commit}"),
+            };
+            library.build(self.cache, &places.library(), progress)?;
+        }
+        link_folder(&tools, &link).map_err(failed(&link))?;
+        Ok(places.toolchain())
+    }
+}
+
+/// Makes `link` lead to `folder`, wherever it led before.
+fn link_folder(folder: &Path, link: &Path) -> io::Result<()> {
+    if let Some(parent) = link.parent() {
+        fs::create_dir_all(parent)?;
+    }
+    if link.symlink_metadata().is_ok() {
+        fs::remove_file(link)?;
+    }
+    #[cfg(unix)]
+    return std::os::unix::fs::symlink(folder, link);
+    #[cfg(windows)]
+    return std::os::windows::fs::symlink_dir(folder, link);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_link_is_moved_when_the_compiler_has_moved() {
+        let folder = tempfile::tempdir().unwrap();
+        let (old, new) = (folder.path().join("old"), folder.path().join("new"));
+        fs::create_dir(&new).unwrap();
+        let link = folder.path().join("deep/bin");
+        link_folder(&old, &link).unwrap();
+        assert!(!link.is_dir(), "leads nowhere");
+        link_folder(&new, &link).unwrap();
+        assert_eq!(fs::canonicalize(&link).unwrap(), fs::canonicalize(&new).unwrap());
+    }
+}

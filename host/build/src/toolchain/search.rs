@@ -1,0 +1,237 @@
+//! Which road is taken: the first that is finished, else the first that can be prepared.
+
+use std::fmt::Write as _;
+
+use super::{Road, Toolchain};
+use crate::{CacheError, Progress, TARGET};
+
+/// Why there is no toolchain.
+#[derive(Debug, thiserror::Error)]
+pub enum ToolchainError {
+    /// The environment asks for a road that does not exist.
+    #[error("`{variable}` is `{name}`, which is not one of native, rust-src, rustup, debian")]
+    UnknownRoad {
+        /// The variable.
+        variable: &'static str,
+        /// What it says.
+        name: String,
+    },
+    /// Every road is closed.
+    #[error("{}", explain(attempts, *prepared))]
+    None {
+        /// Each road that was looked at, in order.
+        attempts: Vec<Attempt>,
+        /// Whether preparing was allowed.
+        prepared: bool,
+    },
+    /// The cache cannot be used.
+    #[error(transparent)]
+    Cache(#[from] CacheError),
+}
+
+/// A road that was not taken, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Attempt {
+    /// The road.
+    pub road: Road,
+    /// Why it was not taken.
+    pub reason: String,
+    /// Whether it can be tried with `--prepare`.
+    pub preparable: bool,
+}
+
+/// Why a road does not lead there, seen from the road.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Closed {
+    /// Preparing may open it; the text says what that would do.
+    Unprepared(String),
+    /// Nothing that we do opens it.
+    Shut(String),
+}
+
+impl Closed {
+    pub fn shut(reason: impl Into<String>) -> Self {
+        Self::Shut(reason.into())
+    }
+}
+
+/// One road, as the search sees it.
+pub(super) trait Way {
+    fn road(&self) -> Road;
+
+    /// The toolchain at its end, if it is there now. Changes nothing.
+    fn finished(&self) -> Result<Toolchain, Closed>;
+
+    /// Makes the toolchain. Called only for roads that are [`Closed::Unprepared`]; fails with a reason.
+    fn prepare(&self, progress: &dyn Progress) -> Result<Toolchain, String>;
+}
+
+/// Looks at all roads before it prepares any, so that a finished one is never passed by for an attempt that takes long.
+pub(super) fn choose(
+    ways: &[&dyn Way],
+    prepare: bool,
+    progress: &dyn Progress,
+) -> Result<Toolchain, ToolchainError> {
+    let mut attempts = Vec::with_capacity(ways.len());
+    for way in ways {
+        let (reason, preparable) = match way.finished() {
+            Ok(toolchain) => return Ok(toolchain),
+            Err(Closed::Unprepared(reason)) => (reason, true),
+            Err(Closed::Shut(reason)) => (reason, false),
+        };
+        attempts.push(Attempt { road: way.road(), reason, preparable });
+    }
+    if prepare {
+        for (way, attempt) in
+            ways.iter().zip(&mut attempts).filter(|(_, attempt)| attempt.preparable)
+        {
+            match way.prepare(progress) {
+                Ok(toolchain) => return Ok(toolchain),
+                Err(reason) => {
+                    progress.step(&format!("the road `{}` failed: {reason}", way.road()));
+                    attempt.reason = reason;
+                }
+            }
+        }
+    }
+    Err(ToolchainError::None { attempts, prepared: prepare })
+}
+
+fn explain(attempts: &[Attempt], prepared: bool) -> String {
+    let mut text = format!("there is no way to compile Rust to {TARGET}:");
+    for Attempt { road, reason, .. } in attempts {
+        write!(text, "\n  {road:<9} {reason}").expect("writing to a string does not fail");
+    }
+    let install = format!("`rustup target add {TARGET}`");
+    if !prepared && attempts.iter().any(|attempt| attempt.preparable) {
+        text += &format!("\nadd `--prepare` to let segno do that, or type {install}");
+    } else {
+        text += &format!("\ntype {install}, or install Rust with this target in your system's way");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::RefCell;
+
+    struct Fake<'a> {
+        road: Road,
+        finished: Result<(), Closed>,
+        prepare: Result<(), &'static str>,
+        calls: &'a RefCell<Vec<String>>,
+    }
+
+    impl Fake<'_> {
+        fn toolchain(&self) -> Toolchain {
+            Toolchain { road: self.road, rustc: None, sysroot: None, version: "rustc 1".to_owned() }
+        }
+    }
+
+    impl Way for Fake<'_> {
+        fn road(&self) -> Road {
+            self.road
+        }
+
+        fn finished(&self) -> Result<Toolchain, Closed> {
+            self.calls.borrow_mut().push(format!("look {}", self.road));
+            self.finished.clone().map(|()| self.toolchain())
+        }
+
+        fn prepare(&self, _: &dyn Progress) -> Result<Toolchain, String> {
+            self.calls.borrow_mut().push(format!("prepare {}", self.road));
+            self.prepare.map(|()| self.toolchain()).map_err(str::to_owned)
+        }
+    }
+
+    fn shut() -> Result<(), Closed> {
+        Err(Closed::shut("not here"))
+    }
+
+    fn unprepared() -> Result<(), Closed> {
+        Err(Closed::Unprepared("would build".to_owned()))
+    }
+
+    type Case = (Road, Result<(), Closed>, Result<(), &'static str>);
+
+    fn search(cases: [Case; 3], prepare: bool) -> (Result<Road, String>, String) {
+        let calls = RefCell::default();
+        let fakes =
+            cases.map(|(road, finished, prepare)| Fake { road, finished, prepare, calls: &calls });
+        let ways: Vec<&dyn Way> = fakes.iter().map(|fake| fake as &dyn Way).collect();
+        let found = choose(&ways, prepare, &|_: &str| ());
+        let found = found.map(|toolchain| toolchain.road).map_err(|error| error.to_string());
+        let calls = calls.borrow().join(", ");
+        (found, calls)
+    }
+
+    #[test]
+    fn a_finished_road_is_taken_before_an_earlier_one_is_prepared() {
+        let (found, calls) = search(
+            [
+                (Road::Native, shut(), Err("never")),
+                (Road::Rustup, unprepared(), Ok(())),
+                (Road::Debian, Ok(()), Err("never")),
+            ],
+            true,
+        );
+        assert_eq!(found, Ok(Road::Debian));
+        assert_eq!(calls, "look native, look rustup, look debian");
+    }
+
+    #[test]
+    fn a_road_that_fails_leads_to_the_next_that_can_be_prepared() {
+        let (found, calls) = search(
+            [
+                (Road::Native, shut(), Err("never")),
+                (Road::Rustup, unprepared(), Err("no network")),
+                (Road::Debian, unprepared(), Ok(())),
+            ],
+            true,
+        );
+        assert_eq!(found, Ok(Road::Debian));
+        assert_eq!(calls, "look native, look rustup, look debian, prepare rustup, prepare debian");
+    }
+
+    #[test]
+    fn nothing_is_prepared_unasked_and_the_error_says_how_to_ask() {
+        let (found, calls) = search(
+            [
+                (Road::Native, shut(), Err("never")),
+                (Road::Rustup, unprepared(), Ok(())),
+                (Road::Debian, shut(), Err("never")),
+            ],
+            false,
+        );
+        assert_eq!(calls, "look native, look rustup, look debian");
+        assert_eq!(
+            found.unwrap_err(),
+            "there is no way to compile Rust to wasm32-unknown-unknown:\n  \
+             native    not here\n  \
+             rustup    would build\n  \
+             debian    not here\n\
+             add `--prepare` to let segno do that, or type `rustup target add wasm32-unknown-unknown`"
+        );
+    }
+
+    #[test]
+    fn when_all_fail_each_reason_is_the_one_of_its_attempt() {
+        let (found, _) = search(
+            [
+                (Road::Native, shut(), Err("never")),
+                (Road::Rustup, unprepared(), Err("no network")),
+                (Road::Debian, unprepared(), Err("too old")),
+            ],
+            true,
+        );
+        assert_eq!(
+            found.unwrap_err(),
+            "there is no way to compile Rust to wasm32-unknown-unknown:\n  \
+             native    not here\n  \
+             rustup    no network\n  \
+             debian    too old\n\
+             type `rustup target add wasm32-unknown-unknown`, or install Rust with this target in your system's way"
+        );
+    }
+}

@@ -1,0 +1,187 @@
+//! One request: address, token, limits, and reading the answer.
+
+use std::{net::IpAddr, time::Duration};
+
+use reqwest::{Method, RequestBuilder, Response, StatusCode, Url, header};
+use serde::{Serialize, de::DeserializeOwned};
+
+use segno_model::{Health, Problem, Readiness};
+
+use super::ClientError;
+
+/// Longer than any answer takes that is not a long poll.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Speaks to one host. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Client {
+    server: Url,
+    token: Option<String>,
+    http: reqwest::Client,
+}
+
+impl Client {
+    /// For the host at `server`, for example `http://127.0.0.1:7766`. Nothing is sent yet.
+    ///
+    /// # Errors
+    /// [`ClientError::Address`].
+    pub fn new(server: &str, token: Option<&str>) -> Result<Self, ClientError> {
+        let wrong = |reason: String| ClientError::Address { server: server.to_owned(), reason };
+        let url = Url::parse(server).map_err(|error| wrong(error.to_string()))?;
+        if !matches!(url.scheme(), "http" | "https") || url.cannot_be_a_base() {
+            return Err(wrong("it must begin with http:// or https://".to_owned()));
+        }
+        segno_env::provide_tls();
+        let mut builder = reqwest::Client::builder()
+            .connect_timeout(Duration::from_secs(5))
+            .redirect(reqwest::redirect::Policy::none())
+            .user_agent(concat!("segno/", env!("CARGO_PKG_VERSION")));
+        if is_loopback(&url) {
+            builder = builder.no_proxy();
+        }
+        let http = builder.build().map_err(|error| wrong(error.to_string()))?;
+        Ok(Self { server: url, token: token.map(str::to_owned), http })
+    }
+
+    /// The address that this speaks to.
+    pub fn server(&self) -> String {
+        self.server.as_str().trim_end_matches('/').to_owned()
+    }
+
+    /// Whether the host's process answers.
+    ///
+    /// # Errors
+    /// See [`ClientError`].
+    pub async fn health(&self) -> Result<Health, ClientError> {
+        self.read(self.request(Method::GET, &["health"])).await
+    }
+
+    /// Whether the host takes work.
+    ///
+    /// # Errors
+    /// See [`ClientError`].
+    pub async fn ready(&self) -> Result<Readiness, ClientError> {
+        self.read(self.request(Method::GET, &["ready"])).await
+    }
+
+    /// A request for the path made of `segments`, each of which may contain slashes.
+    pub(super) fn request(&self, method: Method, segments: &[&str]) -> RequestBuilder {
+        self.request_with(method, segments, &())
+    }
+
+    /// The same with a query.
+    pub(super) fn request_with(
+        &self,
+        method: Method,
+        segments: &[&str],
+        query: &impl Serialize,
+    ) -> RequestBuilder {
+        let mut url = self.server.clone();
+        url.path_segments_mut()
+            .expect("`new` refuses addresses that cannot be a base")
+            .pop_if_empty()
+            .extend(segments);
+        let pairs = pairs(query);
+        if !pairs.is_empty() {
+            url.query_pairs_mut().extend_pairs(pairs);
+        }
+        let request = self.http.request(method, url).timeout(PATIENCE);
+        match &self.token {
+            Some(token) => request.bearer_auth(token),
+            None => request,
+        }
+    }
+
+    /// Sends JSON and reads JSON.
+    pub(super) async fn post<T: DeserializeOwned>(
+        &self,
+        segments: &[&str],
+        body: &impl Serialize,
+    ) -> Result<T, ClientError> {
+        self.read(self.request(Method::POST, segments).json(body)).await
+    }
+
+    /// Reads JSON.
+    pub(super) async fn get<T: DeserializeOwned>(
+        &self,
+        segments: &[&str],
+        query: &impl Serialize,
+    ) -> Result<T, ClientError> {
+        self.read(self.request_with(Method::GET, segments, query)).await
+    }
+
+    /// A long poll: the answer may take `wait` longer than others.
+    pub(super) fn patient(&self, request: RequestBuilder, wait: Duration) -> RequestBuilder {
+        request.timeout(PATIENCE + wait)
+    }
+
+    /// Sends `request` and reads the answer as JSON.
+    pub(super) async fn read<T: DeserializeOwned>(
+        &self,
+        request: RequestBuilder,
+    ) -> Result<T, ClientError> {
+        let response = self.send(request).await?;
+        let body = response.bytes().await.map_err(|error| self.broken(error))?;
+        serde_json::from_slice(&body).map_err(|error| ClientError::Malformed {
+            server: self.server(),
+            reason: format!("the answer is not what was expected: {error}"),
+        })
+    }
+
+    /// Sends `request`; an answer that says no becomes an error.
+    pub(super) async fn send(&self, request: RequestBuilder) -> Result<Response, ClientError> {
+        let response = request.send().await.map_err(|error| self.broken(error))?;
+        let status = response.status();
+        if status.is_success() {
+            return Ok(response);
+        }
+        Err(self.refusal(status, response).await)
+    }
+
+    async fn refusal(&self, status: StatusCode, response: Response) -> ClientError {
+        let is_problem = response
+            .headers()
+            .get(header::CONTENT_TYPE)
+            .is_some_and(|kind| kind.as_bytes().starts_with(b"application/problem+json"));
+        let body = match response.bytes().await {
+            Ok(body) => body,
+            Err(error) => return self.broken(error),
+        };
+        match serde_json::from_slice::<Problem>(&body) {
+            Ok(problem) if is_problem => ClientError::Refused(Box::new(problem)),
+            _ => ClientError::Malformed {
+                server: self.server(),
+                reason: format!("it answered {status} without a problem document"),
+            },
+        }
+    }
+
+    pub(super) fn broken(&self, source: reqwest::Error) -> ClientError {
+        if source.is_timeout() && !source.is_connect() {
+            return ClientError::Slow { server: self.server() };
+        }
+        ClientError::Unreachable { server: self.server(), source }
+    }
+}
+
+/// `query` as pairs, through its JSON form: absent fields are left out.
+fn pairs(query: &impl Serialize) -> Vec<(String, String)> {
+    let Ok(serde_json::Value::Object(fields)) = serde_json::to_value(query) else {
+        return Vec::new();
+    };
+    fields
+        .into_iter()
+        .filter_map(|(name, value)| match value {
+            serde_json::Value::Null => None,
+            serde_json::Value::String(text) => Some((name, text)),
+            other => Some((name, other.to_string())),
+        })
+        .collect()
+}
+
+fn is_loopback(url: &Url) -> bool {
+    url.host_str().is_some_and(|host| {
+        let host = host.trim_matches(['[', ']']);
+        host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+    })
+}

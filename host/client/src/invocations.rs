@@ -1,0 +1,139 @@
+//! Invocations, from the client's side.
+
+use std::time::Duration;
+
+use reqwest::Method;
+
+use segno_model::{
+    Accepted, Invocation, InvocationOutcome, InvocationPage, InvocationQuery, JournalPage,
+    JournalRecord, LogPage, RangeQuery, Replay, ReplayRequest, SendSignal, SignalAccepted,
+    StartInvocation, Started, WaitQuery,
+};
+
+use super::{Client, ClientError};
+
+impl Client {
+    /// Starts an invocation, or finds the one with its id.
+    ///
+    /// # Errors
+    /// See [`ClientError`]. After one that leaves open whether the host acted, the same start with an id may be sent again.
+    pub async fn start(&self, start: &StartInvocation) -> Result<Started, ClientError> {
+        let wait = Duration::from_millis(start.wait_ms.unwrap_or(0));
+        let request = self.request(Method::POST, &["v1", "invocations"]).json(start);
+        self.read(self.patient(request, wait)).await
+    }
+
+    /// A page of invocations, newest first.
+    ///
+    /// # Errors
+    /// See [`ClientError`].
+    pub async fn list(&self, query: &InvocationQuery) -> Result<InvocationPage, ClientError> {
+        self.get(&["v1", "invocations"], query).await
+    }
+
+    /// One invocation.
+    ///
+    /// # Errors
+    /// See [`ClientError`].
+    pub async fn invocation(&self, id: &str) -> Result<Invocation, ClientError> {
+        self.get(&["v1", "invocations", id], &()).await
+    }
+
+    /// One invocation as soon as it has ended, or as it is when the host's or this limit has passed.
+    ///
+    /// # Errors
+    /// See [`ClientError`].
+    pub async fn wait(&self, id: &str, limit: Duration) -> Result<InvocationOutcome, ClientError> {
+        let timeout_ms = u64::try_from(limit.as_millis()).unwrap_or(u64::MAX);
+        let path = ["v1", "invocations", id, "wait"];
+        let request =
+            self.request_with(Method::GET, &path, &WaitQuery { timeout_ms: Some(timeout_ms) });
+        self.read(self.patient(request, limit)).await
+    }
+
+    /// Records of a journal.
+    ///
+    /// # Errors
+    /// See [`ClientError`].
+    pub async fn journal(
+        &self,
+        id: &str,
+        from: u32,
+        limit: u32,
+    ) -> Result<JournalPage, ClientError> {
+        self.get(&["v1", "invocations", id, "journal"], &range(from, limit)).await
+    }
+
+    /// A journal from its first record to its last.
+    ///
+    /// # Errors
+    /// See [`ClientError`].
+    pub async fn whole_journal(&self, id: &str) -> Result<Vec<JournalRecord>, ClientError> {
+        let mut records = Vec::new();
+        let mut next = Some(0);
+        while let Some(from) = next {
+            let page = self.journal(id, from, 1_000).await?;
+            records.extend(page.records);
+            next = page.next;
+        }
+        Ok(records)
+    }
+
+    /// Lines of a log.
+    ///
+    /// # Errors
+    /// See [`ClientError`].
+    pub async fn logs(&self, id: &str, from: u32, limit: u32) -> Result<LogPage, ClientError> {
+        self.get(&["v1", "invocations", id, "logs"], &range(from, limit)).await
+    }
+
+    /// Asks an invocation to end; it may clean up.
+    ///
+    /// # Errors
+    /// See [`ClientError`].
+    pub async fn cancel(&self, id: &str) -> Result<Accepted, ClientError> {
+        self.post(&["v1", "invocations", id, "cancel"], &serde_json::json!({})).await
+    }
+
+    /// Ends an invocation at once.
+    ///
+    /// # Errors
+    /// See [`ClientError`].
+    pub async fn kill(&self, id: &str) -> Result<Accepted, ClientError> {
+        self.post(&["v1", "invocations", id, "kill"], &serde_json::json!({})).await
+    }
+
+    /// Sets a halted invocation going again.
+    ///
+    /// # Errors
+    /// See [`ClientError`].
+    pub async fn resume(&self, id: &str) -> Result<Accepted, ClientError> {
+        self.post(&["v1", "invocations", id, "continue"], &serde_json::json!({})).await
+    }
+
+    /// Sends a signal.
+    ///
+    /// # Errors
+    /// See [`ClientError`].
+    pub async fn signal(
+        &self,
+        id: &str,
+        signal: &SendSignal,
+    ) -> Result<SignalAccepted, ClientError> {
+        self.post(&["v1", "invocations", id, "signals"], signal).await
+    }
+
+    /// Runs an invocation's journal against a module, by alias or digest; none: its own.
+    ///
+    /// # Errors
+    /// See [`ClientError`].
+    pub async fn replay(&self, id: &str, module: Option<&str>) -> Result<Replay, ClientError> {
+        let body = ReplayRequest { module: module.map(str::to_owned) };
+        let request = self.request(Method::POST, &["v1", "invocations", id, "replay"]).json(&body);
+        self.read(self.patient(request, Duration::from_secs(300))).await
+    }
+}
+
+fn range(from: u32, limit: u32) -> RangeQuery {
+    RangeQuery { from: Some(from), limit: Some(limit) }
+}

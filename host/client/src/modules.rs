@@ -1,0 +1,58 @@
+//! Modules, from the client's side.
+
+use std::time::Duration;
+
+use reqwest::{Method, header};
+
+use segno_model::{DeployQuery, Deployed, Module, ModuleList};
+
+use super::{Client, ClientError};
+
+/// Uploading and validating a large component takes its time.
+const UPLOAD: Duration = Duration::from_secs(300);
+
+impl Client {
+    /// Uploads a component and lets `alias` stand for it.
+    ///
+    /// # Errors
+    /// See [`ClientError`].
+    pub async fn deploy(
+        &self,
+        component: Vec<u8>,
+        alias: Option<&str>,
+    ) -> Result<Deployed, ClientError> {
+        let query = DeployQuery { alias: alias.map(str::to_owned) };
+        let request = self
+            .request_with(Method::POST, &["v1", "modules"], &query)
+            .header(header::CONTENT_TYPE, "application/wasm")
+            .body(component);
+        self.read(self.patient(request, UPLOAD)).await
+    }
+
+    /// The modules that are stored.
+    ///
+    /// # Errors
+    /// See [`ClientError`].
+    pub async fn modules(&self) -> Result<ModuleList, ClientError> {
+        self.get(&["v1", "modules"], &()).await
+    }
+
+    /// One module, by alias or digest.
+    ///
+    /// # Errors
+    /// See [`ClientError`].
+    pub async fn module(&self, name: &str) -> Result<Module, ClientError> {
+        self.get(&["v1", "modules", name], &()).await
+    }
+
+    /// A module's component.
+    ///
+    /// # Errors
+    /// See [`ClientError`].
+    pub async fn component(&self, name: &str) -> Result<Vec<u8>, ClientError> {
+        let request = self.request(Method::GET, &["v1", "modules", name, "component"]);
+        let response = self.send(self.patient(request, UPLOAD)).await?;
+        let body = response.bytes().await.map_err(|error| self.broken(error))?;
+        Ok(body.to_vec())
+    }
+}

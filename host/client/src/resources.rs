@@ -1,0 +1,46 @@
+//! Resources, from the client's side.
+
+use reqwest::Method;
+use serde_json::Value;
+
+use segno_model::{ResourceView, TakeResource, WriteResource};
+
+use super::{Client, ClientError};
+
+impl Client {
+    /// A resource, and the last lease on it.
+    ///
+    /// # Errors
+    /// See [`ClientError`].
+    pub async fn resource(&self, name: &str) -> Result<ResourceView, ClientError> {
+        self.get(&["v1", "resources", name], &()).await
+    }
+
+    /// Takes a resource for a while.
+    ///
+    /// # Errors
+    /// See [`ClientError`]; it is refused while somebody else has it.
+    pub async fn lease(
+        &self,
+        name: &str,
+        holder: &str,
+        ttl_ms: u64,
+    ) -> Result<ResourceView, ClientError> {
+        let body = TakeResource { holder: holder.to_owned(), ttl_ms };
+        self.post(&["v1", "resources", name, "lease"], &body).await
+    }
+
+    /// Writes a resource under a token.
+    ///
+    /// # Errors
+    /// See [`ClientError`]; it is refused if a larger token has written it.
+    pub async fn put(
+        &self,
+        name: &str,
+        value: Value,
+        token: u64,
+    ) -> Result<ResourceView, ClientError> {
+        let body = WriteResource { value, token };
+        self.read(self.request(Method::PUT, &["v1", "resources", name]).json(&body)).await
+    }
+}

@@ -1,0 +1,39 @@
+//! Tasks, from the client's side.
+
+use segno_model::{Accepted, ReleaseTask, TaskPage, TaskQuery, TaskView};
+
+use super::{Client, ClientError};
+
+impl Client {
+    /// A page of tasks, newest first.
+    ///
+    /// # Errors
+    /// See [`ClientError`].
+    pub async fn tasks(&self, query: &TaskQuery) -> Result<TaskPage, ClientError> {
+        self.get(&["v1", "tasks"], query).await
+    }
+
+    /// One task.
+    ///
+    /// # Errors
+    /// See [`ClientError`].
+    pub async fn task(&self, id: &str) -> Result<TaskView, ClientError> {
+        self.get(&["v1", "tasks", id], &()).await
+    }
+
+    /// Stops an invocation for a person to look at; [`Client::resume`] sets it going again.
+    ///
+    /// # Errors
+    /// See [`ClientError`].
+    pub async fn halt(&self, id: &str) -> Result<Accepted, ClientError> {
+        self.post(&["v1", "invocations", id, "halt"], &serde_json::json!({})).await
+    }
+
+    /// Takes a task from whoever holds it: only the claim with this version, if one is given.
+    ///
+    /// # Errors
+    /// See [`ClientError`].
+    pub async fn release(&self, id: &str, version: Option<u64>) -> Result<Accepted, ClientError> {
+        self.post(&["v1", "invocations", id, "release"], &ReleaseTask { version }).await
+    }
+}

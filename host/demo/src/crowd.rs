@@ -1,0 +1,75 @@
+//! Many customers at once, and how far they are: what decides when a host is killed "in the middle".
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use futures::future::try_join_all;
+use segno_core::time::Millis;
+use tokio::sync::watch;
+
+use super::{customer::Customer, order::Order};
+use segno_api::model::Invocation;
+use segno_client::ClientError;
+
+/// How far all orders together are.
+#[derive(Debug, Default)]
+pub struct Tally {
+    placed: AtomicUsize,
+    decided: AtomicUsize,
+    ended: AtomicUsize,
+}
+
+impl Tally {
+    /// Orders that the host accepted.
+    pub fn placed(&self) -> usize {
+        self.placed.load(Ordering::Relaxed)
+    }
+
+    /// Orders that were approved or rejected.
+    pub fn decided(&self) -> usize {
+        self.decided.load(Ordering::Relaxed)
+    }
+
+    /// Orders that ended.
+    pub fn ended(&self) -> usize {
+        self.ended.load(Ordering::Relaxed)
+    }
+}
+
+/// One order and when things happen to it.
+#[derive(Debug, Clone)]
+pub struct Wish {
+    /// The order.
+    pub order: Order,
+    /// It is placed when the stage has reached this number.
+    pub stage: usize,
+    /// From the stage to placing it.
+    pub place_after: Millis,
+    /// From the request for an approval to the answer.
+    pub decide_after: Millis,
+}
+
+/// Serves all orders at once to their ends; `stage` lets those in that wait for it.
+///
+/// # Errors
+/// The first refusal; what the others do is left undone then.
+pub async fn serve(
+    customer: &Customer<'_>,
+    wishes: &[Wish],
+    stage: &watch::Receiver<usize>,
+    tally: &Tally,
+) -> Result<Vec<(Order, Invocation)>, ClientError> {
+    let serve_one = async |wish: &Wish| {
+        // An error means that nobody raises the stage any more: then all may come in.
+        let _ = stage.clone().wait_for(|reached| *reached >= wish.stage).await;
+        customer.surroundings.runtime.sleep(wish.place_after).await;
+        customer.place(&wish.order).await?;
+        tally.placed.fetch_add(1, Ordering::Relaxed);
+        if customer.decide(&wish.order, wish.decide_after).await? {
+            tally.decided.fetch_add(1, Ordering::Relaxed);
+        }
+        let invocation = customer.ended(&wish.order).await?;
+        tally.ended.fetch_add(1, Ordering::Relaxed);
+        Ok((wish.order.clone(), invocation))
+    };
+    try_join_all(wishes.iter().map(serve_one)).await
+}

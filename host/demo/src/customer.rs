@@ -1,0 +1,113 @@
+//! Everybody outside who wants something of one order: places it, approves or rejects it, waits for its end. None of
+//! them knows or minds that the host is killed meanwhile.
+
+use std::time::Duration;
+
+use segno_core::time::Millis;
+use serde_json::json;
+
+use super::{
+    insist::insist,
+    order::{Fate, Order},
+};
+use segno_api::model::{FailureView, Invocation, InvocationState, PromiseState, StartInvocation};
+use segno_client::{Client, ClientError};
+use segno_env::Surroundings;
+
+/// How long a request is repeated while the host is away.
+const PATIENCE: Millis = Millis(60_000);
+
+/// How often it is looked whether the approval is asked for.
+const LOOK_EVERY: Millis = Millis(100);
+
+/// How long one request waits for the end.
+const WAIT: Duration = Duration::from_secs(5);
+
+/// Serves one order from its start to its end.
+pub struct Customer<'a> {
+    /// The host.
+    pub client: &'a Client,
+    /// Time.
+    pub surroundings: &'a Surroundings,
+    /// The name under which the module is deployed.
+    pub module: &'a str,
+}
+
+impl Customer<'_> {
+    /// Places `order`; placing it again is the same order.
+    ///
+    /// # Errors
+    /// See [`ClientError`].
+    pub async fn place(&self, order: &Order) -> Result<(), ClientError> {
+        let start = StartInvocation {
+            id: Some(order.id.clone()),
+            target: format!("{}/order", self.module),
+            input: order.input.clone(),
+            ..StartInvocation::default()
+        };
+        insist(self.surroundings, PATIENCE, async || self.client.start(&start).await).await?;
+        Ok(())
+    }
+
+    /// Approves or rejects `order`, `after` its approval was asked for. False: it ended without asking.
+    ///
+    /// # Errors
+    /// See [`ClientError`].
+    pub async fn decide(&self, order: &Order, after: Millis) -> Result<bool, ClientError> {
+        if matches!(order.fate, Fate::Forgotten | Fate::TooDear) || !self.asked(order).await? {
+            return Ok(false);
+        }
+        self.surroundings.runtime.sleep(after).await;
+        let id = order.approval();
+        insist(self.surroundings, PATIENCE, async || match order.fate {
+            Fate::Approved => self.client.resolve(&id, json!(true)).await,
+            Fate::Rejected | Fate::Forgotten | Fate::TooDear => {
+                let failure = FailureView {
+                    code: 409,
+                    message: "the customer changed their mind".to_owned(),
+                    details: None,
+                };
+                self.client.reject(&id, failure).await
+            }
+        })
+        .await?;
+        Ok(true)
+    }
+
+    /// The order's invocation when it has ended, or is halted for a person to look at.
+    ///
+    /// # Errors
+    /// See [`ClientError`].
+    pub async fn ended(&self, order: &Order) -> Result<Invocation, ClientError> {
+        loop {
+            let wait = async || self.client.wait(&order.id, WAIT).await;
+            if is_over(insist(self.surroundings, PATIENCE, wait).await?.state) {
+                let read = async || self.client.invocation(&order.id).await;
+                return insist(self.surroundings, PATIENCE, read).await;
+            }
+        }
+    }
+
+    /// Waits until the approval is asked for. False: the order ended without asking.
+    async fn asked(&self, order: &Order) -> Result<bool, ClientError> {
+        let id = order.approval();
+        loop {
+            let promise =
+                insist(self.surroundings, PATIENCE, async || self.client.promise(&id).await);
+            match promise.await {
+                Ok(promise) => return Ok(promise.state == PromiseState::Pending),
+                Err(ClientError::Refused(problem)) if problem.status == 404 => {}
+                Err(error) => return Err(error),
+            }
+            let invocation = async || self.client.invocation(&order.id).await;
+            if is_over(insist(self.surroundings, PATIENCE, invocation).await?.state) {
+                return Ok(false);
+            }
+            self.surroundings.runtime.sleep(LOOK_EVERY).await;
+        }
+    }
+}
+
+fn is_over(state: InvocationState) -> bool {
+    state.is_settled() || state == InvocationState::Halted
+}

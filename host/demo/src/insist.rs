@@ -1,0 +1,39 @@
+//! Asking a host that is away for a moment until it answers: every request of the API may be repeated.
+
+use segno_core::time::Millis;
+
+use segno_client::ClientError;
+use segno_env::Surroundings;
+
+/// The pause between two attempts.
+const PAUSE: Millis = Millis(50);
+
+/// Repeats `request` while the host is away, for `limit` in all.
+///
+/// # Errors
+/// The host's refusal as soon as there is one, else the last error when `limit` has passed.
+pub async fn insist<T>(
+    surroundings: &Surroundings,
+    limit: Millis,
+    mut request: impl AsyncFnMut() -> Result<T, ClientError>,
+) -> Result<T, ClientError> {
+    let give_up_at = surroundings.clock.now() + limit;
+    loop {
+        match request().await {
+            Err(error) if is_away(&error) && surroundings.clock.now() < give_up_at => {
+                surroundings.runtime.sleep(PAUSE).await;
+            }
+            answer => return answer,
+        }
+    }
+}
+
+/// Whether the host may answer if it is asked again.
+fn is_away(error: &ClientError) -> bool {
+    match error {
+        ClientError::Unreachable { .. } | ClientError::Slow { .. } => true,
+        // It is starting or draining.
+        ClientError::Refused(problem) => problem.status == 503,
+        ClientError::Malformed { .. } | ClientError::Address { .. } => false,
+    }
+}

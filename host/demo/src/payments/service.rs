@@ -1,0 +1,332 @@
+//! The payment service over HTTP: decides each key once, answers repetitions alike.
+
+use std::{
+    net::SocketAddr,
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use anyhow::Context;
+use axum::{
+    Json, Router,
+    extract::State,
+    http::{HeaderMap, StatusCode},
+    response::{IntoResponse, Response},
+    routing::{get, post},
+};
+use segno_core::time::Millis;
+use tokio::net::TcpListener;
+
+use super::{
+    ChargeRequest, LedgerView, Receipt, RefundRequest,
+    ledger::{Entry, Kind, Ledger, LedgerError},
+};
+use segno_env::Surroundings;
+
+/// The command line of the service.
+#[derive(Debug, clap::Args)]
+pub struct PaymentsArgs {
+    /// Where to listen; port 0 takes a free one. The address is the first line of the output.
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:0")]
+    listen: SocketAddr,
+    /// The file to keep; made if it is not there.
+    #[arg(long, value_name = "FILE")]
+    ledger: PathBuf,
+    /// Larger amounts are declined.
+    #[arg(long, value_name = "CENTS", default_value_t = PaymentsOptions::default().limit_cents)]
+    limit_cents: u64,
+    /// The time from a decision to its answer.
+    #[arg(long, value_name = "MS", default_value_t = PaymentsOptions::default().delay.0)]
+    delay_ms: i64,
+}
+
+/// How a service behaves.
+#[derive(Debug, Clone)]
+pub struct PaymentsOptions {
+    /// Larger amounts are declined.
+    pub limit_cents: u64,
+    /// The time from a decision to its answer: a host that is killed in it does not know of the charge.
+    pub delay: Millis,
+}
+
+impl Default for PaymentsOptions {
+    fn default() -> Self {
+        Self { limit_cents: 100_000, delay: Millis(0) }
+    }
+}
+
+/// The service.
+pub struct Payments {
+    ledger: Mutex<Ledger>,
+    options: PaymentsOptions,
+    surroundings: Surroundings,
+}
+
+/// Runs the service as the command line asks until the process is killed.
+///
+/// # Errors
+/// When the ledger or the address cannot be used.
+pub async fn run(args: PaymentsArgs) -> anyhow::Result<()> {
+    let options = PaymentsOptions { limit_cents: args.limit_cents, delay: Millis(args.delay_ms) };
+    let payments = Payments::open(&args.ledger, options, Surroundings::system())?;
+    let listener = TcpListener::bind(args.listen)
+        .await
+        .with_context(|| format!("the payment service cannot listen on {}", args.listen))?;
+    anstream::println!("http://{}", listener.local_addr()?);
+    axum::serve(listener, payments.router()).await.context("the payment service stopped")
+}
+
+impl Payments {
+    /// The service over the ledger at `path`.
+    ///
+    /// # Errors
+    /// When the ledger cannot be used.
+    pub fn open(
+        path: &Path,
+        options: PaymentsOptions,
+        surroundings: Surroundings,
+    ) -> Result<Arc<Self>, LedgerError> {
+        Ok(Arc::new(Self { ledger: Mutex::new(Ledger::open(path)?), options, surroundings }))
+    }
+
+    /// Everything that was asked so far.
+    pub fn entries(&self) -> Vec<Entry> {
+        self.ledger.lock().unwrap_or_else(PoisonError::into_inner).entries().to_vec()
+    }
+
+    /// Its routes.
+    pub fn router(self: Arc<Self>) -> Router {
+        Router::new()
+            .route("/charges", post(charge))
+            .route("/refunds", post(refund))
+            .route("/ledger", get(ledger))
+            .route("/health", get(async || "ok"))
+            .with_state(self)
+    }
+
+    /// Charges `request`, unless `key` was decided before.
+    ///
+    /// # Errors
+    /// [`Refused`]; nothing was decided then.
+    pub fn charge(&self, key: &str, request: &ChargeRequest) -> Result<Receipt, Refused> {
+        self.once(key, |ledger| {
+            let within = request.amount_cents <= self.options.limit_cents;
+            Ok(Entry {
+                key: key.to_owned(),
+                kind: Kind::Charge,
+                order: request.order.clone(),
+                amount_cents: request.amount_cents,
+                charge: within.then(|| ledger.next_charge()),
+                accepted: within,
+                requests: 0,
+            })
+        })
+    }
+
+    /// Gives a charge back, unless `key` was decided before.
+    ///
+    /// # Errors
+    /// [`Refused`]; nothing was decided then.
+    pub fn refund(&self, key: &str, request: &RefundRequest) -> Result<Receipt, Refused> {
+        self.once(key, |ledger| {
+            let charge = request.charge.clone();
+            let made =
+                ledger.charge(&charge).ok_or_else(|| Refused::NoSuchCharge(charge.clone()))?;
+            if ledger.is_refunded(&charge) {
+                return Err(Refused::AlreadyRefunded(charge));
+            }
+            Ok(Entry {
+                key: key.to_owned(),
+                kind: Kind::Refund,
+                order: made.order.clone(),
+                amount_cents: made.amount_cents,
+                charge: Some(charge),
+                accepted: true,
+                requests: 0,
+            })
+        })
+    }
+
+    /// The rule of the service: the first request of a key decides, every later one hears the same.
+    fn once(
+        &self,
+        key: &str,
+        decide: impl FnOnce(&Ledger) -> Result<Entry, Refused>,
+    ) -> Result<Receipt, Refused> {
+        let mut ledger = self.ledger.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = ledger.of_key(key).cloned() {
+            ledger.repeat(key)?;
+            return Ok(self.receipt(&known));
+        }
+        let entry = decide(&ledger)?;
+        let receipt = self.receipt(&entry);
+        ledger.decide(entry)?;
+        Ok(receipt)
+    }
+
+    fn receipt(&self, entry: &Entry) -> Receipt {
+        let limit = self.options.limit_cents;
+        let declined =
+            || format!("{} cents are more than the limit of {limit}", entry.amount_cents);
+        Receipt {
+            charge: entry.charge.clone(),
+            accepted: entry.accepted,
+            message: (!entry.accepted).then(declined),
+        }
+    }
+}
+
+/// Why a request was not decided.
+#[derive(Debug, thiserror::Error)]
+pub enum Refused {
+    /// Without a key a repetition would charge twice.
+    #[error("send an `Idempotency-Key`")]
+    NoKey,
+    /// There is nothing to give back.
+    #[error("there is no charge `{0}`")]
+    NoSuchCharge(String),
+    /// It was given back under another key.
+    #[error("the charge `{0}` was refunded before")]
+    AlreadyRefunded(String),
+    /// The ledger is broken.
+    #[error(transparent)]
+    Ledger(#[from] LedgerError),
+}
+
+impl IntoResponse for Refused {
+    fn into_response(self) -> Response {
+        let status = match &self {
+            Self::NoKey => StatusCode::BAD_REQUEST,
+            Self::NoSuchCharge(_) => StatusCode::NOT_FOUND,
+            Self::AlreadyRefunded(_) => StatusCode::CONFLICT,
+            Self::Ledger(_) => StatusCode::INTERNAL_SERVER_ERROR,
+        };
+        let receipt = Receipt { charge: None, accepted: false, message: Some(self.to_string()) };
+        (status, Json(receipt)).into_response()
+    }
+}
+
+async fn charge(
+    State(payments): State<Arc<Payments>>,
+    headers: HeaderMap,
+    Json(request): Json<ChargeRequest>,
+) -> Response {
+    answer(payments, &headers, move |payments, key| payments.charge(key, &request)).await
+}
+
+async fn refund(
+    State(payments): State<Arc<Payments>>,
+    headers: HeaderMap,
+    Json(request): Json<RefundRequest>,
+) -> Response {
+    answer(payments, &headers, move |payments, key| payments.refund(key, &request)).await
+}
+
+async fn ledger(State(payments): State<Arc<Payments>>) -> Json<LedgerView> {
+    Json(LedgerView { entries: payments.entries() })
+}
+
+/// Decides away from the reactor, because a decision waits for the disk; answers after the delay.
+async fn answer(
+    payments: Arc<Payments>,
+    headers: &HeaderMap,
+    decide: impl FnOnce(&Payments, &str) -> Result<Receipt, Refused> + Send + 'static,
+) -> Response {
+    let key = headers.get("idempotency-key").and_then(|key| key.to_str().ok());
+    let Some(key) = key.filter(|key| !key.is_empty()).map(str::to_owned) else {
+        return Refused::NoKey.into_response();
+    };
+    let service = Arc::clone(&payments);
+    let decided = tokio::task::spawn_blocking(move || decide(&service, &key))
+        .await
+        .expect("deciding does not panic");
+    payments.surroundings.runtime.sleep(payments.options.delay).await;
+    match decided {
+        Ok(receipt) if receipt.accepted => Json(receipt).into_response(),
+        Ok(receipt) => (StatusCode::PAYMENT_REQUIRED, Json(receipt)).into_response(),
+        Err(refused) => refused.into_response(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn service(folder: &tempfile::TempDir) -> Arc<Payments> {
+        let path = folder.path().join("ledger");
+        Payments::open(&path, PaymentsOptions::default(), Surroundings::system()).unwrap()
+    }
+
+    fn of(order: &str, amount_cents: u64) -> ChargeRequest {
+        ChargeRequest { order: order.into(), amount_cents }
+    }
+
+    #[test]
+    fn a_repeated_key_charges_once_also_after_a_restart() {
+        let folder = tempfile::tempdir().unwrap();
+        let first = service(&folder).charge("k", &of("a", 500)).unwrap();
+        assert!(first.accepted);
+        let payments = service(&folder);
+        assert_eq!(payments.charge("k", &of("a", 500)).unwrap(), first);
+        let entries = payments.entries();
+        assert_eq!(entries.len(), 1);
+        assert_eq!(entries[0].requests, 2);
+    }
+
+    #[test]
+    fn an_amount_above_the_limit_is_declined_for_ever() {
+        let folder = tempfile::tempdir().unwrap();
+        let payments = service(&folder);
+        let declined = payments.charge("k", &of("a", 100_001)).unwrap();
+        assert!(!declined.accepted && declined.charge.is_none());
+        assert!(!payments.charge("k", &of("a", 1)).unwrap().accepted);
+        assert!(payments.charge("other", &of("a", 100_000)).unwrap().accepted);
+    }
+
+    #[test]
+    fn a_charge_is_given_back_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let payments = service(&folder);
+        let charge = payments.charge("k", &of("a", 500)).unwrap().charge.unwrap();
+        let request = RefundRequest { charge };
+        let refund = payments.refund("r", &request).unwrap();
+        assert!(refund.accepted);
+        assert_eq!(payments.refund("r", &request).unwrap(), refund);
+        assert!(matches!(payments.refund("again", &request), Err(Refused::AlreadyRefunded(_))));
+        let unknown = RefundRequest { charge: "ch-9".into() };
+        assert!(matches!(payments.refund("x", &unknown), Err(Refused::NoSuchCharge(_))));
+        assert_eq!(payments.entries().len(), 2);
+    }
+
+    #[tokio::test]
+    async fn it_speaks_http() {
+        use axum::{body::Body, http::Request};
+        use tower::ServiceExt;
+
+        let folder = tempfile::tempdir().unwrap();
+        let router = service(&folder).router();
+        let charge = |key: Option<&str>, amount: u64| {
+            let mut request = Request::post("/charges").header("content-type", "application/json");
+            if let Some(key) = key {
+                request = request.header("Idempotency-Key", key);
+            }
+            let body = serde_json::to_vec(&of("a", amount)).unwrap();
+            router.clone().oneshot(request.body(Body::from(body)).unwrap())
+        };
+        assert_eq!(charge(Some("k"), 5).await.unwrap().status(), StatusCode::OK);
+        assert_eq!(charge(Some("k"), 5).await.unwrap().status(), StatusCode::OK);
+        assert_eq!(
+            charge(Some("l"), 100_001).await.unwrap().status(),
+            StatusCode::PAYMENT_REQUIRED
+        );
+        assert_eq!(charge(None, 5).await.unwrap().status(), StatusCode::BAD_REQUEST);
+
+        let answer =
+            router.oneshot(Request::get("/ledger").body(Body::empty()).unwrap()).await.unwrap();
+        let body = axum::body::to_bytes(answer.into_body(), 10_000).await.unwrap();
+        let view: LedgerView = serde_json::from_slice(&body).unwrap();
+        let seen: Vec<_> =
+            view.entries.iter().map(|entry| (entry.accepted, entry.requests)).collect();
+        assert_eq!(seen, [(true, 2), (false, 1)]);
+    }
+}

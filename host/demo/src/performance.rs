@@ -1,0 +1,255 @@
+//! The demo itself: twenty orders, a host that is killed three times, and what remains.
+
+use std::{collections::BTreeMap, path::PathBuf};
+
+use segno_core::time::Millis;
+use serde::Serialize;
+use tokio::sync::watch;
+
+use super::{
+    chance::Chance,
+    crowd::{self, Tally, Wish},
+    customer::Customer,
+    example::MODULE,
+    order::{Fate, Order},
+    payments::{ChildError, PaymentsChild},
+    server::{Server, ServerError, ServerOptions},
+    verdict::Verdict,
+};
+use segno_api::model::{JournalRecord, Replay, ReplayVerdict};
+use segno_build::Progress;
+use segno_client::ClientError;
+use segno_env::Surroundings;
+
+/// Orders that are placed.
+pub const ORDERS: usize = 20;
+
+/// The time that everything may take, the build excepted.
+const LIMIT: Millis = Millis(180_000);
+
+/// How long nobody answers before an order is given up.
+const PATIENCE: Millis = Millis(6_000);
+
+/// The payment service decides, then takes this long to answer: the time in which a kill hurts most.
+const PAYMENT_DELAY: Millis = Millis(120);
+
+/// How often it is looked whether it is time for the next kill.
+const LOOK_EVERY: Millis = Millis(5);
+
+/// What to play with.
+#[derive(Debug, Clone)]
+pub struct PerformanceOptions {
+    /// The command `segno`.
+    pub binary: PathBuf,
+    /// Where data, ledger and logs go.
+    pub folder: PathBuf,
+    /// The example `order`.
+    pub component: Vec<u8>,
+    /// All draws come from it.
+    pub seed: u64,
+}
+
+/// One kill.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Kill {
+    /// The killed process.
+    pub pid: u32,
+    /// After how long, from the first order.
+    pub after_ms: i64,
+    /// Orders that were placed and had not ended.
+    pub in_flight: usize,
+    /// From the restart until the host took work.
+    pub back_after_ms: i64,
+}
+
+/// What happened.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Performance {
+    /// Where the draws came from.
+    pub seed: u64,
+    /// From the first order to the last end.
+    pub took_ms: i64,
+    /// The kills.
+    pub kills: Vec<Kill>,
+    /// The orders.
+    pub verdict: Verdict,
+    /// How often each execution was run again from its journal, by id.
+    pub replays: BTreeMap<String, u32>,
+    /// One order's journal.
+    pub records: Vec<JournalRecord>,
+    /// The same, run again.
+    pub replay: Replay,
+}
+
+impl Performance {
+    /// Whether everything was exactly right.
+    pub fn is_right(&self) -> bool {
+        self.complaints().is_empty()
+    }
+
+    /// Everything that is not as it must be, a line each.
+    pub fn complaints(&self) -> Vec<String> {
+        let mut complaints = self.verdict.complaints();
+        let in_the_middle = self.kills.iter().filter(|kill| kill.in_flight > 0).count();
+        if in_the_middle < 2 {
+            complaints.push(format!("only {in_the_middle} kills hit orders in flight"));
+        }
+        let (replay, records) = (&self.replay, self.records.len());
+        if replay.verdict != ReplayVerdict::Identical || replay.matched as usize != records {
+            let (id, matched) = (&replay.id, replay.matched);
+            complaints.push(format!("the replay of {id} matches {matched} of {records} records"));
+        }
+        complaints
+    }
+}
+
+/// Why there is no result.
+#[derive(Debug, thiserror::Error)]
+pub enum PerformanceError {
+    /// The host is not as it should be.
+    #[error(transparent)]
+    Server(#[from] ServerError),
+    /// The payment service is not as it should be.
+    #[error(transparent)]
+    Payments(#[from] ChildError),
+    /// The host refused something.
+    #[error(transparent)]
+    Client(#[from] ClientError),
+    /// It takes too long.
+    #[error("after {} s only {ended} of {ORDERS} orders have ended", LIMIT.0 / 1_000)]
+    TooLong {
+        /// Orders that ended.
+        ended: usize,
+    },
+}
+
+/// Plays the demo. All processes it starts are gone when it ends or is dropped.
+///
+/// # Errors
+/// See [`PerformanceError`]. What went wrong with orders is no error, but part of the result.
+pub async fn play(
+    options: PerformanceOptions,
+    surroundings: Surroundings,
+    progress: &dyn Progress,
+) -> Result<Performance, PerformanceError> {
+    let mut chance = Chance::new(options.seed);
+    let payments =
+        PaymentsChild::start(&options.binary, &options.folder, PAYMENT_DELAY, &surroundings)
+            .await?;
+    progress.step(&format!("payment service at {} (pid {})", payments.address(), payments.pid()));
+
+    let settings = ServerOptions::within(&options.folder, &options.binary)?;
+    settings.allow_http(MODULE, payments.address())?;
+    let mut server = Server::start(settings, surroundings.clone()).await?;
+    progress.step(&format!("host at {} (pid {})", server.client().server(), server.pid()));
+    let deployed = server.client().deploy(options.component, Some(MODULE)).await?;
+    progress.step(&format!("deployed {MODULE}, {} bytes", deployed.module.size));
+
+    let wishes = wishes(payments.address(), &mut chance);
+    let client = server.client().clone();
+    let customer = Customer { client: &client, surroundings: &surroundings, module: MODULE };
+    let (tally, began) = (Tally::default(), surroundings.clock.now());
+    let (_stage, stage) = watch::channel(0);
+    progress.step(&format!("{ORDERS} orders are placed; the host will be killed in the middle"));
+    let mut reaper = Reaper {
+        server: &mut server,
+        payments: &payments,
+        tally: &tally,
+        progress,
+        kills: Vec::new(),
+    };
+    let reaping = reaper.reap(&mut chance, &surroundings);
+    let serving = async { Ok(crowd::serve(&customer, &wishes, &stage, &tally).await?) };
+    let both = surroundings.within(LIMIT, async { futures::try_join!(serving, reaping) }).await;
+    let Some(both) = both else {
+        return Err(PerformanceError::TooLong { ended: tally.ended() });
+    };
+    let (ended, ()) = both?;
+    let kills = reaper.kills;
+    let took_ms = surroundings.clock.now().since(began).0;
+
+    progress.step("all orders have ended; reading the ledger");
+    let verdict = Verdict::of(&ended, &payments.entries().await?);
+    let replays = server.replays()?;
+    let shown = &wishes[chance.between(0, 4) as usize].order.id;
+    progress.step(&format!("replaying {shown}"));
+    let records = client.whole_journal(shown).await?;
+    let replay = client.replay(shown, None).await?;
+    server.stop().await?;
+    Ok(Performance { seed: options.seed, took_ms, kills, verdict, replays, records, replay })
+}
+
+/// Seventeen orders that are approved, two that are rejected, and one that nobody answers.
+fn wishes(payments: &str, chance: &mut Chance) -> Vec<Wish> {
+    let fate = |number| match number {
+        7 | 13 => Fate::Rejected,
+        17 => Fate::Forgotten,
+        _ => Fate::Approved,
+    };
+    let wish = |number| Wish {
+        order: Order::new(number, fate(number), payments, PATIENCE),
+        stage: 0,
+        place_after: chance.length(0, 600),
+        decide_after: chance.length(300, 2_500),
+    };
+    (1..=ORDERS).map(wish).collect()
+}
+
+/// Kills the host three times: among the charges, among the approvals, and near the end.
+struct Reaper<'a> {
+    server: &'a mut Server,
+    payments: &'a PaymentsChild,
+    tally: &'a Tally,
+    progress: &'a dyn Progress,
+    kills: Vec<Kill>,
+}
+
+impl Reaper<'_> {
+    async fn reap(
+        &mut self,
+        chance: &mut Chance,
+        surroundings: &Surroundings,
+    ) -> Result<(), PerformanceError> {
+        let began = surroundings.clock.now();
+        let (charges, decisions, ends) =
+            (chance.between(2, 14), chance.between(2, 8), chance.between(8, 14));
+
+        while (self.payments.entries().await?.len() as u64) < charges {
+            surroundings.runtime.sleep(LOOK_EVERY).await;
+        }
+        self.strike(chance, surroundings, began).await?;
+        while (self.tally.decided() as u64) < decisions {
+            surroundings.runtime.sleep(LOOK_EVERY).await;
+        }
+        self.strike(chance, surroundings, began).await?;
+        while (self.tally.ended() as u64) < ends {
+            surroundings.runtime.sleep(LOOK_EVERY).await;
+        }
+        self.strike(chance, surroundings, began).await
+    }
+
+    async fn strike(
+        &mut self,
+        chance: &mut Chance,
+        surroundings: &Surroundings,
+        began: segno_core::time::Timestamp,
+    ) -> Result<(), PerformanceError> {
+        surroundings.runtime.sleep(chance.length(0, 80)).await;
+        let (pid, now) = (self.server.pid(), surroundings.clock.now());
+        let in_flight = self.tally.placed() - self.tally.ended();
+        self.server.kill()?;
+        self.progress
+            .step(&format!("SIGKILL to the host (pid {pid}) with {in_flight} orders in flight"));
+        surroundings.runtime.sleep(chance.length(50, 400)).await;
+
+        let restarted = surroundings.clock.now();
+        self.server.restart().await?;
+        let back_after_ms = surroundings.clock.now().since(restarted).0;
+        self.progress.step(&format!(
+            "the host is back after {back_after_ms} ms (pid {})",
+            self.server.pid()
+        ));
+        self.kills.push(Kill { pid, after_ms: now.since(began).0, in_flight, back_after_ms });
+        Ok(())
+    }
+}

@@ -1,0 +1,200 @@
+//! What became of the orders, held against what had to become of them. The ledger has the last word on money.
+
+use serde::Serialize;
+
+use super::{
+    order::Order,
+    payments::ledger::{Entry, Kind},
+};
+use segno_model::{Invocation, InvocationState};
+
+/// One order, judged.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Judged {
+    /// The order.
+    pub order: String,
+    /// How it ended, in words.
+    pub outcome: String,
+    /// How often a worker took it up.
+    pub claims: u64,
+    /// Requests to charge that reached the payment service.
+    pub charge_requests: u32,
+    /// Charges that it accepted.
+    pub charges: u32,
+    /// Refunds that it accepted.
+    pub refunds: u32,
+    /// Records in its journal.
+    pub records: u32,
+    /// Everything that is not as it must be; empty: all is well.
+    pub wrong: Vec<String>,
+}
+
+/// All orders, judged.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Verdict {
+    /// One by one, in the order in which they were given.
+    pub orders: Vec<Judged>,
+    /// What is wrong beside the orders.
+    pub wrong: Vec<String>,
+}
+
+impl Verdict {
+    /// Holds what `ended` and the ledger say against what the orders had to come to.
+    pub fn of(ended: &[(Order, Invocation)], entries: &[Entry]) -> Self {
+        let known = |entry: &&Entry| ended.iter().any(|(order, _)| order.id == entry.order);
+        let strangers = entries.iter().filter(|entry| !known(entry));
+        Self {
+            orders: ended
+                .iter()
+                .map(|(order, invocation)| judge(order, invocation, entries))
+                .collect(),
+            wrong: strangers
+                .map(|entry| {
+                    format!("the ledger has an entry for the unknown order `{}`", entry.order)
+                })
+                .collect(),
+        }
+    }
+
+    /// Whether everything is exactly right.
+    pub fn is_right(&self) -> bool {
+        self.wrong.is_empty() && self.orders.iter().all(|order| order.wrong.is_empty())
+    }
+
+    /// Everything that is wrong, a line each.
+    pub fn complaints(&self) -> Vec<String> {
+        let of_orders = self.orders.iter();
+        of_orders
+            .flat_map(|judged| {
+                judged.wrong.iter().map(|wrong| format!("{}: {wrong}", judged.order))
+            })
+            .chain(self.wrong.iter().cloned())
+            .collect()
+    }
+}
+
+fn judge(order: &Order, invocation: &Invocation, entries: &[Entry]) -> Judged {
+    let count = |kind: Kind| {
+        let accepted = entries.iter().filter(|entry| entry.accepted && entry.kind == kind);
+        u32::try_from(accepted.filter(|entry| entry.order == order.id).count()).unwrap_or(u32::MAX)
+    };
+    let charging =
+        entries.iter().filter(|entry| entry.kind == Kind::Charge && entry.order == order.id);
+    let (outcome, charges, refunds) =
+        (outcome(order, invocation), count(Kind::Charge), count(Kind::Refund));
+
+    let mut wrong = Vec::new();
+    let mut expect = |what: &str, is: String, must_be: String| {
+        if is != must_be {
+            wrong.push(format!("{what}: {is} in place of {must_be}"));
+        }
+    };
+    if !is_as_fated(order, invocation) {
+        expect("the outcome", outcome.clone(), order.fate.word().to_owned());
+    }
+    expect("accepted charges", charges.to_string(), order.fate.charges().to_string());
+    expect("refunds", refunds.to_string(), order.fate.refunds().to_string());
+    Judged {
+        order: order.id.clone(),
+        outcome,
+        claims: invocation.version,
+        charge_requests: charging.map(|entry| entry.requests).sum(),
+        charges,
+        refunds,
+        records: invocation.journal_len,
+        wrong,
+    }
+}
+
+fn is_as_fated(order: &Order, invocation: &Invocation) -> bool {
+    match order.fate.code() {
+        None => invocation.state == InvocationState::Resolved,
+        Some(code) => {
+            let failed = invocation.failure.as_ref().map(|failure| failure.code);
+            invocation.state == InvocationState::Rejected && failed == Some(code)
+        }
+    }
+}
+
+/// As it was fated in a word; otherwise the state, with the reason if there is one.
+fn outcome(order: &Order, invocation: &Invocation) -> String {
+    if is_as_fated(order, invocation) {
+        return order.fate.word().to_owned();
+    }
+    let failure = invocation.failure.as_ref().map(|failure| failure.message.as_str());
+    let reason = failure.or_else(|| invocation.note.as_ref().map(|note| note.message.as_str()));
+    match reason {
+        Some(reason) => format!("{} ({reason})", invocation.state),
+        None => invocation.state.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use segno_core::time::Millis;
+    use serde_json::json;
+
+    use super::*;
+    use crate::order::Fate;
+
+    fn order(fate: Fate) -> Order {
+        Order::new(1, fate, "http://127.0.0.1:1", Millis(1))
+    }
+
+    fn ended(code: Option<u32>) -> Invocation {
+        let state = if code.is_none() { "resolved" } else { "rejected" };
+        let failure = code.map(|code| json!({ "code": code, "message": "no" }));
+        serde_json::from_value(json!({
+            "id": "order-001", "target": "wasm://order/order", "function": "order", "state": state, "attempt": 0,
+            "version": 3, "cancel": "none", "signals": 0, "waits": [], "waits_count": 0, "awaited_by": [], "children": [], "labels": {},
+            "journal_len": 9, "created_at_ms": 0, "input": null, "failure": failure,
+        }))
+        .unwrap()
+    }
+
+    fn entry(kind: Kind, key: &str) -> Entry {
+        Entry {
+            key: key.into(),
+            kind,
+            order: "order-001".into(),
+            amount_cents: 1,
+            charge: Some("ch-1".into()),
+            accepted: true,
+            requests: 2,
+        }
+    }
+
+    #[test]
+    fn an_order_is_right_when_outcome_and_ledger_agree_with_its_fate() {
+        let charge = entry(Kind::Charge, "k");
+        let refund = entry(Kind::Refund, "r");
+        let cases: [(Fate, Option<u32>, &[&Entry], bool); 8] = [
+            (Fate::Approved, None, &[&charge], true),
+            (Fate::Approved, None, &[], false),
+            (Fate::Approved, None, &[&charge, &charge], false),
+            (Fate::Approved, Some(409), &[&charge], false),
+            (Fate::Rejected, Some(409), &[&charge, &refund], true),
+            (Fate::Rejected, Some(409), &[&charge], false),
+            (Fate::Forgotten, Some(408), &[&charge, &refund, &refund], false),
+            (Fate::TooDear, Some(402), &[], true),
+        ];
+        for (fate, code, entries, right) in cases {
+            let entries: Vec<Entry> = entries.iter().copied().cloned().collect();
+            let verdict = Verdict::of(&[(order(fate), ended(code))], &entries);
+            assert_eq!(
+                verdict.is_right(),
+                right,
+                "{fate:?} {code:?} {entries:?}: {:?}",
+                verdict.complaints()
+            );
+        }
+    }
+
+    #[test]
+    fn money_of_nobody_is_wrong() {
+        let stranger = Entry { order: "order-999".into(), ..entry(Kind::Charge, "k") };
+        let verdict = Verdict::of(&[(order(Fate::TooDear), ended(Some(402)))], &[stranger]);
+        assert!(!verdict.is_right());
+        assert!(verdict.complaints()[0].contains("order-999"));
+    }
+}

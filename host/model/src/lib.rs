@@ -1,0 +1,51 @@
+//! What goes over the wire, as types: the API answers with them, the client and the command line read them.
+//!
+//! Instants are milliseconds since the Unix epoch and end in `_at_ms`; lengths end in `_ms`. Absent optional fields are
+//! left out.
+
+mod cloud;
+mod event;
+mod health;
+mod invocation;
+mod journal;
+mod log;
+mod module;
+mod problem;
+mod promise;
+mod query;
+mod replay;
+mod resource;
+mod schedule;
+mod start;
+mod task;
+mod tree;
+mod whole;
+
+pub use cloud::{CloudEvent, EventId};
+pub use event::{AcknowledgeEvents, Acknowledged, EventPage, EventQuery};
+pub use health::{Health, Readiness};
+pub use invocation::{
+    CancelProgress, Invocation, InvocationOutcome, InvocationPage, InvocationState,
+    InvocationSummary, Lease, Note, Progress, UnreadableRow, Wait, WaitKind,
+};
+pub use journal::{JournalPage, JournalRecord, OutcomeView, RecordKind};
+pub use log::{LogLevel, LogLine, LogPage};
+pub use module::{
+    Deployed, Function, FunctionKind, Import, ImportStatus, Module, ModuleDescription, ModuleList,
+    Retry,
+};
+pub use problem::Problem;
+pub use promise::{
+    CreatePromise, FailureView, PromiseCreated, PromisePage, PromiseQuery, PromiseState,
+    PromiseSummary, PromiseView, RejectPromise, ResolvePromise,
+};
+pub use query::{DeployQuery, InvocationQuery, RangeQuery, WaitQuery};
+pub use replay::{DivergenceView, FieldDifference, Replay, ReplayRequest, ReplayVerdict};
+pub use resource::{ResourceLeaseView, ResourceView, TakeResource, WriteResource};
+pub use schedule::{
+    Backfill, Backfilled, CreateSchedule, Overlap, ScheduleCreated, ScheduleList, ScheduleQuery,
+    ScheduleView,
+};
+pub use start::{Accepted, SendSignal, SignalAccepted, StartInvocation, Started};
+pub use task::{ReleaseTask, TaskPage, TaskQuery, TaskState, TaskView};
+pub use tree::{NodeKind, TreeNode, TreePage, TreeQuery};
