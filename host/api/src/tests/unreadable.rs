@@ -6,6 +6,7 @@ use segno_core::{
     command::Command,
     config::Config,
     promise::{NewPromise, NewSchedule, Overlap, Template},
+    reply::Reply,
     tags,
     time::{Millis, Timestamp},
     value::{Tags, Value},
@@ -79,12 +80,12 @@ impl Place {
 }
 
 async fn rows(host: &Host) {
+    let target = || (tags::TARGET.to_owned(), "poll://any@workers".to_owned());
     let promise = |id: &str| {
-        let target = (tags::TARGET.to_owned(), "poll://any@workers".to_owned());
         Command::PromiseCreate(NewPromise {
             id: id.into(),
             param: Value::default(),
-            tags: Tags::from([target]),
+            tags: Tags::from([target()]),
             timeout_at: Timestamp::NEVER,
         })
     };
@@ -95,7 +96,7 @@ async fn rows(host: &Host) {
             template: Template {
                 id: "{{.id}}@{{.timestamp}}".into(),
                 param: Value::default(),
-                tags: Tags::new(),
+                tags: Tags::from([target()]),
                 timeout: Millis(60_000),
             },
             overlap: Overlap::Allow,
@@ -104,7 +105,9 @@ async fn rows(host: &Host) {
     let promises = ["bad-promise", "bad-task", "good-1", "good-2"].map(promise);
     let schedules = ["bad-schedule", "good-schedule"].map(schedule);
     let commands = promises.into_iter().chain(schedules).collect();
-    host.store.execute(commands).await.expect("they are made");
+    for reply in host.store.execute(commands).await.expect("a reply for each") {
+        assert!(!matches!(reply, Reply::Refused(_)), "{reply:?}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
