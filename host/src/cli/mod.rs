@@ -34,6 +34,7 @@ mod new;
 mod payments;
 mod place;
 mod promise;
+mod ready;
 mod recovery;
 mod replay;
 mod resonate;
@@ -138,6 +139,7 @@ enum Command {
     New(new::New),
     Build(build::Build),
     Serve(Box<serve::Serve>),
+    Ready(ready::Ready),
     Deploy(deploy::Deploy),
     Modules(modules::Modules),
     Start(start::Start),
@@ -213,6 +215,7 @@ impl Cli {
             Command::Build(command) => command.run(console).await,
             Command::Serve(command) => command.run(global.token.as_deref(), console).await,
             Command::Deploy(command) => command.run(&client()?, console).await,
+            Command::Ready(command) => command.run(&client()?, console).await,
             Command::Modules(command) => command.run(&client()?, console).await,
             Command::Start(command) => command.run(&client()?, console).await,
             Command::Call(command) => command.run(&client()?, console).await,

@@ -6,6 +6,7 @@ mod damage;
 mod invocations;
 mod modules;
 mod promises;
+mod ready;
 mod resources;
 mod schedules;
 mod tree;
