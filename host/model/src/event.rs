@@ -14,7 +14,7 @@ pub struct EventQuery {
     pub topic: Option<String>,
     /// The `next` of the page before; left out: from the oldest that nobody acknowledged.
     pub cursor: Option<String>,
-    /// At most so many, 1 to 1000; 100 if left out.
+    /// The largest number of items in the page, 1 to 1000; 100 if left out.
     #[param(minimum = 1, maximum = 1000)]
     pub limit: Option<u32>,
     /// If there is none, answer when there is one, or after this time; at most 5 minutes.

@@ -145,7 +145,7 @@ pub struct PromiseQuery {
     pub tags: Option<String>,
     /// The `next` of the page before.
     pub after: Option<String>,
-    /// At most so many, 1 to 1000; 100 if left out.
+    /// The largest number of items in the page, 1 to 1000; 100 if left out.
     #[param(minimum = 1, maximum = 1000)]
     pub limit: Option<u32>,
 }
@@ -173,7 +173,7 @@ pub struct CreatePromise {
     /// resolves the promise at its deadline; `parent` shows it in the tree of that one.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub tags: BTreeMap<String, String>,
-    /// What it is made with, for whoever is to settle it: any JSON.
+    /// What the promise is made with, to be read by the one who settles it: any JSON.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub param: Option<Value>,
 }

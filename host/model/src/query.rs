@@ -32,7 +32,7 @@ pub struct InvocationQuery {
     /// The `next` of the page before.
     #[param(pattern = r"^[0-9]{1,18}$")]
     pub after: Option<String>,
-    /// At most so many lines, 1 to 1000; 100 if left out.
+    /// The largest number of lines in the page, 1 to 1000; 100 if left out.
     #[param(minimum = 1, maximum = 1000)]
     pub limit: Option<u32>,
 }
@@ -44,7 +44,7 @@ pub struct InvocationQuery {
 pub struct RangeQuery {
     /// The first one; 0 if left out.
     pub from: Option<u32>,
-    /// At most so many, 1 to 10000; 1000 if left out.
+    /// The largest number of records in the page, 1 to 10000; 1000 if left out.
     #[param(minimum = 1, maximum = 10000)]
     pub limit: Option<u32>,
 }

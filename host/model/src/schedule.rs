@@ -137,7 +137,7 @@ pub struct ScheduleQuery {
     pub label: Option<String>,
     /// The `next` of the page before.
     pub after: Option<String>,
-    /// At most so many, 1 to 1000; 100 if left out.
+    /// The largest number of items in the page, 1 to 1000; 100 if left out.
     #[param(minimum = 1, maximum = 1000)]
     pub limit: Option<u32>,
 }

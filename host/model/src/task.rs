@@ -42,7 +42,7 @@ impl TaskState {
 pub struct TaskView {
     /// Its id, which is that of the promise.
     pub id: String,
-    /// The address of whoever may take it.
+    /// The address of the workers that may take it.
     pub target: String,
     /// The function by its name, as far as it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -117,7 +117,7 @@ pub struct TaskQuery {
     /// The `next` of the page before.
     #[param(pattern = r"^[0-9]{1,18}$")]
     pub after: Option<String>,
-    /// At most so many, 1 to 1000; 100 if left out.
+    /// The largest number of items in the page, 1 to 1000; 100 if left out.
     #[param(minimum = 1, maximum = 1000)]
     pub limit: Option<u32>,
 }

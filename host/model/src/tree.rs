@@ -33,7 +33,7 @@ pub struct TreeNode {
     pub parent: Option<String>,
     /// What it is.
     pub kind: NodeKind,
-    /// The address of whoever produces the value, for calls.
+    /// Of a call: the address of the worker or function that produces the value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target: Option<String>,
     /// The function by its name.
@@ -103,14 +103,14 @@ pub struct TreePage {
 #[serde(default, deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct TreeQuery {
-    /// So many levels below the node that was asked for, 0 to 64; 8 if left out.
+    /// How many levels below the node are shown, 0 to 64; 8 if left out.
     #[param(minimum = 0, maximum = 64)]
     pub depth: Option<u32>,
-    /// At most so many children of each node, the first; all of them if left out.
+    /// How many children of each node are shown, the first ones; all of them if left out.
     pub width: Option<u32>,
     /// The `next` of the page before. `depth` and `width` must be those of that page.
     pub after: Option<String>,
-    /// At most so many nodes, 1 to 1000; 500 if left out.
+    /// The largest number of nodes in the page, 1 to 1000; 500 if left out.
     #[param(minimum = 1, maximum = 1000)]
     pub limit: Option<u32>,
 }

@@ -29,7 +29,7 @@ pub struct Events {
     /// Wait for more
     #[arg(long, short)]
     follow: bool,
-    /// At most so many
+    /// The largest number of events to show
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
 }

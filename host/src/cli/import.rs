@@ -42,7 +42,7 @@ pub struct Import {
     /// Keep it even if an invariant is broken, as it was in the store that was exported
     #[arg(long)]
     even_if_damaged: bool,
-    /// Take a file that unpacks to up to so many times its size (256 MiB are always taken)
+    /// How many times its own size the file may unpack to (256 MiB are always taken)
     #[arg(long, value_name = "TIMES", default_value_t = Bounds::default().expansion)]
     max_expansion: u64,
 }

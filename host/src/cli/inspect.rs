@@ -28,7 +28,7 @@ Examples:
 pub struct Inspect {
     /// The invocation
     id: String,
-    /// Show at most so many records of the journal, the latest ones
+    /// How many records of the journal to show, the latest ones
     #[arg(long, value_name = "N", default_value_t = 50)]
     records: u32,
 }

@@ -19,7 +19,7 @@ const LARGEST: u32 = 1000;
 /// How much of a listing is wanted, as every command says it that lists.
 #[derive(Debug, Args)]
 pub struct Pages {
-    /// At most so many
+    /// The largest number of items to show
     #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=1000))]
     limit: u32,
     /// Go on after this cursor, the `next` of a page before

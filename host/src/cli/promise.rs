@@ -22,7 +22,7 @@ use super::{
 
 /// Make, look at and settle promises
 ///
-/// A promise is a value owed. Those of invocations are settled by their functions; all others by whoever knows the value.
+/// A promise is a value owed. Those of invocations are settled by their functions; all others by a client or a worker that knows the value.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -86,7 +86,7 @@ Examples:
 struct Create {
     /// The promise's id
     id: String,
-    /// What it is made with, for whoever is to settle it: JSON, @FILE, or - for standard input
+    /// What the promise is made with, to be read by the one who settles it: JSON, @FILE, or - for standard input
     #[arg(value_name = "JSON")]
     param: Option<String>,
     /// From now to its deadline; none otherwise

@@ -73,7 +73,7 @@ struct Named {
     id: String,
 }
 
-/// Take a task from whoever holds it, and offer it to others at once
+/// Take a task from the worker that holds it, and offer it to others at once
 ///
 /// What the holder still writes is refused. Do this when a holder hangs and its lease is long.
 #[derive(Debug, Args)]

@@ -29,13 +29,13 @@ Examples:
 pub struct Tree {
     /// The invocation or promise; one in the middle of a tree shows what is below it
     id: String,
-    /// So many levels below it
+    /// How many levels below it to show
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(0..=64))]
     depth: u32,
-    /// At most so many children of each
+    /// How many children of each to show
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
     width: u32,
-    /// At most so many lines
+    /// The largest number of lines to show
     #[arg(long, value_name = "N", default_value_t = 500, value_parser = clap::value_parser!(u32).range(1..=1000))]
     limit: u32,
     /// Everything, however much it is

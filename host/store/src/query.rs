@@ -219,7 +219,7 @@ pub struct InvocationFilter {
     pub roots: bool,
     /// After this cursor.
     pub after: Option<i64>,
-    /// At most so many; 0: the store's default of 100.
+    /// The largest number of items in the page; 0: 100.
     pub limit: u32,
 }
 
@@ -249,7 +249,7 @@ pub struct PromiseFilter {
     pub prefix: Option<String>,
     /// Only ids after this one.
     pub after: Option<PromiseId>,
-    /// At most so many; 0: the store's default of 100.
+    /// The largest number of items in the page; 0: 100.
     pub limit: u32,
 }
 
@@ -273,7 +273,7 @@ pub struct ScheduleFilter {
     pub tags: Tags,
     /// After this one.
     pub after: Option<ScheduleId>,
-    /// At most so many; 0: the store's default of 100.
+    /// The largest number of items in the page; 0: 100.
     pub limit: u32,
 }
 
