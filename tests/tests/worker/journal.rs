@@ -104,9 +104,15 @@ async fn a_run_result_is_durable_before_the_guest_sees_it() {
 
 #[tokio::test(flavor = "current_thread", start_paused = true)]
 async fn an_open_run_at_the_end_of_a_replay_is_executed_again_and_its_result_held() {
+    let (script, ..) = two_runs();
+    let (world, ..) = ended(&script, Plan::default()).await;
+    // The first batch, which has the result of `a` only.
+    let is_batch = |command: &Command| matches!(command, Command::TaskFence { .. });
+    let batch = world.faults.submitted().iter().position(|commit| commit.iter().any(is_batch));
+    let batch = batch.expect("it has one") as u64;
+
     let (script, first, second) = two_runs();
-    // Commits: the host's new life, the acquisition, then the first batch, which has the result of `a` only.
-    let faults = Faults::at(2, Fault::CrashAfter);
+    let faults = Faults::at(batch, Fault::CrashAfter);
     let (world, ..) = ended(&script, Plan { faults, ..Plan::default() }).await;
     assert_eq!(world.lives(), 2);
     assert_eq!((first.get(), second.get()), (1, 2));
