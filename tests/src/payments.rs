@@ -4,7 +4,7 @@ use std::{path::Path, sync::Arc};
 
 use segno::{
     demo::payments::{Payments, PaymentsOptions, ledger::Entry},
-    runtime::Surroundings,
+    runtime::Env,
 };
 use tokio::net::TcpListener;
 
@@ -19,21 +19,16 @@ impl PaymentService {
     ///
     /// # Panics
     /// There is no free port, or the folder cannot be used.
-    pub async fn start(
-        folder: &Path,
-        options: PaymentsOptions,
-        surroundings: &Surroundings,
-    ) -> Self {
+    pub async fn start(folder: &Path, options: PaymentsOptions, env: &Env) -> Self {
         let ledger = folder.join("ledger.jsonl");
-        let payments =
-            Payments::open(&ledger, options, surroundings.clone()).expect("the ledger opens");
+        let payments = Payments::open(&ledger, options, env.clone()).expect("the ledger opens");
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("a port is free");
         let address = format!("http://{}", listener.local_addr().expect("it is bound"));
         let router = Arc::clone(&payments).router();
         let serving = async move {
             axum::serve(listener, router).await.expect("a payment service does not end");
         };
-        surroundings.runtime.spawn("payments", Box::pin(serving));
+        env.runtime.spawn("payments", Box::pin(serving));
         Self { payments, address }
     }
 

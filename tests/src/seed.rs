@@ -1,13 +1,13 @@
 //! Where a suite's random draws come from, and how to repeat them.
 
-use segno::{demo::chance::Chance, runtime::Surroundings};
+use segno::{demo::chance::Chance, runtime::Env};
 
 /// The draws of this run; the seed is printed, and `SEGNO_SEED` sets it.
 ///
 /// # Panics
 /// `SEGNO_SEED` is not a number.
 pub fn chance() -> Chance {
-    let fresh = || Surroundings::system().runtime.nonce() % 1_000_000;
+    let fresh = || Env::system().runtime.nonce() % 1_000_000;
     let seed = number("SEGNO_SEED").unwrap_or_else(fresh);
     eprintln!("seed {seed}: repeat with SEGNO_SEED={seed}");
     Chance::new(seed)

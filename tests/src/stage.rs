@@ -9,7 +9,7 @@ use segno::{
         payments::PaymentsOptions,
         server::{Server, ServerError, ServerOptions},
     },
-    runtime::Surroundings,
+    runtime::Env,
 };
 use serde_json::Value;
 use tempfile::TempDir;
@@ -23,7 +23,7 @@ pub struct Stage {
     /// The payment service.
     pub payments: PaymentService,
     /// Time.
-    pub surroundings: Surroundings,
+    pub env: Env,
     folder: TempDir,
 }
 
@@ -42,15 +42,15 @@ impl Stage {
     /// # Panics
     /// The host does not come up; the message carries the end of its output.
     pub async fn with(binary: &str, payments: PaymentsOptions, arguments: &[&str]) -> Self {
-        let surroundings = Surroundings::system();
+        let env = Env::system();
         let folder = tempfile::tempdir().expect("there is room for a folder");
-        let payments = PaymentService::start(folder.path(), payments, &surroundings).await;
+        let payments = PaymentService::start(folder.path(), payments, &env).await;
         let mut options = options(binary, folder.path());
         options.arguments = arguments.iter().map(ToString::to_string).collect();
         options.allow_http("order", payments.address()).expect("the policy can be written");
-        let started = Server::start(options, surroundings.clone()).await;
+        let started = Server::start(options, env.clone()).await;
         let server = started.unwrap_or_else(|error| panic!("{error}"));
-        Self { server, payments, surroundings, folder }
+        Self { server, payments, env, folder }
     }
 
     /// Speaks to the host.
@@ -101,16 +101,16 @@ impl Stage {
         what: &str,
         seen: impl Fn(&Invocation) -> bool,
     ) -> Invocation {
-        let give_up_at = self.surroundings.clock.now() + segno_core::time::Millis(30_000);
+        let give_up_at = self.env.clock.now() + segno_core::time::Millis(30_000);
         loop {
             let invocation =
                 self.client().invocation(id).await.unwrap_or_else(|error| panic!("{id}: {error}"));
             if seen(&invocation) {
                 return invocation;
             }
-            let now = self.surroundings.clock.now();
+            let now = self.env.clock.now();
             assert!(now < give_up_at, "`{id}` is not {what}: {invocation:#?}");
-            self.surroundings.runtime.sleep(segno_core::time::Millis(20)).await;
+            self.env.runtime.sleep(segno_core::time::Millis(20)).await;
         }
     }
 
@@ -136,7 +136,7 @@ pub fn options(binary: &str, folder: &Path) -> ServerOptions {
 /// # Panics
 /// It does come up.
 pub async fn refusal_to_start(options: ServerOptions) -> ServerError {
-    match Server::start(options, Surroundings::system()).await {
+    match Server::start(options, Env::system()).await {
         Ok(_) => panic!("the host came up"),
         Err(error) => error,
     }

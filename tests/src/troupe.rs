@@ -8,7 +8,7 @@ use segno::{
         payments::PaymentsOptions,
         server::{Server, ServerOptions},
     },
-    runtime::Surroundings,
+    runtime::Env,
 };
 use tempfile::TempDir;
 
@@ -21,7 +21,7 @@ pub struct Troupe {
     /// The payment service.
     pub payments: PaymentService,
     /// Time.
-    pub surroundings: Surroundings,
+    pub env: Env,
     /// Where data directories, ledger and logs are.
     pub folder: TempDir,
 }
@@ -39,13 +39,13 @@ impl Troupe {
         payments: PaymentsOptions,
         arguments: &[&str],
     ) -> Self {
-        let surroundings = Surroundings::system();
+        let env = Env::system();
         let folder = tempfile::tempdir().expect("there is room for a folder");
-        let payments = PaymentService::start(folder.path(), payments, &surroundings).await;
-        let mut troupe = Self { hosts: Vec::new(), payments, surroundings, folder };
+        let payments = PaymentService::start(folder.path(), payments, &env).await;
+        let mut troupe = Self { hosts: Vec::new(), payments, env, folder };
         for number in 0..hosts {
             let options = troupe.options(binary, url, number, arguments);
-            let started = Server::start(options, troupe.surroundings.clone()).await;
+            let started = Server::start(options, troupe.env.clone()).await;
             troupe.hosts.push(started.unwrap_or_else(|error| panic!("host {number}: {error}")));
         }
         troupe

@@ -109,7 +109,7 @@ async fn a_crowd_that_computes_for_ever_leaves_seats_to_others_and_ends_when_kil
 /// Ends when the figure `name` of the host is as `seen` says.
 async fn until(stage: &Stage, name: &str, seen: impl Fn(f64) -> bool) {
     let url = format!("{}/metrics", stage.client().server());
-    let give_up_at = stage.surroundings.clock.now() + Millis(30_000);
+    let give_up_at = stage.env.clock.now() + Millis(30_000);
     loop {
         let answer = reqwest::get(&url).await.expect("the host answers");
         let text = answer.text().await.expect("it is text");
@@ -118,8 +118,8 @@ async fn until(stage: &Stage, name: &str, seen: impl Fn(f64) -> bool) {
         if seen(figure.parse().expect("it is a number")) {
             return;
         }
-        assert!(stage.surroundings.clock.now() < give_up_at, "{name} is {figure}");
-        stage.surroundings.runtime.sleep(Millis(20)).await;
+        assert!(stage.env.clock.now() < give_up_at, "{name} is {figure}");
+        stage.env.runtime.sleep(Millis(20)).await;
     }
 }
 

@@ -6,7 +6,7 @@ use segno::{
     api::model::StartInvocation,
     client::ClientError,
     demo::server::{Server, ServerOptions},
-    runtime::Surroundings,
+    runtime::Env,
 };
 use serde_json::json;
 use sqlx::{Connection, SqliteConnection};
@@ -77,7 +77,7 @@ async fn a_taken_port_is_named() {
 async fn a_database_of_a_newer_format_is_left_alone() {
     let folder = folder();
     let options = options(SEGNO, folder.path());
-    let server = Server::start(options.clone(), Surroundings::system()).await;
+    let server = Server::start(options.clone(), Env::system()).await;
     server.unwrap_or_else(|error| panic!("{error}")).stop().await.expect("it ends when asked");
 
     let database = options.data.join("segno.db");
@@ -115,7 +115,7 @@ async fn fill_up(stage: &mut Stage) -> Vec<String> {
     let limited = limited_binary(stage);
     stage.server.kill().expect("it was alive");
     let options = ServerOptions { binary: limited, ..stage.server.options().clone() };
-    let server = Server::start(options, stage.surroundings.clone()).await;
+    let server = Server::start(options, stage.env.clone()).await;
     let server = server.unwrap_or_else(|error| panic!("{error}"));
     let name = "a".repeat(64 << 10);
     let mut acknowledged = Vec::new();

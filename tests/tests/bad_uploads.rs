@@ -243,7 +243,7 @@ async fn a_host_that_compiles_goes_on_and_stops_at_once() {
     let mut upload = tokio::task::JoinSet::new();
     upload.spawn(async move { client.deploy(heavy(), Some("heavy")).await });
     // Until the compiler is at it.
-    stage.surroundings.runtime.sleep(segno_core::time::Millis(2_000)).await;
+    stage.env.runtime.sleep(segno_core::time::Millis(2_000)).await;
     assert!(upload.try_join_next().is_none(), "it was compiled in no time");
     stage.start_as("polite", "hostile/decline", json!(null)).await.expect("it starts");
     let failure = stage.ended("polite").await.failure;

@@ -11,8 +11,7 @@ use std::{
 
 use axum::{Json, Router, extract::State, http::StatusCode, routing::post};
 use segno::{
-    api::model::EventQuery, demo::payments::PaymentsOptions, events::CloudEvent,
-    runtime::Surroundings,
+    api::model::EventQuery, demo::payments::PaymentsOptions, events::CloudEvent, runtime::Env,
 };
 use segno_core::time::Millis;
 use serde_json::json;
@@ -30,13 +29,13 @@ struct Receiver {
 
 impl Receiver {
     /// On a free port; answers its address.
-    async fn start(surroundings: &Surroundings) -> (Self, String) {
+    async fn start(env: &Env) -> (Self, String) {
         let receiver = Self::default();
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let address = listener.local_addr().expect("an address");
         let router = Router::new().route("/hook", post(take)).with_state(receiver.clone());
         let serving = async move { axum::serve(listener, router).await.expect("it serves") };
-        surroundings.runtime.spawn("receiver", Box::pin(serving));
+        env.runtime.spawn("receiver", Box::pin(serving));
         (receiver, format!("http://{address}/hook"))
     }
 
@@ -70,7 +69,7 @@ async fn owed(stage: &Stage) -> Vec<CloudEvent> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn pushed_events_arrive_however_often_the_host_is_killed() {
-    let (receiver, url) = Receiver::start(&Surroundings::system()).await;
+    let (receiver, url) = Receiver::start(&Env::system()).await;
     let arguments = ["--events-url", &url, "--events-secret", "hush"];
     let mut stage = Stage::with(SEGNO, PaymentsOptions::default(), &arguments).await;
     stage.deploy("herald", fixtures::fixture("herald")).await;
@@ -79,7 +78,7 @@ async fn pushed_events_arrive_however_often_the_host_is_killed() {
         started.unwrap_or_else(|error| panic!("{error}"));
     }
     for (kill, pause) in [300, 150, 500, 50, 400].into_iter().enumerate() {
-        stage.surroundings.runtime.sleep(Millis(pause)).await;
+        stage.env.runtime.sleep(Millis(pause)).await;
         // Now and then the receiver is out of order as well.
         receiver.refuses.store(kill % 2 == 1, Ordering::Relaxed);
         stage.server.kill().unwrap_or_else(|error| panic!("{error}"));
@@ -91,17 +90,17 @@ async fn pushed_events_arrive_however_often_the_host_is_killed() {
     }
     let mut wanted: Vec<String> = ["a", "b", "c"].iter().flat_map(|id| expected(id, 8)).collect();
     wanted.sort();
-    let give_up_at = stage.surroundings.clock.now() + Millis(60_000);
+    let give_up_at = stage.env.clock.now() + Millis(60_000);
     while !owed(&stage).await.is_empty() {
-        assert!(stage.surroundings.clock.now() < give_up_at, "owed: {:#?}", owed(&stage).await);
-        stage.surroundings.runtime.sleep(Millis(50)).await;
+        assert!(stage.env.clock.now() < give_up_at, "owed: {:#?}", owed(&stage).await);
+        stage.env.runtime.sleep(Millis(50)).await;
     }
     let taken = receiver.taken();
     assert_eq!(taken.keys().cloned().collect::<Vec<_>>(), wanted);
     // What was taken does not come again, not even after another start.
     stage.server.kill().unwrap_or_else(|error| panic!("{error}"));
     stage.server.restart().await.unwrap_or_else(|error| panic!("{error}"));
-    stage.surroundings.runtime.sleep(Millis(1_000)).await;
+    stage.env.runtime.sleep(Millis(1_000)).await;
     assert_eq!(receiver.taken(), taken);
 }
 
@@ -137,17 +136,17 @@ async fn events_published_before_there_was_a_receiver_are_pushed_once_there_is_o
     let started = stage.start_as("a", "herald/announce", json!([3, 1])).await;
     started.unwrap_or_else(|error| panic!("{error}"));
     stage.ended("a").await;
-    let (receiver, url) = Receiver::start(&stage.surroundings).await;
+    let (receiver, url) = Receiver::start(&stage.env).await;
     let routes = |topics: &str| format!("[[push]]\ntopics = [\"{topics}\"]\nurl = \"{url}\"\n");
     let file = stage.folder().join("data/events.toml");
     for (topics, left) in [("end", 3), ("news.*", 0)] {
         std::fs::write(&file, routes(topics)).expect("it can be written");
         stage.server.kill().unwrap_or_else(|error| panic!("{error}"));
         stage.server.restart().await.unwrap_or_else(|error| panic!("{error}"));
-        let give_up_at = stage.surroundings.clock.now() + Millis(30_000);
+        let give_up_at = stage.env.clock.now() + Millis(30_000);
         while owed(&stage).await.len() > left {
-            assert!(stage.surroundings.clock.now() < give_up_at, "{:?}", receiver.taken());
-            stage.surroundings.runtime.sleep(Millis(50)).await;
+            assert!(stage.env.clock.now() < give_up_at, "{:?}", receiver.taken());
+            stage.env.runtime.sleep(Millis(50)).await;
         }
     }
     assert_eq!(receiver.taken().len(), 4);

@@ -7,7 +7,7 @@ use segno::{
     api::model::{InvocationState, StartInvocation},
     client::{Client, ClientError},
     demo::server::{Server, ServerOptions},
-    runtime::Surroundings,
+    runtime::Env,
 };
 use segno_core::time::Millis;
 use serde_json::{Value, json};
@@ -49,7 +49,7 @@ async fn until_ready(client: &Client, status: u16) -> String {
 }
 
 async fn pause(ms: i64) {
-    Surroundings::system().runtime.sleep(Millis(ms)).await;
+    Env::system().runtime.sleep(Millis(ms)).await;
 }
 
 /// Starts a host that cannot write, and lets it write by `mend` when it has said so, by `/ready` or by its end.
@@ -113,7 +113,7 @@ async fn a_host_on_a_full_disk_says_so_and_goes_on_when_there_is_room() {
     let preload = Preload::build(place.path()).expect("there is a C compiler");
     let mut options = stage::options(SEGNO, place.path());
     options.environment = preload.environment(&options.data);
-    let mut server = Server::start(options, Surroundings::system()).await.expect("it starts");
+    let mut server = Server::start(options, Env::system()).await.expect("it starts");
     let client = server.client().clone();
     client.deploy(BENCH.to_vec(), Some("bench")).await.expect("it is a module");
     client.start(&start("before")).await.expect("there is room");
@@ -147,7 +147,7 @@ async fn a_host_over_a_postgresql_that_takes_no_writes_says_so_and_goes_on_when_
     let place = tempfile::tempdir().expect("there is room for a folder");
     let mut options: ServerOptions = stage::options(SEGNO, place.path());
     options.arguments = ["--store".to_owned(), database.url()].into();
-    let mut server = Server::start(options, Surroundings::system()).await.expect("it starts");
+    let mut server = Server::start(options, Env::system()).await.expect("it starts");
     let client = server.client().clone();
     client.deploy(BENCH.to_vec(), Some("bench")).await.expect("it is a module");
     client.start(&start("before")).await.expect("it is taken");

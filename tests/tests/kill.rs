@@ -26,8 +26,8 @@ async fn fifty_orders_end_exactly_once_however_often_the_host_is_killed() {
     stage.deploy("order", fixtures::example("order")).await;
 
     let wishes = wishes(ORDERS, kills, stage.payments.address(), &mut chance);
-    let (client, surroundings) = (stage.client().clone(), stage.surroundings.clone());
-    let customer = Customer { client: &client, surroundings: &surroundings, module: "order" };
+    let (client, env) = (stage.client().clone(), stage.env.clone());
+    let customer = Customer { client: &client, env: &env, module: "order" };
     let (tally, (reached, reach)) = (Tally::default(), watch::channel(0));
     let serving = crowd::serve(&customer, &wishes, &reach, &tally);
     let killing = kill(&mut stage, kills, &mut chance, &tally, &reached);
@@ -53,16 +53,16 @@ async fn kill(
     tally: &Tally,
     reached: &watch::Sender<usize>,
 ) -> usize {
-    let surroundings = stage.surroundings.clone();
+    let env = stage.env.clone();
     let mut hits = 0;
     for kill in 1..=kills {
-        surroundings.runtime.sleep(chance.length(10, 500)).await;
+        env.runtime.sleep(chance.length(10, 500)).await;
         hits += usize::from(tally.placed() > tally.ended());
         stage.server.kill().unwrap_or_else(|error| panic!("kill {kill}: {error}"));
         reached.send_replace(kill);
         if chance.between(1, 5) == 1 {
             // It is dropped, and so left alone, on its way up: the next restart kills it there.
-            let _ = surroundings.within(chance.length(1, 150), stage.server.restart()).await;
+            let _ = env.within(chance.length(1, 150), stage.server.restart()).await;
         }
         stage.server.restart().await.unwrap_or_else(|error| panic!("after kill {kill}: {error}"));
     }

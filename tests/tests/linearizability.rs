@@ -3,7 +3,7 @@
 use std::{path::Path, sync::Arc};
 
 use segno::{
-    runtime::{Surroundings, SystemRuntime},
+    runtime::{Env, SystemRuntime},
     store::{
         Hints, MemoryStore, Store,
         postgres::{PostgresConfig, PostgresStore},
@@ -25,15 +25,15 @@ impl Hints for NoHints {
     fn committed(&self, _effects: &[Effect]) {}
 }
 
-fn surroundings(clock: &Arc<HandClock>) -> Surroundings {
-    Surroundings { clock: clock.clone(), runtime: Arc::new(SystemRuntime) }
+fn env(clock: &Arc<HandClock>) -> Env {
+    Env { clock: clock.clone(), runtime: Arc::new(SystemRuntime) }
 }
 
 /// A SQLite store that does not wait for the disk: no test here pulls the plug.
 async fn sqlite(directory: &Path, clock: &Arc<HandClock>) -> Arc<dyn Store> {
     let config = SqliteConfig { dir: directory.to_owned(), relaxed: true };
-    let (surroundings, hints) = (surroundings(clock), Arc::new(NoHints));
-    SqliteStore::open(config, Config::default(), surroundings, hints).await.expect("it opens")
+    let (env, hints) = (env(clock), Arc::new(NoHints));
+    SqliteStore::open(config, Config::default(), env, hints).await.expect("it opens")
 }
 
 async fn deploy(store: &dyn Store) {
@@ -103,8 +103,8 @@ async fn postgresql_answers_the_clients_of_two_hosts_as_if_one_came_after_the_ot
         let clock = Arc::new(HandClock::default());
         let mut opened: Vec<Arc<dyn Store>> = Vec::new();
         for _ in 0..2 {
-            let (surroundings, hints) = (surroundings(&clock), Arc::new(NoHints));
-            let store = PostgresStore::open(config.clone(), Config::default(), surroundings, hints);
+            let (env, hints) = (env(&clock), Arc::new(NoHints));
+            let store = PostgresStore::open(config.clone(), Config::default(), env, hints);
             opened.push(store.await.expect("it opens"));
         }
         deploy(&*opened[0]).await;
@@ -129,9 +129,9 @@ async fn a_store_that_lies_is_found_out() {
         let mut found = 0;
         for seed in 0..4 {
             let clock = Arc::new(HandClock::default());
-            let surroundings = surroundings(&clock);
+            let env = env(&clock);
             let memory: Arc<dyn Store> =
-                MemoryStore::new(Config::default(), surroundings, Arc::new(NoHints));
+                MemoryStore::new(Config::default(), env, Arc::new(NoHints));
             deploy(&*memory).await;
             let now = segno::runtime::Clock::now(&*clock);
             let liar: Arc<dyn Served> = Arc::new(LyingStore::new(Arc::new(memory), lie, now));

@@ -13,7 +13,7 @@ use segno::{
         payments::PaymentsOptions,
         verdict::Verdict,
     },
-    runtime::Surroundings,
+    runtime::Env,
 };
 use segno_core::time::Millis;
 use sqlx::{Connection as _, PgConnection};
@@ -60,12 +60,8 @@ async fn three_hosts_killed_and_paused_at_random_lose_and_repeat_nothing() {
     let blows = 8 + orders / 25;
     let wishes = wishes(orders, blows, troupe.payments.address(), &mut chance);
     let clients: Vec<_> = troupe.hosts.iter().map(|host| host.client().clone()).collect();
-    let surroundings = troupe.surroundings.clone();
-    let customers = clients.iter().map(|client| Customer {
-        client,
-        surroundings: &surroundings,
-        module: "order",
-    });
+    let env = troupe.env.clone();
+    let customers = clients.iter().map(|client| Customer { client, env: &env, module: "order" });
     let customers: Vec<_> = customers.collect();
     let (tally, (reached, reach)) = (Tally::default(), watch::channel(0));
     // Each order is served by another host.
@@ -105,16 +101,16 @@ async fn the_older_of_two_hosts_with_one_name_ends_and_says_why() {
     let url = cluster.database().url();
     let arguments = ["--node", "twin"];
     let mut troupe = Troupe::start(SEGNO, &url, 2, PaymentsOptions::default(), &arguments).await;
-    let surroundings = troupe.surroundings.clone();
+    let env = troupe.env.clone();
     for looks in 0.. {
         if troupe.client(0).ready().await.is_err() {
             break;
         }
         assert!(looks < 300, "the older host goes on");
-        surroundings.runtime.sleep(Millis(100)).await;
+        env.runtime.sleep(Millis(100)).await;
     }
     // It has to take leave of everything first.
-    surroundings.runtime.sleep(Millis(2_000)).await;
+    env.runtime.sleep(Millis(2_000)).await;
     let ended = troupe.hosts[0].kill().expect_err("it ended by itself").to_string();
     assert!(ended.contains("another host was started as `twin`"), "{ended}");
     assert!(ended.contains("--node"), "{ended}");
@@ -129,9 +125,9 @@ async fn a_host_whose_database_is_away_says_so_and_goes_on_when_it_is_back() {
     let payments = PaymentsOptions::default();
     let troupe = Troupe::start(SEGNO, &url, 1, payments, &["--no-notify", "--lease", "2"]).await;
     troupe.deploy("order", fixtures::example("order")).await;
-    let surroundings = troupe.surroundings.clone();
+    let env = troupe.env.clone();
     let client = troupe.client(0).clone();
-    let customer = Customer { client: &client, surroundings: &surroundings, module: "order" };
+    let customer = Customer { client: &client, env: &env, module: "order" };
     let order = Order::new(1, Fate::Approved, troupe.payments.address(), PATIENCE);
     customer.place(&order).await.unwrap_or_else(|error| panic!("{error}"));
 
@@ -142,7 +138,7 @@ async fn a_host_whose_database_is_away_says_so_and_goes_on_when_it_is_back() {
     assert_eq!(answer.status(), 503);
     assert!(answer.headers().contains_key("retry-after"), "{answer:?}");
     // Longer than a lease.
-    surroundings.runtime.sleep(Millis(3_000)).await;
+    env.runtime.sleep(Millis(3_000)).await;
     tokio::task::block_in_place(|| cluster.up().expect("it starts again"));
 
     customer.decide(&order, Millis(10)).await.unwrap_or_else(|error| panic!("{error}"));
@@ -183,10 +179,10 @@ async fn strike(
     chance: &mut Chance,
     reached: &watch::Sender<usize>,
 ) -> Struck {
-    let surroundings = troupe.surroundings.clone();
+    let env = troupe.env.clone();
     let mut struck = Struck::default();
     for number in 1..=blows {
-        surroundings.runtime.sleep(chance.length(200, 1_000)).await;
+        env.runtime.sleep(chance.length(200, 1_000)).await;
         let victim = usize::try_from(chance.between(0, 2)).expect("it is small");
         let blow = match number {
             // Each of them for certain, the rest by chance.
@@ -204,18 +200,18 @@ async fn strike(
         match blow {
             Blow::Kill => {
                 fine("kill", host.kill());
-                surroundings.runtime.sleep(chance.length(50, 500)).await;
+                env.runtime.sleep(chance.length(50, 500)).await;
                 fine("restart", host.restart().await);
             }
             Blow::Death => {
                 let node = node_of(host.options());
                 fine("kill", host.kill());
-                struck.requeues.extend(until_released(&surroundings, url, &node).await);
+                struck.requeues.extend(until_released(&env, url, &node).await);
                 fine("restart", host.restart().await);
             }
             Blow::Pause => {
                 fine("pause", host.pause());
-                surroundings.runtime.sleep(LEASE + chance.length(1_000, 3_000)).await;
+                env.runtime.sleep(LEASE + chance.length(1_000, 3_000)).await;
                 fine("resume", host.resume());
             }
             Blow::Restart | Blow::Crash => tokio::task::block_in_place(|| {
@@ -233,9 +229,9 @@ async fn strike(
 }
 
 /// How long a dead node's claims last; none if it held none.
-async fn until_released(surroundings: &Surroundings, url: &str, node: &str) -> Option<Millis> {
+async fn until_released(env: &Env, url: &str, node: &str) -> Option<Millis> {
     let mut connection = PgConnection::connect(url).await.expect("the database answers");
-    let died = surroundings.clock.now();
+    let died = env.clock.now();
     let mut held = false;
     loop {
         let left: i64 =
@@ -244,13 +240,13 @@ async fn until_released(surroundings: &Surroundings, url: &str, node: &str) -> O
                 .fetch_one(&mut connection)
                 .await
                 .expect("a count");
-        let waited = surroundings.clock.now().since(died);
+        let waited = env.clock.now().since(died);
         if left == 0 {
             return held.then_some(waited);
         }
         held = true;
         assert!(waited < Millis(60_000), "{node} still holds {left} tasks");
-        surroundings.runtime.sleep(Millis(20)).await;
+        env.runtime.sleep(Millis(20)).await;
     }
 }
 

@@ -78,7 +78,7 @@ impl Scene {
 
 async fn pause(ms: u64) {
     let length = segno_core::time::Millis(ms.try_into().expect("it is short"));
-    segno::runtime::Surroundings::system().runtime.sleep(length).await;
+    segno::runtime::Env::system().runtime.sleep(length).await;
 }
 
 /// Each of these for both languages.

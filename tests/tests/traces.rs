@@ -10,7 +10,7 @@ use opentelemetry_proto::tonic::{
     collector::trace::v1::ExportTraceServiceRequest, common::v1::any_value::Value, trace::v1::Span,
 };
 use prost::Message as _;
-use segno::{demo::payments::PaymentsOptions, runtime::Surroundings};
+use segno::{demo::payments::PaymentsOptions, runtime::Env};
 use segno_core::time::Millis;
 use serde_json::json;
 use tests::{fixtures, stage::Stage};
@@ -29,13 +29,13 @@ struct Collector {
 }
 
 impl Collector {
-    async fn start(surroundings: &Surroundings) -> (Self, String) {
+    async fn start(env: &Env) -> (Self, String) {
         let collector = Self::default();
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let address = listener.local_addr().expect("an address");
         let router = Router::new().route("/v1/traces", post(take)).with_state(collector.clone());
         let serving = async move { axum::serve(listener, router).await.expect("it serves") };
-        surroundings.runtime.spawn("collector", Box::pin(serving));
+        env.runtime.spawn("collector", Box::pin(serving));
         (collector, format!("http://{address}"))
     }
 
@@ -45,14 +45,14 @@ impl Collector {
 
     /// The spans, once `enough` says so.
     async fn until(&self, stage: &Stage, enough: impl Fn(&[Span]) -> bool) -> Vec<Span> {
-        let give_up_at = stage.surroundings.clock.now() + Millis(30_000);
+        let give_up_at = stage.env.clock.now() + Millis(30_000);
         loop {
             let spans = self.spans();
             if enough(&spans) {
                 return spans;
             }
-            assert!(stage.surroundings.clock.now() < give_up_at, "{:#?}", names(&spans));
-            stage.surroundings.runtime.sleep(Millis(50)).await;
+            assert!(stage.env.clock.now() < give_up_at, "{:#?}", names(&spans));
+            stage.env.runtime.sleep(Millis(50)).await;
         }
     }
 }
@@ -100,7 +100,7 @@ fn lineage<'a>(spans: &'a [Span], span: &'a Span) -> Vec<&'a str> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_tree_of_calls_is_one_trace_across_lives() {
-    let (collector, url) = Collector::start(&Surroundings::system()).await;
+    let (collector, url) = Collector::start(&Env::system()).await;
     let mut stage = Stage::with(SEGNO, PaymentsOptions::default(), &["--otlp", &url]).await;
     stage.deploy("tune", fixtures::fixture("tune-one")).await;
     // Started with a trace of somebody else, and so by hand.

@@ -14,7 +14,7 @@ use segno::{
     api::model::{EventQuery, InvocationOutcome, InvocationState, SendSignal, StartInvocation},
     client::{Client, ClientError},
     demo::{chance::Chance, insist::insist, payments::PaymentsOptions},
-    runtime::Surroundings,
+    runtime::Env,
 };
 use segno_core::time::Millis;
 use serde_json::{Value, json};
@@ -62,10 +62,10 @@ async fn what_is_sent_while_hosts_die_and_sleep_is_told_once_and_in_order() {
     let mut blows = Chance::new(chance.between(0, 1_000_000));
     let (done, ended) = watch::channel(false);
     let mut hosts = std::mem::take(&mut scene.troupe.hosts);
-    let until = scene.surroundings.clock.now() + Millis::seconds(seconds.cast_signed());
+    let until = scene.env.clock.now() + Millis::seconds(seconds.cast_signed());
     let sending = async {
         let mut rounds = 0;
-        while rounds == 0 || scene.surroundings.clock.now() < until {
+        while rounds == 0 || scene.env.clock.now() < until {
             scene.round(rounds, &mut chance).await;
             rounds += 1;
         }
@@ -115,7 +115,7 @@ async fn drop_connections(url: &str) {
 struct Scene {
     troupe: Troupe,
     clients: Vec<Client>,
-    surroundings: Surroundings,
+    env: Env,
     url: String,
 }
 
@@ -126,16 +126,16 @@ impl Scene {
         let troupe = Troupe::start(SEGNO, &url, 3, payments, &["--lease", "2"]).await;
         troupe.deploy("herald", fixtures::fixture("herald")).await;
         let clients = troupe.hosts.iter().map(|host| host.client().clone()).collect();
-        let surroundings = troupe.surroundings.clone();
-        Self { troupe, clients, surroundings, url }
+        let env = troupe.env.clone();
+        Self { troupe, clients, env, url }
     }
 
     async fn sleep(&self, length: Millis) {
-        self.surroundings.runtime.sleep(length).await;
+        self.env.runtime.sleep(length).await;
     }
 
     async fn insist<T>(&self, request: impl AsyncFnMut() -> Result<T, ClientError>) -> T {
-        let answer = insist(&self.surroundings, PATIENCE, request).await;
+        let answer = insist(&self.env, PATIENCE, request).await;
         answer.unwrap_or_else(|error| panic!("{error}"))
     }
 
@@ -200,7 +200,7 @@ impl Scene {
                 SendSignal { name: "text".into(), payload: json!(text), key: Some(text.clone()) };
             let client = &self.clients[(number + 1 + sender + nth) % 3];
             let sent = async || client.signal(id, &signal).await;
-            match insist(&self.surroundings, PATIENCE, sent).await {
+            match insist(&self.env, PATIENCE, sent).await {
                 Ok(_) => {}
                 // It was cancelled.
                 Err(ClientError::Refused(problem)) if problem.status == 409 => return,
@@ -215,7 +215,7 @@ impl Scene {
         for _ in 0..3_000 {
             let client = &self.clients[(number + 2) % 3];
             let resolved = async || client.resolve(&promise, json!(number)).await;
-            match insist(&self.surroundings, PATIENCE, resolved).await {
+            match insist(&self.env, PATIENCE, resolved).await {
                 Ok(_) => return,
                 Err(ClientError::Refused(problem)) if problem.status == 404 => {}
                 Err(error) => panic!("{promise}: {error}"),

@@ -217,7 +217,7 @@ pub async fn guard(
 ) -> Result<Response, ApiError> {
     api.access.check_sender(&request, false)?;
     if !matches!(request.uri().path(), "/health" | "/ready") {
-        let now = api.host.surroundings.clock.now();
+        let now = api.host.env.clock.now();
         // Most answers here are about any id.
         if api.access.rights_of(request.headers(), None, now)?.prefix().is_some() {
             let reason = "the token allows only what has an id with a certain beginning, which holds for the \

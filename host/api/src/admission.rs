@@ -15,7 +15,7 @@ use segno_core::time::Millis;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::error::ApiError;
-use segno_env::Surroundings;
+use segno_env::Env;
 
 /// Who has a place and does not send by then lets others go first.
 pub(super) const PROMPT: Millis = Millis(100);
@@ -77,11 +77,8 @@ impl Admission {
     }
 
     /// Lets one request in, whose body is still to be read.
-    pub(super) async fn request(
-        &self,
-        surroundings: &Surroundings,
-    ) -> Result<OwnedSemaphorePermit, ApiError> {
-        place(&self.requests, self.patience, surroundings, FULL).await
+    pub(super) async fn request(&self, env: &Env) -> Result<OwnedSemaphorePermit, ApiError> {
+        place(&self.requests, self.patience, env, FULL).await
     }
 
     /// Whether a request would have to wait.
@@ -90,12 +87,9 @@ impl Admission {
     }
 
     /// Room for one command, until this is dropped.
-    pub(super) async fn command(
-        &self,
-        surroundings: &Surroundings,
-    ) -> Result<OwnedSemaphorePermit, ApiError> {
+    pub(super) async fn command(&self, env: &Env) -> Result<OwnedSemaphorePermit, ApiError> {
         let full = "as many commands as it takes wait for the store";
-        place(&self.commands, self.patience, surroundings, full).await
+        place(&self.commands, self.patience, env, full).await
     }
 
     /// An empty share of the room for bodies.
@@ -108,13 +102,13 @@ impl Admission {
 pub(super) async fn place(
     places: &Arc<Semaphore>,
     patience: Millis,
-    surroundings: &Surroundings,
+    env: &Env,
     full: &'static str,
 ) -> Result<OwnedSemaphorePermit, ApiError> {
     if let Ok(place) = places.clone().try_acquire_owned() {
         return Ok(place);
     }
-    match surroundings.within(patience, places.clone().acquire_owned()).await {
+    match env.within(patience, places.clone().acquire_owned()).await {
         Some(Ok(place)) => Ok(place),
         _ => Err(ApiError::Overloaded(full)),
     }

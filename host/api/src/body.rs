@@ -126,7 +126,7 @@ pub(super) async fn read(
     limit: usize,
     setting: &'static str,
 ) -> Result<(Vec<u8>, BodyRoom), ApiError> {
-    let surroundings = &api.host.surroundings;
+    let env = &api.host.env;
     let too_large = ApiError::TooLarge { limit: limit as u64, setting };
     let announced = headers
         .get(header::CONTENT_LENGTH)
@@ -155,7 +155,7 @@ pub(super) async fn read(
                 }
                 Ok(Came::Some)
             };
-            match surroundings.within(SILENCE, some).await.ok_or_else(too_slow)?? {
+            match env.within(SILENCE, some).await.ok_or_else(too_slow)?? {
                 Came::Some => {}
                 Came::All => return Ok::<_, ApiError>(Some(bytes)),
                 Came::TooMuch => return Ok(None),
@@ -163,8 +163,8 @@ pub(super) async fn read(
         }
     };
     let read = {
-        let mut whole = pin!(surroundings.within(WHOLE, whole));
-        match surroundings.within(PROMPT, &mut whole).await {
+        let mut whole = pin!(env.within(WHOLE, whole));
+        match env.within(PROMPT, &mut whole).await {
             Some(read) => read,
             None => {
                 drop(entry.take());
@@ -190,5 +190,5 @@ enum Came {
 
 async fn drain(api: &Api, pieces: &mut BodyDataStream) {
     let rest = async { while let Some(Ok(_)) = pieces.next().await {} };
-    api.host.surroundings.within(DRAIN, rest).await;
+    api.host.env.within(DRAIN, rest).await;
 }

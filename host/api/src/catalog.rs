@@ -124,7 +124,7 @@ impl Resolved {
 impl Api {
     /// The stored modules as they are now.
     pub(super) async fn modules(&self) -> Result<Arc<Modules>, ApiError> {
-        let now = self.host.surroundings.clock.now();
+        let now = self.host.env.clock.now();
         let modules = Arc::new(Modules::of(self.host.store.modules().await?));
         let mut known = self.catalog.modules.lock().unwrap_or_else(PoisonError::into_inner);
         *known = Some((now, modules.clone()));
@@ -173,7 +173,7 @@ impl Api {
     }
 
     fn remembered(&self) -> Option<Arc<Modules>> {
-        let now = self.host.surroundings.clock.now();
+        let now = self.host.env.clock.now();
         let known = self.catalog.modules.lock().unwrap_or_else(PoisonError::into_inner);
         known.as_ref().filter(|(at, _)| now < *at + FRESH).map(|(_, modules)| modules.clone())
     }

@@ -81,10 +81,10 @@ impl Between {
     /// Waits for a request, and in line for its place if it may have a body. None: there is none any more. Who is in line
     /// when the host stops stays there: it is not for long.
     async fn pass(&self, api: &Api) -> io::Result<Option<Pass>> {
-        let surroundings = &api.host.surroundings;
+        let env = &api.host.env;
         let first = tokio::select! {
             biased;
-            first = surroundings.within(IDLE, self.first()) => first.unwrap_or(Ok(None))?,
+            first = env.within(IDLE, self.first()) => first.unwrap_or(Ok(None))?,
             () = self.mark.ended() => None,
             () = api.stopping.cancelled() => None,
         };
@@ -92,7 +92,7 @@ impl Between {
         Ok(match first {
             None => None,
             // POST, PUT and PATCH; whatever else begins so is refused soon enough.
-            Some(b'P') => Some(Pass::of(api.admission.request(surroundings).await)),
+            Some(b'P') => Some(Pass::of(api.admission.request(env).await)),
             Some(_) => Some(Pass::default()),
         })
     }
@@ -121,7 +121,7 @@ async fn talk(between: Between, router: Router, api: &Api, pass: Pass) -> Option
     // The socket looks for the end of clients, whose answers the library would leave off.
     builder.half_close(true);
     let mut connection = builder.serve_connection(TokioIo::new(socket), service);
-    let mut prompt = Some(api.host.surroundings.runtime.sleep(PROMPT));
+    let mut prompt = Some(api.host.env.runtime.sleep(PROMPT));
     let mut is_stopping = false;
     let ended = loop {
         let talking = poll_fn(|context| match Pin::new(&mut connection).poll(context) {

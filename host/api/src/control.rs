@@ -148,8 +148,7 @@ pub async fn signal(
     }
     api.invocation(&id).await?;
     // Without a key, sending the command again after an unknown outcome would send two signals.
-    let key =
-        signal.key.unwrap_or_else(|| format!("api:{:016x}", api.host.surroundings.runtime.nonce()));
+    let key = signal.key.unwrap_or_else(|| format!("api:{:016x}", api.host.env.runtime.nonce()));
     let command = Command::Signal {
         invocation: id.clone(),
         name: Text::from(signal.name),

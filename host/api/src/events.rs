@@ -50,13 +50,13 @@ pub async fn list(
     let after = query.cursor.as_deref().map(place).transpose()?;
     let topic = query.topic.as_deref().unwrap_or("*");
     let wait = Millis(i64::try_from(query.wait_ms.unwrap_or(0).min(LONGEST_MS)).unwrap_or(0));
-    let surroundings = &api.host.surroundings;
-    let until = surroundings.clock.now() + wait;
+    let env = &api.host.env;
+    let until = env.clock.now() + wait;
     loop {
         // First the ear, then the look: what is published in between is heard.
-        let mut published = api.host.hub.published();
+        let mut published = api.host.notifier.published();
         let page = read(&api, after, topic, limit as usize).await?;
-        let left = until.since(surroundings.clock.now());
+        let left = until.since(env.clock.now());
         if !page.events.is_empty() || left <= Millis::ZERO || api.stopping.is_cancelled() {
             return Ok(Json(page));
         }
@@ -64,7 +64,7 @@ pub async fn list(
             biased;
             _ = published.changed() => {}
             () = api.stopping.cancelled() => {}
-            () = surroundings.runtime.sleep(left.min(LOOK_AGAIN)) => {}
+            () = env.runtime.sleep(left.min(LOOK_AGAIN)) => {}
         }
     }
 }
@@ -93,7 +93,7 @@ pub async fn acknowledge(
     if !commands.is_empty() {
         submit(&api, commands).await?;
     }
-    api.host.hub.metrics().delivery.acknowledged(request.ids.len());
+    api.host.notifier.metrics().delivery.acknowledged(request.ids.len());
     Ok(Json(Acknowledged { acknowledged: request.ids.len() }))
 }
 

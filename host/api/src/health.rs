@@ -24,7 +24,7 @@ pub async fn ready(State(api): State<Api>) -> Result<Json<Readiness>, ApiError> 
     if api.stopping.is_cancelled() {
         return Err(ApiError::NotReady("stopping"));
     }
-    let checked = api.host.surroundings.within(LONGEST, api.host.store.check_writes()).await;
+    let checked = api.host.env.within(LONGEST, api.host.store.check_writes()).await;
     checked
         .ok_or(ApiError::NotReady("waiting for its store, which has not answered for 5 s"))??;
     Ok(Json(Readiness { status: "ready".to_owned() }))

@@ -43,7 +43,7 @@ pub async fn deploy(
     let (parts, body) = request.into_parts();
     check_type(&parts.headers, WASM)?;
     let setting = "`limits.component_bytes`";
-    let surroundings = &api.host.surroundings;
+    let env = &api.host.env;
     let (body, entry) = let_in(&api, &parts.extensions, body).await?;
     let limit = api.component_limit;
     let (bytes, _room) = read(&api, &parts.headers, body, Some(entry), limit, setting).await?;
@@ -69,7 +69,7 @@ pub async fn deploy(
     let replaces = replaces.map(|entry| entry.module.digest.clone());
     let description = serde_json::to_string(&description)
         .map_err(|error| ApiError::Internal(error.to_string()))?;
-    let now = surroundings.clock.now();
+    let now = env.clock.now();
     api.host.store.put_component(digest, component, description, now).await?;
     if let Some(alias) = &query.alias {
         let command = Command::Deploy { alias: Text::from(alias.as_str()), module: digest };

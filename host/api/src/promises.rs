@@ -47,7 +47,7 @@ pub async fn create(
     if let Some(target) = tags::target(&request.tags) {
         check_target(&api, target)?;
     }
-    let now = api.host.surroundings.clock.now();
+    let now = api.host.env.clock.now();
     let timeout_at = match request.timeout_ms {
         None => Timestamp::NEVER,
         Some(length) => {

@@ -45,7 +45,7 @@ impl Reads {
     /// # Errors
     /// There is none for a while.
     pub(super) async fn place(&self, host: &Host) -> Result<Read, ApiError> {
-        let place = admission::place(&self.places, self.patience, &host.surroundings, FULL);
+        let place = admission::place(&self.places, self.patience, &host.env, FULL);
         Ok(Read { _place: place.await?, store: store(host) })
     }
 }

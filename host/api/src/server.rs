@@ -34,20 +34,20 @@ pub async fn serve_figures(listener: TcpListener, api: Api) {
 }
 
 async fn answer(listener: TcpListener, api: Api, router: Router, stop: impl Future<Output = ()>) {
-    let surroundings = api.host.surroundings.clone();
+    let env = api.host.env.clone();
     let (all, of_a_peer) = (api.connections, api.connections_of_a_peer);
-    let connections = Connections::new(surroundings.clock.clone(), all, of_a_peer);
+    let connections = Connections::new(env.clock.clone(), all, of_a_peer);
     let health = health::only(api.clone());
     let open = TaskTracker::new();
     let mut stop = pin!(stop);
-    let mut sweep = surroundings.runtime.sleep(SWEEP);
+    let mut sweep = env.runtime.sleep(SWEEP);
     loop {
         let accepted = tokio::select! {
             biased;
             () = &mut stop => break,
             () = &mut sweep => {
                 connections.end_slow_heads();
-                sweep = surroundings.runtime.sleep(SWEEP);
+                sweep = env.runtime.sleep(SWEEP);
                 continue;
             }
             accepted = accept(&listener) => accepted,
@@ -56,7 +56,7 @@ async fn answer(listener: TcpListener, api: Api, router: Router, stop: impl Futu
             Ok(accepted) => accepted,
             Err(error) => {
                 tracing::warn!("a connection could not be accepted: {error}");
-                surroundings.runtime.sleep(PAUSE).await;
+                env.runtime.sleep(PAUSE).await;
                 continue;
             }
         };
@@ -68,12 +68,12 @@ async fn answer(listener: TcpListener, api: Api, router: Router, stop: impl Futu
             answering.await;
             drop(entered);
         });
-        surroundings.runtime.spawn("connection", Box::pin(tracked));
+        env.runtime.spawn("connection", Box::pin(tracked));
     }
     drop(listener);
     api.stopping.cancel();
     open.close();
-    if surroundings.within(GRACE, open.wait()).await.is_none() {
+    if env.within(GRACE, open.wait()).await.is_none() {
         tracing::warn!("{} connections were still busy when the host stopped", open.len());
     }
 }

@@ -114,7 +114,7 @@ async fn begin(
         return exists(&api, &request, row).await;
     }
     let id = given.unwrap_or_else(|| {
-        let nonce = api.host.surroundings.runtime.nonce();
+        let nonce = api.host.env.runtime.nonce();
         PromiseId::new(format!("{}-{nonce:016x}", target.function))
     });
     let (mut new, module) = prepare(&api, id.clone(), &target, &request).await?;
@@ -163,11 +163,11 @@ async fn create(
     place: OwnedSemaphorePermit,
 ) -> Result<Created, ApiError> {
     let id = new.id.clone();
-    let desk = api.host.hub.desk().filter(|_| now);
-    let reply = match desk.and_then(|desk| Some((desk.seat()?, desk))) {
-        Some((seat, desk)) => {
-            let mut beginning = pin!(desk.begin(seat, new, module));
-            let soon = api.host.surroundings.within(SOON, &mut beginning).await;
+    let slots = api.host.notifier.slots().filter(|_| now);
+    let reply = match slots.and_then(|slots| Some((slots.slot()?, slots))) {
+        Some((slot, slots)) => {
+            let mut beginning = pin!(slots.begin(slot, new, module));
+            let soon = api.host.env.within(SOON, &mut beginning).await;
             // Whoever computes for long before there is anything to store is in the way of no command.
             drop(place);
             let begun = match soon {
@@ -202,7 +202,7 @@ async fn prepare(
     }
     let mut tags = labelled(&request.labels)?;
     tags.insert(tags::TARGET.to_owned(), target.address(digest, by_alias));
-    let now = api.host.surroundings.clock.now();
+    let now = api.host.env.clock.now();
     let mut begins = now;
     if let Some(at) = request.start_at_ms {
         if !(0..Timestamp::NEVER.0).contains(&at) {

@@ -103,14 +103,14 @@ impl Api {
 
     /// Room for one command, until this is dropped.
     pub(crate) async fn room(&self) -> Result<OwnedSemaphorePermit, ApiError> {
-        self.admission.command(&self.host.surroundings).await
+        self.admission.command(&self.host.env).await
     }
 
     /// Lets one request in whose body is still to be read, if there is room, or if its connection has waited for it.
     pub(crate) async fn let_in(&self, came: &Extensions) -> Result<OwnedSemaphorePermit, ApiError> {
         match came.get().and_then(Pass::take) {
             Some(place) => place,
-            None => self.admission.request(&self.host.surroundings).await,
+            None => self.admission.request(&self.host.env).await,
         }
     }
 

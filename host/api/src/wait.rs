@@ -50,7 +50,7 @@ pub async fn settled(api: &Api, id: &PromiseId, limit_ms: u64) -> Result<Promise
     }
     let (sender, mut receiver) = tokio::sync::mpsc::unbounded_channel();
     // First the watch, then the read: a settlement in between is heard, one before is seen.
-    api.host.hub.watch(id.clone(), sender);
+    api.host.notifier.watch(id.clone(), sender);
     let row = api.invocation(id).await;
     if row.as_ref().is_ok_and(|row| row.promise.is_pending()) {
         let limit = Millis(i64::try_from(limit_ms.min(LONGEST_MS)).unwrap_or(i64::MAX));
@@ -58,14 +58,14 @@ pub async fn settled(api: &Api, id: &PromiseId, limit_ms: u64) -> Result<Promise
             biased;
             _ = receiver.recv() => {}
             () = api.stopping.cancelled() => {}
-            () = api.host.surroundings.runtime.sleep(limit) => {}
+            () = api.host.env.runtime.sleep(limit) => {}
         }
     } else {
         drop(receiver);
-        api.host.hub.unwatch(id);
+        api.host.notifier.unwatch(id);
         return row;
     }
     drop(receiver);
-    api.host.hub.unwatch(id);
+    api.host.notifier.unwatch(id);
     api.invocation(id).await
 }

@@ -78,7 +78,7 @@ async fn fill(setting: &Setting, folder: &Path, crowd: u32) -> anyhow::Result<()
 async fn life(setting: &Setting, folder: &Path, sleeper: Option<&str>) -> anyhow::Result<Life> {
     let options = ServerOptions::within(folder, &setting.binary)?;
     let stopwatch = Stopwatch::start();
-    let server = Server::start(options, setting.surroundings.clone()).await?;
+    let server = Server::start(options, setting.env.clone()).await?;
     let client = server.client();
     let noop = StartInvocation {
         target: "bench/noop".to_owned(),
@@ -88,7 +88,7 @@ async fn life(setting: &Setting, folder: &Path, sleeper: Option<&str>) -> anyhow
     };
     client.start(&noop).await?;
     let start_ms = stopwatch.wall_us() / 1e3;
-    setting.surroundings.runtime.sleep(SETTLE).await;
+    setting.env.runtime.sleep(SETTLE).await;
     let memory_mb = resident_mb(server.pid())?;
     if let Some(sleeper) = sleeper {
         wake(client, sleeper).await.with_context(|| format!("`{sleeper}` was woken"))?;

@@ -26,9 +26,9 @@ use super::{
 use segno_api::Intake;
 use segno_engine::boot::{self, Running};
 use segno_engine::host::Host;
-use segno_engine::hub::Hub;
+use segno_engine::notifier::CommitNotifier;
 use segno_engine::worker::{WorkerSettings, convention};
-use segno_env::Surroundings;
+use segno_env::Env;
 use segno_guest::{Gate, HttpClient, HttpLimits, Payload, Policy};
 use segno_store::{
     MemoryStore, Store,
@@ -57,10 +57,10 @@ impl Bed {
         dir: &Path,
         worker: WorkerSettings,
     ) -> anyhow::Result<Self> {
-        let (surroundings, hub) = (setting.surroundings.clone(), Arc::new(Hub::default()));
+        let (env, notifier) = (setting.env.clone(), Arc::new(CommitNotifier::default()));
         let config = SqliteConfig::new(dir);
-        let store = SqliteStore::open(config, Config::default(), surroundings, hub.clone()).await?;
-        Self::staffed(setting, store.clone(), Some(store), hub, Some(worker)).await
+        let store = SqliteStore::open(config, Config::default(), env, notifier.clone()).await?;
+        Self::staffed(setting, store.clone(), Some(store), notifier, Some(worker)).await
     }
 
     /// One of several hosts on a PostgreSQL database, called `node`.
@@ -69,42 +69,42 @@ impl Bed {
         config: PostgresConfig,
         node: &str,
     ) -> anyhow::Result<Self> {
-        let (surroundings, hub) = (setting.surroundings.clone(), Arc::new(Hub::default()));
+        let (env, notifier) = (setting.env.clone(), Arc::new(CommitNotifier::default()));
         let engine = Config::default();
-        let opened = PostgresStore::open(config, engine, surroundings, hub.clone()).await;
+        let opened = PostgresStore::open(config, engine, env, notifier.clone()).await;
         let store = opened?;
         let worker = WorkerSettings {
             scan_period: Config::default().scan_period,
             ..WorkerSettings::default()
         };
         let own = store.clone();
-        let bed = Self::staffed_as(setting, node, store, None, hub, Some(worker)).await?;
+        let bed = Self::staffed_as(setting, node, store, None, notifier, Some(worker)).await?;
         Ok(Self { postgres: Some(own), ..bed })
     }
 
     /// Over memory: nothing lasts.
     pub async fn memory(setting: &Setting) -> anyhow::Result<Self> {
-        let hub = Arc::new(Hub::default());
-        let store = MemoryStore::new(Config::default(), setting.surroundings.clone(), hub.clone());
-        Self::staffed(setting, store, None, hub, Some(WorkerSettings::default())).await
+        let notifier = Arc::new(CommitNotifier::default());
+        let store = MemoryStore::new(Config::default(), setting.env.clone(), notifier.clone());
+        Self::staffed(setting, store, None, notifier, Some(WorkerSettings::default())).await
     }
 
     /// On a data directory, without anybody who takes tasks.
     pub async fn unstaffed(setting: &Setting, dir: &Path) -> anyhow::Result<Self> {
-        let (surroundings, hub) = (setting.surroundings.clone(), Arc::new(Hub::default()));
+        let (env, notifier) = (setting.env.clone(), Arc::new(CommitNotifier::default()));
         let config = SqliteConfig::new(dir);
-        let store = SqliteStore::open(config, Config::default(), surroundings, hub.clone()).await?;
-        Self::staffed(setting, store.clone(), Some(store), hub, None).await
+        let store = SqliteStore::open(config, Config::default(), env, notifier.clone()).await?;
+        Self::staffed(setting, store.clone(), Some(store), notifier, None).await
     }
 
     async fn staffed(
         setting: &Setting,
         store: Arc<dyn Store>,
         sqlite: Option<Arc<SqliteStore>>,
-        hub: Arc<Hub>,
+        notifier: Arc<CommitNotifier>,
         worker: Option<WorkerSettings>,
     ) -> anyhow::Result<Self> {
-        Self::staffed_as(setting, "bench", store, sqlite, hub, worker).await
+        Self::staffed_as(setting, "bench", store, sqlite, notifier, worker).await
     }
 
     async fn staffed_as(
@@ -112,19 +112,19 @@ impl Bed {
         node: &str,
         store: Arc<dyn Store>,
         sqlite: Option<Arc<SqliteStore>>,
-        hub: Arc<Hub>,
+        notifier: Arc<CommitNotifier>,
         worker: Option<WorkerSettings>,
     ) -> anyhow::Result<Self> {
         let policy = Arc::new(Policy::default());
         let host = Host {
-            surroundings: setting.surroundings.clone(),
+            env: setting.env.clone(),
             config: Arc::new(Config::default()),
             store,
             guests: setting.wasm.clone(),
             outbound: Arc::new(Gate::new(policy, HttpClient::new(HttpLimits::default())?)),
-            hub,
+            notifier,
         };
-        let now = setting.surroundings.clock.now();
+        let now = setting.env.clock.now();
         let component = setting.component.clone();
         let inspected = Intake::inspect(&*setting.wasm, component.clone()).await;
         let description = inspected.map_err(|rejected| anyhow!(rejected.message))?;
@@ -155,7 +155,7 @@ impl Bed {
         let watch = self.watch(&ids);
         let stopwatch = Stopwatch::start();
         self.create(invocations, function).await?;
-        watch.ended(&self.host.surroundings).await?;
+        watch.ended(&self.host.env).await?;
         let passed = stopwatch.passed();
         self.results(&ids).await?;
         Ok(passed)
@@ -170,18 +170,18 @@ impl Bed {
         clients: usize,
     ) -> anyhow::Result<Passed> {
         let ids: Vec<PromiseId> = invocations.iter().map(|(id, _)| id.clone()).collect();
-        let desk = self.host.hub.desk().context("the host has no worker")?;
+        let slots = self.host.notifier.slots().context("the host has no worker")?;
         let watch = self.watch(&ids);
         let left = Arc::new(Mutex::new(invocations.into_iter()));
         let next = move || left.lock().unwrap_or_else(PoisonError::into_inner).next();
         let stopwatch = Stopwatch::start();
         let mut tasks = JoinSet::new();
         for _ in 0..clients {
-            let (desk, next) = (desk.clone(), next.clone());
+            let (slots, next) = (slots.clone(), next.clone());
             tasks.spawn(async move {
                 while let Some((id, input)) = next() {
-                    let seat = desk.seat().context("there is no room")?;
-                    let reply = desk.begin(seat, new(id, function, &input), module).await??;
+                    let slot = slots.slot().context("there is no room")?;
+                    let reply = slots.begin(slot, new(id, function, &input), module).await??;
                     let Reply::Begun { .. } = reply else {
                         bail!("an invocation did not begin: {reply:?}");
                     };
@@ -192,7 +192,7 @@ impl Bed {
         while let Some(ended) = tasks.join_next().await {
             ended??;
         }
-        watch.ended(&self.host.surroundings).await?;
+        watch.ended(&self.host.env).await?;
         let passed = stopwatch.passed();
         self.results(&ids).await?;
         Ok(passed)
@@ -202,7 +202,7 @@ impl Bed {
     pub fn watch(&self, ids: &[PromiseId]) -> Watch {
         let (sender, settled) = mpsc::unbounded_channel();
         for id in ids {
-            self.host.hub.watch(id.clone(), sender.clone());
+            self.host.notifier.watch(id.clone(), sender.clone());
         }
         Watch { left: ids.len(), settled }
     }
@@ -256,16 +256,12 @@ impl Bed {
         let all = async {
             for page in ids.chunks(PAGE) {
                 while !self.are_suspended(page).await? {
-                    self.host.surroundings.runtime.sleep(Millis(5)).await;
+                    self.host.env.runtime.sleep(Millis(5)).await;
                 }
             }
             anyhow::Ok(())
         };
-        self.host
-            .surroundings
-            .within(PATIENCE, all)
-            .await
-            .context("the workflows do not come to rest")?
+        self.host.env.within(PATIENCE, all).await.context("the workflows do not come to rest")?
     }
 
     async fn are_suspended(&self, ids: &[PromiseId]) -> anyhow::Result<bool> {
@@ -323,13 +319,13 @@ pub struct Watch {
 
 impl Watch {
     /// Ends when all have ended.
-    pub async fn ended(mut self, surroundings: &Surroundings) -> anyhow::Result<()> {
+    pub async fn ended(mut self, env: &Env) -> anyhow::Result<()> {
         let all = async {
             while self.left > 0 && self.settled.recv().await.is_some() {
                 self.left -= 1;
             }
         };
-        let ended = surroundings.within(PATIENCE, all).await;
+        let ended = env.within(PATIENCE, all).await;
         ended.with_context(|| {
             format!("{} invocations have not ended within {} s", self.left, PATIENCE.0 / 1_000)
         })

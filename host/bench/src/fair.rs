@@ -35,7 +35,7 @@ const WORK: Goal = Goal::AtLeast { must: 0.1, aim: 0.5 };
 pub async fn run(setting: &Setting) -> anyhow::Result<Section> {
     let place = setting.place()?;
     let options = ServerOptions::within(place.path(), &setting.binary)?;
-    let server = Server::start(options, setting.surroundings.clone()).await?;
+    let server = Server::start(options, setting.env.clone()).await?;
     let client = server.client();
     client.deploy(setting.component.to_vec(), Some("bench")).await?;
     for _ in 0..20 {
@@ -138,7 +138,7 @@ async fn beside(
             anyhow::Ok(())
         });
     }
-    setting.surroundings.runtime.sleep(BEGIN).await;
+    setting.env.runtime.sleep(BEGIN).await;
     let computed_us = cpu_of_threads_us(server.pid(), COMPUTING)?;
     let stopwatch = Stopwatch::start();
     let measured = latencies(client, count).await;

@@ -16,8 +16,8 @@ pub async fn run(setting: &Setting) -> anyhow::Result<Section> {
     for _ in 0..setting.repetitions {
         let place = setting.place()?;
         let options = ServerOptions::within(place.path(), &setting.binary)?;
-        let server = Server::start(options, setting.surroundings.clone()).await?;
-        setting.surroundings.runtime.sleep(Millis(500)).await;
+        let server = Server::start(options, setting.env.clone()).await?;
+        setting.env.runtime.sleep(Millis(500)).await;
         fresh.push(resident_mb(server.pid())?);
         server.client().deploy(setting.component.to_vec(), Some("bench")).await?;
         for _ in 0..setting.size(500, 20) {

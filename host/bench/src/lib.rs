@@ -48,7 +48,7 @@ use self::{
     report::{Report, Section},
     setting::Setting,
 };
-use segno_env::Surroundings;
+use segno_env::Env;
 
 /// What can be measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
@@ -112,11 +112,11 @@ pub struct BenchOptions {
 /// Something went wrong that has nothing to do with speed; no figures are given then.
 pub async fn bench(
     options: BenchOptions,
-    surroundings: Surroundings,
+    env: Env,
     say: &(dyn Fn(String) + Sync),
 ) -> anyhow::Result<Report> {
     let scenarios = options.scenarios.clone();
-    let setting = Arc::new(Setting::new(options, surroundings)?);
+    let setting = Arc::new(Setting::new(options, env)?);
     let mut conditions = machine::conditions(&setting);
     let mut sections = Vec::with_capacity(scenarios.len());
     for scenario in scenarios {

@@ -57,7 +57,7 @@ pub async fn run(setting: &Setting) -> anyhow::Result<Section> {
     sleepers::put(&bed, crowd).await?;
     bed.close().await;
     let options = ServerOptions::within(place.path(), &setting.binary)?;
-    let server = Server::start(options, setting.surroundings.clone()).await?;
+    let server = Server::start(options, setting.env.clone()).await?;
     let client = server.client();
     let http = reqwest::Client::builder().no_proxy().timeout(PATIENCE).build()?;
     let address = client.server().to_string();
@@ -78,7 +78,7 @@ pub async fn run(setting: &Setting) -> anyhow::Result<Section> {
         }
         let quiet = Others::ask(client, &http, &address, asked).await?;
         let load = Load::begin(&http, &address);
-        setting.surroundings.runtime.sleep(BEGIN).await;
+        setting.env.runtime.sleep(BEGIN).await;
         let others = Others::ask(client, &http, &address, asked).await;
         let done = load.end().await?;
         let others = others?;

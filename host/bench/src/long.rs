@@ -104,10 +104,10 @@ async fn go_on(setting: &Setting, bed: &Bed, id: &PromiseId, turn: u32) -> anyho
             if waits.awaits.contains(&next) {
                 return anyhow::Ok(());
             }
-            setting.surroundings.runtime.sleep(Millis(1)).await;
+            setting.env.runtime.sleep(Millis(1)).await;
         }
     };
-    let waited = setting.surroundings.within(Millis(120_000), waits).await;
+    let waited = setting.env.within(Millis(120_000), waits).await;
     waited.context("it does not go on")??;
     ensure!(bed.host.store.promise(&next).await?.is_some(), "it waits for nothing");
     Ok(())

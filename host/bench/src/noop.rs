@@ -20,7 +20,7 @@ const CLIENTS: u32 = 64;
 pub async fn run(setting: &Setting) -> anyhow::Result<Section> {
     let place = setting.place()?;
     let options = ServerOptions::within(place.path(), &setting.binary)?;
-    let server = Server::start(options, setting.surroundings.clone()).await?;
+    let server = Server::start(options, setting.env.clone()).await?;
     let client = server.client();
     client.deploy(setting.component.to_vec(), Some("bench")).await?;
     let mut commits = Commits::new(place.path()).await?;

@@ -112,7 +112,7 @@ struct Count {
 async fn flood(setting: &Setting, clients: u32, length: Millis) -> anyhow::Result<(Flood, f64)> {
     let place = setting.place()?;
     let options = ServerOptions::within(place.path(), &setting.binary)?;
-    let server = Server::start(options, setting.surroundings.clone()).await?;
+    let server = Server::start(options, setting.env.clone()).await?;
     let client = server.client().clone();
     client.deploy(setting.component.to_vec(), Some("bench")).await?;
     let count = Arc::new(Count::default());
@@ -124,7 +124,7 @@ async fn flood(setting: &Setting, clients: u32, length: Millis) -> anyhow::Resul
         let address = format!("{}/v1/invocations", client.server());
         flooding.spawn(async move { send(&http, &address, number, &count).await });
     }
-    setting.surroundings.runtime.sleep(length).await;
+    setting.env.runtime.sleep(length).await;
     count.enough.store(true, Ordering::Relaxed);
     while let Some(ended) = flooding.join_next().await {
         ended.context("a client panicked")??;

@@ -195,7 +195,7 @@ struct Schema {
 
 impl Schema {
     async fn new(setting: &Setting, address: &str) -> anyhow::Result<Self> {
-        let name = format!("segno_bench_{:x}", setting.surroundings.runtime.nonce());
+        let name = format!("segno_bench_{:x}", setting.env.runtime.nonce());
         // Before it is used: the address may hold a password, which no error may show.
         let shown = PostgresConfig::new(address)?.shown().to_owned();
         let connected = PgConnection::connect(address).await;

@@ -79,7 +79,7 @@ async fn woken(setting: &Setting, worker: WorkerSettings, workflows: u32) -> any
     bed.suspended(&ids).await?;
     let stopwatch = Stopwatch::start();
     bed.resolve(ids.iter().map(|id| id.named("turn-0")).collect()).await?;
-    watch.ended(&setting.surroundings).await?;
+    watch.ended(&setting.env).await?;
     let passed = stopwatch.passed();
     bed.results(&ids).await?;
     bed.close().await;

@@ -7,7 +7,7 @@ use segno_core::id::Digest;
 use tempfile::TempDir;
 
 use super::BenchOptions;
-use segno_env::Surroundings;
+use segno_env::Env;
 use segno_guest::{Compiler, Limits, Policy, Wasm, WasmConfig};
 
 /// The component of `guest/`, built.
@@ -26,7 +26,7 @@ pub struct Setting {
     /// The command `segno`.
     pub binary: PathBuf,
     /// Time and tasks.
-    pub surroundings: Surroundings,
+    pub env: Env,
     /// The engine, with the guest compiled once for all scenarios.
     pub wasm: Arc<Wasm>,
     /// The guest.
@@ -40,7 +40,7 @@ impl Setting {
     ///
     /// # Errors
     /// One of them cannot be made.
-    pub fn new(options: BenchOptions, surroundings: Surroundings) -> anyhow::Result<Self> {
+    pub fn new(options: BenchOptions, env: Env) -> anyhow::Result<Self> {
         let mut builder = tempfile::Builder::new();
         builder.prefix("segno-bench-");
         let folder = match &options.folder {
@@ -65,7 +65,7 @@ impl Setting {
             folder,
             postgres: options.postgres,
             binary: options.binary,
-            surroundings,
+            env,
             wasm: Arc::new(wasm),
             digest,
             component,

@@ -18,7 +18,7 @@ use segno_engine::worker::WorkerSettings;
 
 /// The time over which they are spread.
 const SPREAD_MS: i64 = 1_000;
-/// Beginnings that come too late before this gives up.
+/// OptimisticStart that come too late before this gives up.
 const ATTEMPTS: u32 = 4;
 
 pub async fn run(setting: &Setting) -> anyhow::Result<Section> {
@@ -72,7 +72,7 @@ async fn woken(setting: &Setting, timers: u32) -> anyhow::Result<Woken> {
     for _ in 0..ATTEMPTS {
         let place = setting.place()?;
         let bed = Bed::sqlite(setting, place.path(), WorkerSettings::default()).await?;
-        let begin = setting.surroundings.clock.now() + lead;
+        let begin = setting.env.clock.now() + lead;
         let due = dues(begin, timers);
         let id = |number| PromiseId::new(format!("nap-{number}"));
         let ids: Vec<PromiseId> = (0..timers).map(id).collect();
@@ -84,8 +84,8 @@ async fn woken(setting: &Setting, timers: u32) -> anyhow::Result<Woken> {
         let watch = bed.watch(&ids);
         bed.create(naps, "nap").await?;
         if setting
-            .surroundings
-            .within(begin.since(setting.surroundings.clock.now()), bed.suspended(&ids))
+            .env
+            .within(begin.since(setting.env.clock.now()), bed.suspended(&ids))
             .await
             .is_none()
         {
@@ -93,9 +93,9 @@ async fn woken(setting: &Setting, timers: u32) -> anyhow::Result<Woken> {
             lead = Millis(lead.0 * 2);
             continue;
         }
-        setting.surroundings.sleep_until(begin).await;
+        setting.env.sleep_until(begin).await;
         let stopwatch = Stopwatch::start();
-        watch.ended(&setting.surroundings).await?;
+        watch.ended(&setting.env).await?;
         let cpu_us = stopwatch.passed().cpu_each_us(timers);
         let told = bed.results(&ids).await?;
         let told = told.iter().map(|late| late.as_f64().context("a nap answers a number"));
@@ -123,13 +123,13 @@ fn dues(begin: Timestamp, timers: u32) -> Vec<Timestamp> {
 }
 
 async fn sleeps(setting: &Setting, timers: u32) -> anyhow::Result<Vec<f64>> {
-    let begin = setting.surroundings.clock.now() + Millis(500);
+    let begin = setting.env.clock.now() + Millis(500);
     let mut sleeping = JoinSet::new();
     for due in dues(begin, timers) {
-        let surroundings = setting.surroundings.clone();
+        let env = setting.env.clone();
         sleeping.spawn(async move {
-            surroundings.sleep_until(due).await;
-            surroundings.clock.now().since(due).0 as f64
+            env.sleep_until(due).await;
+            env.clock.now().since(due).0 as f64
         });
     }
     let mut late = Vec::with_capacity(timers as usize);

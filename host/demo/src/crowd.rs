@@ -61,7 +61,7 @@ pub async fn serve(
     let serve_one = async |wish: &Wish| {
         // An error means that nobody raises the stage any more: then all may come in.
         let _ = stage.clone().wait_for(|reached| *reached >= wish.stage).await;
-        customer.surroundings.runtime.sleep(wish.place_after).await;
+        customer.env.runtime.sleep(wish.place_after).await;
         customer.place(&wish.order).await?;
         tally.placed.fetch_add(1, Ordering::Relaxed);
         if customer.decide(&wish.order, wish.decide_after).await? {

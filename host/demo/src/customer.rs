@@ -12,7 +12,7 @@ use super::{
 };
 use segno_api::model::{FailureView, Invocation, InvocationState, PromiseState, StartInvocation};
 use segno_client::{Client, ClientError};
-use segno_env::Surroundings;
+use segno_env::Env;
 
 /// How long a request is repeated while the host is away.
 const PATIENCE: Millis = Millis(60_000);
@@ -28,7 +28,7 @@ pub struct Customer<'a> {
     /// The host.
     pub client: &'a Client,
     /// Time.
-    pub surroundings: &'a Surroundings,
+    pub env: &'a Env,
     /// The name under which the module is deployed.
     pub module: &'a str,
 }
@@ -45,7 +45,7 @@ impl Customer<'_> {
             input: order.input.clone(),
             ..StartInvocation::default()
         };
-        insist(self.surroundings, PATIENCE, async || self.client.start(&start).await).await?;
+        insist(self.env, PATIENCE, async || self.client.start(&start).await).await?;
         Ok(())
     }
 
@@ -57,9 +57,9 @@ impl Customer<'_> {
         if matches!(order.fate, Fate::Forgotten | Fate::TooDear) || !self.asked(order).await? {
             return Ok(false);
         }
-        self.surroundings.runtime.sleep(after).await;
+        self.env.runtime.sleep(after).await;
         let id = order.approval();
-        insist(self.surroundings, PATIENCE, async || match order.fate {
+        insist(self.env, PATIENCE, async || match order.fate {
             Fate::Approved => self.client.resolve(&id, json!(true)).await,
             Fate::Rejected | Fate::Forgotten | Fate::TooDear => {
                 let failure = FailureView {
@@ -81,9 +81,9 @@ impl Customer<'_> {
     pub async fn ended(&self, order: &Order) -> Result<Invocation, ClientError> {
         loop {
             let wait = async || self.client.wait(&order.id, WAIT).await;
-            if is_over(insist(self.surroundings, PATIENCE, wait).await?.state) {
+            if is_over(insist(self.env, PATIENCE, wait).await?.state) {
                 let read = async || self.client.invocation(&order.id).await;
-                return insist(self.surroundings, PATIENCE, read).await;
+                return insist(self.env, PATIENCE, read).await;
             }
         }
     }
@@ -92,18 +92,17 @@ impl Customer<'_> {
     async fn asked(&self, order: &Order) -> Result<bool, ClientError> {
         let id = order.approval();
         loop {
-            let promise =
-                insist(self.surroundings, PATIENCE, async || self.client.promise(&id).await);
+            let promise = insist(self.env, PATIENCE, async || self.client.promise(&id).await);
             match promise.await {
                 Ok(promise) => return Ok(promise.state == PromiseState::Pending),
                 Err(ClientError::Refused(problem)) if problem.status == 404 => {}
                 Err(error) => return Err(error),
             }
             let invocation = async || self.client.invocation(&order.id).await;
-            if is_over(insist(self.surroundings, PATIENCE, invocation).await?.state) {
+            if is_over(insist(self.env, PATIENCE, invocation).await?.state) {
                 return Ok(false);
             }
-            self.surroundings.runtime.sleep(LOOK_EVERY).await;
+            self.env.runtime.sleep(LOOK_EVERY).await;
         }
     }
 }

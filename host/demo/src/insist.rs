@@ -3,7 +3,7 @@
 use segno_core::time::Millis;
 
 use segno_client::ClientError;
-use segno_env::Surroundings;
+use segno_env::Env;
 
 /// The pause between two attempts.
 const PAUSE: Millis = Millis(50);
@@ -13,15 +13,15 @@ const PAUSE: Millis = Millis(50);
 /// # Errors
 /// The host's refusal as soon as there is one, else the last error when `limit` has passed.
 pub async fn insist<T>(
-    surroundings: &Surroundings,
+    env: &Env,
     limit: Millis,
     mut request: impl AsyncFnMut() -> Result<T, ClientError>,
 ) -> Result<T, ClientError> {
-    let give_up_at = surroundings.clock.now() + limit;
+    let give_up_at = env.clock.now() + limit;
     loop {
         match request().await {
-            Err(error) if is_away(&error) && surroundings.clock.now() < give_up_at => {
-                surroundings.runtime.sleep(PAUSE).await;
+            Err(error) if is_away(&error) && env.clock.now() < give_up_at => {
+                env.runtime.sleep(PAUSE).await;
             }
             answer => return answer,
         }

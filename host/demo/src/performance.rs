@@ -19,7 +19,7 @@ use super::{
 use segno_api::model::{JournalRecord, Replay, ReplayVerdict};
 use segno_build::Progress;
 use segno_client::ClientError;
-use segno_env::Surroundings;
+use segno_env::Env;
 
 /// Orders that are placed.
 pub const ORDERS: usize = 20;
@@ -129,26 +129,25 @@ pub enum PerformanceError {
 /// See [`PerformanceError`]. What went wrong with orders is no error, but part of the result.
 pub async fn play(
     options: PerformanceOptions,
-    surroundings: Surroundings,
+    env: Env,
     progress: &dyn Progress,
 ) -> Result<Performance, PerformanceError> {
     let mut chance = Chance::new(options.seed);
     let payments =
-        PaymentsChild::start(&options.binary, &options.folder, PAYMENT_DELAY, &surroundings)
-            .await?;
+        PaymentsChild::start(&options.binary, &options.folder, PAYMENT_DELAY, &env).await?;
     progress.step(&format!("payment service at {} (pid {})", payments.address(), payments.pid()));
 
     let settings = ServerOptions::within(&options.folder, &options.binary)?;
     settings.allow_http(MODULE, payments.address())?;
-    let mut server = Server::start(settings, surroundings.clone()).await?;
+    let mut server = Server::start(settings, env.clone()).await?;
     progress.step(&format!("host at {} (pid {})", server.client().server(), server.pid()));
     let deployed = server.client().deploy(options.component, Some(MODULE)).await?;
     progress.step(&format!("deployed {MODULE}, {} bytes", deployed.module.size));
 
     let wishes = wishes(payments.address(), &mut chance);
     let client = server.client().clone();
-    let customer = Customer { client: &client, surroundings: &surroundings, module: MODULE };
-    let (tally, began) = (Tally::default(), surroundings.clock.now());
+    let customer = Customer { client: &client, env: &env, module: MODULE };
+    let (tally, began) = (Tally::default(), env.clock.now());
     let (_stage, stage) = watch::channel(0);
     progress.step(&format!("{ORDERS} orders are placed; the host will be killed in the middle"));
     let mut reaper = Reaper {
@@ -158,15 +157,15 @@ pub async fn play(
         progress,
         kills: Vec::new(),
     };
-    let reaping = reaper.reap(&mut chance, &surroundings);
+    let reaping = reaper.reap(&mut chance, &env);
     let serving = async { Ok(crowd::serve(&customer, &wishes, &stage, &tally).await?) };
-    let both = surroundings.within(LIMIT, async { futures::try_join!(serving, reaping) }).await;
+    let both = env.within(LIMIT, async { futures::try_join!(serving, reaping) }).await;
     let Some(both) = both else {
         return Err(PerformanceError::TooLong { ended: tally.ended() });
     };
     let (ended, ()) = both?;
     let kills = reaper.kills;
-    let took_ms = surroundings.clock.now().since(began).0;
+    let took_ms = env.clock.now().since(began).0;
 
     progress.step("all orders have ended; reading the ledger");
     let verdict = Verdict::of(&ended, &payments.entries().await?);
@@ -205,46 +204,42 @@ struct Reaper<'a> {
 }
 
 impl Reaper<'_> {
-    async fn reap(
-        &mut self,
-        chance: &mut Chance,
-        surroundings: &Surroundings,
-    ) -> Result<(), PerformanceError> {
-        let began = surroundings.clock.now();
+    async fn reap(&mut self, chance: &mut Chance, env: &Env) -> Result<(), PerformanceError> {
+        let began = env.clock.now();
         let (charges, decisions, ends) =
             (chance.between(2, 14), chance.between(2, 8), chance.between(8, 14));
 
         while (self.payments.entries().await?.len() as u64) < charges {
-            surroundings.runtime.sleep(LOOK_EVERY).await;
+            env.runtime.sleep(LOOK_EVERY).await;
         }
-        self.strike(chance, surroundings, began).await?;
+        self.strike(chance, env, began).await?;
         while (self.tally.decided() as u64) < decisions {
-            surroundings.runtime.sleep(LOOK_EVERY).await;
+            env.runtime.sleep(LOOK_EVERY).await;
         }
-        self.strike(chance, surroundings, began).await?;
+        self.strike(chance, env, began).await?;
         while (self.tally.ended() as u64) < ends {
-            surroundings.runtime.sleep(LOOK_EVERY).await;
+            env.runtime.sleep(LOOK_EVERY).await;
         }
-        self.strike(chance, surroundings, began).await
+        self.strike(chance, env, began).await
     }
 
     async fn strike(
         &mut self,
         chance: &mut Chance,
-        surroundings: &Surroundings,
+        env: &Env,
         began: segno_core::time::Timestamp,
     ) -> Result<(), PerformanceError> {
-        surroundings.runtime.sleep(chance.length(0, 80)).await;
-        let (pid, now) = (self.server.pid(), surroundings.clock.now());
+        env.runtime.sleep(chance.length(0, 80)).await;
+        let (pid, now) = (self.server.pid(), env.clock.now());
         let in_flight = self.tally.placed() - self.tally.ended();
         self.server.kill()?;
         self.progress
             .step(&format!("SIGKILL to the host (pid {pid}) with {in_flight} orders in flight"));
-        surroundings.runtime.sleep(chance.length(50, 400)).await;
+        env.runtime.sleep(chance.length(50, 400)).await;
 
-        let restarted = surroundings.clock.now();
+        let restarted = env.clock.now();
         self.server.restart().await?;
-        let back_after_ms = surroundings.clock.now().since(restarted).0;
+        let back_after_ms = env.clock.now().since(restarted).0;
         self.progress.step(&format!(
             "the host is back after {back_after_ms} ms (pid {})",
             self.server.pid()

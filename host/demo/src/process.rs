@@ -14,7 +14,7 @@ use std::{
 use rustix::process::{Pid, Signal};
 use segno_core::time::Millis;
 
-use segno_env::Surroundings;
+use segno_env::Env;
 
 /// How often a process is asked whether it is ready or gone.
 const ASK_EVERY: Millis = Millis(10);
@@ -114,19 +114,19 @@ impl Process {
     /// [`ProcessError::Ended`] if the process ends first, [`ProcessError::NotReady`] after `limit`; it still runs then.
     pub async fn ready(
         &mut self,
-        surroundings: &Surroundings,
+        env: &Env,
         limit: Millis,
         mut probe: impl AsyncFnMut() -> bool,
     ) -> Result<(), ProcessError> {
         let name = self.name;
-        let answer = surroundings.within(limit, async {
+        let answer = env.within(limit, async {
             loop {
                 self.check()?;
                 // Whatever answers in its place may never do so; then its end must still be seen.
-                if surroundings.within(PROBE, probe()).await == Some(true) {
+                if env.within(PROBE, probe()).await == Some(true) {
                     return Ok(());
                 }
-                surroundings.runtime.sleep(ASK_EVERY).await;
+                env.runtime.sleep(ASK_EVERY).await;
             }
         });
         match answer.await {
@@ -196,21 +196,17 @@ impl Process {
     ///
     /// # Errors
     /// [`ProcessError::NotReady`] if it had to be killed, with the end of its output.
-    pub async fn terminate(
-        mut self,
-        surroundings: &Surroundings,
-        limit: Millis,
-    ) -> Result<ExitStatus, ProcessError> {
+    pub async fn terminate(mut self, env: &Env, limit: Millis) -> Result<ExitStatus, ProcessError> {
         if let Some(status) = self.ended()? {
             return Ok(status);
         }
         self.signal(Signal::TERM)?;
-        let ended = surroundings.within(limit, async {
+        let ended = env.within(limit, async {
             loop {
                 if let Some(status) = self.ended()? {
                     return Ok(status);
                 }
-                surroundings.runtime.sleep(ASK_EVERY).await;
+                env.runtime.sleep(ASK_EVERY).await;
             }
         });
         match ended.await {
@@ -277,7 +273,7 @@ mod tests {
     async fn a_process_that_ends_before_it_is_ready_shows_its_last_words() {
         let folder = tempfile::tempdir().unwrap();
         let mut process = shell("echo the port is taken; exit 3", &folder);
-        let ready = process.ready(&Surroundings::system(), Millis(10_000), async || false).await;
+        let ready = process.ready(&Env::system(), Millis(10_000), async || false).await;
         let error = ready.unwrap_err().to_string();
         assert!(error.contains("the port is taken") && error.contains("status: 3"), "{error}");
     }
@@ -286,7 +282,7 @@ mod tests {
     async fn a_process_that_is_never_ready_is_not_waited_for_longer_than_the_limit() {
         let folder = tempfile::tempdir().unwrap();
         let mut process = shell("exec sleep 60", &folder);
-        let ready = process.ready(&Surroundings::system(), Millis(50), async || false).await;
+        let ready = process.ready(&Env::system(), Millis(50), async || false).await;
         assert!(matches!(ready, Err(ProcessError::NotReady { .. })));
     }
 
@@ -309,10 +305,10 @@ mod tests {
         let script = "trap 'exit 7' TERM; echo ready; while :; do sleep 0.01; done";
         let mut process = shell(script, &folder);
         let log = process.log().to_owned();
-        let surroundings = Surroundings::system();
+        let env = Env::system();
         let says_ready = async || tail(&log).contains("ready");
-        process.ready(&surroundings, Millis(10_000), says_ready).await.unwrap();
-        let status = process.terminate(&surroundings, Millis(10_000)).await.unwrap();
+        process.ready(&env, Millis(10_000), says_ready).await.unwrap();
+        let status = process.terminate(&env, Millis(10_000)).await.unwrap();
         assert_eq!(status.code(), Some(7));
     }
 }

@@ -11,7 +11,7 @@ use segno_core::time::Millis;
 
 use super::process::{Process, ProcessError, free_port};
 use segno_client::{Client, ClientError};
-use segno_env::Surroundings;
+use segno_env::Env;
 
 /// What a start may take at most, recovery included. A slow machine that builds at the same time needs it.
 const START: Millis = Millis(60_000);
@@ -86,7 +86,7 @@ pub enum ServerError {
 pub struct Server {
     options: ServerOptions,
     client: Client,
-    surroundings: Surroundings,
+    env: Env,
     process: Option<Process>,
     starts: u32,
 }
@@ -96,12 +96,9 @@ impl Server {
     ///
     /// # Errors
     /// [`ServerError`], with the end of the host's output.
-    pub async fn start(
-        options: ServerOptions,
-        surroundings: Surroundings,
-    ) -> Result<Self, ServerError> {
+    pub async fn start(options: ServerOptions, env: Env) -> Result<Self, ServerError> {
         let client = Client::new(&format!("http://{}", options.listen), None)?;
-        let mut server = Self { options, client, surroundings, process: None, starts: 0 };
+        let mut server = Self { options, client, env, process: None, starts: 0 };
         server.restart().await?;
         Ok(server)
     }
@@ -200,7 +197,7 @@ impl Server {
     pub async fn is_ready_within(&mut self, limit: Millis) -> Result<(), ServerError> {
         let Some(process) = &mut self.process else { return Ok(()) };
         let client = self.client.clone();
-        process.ready(&self.surroundings, limit, async || client.ready().await.is_ok()).await?;
+        process.ready(&self.env, limit, async || client.ready().await.is_ok()).await?;
         Ok(())
     }
 
@@ -218,7 +215,7 @@ impl Server {
     /// [`ServerError::Process`] if it had to be killed.
     pub async fn drain(&mut self) -> Result<(), ServerError> {
         if let Some(process) = self.process.take() {
-            process.terminate(&self.surroundings, STOP).await?;
+            process.terminate(&self.env, STOP).await?;
         }
         Ok(())
     }

@@ -17,11 +17,11 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     host::Host,
-    hub::Hub,
+    notifier::CommitNotifier,
     recovery::{self, Recovery, retention::Retention},
     worker::{Worker, WorkerSettings},
 };
-use segno_env::{DebugClock, Surroundings};
+use segno_env::{DebugClock, Env};
 use segno_guest::{
     Compiler, ComponentSource, Gate, GuestError, HttpClient, HttpLimits, Limits, Policy, Wasm,
     WasmConfig,
@@ -103,31 +103,28 @@ pub struct Running {
 ///
 /// # Errors
 /// [`BootError`].
-pub async fn boot(
-    config: BootConfig,
-    surroundings: Surroundings,
-) -> Result<(Running, Arc<Wasm>), BootError> {
-    let hub = Arc::new(Hub::default());
+pub async fn boot(config: BootConfig, env: Env) -> Result<(Running, Arc<Wasm>), BootError> {
+    let notifier = Arc::new(CommitNotifier::default());
     let deciding = match &config.debug {
-        Some(clock) => Surroundings { clock: clock.clone(), ..surroundings },
-        None => surroundings,
+        Some(clock) => Env { clock: clock.clone(), ..env },
+        None => env,
     };
     let mut store = config.store;
     if let (Some(_), StoreConfig::Postgres(database)) = (&config.debug, &mut store) {
         // A debugger says what time it is.
         database.server_time = false;
     }
-    let Opened { store, shared, surroundings } =
-        open(store, config.engine.clone(), deciding, hub.clone()).await?;
+    let Opened { store, shared, env } =
+        open(store, config.engine.clone(), deciding, notifier.clone()).await?;
     // The time of the host's own loops is that of decisions, unless a debugger sets it.
-    let surroundings = match &config.debug {
-        Some(clock) => Surroundings { clock: clock.loops(), ..surroundings },
-        None => surroundings,
+    let env = match &config.debug {
+        Some(clock) => Env { clock: clock.loops(), ..env },
+        None => env,
     };
     let source = Arc::new(Components(store.clone()));
     let policy = Arc::new(config.policy.clone());
     let mut limits = config.limits;
-    // Those that compute for long leave most seats and most of the pool to others.
+    // Those that compute for long leave most slots and most of the pool to others.
     let room = u32::try_from(config.worker.room).unwrap_or(u32::MAX).min(limits.instances);
     limits.computing = limits.computing.min(room / 4).max(1);
     let wasm = Arc::new(Wasm::new(WasmConfig {
@@ -140,12 +137,12 @@ pub async fn boot(
     })?);
     let outbound = Arc::new(Gate::new(policy, HttpClient::new(HttpLimits::default())?));
     let host = Host {
-        surroundings,
+        env,
         config: Arc::new(config.engine),
         store,
         guests: wasm.clone(),
         outbound,
-        hub,
+        notifier,
     };
     let running = start_keeping(host, config.node.clone(), config.worker, config.retention).await?;
     if let Some(database) = shared {
@@ -159,26 +156,26 @@ pub async fn boot(
 struct Opened {
     store: Arc<dyn Store>,
     shared: Option<Arc<PostgresStore>>,
-    surroundings: Surroundings,
+    env: Env,
 }
 
 /// Opens the store. All hosts of one database go by its clock.
 async fn open(
     store: StoreConfig,
     engine: Config,
-    surroundings: Surroundings,
-    hub: Arc<Hub>,
+    env: Env,
+    notifier: Arc<CommitNotifier>,
 ) -> Result<Opened, BootError> {
     match store {
         StoreConfig::Sqlite(config) => {
-            let store = SqliteStore::open(config, engine, surroundings.clone(), hub).await?;
-            Ok(Opened { store, shared: None, surroundings })
+            let store = SqliteStore::open(config, engine, env.clone(), notifier).await?;
+            Ok(Opened { store, shared: None, env })
         }
         StoreConfig::Postgres(config) => {
-            let store = PostgresStore::open(config, engine, surroundings.clone(), hub).await?;
+            let store = PostgresStore::open(config, engine, env.clone(), notifier).await?;
             let clock = store.time();
-            let surroundings = Surroundings { clock, ..surroundings };
-            Ok(Opened { store: store.clone(), shared: Some(store), surroundings })
+            let env = Env { clock, ..env };
+            Ok(Opened { store: store.clone(), shared: Some(store), env })
         }
     }
 }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use segno_core::{command::Command, config::Config, reply::Reply, time::Millis};
 
-use crate::hub::Hub;
-use segno_env::Surroundings;
+use crate::notifier::CommitNotifier;
+use segno_env::Env;
 use segno_guest::{Guests, Outbound};
 use segno_store::{Store, StoreError};
 
@@ -13,7 +13,7 @@ use segno_store::{Store, StoreError};
 #[derive(Clone)]
 pub struct Host {
     /// Time and tasks.
-    pub surroundings: Surroundings,
+    pub env: Env,
     /// The engine's settings.
     pub config: Arc<Config>,
     /// Everything that matters.
@@ -23,7 +23,7 @@ pub struct Host {
     /// The way out for HTTP.
     pub outbound: Arc<dyn Outbound>,
     /// Hints of commits.
-    pub hub: Arc<Hub>,
+    pub notifier: Arc<CommitNotifier>,
 }
 
 /// How often a command with an unknown outcome is sent again before its lease is left to run out.
@@ -68,7 +68,7 @@ impl Host {
                 Err(
                     StoreError::Conflict | StoreError::UnknownOutcome(_) | StoreError::Away { .. },
                 ) => {
-                    self.surroundings.runtime.sleep(wait).await;
+                    self.env.runtime.sleep(wait).await;
                     wait = Millis((wait.0 * 2).min(1_000));
                 }
                 answer => return answer,

@@ -2,16 +2,16 @@
 //! does what is due, deliveries carry what is owed to others.
 
 pub mod boot;
-pub mod commit_time;
+pub mod commit_latency;
 pub mod delivery;
-pub mod desk;
 pub mod events;
 pub mod host;
-pub mod hub;
-pub mod lengths;
+pub mod lease_ttl;
 pub mod metrics;
+pub mod notifier;
 pub mod quarantine;
 pub mod recovery;
+pub mod slots;
 pub mod traces;
 pub mod worker;
 

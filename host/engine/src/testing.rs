@@ -3,23 +3,23 @@
 use std::sync::Arc;
 
 use segno_core::config::Config;
-use segno_env::Surroundings;
+use segno_env::Env;
 use segno_guest::NoGuests;
 use segno_store::MemoryStore;
 
-use crate::{host::Host, hub::Hub};
+use crate::{host::Host, notifier::CommitNotifier};
 
 /// A host without workers over a store in memory.
 pub(crate) fn host() -> Host {
-    let surroundings = Surroundings::system();
-    let hub = Arc::new(Hub::default());
+    let env = Env::system();
+    let notifier = Arc::new(CommitNotifier::default());
     let config = Config::default();
     Host {
-        store: MemoryStore::new(config.clone(), surroundings.clone(), hub.clone()),
-        surroundings,
+        store: MemoryStore::new(config.clone(), env.clone(), notifier.clone()),
+        env,
         config: Arc::new(config),
         guests: Arc::new(NoGuests),
         outbound: Arc::new(NoGuests),
-        hub,
+        notifier,
     }
 }

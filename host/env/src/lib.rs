@@ -43,14 +43,14 @@ pub trait Runtime: Send + Sync + 'static {
 
 /// The two together, as most of the host carries them.
 #[derive(Clone)]
-pub struct Surroundings {
+pub struct Env {
     /// Where `now` comes from.
     pub clock: Arc<dyn Clock>,
     /// Where tasks run.
     pub runtime: Arc<dyn Runtime>,
 }
 
-impl Surroundings {
+impl Env {
     /// Those of the machine.
     pub fn system() -> Self {
         Self { clock: Arc::new(SystemClock::default()), runtime: Arc::new(SystemRuntime) }

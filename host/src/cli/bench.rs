@@ -10,7 +10,7 @@ use crate::{
         BenchOptions, Scenario, bench, hold,
         report::{Conditions, Figure, Report, Role, Section, Verdict},
     },
-    runtime::Surroundings,
+    runtime::Env,
 };
 
 use super::{
@@ -58,7 +58,7 @@ pub struct Bench {
 impl Bench {
     pub(super) async fn run(self, console: &mut Console) -> Result<Exit, CliError> {
         if let Some(url) = &self.hold {
-            return match hold(url, &Surroundings::system()).await {
+            return match hold(url, &Env::system()).await {
                 Ok(()) => Ok(Exit::Done),
                 Err(error) => Err(failed(&error)),
             };
@@ -82,7 +82,7 @@ impl Bench {
             binary,
         };
         let progress = console.progress("measuring");
-        let measured = bench(options, Surroundings::system(), &|step| progress.say(step)).await;
+        let measured = bench(options, Env::system(), &|step| progress.say(step)).await;
         drop(progress);
         let report = measured.map_err(|error| failed(&error))?;
         match console.json() {

@@ -13,7 +13,7 @@ use crate::{
         performance::{self, Performance, PerformanceOptions},
         verdict::Judged,
     },
-    runtime::Surroundings,
+    runtime::Env,
 };
 
 use super::{
@@ -60,8 +60,8 @@ struct Document<'a> {
 
 impl Demo {
     pub(super) async fn run(self, console: &mut Console) -> Result<Exit, CliError> {
-        let surroundings = Surroundings::system();
-        let narrator = Narrator::new(surroundings.clone());
+        let env = Env::system();
+        let narrator = Narrator::new(env.clone());
         let folder = tempfile::Builder::new()
             .prefix("segno-demo-")
             .tempdir()
@@ -72,10 +72,10 @@ impl Demo {
         let component = example::build(folder.path(), &narrator)
             .map_err(|error| failed(&format!("build the example `{MODULE}`"), error))?;
 
-        let seed = self.seed.unwrap_or_else(|| surroundings.runtime.nonce() % 1_000_000);
+        let seed = self.seed.unwrap_or_else(|| env.runtime.nonce() % 1_000_000);
         narrator.say(&format!("seed {seed}: `segno demo --seed {seed}` draws the same"));
         let options = PerformanceOptions { binary, folder: folder.path().into(), component, seed };
-        let play = performance::play(options, surroundings, &narrator);
+        let play = performance::play(options, env, &narrator);
         // Dropping `play` kills every process that it started.
         let played = tokio::select! {
             biased;

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::{
     recovery::{Finding, Mended, class, describe, repair},
-    runtime::Surroundings,
+    runtime::Env,
     store::{Diagnosis, Survey, Symptom, examine},
 };
 
@@ -126,7 +126,7 @@ const SHOWN: usize = 50;
 
 async fn diagnose(survey: &dyn Survey, console: &Console) -> Result<Diagnosis, CliError> {
     let progress = console.progress("looking at promises");
-    let now = Surroundings::system().clock.now();
+    let now = Env::system().clock.now();
     let seen = |promises| progress.say(format!("{promises} promises looked at"));
     examine(survey, now, &Config::default(), seen).await.map_err(|error| other("store", &error))
 }

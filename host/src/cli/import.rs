@@ -12,7 +12,7 @@ use serde_json::json;
 
 use crate::{
     recovery::describe,
-    runtime::Surroundings,
+    runtime::Env,
     store::{
         Diagnosis, examine,
         house::{Bounds, Head, HouseError, Row, Unload, Unpacker, verify},
@@ -126,7 +126,7 @@ async fn check(
 ) -> Result<Diagnosis, crate::store::StoreError> {
     let progress = console.progress("checking");
     let seen = |promises| progress.say(format!("checking: {promises} promises looked at"));
-    examine(survey, Surroundings::system().clock.now(), &Config::default(), seen).await
+    examine(survey, Env::system().clock.now(), &Config::default(), seen).await
 }
 
 /// Counts what goes through.

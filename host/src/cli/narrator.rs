@@ -6,7 +6,7 @@ use std::{io::IsTerminal, time::Duration};
 use indicatif::{ProgressBar, ProgressStyle};
 use segno_core::time::Timestamp;
 
-use crate::{build::Progress, runtime::Surroundings};
+use crate::{build::Progress, runtime::Env};
 
 use super::{
     console::{CYAN, DIM},
@@ -18,14 +18,14 @@ const WIDTH: usize = 100;
 
 /// Says steps with the time at which they began.
 pub struct Narrator {
-    surroundings: Surroundings,
+    env: Env,
     began: Timestamp,
     latest: ProgressBar,
 }
 
 impl Narrator {
     /// Begins now.
-    pub fn new(surroundings: Surroundings) -> Self {
+    pub fn new(env: Env) -> Self {
         let latest = if std::io::stderr().is_terminal() {
             let bar = ProgressBar::new_spinner();
             bar.enable_steady_tick(Duration::from_millis(120));
@@ -35,13 +35,13 @@ impl Narrator {
         };
         let style = ProgressStyle::with_template("         {spinner} {msg:.dim}");
         latest.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
-        let began = surroundings.clock.now();
-        Self { surroundings, began, latest }
+        let began = env.clock.now();
+        Self { env, began, latest }
     }
 
     /// Says one step.
     pub fn say(&self, message: &str) {
-        let tenths = self.surroundings.clock.now().since(self.began).0 / 100;
+        let tenths = self.env.clock.now().since(self.began).0 / 100;
         let at = format!("{:>5}.{} s", tenths / 10, tenths % 10);
         self.latest.set_message("");
         self.latest.suspend(|| anstream::eprintln!("{DIM}{at}{DIM:#} {CYAN}•{CYAN:#} {message}"));

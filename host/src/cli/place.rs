@@ -9,8 +9,8 @@ use clap::Args;
 use segno_core::config::Config;
 
 use crate::{
-    hub::Hub,
-    runtime::Surroundings,
+    notifier::CommitNotifier,
+    runtime::Env,
     store::{
         Store, Survey,
         house::{HouseError, Unload},
@@ -73,7 +73,7 @@ impl Place {
                 Ok(Look::Sqlite(SqliteLook::at(&dir).await.map_err(|error| refused(&error))?))
             }
             Where::Postgres(config) => {
-                let look = PostgresStore::look(&config, &Surroundings::system()).await;
+                let look = PostgresStore::look(&config, &Env::system()).await;
                 Ok(Look::Postgres(look.map_err(|error| other("not-opened", &error))?))
             }
         }
@@ -88,8 +88,8 @@ impl Place {
         match place {
             Where::Sqlite(dir) => Ok(Arrival::Sqlite(SqliteArrival::fill(&dir, from).await?)),
             Where::Postgres(config) => {
-                let surroundings = Surroundings::system();
-                let filled = PostgresArrival::fill(&config, &surroundings, from).await?;
+                let env = Env::system();
+                let filled = PostgresArrival::fill(&config, &env, from).await?;
                 Ok(Arrival::Postgres(filled))
             }
         }
@@ -100,18 +100,17 @@ impl Place {
     /// # Errors
     /// Why it cannot be written.
     pub async fn open(&self) -> Result<Arc<dyn Store>, CliError> {
-        let (surroundings, hub) = (Surroundings::system(), Arc::new(Hub::default()));
+        let (env, notifier) = (Env::system(), Arc::new(CommitNotifier::default()));
         match self.place()? {
             Where::Sqlite(dir) => {
                 // Nothing is made by looking in the wrong place.
                 self.look().await?.close().await;
                 let config = SqliteConfig::new(dir);
-                let opened = SqliteStore::open(config, Config::default(), surroundings, hub).await;
+                let opened = SqliteStore::open(config, Config::default(), env, notifier).await;
                 Ok(opened.map_err(|error| refused(&error))?)
             }
             Where::Postgres(config) => {
-                let opened =
-                    PostgresStore::open(config, Config::default(), surroundings, hub).await;
+                let opened = PostgresStore::open(config, Config::default(), env, notifier).await;
                 Ok(opened.map_err(|error| other("not-opened", &error))?)
             }
         }

@@ -12,7 +12,7 @@ use crate::{
     api::{Access, Api},
     delivery::Reach,
     resonate::{Resonate, Settings},
-    runtime::{DebugClock, Surroundings},
+    runtime::{DebugClock, Env},
 };
 
 use super::{CliError, build::other};
@@ -71,7 +71,7 @@ impl ResonateOptions {
 
     /// The clock that debuggers set, if they may.
     pub(super) fn debug_clock(&self) -> Option<Arc<DebugClock>> {
-        self.debug.then(|| DebugClock::new(Surroundings::system().clock))
+        self.debug.then(|| DebugClock::new(Env::system().clock))
     }
 
     /// Where a host that listens on `address` posts messages to.

@@ -14,7 +14,7 @@ use crate::{
     boot::{BootConfig, Running, StoreConfig, boot},
     guest::{Limits, Policy},
     recovery::retention::{Keep, Retention},
-    runtime::Surroundings,
+    runtime::Env,
     store::{postgres::PostgresConfig, sqlite::SqliteConfig},
     worker::WorkerSettings,
 };
@@ -171,9 +171,8 @@ impl Serve {
             store,
         };
         let place = place(&config.store);
-        let (running, wasm) = boot(config, Surroundings::system())
-            .await
-            .map_err(|error| other("not-started", &error))?;
+        let (running, wasm) =
+            boot(config, Env::system()).await.map_err(|error| other("not-started", &error))?;
         let reach = self.resonate.reach(address, &access);
         let mut api = Api::new(running.host.clone(), wasm, access, component_limit);
         api.reach = reach;
@@ -184,7 +183,7 @@ impl Serve {
         push(&running.host, routes).await?;
         self.traces.trace(&running.host, &node)?;
         if let Some(listener) = figures {
-            let runtime = running.host.surroundings.runtime.clone();
+            let runtime = running.host.env.runtime.clone();
             runtime.spawn("metrics", Box::pin(serve_figures(listener, api.clone())));
         }
         self.banner(&running, address, &place, &node, console)?;

@@ -54,11 +54,11 @@ pub(super) async fn push(host: &Host, routes: Routes) -> Result<(), CliError> {
     if routes.0.is_empty() {
         return Ok(());
     }
-    let channel = Push::new(routes.clone(), host.surroundings.clone())
+    let channel = Push::new(routes.clone(), host.env.clone())
         .map_err(|error| other("invalid-events", &error))?;
-    host.hub.channels().add(channel);
-    host.hub.wake_outbox();
-    let (offering, runtime) = (host.clone(), host.surroundings.runtime.clone());
+    host.notifier.channels().add(channel);
+    host.notifier.wake_outbox();
+    let (offering, runtime) = (host.clone(), host.env.runtime.clone());
     runtime.spawn(
         "events",
         Box::pin(async move {

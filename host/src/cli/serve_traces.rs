@@ -28,8 +28,8 @@ impl TraceOptions {
         }
         let (traces, exporting) = Exporting::new(host.store.clone(), self.otlp.as_deref(), node)
             .map_err(|error| other("invalid-otlp", &error))?;
-        host.hub.trace(traces);
-        let runtime = host.surroundings.runtime.clone();
+        host.notifier.trace(traces);
+        let runtime = host.env.runtime.clone();
         runtime.clone().spawn("traces", Box::pin(exporting.run(runtime)));
         Ok(())
     }

@@ -8,7 +8,7 @@
 use std::{collections::BTreeSet, path::PathBuf, process::ExitCode};
 
 use clap::Parser;
-use segno::runtime::Surroundings;
+use segno::runtime::Env;
 use tests::chaos::{self, Plan, plan::Fault};
 
 /// Puts faults into real hosts, from outside, and holds every outcome against what it must be
@@ -73,7 +73,7 @@ fn plan(arguments: Arguments) -> Result<Plan, String> {
     }
     let beside = || Some(std::env::current_exe().ok()?.parent()?.join("segno-under-test"));
     let segno = arguments.segno.or_else(beside).ok_or("name the command with --segno")?;
-    let fresh = || Surroundings::system().runtime.nonce() % 1_000_000;
+    let fresh = || Env::system().runtime.nonce() % 1_000_000;
     let seed = arguments.seed.unwrap_or_else(fresh);
     let (seconds, clients) = (arguments.seconds, usize::from(arguments.clients));
     Ok(Plan { segno, seed, seconds, hosts, clients, faults })

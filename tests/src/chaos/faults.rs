@@ -7,7 +7,7 @@ use segno::{
         chance::Chance,
         server::{Server, ServerError},
     },
-    runtime::Surroundings,
+    runtime::Env,
 };
 use segno_core::time::Millis;
 use throwaway_postgres::Cluster;
@@ -40,7 +40,7 @@ pub struct Victims {
     /// The database of several hosts, and its name.
     pub cluster: Option<(Cluster, String)>,
     /// Time.
-    pub surroundings: Surroundings,
+    pub env: Env,
 }
 
 /// Why a fault could not be carried out, or was not survived.
@@ -66,12 +66,12 @@ impl Victims {
         memory_mib: &mut Vec<u64>,
     ) -> Result<BTreeMap<Fault, u32>, FaultError> {
         let kinds: Vec<Fault> = plan.faults.iter().copied().collect();
-        let begun = self.surroundings.clock.now();
+        let begun = self.env.clock.now();
         let end = begun + Millis::seconds(i64::try_from(plan.seconds).unwrap_or(i64::MAX));
         let mut counts = BTreeMap::new();
-        while self.surroundings.clock.now() < end {
+        while self.env.clock.now() < end {
             self.sleep(chance.length(PAUSE.0, PAUSE.1)).await;
-            let past = self.surroundings.clock.now().since(begun).0 * 10;
+            let past = self.env.clock.now().since(begun).0 * 10;
             if past / end.since(begun).0.max(1) > memory_mib.len() as i64 {
                 memory_mib.push(self.largest_mib());
             }
@@ -154,8 +154,7 @@ impl Victims {
         if chance.between(1, 3) == 1 {
             self.hosts[host].kill()?;
             // It may come up and wait, or say that it cannot; both are right.
-            let _ =
-                self.surroundings.clone().within(Millis(2_000), self.hosts[host].restart()).await;
+            let _ = self.env.clone().within(Millis(2_000), self.hosts[host].restart()).await;
             self.preload.fill_disk(false)?;
             if self.hosts[host].is_ready_within(Millis(20_000)).await.is_err() {
                 // It has ended, or is ended now: what it said then is in its log.
@@ -176,7 +175,7 @@ impl Victims {
     }
 
     async fn sleep(&self, length: Millis) {
-        self.surroundings.runtime.sleep(length).await;
+        self.env.runtime.sleep(length).await;
     }
 }
 

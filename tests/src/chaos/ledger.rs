@@ -14,7 +14,7 @@ use axum::{
     http::{HeaderMap, StatusCode},
     routing::post,
 };
-use segno::runtime::Surroundings;
+use segno::runtime::Env;
 use segno_core::time::Millis;
 use serde::Deserialize;
 use tokio::net::TcpListener;
@@ -46,7 +46,7 @@ pub struct Ledger {
     mood: AtomicU8,
     requests: AtomicU64,
     findings: Arc<Findings>,
-    surroundings: Surroundings,
+    env: Env,
 }
 
 #[derive(Deserialize)]
@@ -60,22 +60,19 @@ impl Ledger {
     ///
     /// # Panics
     /// There is no free port.
-    pub async fn start(
-        findings: &Arc<Findings>,
-        surroundings: &Surroundings,
-    ) -> (Arc<Self>, String) {
+    pub async fn start(findings: &Arc<Findings>, env: &Env) -> (Arc<Self>, String) {
         let ledger = Arc::new(Self {
             entries: Mutex::default(),
             mood: AtomicU8::new(Mood::Well as u8),
             requests: AtomicU64::new(0),
             findings: findings.clone(),
-            surroundings: surroundings.clone(),
+            env: env.clone(),
         });
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("a port is free");
         let address = format!("http://{}", listener.local_addr().expect("the listener is bound"));
         let router = Router::new().route("/effects", post(effect)).with_state(ledger.clone());
         let serving = async move { axum::serve(listener, router).await.expect("it serves") };
-        surroundings.runtime.spawn("ledger", Box::pin(serving));
+        env.runtime.spawn("ledger", Box::pin(serving));
         (ledger, address)
     }
 
@@ -132,7 +129,7 @@ async fn effect(
     };
     let receipt = ledger.act(effect, key);
     if mood == Mood::Mute as u8 {
-        ledger.surroundings.runtime.sleep(Millis(3_000)).await;
+        ledger.env.runtime.sleep(Millis(3_000)).await;
         return Err(StatusCode::BAD_GATEWAY);
     }
     Ok(Json(receipt))

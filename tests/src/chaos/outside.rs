@@ -8,7 +8,7 @@ use std::sync::{
 use segno::{
     client::{Client, ClientError},
     demo::chance::Chance,
-    runtime::Surroundings,
+    runtime::Env,
 };
 use segno_core::time::{Millis, Timestamp};
 
@@ -24,7 +24,7 @@ pub struct Outside {
     /// One client a host, each through a connection that is cut now and then.
     pub clients: Vec<Client>,
     /// Time.
-    pub surroundings: Surroundings,
+    pub env: Env,
     /// What was wrong.
     pub findings: Arc<Findings>,
     /// The address of the ledger.
@@ -47,11 +47,11 @@ impl Outside {
         ledger: String,
         chance: Chance,
         findings: Arc<Findings>,
-        surroundings: Surroundings,
+        env: Env,
     ) -> Self {
         Self {
             clients,
-            surroundings,
+            env,
             findings,
             ledger,
             chance: Mutex::new(chance),
@@ -64,7 +64,7 @@ impl Outside {
 
     /// No new flow begins from now on, and what runs has to end within [`GRACE`].
     pub fn finish(&self) {
-        let now = self.surroundings.clock.now();
+        let now = self.env.clock.now();
         *self.give_up_at.lock().unwrap_or_else(PoisonError::into_inner) = Some(now + GRACE);
         self.over.store(true, Ordering::Relaxed);
     }
@@ -87,7 +87,7 @@ impl Outside {
     /// Sleeps for a while that is drawn.
     pub async fn dawdle(&self, from: u64, to: u64) {
         let length = self.draw(from, to);
-        self.surroundings.runtime.sleep(Millis(i64::try_from(length).unwrap_or(i64::MAX))).await;
+        self.env.runtime.sleep(Millis(i64::try_from(length).unwrap_or(i64::MAX))).await;
     }
 
     /// Asks hosts in turns until one answers. `not_yet` says which refusals mean that it is too early.
@@ -131,11 +131,11 @@ impl Outside {
     /// [`Hopeless`] when the time is over.
     pub async fn pause(&self, what: &str, why: &dyn std::fmt::Display) -> Result<(), Hopeless> {
         let give_up_at = *self.give_up_at.lock().unwrap_or_else(PoisonError::into_inner);
-        if give_up_at.is_some_and(|at| self.surroundings.clock.now() > at) {
+        if give_up_at.is_some_and(|at| self.env.clock.now() > at) {
             self.findings.add(format!("{what} came to nothing: {why}"));
             return Err(Hopeless);
         }
-        self.surroundings.runtime.sleep(PAUSE).await;
+        self.env.runtime.sleep(PAUSE).await;
         Ok(())
     }
 }

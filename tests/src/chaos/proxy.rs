@@ -2,7 +2,7 @@
 
 use std::{net::SocketAddr, sync::Arc};
 
-use segno::runtime::Surroundings;
+use segno::runtime::Env;
 use tokio::{
     io,
     net::{TcpListener, TcpStream},
@@ -21,17 +21,17 @@ impl Proxy {
     ///
     /// # Panics
     /// There is no free port.
-    pub async fn start(target: SocketAddr, surroundings: &Surroundings) -> Self {
+    pub async fn start(target: SocketAddr, env: &Env) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("a port is free");
         let address = listener.local_addr().expect("the listener is bound");
         let cuts = Arc::new(watch::Sender::new(0));
-        let (told, runtime) = (cuts.clone(), surroundings.runtime.clone());
+        let (told, runtime) = (cuts.clone(), env.runtime.clone());
         let accepting = async move {
             while let Ok((client, _)) = listener.accept().await {
                 runtime.spawn("connection", Box::pin(forward(client, target, told.subscribe())));
             }
         };
-        surroundings.runtime.spawn("proxy", Box::pin(accepting));
+        env.runtime.spawn("proxy", Box::pin(accepting));
         Self { address, cuts }
     }
 

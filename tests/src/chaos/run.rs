@@ -9,7 +9,7 @@ use segno::{
         chance::Chance,
         server::{Server, ServerOptions},
     },
-    runtime::Surroundings,
+    runtime::Env,
 };
 use tempfile::TempDir;
 use throwaway_postgres::Cluster;
@@ -37,12 +37,12 @@ const REPLAYED: usize = 20;
 /// # Errors
 /// What could not even be set up; everything that a host did wrong is in the report.
 pub async fn run(plan: Plan) -> anyhow::Result<Report> {
-    let surroundings = Surroundings::system();
+    let env = Env::system();
     let findings = Arc::new(Findings::default());
     let folder = tempfile::tempdir()?;
     let mut chance = Chance::new(plan.seed);
-    let (ledger, address) = Ledger::start(&findings, &surroundings).await;
-    let mut victims = victims(&plan, &folder, &address, ledger.clone(), &surroundings).await?;
+    let (ledger, address) = Ledger::start(&findings, &env).await;
+    let mut victims = victims(&plan, &folder, &address, ledger.clone(), &env).await?;
     let module = fixtures::fixture(MODULE);
     victims.hosts[0].client().deploy(module, Some(MODULE)).await?;
 
@@ -52,7 +52,7 @@ pub async fn run(plan: Plan) -> anyhow::Result<Report> {
         .map(|proxy| Client::new(&format!("http://{}", proxy.address()), None));
     let clients = clients.collect::<Result<Vec<_>, _>>()?;
     let draws = Chance::new(plan.seed.wrapping_add(1));
-    let outside = Outside::new(clients, address, draws, findings.clone(), surroundings.clone());
+    let outside = Outside::new(clients, address, draws, findings.clone(), env.clone());
     let events = Events::default();
     let mut memory = Memory::default();
 
@@ -82,7 +82,7 @@ pub async fn run(plan: Plan) -> anyhow::Result<Report> {
     }
     let replays = look_again(&ended, &outside).await;
     if plan.faults.is_empty() {
-        surroundings.runtime.sleep(IDLE).await;
+        env.runtime.sleep(IDLE).await;
         memory.idle = Some(victims.largest_mib());
         memory.findings().into_iter().for_each(|finding| findings.add(finding));
     }
@@ -109,7 +109,7 @@ async fn victims(
     folder: &TempDir,
     ledger_address: &str,
     ledger: Arc<Ledger>,
-    surroundings: &Surroundings,
+    env: &Env,
 ) -> anyhow::Result<Victims> {
     let preload = Preload::build(folder.path())?;
     let cluster = match plan.hosts {
@@ -129,13 +129,13 @@ async fn victims(
             None => options.environment = preload.environment(&options.data),
         }
         options.allow_http(MODULE, ledger_address)?;
-        proxies.push(Proxy::start(options.listen, surroundings).await);
-        hosts.push(Server::start(options, surroundings.clone()).await?);
+        proxies.push(Proxy::start(options.listen, env).await);
+        hosts.push(Server::start(options, env.clone()).await?);
     }
     let name = url.as_deref().map(database_of).unwrap_or_default();
     let cluster = cluster.map(|cluster| (cluster, name));
-    let surroundings = surroundings.clone();
-    Ok(Victims { hosts, proxies, ledger, preload, cluster, surroundings })
+    let env = env.clone();
+    Ok(Victims { hosts, proxies, ledger, preload, cluster, env })
 }
 
 /// `postgres://role@localhost/NAME?host=…`

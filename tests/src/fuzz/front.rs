@@ -15,9 +15,9 @@ use segno::{
     api::{self, Access, Api, Intake, Rejected, model::ModuleDescription},
     guest::{Gate, HttpClient, HttpLimits, Policy},
     host::Host,
-    hub::Hub,
+    notifier::CommitNotifier,
     resonate::{Resonate, Settings},
-    runtime::Surroundings,
+    runtime::Env,
     store::MemoryStore,
 };
 use segno_core::config::Config;
@@ -138,17 +138,17 @@ impl Front {
     fn new() -> Self {
         let runtime = Builder::new_current_thread().enable_all().build().expect("a runtime");
         let entered = runtime.enter();
-        let surroundings = Surroundings::system();
-        let (hub, config) = (Arc::new(Hub::default()), Config::default());
-        let store = MemoryStore::new(config.clone(), surroundings.clone(), hub.clone());
+        let env = Env::system();
+        let (notifier, config) = (Arc::new(CommitNotifier::default()), Config::default());
+        let store = MemoryStore::new(config.clone(), env.clone(), notifier.clone());
         let client = HttpClient::new(HttpLimits::default()).expect("a client can be made");
         let host = Host {
-            surroundings,
+            env,
             config: Arc::new(config),
             store,
             guests: guests::engine(&[]),
             outbound: Arc::new(Gate::new(Policy::default().into(), client)),
-            hub,
+            notifier,
         };
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 7_766));
         let access = Access::new(address, None, false, Vec::new()).expect("loopback is safe");

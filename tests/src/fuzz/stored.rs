@@ -4,8 +4,8 @@ use std::{io::Read as _, sync::Arc};
 
 use lz4_flex::frame::{FrameDecoder, FrameEncoder};
 use segno::{
-    hub::Hub,
-    runtime::Surroundings,
+    notifier::CommitNotifier,
+    runtime::Env,
     store::{
         Store as _,
         house::{Packer, Unpacker},
@@ -73,8 +73,8 @@ pub(super) fn export_seeds() -> Vec<Vec<u8>> {
 async fn exported() -> Vec<u8> {
     let folder = tempfile::tempdir().expect("there is room for a folder");
     let config = SqliteConfig::new(folder.path());
-    let (surroundings, hub) = (Surroundings::system(), Arc::new(Hub::default()));
-    let store = SqliteStore::open(config, Config::default(), surroundings, hub).await;
+    let (env, notifier) = (Env::system(), Arc::new(CommitNotifier::default()));
+    let store = SqliteStore::open(config, Config::default(), env, notifier).await;
     let store = store.expect("an empty store opens");
     let hold =
         Hold { holder: Holder { node: "n".into(), incarnation: 1 }, nonce: 1, ttl: Millis(60_000) };

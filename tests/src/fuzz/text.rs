@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use segno::{api::Jwt, runtime::Surroundings};
+use segno::{api::Jwt, runtime::Env};
 use segno_core::{promise::Cron, time::Timestamp};
 
 /// A secret that signed none of the seeds.
@@ -22,7 +22,7 @@ pub(super) fn token(bytes: &[u8]) {
         jwt
     });
     let Ok(token) = std::str::from_utf8(bytes) else { return };
-    let rights = JWT.rights(token, Surroundings::system().clock.now());
+    let rights = JWT.rights(token, Env::system().clock.now());
     assert!(rights.is_err(), "a token that was never signed gives {rights:?}");
 }
 

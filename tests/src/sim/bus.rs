@@ -6,7 +6,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use segno::{hub::Hub, runtime::Runtime, store::Hints};
+use segno::{notifier::CommitNotifier, runtime::Runtime, store::Hints};
 use segno_core::{effect::Effect, promise::Delivery, time::Millis};
 use tokio::sync::mpsc;
 
@@ -45,7 +45,7 @@ pub struct Bus {
     book: Arc<Book>,
     runtime: Arc<SimRuntime>,
     dice: Mutex<Dice>,
-    hubs: Mutex<BTreeMap<u64, Arc<Hub>>>,
+    hubs: Mutex<BTreeMap<u64, Arc<CommitNotifier>>>,
     outside: mpsc::UnboundedSender<Delivery>,
 }
 
@@ -63,8 +63,8 @@ impl Bus {
     }
 
     /// A life of a host listens from now on.
-    pub fn join(&self, life: u64, hub: Arc<Hub>) {
-        self.hubs().insert(life, hub);
+    pub fn join(&self, life: u64, notifier: Arc<CommitNotifier>) {
+        self.hubs().insert(life, notifier);
     }
 
     /// It does not listen any more.
@@ -77,23 +77,24 @@ impl Bus {
         if effects.is_empty() {
             return;
         }
-        let hubs: Vec<_> = self.hubs().iter().map(|(life, hub)| (*life, hub.clone())).collect();
-        for (life, hub) in hubs {
+        let hubs: Vec<_> =
+            self.hubs().iter().map(|(life, notifier)| (*life, notifier.clone())).collect();
+        for (life, notifier) in hubs {
             if self.roll(Noise::HintLoss) {
                 continue;
             }
             if Some(life) == by {
-                hub.committed(effects);
+                notifier.committed(effects);
                 continue;
             }
-            self.later(hub.clone(), effects);
+            self.later(notifier.clone(), effects);
             if self.roll(Noise::HintTwice) {
-                self.later(hub, effects);
+                self.later(notifier, effects);
             }
         }
     }
 
-    fn later(&self, hub: Arc<Hub>, effects: &[Effect]) {
+    fn later(&self, notifier: Arc<CommitNotifier>, effects: &[Effect]) {
         let shared: Vec<Effect> =
             effects.iter().filter(|effect| !matches!(effect, Effect::Count(_))).cloned().collect();
         let delay = self.delay();
@@ -102,7 +103,7 @@ impl Bus {
             "hint",
             Box::pin(async move {
                 runtime.sleep(delay).await;
-                hub.heard(&shared);
+                notifier.heard(&shared);
             }),
         );
     }
@@ -148,7 +149,7 @@ impl Bus {
         self.dice.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn hubs(&self) -> MutexGuard<'_, BTreeMap<u64, Arc<Hub>>> {
+    fn hubs(&self) -> MutexGuard<'_, BTreeMap<u64, Arc<CommitNotifier>>> {
         self.hubs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

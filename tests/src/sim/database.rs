@@ -7,7 +7,7 @@ use std::sync::{
 };
 
 use segno::{
-    runtime::{Clock, Runtime as _, Surroundings},
+    runtime::{Clock, Env, Runtime as _},
     store::{Hints, MemoryStore, Store},
 };
 use segno_core::{
@@ -72,8 +72,8 @@ impl Database {
     ) -> Self {
         let sink = Arc::new(Sink::default());
         let runtime = Arc::new(SimRuntime::default());
-        let surroundings = Surroundings { clock: clock.clone(), runtime: runtime.clone() };
-        let memory = MemoryStore::new(config.clone(), surroundings, sink.clone());
+        let env = Env { clock: clock.clone(), runtime: runtime.clone() };
+        let memory = MemoryStore::new(config.clone(), env, sink.clone());
         let judge = judged.then(|| Mutex::new(Judge::new(config.clone())));
         Self {
             memory,

@@ -6,8 +6,8 @@ use std::{
 };
 
 use segno::{
-    desk::{Desk, Seat},
-    hub::Hub,
+    notifier::CommitNotifier,
+    slots::{ExecutionSlots, Slot},
 };
 use segno_core::command::Hold;
 
@@ -15,31 +15,31 @@ use super::dice::Dice;
 
 /// The hosts that are up, by life.
 #[derive(Default)]
-pub struct Desks(Mutex<BTreeMap<u64, Arc<Hub>>>);
+pub struct Desks(Mutex<BTreeMap<u64, Arc<CommitNotifier>>>);
 
 impl Desks {
     /// A life of a host takes starts.
-    pub fn open(&self, life: u64, hub: Arc<Hub>) {
-        self.hubs().insert(life, hub);
+    pub fn open(&self, life: u64, notifier: Arc<CommitNotifier>) {
+        self.hosts().insert(life, notifier);
     }
 
     /// It takes none any more.
     pub fn shut(&self, life: u64) {
-        self.hubs().remove(&life);
+        self.hosts().remove(&life);
     }
 
-    /// A seat at one of them; none: nobody is up, or that one has no room.
-    pub fn any(&self, dice: &mut Dice) -> Option<(Arc<Desk>, (Seat, Hold))> {
-        let hubs: Vec<Arc<Hub>> = self.hubs().values().cloned().collect();
-        if hubs.is_empty() {
+    /// A slot at one of them; none: nobody is up, or that one has no room.
+    pub fn any(&self, dice: &mut Dice) -> Option<(Arc<ExecutionSlots>, (Slot, Hold))> {
+        let hosts: Vec<Arc<CommitNotifier>> = self.hosts().values().cloned().collect();
+        if hosts.is_empty() {
             return None;
         }
-        let desk = dice.pick(&hubs).desk()?;
-        let seat = desk.seat()?;
-        Some((desk, seat))
+        let slots = dice.pick(&hosts).slots()?;
+        let slot = slots.slot()?;
+        Some((slots, slot))
     }
 
-    fn hubs(&self) -> MutexGuard<'_, BTreeMap<u64, Arc<Hub>>> {
+    fn hosts(&self) -> MutexGuard<'_, BTreeMap<u64, Arc<CommitNotifier>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

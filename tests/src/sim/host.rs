@@ -11,9 +11,9 @@ use segno::{
     delivery::{Channel, Delivered},
     guest::{Guests, Outbound},
     host::Host,
-    hub::Hub,
+    notifier::CommitNotifier,
     recovery::retention::Retention,
-    runtime::{Clock, Runtime, Surroundings},
+    runtime::{Clock, Env, Runtime},
     worker::WorkerSettings,
 };
 use segno_core::{
@@ -214,7 +214,7 @@ impl Node {
             "{}.{} is up, {} claims given back",
             self.name, running.incarnation, running.recovered
         ));
-        self.parts.network.desks.open(life.number, life.host.hub.clone());
+        self.parts.network.desks.open(life.number, life.host.notifier.clone());
         if let Some(door) = &life.door {
             self.parts.network.doors.open(life.number, door.clone());
         }
@@ -235,9 +235,9 @@ impl Node {
     fn life(&self, control: mpsc::UnboundedSender<Control>) -> Life {
         let number = self.parts.lives.fetch_add(1, Ordering::Relaxed) + 1;
         let runtime = Arc::new(SimRuntime::watched(number, self.parts.panics.clone()));
-        let hub = Arc::new(Hub::default());
+        let notifier = Arc::new(CommitNotifier::default());
         let network = self.parts.network.clone();
-        network.bus.join(number, hub.clone());
+        network.bus.join(number, notifier.clone());
         let who = format!("{}#{number}", self.name);
         let link = Arc::new(Link::of_host(who, number, network, self.conditions.clone(), control));
         let clock = NodeClock {
@@ -245,14 +245,14 @@ impl Node {
             offset: self.offset.clone(),
             latest: AtomicI64::new(i64::MIN),
         };
-        let channels = hub.clone();
+        let channels = notifier.clone();
         let host = Host {
-            surroundings: Surroundings { clock: Arc::new(clock), runtime: runtime.clone() },
+            env: Env { clock: Arc::new(clock), runtime: runtime.clone() },
             config: Arc::new(self.parts.config.clone()),
             store: link.clone(),
             guests: self.parts.guests.clone(),
             outbound: self.parts.outbound.clone(),
-            hub,
+            notifier,
         };
         let door = self.parts.fronts.map(|Grace(grace)| Door::of(&host, grace));
         // Whatever is not for a front end.

@@ -12,8 +12,8 @@ use segno::{
     boot::{self, Running},
     guest::{Guests, Outbound, Payload},
     host::Host,
-    hub::Hub,
-    runtime::{Clock, Surroundings},
+    notifier::CommitNotifier,
+    runtime::{Clock, Env},
     store::{Hints, MemoryStore, Store, StoreError},
     worker::{WorkerSettings, convention},
 };
@@ -68,12 +68,12 @@ pub struct Plan {
 
 /// Hints go to the life that is up.
 #[derive(Default)]
-struct Switch(Mutex<Option<Arc<Hub>>>);
+struct Switch(Mutex<Option<Arc<CommitNotifier>>>);
 
 impl Hints for Switch {
     fn committed(&self, effects: &[Effect]) {
-        if let Some(hub) = &*self.0.lock().unwrap_or_else(PoisonError::into_inner) {
-            hub.committed(effects);
+        if let Some(notifier) = &*self.0.lock().unwrap_or_else(PoisonError::into_inner) {
+            notifier.committed(effects);
         }
     }
 }
@@ -134,7 +134,7 @@ impl World {
         let clock = Arc::new(SimClock::default());
         let switch = Arc::new(Switch::default());
         let ledger = Arc::new(Ledger::default());
-        let quiet = Surroundings { clock: clock.clone(), runtime: Arc::new(SimRuntime::default()) };
+        let quiet = Env { clock: clock.clone(), runtime: Arc::new(SimRuntime::default()) };
         let memory = MemoryStore::new(config.clone(), quiet, switch.clone());
         let digest = Digest::of(&component);
         memory
@@ -165,10 +165,10 @@ impl World {
             self.crash();
             self.lives += 1;
             let runtime = Arc::new(SimRuntime::life(self.lives));
-            let hub = Arc::new(Hub::default());
+            let notifier = Arc::new(CommitNotifier::default());
             *self.switch.0.lock().unwrap_or_else(PoisonError::into_inner) =
-                Some(hub.clone()).filter(|_| !self.deaf);
-            let host = self.parts(runtime.clone(), hub);
+                Some(notifier.clone()).filter(|_| !self.deaf);
+            let host = self.parts(runtime.clone(), notifier);
             let starting = boot::start(host, NodeName::from("world"), self.worker);
             let faults = self.faults.clone();
             let running = tokio::select! {
@@ -187,20 +187,20 @@ impl World {
         }
     }
 
-    fn parts(&self, runtime: Arc<SimRuntime>, hub: Arc<Hub>) -> Host {
+    fn parts(&self, runtime: Arc<SimRuntime>, notifier: Arc<CommitNotifier>) -> Host {
         Host {
-            surroundings: Surroundings { clock: self.clock.clone(), runtime },
+            env: Env { clock: self.clock.clone(), runtime },
             config: Arc::new(self.config.clone()),
             store: Arc::new(FaultyStore::new(self.memory.clone(), self.faults.clone())),
             guests: self.guests.clone(),
             outbound: self.outbound.clone(),
-            hub,
+            notifier,
         }
     }
 
     /// The parts of a host over this world's store, for what needs no worker.
     pub fn host(&self) -> Host {
-        self.parts(Arc::new(SimRuntime::life(0)), Arc::new(Hub::default()))
+        self.parts(Arc::new(SimRuntime::life(0)), Arc::new(CommitNotifier::default()))
     }
 
     /// Ends the host where it stands.
@@ -273,8 +273,8 @@ impl World {
 
     /// Asks the host that is up once to begin `target` of `module`; none: no host is up.
     pub fn at_desk(&self, id: &str, target: &str, module: Digest, input: &Json) -> Option<Told> {
-        let desk = self.life.as_ref()?.running.host.hub.desk()?;
-        Some(desk.begin(desk.seat()?, invocation(id, target, input), module))
+        let slots = self.life.as_ref()?.running.host.notifier.slots()?;
+        Some(slots.begin(slots.slot()?, invocation(id, target, input), module))
     }
 
     /// The task of an invocation.

@@ -18,7 +18,7 @@ mod sequel;
 
 use segno::{
     demo::server::{Server, ServerOptions},
-    runtime::Surroundings,
+    runtime::Env,
 };
 use tests::{
     stage::{self, Stage},
@@ -32,7 +32,7 @@ const SEGNO: &str = env!("CARGO_BIN_EXE_segno-under-test");
 
 /// A host that finds nothing due for a while, so that what is gone on with is what the test goes on with.
 async fn host(options: ServerOptions) -> Server {
-    Server::start(options, Surroundings::system()).await.unwrap_or_else(|error| panic!("{error}"))
+    Server::start(options, Env::system()).await.unwrap_or_else(|error| panic!("{error}"))
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -80,7 +80,7 @@ async fn write_the_stores_of_this_version() {
     let cluster = Cluster::shared().expect("PostgreSQL is needed for its dump");
 
     let mut stage = Stage::start(SEGNO).await;
-    scene::play(stage.client(), stage.payments.address(), &stage.surroundings).await;
+    scene::play(stage.client(), stage.payments.address(), &stage.env).await;
     stage.server.kill().expect("it was alive");
     let data = stage.server.options().data.clone();
     folder.pack_database(&data);
@@ -90,7 +90,7 @@ async fn write_the_stores_of_this_version() {
     let database = cluster.database();
     let url = database.url();
     let mut troupe = Troupe::start(SEGNO, &url, 1, Default::default(), &[]).await;
-    scene::play(troupe.client(0), troupe.payments.address(), &troupe.surroundings).await;
+    scene::play(troupe.client(0), troupe.payments.address(), &troupe.env).await;
     troupe.hosts[0].kill().expect("it was alive");
     folder.keep_dump(&database.dump());
 }

@@ -8,7 +8,7 @@ use segno::{
         StartInvocation,
     },
     client::Client,
-    runtime::Surroundings,
+    runtime::Env,
 };
 use segno_core::time::Millis;
 use serde_json::{Value, json};
@@ -26,8 +26,8 @@ const LONG: i64 = 80 * 365 * 24 * 60 * 60 * 1_000;
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Runs it all on a host, which can be killed then.
-pub async fn play(client: &Client, payments: &str, surroundings: &Surroundings) {
-    let scene = Scene { client, surroundings };
+pub async fn play(client: &Client, payments: &str, env: &Env) {
+    let scene = Scene { client, env };
     scene.deploy("bench", BENCH.to_vec()).await;
     scene.deploy("order", fixtures::example("order")).await;
     scene.deploy("tune", fixtures::fixture("tune-one")).await;
@@ -40,7 +40,7 @@ pub async fn play(client: &Client, payments: &str, surroundings: &Surroundings) 
 
 struct Scene<'a> {
     client: &'a Client,
-    surroundings: &'a Surroundings,
+    env: &'a Env,
 }
 
 impl Scene<'_> {
@@ -75,7 +75,7 @@ impl Scene<'_> {
             if seen(&invocation) {
                 return;
             }
-            self.surroundings.runtime.sleep(Millis(5)).await;
+            self.env.runtime.sleep(Millis(5)).await;
         }
         panic!("`{id}` never came to where it should be");
     }
@@ -142,9 +142,9 @@ impl Scene<'_> {
             };
             self.client.signal("collect-1", &signal).await.expect("it takes signals");
         }
-        let soon = self.surroundings.clock.now().0 + 2_000;
+        let soon = self.env.clock.now().0 + 2_000;
         self.start("nap-1", "bench/nap", json!({ "until_ms": soon })).await;
-        let late = self.surroundings.clock.now().0 + LONG;
+        let late = self.env.clock.now().0 + LONG;
         self.start("nap-2", "bench/nap", json!({ "until_ms": late })).await;
         self.start("hold-1", "flows/ask", Value::Null).await;
         for id in ["ask-1", "tune-1", "collect-1", "nap-1", "nap-2", "hold-1"] {

@@ -28,7 +28,7 @@ impl Scene {
         let address = listener.local_addr().expect("an address");
         let client = TcpStream::connect(address).await.expect("a connection");
         let (stream, _) = listener.accept().await.expect("a connection");
-        let mark = Mark::new(world.api.host.surroundings.clock.clone());
+        let mark = Mark::new(world.api.host.env.clock.clone());
         let between = Between { stream, ahead: Bytes::new(), mark };
         (Self { routes: router(world.api.clone()), world, client }, between)
     }
@@ -51,8 +51,8 @@ impl Scene {
     async fn pass_after(&self, between: &Between, happens: impl FnOnce()) -> Pass {
         let waiting = self.pass(between);
         pin_mut!(waiting);
-        let surroundings = &self.world.api.host.surroundings;
-        assert!(surroundings.within(Millis(100), &mut waiting).await.is_none(), "it waits");
+        let env = &self.world.api.host.env;
+        assert!(env.within(Millis(100), &mut waiting).await.is_none(), "it waits");
         happens();
         waiting.await
     }
@@ -60,8 +60,8 @@ impl Scene {
     /// Talks until the connection is between two requests; none: it has ended.
     async fn talk(&self, between: Between, pass: Pass) -> Option<Between> {
         let talking = talk(between, self.routes.clone(), &self.world.api, pass);
-        let surroundings = &self.world.api.host.surroundings;
-        surroundings.within(SOON, talking).await.expect("it comes to something")
+        let env = &self.world.api.host.env;
+        env.within(SOON, talking).await.expect("it comes to something")
     }
 
     /// Talks while there is room, until there is an answer.
@@ -84,8 +84,8 @@ impl Scene {
                 came.extend_from_slice(&piece[..read]);
             }
         };
-        let surroundings = &self.world.api.host.surroundings;
-        surroundings.within(SOON, reading).await.expect("answers");
+        let env = &self.world.api.host.env;
+        env.within(SOON, reading).await.expect("answers");
         String::from_utf8(came).expect("text")
     }
 }
@@ -260,10 +260,10 @@ async fn a_request_that_is_being_answered_is_not_given_back() {
         ["GET /slow HTTP/1.1\r\n\r\n", "POST /slow HTTP/1.1\r\nContent-Length: 2\r\n\r\n{}"]
     {
         scene.send(request).await;
-        let surroundings = &api.host.surroundings;
-        assert!(surroundings.within(Millis(100), &mut talking).await.is_none(), "there is room");
+        let env = &api.host.env;
+        assert!(env.within(Millis(100), &mut talking).await.is_none(), "there is room");
         let busy = scene.busy().await;
-        assert!(surroundings.within(Millis(100), &mut talking).await.is_none(), "it is worked on");
+        assert!(env.within(Millis(100), &mut talking).await.is_none(), "it is worked on");
         drop(busy);
         go_on.notify_one();
         tokio::select! {
@@ -296,7 +296,7 @@ async fn a_body_that_was_not_read_is_not_taken_for_a_request() {
     // Given back, it would be closed here as well.
     let talking = async { talking.await.is_some() };
     let both = async { futures::join!(talking, client) };
-    let (given_back, came) = api.host.surroundings.within(SOON, both).await.expect("an end");
+    let (given_back, came) = api.host.env.within(SOON, both).await.expect("an end");
     assert!(!given_back);
     assert!(came.starts_with("HTTP/1.1 404") && heads(came.as_bytes()) == 1, "{came}");
 }
@@ -314,7 +314,7 @@ async fn who_wants_one_answer_only_sees_the_end_of_it() {
         assert!(scene.talk(between, Pass::default()).await.is_none(), "it has ended");
         let mut came = String::new();
         let reading = scene.client.read_to_string(&mut came);
-        api.host.surroundings.within(SOON, reading).await.expect("an end").expect("it reads");
+        api.host.env.within(SOON, reading).await.expect("an end").expect("it reads");
         assert!(came.contains("200 OK"), "{came}");
     }
 }
@@ -336,7 +336,7 @@ async fn a_long_answer_is_sent_before_the_connection_is_given_back() {
         }
     };
     let both = async { futures::join!(talking, reading) };
-    let (given_back, ()) = api.host.surroundings.within(SOON, both).await.expect("all of it");
+    let (given_back, ()) = api.host.env.within(SOON, both).await.expect("all of it");
     assert!(given_back.is_some());
 }
 
@@ -377,10 +377,10 @@ async fn a_stream_ends_when_its_client_closes_its_half_even_one_that_does_not_re
         let api = scene.world.api.clone();
         let talking = talk(between, scene.routes.clone(), &api, Pass::default());
         pin_mut!(talking);
-        let surroundings = &api.host.surroundings;
-        assert!(surroundings.within(Millis(300), &mut talking).await.is_none(), "{path}");
+        let env = &api.host.env;
+        assert!(env.within(Millis(300), &mut talking).await.is_none(), "{path}");
         scene.client.shutdown().await.expect("its half is closed");
-        let ended = surroundings.within(SOON, talking).await;
+        let ended = env.within(SOON, talking).await;
         assert!(ended.expect("the stream ends").is_none(), "{path}");
     }
 }
@@ -393,11 +393,11 @@ async fn a_client_that_has_said_all_and_waits_makes_room_for_others() {
     scene.send("GET /slow HTTP/1.1\r\nHost: localhost\r\n\r\n").await;
     let talking = talk(between, scene.routes.clone(), &api, Pass::default());
     pin_mut!(talking);
-    let surroundings = &api.host.surroundings;
-    assert!(surroundings.within(Millis(100), &mut talking).await.is_none(), "it is answered");
+    let env = &api.host.env;
+    assert!(env.within(Millis(100), &mut talking).await.is_none(), "it is answered");
     assert_eq!(mark.makes_room(), None);
     scene.client.shutdown().await.expect("its half is closed");
-    assert!(surroundings.within(Millis(100), &mut talking).await.is_none(), "it still is");
+    assert!(env.within(Millis(100), &mut talking).await.is_none(), "it still is");
     assert!(mark.makes_room().is_some());
 }
 
@@ -409,10 +409,10 @@ async fn a_connection_that_breaks_ends_its_request() {
     scene.send("GET /slow HTTP/1.1\r\nHost: localhost\r\n\r\n").await;
     let talking = talk(between, scene.routes.clone(), &api, Pass::default());
     pin_mut!(talking);
-    let surroundings = &api.host.surroundings;
-    assert!(surroundings.within(Millis(100), &mut talking).await.is_none(), "it is answered");
+    let env = &api.host.env;
+    assert!(env.within(Millis(100), &mut talking).await.is_none(), "it is answered");
     scene.client.set_zero_linger().expect("it resets the connection");
     drop(scene.client);
-    let ended = surroundings.within(SOON, talking).await;
+    let ended = env.within(SOON, talking).await;
     assert!(ended.expect("the connection is broken").is_none());
 }

@@ -170,6 +170,6 @@ pub(super) fn now(front: &Resonate) -> Timestamp {
     use segno_env::Clock as _;
     match &front.settings.debug {
         Some(clock) => clock.now(),
-        None => front.host.surroundings.clock.now(),
+        None => front.host.env.clock.now(),
     }
 }

@@ -153,7 +153,7 @@ impl Channel for Deliverer {
         }
         let (deliverer, key) = (self.clone(), key.clone());
         let offering = async move { deliverer.offer(vec![key]).await };
-        self.host.surroundings.runtime.spawn("offer", Box::pin(offering));
+        self.host.env.runtime.spawn("offer", Box::pin(offering));
     }
 
     async fn deliver(&self, delivery: &Delivery) -> Delivered {

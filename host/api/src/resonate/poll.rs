@@ -68,7 +68,7 @@ pub(super) async fn poll(
     };
     if !waiting.is_empty() {
         let offering = async move { front.deliverer.offer(waiting).await };
-        let runtime = listening.front.host.surroundings.runtime.clone();
+        let runtime = listening.front.host.env.runtime.clone();
         runtime.spawn("offer", Box::pin(offering));
     }
     let frames = futures::stream::unfold(listening, |mut listening| async move {
@@ -87,9 +87,9 @@ impl Listening {
             self.greeted = true;
             return Some(HELLO);
         }
-        let surroundings = &self.front.host.surroundings;
+        let env = &self.front.host.env;
         // A stream ends with the token that it was opened with.
-        let left = self.rights.until().since(surroundings.clock.now());
+        let left = self.rights.until().since(env.clock.now());
         if left <= Millis(0) {
             return None;
         }
@@ -97,7 +97,7 @@ impl Listening {
             biased;
             () = self.front.stopping.cancelled() => None,
             message = self.messages.recv() => Some(frame(&message?)),
-            () = surroundings.runtime.sleep(SILENCE.min(left)) => Some(PING),
+            () = env.runtime.sleep(SILENCE.min(left)) => Some(PING),
         }
     }
 }
@@ -108,18 +108,18 @@ impl Drop for Listening {
         let Some(grace) = self.front.settings.grace else { return };
         if was_last && !self.front.stopping.is_cancelled() {
             let (front, worker) = (self.front.clone(), std::mem::take(&mut self.worker));
-            let surroundings = self.front.host.surroundings.clone();
+            let env = self.front.host.env.clone();
             let rights = self.rights.clone();
             let leaving = async move { left(&front, &worker, &rights, grace).await };
-            surroundings.runtime.spawn("departure", Box::pin(leaving));
+            env.runtime.spawn("departure", Box::pin(leaving));
         }
     }
 }
 
 /// A worker that comes back or says that it lives within the grace keeps its claims.
 async fn left(front: &Resonate, worker: &str, rights: &Rights, grace: Millis) {
-    let closed_at = front.host.surroundings.clock.now();
-    front.host.surroundings.runtime.sleep(grace).await;
+    let closed_at = front.host.env.clock.now();
+    front.host.env.runtime.sleep(grace).await;
     if front.streams.is_open(worker) || front.stopping.is_cancelled() {
         return;
     }

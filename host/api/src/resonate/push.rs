@@ -101,11 +101,11 @@ impl Push {
                 if wait > PAUSES[PAUSES.len() - 1] {
                     break;
                 }
-                push.host.surroundings.runtime.sleep(wait).await;
+                push.host.env.runtime.sleep(wait).await;
             }
             tracing::debug!(url, "a worker did not take a task; it is offered again later");
         };
-        self.host.surroundings.runtime.spawn("push", Box::pin(posting));
+        self.host.env.runtime.spawn("push", Box::pin(posting));
     }
 
     /// Tasks that are being offered now.
@@ -133,10 +133,10 @@ impl Push {
             self.count(Pushed::Failed);
             return Err(NotTaken { wait: self.failed(&url, &private.to_string()) });
         }
-        let surroundings = &self.host.surroundings;
+        let env = &self.host.env;
         let request = self.http.post(url.clone()).header(header::CONTENT_TYPE, "application/json");
         // The answer's body is nobody's business: it is not read, however much of it there is.
-        let answer = surroundings.within(PATIENCE, request.body(message).send()).await;
+        let answer = env.within(PATIENCE, request.body(message).send()).await;
         let (pushed, failure) = match answer {
             Some(Ok(response)) if response.status().is_success() => {
                 self.count(Pushed::Taken);
@@ -153,7 +153,7 @@ impl Push {
 
     /// Room for a message, until this is dropped.
     fn room(&self, url: &Url) -> Result<[OwnedSemaphorePermit; 2], NotTaken> {
-        let now = self.host.surroundings.clock.now();
+        let now = self.host.env.clock.now();
         let full = || NotTaken { wait: SOON };
         let mut known = self.lock();
         if let Some(failing) = known.failing.get(url) {
@@ -183,7 +183,7 @@ impl Push {
 
     /// Counts a failure; answers how long the address is left in peace.
     fn failed(&self, url: &Url, failure: &str) -> Millis {
-        let now = self.host.surroundings.clock.now();
+        let now = self.host.env.clock.now();
         let mut known = self.lock();
         if known.failing.len() >= REMEMBERED && !known.failing.contains_key(url) {
             known.failing.retain(|_, failing| failing.until > now);
@@ -213,7 +213,7 @@ impl Push {
     }
 
     fn count(&self, pushed: Pushed) {
-        self.host.hub.metrics().delivery.pushed(pushed);
+        self.host.notifier.metrics().delivery.pushed(pushed);
     }
 
     fn lock(&self) -> MutexGuard<'_, Known> {

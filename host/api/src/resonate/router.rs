@@ -81,7 +81,7 @@ async fn guard(State(front): State<Resonate>, mut request: HttpRequest, next: Ne
         return plain(StatusCode::FORBIDDEN, &error.to_string());
     }
     if request.uri().path() != "/" {
-        let now = front.host.surroundings.clock.now();
+        let now = front.host.env.clock.now();
         match front.access.rights_of(request.headers(), None, now) {
             Ok(rights) => request.extensions_mut().insert(rights),
             Err(error) => return plain(error.status(), &error.to_string()),
@@ -119,7 +119,7 @@ async fn operate(
         Ok(request) => request,
         Err(refusal) => return unreadable(refusal),
     };
-    let now = front.host.surroundings.clock.now();
+    let now = front.host.env.clock.now();
     let answer = match front.access.rights_of(&headers, request.auth.as_deref(), now) {
         Ok(rights) => match full {
             Some(full) => Err(full.into()),

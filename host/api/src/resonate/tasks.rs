@@ -266,7 +266,7 @@ fn holder(pid: &str) -> Result<Holder, Refused> {
 fn hold(front: &Resonate, pid: &str, ttl: i64) -> Result<Hold, Refused> {
     let ttl = Millis(ttl);
     Lease::check(ttl).map_err(Refused::bad)?;
-    let nonce = front.host.surroundings.runtime.nonce();
+    let nonce = front.host.env.runtime.nonce();
     Ok(Hold { holder: holder(pid)?, nonce, ttl })
 }
 

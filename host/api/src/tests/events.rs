@@ -20,7 +20,7 @@ async fn publisher(world: &World, id: &str, count: u32) {
 }
 
 async fn publish(world: &World, claim: &Claim, seq: u32, count: u32) {
-    let at = world.api.host.surroundings.clock.now();
+    let at = world.api.host.env.clock.now();
     let record = |number: u32| Record {
         seq: seq + number,
         at,
@@ -99,7 +99,7 @@ async fn who_waits_hears_of_the_next_event() {
     let nothing = world.get("/v1/events?wait_ms=20").await.ok();
     assert_eq!(nothing, json!({ "events": [] }));
     let (page, ()) = tokio::join!(world.get("/v1/events?wait_ms=60000"), async {
-        world.api.host.surroundings.runtime.sleep(Millis(30)).await;
+        world.api.host.env.runtime.sleep(Millis(30)).await;
         publish(&world, &claim, 3, 1).await;
     });
     assert_eq!(ids(&page.ok()), ["a/1"]);
@@ -129,7 +129,7 @@ async fn events_that_nobody_is_pushed_are_not_written_again() {
     let world = World::shop().await;
     publisher(&world, "a", 1).await;
     let recovery = segno_engine::recovery::Recovery::start(&world.api.host);
-    world.api.host.surroundings.runtime.sleep(Millis(300)).await;
+    world.api.host.env.runtime.sleep(Millis(300)).await;
     recovery.stop();
     let rows = world.api.host.store.dump().await.expect("memory answers").outbox;
     let row = &rows[&OutboxKey::Event("a".into(), CommandIndex(1))];

@@ -202,8 +202,7 @@ async fn who_looks_around_while_others_do_waits_and_keeps_nobody_from_working() 
 #[tokio::test(start_paused = true)]
 async fn a_body_that_trickles_is_not_waited_for() {
     let world = World::shop().await;
-    let (runtime, bytes) =
-        (world.api.host.surroundings.runtime.clone(), Arc::new(AtomicUsize::new(0)));
+    let (runtime, bytes) = (world.api.host.env.runtime.clone(), Arc::new(AtomicUsize::new(0)));
     let came = bytes.clone();
     let trickle = stream::unfold((runtime, came), async |(runtime, came)| {
         runtime.sleep(Millis(2_000)).await;

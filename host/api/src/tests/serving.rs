@@ -45,7 +45,7 @@ async fn a_server_answers_until_it_is_stopped_and_lets_no_wait_hold_it_up() {
         assert_eq!(idle.read(&mut [0; 8]).await.expect("closed"), 0);
     };
     let both = async { futures::join!(served, talk) };
-    let ended = world.api.host.surroundings.within(Millis(8_000), both).await;
+    let ended = world.api.host.env.within(Millis(8_000), both).await;
     ended.expect("the server stops soon");
     assert!(TcpStream::connect(address).await.is_err());
 }
@@ -207,7 +207,7 @@ async fn health_is_answered_where_every_connection_waits_for_its_answer() {
             waiting.push(stream);
         }
         // Until all of them are seen to wait, a further connection may take the place of one.
-        world.api.host.surroundings.runtime.sleep(Millis(200)).await;
+        world.api.host.env.runtime.sleep(Millis(200)).await;
         for _ in 0..100 {
             let mut client = TcpStream::connect(address).await.expect("a connection");
             for path in ["/health", "/ready"] {

@@ -122,7 +122,7 @@ async fn a_digest_is_a_target_too_and_a_function_has_its_own_limit() {
     let world = World::shop().await;
     let digest = world.get("/v1/modules/shop").await.ok()["digest"].clone();
     let digest = digest.as_str().expect("a digest");
-    let later = world.api.host.surroundings.clock.now().0 + 5_000;
+    let later = world.api.host.env.clock.now().0 + 5_000;
     for (id, module) in [("a", digest.to_owned()), ("b", format!("sha256:{digest}"))] {
         let target = format!("{module}/short");
         let body = json!({ "id": id, "target": target, "start_at_ms": later });

@@ -46,16 +46,15 @@ fn places() -> Vec<Place> {
 impl Place {
     async fn open(&self) -> Host {
         let host = World::new().api.host.clone();
-        let (engine, hub, surroundings) =
-            (Config::default(), host.hub.clone(), host.surroundings.clone());
+        let (engine, notifier, env) = (Config::default(), host.notifier.clone(), host.env.clone());
         let store: Arc<dyn Store> = match self {
             Self::Directory(dir) => {
                 let config = SqliteConfig { dir: dir.path().to_owned(), relaxed: true };
-                SqliteStore::open(config, engine, surroundings, hub).await.expect("it opens")
+                SqliteStore::open(config, engine, env, notifier).await.expect("it opens")
             }
             Self::Database(database) => {
                 let config = PostgresConfig::new(&database.url()).expect("an address");
-                PostgresStore::open(config, engine, surroundings, hub).await.expect("it opens")
+                PostgresStore::open(config, engine, env, notifier).await.expect("it opens")
             }
         };
         Host { store, ..host }

@@ -19,7 +19,7 @@ async fn a_wait_ends_with_the_invocation() {
     let later = async {
         // Long enough for the wait to have begun.
         tokio::task::yield_now().await;
-        world.api.host.surroundings.runtime.sleep(segno_core::time::Millis(50)).await;
+        world.api.host.env.runtime.sleep(segno_core::time::Millis(50)).await;
         finish(&world, "a").await;
     };
     let (answer, ()) = futures::join!(wait, later);
@@ -40,8 +40,7 @@ async fn no_settlement_is_missed_whenever_it_comes() {
             finish(&world, &id).await;
         };
         let both = async { futures::join!(world.get(&path), finish) };
-        let answered =
-            world.api.host.surroundings.within(segno_core::time::Millis(10_000), both).await;
+        let answered = world.api.host.env.within(segno_core::time::Millis(10_000), both).await;
         let (answer, ()) = answered.expect("the wait ends with the settlement, not with its limit");
         assert_eq!(answer.ok()["state"], "resolved");
     }
@@ -62,7 +61,7 @@ async fn a_wait_ends_at_its_limit_and_when_the_host_stops() {
     let ended = tokio::select! {
         biased;
         (answer, ()) = async { futures::join!(wait, stop) } => answer,
-        () = world.api.host.surroundings.runtime.sleep(segno_core::time::Millis(1000)) => {
+        () = world.api.host.env.runtime.sleep(segno_core::time::Millis(1000)) => {
             panic!("the wait outlived the host")
         }
     };

@@ -31,8 +31,8 @@ use segno_api::{
 };
 use segno_engine::delivery::Reach;
 use segno_engine::host::Host;
-use segno_engine::hub::Hub;
-use segno_env::Surroundings;
+use segno_engine::notifier::CommitNotifier;
+use segno_env::Env;
 use segno_guest::NoGuests;
 use segno_store::MemoryStore;
 
@@ -104,17 +104,17 @@ impl World {
 
     /// With other access than to anybody on this machine.
     pub fn with(access: impl FnOnce(Access) -> Access) -> Self {
-        let surroundings = Surroundings::system();
-        let hub = Arc::new(Hub::default());
+        let env = Env::system();
+        let notifier = Arc::new(CommitNotifier::default());
         let config = Config::default();
         Self::over(
             Host {
-                store: MemoryStore::new(config.clone(), surroundings.clone(), hub.clone()),
-                surroundings,
+                store: MemoryStore::new(config.clone(), env.clone(), notifier.clone()),
+                env,
                 config: Arc::new(config),
                 guests: Arc::new(NoGuests),
                 outbound: Arc::new(NoGuests),
-                hub,
+                notifier,
             },
             access,
         )
@@ -251,7 +251,7 @@ impl World {
     /// A journal as of an invocation that has begun, asked for a call, was told of it and logged.
     pub async fn journal(&self, id: &str, digest: Digest) -> Claim {
         let claim = self.acquire(id).await;
-        let at = self.api.host.surroundings.clock.now();
+        let at = self.api.host.env.clock.now();
         let bodies = [
             RecordBody::Started {
                 function: Text::from("ship"),

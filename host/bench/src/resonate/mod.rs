@@ -46,7 +46,7 @@ pub async fn run(setting: &Setting) -> anyhow::Result<Section> {
     ));
     let place = setting.place()?;
     let options = ServerOptions::within(place.path(), &setting.binary)?;
-    let server = Server::start(options, setting.surroundings.clone()).await?;
+    let server = Server::start(options, setting.env.clone()).await?;
     let mut commits = Commits::new(place.path()).await?;
     promises(setting, &server, each, &mut section).await?;
     let url = server.client().server();

@@ -17,7 +17,7 @@ use segno_demo::{
     process::Process,
     server::{Server, ServerOptions},
 };
-use segno_env::Surroundings;
+use segno_env::Env;
 
 /// The name of the worker that is killed.
 const DOOMED: &str = "doomed";
@@ -31,7 +31,7 @@ pub async fn measure(setting: &Setting, arguments: &[&str]) -> anyhow::Result<f6
     let place = setting.place()?;
     let mut options = ServerOptions::within(place.path(), &setting.binary)?;
     options.arguments = arguments.iter().map(ToString::to_string).collect();
-    let server = Server::start(options, setting.surroundings.clone()).await?;
+    let server = Server::start(options, setting.env.clone()).await?;
     let url = server.client().server();
     let mut command = Command::new(&setting.binary);
     command.args(["bench", "--hold", &url]);
@@ -41,11 +41,11 @@ pub async fn measure(setting: &Setting, arguments: &[&str]) -> anyhow::Result<f6
     wire.done("promise.create", call("work", "step", 1, "work", "work")).await?;
     let taken = async {
         while client.state("work").await? != "acquired" {
-            setting.surroundings.runtime.sleep(LOOK_EVERY).await;
+            setting.env.runtime.sleep(LOOK_EVERY).await;
         }
         anyhow::Ok(())
     };
-    setting.surroundings.within(PATIENCE, taken).await.context("nobody took the task")??;
+    setting.env.within(PATIENCE, taken).await.context("nobody took the task")??;
     let mut workers = JoinSet::new();
     let _heir = Worker::start(&url, "heir", &mut workers).await?;
     let stopwatch = Stopwatch::start();
@@ -62,11 +62,11 @@ pub async fn measure(setting: &Setting, arguments: &[&str]) -> anyhow::Result<f6
 ///
 /// # Errors
 /// The host cannot be reached, or closes the stream.
-pub async fn hold(url: &str, surroundings: &Surroundings) -> anyhow::Result<()> {
+pub async fn hold(url: &str, env: &Env) -> anyhow::Result<()> {
     let wire = Wire::new(url)?;
     let mut messages = wire.listen(GROUP, DOOMED).await?;
     loop {
-        let beat = surroundings.runtime.sleep(Millis(1_000));
+        let beat = env.runtime.sleep(Millis(1_000));
         tokio::select! {
             biased;
             message = messages.next() => {

@@ -6,7 +6,7 @@ use segno_core::time::Millis;
 
 use super::{LedgerView, ledger::Entry};
 use crate::process::{Process, ProcessError, free_port};
-use segno_env::Surroundings;
+use segno_env::Env;
 
 const START: Millis = Millis(30_000);
 
@@ -40,7 +40,7 @@ impl PaymentsChild {
         binary: &Path,
         folder: &Path,
         delay: Millis,
-        surroundings: &Surroundings,
+        env: &Env,
     ) -> Result<Self, ChildError> {
         let listen = format!("127.0.0.1:{}", free_port().map_err(ChildError::Port)?);
         let mut command = Command::new(binary);
@@ -55,7 +55,7 @@ impl PaymentsChild {
             Some(request) => request.send().await.is_ok_and(|answer| answer.status().is_success()),
             None => false,
         };
-        child.process.ready(surroundings, START, healthy).await?;
+        child.process.ready(env, START, healthy).await?;
         Ok(child)
     }
 

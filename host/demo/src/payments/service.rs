@@ -21,7 +21,7 @@ use super::{
     ChargeRequest, LedgerView, Receipt, RefundRequest,
     ledger::{Entry, Kind, Ledger, LedgerError},
 };
-use segno_env::Surroundings;
+use segno_env::Env;
 
 /// The command line of the service.
 #[derive(Debug, clap::Args)]
@@ -59,7 +59,7 @@ impl Default for PaymentsOptions {
 pub struct Payments {
     ledger: Mutex<Ledger>,
     options: PaymentsOptions,
-    surroundings: Surroundings,
+    env: Env,
 }
 
 /// Runs the service as the command line asks until the process is killed.
@@ -68,7 +68,7 @@ pub struct Payments {
 /// When the ledger or the address cannot be used.
 pub async fn run(args: PaymentsArgs) -> anyhow::Result<()> {
     let options = PaymentsOptions { limit_cents: args.limit_cents, delay: Millis(args.delay_ms) };
-    let payments = Payments::open(&args.ledger, options, Surroundings::system())?;
+    let payments = Payments::open(&args.ledger, options, Env::system())?;
     let listener = TcpListener::bind(args.listen)
         .await
         .with_context(|| format!("the payment service cannot listen on {}", args.listen))?;
@@ -81,12 +81,8 @@ impl Payments {
     ///
     /// # Errors
     /// When the ledger cannot be used.
-    pub fn open(
-        path: &Path,
-        options: PaymentsOptions,
-        surroundings: Surroundings,
-    ) -> Result<Arc<Self>, LedgerError> {
-        Ok(Arc::new(Self { ledger: Mutex::new(Ledger::open(path)?), options, surroundings }))
+    pub fn open(path: &Path, options: PaymentsOptions, env: Env) -> Result<Arc<Self>, LedgerError> {
+        Ok(Arc::new(Self { ledger: Mutex::new(Ledger::open(path)?), options, env }))
     }
 
     /// Everything that was asked so far.
@@ -240,7 +236,7 @@ async fn answer(
     let decided = tokio::task::spawn_blocking(move || decide(&service, &key))
         .await
         .expect("deciding does not panic");
-    payments.surroundings.runtime.sleep(payments.options.delay).await;
+    payments.env.runtime.sleep(payments.options.delay).await;
     match decided {
         Ok(receipt) if receipt.accepted => Json(receipt).into_response(),
         Ok(receipt) => (StatusCode::PAYMENT_REQUIRED, Json(receipt)).into_response(),
@@ -254,7 +250,7 @@ mod tests {
 
     fn service(folder: &tempfile::TempDir) -> Arc<Payments> {
         let path = folder.path().join("ledger");
-        Payments::open(&path, PaymentsOptions::default(), Surroundings::system()).unwrap()
+        Payments::open(&path, PaymentsOptions::default(), Env::system()).unwrap()
     }
 
     fn of(order: &str, amount_cents: u64) -> ChargeRequest {

@@ -36,7 +36,7 @@ pub trait Channel: Send + Sync + 'static {
     fn takes(&self, kind: MessageKind) -> bool;
 
     /// Whether it can carry anything at present. While no channel for a kind can, messages of that kind are left alone.
-    /// Whoever opens again says so with [`Hub::wake_outbox`](crate::hub::Hub::wake_outbox).
+    /// Whoever opens again says so with [`CommitNotifier::wake_outbox`](crate::notifier::CommitNotifier::wake_outbox).
     fn is_open(&self) -> bool {
         true
     }

@@ -1,7 +1,7 @@
 //! How messages leave: channels, and the list of those this host has.
 //!
 //! What is owed, and when, is decided by the core and kept in the outbox; a duty of the recovery driver hands it over.
-//! A channel only carries, and says what came of it. Channels are added to the hub's list before the host starts, or
+//! A channel only carries, and says what came of it. Channels are added to the notifier's list before the host starts, or
 //! at any time later.
 
 mod channel;

@@ -18,7 +18,7 @@ use crate::{
     delivery::{Channel, Delivered},
     host::Host,
 };
-use segno_env::Surroundings;
+use segno_env::Env;
 use segno_store::StoreError;
 
 /// An event that failed holds up later ones of its invocation for so long; by then it was tried again.
@@ -31,7 +31,7 @@ pub struct Push {
     routes: Routes,
     receivers: Vec<Receiver>,
     client: reqwest::Client,
-    surroundings: Surroundings,
+    env: Env,
     /// The first event of an invocation that failed, and until when it holds up later ones.
     held_up: Mutex<HashMap<PromiseId, (CommandIndex, Timestamp)>>,
 }
@@ -41,14 +41,14 @@ impl Push {
     ///
     /// # Errors
     /// The HTTP client cannot be set up.
-    pub fn new(routes: Routes, surroundings: Surroundings) -> Result<Arc<Self>, reqwest::Error> {
+    pub fn new(routes: Routes, env: Env) -> Result<Arc<Self>, reqwest::Error> {
         segno_env::provide_tls();
         let client = reqwest::Client::builder()
             .user_agent(concat!("segno/", env!("CARGO_PKG_VERSION")))
             .redirect(reqwest::redirect::Policy::none())
             .build()?;
         let receivers = routes.0.iter().cloned().map(Receiver::new).collect();
-        Ok(Arc::new(Self { routes, receivers, client, surroundings, held_up: Mutex::default() }))
+        Ok(Arc::new(Self { routes, receivers, client, env, held_up: Mutex::default() }))
     }
 
     /// Whether an earlier event of this invocation has to be taken first.
@@ -87,7 +87,7 @@ impl Channel for Push {
     }
 
     fn is_open(&self) -> bool {
-        let now = self.surroundings.clock.now();
+        let now = self.env.clock.now();
         self.receivers.iter().any(|receiver| receiver.is_open(now))
     }
 
@@ -100,12 +100,12 @@ impl Channel for Push {
             return Delivered::NotMine;
         };
         let id = EventId { source: source.clone(), index: *index };
-        if let Some(after) = self.is_held_up(&id, self.surroundings.clock.now()) {
+        if let Some(after) = self.is_held_up(&id, self.env.clock.now()) {
             return Delivered::Again { after };
         }
         let event = CloudEvent::new(&id, topic, payload, *published_at);
-        let delivered = receiver.post(&self.client, &self.surroundings, &event).await;
-        self.note(&id, delivered, self.surroundings.clock.now());
+        let delivered = receiver.post(&self.client, &self.env, &event).await;
+        self.note(&id, delivered, self.env.clock.now());
         delivered
     }
 }
@@ -161,12 +161,12 @@ mod tests {
             Route::new(vec![(*topic).to_owned()], url, None).expect("a route")
         };
         let routes = Routes(routes.iter().map(route).collect());
-        Push::new(routes, Surroundings::system()).expect("a client")
+        Push::new(routes, Env::system()).expect("a client")
     }
 
     #[tokio::test]
     async fn a_receiver_that_hangs_or_refuses_holds_up_no_other() {
-        let surroundings = Surroundings::system();
+        let env = Env::system();
         // Connections wait in its queue, and nobody ever answers them.
         let hangs = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let works = TcpListener::bind("127.0.0.1:0").await.expect("a port");
@@ -176,7 +176,7 @@ mod tests {
             .route("/hook", post(|| async { StatusCode::OK }))
             .route("/refuses", post(refuse));
         let serving = async move { axum::serve(works, router).await.expect("it serves") };
-        surroundings.runtime.spawn("receiver", Box::pin(serving));
+        env.runtime.spawn("receiver", Box::pin(serving));
         let refuses = urls[1].replace("hook", "refuses");
         let push = push(&[("hangs", &urls[0]), ("refuses", &refuses), ("works", &urls[1])]);
         for number in 0..300 {
@@ -184,14 +184,14 @@ mod tests {
             let stuck = async move {
                 push.deliver(&event(&format!("h{number}"), 0, "hangs")).await;
             };
-            surroundings.runtime.spawn("stuck", Box::pin(stuck));
+            env.runtime.spawn("stuck", Box::pin(stuck));
         }
         for number in 0..50 {
             let failed = push.deliver(&event(&format!("r{number}"), 0, "refuses")).await;
             assert!(matches!(failed, Delivered::Again { .. }), "{failed:?}");
             let id = format!("w{number}");
             let event = event(&id, 0, "works");
-            let done = surroundings.within(Millis(5_000), push.deliver(&event)).await;
+            let done = env.within(Millis(5_000), push.deliver(&event)).await;
             assert_eq!(done, Some(Delivered::Done), "{id}");
         }
         assert!(push.is_open(), "one of them works");
@@ -207,7 +207,7 @@ mod tests {
         drop(gone);
         let router = Router::new().route("/hook", post(|| async { StatusCode::OK }));
         let serving = async move { axum::serve(works, router).await.expect("it serves") };
-        Surroundings::system().runtime.spawn("receiver", Box::pin(serving));
+        Env::system().runtime.spawn("receiver", Box::pin(serving));
         let push = push(&[("gone", &urls[0]), ("works", &urls[1])]);
         let failed = push.deliver(&event("a", 3, "gone")).await;
         assert!(matches!(failed, Delivered::Again { .. }), "{failed:?}");

@@ -22,7 +22,7 @@ use tokio::sync::Semaphore;
 
 use super::{CloudEvent, Route, Secret};
 use crate::delivery::Delivered;
-use segno_env::Surroundings;
+use segno_env::Env;
 
 /// Posts to one address at once.
 const AT_ONCE: usize = 16;
@@ -69,13 +69,8 @@ impl Receiver {
     }
 
     /// Posts the event, and says what came of it.
-    pub async fn post(
-        &self,
-        client: &reqwest::Client,
-        surroundings: &Surroundings,
-        event: &CloudEvent,
-    ) -> Delivered {
-        let now = surroundings.clock.now();
+    pub async fn post(&self, client: &reqwest::Client, env: &Env, event: &CloudEvent) -> Delivered {
+        let now = env.clock.now();
         if let Some(wait) = self.closed_for(now) {
             return Delivered::Again { after: wait };
         }
@@ -83,9 +78,9 @@ impl Receiver {
         if self.in_line.load(Ordering::Relaxed) > IN_LINE {
             return Delivered::Again { after: SOON };
         }
-        let answer = surroundings.within(PATIENCE, async {
+        let answer = env.within(PATIENCE, async {
             let _seat = self.at_once.acquire().await;
-            self.send(client, surroundings, event).await
+            self.send(client, env, event).await
         });
         let failure = match answer.await {
             Some(Ok(())) => {
@@ -95,13 +90,13 @@ impl Receiver {
             Some(Err(failure)) => failure,
             None => format!("no answer within {} s", PATIENCE.0 / 1_000),
         };
-        Delivered::Again { after: self.failed(surroundings.clock.now(), event, &failure) }
+        Delivered::Again { after: self.failed(env.clock.now(), event, &failure) }
     }
 
     async fn send(
         &self,
         client: &reqwest::Client,
-        surroundings: &Surroundings,
+        env: &Env,
         event: &CloudEvent,
     ) -> Result<(), String> {
         let body = serde_json::to_vec(event).map_err(|error| error.to_string())?;
@@ -109,7 +104,7 @@ impl Receiver {
             .post(self.route.url.clone())
             .header(header::CONTENT_TYPE, "application/cloudevents+json; charset=utf-8");
         if let Some(secret) = &self.route.secret {
-            let seconds = surroundings.clock.now().0 / 1_000;
+            let seconds = env.clock.now().0 / 1_000;
             request = request
                 .header("webhook-timestamp", seconds.to_string())
                 .header("webhook-signature", sign(secret, &event.id, seconds, &body));

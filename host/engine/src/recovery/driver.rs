@@ -50,7 +50,7 @@ pub struct Duty {
     /// Begins it; what it remembers between turns may be lost at any time.
     pub begin: fn(&Arc<Retention>) -> Turn,
     /// Ends when there may be something to do.
-    pub hint: fn(Arc<crate::hub::Hub>) -> BoxFuture<()>,
+    pub hint: fn(Arc<crate::notifier::CommitNotifier>) -> BoxFuture<()>,
 }
 
 /// All duties.
@@ -63,7 +63,7 @@ pub fn duties() -> Vec<Duty> {
             round_pause: None,
             page: timers::PAGE,
             begin: |_| Box::new(|host| Box::pin(timers::turn(host))),
-            hint: |hub| Box::pin(async move { hub.timer_changed().await }),
+            hint: |notifier| Box::pin(async move { notifier.timer_changed().await }),
         },
         Duty {
             name: "outbox",
@@ -72,7 +72,7 @@ pub fn duties() -> Vec<Duty> {
             round_pause: None,
             page: outbox::PAGE as u32,
             begin: |_| Box::new(|host| Box::pin(outbox::turn(host))),
-            hint: |hub| Box::pin(async move { hub.outbox_changed().await }),
+            hint: |notifier| Box::pin(async move { notifier.outbox_changed().await }),
         },
         Duty {
             name: "reconcile",
@@ -120,7 +120,7 @@ impl Recovery {
         let retention = Arc::new(retention);
         for duty in duties() {
             let turn = (duty.begin)(&retention);
-            host.surroundings
+            host.env
                 .runtime
                 .spawn(duty.name, Box::pin(drive(host.clone(), duty, turn, stopped.clone())));
         }
@@ -158,7 +158,7 @@ async fn drive(host: Host, duty: Duty, mut turn: Turn, stopped: CancellationToke
     let longest = duty.round_pause.map_or(period, |pause| pause.max(period));
     let mut failures = Failures::default();
     loop {
-        // Hints that come during the turn are not lost: the hub keeps one.
+        // Hints that come during the turn are not lost: the notifier keeps one.
         let next = match turn(host.clone()).await {
             Ok(next) => {
                 failures = Failures::default();
@@ -166,7 +166,7 @@ async fn drive(host: Host, duty: Duty, mut turn: Turn, stopped: CancellationToke
             }
             Err(StoreError::Closed) => return,
             Err(error) => {
-                failures.tell(duty.name, &error, host.surroundings.clock.now());
+                failures.tell(duty.name, &error, host.env.clock.now());
                 Next::Idle
             }
         };
@@ -179,8 +179,8 @@ async fn drive(host: Host, duty: Duty, mut turn: Turn, stopped: CancellationToke
         tokio::select! {
             biased;
             () = stopped.cancelled() => return,
-            () = (duty.hint)(host.hub.clone()) => {}
-            () = host.surroundings.runtime.sleep(wait) => {}
+            () = (duty.hint)(host.notifier.clone()) => {}
+            () = host.env.runtime.sleep(wait) => {}
         }
     }
 }

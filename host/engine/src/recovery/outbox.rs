@@ -25,8 +25,8 @@ const ATTEMPTS: u32 = 3;
 /// Hands over what is due. Messages to the engine itself are dealt with by the command. Kinds that no channel takes are
 /// not looked for.
 pub async fn turn(host: Host) -> Result<Next, StoreError> {
-    let now = host.surroundings.clock.now();
-    let channels = host.hub.channels();
+    let now = host.env.clock.now();
+    let channels = host.notifier.channels();
     let mut commands = Vec::new();
     let mut next = None;
     for kind in channels.kinds() {
@@ -34,7 +34,7 @@ pub async fn turn(host: Host) -> Result<Next, StoreError> {
         let under_way = channels.under_way(kind);
         let Some(room) = PAGE.checked_sub(under_way).filter(|room| *room > 0) else { continue };
         // What is left alone stays due, and must not hide what is behind it either.
-        let quarantine = host.hub.quarantine();
+        let quarantine = host.notifier.quarantine();
         let page = (PAGE + quarantine.len()) as u32;
         let due = host.store.outbox_due(kind, now, page).await?;
         let fresh = due
@@ -66,7 +66,7 @@ pub async fn turn(host: Host) -> Result<Next, StoreError> {
     // end; what the engine dealt with itself hints at what is left.
     let next = if groups.is_empty() { Next::Idle } else { Next::Now };
     for group in groups.into_values() {
-        host.surroundings.runtime.spawn("delivery", Box::pin(carry(host.clone(), group)));
+        host.env.runtime.spawn("delivery", Box::pin(carry(host.clone(), group)));
     }
     Ok(next)
 }
@@ -84,15 +84,15 @@ async fn carry(host: Host, mut group: Group) {
     for (key, delivery) in group {
         let delivered = match held_up {
             Some(delivered) => delivered,
-            None => host.hub.channels().deliver(key.kind(), &delivery).await,
+            None => host.notifier.channels().deliver(key.kind(), &delivery).await,
         };
         if matches!(delivered, Delivered::Again { .. }) {
             held_up = Some(delivered);
         }
-        host.hub.metrics().delivery.count(key.kind(), delivered);
+        host.notifier.metrics().delivery.count(key.kind(), delivered);
         note(&host, &key, delivered).await;
-        host.hub.channels().end(&key);
-        host.hub.wake_outbox();
+        host.notifier.channels().end(&key);
+        host.notifier.wake_outbox();
     }
 }
 
@@ -117,7 +117,7 @@ async fn note(host: &Host, key: &OutboxKey, delivered: Delivered) {
             Err(StoreError::Closed) => return,
             Err(error) => {
                 tracing::warn!(%error, ?command, "what came of a delivery was not written down");
-                host.surroundings.runtime.sleep(Millis(100)).await;
+                host.env.runtime.sleep(Millis(100)).await;
             }
         }
     }
@@ -216,7 +216,7 @@ mod tests {
     /// Turns until nothing is under way and nothing more is due at once.
     async fn settle(host: &Host) {
         while turn(host.clone()).await.expect("memory answers") == Next::Now
-            || host.hub.channels().under_way(MessageKind::Unblock) > 0
+            || host.notifier.channels().under_way(MessageKind::Unblock) > 0
         {
             tokio::task::yield_now().await;
         }
@@ -236,13 +236,13 @@ mod tests {
     async fn each_message_finds_its_channel_and_what_nobody_wants_lies_still() {
         let host = host(&["poll://a", "poll://b", "poll://c"]).await;
         let (a, b) = (Postman::new("poll://a", 0), Postman::new("poll://b", 0));
-        host.hub.channels().add(a.clone());
-        host.hub.channels().add(b.clone());
+        host.notifier.channels().add(a.clone());
+        host.notifier.channels().add(b.clone());
         settle(&host).await;
         assert_eq!((a.seen(), b.seen()), (vec!["p".to_owned()], vec!["p".to_owned()]));
         assert_eq!(owed(&host).await, BTreeSet::from(["poll://c, unclaimed".to_owned()]));
         let c = Postman::new("poll://c", 0);
-        host.hub.channels().add(c.clone());
+        host.notifier.channels().add(c.clone());
         settle(&host).await;
         assert_eq!(c.seen(), Vec::<String>::new(), "nobody offered it");
         let key = OutboxKey::Unblock(PromiseId::from("p"), Text::from("poll://c"));
@@ -257,14 +257,14 @@ mod tests {
     async fn what_did_not_arrive_is_handed_over_again_after_its_back_off() {
         let host = host(&["poll://a"]).await;
         let a = Postman::new("poll://a", 2);
-        host.hub.channels().add(a.clone());
-        let began = host.surroundings.clock.now();
+        host.notifier.channels().add(a.clone());
+        let began = host.env.clock.now();
         while a.seen().len() < 3 || !owed(&host).await.is_empty() {
             let next = turn(host.clone()).await.expect("memory answers");
             let wait = if let Next::After(wait) = next { wait } else { Millis(1) };
-            host.surroundings.runtime.sleep(wait.min(Millis(50))).await;
+            host.env.runtime.sleep(wait.min(Millis(50))).await;
         }
-        let took = host.surroundings.clock.now().since(began);
+        let took = host.env.clock.now().since(began);
         assert!(
             took >= Millis(300),
             "100 ms after the first failure, 200 after the second: {took:?}"

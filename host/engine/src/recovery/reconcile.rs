@@ -82,7 +82,7 @@ pub async fn turn(host: Host, round: Arc<Mutex<Round>>) -> Result<Next, StoreErr
     let round = std::mem::take(&mut *round);
     for orphan in ORPHANS {
         let found = round.found.get(&orphan).copied().unwrap_or_default();
-        host.hub.metrics().gauges.orphans(class(orphan).class, found);
+        host.notifier.metrics().gauges.orphans(class(orphan).class, found);
     }
     Ok(Next::After(ROUND_PAUSE))
 }
@@ -90,7 +90,7 @@ pub async fn turn(host: Host, round: Arc<Mutex<Round>>) -> Result<Next, StoreErr
 /// Has schedules come back whose next occurrence lies ahead of others, since a clock was set back. Their own timers would
 /// not come for long.
 async fn call_back_schedules(host: &Host) -> Result<(), StoreError> {
-    let now = host.surroundings.clock.now();
+    let now = host.env.clock.now();
     let mut filter = ScheduleFilter::default();
     loop {
         let page = host.store.schedules(&filter).await?;
@@ -179,8 +179,8 @@ fn tell(host: &Host, finding: &Finding) {
             }
         }
         Finding::Unreadable { id, reason } => {
-            let now = host.surroundings.clock.now();
-            host.hub.quarantine().put(&Subject::Promise(id.clone()), reason.clone(), now);
+            let now = host.env.clock.now();
+            host.notifier.quarantine().put(&Subject::Promise(id.clone()), reason.clone(), now);
         }
     }
 }

@@ -11,28 +11,28 @@ pub const PAGE: u32 = 1_000;
 
 /// Fires what is due.
 pub async fn turn(host: Host) -> Result<Next, StoreError> {
-    host.hub.plan_timers(None);
+    host.notifier.plan_timers(None);
     // What is left alone stays due, and must not hide what comes after it.
-    let page = PAGE + host.hub.quarantine().len() as u32;
-    let look = || host.store.due(host.surroundings.clock.now(), page);
+    let page = PAGE + host.notifier.quarantine().len() as u32;
+    let look = || host.store.due(host.env.clock.now(), page);
     let mut due = look().await?;
     if renews_own(&host, &due.commands).await {
         // Nobody is told of the new leases, which may be over by this clock: what changed meanwhile is seen now.
-        host.hub.plan_timers(None);
+        host.notifier.plan_timers(None);
         due = look().await?;
     }
     let more = due.commands.len() >= page as usize;
-    let now = host.surroundings.clock.now();
-    due.commands.retain(|command| !host.hub.quarantine().rests(command, now));
+    let now = host.env.clock.now();
+    due.commands.retain(|command| !host.notifier.quarantine().rests(command, now));
     let next = due.next;
     wakes::carry_out(&host, due).await?;
     if more {
         return Ok(Next::Now);
     }
-    let now = host.surroundings.clock.now();
+    let now = host.env.clock.now();
     // The driver looks again after its period at the latest.
     let period = now + host.config.scan_period;
-    host.hub.plan_timers(Some(next.map_or(period, |next| next.min(period))));
+    host.notifier.plan_timers(Some(next.map_or(period, |next| next.min(period))));
     Ok(next.map_or(Next::Idle, |next| Next::After(next.since(now))))
 }
 
@@ -46,9 +46,9 @@ async fn renews_own(host: &Host, due: &[Command]) -> bool {
             _ => None,
         })
         .collect();
-    let Some(desk) = host.hub.desk().filter(|_| !expiring.is_empty()) else { return false };
-    host.hub.plan_timers(Some(Timestamp(i64::MIN)));
-    desk.renew(expiring).await;
+    let Some(slots) = host.notifier.slots().filter(|_| !expiring.is_empty()) else { return false };
+    host.notifier.plan_timers(Some(Timestamp(i64::MIN)));
+    slots.renew(expiring).await;
     true
 }
 
@@ -73,11 +73,11 @@ mod tests {
 
     use super::*;
     use crate::{
-        desk::{self, Arrival, Beginnings, Renewal, Start},
-        lengths::LeaseLengths,
+        lease_ttl::AdaptiveLeaseTtl,
+        slots::{self, ClaimedTask, LeaseRenewer, OptimisticStart, StartRequest},
         testing,
     };
-    use segno_env::{BoxFuture, Clock, Surroundings};
+    use segno_env::{BoxFuture, Clock, Env};
     use segno_store::{MemoryStore, Store};
 
     struct HandClock(AtomicI64);
@@ -91,7 +91,7 @@ mod tests {
     /// A worker that is still at `alive`, and at nothing else.
     struct StillAt(Arc<dyn Store>, Holder);
 
-    impl Renewal for StillAt {
+    impl LeaseRenewer for StillAt {
         fn renew(&self, ids: Vec<PromiseId>) -> BoxFuture<()> {
             let (store, holder) = (self.0.clone(), self.1.clone());
             Box::pin(async move {
@@ -107,8 +107,8 @@ mod tests {
     /// A worker that begins nothing.
     struct Nothing;
 
-    impl Beginnings for Nothing {
-        fn begin(&self, start: Start) {
+    impl OptimisticStart for Nothing {
+        fn begin(&self, start: StartRequest) {
             panic!("nothing is started here, and not `{}`", start.new.id)
         }
     }
@@ -118,30 +118,30 @@ mod tests {
         host: Host,
         clock: Arc<HandClock>,
         holder: Holder,
-        desk: Arc<desk::Desk>,
-        counter: desk::Counter,
+        slots: Arc<slots::ExecutionSlots>,
+        counter: slots::SlotPool,
     }
 
-    fn bed(seats: usize) -> Bed {
+    fn bed(slots: usize) -> Bed {
         let host = testing::host();
         let clock = Arc::new(HandClock(AtomicI64::new(1_000)));
-        let surroundings = Surroundings { clock: clock.clone(), ..host.surroundings.clone() };
-        let (config, hub) = (host.config.clone(), host.hub.clone());
-        let store = MemoryStore::new((*config).clone(), surroundings.clone(), hub.clone());
-        let host = Host { surroundings, store: store.clone(), ..host };
+        let env = Env { clock: clock.clone(), ..host.env.clone() };
+        let (config, notifier) = (host.config.clone(), host.notifier.clone());
+        let store = MemoryStore::new((*config).clone(), env.clone(), notifier.clone());
+        let host = Host { env, store: store.clone(), ..host };
         let holder = Holder { node: "n".into(), incarnation: 1 };
-        let claims = desk::Claims {
+        let claims = slots::ClaimContext {
             holder: holder.clone(),
-            lengths: Arc::new(LeaseLengths::new(LeasePolicy::of(config.ttl))),
-            renewal: Arc::new(StillAt(store.clone(), holder.clone())),
-            beginnings: Arc::new(Nothing),
-            surroundings: host.surroundings.clone(),
+            lease_ttl: Arc::new(AdaptiveLeaseTtl::new(LeasePolicy::of(config.ttl))),
+            renewer: Arc::new(StillAt(store.clone(), holder.clone())),
+            optimistic_start: Arc::new(Nothing),
+            env: host.env.clone(),
             draining: CancellationToken::new(),
         };
-        let (desk, counter) = desk::room(claims, seats);
-        let desk = Arc::new(desk);
-        hub.open(&desk);
-        Bed { host, clock, holder, desk, counter }
+        let (slots, counter) = slots::pool(claims, slots);
+        let slots = Arc::new(slots);
+        notifier.open(&slots);
+        Bed { host, clock, holder, slots, counter }
     }
 
     fn new(id: &str, tags: &[(&str, &str)], timeout_at: Timestamp) -> NewPromise {
@@ -156,12 +156,12 @@ mod tests {
 
     #[tokio::test]
     async fn a_host_that_was_held_up_extends_what_it_still_executes_before_it_ends_leases() {
-        let Bed { host, clock, desk, counter: _counter, .. } = bed(8);
+        let Bed { host, clock, slots, counter: _counter, .. } = bed(8);
         for id in ["alive", "dead"] {
-            let (seat, hold) = desk.seat().expect("there is room");
+            let (slot, hold) = slots.slot().expect("there is room");
             let new = new(id, &[(tags::TARGET, "poll://w")], Timestamp::NEVER);
             host.store.execute(vec![Command::TaskCreate { new, hold }]).await.expect("a claim");
-            drop(seat);
+            drop(slot);
         }
         clock.0.fetch_add((host.config.ttl.0 + Millis(5_000)).0, Ordering::Relaxed);
         turn(host.clone()).await.expect("a turn");
@@ -173,7 +173,7 @@ mod tests {
 
     #[tokio::test]
     async fn who_wakes_is_claimed_with_the_deadline_as_far_as_there_is_room() {
-        let Bed { host, clock, holder, desk, mut counter } = bed(2);
+        let Bed { host, clock, holder, slots, mut counter } = bed(2);
         for sleeper in ["a", "b", "c"] {
             let (id, nap) = (PromiseId::from(sleeper), PromiseId::from(sleeper).named("nap"));
             let hold = Hold { holder: holder.clone(), nonce: 1, ttl: Millis(60_000) };
@@ -202,8 +202,8 @@ mod tests {
 
         let arrivals = counter.next().await;
         let arrived: Vec<_> = arrivals.iter().map(|it| it.acquired.task.id.as_str()).collect();
-        assert_eq!(arrived, ["a", "b"], "there are two seats");
-        for Arrival { acquired, settled, .. } in &arrivals {
+        assert_eq!(arrived, ["a", "b"], "there are two slots");
+        for ClaimedTask { acquired, settled, .. } in &arrivals {
             assert_eq!(acquired.task.status(), TaskStatus::Acquired);
             assert_eq!(acquired.task.version, Version(2));
             let nap = acquired.task.id.named("nap");
@@ -212,8 +212,8 @@ mod tests {
         }
         let third = host.store.promise(&"c".into()).await.expect("a read").expect("a promise");
         assert_eq!(third.task.expect("a task").status(), TaskStatus::Pending, "it is offered");
-        assert!(desk.seat().is_none());
-        let hinted = host.hub.take_dispatched().expect("nobody took it").recv().await;
+        assert!(slots.slot().is_none());
+        let hinted = host.notifier.take_dispatched().expect("nobody took it").recv().await;
         let ready = matches!(hinted, Some(Effect::Ready { id, .. }) if id.as_str() == "c");
         assert!(ready, "only who waits for room is hinted at");
     }

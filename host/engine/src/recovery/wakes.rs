@@ -12,8 +12,8 @@ use segno_core::{
 
 use super::isolate;
 use crate::{
-    desk::{Arrival, Seat},
     host::Host,
+    slots::{ClaimedTask, Slot},
 };
 use segno_store::{Due, StoreError, Wake};
 
@@ -32,18 +32,18 @@ pub async fn carry_out(host: &Host, due: Due) -> Result<(), StoreError> {
     }
     let mut left = due.commands.into_iter().peekable();
     while left.peek().is_some() {
-        let desk = host.hub.desk();
+        let slots = host.notifier.slots();
         let wanted = wakes.len().min(TOGETHER);
-        let mut seats = match &desk {
-            Some(desk) if wanted > 0 => desk.seats(wanted, ENOUGH, PATIENCE).await,
+        let mut free = match &slots {
+            Some(slots) if wanted > 0 => slots.slots(wanted, ENOUGH, PATIENCE).await,
             _ => Vec::new(),
         };
-        let flows = wanted > 0 && seats.len() >= ENOUGH.min(wanted);
+        let flows = wanted > 0 && free.len() >= ENOUGH.min(wanted);
         // What belongs together: a deadline, the claim on whom it wakes, and what that waited for.
         let mut groups = Vec::with_capacity(TOGETHER);
         let mut claimed = Vec::new();
-        // While seats become free, those who find none wait for the next ones.
-        while groups.len() < TOGETHER && !(flows && seats.is_empty()) {
+        // While slots become free, those who find none wait for the next ones.
+        while groups.len() < TOGETHER && !(flows && free.is_empty()) {
             let Some(command) = left.next() else { break };
             let wake = match &command {
                 Command::PromiseDue { id } => wakes.remove_entry(id),
@@ -51,32 +51,32 @@ pub async fn carry_out(host: &Host, due: Due) -> Result<(), StoreError> {
             };
             let mut group = vec![command];
             if let Some((id, claim)) = wake
-                && let Some((seat, hold)) = seats.pop()
+                && let Some((slot, hold)) = free.pop()
             {
-                claimed.push((groups.len(), seat));
+                claimed.push((groups.len(), slot));
                 group.push(Command::TaskAcquire { claim, hold, stall_limit: None });
                 group.push(Command::PromiseGet { id });
             }
             groups.push(group);
         }
         let replies = isolate::each(host, groups).await?;
-        if let Some(desk) = &desk {
-            desk.run(arrivals(replies, claimed));
+        if let Some(slots) = &slots {
+            slots.run(arrivals(replies, claimed));
         }
     }
     Ok(())
 }
 
 /// Those whose claim was made. The others had changed meanwhile, and are offered as always.
-fn arrivals(mut replies: Vec<Option<Vec<Reply>>>, claimed: Vec<(usize, Seat)>) -> Vec<Arrival> {
-    let arrived = claimed.into_iter().filter_map(|(place, seat)| {
+fn arrivals(mut replies: Vec<Option<Vec<Reply>>>, claimed: Vec<(usize, Slot)>) -> Vec<ClaimedTask> {
+    let arrived = claimed.into_iter().filter_map(|(place, slot)| {
         let mut of_group = replies[place].take()?.into_iter().skip(1);
         let Some(Reply::Task(acquired)) = of_group.next() else { return None };
         let settled = match of_group.next() {
             Some(Reply::Promise { promise, .. }) if !promise.is_pending() => vec![promise],
             _ => Vec::new(),
         };
-        Some(Arrival { seat, acquired: *acquired, settled })
+        Some(ClaimedTask { slot, acquired: *acquired, settled })
     });
     arrived.collect()
 }

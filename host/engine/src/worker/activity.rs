@@ -15,12 +15,13 @@ use segno_core::{
 };
 
 use super::{
-    claims::Held,
+    claims::ActiveClaim,
     convention::{self, code},
-    failure::{self, End, Stopped, note},
+    failure::{self, ExecutionError, note},
     http_step, outcome,
     shared::Shared,
 };
+use crate::metrics::ClaimEnd;
 use segno_guest::{
     ActivityContext, ActivityHost, Failure, FunctionDescription, GuestError, HttpRequest,
     HttpResponse, Level, Outcome, Payload,
@@ -38,7 +39,12 @@ pub enum Kind {
 const LINES_PER_ATTEMPT: u32 = 100_000;
 
 /// Runs one attempt under this claim; the claim is given back in every case.
-pub async fn run(shared: Arc<Shared>, held: Arc<Held>, acquired: TaskReply, kind: Kind) -> End {
+pub async fn run(
+    shared: Arc<Shared>,
+    held: Arc<ActiveClaim>,
+    acquired: TaskReply,
+    kind: Kind,
+) -> ClaimEnd {
     let claim = held.claim.clone();
     let TaskReply { task, promise, .. } = acquired;
     let attempt = task.attempt + 1;
@@ -54,7 +60,7 @@ pub async fn run(shared: Arc<Shared>, held: Arc<Held>, acquired: TaskReply, kind
     let doing = perform(&shared, &held, &task, &promise, attempt, &kind, lines.clone());
     let performed = tokio::select! {
         biased;
-        () = held.abort.cancelled() => return End::Lost,
+        () = held.abort.cancelled() => return ClaimEnd::Lost,
         performed = doing => performed,
     };
     let logs = lines.take();
@@ -79,7 +85,7 @@ pub async fn run(shared: Arc<Shared>, held: Arc<Held>, acquired: TaskReply, kind
 
 async fn perform(
     shared: &Arc<Shared>,
-    held: &Arc<Held>,
+    held: &Arc<ActiveClaim>,
     task: &segno_core::promise::Task,
     promise: &Promise,
     attempt: u32,
@@ -116,10 +122,16 @@ async fn perform(
 
 enum Decision {
     Settle(Outcome),
-    Again(Stopped),
+    Again(ExecutionError),
 }
 
-fn decide(held: &Held, promise: &Promise, kind: &Kind, attempt: u32, outcome: Outcome) -> Decision {
+fn decide(
+    held: &ActiveClaim,
+    promise: &Promise,
+    kind: &Kind,
+    attempt: u32,
+    outcome: Outcome,
+) -> Decision {
     let Outcome::Failure(failure) = &outcome else { return Decision::Settle(outcome) };
     if held.cancel_requested() {
         return Decision::Settle(cancelled());
@@ -133,7 +145,7 @@ fn decide(held: &Held, promise: &Promise, kind: &Kind, attempt: u32, outcome: Ou
                 &format!("attempt {attempt} failed with {}: {}", failure.code, failure.message),
                 None,
             );
-            Decision::Again(Stopped::Failed { error, retry_after: Some(wait) })
+            Decision::Again(ExecutionError::Failed { error, retry_after: Some(wait) })
         }
     }
 }
@@ -154,23 +166,23 @@ fn policy(promise: &Promise, kind: &Kind) -> RetryPolicy {
 
 async fn fulfill(
     shared: &Shared,
-    held: &Held,
+    held: &ActiveClaim,
     logs: Vec<LogLine>,
     outcome: &Outcome,
-) -> Result<End, Stopped> {
+) -> Result<ClaimEnd, ExecutionError> {
     let (verdict, value) = convention::verdict(outcome);
     let claim = held.claim.clone();
     let fulfill = Command::TaskFulfill { claim, records: Vec::new(), logs, verdict, value };
     match shared.submit(vec![fulfill]).await?.pop() {
-        Some(Reply::Promise { .. }) => Ok(End::Finished),
-        Some(Reply::Refused(refusal)) => Err(Stopped::refused(refusal)),
-        _ => Ok(End::Lost),
+        Some(Reply::Promise { .. }) => Ok(ClaimEnd::Finished),
+        Some(Reply::Refused(refusal)) => Err(ExecutionError::refused(refusal)),
+        _ => Ok(ClaimEnd::Lost),
     }
 }
 
 /// What keeps what a failed attempt logged, and how far it got, for the next one. Nothing else tells these lines from
 /// new ones, so they go with the release.
-fn kept(shared: &Shared, held: &Held, logs: Vec<LogLine>) -> Vec<Command> {
+fn kept(shared: &Shared, held: &ActiveClaim, logs: Vec<LogLine>) -> Vec<Command> {
     let mut commands = Vec::with_capacity(2);
     let item = held.item();
     if matches!(item.progress, Some((_, Some(_)))) {
@@ -215,7 +227,7 @@ impl Lines {
 
 struct Attempt {
     shared: Arc<Shared>,
-    held: Arc<Held>,
+    held: Arc<ActiveClaim>,
     module: String,
     lines: Arc<Lines>,
 }
@@ -263,7 +275,7 @@ pub fn no_such_function(module: &str, function: &str, known: &[FunctionDescripti
 }
 
 /// Settles a task whose function cannot be run.
-pub async fn reject(shared: &Shared, held: &Held, outcome: &Outcome) -> End {
+pub async fn reject(shared: &Shared, held: &ActiveClaim, outcome: &Outcome) -> ClaimEnd {
     match fulfill(shared, held, Vec::new(), outcome).await {
         Ok(end) => end,
         Err(stopped) => failure::give_back(shared, &held.claim, stopped, 0, None).await,

@@ -21,7 +21,7 @@ use segno_core::{
 };
 use tokio::sync::oneshot;
 
-use super::{claims::Held, failure::Stopped, shared::Shared};
+use super::{claims::ActiveClaim, failure::ExecutionError, shared::Shared};
 use segno_store::StoreError;
 
 /// How an invocation that runs here stands to the store.
@@ -79,21 +79,25 @@ impl Birth {
     pub async fn submit(
         &mut self,
         shared: &Shared,
-        held: &Arc<Held>,
+        held: &Arc<ActiveClaim>,
         commands: Vec<Command>,
-    ) -> Result<Vec<Reply>, Stopped> {
+    ) -> Result<Vec<Reply>, ExecutionError> {
         match std::mem::replace(self, Self::Stored) {
             Self::Stored => shared.submit(commands).await,
             Self::Ahead(unborn) => self.store(*unborn, shared, held, commands).await,
             Self::Otherwise(stored) => {
                 *self = Self::Otherwise(stored);
-                Err(Stopped::Lost)
+                Err(ExecutionError::Lost)
             }
         }
     }
 
     /// Stores the invocation by itself, if nothing of it is stored.
-    pub async fn alone(&mut self, shared: &Shared, held: &Arc<Held>) -> Result<(), Stopped> {
+    pub async fn alone(
+        &mut self,
+        shared: &Shared,
+        held: &Arc<ActiveClaim>,
+    ) -> Result<(), ExecutionError> {
         match self.is_ahead() {
             true => self.submit(shared, held, Vec::new()).await.map(drop),
             false => Ok(()),
@@ -104,9 +108,9 @@ impl Birth {
         &mut self,
         unborn: Unborn,
         shared: &Shared,
-        held: &Arc<Held>,
+        held: &Arc<ActiveClaim>,
         commands: Vec<Command>,
-    ) -> Result<Vec<Reply>, Stopped> {
+    ) -> Result<Vec<Reply>, ExecutionError> {
         let mut reply = shared.host.attempt(unborn.begin(commands.clone())).await;
         // What is refused under the claim is refused again, and then dealt with as always: but first there is a claim.
         let mut rest = Vec::new();
@@ -136,7 +140,7 @@ impl Birth {
         match replies {
             Some(_) if !rest.is_empty() => shared.submit(rest).await,
             Some(replies) => Ok(replies),
-            None => Err(Stopped::Lost),
+            None => Err(ExecutionError::Lost),
         }
     }
 }

@@ -17,7 +17,7 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 /// One claim, shared between the execution that uses it and those who may end it.
-pub struct Held {
+pub struct ActiveClaim {
     /// The claim.
     pub claim: Claim,
     /// Ends the execution at once: it must write nothing more.
@@ -30,7 +30,7 @@ pub struct Held {
     payload: Mutex<Option<Bytes>>,
 }
 
-impl Held {
+impl ActiveClaim {
     /// A claim that nobody else knows of yet.
     pub fn of(claim: Claim) -> Arc<Self> {
         Arc::new(Self {
@@ -87,18 +87,18 @@ impl Held {
 
 /// All of them, by id.
 #[derive(Default)]
-pub struct Claims(Mutex<BTreeMap<PromiseId, Arc<Held>>>);
+pub struct Claims(Mutex<BTreeMap<PromiseId, Arc<ActiveClaim>>>);
 
 impl Claims {
     /// Adds a claim that was just acquired.
-    pub fn add(&self, held: Arc<Held>) {
+    pub fn add(&self, held: Arc<ActiveClaim>) {
         if let Some(older) = self.lock().insert(held.claim.id.clone(), held) {
             older.abort.cancel();
         }
     }
 
     /// Forgets a claim, unless another one on the same task has its place.
-    pub fn remove(&self, held: &Arc<Held>) {
+    pub fn remove(&self, held: &Arc<ActiveClaim>) {
         let mut claims = self.lock();
         if claims.get(&held.claim.id).is_some_and(|known| Arc::ptr_eq(known, held)) {
             claims.remove(&held.claim.id);
@@ -151,11 +151,11 @@ impl Claims {
     }
 
     /// All claims.
-    pub fn all(&self) -> Vec<Arc<Held>> {
+    pub fn all(&self) -> Vec<Arc<ActiveClaim>> {
         self.lock().values().cloned().collect()
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<PromiseId, Arc<Held>>> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<PromiseId, Arc<ActiveClaim>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -171,7 +171,7 @@ mod tests {
         let claims = Claims::default();
         let claim = |version| Claim { id: PromiseId::from("it"), version: Version(version) };
         assert!(!claims.interrupt(&claim(1)), "it is over already");
-        let held = Held::of(claim(1));
+        let held = ActiveClaim::of(claim(1));
         claims.add(held.clone());
         assert!(!claims.interrupt(&claim(2)), "another claim is here");
         assert!(!held.abort.is_cancelled());

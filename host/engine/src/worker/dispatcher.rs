@@ -21,14 +21,14 @@ use tracing::Instrument as _;
 
 use super::{
     activity::{self, Kind},
-    claims::Held,
+    claims::ActiveClaim,
     execution::Execution,
-    failure::{End, Halt, Stopped, give_back},
-    says,
+    failure::{ExecutionError, HaltReport, give_back},
+    log_span,
     shared::Shared,
     taking::{self, Ahead, Offer},
 };
-use crate::{desk::Counter, metrics::ClaimEnd};
+use crate::{metrics::ClaimEnd, slots::SlotPool};
 use segno_guest::FunctionKind;
 
 /// Tasks that wait here for room; more stay in the store, where the scan finds them.
@@ -43,14 +43,14 @@ const ELSEWHERE: Millis = Millis(40);
 pub async fn run(
     shared: Arc<Shared>,
     mut hints: mpsc::Receiver<Effect>,
-    mut desk: Counter,
+    mut slots: SlotPool,
     scan_period: Millis,
     ended: CancellationToken,
 ) {
     let mut queue = VecDeque::<Offer>::new();
     let mut known = HashSet::<PromiseId>::new();
     let mut heard = Vec::new();
-    let runtime = shared.host.surroundings.runtime.clone();
+    let runtime = shared.host.env.runtime.clone();
     let mut scan = runtime.sleep(Millis::ZERO);
     let mut scans_soon = true;
     loop {
@@ -58,25 +58,31 @@ pub async fn run(
             let mut offers = Vec::new();
             while offers.len() < TOGETHER
                 && !queue.is_empty()
-                && let Some(seat) = desk.seat()
+                && let Some(slot) = slots.slot()
                 && let Some(offer) = queue.pop_front()
             {
                 known.remove(&offer.id);
-                offers.push((seat, offer));
+                offers.push((slot, offer));
             }
             if offers.is_empty() {
                 break;
             }
             runtime.spawn("execution", Box::pin(taking::take(shared.clone(), offers)));
         }
-        shared.host.hub.metrics().worker.queued.set(i64::try_from(queue.len()).unwrap_or(i64::MAX));
-        if shared.is_draining() && desk.is_empty() {
+        shared
+            .host
+            .notifier
+            .metrics()
+            .worker
+            .queued
+            .set(i64::try_from(queue.len()).unwrap_or(i64::MAX));
+        if shared.is_draining() && slots.is_empty() {
             ended.cancel();
             return;
         }
         tokio::select! {
             biased;
-            arrivals = desk.next() => {
+            arrivals = slots.next() => {
                 // None: somebody left, and there may be room for the next.
                 if !arrivals.is_empty() {
                     runtime.spawn("execution", Box::pin(taking::begin(shared.clone(), arrivals)));
@@ -91,7 +97,7 @@ pub async fn run(
                     hear(&shared, effect, &mut queue, &mut known);
                 }
             }
-            () = shared.host.hub.work_elsewhere(), if !scans_soon => {
+            () = shared.host.notifier.work_elsewhere(), if !scans_soon => {
                 // Those who are told together do not look together.
                 let apart = (runtime.nonce() % 64).cast_signed();
                 scan = runtime.sleep(Millis(ELSEWHERE.0 + apart));
@@ -161,51 +167,54 @@ pub async fn run_claimed(
     acquired: segno_core::reply::TaskReply,
     ahead: Ahead,
 ) {
-    let held = Held::of(Claim { id: acquired.task.id.clone(), version: acquired.task.version });
+    let held =
+        ActiveClaim::of(Claim { id: acquired.task.id.clone(), version: acquired.task.version });
     shared.claims.add(held.clone());
-    let span = says::span(&shared.holder, &acquired);
+    let span = log_span::span(&shared.holder, &acquired);
     let running = route(shared.clone(), held.clone(), acquired, ahead);
     under(&shared, &held, running).instrument(span).await;
 }
 
 /// Runs what is done under a claim until it ends, or the claim does.
-pub async fn under(shared: &Shared, held: &Arc<Held>, running: impl Future<Output = End>) {
-    let metrics = &shared.host.hub.metrics().worker;
+pub async fn under(
+    shared: &Shared,
+    held: &Arc<ActiveClaim>,
+    running: impl Future<Output = ClaimEnd>,
+) {
+    let metrics = &shared.host.notifier.metrics().worker;
     metrics.running.inc();
     let end = tokio::select! {
         biased;
-        () = held.abort.cancelled() => End::Lost,
+        () = held.abort.cancelled() => ClaimEnd::Lost,
         end = running => end,
     };
     shared.claims.remove(held);
     tracing::debug!(?end, "claim over");
     metrics.running.dec();
-    metrics.claim_over(match end {
-        End::Finished => ClaimEnd::Finished,
-        End::Suspended => ClaimEnd::Suspended,
-        End::Released => ClaimEnd::Released,
-        End::Lost => ClaimEnd::Lost,
-    });
+    metrics.claim_over(end);
 }
 
 /// Runs what the task's target names.
 pub async fn route(
     shared: Arc<Shared>,
-    held: Arc<Held>,
+    held: Arc<ActiveClaim>,
     acquired: segno_core::reply::TaskReply,
     ahead: Ahead,
-) -> End {
+) -> ClaimEnd {
     let target = acquired.promise.target().unwrap_or_default().to_owned();
     if target == super::action::HTTP {
         return activity::run(shared, held, acquired, Kind::Http).await;
     }
     let Some(digest) = acquired.task.module else {
-        let halt = Halt::new("refused", format!("this host has no built-in function `{target}`"));
+        let halt =
+            HaltReport::new("refused", format!("this host has no built-in function `{target}`"));
         return give_back(&shared, &held.claim, halt.into(), 0, None).await;
     };
     let functions = match shared.host.guests.describe(digest).await {
         Ok(functions) => functions,
-        Err(error) => return give_back(&shared, &held.claim, Stopped::Guest(error), 0, None).await,
+        Err(error) => {
+            return give_back(&shared, &held.claim, ExecutionError::Guest(error), 0, None).await;
+        }
     };
     let name = name_of(&acquired.promise);
     match functions.iter().find(|function| function.name == name) {

@@ -12,31 +12,19 @@ use segno_core::{
 use serde_json::json;
 
 use super::{pages::NotRead, recorder::Recorder, shared::Shared};
+use crate::metrics::ClaimEnd;
 use segno_guest::{GuestError, Stop};
 use segno_store::StoreError;
 
-/// What became of a claim.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum End {
-    /// The promise has its outcome.
-    Finished,
-    /// Given back until something settles.
-    Suspended,
-    /// Given back for another attempt, or for a person.
-    Released,
-    /// It was not ours any more; nothing was written.
-    Lost,
-}
-
 /// Why an execution stopped before its end.
 #[derive(Debug)]
-pub enum Stopped {
+pub enum ExecutionError {
     /// The claim is not ours any more.
     Lost,
     /// The guest trapped, or broke the contract, or diverged.
     Guest(GuestError),
     /// Another attempt makes no sense.
-    Halt(Halt),
+    Halt(HaltReport),
     /// An attempt failed that is not the guest's to see.
     Failed {
         /// What went wrong.
@@ -50,21 +38,21 @@ pub enum Stopped {
 
 /// Why a person should look.
 #[derive(Debug)]
-pub struct Halt {
+pub struct HaltReport {
     /// A short stable word.
     pub kind: &'static str,
     /// One sentence.
     pub message: String,
 }
 
-impl Halt {
+impl HaltReport {
     /// A reason to halt.
     pub fn new(kind: &'static str, message: impl Into<String>) -> Self {
         Self { kind, message: message.into() }
     }
 }
 
-impl Stopped {
+impl ExecutionError {
     /// What a refused write under a claim means.
     pub fn refused(refusal: Refusal) -> Self {
         match refusal {
@@ -77,37 +65,38 @@ impl Stopped {
             | Refusal::Unprocessable(_)
             | Refusal::IdTaken { .. }
             | Refusal::Unreadable { .. }
-            | Refusal::NoSchedule(_) => Self::Halt(Halt::new("refused", refusal.to_string())),
+            | Refusal::NoSchedule(_) => Self::Halt(HaltReport::new("refused", refusal.to_string())),
         }
     }
 }
 
-impl From<GuestError> for Stopped {
+impl From<GuestError> for ExecutionError {
     fn from(error: GuestError) -> Self {
         Self::Guest(error)
     }
 }
 
-impl From<StoreError> for Stopped {
+impl From<StoreError> for ExecutionError {
     fn from(error: StoreError) -> Self {
         Self::Store(error)
     }
 }
 
-impl From<NotRead> for Stopped {
+impl From<NotRead> for ExecutionError {
     fn from(not_read: NotRead) -> Self {
         match not_read {
             NotRead::Short { at } => {
-                Halt::new("damaged", format!("the journal ends at record {at} already")).into()
+                HaltReport::new("damaged", format!("the journal ends at record {at} already"))
+                    .into()
             }
-            NotRead::Refused(refused) => Halt::new("damaged", refused.to_string()).into(),
+            NotRead::Refused(refused) => HaltReport::new("damaged", refused.to_string()).into(),
             NotRead::Store(error) => error.into(),
         }
     }
 }
 
-impl From<Halt> for Stopped {
-    fn from(halt: Halt) -> Self {
+impl From<HaltReport> for ExecutionError {
+    fn from(halt: HaltReport) -> Self {
         Self::Halt(halt)
     }
 }
@@ -116,10 +105,10 @@ impl From<Halt> for Stopped {
 pub async fn give_back(
     shared: &Shared,
     claim: &Claim,
-    stopped: Stopped,
+    stopped: ExecutionError,
     stored_len: u32,
     recorder: Option<&Mutex<Recorder>>,
-) -> End {
+) -> ClaimEnd {
     leave(shared, claim, Vec::new(), stopped, stored_len, recorder).await
 }
 
@@ -129,30 +118,30 @@ pub async fn leave(
     shared: &Shared,
     claim: &Claim,
     before: Vec<Command>,
-    stopped: Stopped,
+    stopped: ExecutionError,
     stored_len: u32,
     recorder: Option<&Mutex<Recorder>>,
-) -> End {
-    let metrics = &shared.host.hub.metrics().worker;
+) -> ClaimEnd {
+    let metrics = &shared.host.notifier.metrics().worker;
     let reason = match stopped {
-        Stopped::Lost => return End::Lost,
-        Stopped::Store(error) => {
+        ExecutionError::Lost => return ClaimEnd::Lost,
+        ExecutionError::Store(error) => {
             tracing::error!(invocation = %claim.id, %error, "the store did not answer; the claim is left to its lease");
-            return End::Lost;
+            return ClaimEnd::Lost;
         }
-        Stopped::Halt(Halt { kind, message }) => {
+        ExecutionError::Halt(HaltReport { kind, message }) => {
             tracing::error!(invocation = %claim.id, kind, message, "the execution is halted");
             ReleaseReason::Halt { report: note(kind, &message, None) }
         }
-        Stopped::Failed { error, retry_after } => {
+        ExecutionError::Failed { error, retry_after } => {
             ReleaseReason::Failed { retry_after, error, trap: None }
         }
-        Stopped::Guest(error @ GuestError::Crowded { .. }) => {
+        ExecutionError::Guest(error @ GuestError::Crowded { .. }) => {
             tracing::debug!(invocation = %claim.id, %error, "the execution is put off");
             metrics.put_off();
             ReleaseReason::NoRoom { wait: shared.put_off.wait(shared.now()) }
         }
-        Stopped::Guest(error) => guest(claim, error, stored_len, recorder),
+        ExecutionError::Guest(error) => guest(claim, error, stored_len, recorder),
     };
     match &reason {
         ReleaseReason::Halt { report } if *report.kind == *"divergence" => metrics.diverged(),
@@ -165,8 +154,8 @@ pub async fn leave(
     }
     let release = Command::TaskRelease { claim: claim.clone(), reason };
     match shared.submit(before.into_iter().chain([release]).collect()).await {
-        Ok(_) => End::Released,
-        Err(_) => End::Lost,
+        Ok(_) => ClaimEnd::Released,
+        Err(_) => ClaimEnd::Lost,
     }
 }
 

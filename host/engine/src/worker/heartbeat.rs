@@ -10,7 +10,7 @@ use segno_core::{
 };
 
 use super::shared::Shared;
-use crate::desk::Renewal;
+use crate::slots::LeaseRenewer;
 use segno_env::BoxFuture;
 
 /// Beats in the time of a lease.
@@ -19,7 +19,7 @@ const BEATS: i64 = 3;
 /// Beats out of turn.
 pub struct AtOnce(pub Arc<Shared>);
 
-impl Renewal for AtOnce {
+impl LeaseRenewer for AtOnce {
     fn renew(&self, ids: Vec<PromiseId>) -> BoxFuture<()> {
         let shared = self.0.clone();
         Box::pin(async move {
@@ -42,10 +42,10 @@ pub async fn run(shared: Arc<Shared>, stopped: tokio_util::sync::CancellationTok
         tokio::select! {
             biased;
             () = stopped.cancelled() => return,
-            () = shared.host.surroundings.runtime.sleep(wait) => {}
+            () = shared.host.env.runtime.sleep(wait) => {}
         }
         match beat(&shared).await {
-            Beaten::Stored => shared.lengths.observe(shared.now().since(intended)),
+            Beaten::Stored => shared.lease_ttl.observe(shared.now().since(intended)),
             Beaten::NothingHeld => {}
             // The delay counts from the instant at which the first of them was to be sent.
             Beaten::NotStored => {

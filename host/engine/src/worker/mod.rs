@@ -9,13 +9,13 @@ mod batch;
 mod beginning;
 mod birth;
 mod claims;
-mod concurrency;
 pub mod convention;
 mod dispatcher;
 mod execution;
 mod failure;
 mod heartbeat;
 mod http_step;
+mod log_span;
 mod open;
 pub mod outcome;
 mod pages;
@@ -24,7 +24,7 @@ mod recorder;
 pub mod replay;
 pub mod request;
 mod rerun;
-mod says;
+mod run_limiter;
 mod shared;
 mod taking;
 mod warm;
@@ -46,12 +46,12 @@ pub use rerun::rerun;
 pub use warm::WarmBudget;
 
 use self::{
-    claims::Claims, concurrency::Concurrency, put_off::PutOff, shared::Shared, warm::WarmCache,
+    claims::Claims, put_off::PutOff, run_limiter::RunLimiter, shared::Shared, warm::WarmCache,
 };
 use crate::{
-    desk::{self, Desk},
     host::Host,
-    lengths::LeaseLengths,
+    lease_ttl::AdaptiveLeaseTtl,
+    slots::{self, ExecutionSlots},
 };
 
 /// How much a worker does at once.
@@ -81,8 +81,8 @@ impl Default for WorkerSettings {
 /// A running worker.
 pub struct Worker {
     shared: Arc<Shared>,
-    /// The hub knows it as long as this worker lives.
-    _desk: Arc<Desk>,
+    /// The notifier knows it as long as this worker lives.
+    _slots: Arc<ExecutionSlots>,
     idle: CancellationToken,
     stopped: CancellationToken,
 }
@@ -93,20 +93,20 @@ impl Worker {
     /// # Panics
     /// If the host has a worker already: hints go to one.
     pub fn start(host: Host, holder: Holder, settings: WorkerSettings) -> Self {
-        let hints = host.hub.take_dispatched().expect("a host has one worker");
+        let hints = host.notifier.take_dispatched().expect("a host has one worker");
         let shared = Arc::new(Shared {
             holder,
             claims: Claims::default(),
             warm: WarmCache::new(settings.warm),
             draining: CancellationToken::new(),
-            lengths: Arc::new(LeaseLengths::new(LeasePolicy::of(host.config.ttl))),
+            lease_ttl: Arc::new(AdaptiveLeaseTtl::new(LeasePolicy::of(host.config.ttl))),
             superseded: CancellationToken::new(),
             put_off: PutOff::default(),
             births: birth::Births::default(),
-            concurrency: Concurrency::new(
+            run_limiter: RunLimiter::new(
                 settings.processors,
-                host.hub.clone(),
-                host.surroundings.runtime.clone(),
+                host.notifier.clone(),
+                host.env.runtime.clone(),
             ),
             host,
         });
@@ -118,23 +118,23 @@ impl Worker {
             dropped
         }));
         let (idle, stopped) = (CancellationToken::new(), CancellationToken::new());
-        let runtime = shared.host.surroundings.runtime.clone();
+        let runtime = shared.host.env.runtime.clone();
         runtime.spawn("heartbeat", Box::pin(heartbeat::run(shared.clone(), stopped.clone())));
-        let claims = desk::Claims {
+        let claims = slots::ClaimContext {
             holder: shared.holder.clone(),
-            lengths: shared.lengths.clone(),
-            renewal: Arc::new(heartbeat::AtOnce(shared.clone())),
-            beginnings: Arc::new(beginning::Begins(shared.clone())),
-            surroundings: shared.host.surroundings.clone(),
+            lease_ttl: shared.lease_ttl.clone(),
+            renewer: Arc::new(heartbeat::AtOnce(shared.clone())),
+            optimistic_start: Arc::new(beginning::Begins(shared.clone())),
+            env: shared.host.env.clone(),
             draining: shared.draining.clone(),
         };
-        let (desk, counter) = desk::room(claims, settings.room);
-        let desk = Arc::new(desk);
-        shared.host.hub.open(&desk);
+        let (slots, counter) = slots::pool(claims, settings.room);
+        let slots = Arc::new(slots);
+        shared.host.notifier.open(&slots);
         let dispatcher =
             dispatcher::run(shared.clone(), hints, counter, settings.scan_period, idle.clone());
         runtime.spawn("dispatcher", Box::pin(dispatcher));
-        Self { shared, _desk: desk, idle, stopped }
+        Self { shared, _slots: slots, idle, stopped }
     }
 
     /// Cancelled when another host has begun a life under this one's name: this one does nothing any more.
@@ -146,7 +146,7 @@ impl Worker {
     /// held after `limit`. Answers how many claims that were.
     pub async fn shutdown(&self, limit: Millis) -> usize {
         self.shared.draining.cancel();
-        self.shared.host.surroundings.within(limit, self.idle.cancelled()).await;
+        self.shared.host.env.within(limit, self.idle.cancelled()).await;
         let held = self.shared.claims.all();
         let releases: Vec<Command> = held
             .iter()

@@ -13,14 +13,14 @@ use tokio_util::sync::CancellationToken;
 use super::{
     birth::Births,
     claims::Claims,
-    concurrency::Concurrency,
     convention,
-    failure::{Halt, Stopped},
+    failure::{ExecutionError, HaltReport},
+    log_span,
     put_off::PutOff,
-    says,
+    run_limiter::RunLimiter,
     warm::WarmCache,
 };
-use crate::{host::Host, lengths::LeaseLengths};
+use crate::{host::Host, lease_ttl::AdaptiveLeaseTtl};
 use segno_guest::Outcome;
 use segno_store::{PromiseRow, StoreError};
 
@@ -37,13 +37,13 @@ pub struct Shared {
     /// Cancelled when the host is about to stop: nothing new is begun, and nobody waits.
     pub draining: CancellationToken,
     /// How long leases are.
-    pub lengths: Arc<LeaseLengths>,
+    pub lease_ttl: Arc<AdaptiveLeaseTtl>,
     /// Cancelled when another host has begun a life under this one's name.
     pub superseded: CancellationToken,
     /// The version at which tasks are born.
     pub births: Births,
     /// How many executions are under way.
-    pub concurrency: Concurrency,
+    pub run_limiter: RunLimiter,
     /// When those come again that compute for long.
     pub put_off: PutOff,
 }
@@ -51,7 +51,7 @@ pub struct Shared {
 impl Shared {
     /// The present.
     pub fn now(&self) -> Timestamp {
-        self.host.surroundings.clock.now()
+        self.host.env.clock.now()
     }
 
     /// Whether the host is about to stop.
@@ -63,14 +63,14 @@ impl Shared {
     pub fn hold(&self) -> Hold {
         Hold {
             holder: self.holder.clone(),
-            nonce: self.host.surroundings.runtime.nonce(),
-            ttl: self.lengths.ttl(),
+            nonce: self.host.env.runtime.nonce(),
+            ttl: self.lease_ttl.ttl(),
         }
     }
 
     /// Commits `commands` together. Lost races and unknown outcomes are sent again: every command absorbs its own
     /// repetition.
-    pub async fn submit(&self, commands: Vec<Command>) -> Result<Vec<Reply>, Stopped> {
+    pub async fn submit(&self, commands: Vec<Command>) -> Result<Vec<Reply>, ExecutionError> {
         self.claims.note(&commands);
         let commands = commands.into();
         match self.host.insist(&commands).await {
@@ -79,7 +79,7 @@ impl Shared {
                 Ok(replies)
             }
             Err(StoreError::Conflict | StoreError::UnknownOutcome(_) | StoreError::Away { .. }) => {
-                Err(Stopped::Lost)
+                Err(ExecutionError::Lost)
             }
             Err(error) => Err(error.into()),
         }
@@ -87,7 +87,7 @@ impl Shared {
 
     /// Counts what became durable, and says what guests logged.
     pub fn note(&self, commands: &[Command], replies: &[Reply]) {
-        let metrics = &self.host.hub.metrics().worker;
+        let metrics = &self.host.notifier.metrics().worker;
         for (command, reply) in commands.iter().zip(replies) {
             let (Command::TaskFence { claim, records, logs, .. }
             | Command::TaskSuspend { claim, records, logs, .. }
@@ -103,7 +103,7 @@ impl Shared {
                 metrics.finished(last.seq + 1);
             }
             for line in logs {
-                says::line(&claim.id, line);
+                log_span::line(&claim.id, line);
             }
         }
     }
@@ -111,11 +111,14 @@ impl Shared {
     /// Shows how much is kept warm.
     pub fn show_warm(&self) {
         let (instances, bytes) = self.warm.size();
-        self.host.hub.metrics().gauges.warm(instances, bytes);
+        self.host.notifier.metrics().gauges.warm(instances, bytes);
     }
 
     /// Several promises.
-    pub async fn promises(&self, ids: &[PromiseId]) -> Result<Vec<Option<PromiseRow>>, Stopped> {
+    pub async fn promises(
+        &self,
+        ids: &[PromiseId],
+    ) -> Result<Vec<Option<PromiseRow>>, ExecutionError> {
         if ids.is_empty() {
             return Ok(Vec::new());
         }
@@ -123,12 +126,12 @@ impl Shared {
     }
 
     /// An outcome that the journal left in its promise.
-    pub async fn own(&self, id: &PromiseId) -> Result<Outcome, Stopped> {
+    pub async fn own(&self, id: &PromiseId) -> Result<Outcome, ExecutionError> {
         let row = self.host.store.promise(id).await?;
         let settlement = row.as_ref().and_then(|row| row.promise.settlement());
         match settlement {
             Some(settlement) => Ok(convention::outcome(settlement)),
-            None => Err(Halt::new(
+            None => Err(HaltReport::new(
                 "damaged",
                 format!("the journal refers to the value of `{id}`, which has none"),
             )

@@ -10,7 +10,7 @@ use segno_core::{
 };
 
 use super::{dispatcher::run_claimed, shared::Shared};
-use crate::desk::{Arrival, Seat};
+use crate::slots::{ClaimedTask, Slot};
 use segno_store::History;
 
 /// Journals longer than this are not read ahead, but a page at a time by whoever replays them.
@@ -35,8 +35,8 @@ pub struct Ahead {
 }
 
 /// Acquires these tasks in one commit and runs those that it got.
-pub async fn take(shared: Arc<Shared>, offers: Vec<(Seat, Offer)>) {
-    let acquire = |(_, offer): &(Seat, Offer)| Command::TaskAcquire {
+pub async fn take(shared: Arc<Shared>, offers: Vec<(Slot, Offer)>) {
+    let acquire = |(_, offer): &(Slot, Offer)| Command::TaskAcquire {
         claim: Claim { id: offer.id.clone(), version: offer.version },
         hold: shared.hold(),
         stall_limit: None,
@@ -49,8 +49,10 @@ pub async fn take(shared: Arc<Shared>, offers: Vec<(Seat, Offer)>) {
             return;
         }
     };
-    let arrivals = offers.into_iter().zip(replies).filter_map(|((seat, _), reply)| match reply {
-        Reply::Task(acquired) => Some(Arrival { seat, acquired: *acquired, settled: Vec::new() }),
+    let arrivals = offers.into_iter().zip(replies).filter_map(|((slot, _), reply)| match reply {
+        Reply::Task(acquired) => {
+            Some(ClaimedTask { slot, acquired: *acquired, settled: Vec::new() })
+        }
         _ => None, // Somebody else was faster, or it has ended.
     });
     let arrivals = arrivals.collect();
@@ -58,25 +60,25 @@ pub async fn take(shared: Arc<Shared>, offers: Vec<(Seat, Offer)>) {
 }
 
 /// Runs tasks that were acquired together, each for itself, when what they go on from was read.
-pub async fn begin(shared: Arc<Shared>, arrivals: Vec<Arrival>) {
+pub async fn begin(shared: Arc<Shared>, arrivals: Vec<ClaimedTask>) {
     let mut histories = read_ahead(&shared, &arrivals).await;
-    let mut executions = arrivals.into_iter().map(|Arrival { seat, acquired, settled }| {
+    let mut executions = arrivals.into_iter().map(|ClaimedTask { slot, acquired, settled }| {
         let ahead = Ahead { history: histories.remove(&acquired.task.id), settled };
         let shared = shared.clone();
         async move {
-            let _seat = seat;
+            let _seat = slot;
             run_claimed(shared, acquired, ahead).await;
         }
     });
     let Some(first) = executions.next() else { return };
     for execution in executions {
-        shared.host.surroundings.runtime.spawn("execution", Box::pin(execution));
+        shared.host.env.runtime.spawn("execution", Box::pin(execution));
     }
     first.await;
 }
 
 /// The journals of those that are neither new nor warm nor long. Where that fails, each reads its own.
-async fn read_ahead(shared: &Shared, arrivals: &[Arrival]) -> HashMap<PromiseId, History> {
+async fn read_ahead(shared: &Shared, arrivals: &[ClaimedTask]) -> HashMap<PromiseId, History> {
     let cold = arrivals.iter().map(|arrival| &arrival.acquired).filter(|acquired| {
         let (task, len) = (&acquired.task, acquired.head.len);
         (1..=SHORT).contains(&len)

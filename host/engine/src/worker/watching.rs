@@ -5,11 +5,11 @@ use std::{collections::BTreeSet, sync::Arc};
 use segno_core::id::PromiseId;
 use tokio::sync::mpsc;
 
-use crate::hub::Hub;
+use crate::notifier::CommitNotifier;
 
-/// Registered with the hub until it is dropped.
+/// Registered with the notifier until it is dropped.
 pub struct Watching {
-    hub: Arc<Hub>,
+    notifier: Arc<CommitNotifier>,
     ids: BTreeSet<PromiseId>,
     sender: mpsc::UnboundedSender<PromiseId>,
     settled: mpsc::UnboundedReceiver<PromiseId>,
@@ -17,15 +17,15 @@ pub struct Watching {
 
 impl Watching {
     /// Watches nothing yet.
-    pub fn new(hub: Arc<Hub>) -> Self {
+    pub fn new(notifier: Arc<CommitNotifier>) -> Self {
         let (sender, settled) = mpsc::unbounded_channel();
-        Self { hub, ids: BTreeSet::new(), sender, settled }
+        Self { notifier, ids: BTreeSet::new(), sender, settled }
     }
 
     /// Watches `id` from now on. Read the promise after this, and nothing is missed.
     pub fn add(&mut self, id: &PromiseId) {
         if self.ids.insert(id.clone()) {
-            self.hub.watch(id.clone(), self.sender.clone());
+            self.notifier.watch(id.clone(), self.sender.clone());
         }
     }
 
@@ -48,7 +48,7 @@ impl Drop for Watching {
     fn drop(&mut self) {
         self.settled.close();
         for id in &self.ids {
-            self.hub.unwatch(id);
+            self.notifier.unwatch(id);
         }
     }
 }

@@ -14,8 +14,8 @@ use crate::{
 async fn open(folder: &std::path::Path) -> World {
     let host = World::new().api.host;
     let config = SqliteConfig { dir: folder.to_owned(), relaxed: true };
-    let (engine, surroundings) = (host.config.as_ref().clone(), host.surroundings.clone());
-    let store = SqliteStore::open(config, engine, surroundings, host.hub.clone()).await;
+    let (engine, env) = (host.config.as_ref().clone(), host.env.clone());
+    let store = SqliteStore::open(config, engine, env, host.notifier.clone()).await;
     World::over(Host { store: store.expect("it opens"), ..host }, |access| access)
 }
 

@@ -89,7 +89,7 @@ async fn nobody_waits_for_ever_for_a_halted_invocation() {
     world.halt("a").await;
     let arguments = ["call", "shop/ship", "{\"no\": 1}", "--id", "a"];
     let call = run(&server, &arguments);
-    let said = world.api.host.surroundings.within(segno_core::time::Millis(30_000), call).await;
+    let said = world.api.host.env.within(segno_core::time::Millis(30_000), call).await;
     let said = said.expect("the command ends");
     assert_eq!(said.exit, Exit::TimedOut);
     assert!(said.err.contains("`a` is halted: the replay leaves the journal"), "{}", said.err);

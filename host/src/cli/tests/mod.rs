@@ -82,6 +82,6 @@ async fn served(world: World) -> (World, String) {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let server = format!("http://{}", listener.local_addr().expect("an address"));
     let served = serve(listener, world.api.clone(), std::future::pending());
-    world.api.host.surroundings.runtime.spawn("server", Box::pin(served));
+    world.api.host.env.runtime.spawn("server", Box::pin(served));
     (world, server)
 }

@@ -15,8 +15,8 @@ use tempfile::TempDir;
 
 use super::{Exit, Said, run};
 use crate::{
-    hub::Hub,
-    runtime::Surroundings,
+    notifier::CommitNotifier,
+    runtime::Env,
     store::{
         Store as _,
         sqlite::{SqliteConfig, SqliteStore},
@@ -24,8 +24,8 @@ use crate::{
 };
 
 async fn open(config: SqliteConfig) -> Arc<SqliteStore> {
-    let (surroundings, hints) = (Surroundings::system(), Arc::new(Hub::default()));
-    SqliteStore::open(config, Config::default(), surroundings, hints).await.expect("it opens")
+    let (env, hints) = (Env::system(), Arc::new(CommitNotifier::default()));
+    SqliteStore::open(config, Config::default(), env, hints).await.expect("it opens")
 }
 
 /// A data directory with a finished tree, and one execution that has not ended.

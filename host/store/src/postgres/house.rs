@@ -17,7 +17,7 @@ use crate::{
     sql::Fields as _,
     sqlite,
 };
-use segno_env::Surroundings;
+use segno_env::Env;
 
 /// Tables that others refer to, before those that do. What is not listed comes after them, by name.
 const FIRST: [&str; 4] = ["modules", "aliases", "promises", "tasks"];
@@ -104,10 +104,10 @@ impl PostgresArrival {
     /// [`HouseError`]; nothing is in the database then that was not there before.
     pub async fn fill(
         config: &PostgresConfig,
-        surroundings: &Surroundings,
+        env: &Env,
         from: &mut dyn Unload,
     ) -> Result<Self, HouseError> {
-        let opened = open::open(config, surroundings).await;
+        let opened = open::open(config, env).await;
         opened.map_err(|error| HouseError::Place(error.to_string()))?;
         let options = config.connection("import");
         let connected = PgConnection::connect_with(&options).await;

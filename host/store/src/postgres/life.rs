@@ -25,7 +25,7 @@ impl PostgresStore {
                 tokio::select! {
                     biased;
                     () = store.closed.cancelled() => return,
-                    () = store.shared.surroundings.runtime.sleep(PERIOD) => {}
+                    () = store.shared.env.runtime.sleep(PERIOD) => {}
                 }
                 // Where the database is away, nobody can have begun a life either.
                 let Some(newest) = store.newest_life(&node).await else { continue };
@@ -40,7 +40,7 @@ impl PostgresStore {
                 }
             }
         };
-        self.shared.surroundings.runtime.spawn("store life", Box::pin(watch));
+        self.shared.env.runtime.spawn("store life", Box::pin(watch));
     }
 
     async fn newest_life(&self, node: &NodeName) -> Option<u64> {

@@ -82,7 +82,7 @@ use super::{
     LogRow, ModuleRow, Page, PromiseFilter, PromiseRow, Ready, ScheduleFilter, SchedulePage, Store,
     StoreError, Survey, Waits, listing, writing::Writing,
 };
-use segno_env::Surroundings;
+use segno_env::Env;
 
 /// A store in a database that other hosts use too.
 pub struct PostgresStore {
@@ -124,11 +124,11 @@ impl PostgresStore {
     pub async fn open(
         config: PostgresConfig,
         engine: Config,
-        surroundings: Surroundings,
+        env: Env,
         hints: Arc<dyn Hints>,
     ) -> Result<Arc<Self>, OpenError> {
-        let opened = open::open(&config, &surroundings).await?;
-        let time = Arc::new(Time::new(surroundings.clock.clone(), config.server_time));
+        let opened = open::open(&config, &env).await?;
+        let time = Arc::new(Time::new(env.clock.clone(), config.server_time));
         time.of_server(Some(opened.now));
         let grace = Millis(engine.ttl.0.0 / 2 + 1_000);
         let (queue, requests) = mpsc::channel(QUEUE);
@@ -138,17 +138,17 @@ impl PostgresStore {
             config.clone(),
             &engine,
             &opened.schema,
-            surroundings.clone(),
+            env.clone(),
             hints.clone(),
             closed.clone(),
         );
         messenger.start();
-        let writing = Writing::new(surroundings.clock.clone());
+        let writing = Writing::new(env.clock.clone());
         let shared = Arc::new(Shared {
             news: messenger.news(),
             options: config.writer(),
             config: engine,
-            surroundings,
+            env,
             time,
             hints,
             presence: Presence::default(),
@@ -159,7 +159,7 @@ impl PostgresStore {
         let order = config.spread.then(RandomState::new);
         let reader = Reader::new(config.connection("reader"), config.readers);
         let writer = Writer::new(shared.clone(), requests, config.writers);
-        shared.surroundings.runtime.spawn("store writer", Box::pin(writer.run()));
+        shared.env.runtime.spawn("store writer", Box::pin(writer.run()));
         let of = |reader, for_clients| Self {
             shared: shared.clone(),
             reader,
@@ -178,11 +178,8 @@ impl PostgresStore {
     ///
     /// # Errors
     /// [`OpenError`] says why it cannot be used.
-    pub async fn look(
-        config: &PostgresConfig,
-        surroundings: &Surroundings,
-    ) -> Result<PostgresLook, OpenError> {
-        open::open(config, surroundings).await?;
+    pub async fn look(config: &PostgresConfig, env: &Env) -> Result<PostgresLook, OpenError> {
+        open::open(config, env).await?;
         Ok(PostgresLook { reader: Reader::new(config.connection("look"), 2) })
     }
 
@@ -274,7 +271,7 @@ impl Store for PostgresStore {
     }
 
     async fn due(&self, now: Timestamp, limit: u32) -> Result<Due, StoreError> {
-        let machine = self.shared.surroundings.clock.now();
+        let machine = self.shared.env.clock.now();
         let presence = &self.shared.presence;
         let leases_rest = presence.is_just_back(machine, self.grace);
         let due = self.reader.due(now, limit, leases_rest).await;

@@ -27,7 +27,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{config::PostgresConfig, fields::escape};
 use crate::{Hints, sql};
-use segno_env::Surroundings;
+use segno_env::Env;
 
 /// How long news gather before they are sent.
 const GATHER: Millis = Millis(5);
@@ -104,7 +104,7 @@ impl News {
 /// The messenger of one host.
 pub(super) struct Messenger {
     config: PostgresConfig,
-    surroundings: Surroundings,
+    env: Env,
     hints: Arc<dyn Hints>,
     news: Arc<News>,
     channel: String,
@@ -120,7 +120,7 @@ impl Messenger {
         config: PostgresConfig,
         engine: &Config,
         schema: &str,
-        surroundings: Surroundings,
+        env: Env,
         hints: Arc<dyn Hints>,
         closed: CancellationToken,
     ) -> Arc<Self> {
@@ -130,8 +130,8 @@ impl Messenger {
             .connect_lazy_with(config.connection("listener"));
         Arc::new(Self {
             config,
-            own: surroundings.runtime.nonce(),
-            surroundings,
+            own: env.runtime.nonce(),
+            env,
             hints,
             news: Arc::default(),
             channel: channel(schema),
@@ -148,7 +148,7 @@ impl Messenger {
 
     /// Starts looking, and telling and listening if that is wanted.
     pub(super) fn start(self: &Arc<Self>) {
-        let runtime = self.surroundings.runtime.clone();
+        let runtime = self.env.runtime.clone();
         runtime.spawn("store look", Box::pin(self.clone().look()));
         if self.config.notify {
             runtime.spawn("store tell", Box::pin(self.clone().tell()));
@@ -165,7 +165,7 @@ impl Messenger {
                 () = self.closed.cancelled() => return,
                 () = self.news.changed.notified() => {}
             }
-            self.surroundings.runtime.sleep(GATHER).await;
+            self.env.runtime.sleep(GATHER).await;
             let text = self.written(self.news.take());
             if connection.is_none() {
                 connection =
@@ -179,7 +179,7 @@ impl Messenger {
             };
             if !sent {
                 connection = None;
-                self.surroundings.runtime.sleep(REST).await;
+                self.env.runtime.sleep(REST).await;
             }
         }
     }
@@ -214,7 +214,7 @@ impl Messenger {
             tokio::select! {
                 biased;
                 () = self.closed.cancelled() => return,
-                () = self.surroundings.runtime.sleep(REST) => {}
+                () = self.env.runtime.sleep(REST) => {}
             }
         }
     }
@@ -244,7 +244,7 @@ impl Messenger {
             tokio::select! {
                 biased;
                 () = self.closed.cancelled() => break,
-                () = self.surroundings.runtime.sleep(self.scan_period) => {}
+                () = self.env.runtime.sleep(self.scan_period) => {}
             }
             self.look_once().await;
         }

@@ -8,7 +8,7 @@ use throwaway_postgres::Cluster;
 
 use super::{PostgresConfig, PostgresStore, append, history, lineage, load, reader, write};
 use crate::{Hints, Store as _};
-use segno_env::Surroundings;
+use segno_env::Env;
 
 struct NoHints;
 
@@ -36,8 +36,7 @@ async fn every_statement_finds_its_rows_by_an_index() {
     let Some(cluster) = Cluster::shared() else { return };
     let config = PostgresConfig::new(&cluster.database().url()).expect("an address");
     let options = config.writer();
-    let opened =
-        PostgresStore::open(config, Config::default(), Surroundings::system(), Arc::new(NoHints));
+    let opened = PostgresStore::open(config, Config::default(), Env::system(), Arc::new(NoHints));
     opened.await.expect("it opens").close().await;
     let mut connection = PgConnection::connect_with(&options).await.expect("a connection");
     let reads = load::STATEMENTS

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use segno_core::{config::Config, reply::Orphan, snapshot::Snapshot, time::Millis};
 
-use super::{HandClock, deploy, postgres, script, sqlite, surroundings};
+use super::{HandClock, deploy, env, postgres, script, sqlite};
 use crate::Symptom;
 use crate::{
     InvocationFilter, Store, Survey,
@@ -163,10 +163,10 @@ async fn a_store_moves_to_postgresql_and_back() {
 
     let unpacker = Unpacker::begin(&file[..]).expect("it begins");
     let mut interrupted = Interrupted { from: unpacker, after: 3 };
-    let arrival = PostgresArrival::fill(&config, &surroundings(&clock), &mut interrupted).await;
+    let arrival = PostgresArrival::fill(&config, &env(&clock), &mut interrupted).await;
     assert!(matches!(arrival, Err(HouseError::Damaged(_))));
     let mut unpacker = Unpacker::begin(&file[..]).expect("it begins");
-    let arrival = PostgresArrival::fill(&config, &surroundings(&clock), &mut unpacker).await;
+    let arrival = PostgresArrival::fill(&config, &env(&clock), &mut unpacker).await;
     let arrival = arrival.expect("the first one left nothing");
     let engine = Config::default();
     let checked = crate::examine(&arrival, clock.now(), &engine, |_| {}).await;
@@ -181,7 +181,7 @@ async fn a_store_moves_to_postgresql_and_back() {
     arrival.keep().await.expect("it is kept");
 
     let mut unpacker = Unpacker::begin(&file[..]).expect("it begins");
-    let again = PostgresArrival::fill(&config, &surroundings(&clock), &mut unpacker).await;
+    let again = PostgresArrival::fill(&config, &env(&clock), &mut unpacker).await;
     assert!(matches!(again, Err(HouseError::NotEmpty(_))));
 
     let store = postgres::store(&database, &clock, &engine).await;

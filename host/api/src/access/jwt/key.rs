@@ -177,7 +177,8 @@ fn other_than_a_secret(bytes: &[u8]) -> Option<(&'static str, &'static str)> {
         return other_than_random(bytes);
     };
     let text = text.trim_start_matches('\u{feff}').trim();
-    let begins = |beginnings: &[&str]| beginnings.iter().any(|with| text.starts_with(with));
+    let begins =
+        |optimistic_start: &[&str]| optimistic_start.iter().any(|with| text.starts_with(with));
     if begins(&["{", "["]) {
         return Some(("JSON, as a JWK or a set of them", FROM_JWK));
     }

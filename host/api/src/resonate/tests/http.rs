@@ -70,15 +70,15 @@ async fn what_found_nobody_at_another_host_goes_out_here() {
     let mut stream = world.stream("/poll/g/w").await;
     world.done("promise.create", create("t", "poll://any@g")).await;
     let execute = OutboxKey::Execute("t".into());
-    world.host.hub.committed(&[Effect::Wanted(OutboxKey::Execute("of its own".into()))]);
-    world.host.hub.heard(&[Effect::Wanted(execute.clone())]);
+    world.host.notifier.committed(&[Effect::Wanted(OutboxKey::Execute("of its own".into()))]);
+    world.host.notifier.heard(&[Effect::Wanted(execute.clone())]);
     assert_eq!(message(&mut stream).await["data"]["task"]["id"], "t");
     let listener = json!({ "awaited": "t", "address": "poll://uni@g/w" });
     world.done("promise.register_listener", listener).await;
     let settled = world.done("promise.settle", json!({ "id": "t", "state": "resolved" })).await;
     let unblock = OutboxKey::Unblock("t".into(), "poll://uni@g/w".into());
     // What is over is not offered.
-    world.host.hub.heard(&[Effect::Wanted(execute), Effect::Wanted(unblock.clone())]);
+    world.host.notifier.heard(&[Effect::Wanted(execute), Effect::Wanted(unblock.clone())]);
     assert_eq!(message(&mut stream).await["data"], settled);
     world.settle_down().await;
     let owed = world.stores().dump().await.expect("memory answers").outbox;
@@ -234,7 +234,7 @@ async fn what_timed_out_long_before_a_host_was_there_is_told_all_the_same() {
     let key = OutboxKey::Unblock("p".into(), "poll://uni@g/w".into());
     let handed = run(late, Command::OutboxDue { key: key.clone() }).await;
     let Reply::Message(Some(delivery)) = handed else { panic!("{handed:?}") };
-    let channels = world.host.hub.channels();
+    let channels = world.host.notifier.channels();
     assert_eq!(channels.deliver(key.kind(), &delivery).await, Delivered::Done);
     assert_eq!(message(&mut stream).await["data"]["promise"]["id"], "p");
 }
@@ -253,7 +253,7 @@ async fn a_listener_that_takes_nothing_is_given_up_after_an_hour_of_attempts() {
             true => Delivered::Done,
             false => Delivered::Elsewhere,
         };
-        let told = world.host.hub.channels().deliver(MessageKind::Unblock, &delivery).await;
+        let told = world.host.notifier.channels().deliver(MessageKind::Unblock, &delivery).await;
         assert_eq!(told, expected, "attempt {attempt}");
         let version = Version(attempt.into());
         waited = waited + backoff(world.host.config.backoff, attempt, &"p".into(), version);

@@ -285,14 +285,14 @@ async fn streams_ask_for_a_token_and_carry_only_what_it_allows() {
 #[tokio::test]
 async fn a_stream_ends_with_its_token() {
     let world = world();
-    let soon = world.host.surroundings.clock.now() + Millis(300);
+    let soon = world.host.env.clock.now() + Millis(300);
     let token = token(&json!({ "exp": soon.0 as f64 / 1_000.0, "role": "admin" }));
     let mut stream = world.stream_as("/poll/g/w", &token).await;
     // The end of the stream is what is waited for; the frames before it are comments.
     while let Some(frame) = stream.next().await {
         assert!(frame.expect("a frame").starts_with(b": "));
     }
-    assert!(world.host.surroundings.clock.now() >= soon);
+    assert!(world.host.env.clock.now() >= soon);
 }
 
 /// Anybody may open a stream under the name of somebody else's worker, and close it.

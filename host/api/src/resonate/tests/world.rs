@@ -21,8 +21,8 @@ use tower::ServiceExt as _;
 use crate::resonate::{Resonate, Settings, envelope::VERSION};
 use crate::{Access, Api, tests::World as Native};
 use segno_engine::host::Host;
-use segno_engine::hub::Hub;
-use segno_env::{DebugClock, Surroundings};
+use segno_engine::notifier::CommitNotifier;
+use segno_env::{DebugClock, Env};
 use segno_store::{
     MemoryStore, Store,
     postgres::{PostgresConfig, PostgresStore},
@@ -51,11 +51,11 @@ impl World {
     pub(super) fn debugging() -> Self {
         let mut api = Native::new().api;
         let host = &mut api.host;
-        let clock = DebugClock::new(host.surroundings.clock.clone());
+        let clock = DebugClock::new(host.env.clock.clone());
         clock.stop(true);
         let config = Config { version_rule: VersionRule::AcquireOnly, ..Config::default() };
-        let deciding = Surroundings { clock: clock.clone(), ..host.surroundings.clone() };
-        host.store = MemoryStore::new(config, deciding, host.hub.clone());
+        let deciding = Env { clock: clock.clone(), ..host.env.clone() };
+        host.store = MemoryStore::new(config, deciding, host.notifier.clone());
         let settings = Settings { debug: Some(clock.clone()), ..Settings::new("http://here") };
         Self { clock, ..Self::on(api, settings, |access| access) }
     }
@@ -64,10 +64,10 @@ impl World {
     pub(super) async fn over(place: &Place, config: Config) -> Self {
         let mut api = Native::new().api;
         let host = &mut api.host;
-        let clock = DebugClock::new(host.surroundings.clock.clone());
-        let deciding = Surroundings { clock: clock.clone(), ..host.surroundings.clone() };
+        let clock = DebugClock::new(host.env.clock.clone());
+        let deciding = Env { clock: clock.clone(), ..host.env.clone() };
         host.config = Arc::new(config.clone());
-        host.store = place.open(config, deciding, host.hub.clone()).await;
+        host.store = place.open(config, deciding, host.notifier.clone()).await;
         let (component, module) = (Arc::from(&b"component"[..]), Digest([7; 32]));
         let kept = host.store.put_component(module, component, "{}".to_owned(), Timestamp(0)).await;
         kept.expect("a store keeps components");
@@ -85,7 +85,7 @@ impl World {
         api.access = access(api.access);
         let front = Resonate::start(&api, settings).expect("a client");
         let host = api.host;
-        let clock = DebugClock::new(host.surroundings.clock.clone());
+        let clock = DebugClock::new(host.env.clock.clone());
         Self { host, router: front.router(), front, clock }
     }
 
@@ -175,24 +175,19 @@ pub(super) enum Place {
 }
 
 impl Place {
-    async fn open(
-        &self,
-        config: Config,
-        surroundings: Surroundings,
-        hints: Arc<Hub>,
-    ) -> Arc<dyn Store> {
+    async fn open(&self, config: Config, env: Env, hints: Arc<CommitNotifier>) -> Arc<dyn Store> {
         match self {
-            Self::Memory => MemoryStore::new(config, surroundings, hints),
+            Self::Memory => MemoryStore::new(config, env, hints),
             Self::Sqlite(dir) => {
                 let sqlite = SqliteConfig { dir: dir.path().to_owned(), relaxed: true };
-                let store = SqliteStore::open(sqlite, config, surroundings, hints).await;
+                let store = SqliteStore::open(sqlite, config, env, hints).await;
                 store.unwrap_or_else(|error| panic!("{error}"))
             }
             Self::Postgres(database) => {
                 let mut postgres = PostgresConfig::new(&database.url()).expect("an address");
                 // The debugger sets the time.
                 postgres.server_time = false;
-                let store = PostgresStore::open(postgres, config, surroundings, hints).await;
+                let store = PostgresStore::open(postgres, config, env, hints).await;
                 store.unwrap_or_else(|error| panic!("{error}"))
             }
         }

@@ -82,7 +82,7 @@ pub async fn turn(
         let round = round.lock().unwrap_or_else(PoisonError::into_inner);
         (round.after, round.pace)
     };
-    let now = host.surroundings.clock.now();
+    let now = host.env.clock.now();
     let page = survey.finished(after, PAGE, ago(now, youngest)).await?;
     let old = page.items.iter().filter_map(|root| match retention.keep(root) {
         Keep::Forever => None,
@@ -125,9 +125,11 @@ async fn remove(
             before: *before,
             part: false,
         };
-        let now = host.surroundings.clock.now();
-        let batch: Vec<_> =
-            batch.iter().filter(|tree| !host.hub.quarantine().rests(&command(tree), now)).collect();
+        let now = host.env.clock.now();
+        let batch: Vec<_> = batch
+            .iter()
+            .filter(|tree| !host.notifier.quarantine().rests(&command(tree), now))
+            .collect();
         let commands = batch.iter().map(|tree| vec![command(tree)]).collect();
         let replies = isolate::each(host, commands).await?;
         let mut gone = 0;

@@ -26,7 +26,7 @@ use crate::{
     testing,
     worker::WorkerSettings,
 };
-use segno_env::{Surroundings, SystemRuntime};
+use segno_env::{Env, SystemRuntime};
 use segno_store::{
     InvocationFilter, PromiseFilter, ScheduleFilter, Store, Symptom, examine,
     postgres::{PostgresConfig, PostgresStore},
@@ -48,23 +48,23 @@ fn places() -> Vec<Place> {
 
 impl Place {
     async fn open(&self, clock: &Arc<HandClock>) -> Host {
-        let surroundings = Surroundings { clock: clock.clone(), runtime: Arc::new(SystemRuntime) };
+        let env = Env { clock: clock.clone(), runtime: Arc::new(SystemRuntime) };
         let host = testing::host();
-        let (engine, hub) = (Config::default(), host.hub.clone());
+        let (engine, notifier) = (Config::default(), host.notifier.clone());
         let store: Arc<dyn Store> = match self {
             Self::Directory(dir) => {
                 let config = SqliteConfig { dir: dir.path().to_owned(), relaxed: true };
-                let store = SqliteStore::open(config, engine, surroundings.clone(), hub).await;
+                let store = SqliteStore::open(config, engine, env.clone(), notifier).await;
                 store.expect("it opens")
             }
             Self::Database(database) => {
                 let mut config = PostgresConfig::new(&database.url()).expect("an address");
                 (config.server_time, config.spread) = (false, false);
-                let store = PostgresStore::open(config, engine, surroundings.clone(), hub).await;
+                let store = PostgresStore::open(config, engine, env.clone(), notifier).await;
                 store.expect("it opens")
             }
         };
-        Host { store, surroundings, ..host }
+        Host { store, env, ..host }
     }
 
     /// The tables by hand: no key, no check and no store in between.
@@ -212,7 +212,7 @@ fn promise(id: &str) -> Subject {
 
 /// What the host has put into quarantine.
 fn quarantined(host: &Host) -> Vec<Subject> {
-    host.hub.quarantine().cases().into_keys().collect()
+    host.notifier.quarantine().cases().into_keys().collect()
 }
 
 async fn is_settled(host: &Host, id: &str) -> bool {
@@ -253,11 +253,11 @@ async fn what_is_due_is_carried_out_beside_rows_that_cannot_be_read() {
         // They are due still, and left alone: the next turn does not come at once, and tries none of them.
         let next = timers::turn(host.clone()).await.expect("a turn");
         assert_ne!(next, Next::Now);
-        let cases = host.hub.quarantine().cases();
+        let cases = host.notifier.quarantine().cases();
         assert!(cases.values().all(|case| case.tries == 1), "{cases:?}");
         clock.0.fetch_add(60_000, std::sync::atomic::Ordering::Relaxed);
         timers::turn(host.clone()).await.expect("a turn");
-        let cases = host.hub.quarantine().cases();
+        let cases = host.notifier.quarantine().cases();
         assert!(cases.values().all(|case| case.tries == 2), "{cases:?}");
     }
 }
@@ -457,7 +457,7 @@ async fn each_row_that_cannot_be_read_is_named() {
     for place in places() {
         let host = damaged(&place, &clock()).await;
         let survey = host.store.survey();
-        let now = host.surroundings.clock.now();
+        let now = host.env.clock.now();
         let found = examine(survey, now, &host.config, |_| {}).await.expect("a diagnosis");
         let named: Vec<&String> = found
             .symptoms

@@ -31,7 +31,7 @@ use super::{
     retention::{ROUND_PAUSE, Retention, turn},
 };
 use crate::{host::Host, testing};
-use segno_env::{Clock, Surroundings, SystemRuntime};
+use segno_env::{Clock, Env, SystemRuntime};
 use segno_store::sqlite::{SqliteConfig, SqliteStore};
 use segno_store::{Symptom, examine};
 
@@ -68,12 +68,12 @@ impl Bed {
     }
 
     async fn open(dir: &Path, clock: &Arc<HandClock>) -> Host {
-        let surroundings = Surroundings { clock: clock.clone(), runtime: Arc::new(SystemRuntime) };
+        let env = Env { clock: clock.clone(), runtime: Arc::new(SystemRuntime) };
         let host = testing::host();
         let sqlite = SqliteConfig { dir: dir.to_owned(), relaxed: true };
         let store =
-            SqliteStore::open(sqlite, Config::default(), surroundings.clone(), host.hub.clone());
-        Host { store: store.await.expect("it opens"), surroundings, ..host }
+            SqliteStore::open(sqlite, Config::default(), env.clone(), host.notifier.clone());
+        Host { store: store.await.expect("it opens"), env, ..host }
     }
 
     /// The database by hand: no key, no check and no store in between.

@@ -7,11 +7,11 @@ use segno_core::{
 };
 
 use super::{Execution, LiveEnd};
-use crate::worker::{batch::Batch, convention, failure::Stopped, outcome};
+use crate::worker::{batch::Batch, convention, failure::ExecutionError, outcome};
 use segno_guest::{Completion, Event, Failure, Outcome, Payload};
 
 impl Execution {
-    pub(super) async fn finish(&mut self) -> Result<LiveEnd, Stopped> {
+    pub(super) async fn finish(&mut self) -> Result<LiveEnd, ExecutionError> {
         let closed = self.recorder().close();
         let (batch, finished, outcome) = closed.expect("only a finished workflow comes here");
         let claim = self.held.claim.clone();
@@ -37,13 +37,13 @@ impl Execution {
             (_, Some(Reply::Promise { .. })) => Ok(LiveEnd::Finished),
             // The first refusal says why; what it was refused with cannot continue the journal.
             (Some(Reply::Refused(refusal)), _) | (_, Some(Reply::Refused(refusal))) => {
-                Err(Stopped::refused(refusal))
+                Err(ExecutionError::refused(refusal))
             }
-            _ => Err(Stopped::Lost),
+            _ => Err(ExecutionError::Lost),
         }
     }
 
-    pub(super) async fn commit(&mut self) -> Result<(), Stopped> {
+    pub(super) async fn commit(&mut self) -> Result<(), ExecutionError> {
         if !self.recorder().batch().is_pressing() {
             return Ok(());
         }
@@ -51,7 +51,7 @@ impl Execution {
         self.commit_batch(batch).await
     }
 
-    pub(super) async fn commit_batch(&mut self, batch: Batch) -> Result<(), Stopped> {
+    pub(super) async fn commit_batch(&mut self, batch: Batch) -> Result<(), ExecutionError> {
         let Batch { records, logs, actions, .. } = batch;
         for FenceAction { act, .. } in &actions {
             if let Some(id) = act.promise() {
@@ -66,11 +66,11 @@ impl Execution {
     }
 
     /// Turns what became of a batch's actions into events.
-    pub(super) fn fenced(&mut self, reply: Reply) -> Result<(), Stopped> {
+    pub(super) fn fenced(&mut self, reply: Reply) -> Result<(), ExecutionError> {
         let outcomes = match reply {
             Reply::Fenced { outcomes, .. } => outcomes,
-            Reply::Refused(refusal) => return Err(Stopped::refused(refusal)),
-            _ => return Err(Stopped::Lost),
+            Reply::Refused(refusal) => return Err(ExecutionError::refused(refusal)),
+            _ => return Err(ExecutionError::Lost),
         };
         for (index, acted) in outcomes {
             let Some(kind) = self.recorder().open().get(index.0).map(|open| open.kind) else {
@@ -102,7 +102,10 @@ impl Execution {
         Ok(())
     }
 
-    pub(super) async fn submit(&mut self, commands: Vec<Command>) -> Result<Vec<Reply>, Stopped> {
+    pub(super) async fn submit(
+        &mut self,
+        commands: Vec<Command>,
+    ) -> Result<Vec<Reply>, ExecutionError> {
         self.birth.submit(&self.shared, &self.held, commands).await
     }
 }

@@ -20,21 +20,22 @@ use segno_core::{
 
 use super::{
     birth::Birth,
-    claims::Held,
-    concurrency::Turn,
-    failure::{self, End, Stopped},
+    claims::ActiveClaim,
+    failure::{self, ExecutionError},
     recorder::Recorder,
+    run_limiter::RunPermit,
     shared::Shared,
     taking::Ahead,
     warm::Warm,
     watching::Watching,
 };
+use crate::metrics::ClaimEnd;
 use segno_guest::{Context, Event, FunctionDescription, GuestError, Stop, Workflow};
 
 /// See the module.
 pub struct Execution {
     shared: Arc<Shared>,
-    held: Arc<Held>,
+    held: Arc<ActiveClaim>,
     promise: Promise,
     module: Digest,
     function: FunctionDescription,
@@ -49,7 +50,7 @@ pub struct Execution {
     cancel_told: bool,
     watching: Watching,
     /// Given up while it waits.
-    turn: Option<Turn>,
+    permit: Option<RunPermit>,
     birth: Birth,
 }
 
@@ -57,18 +58,18 @@ impl Execution {
     /// Runs the workflow of this claim until it ends, waits or fails; the claim is given back in every case.
     pub async fn run(
         shared: Arc<Shared>,
-        held: Arc<Held>,
+        held: Arc<ActiveClaim>,
         acquired: TaskReply,
         function: FunctionDescription,
         ahead: Ahead,
-    ) -> End {
+    ) -> ClaimEnd {
         let claim = held.claim.clone();
         let journal_len = acquired.head.len;
         let mut recorder = None;
-        let turn = shared.concurrency.turn().await;
+        let permit = shared.run_limiter.permit().await;
         let (known, kept) = (shared.clone(), held.clone());
         let prepared =
-            Self::prepare(known, kept, acquired, function, ahead, turn, &mut recorder).await;
+            Self::prepare(known, kept, acquired, function, ahead, permit, &mut recorder).await;
         let (stopped, stored_len) = match prepared {
             Ok(execution) => {
                 recorder = Some(execution.recorder.clone());
@@ -84,7 +85,7 @@ impl Execution {
 
     /// Goes on until there is an end; `birth` is how the invocation stands to the store. An execution that stopped
     /// before that answers why, and how long its stored journal is.
-    pub async fn go(mut self, birth: &mut Birth) -> Result<End, (Stopped, u32)> {
+    pub async fn go(mut self, birth: &mut Birth) -> Result<ClaimEnd, (ExecutionError, u32)> {
         std::mem::swap(&mut self.birth, birth);
         let lived = self.live().await;
         std::mem::swap(&mut self.birth, birth);
@@ -96,10 +97,10 @@ impl Execution {
     }
 
     /// Tells the guest what there is to tell, commits what it answers, and waits, until there is an end.
-    async fn live(&mut self) -> Result<LiveEnd, Stopped> {
+    async fn live(&mut self) -> Result<LiveEnd, ExecutionError> {
         loop {
             if self.held.abort.is_cancelled() {
-                return Err(Stopped::Lost);
+                return Err(ExecutionError::Lost);
             }
             if self.recorder().finished().is_some() {
                 return self.finish().await;
@@ -142,9 +143,9 @@ impl Execution {
     }
 
     /// Keeps the instance of a suspended workflow for its next claim.
-    fn end(self, end: LiveEnd) -> End {
+    fn end(self, end: LiveEnd) -> ClaimEnd {
         match end {
-            LiveEnd::Finished => End::Finished,
+            LiveEnd::Finished => ClaimEnd::Finished,
             LiveEnd::Suspended => {
                 let Self { shared, held, module, recorder, instance, signals, promise, .. } = self;
                 let journal_len =
@@ -157,7 +158,7 @@ impl Execution {
                     );
                     shared.show_warm();
                 }
-                End::Suspended
+                ClaimEnd::Suspended
             }
         }
     }
@@ -179,6 +180,6 @@ pub fn context(promise: &Promise, at: Timestamp, seed: Seed) -> Context {
     }
 }
 
-fn stopped(stop: Stop) -> Stopped {
-    Stopped::Guest(GuestError::Stopped { stop, backtrace: None })
+fn stopped(stop: Stop) -> ExecutionError {
+    ExecutionError::Guest(GuestError::Stopped { stop, backtrace: None })
 }

@@ -19,13 +19,13 @@ use crate::{
     worker::{
         batch::Batch,
         birth::Birth,
-        claims::Held,
-        concurrency::Turn,
+        claims::ActiveClaim,
         convention,
-        failure::{Halt, Stopped},
+        failure::{ExecutionError, HaltReport},
         outcome,
         pages::{NotRead, Pages},
         recorder::{Identity, Recorder, StoredEvent},
+        run_limiter::RunPermit,
         shared::Shared,
         taking::Ahead,
         warm::Warm,
@@ -40,24 +40,25 @@ impl Execution {
     /// knows the first difference.
     pub async fn prepare(
         shared: Arc<Shared>,
-        held: Arc<Held>,
+        held: Arc<ActiveClaim>,
         acquired: TaskReply,
         function: FunctionDescription,
         ahead: Ahead,
-        turn: Turn,
+        permit: RunPermit,
         replayed: &mut Option<Arc<Mutex<Recorder>>>,
-    ) -> Result<Self, Stopped> {
+    ) -> Result<Self, ExecutionError> {
         let TaskReply { task, promise, head, .. } = acquired;
-        let module = task.module.ok_or_else(|| Halt::new("damaged", "the task names no module"))?;
+        let module =
+            task.module.ok_or_else(|| HaltReport::new("damaged", "the task names no module"))?;
         if task.cancel == CancelState::Requested {
             held.request_cancel();
         }
         let cancel_told = task.cancel == CancelState::Delivered;
-        let turn = Some(turn);
-        let watching = Watching::new(shared.host.hub.clone());
+        let permit = Some(permit);
+        let watching = Watching::new(shared.host.notifier.clone());
         if let Some(warm) = shared.warm.take(&task.id, task.version, module, head.len) {
             let Warm { instance, recorder, signals, .. } = warm;
-            shared.host.hub.metrics().worker.warm_start();
+            shared.host.notifier.metrics().worker.warm_start();
             shared.show_warm();
             let mut execution = Self {
                 shared,
@@ -70,7 +71,7 @@ impl Execution {
                 signals,
                 cancel_told,
                 watching,
-                turn,
+                permit,
                 birth: Birth::Stored,
                 signal_unread: false,
                 ready: VecDeque::new(),
@@ -118,7 +119,7 @@ impl Execution {
             instance,
             cancel_told,
             watching,
-            turn,
+            permit,
             birth: Birth::Stored,
             signal_unread: true,
             signals,
@@ -127,14 +128,14 @@ impl Execution {
         if is_new {
             execution.begin(now).await?;
         } else {
-            let clock = execution.shared.host.surroundings.clock.clone();
+            let clock = execution.shared.host.env.clock.clone();
             let journal_len = head.len as usize;
             let began = clock.elapsed();
             execution.replay(head.len).await?;
             let took = clock.elapsed().saturating_sub(began);
-            execution.shared.host.hub.metrics().worker.replayed(journal_len, took);
+            execution.shared.host.notifier.metrics().worker.replayed(journal_len, took);
             let id = execution.promise.id();
-            if let Some(traces) = execution.shared.host.hub.traces() {
+            if let Some(traces) = execution.shared.host.notifier.traces() {
                 traces.replayed(Replayed {
                     id: id.clone(),
                     version: execution.held.claim.version.0,
@@ -149,7 +150,7 @@ impl Execution {
         Ok(execution)
     }
 
-    async fn begin(&mut self, now: Timestamp) -> Result<(), Stopped> {
+    async fn begin(&mut self, now: Timestamp) -> Result<(), ExecutionError> {
         let at = now.max(self.promise.birth.created_at);
         let input = convention::input(&self.promise.birth.param);
         let seed = Seed::of(self.promise.id(), self.promise.birth.created_at);
@@ -171,17 +172,19 @@ impl Execution {
         input: Payload,
         at: Timestamp,
         seed: Seed,
-    ) -> Result<(), Stopped> {
+    ) -> Result<(), ExecutionError> {
         let context = context(&self.promise, at, seed);
         let name = self.function.name.clone();
         self.instance.start(self.recorder.clone(), &name, input, context).await?;
         Ok(())
     }
 
-    async fn replay(&mut self, len: u32) -> Result<(), Stopped> {
+    async fn replay(&mut self, len: u32) -> Result<(), ExecutionError> {
         let started = self.recorder().started_record();
         let Some(Record { at, body: RecordBody::Started { input, seed, .. }, .. }) = started else {
-            return Err(Halt::new("damaged", "the journal does not begin with `started`").into());
+            return Err(
+                HaltReport::new("damaged", "the journal does not begin with `started`").into()
+            );
         };
         let (store, id) = (self.shared.host.store.clone(), self.promise.id().clone());
         let pages = Pages::new(&*store, &id, len);
@@ -213,7 +216,7 @@ impl Execution {
         &mut self,
         replayed: bool,
         settled: Vec<Promise>,
-    ) -> Result<(), Stopped> {
+    ) -> Result<(), ExecutionError> {
         self.signal_unread = false;
         let ids = self.awaits();
         let mut found: HashMap<PromiseId, Promise> =

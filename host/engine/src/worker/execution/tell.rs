@@ -3,7 +3,7 @@
 use segno_core::{id::PromiseId, promise::Promise, tags};
 
 use super::Execution;
-use crate::worker::{convention, failure::Stopped};
+use crate::worker::{convention, failure::ExecutionError};
 use segno_guest::{Completion, Event, Signal};
 
 impl Execution {
@@ -30,7 +30,7 @@ impl Execution {
     }
 
     /// Reads the next signal once it is watched for: it may have come before.
-    pub(super) async fn look_for_signal(&mut self) -> Result<(), Stopped> {
+    pub(super) async fn look_for_signal(&mut self) -> Result<(), ExecutionError> {
         while std::mem::take(&mut self.signal_unread)
             && let Some(next) = self.next_signal()
         {
@@ -45,7 +45,7 @@ impl Execution {
         promise.birth.made_by.as_ref() == Some(self.promise.id())
     }
 
-    pub(super) async fn read(&mut self, first: PromiseId) -> Result<(), Stopped> {
+    pub(super) async fn read(&mut self, first: PromiseId) -> Result<(), ExecutionError> {
         let mut ids = vec![first];
         while let Some(id) = self.watching.try_next() {
             ids.push(id);
@@ -57,7 +57,7 @@ impl Execution {
         Ok(())
     }
 
-    pub(super) async fn drain_settled(&mut self) -> Result<(), Stopped> {
+    pub(super) async fn drain_settled(&mut self) -> Result<(), ExecutionError> {
         match self.watching.try_next() {
             Some(id) => self.read(id).await,
             None => Ok(()),

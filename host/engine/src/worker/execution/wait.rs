@@ -10,19 +10,19 @@ use segno_core::{
 use super::{Execution, LiveEnd};
 use crate::worker::{
     batch::Batch,
-    failure::{Halt, Stopped},
+    failure::{ExecutionError, HaltReport},
 };
 
 impl Execution {
     /// Nothing can be told now: stays warm for a moment, or suspends.
-    pub(super) async fn wait(&mut self) -> Result<Option<LiveEnd>, Stopped> {
+    pub(super) async fn wait(&mut self) -> Result<Option<LiveEnd>, ExecutionError> {
         self.look_for_signal().await?;
         if !self.ready.is_empty() {
             return Ok(None);
         }
         let awaits = self.awaits();
         if awaits.is_empty() && !self.recorder().open().has_immediate() {
-            return Err(Halt::new(
+            return Err(HaltReport::new(
                 "waits-for-nothing",
                 "the workflow neither ended nor waits for anything: every command it issued has completed or was \
                  dropped, and it takes no signals",
@@ -45,19 +45,18 @@ impl Execution {
                 return Ok(None);
             }
         }
-        let hot_wait =
-            self.shared.host.surroundings.runtime.sleep(self.shared.host.config.hot_wait);
+        let hot_wait = self.shared.host.env.runtime.sleep(self.shared.host.config.hot_wait);
         let cancel_told = self.cancel_told;
-        self.turn = None;
+        self.permit = None;
         let settled = tokio::select! {
             biased;
-            () = self.held.abort.cancelled() => return Err(Stopped::Lost),
+            () = self.held.abort.cancelled() => return Err(ExecutionError::Lost),
             () = self.held.cancel_request(), if !cancel_told => None,
             id = self.watching.next() => Some(id),
             () = self.shared.draining.cancelled() => return self.suspend(awaits).await,
             () = hot_wait => return self.suspend(awaits).await,
         };
-        self.turn = Some(self.shared.concurrency.turn().await);
+        self.permit = Some(self.shared.run_limiter.permit().await);
         if let Some(id) = settled {
             self.read(id).await?;
         }
@@ -67,7 +66,7 @@ impl Execution {
     pub(super) async fn suspend(
         &mut self,
         awaits: Vec<PromiseId>,
-    ) -> Result<Option<LiveEnd>, Stopped> {
+    ) -> Result<Option<LiveEnd>, ExecutionError> {
         if self.recorder().batch().stands_alone(&awaits) {
             self.commit().await?;
             if !self.ready.is_empty() {
@@ -115,8 +114,8 @@ impl Execution {
                 self.recorder().put_back(last);
                 Ok(None)
             }
-            Some(Reply::Refused(refusal)) => Err(Stopped::refused(refusal)),
-            _ => Err(Stopped::Lost),
+            Some(Reply::Refused(refusal)) => Err(ExecutionError::refused(refusal)),
+            _ => Err(ExecutionError::Lost),
         }
     }
 

@@ -46,7 +46,7 @@ impl Shared {
         batch: Vec<Submission>,
         waiting: usize,
     ) -> Vec<Submission> {
-        let began = self.surroundings.clock.elapsed();
+        let began = self.env.clock.elapsed();
         let commands: Vec<&Command> =
             batch.iter().flat_map(|each| &each.asked).map(|asked| &asked.command).collect();
         let mut appends = Appends::decide(&self.claims, &commands, self.time.now(), &self.config);
@@ -60,7 +60,7 @@ impl Shared {
             };
             appends.commit(connection, &self.claims).await
         };
-        let appended = match self.surroundings.within(LONGEST, appending).await {
+        let appended = match self.env.within(LONGEST, appending).await {
             Some(Ok(appended)) => appended,
             // It may have happened, or not: whoever decides again sees.
             failed => {
@@ -86,8 +86,8 @@ impl Shared {
             }
         }
         if !served.is_empty() {
-            self.presence.is_here(self.surroundings.clock.now());
-            let took = self.surroundings.clock.elapsed().saturating_sub(began);
+            self.presence.is_here(self.env.clock.now());
+            let took = self.env.clock.elapsed().saturating_sub(began);
             self.hints.measured(&Commit { commands: served.len(), took, waiting });
             self.answer(served, committed);
         }
@@ -96,9 +96,9 @@ impl Shared {
 
     /// Commits a batch, or its halves where one of its submissions spoils it for the others.
     async fn execute(&self, mut line: Line, mut batch: Vec<Submission>, waiting: usize) -> Line {
-        let began = self.surroundings.clock.elapsed();
+        let began = self.env.clock.elapsed();
         let measured = |commands: usize| {
-            let took = self.surroundings.clock.elapsed().saturating_sub(began);
+            let took = self.env.clock.elapsed().saturating_sub(began);
             self.hints.measured(&Commit { commands, took, waiting });
         };
         let asked: Vec<&[Asked]> = batch.iter().map(|each| each.asked.as_slice()).collect();
@@ -149,7 +149,7 @@ impl Shared {
         loop {
             let failed = match self.attempt(line, asked, &also).await {
                 Ok(committed) => {
-                    self.presence.is_here(self.surroundings.clock.now());
+                    self.presence.is_here(self.env.clock.now());
                     return Ok(committed);
                 }
                 Err(NotCommitted::Held(ids)) => {
@@ -179,7 +179,7 @@ impl Shared {
                 Some(failed) => {
                     *line = None;
                     self.writing.failed(&failed);
-                    self.presence.is_away(self.surroundings.clock.now(), &failed);
+                    self.presence.is_away(self.env.clock.now(), &failed);
                     if waited >= PATIENCE {
                         let reason = failed.source.to_string();
                         return Err(if unknown {
@@ -191,7 +191,7 @@ impl Shared {
                     self.jitter(Millis((50 + waited.0).min(1_000)))
                 }
             };
-            self.surroundings.runtime.sleep(wait).await;
+            self.env.runtime.sleep(wait).await;
             waited = Millis(waited.0 + wait.0);
         }
     }
@@ -207,7 +207,7 @@ impl Shared {
             None => line.insert(self.connect().await?),
         };
         let batch = Batch::new(connection, &self.config, &self.time, &self.claims);
-        let done = self.surroundings.within(LONGEST, batch.run(asked, also)).await;
+        let done = self.env.within(LONGEST, batch.run(asked, also)).await;
         // The transaction may be anywhere, its commit included.
         let late = || Failed {
             statement: "a transaction",
@@ -218,13 +218,13 @@ impl Shared {
 
     async fn connect(&self) -> Result<PgConnection, Failed> {
         let connecting = PgConnection::connect_with(&self.options);
-        let connected = self.surroundings.within(CONNECT, connecting).await;
+        let connected = self.env.within(CONNECT, connecting).await;
         connected.unwrap_or(Err(sqlx::Error::PoolTimedOut)).map_err(Failed::of("connect"))
     }
 
     /// Something between half of `wait` and all of it, so that those who were in each other's way part.
     fn jitter(&self, wait: Millis) -> Millis {
-        let drawn = self.surroundings.runtime.nonce() % 1_000;
+        let drawn = self.env.runtime.nonce() % 1_000;
         Millis(wait.0 / 2 + (wait.0 * drawn.cast_signed()) / 2_000)
     }
 }

@@ -98,7 +98,7 @@ async fn who_sends_slowly_holds_up_nobody_and_not_for_ever() {
     let (mut reading, mut writing) = steady.split();
     let dripping = async {
         while writing.write_all(b" ").await.is_ok() {
-            host.world.host.surroundings.runtime.sleep(Millis(5_000)).await;
+            host.world.host.env.runtime.sleep(Millis(5_000)).await;
         }
         std::future::pending::<()>().await;
     };

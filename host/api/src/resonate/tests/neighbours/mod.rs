@@ -26,7 +26,7 @@ use tokio::{
 use crate::resonate::{Settings, tests::world::World};
 use crate::{AdmissionLimits, serve, tests::World as Native};
 use segno_engine::recovery::Recovery;
-use segno_env::{Clock, Surroundings, SystemRuntime};
+use segno_env::{Clock, Env, SystemRuntime};
 use segno_store::MemoryStore;
 
 /// Time that only moves at a word: without this the paused time of a test would move whenever nothing else is to be
@@ -82,11 +82,10 @@ impl Host {
     async fn with(settings: Settings, limits: AdmissionLimits) -> Self {
         let time = Stopped::new();
         let mut api = Native::new().admitting(limits).api;
-        let surroundings =
-            Surroundings { clock: TestClock::new(), runtime: Arc::new(SystemRuntime) };
+        let env = Env { clock: TestClock::new(), runtime: Arc::new(SystemRuntime) };
         api.host.store =
-            MemoryStore::new(Config::default(), surroundings.clone(), api.host.hub.clone());
-        api.host.surroundings = surroundings;
+            MemoryStore::new(Config::default(), env.clone(), api.host.notifier.clone());
+        api.host.env = env;
         let world = World::on(api, settings, |access| access);
         let recovery = Recovery::start(&world.host);
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
@@ -96,7 +95,7 @@ impl Host {
         api.beside = world.front.router();
         let stopped = api.stopping.clone();
         let serving = serve(listener, api, async move { stopped.cancelled().await });
-        world.host.surroundings.runtime.spawn("server", Box::pin(serving));
+        world.host.env.runtime.spawn("server", Box::pin(serving));
         Self { world, address, recovery, time }
     }
 

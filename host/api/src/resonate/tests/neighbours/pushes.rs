@@ -109,7 +109,7 @@ async fn a_worker_that_hangs_fails_or_talks_without_end_holds_up_no_other() {
     drop(closed);
     let elsewhere = Workers::start().await;
     let bad = ["ailing", "hangs", "redirects", "endless", "breaks"].map(|path| workers.at(path));
-    let began = world.host.surroundings.clock.now();
+    let began = world.host.env.clock.now();
     for n in 0..30 {
         for (kind, target) in bad.iter().chain([&refuses]).enumerate() {
             world.done("promise.create", create(&format!("bad{kind}:{n}"), target)).await;
@@ -117,9 +117,9 @@ async fn a_worker_that_hangs_fails_or_talks_without_end_holds_up_no_other() {
         world.done("promise.create", create(&format!("good:{n}"), &elsewhere.at("good"))).await;
     }
     host.until(50, "the good one gets everything", || elsewhere.taken() >= 30).await;
-    let took = world.host.surroundings.clock.now().since(began);
+    let took = world.host.env.clock.now().since(began);
     assert!(took.0 < 10_000, "nobody who hangs was given up yet: {took:?}");
-    let delivery = &world.host.hub.metrics().delivery;
+    let delivery = &world.host.notifier.metrics().delivery;
     let hanging = workers.hanging.load(Ordering::SeqCst);
     assert!((1..=16).contains(&hanging), "{hanging} messages are on their way to who hangs");
     assert_eq!(workers.taken(), 0, "a redirection is not followed");
@@ -140,12 +140,12 @@ async fn who_fails_is_left_in_peace_for_longer_and_longer() {
     world.done("promise.create", json!({ "id": "p", "timeoutAt": 9_000_000_000_000_i64 })).await;
     world.done("promise.register_listener", json!({ "awaited": "p", "address": address })).await;
     world.done("promise.settle", json!({ "id": "p", "state": "resolved" })).await;
-    let delivery = &world.host.hub.metrics().delivery;
+    let delivery = &world.host.notifier.metrics().delivery;
     let mut failures = Vec::new();
     for _ in 0..6 {
         let next = delivery.pushes(Pushed::Refused) + 1;
         host.until(50, "it is tried again", || delivery.pushes(Pushed::Refused) >= next).await;
-        failures.push(world.host.surroundings.clock.now());
+        failures.push(world.host.env.clock.now());
     }
     let waits: Vec<i64> = failures.windows(2).map(|pair| pair[1].since(pair[0]).0).collect();
     assert!(waits[4] >= 800 && waits[4] >= 4 * waits[0], "{waits:?}");

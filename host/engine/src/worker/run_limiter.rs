@@ -4,7 +4,7 @@
 //! thousand others had their turn since the step before, so that each of them takes twice as long. Whoever comes when
 //! there are enough waits in line, and the next begins when one has ended or waits for something that takes its time.
 //!
-//! How many are enough depends on how long a commit takes, which the hub hears ([`Hub::commit_time`]). A line in which
+//! How many are enough depends on how long a commit takes, which the notifier hears ([`CommitNotifier::commit_latency`]). A line in which
 //! nothing moves, since those under way compute or have many steps to go, lets in more and more.
 
 use std::{
@@ -15,7 +15,7 @@ use std::{
 use segno_core::time::Millis;
 use tokio::sync::oneshot;
 
-use crate::hub::Hub;
+use crate::notifier::CommitNotifier;
 use segno_env::Runtime;
 
 /// So many for each processor, however short commits are: what is ready gathers, and commits carry more.
@@ -28,11 +28,11 @@ const STANDSTILL: Millis = Millis(50);
 
 /// See the module.
 #[derive(Clone)]
-pub struct Concurrency(Arc<Shared>);
+pub struct RunLimiter(Arc<Shared>);
 
 struct Shared {
     processors: usize,
-    hub: Arc<Hub>,
+    notifier: Arc<CommitNotifier>,
     runtime: Arc<dyn Runtime>,
     line: Mutex<Line>,
 }
@@ -42,41 +42,45 @@ struct Line {
     under_way: usize,
     /// So many more than are enough may be under way, since the line stood still.
     more: usize,
-    waiting: VecDeque<oneshot::Sender<Turn>>,
+    waiting: VecDeque<oneshot::Sender<RunPermit>>,
     /// Whether somebody was let in since the last look.
     moved: bool,
     watched: bool,
 }
 
 /// Being one of those under way, until this is dropped.
-pub struct Turn(Concurrency);
+pub struct RunPermit(RunLimiter);
 
-impl Concurrency {
+impl RunLimiter {
     /// Nobody is under way.
-    pub fn new(processors: usize, hub: Arc<Hub>, runtime: Arc<dyn Runtime>) -> Self {
+    pub fn new(
+        processors: usize,
+        notifier: Arc<CommitNotifier>,
+        runtime: Arc<dyn Runtime>,
+    ) -> Self {
         let line = Mutex::default();
-        Self(Arc::new(Shared { processors: processors.max(1), hub, runtime, line }))
+        Self(Arc::new(Shared { processors: processors.max(1), notifier, runtime, line }))
     }
 
-    /// A turn, when it comes.
-    pub async fn turn(&self) -> Turn {
+    /// A permit, when it comes.
+    pub async fn permit(&self) -> RunPermit {
         loop {
             let told = match self.enter() {
-                Ok(turn) => return turn,
+                Ok(permit) => return permit,
                 Err(told) => told,
             };
             // Only a host that ends tells nobody.
-            if let Ok(turn) = told.await {
-                return turn;
+            if let Ok(permit) = told.await {
+                return permit;
             }
         }
     }
 
-    /// A turn, or a place in the line.
-    fn enter(&self) -> Result<Turn, oneshot::Receiver<Turn>> {
+    /// A permit, or a place in the line.
+    fn enter(&self) -> Result<RunPermit, oneshot::Receiver<RunPermit>> {
         let mut line = self.line();
-        if let Some(turn) = self.begin(&mut line) {
-            return Ok(turn);
+        if let Some(permit) = self.begin(&mut line) {
+            return Ok(permit);
         }
         let (tell, told) = oneshot::channel();
         line.waiting.push_back(tell);
@@ -87,11 +91,11 @@ impl Concurrency {
         Err(told)
     }
 
-    fn begin(&self, line: &mut Line) -> Option<Turn> {
+    fn begin(&self, line: &mut Line) -> Option<RunPermit> {
         let free = line.waiting.is_empty() && line.under_way < self.limit(line);
         free.then(|| {
             line.under_way += 1;
-            Turn(self.clone())
+            RunPermit(self.clone())
         })
     }
 
@@ -136,13 +140,13 @@ impl Concurrency {
         drop(line);
         for tell in next {
             // Whoever went away leaves at once.
-            let _ = tell.send(Turn(self.clone()));
+            let _ = tell.send(RunPermit(self.clone()));
         }
     }
 
     fn show(&self, line: &Line) {
         let in_line = i64::try_from(line.waiting.len()).unwrap_or(i64::MAX);
-        self.0.hub.metrics().worker.in_line.set(in_line);
+        self.0.notifier.metrics().worker.in_line.set(in_line);
     }
 
     fn limit(&self, line: &Line) -> usize {
@@ -150,8 +154,8 @@ impl Concurrency {
     }
 
     fn enough(&self) -> usize {
-        let us =
-            usize::try_from(self.0.hub.commit_time().shortest().as_micros()).unwrap_or(usize::MAX);
+        let us = usize::try_from(self.0.notifier.commit_latency().shortest().as_micros())
+            .unwrap_or(usize::MAX);
         self.0.processors.saturating_mul(EACH + us / STEP_US)
     }
 
@@ -160,7 +164,7 @@ impl Concurrency {
     }
 }
 
-impl Drop for Turn {
+impl Drop for RunPermit {
     fn drop(&mut self) {
         self.0.leave();
     }
@@ -176,65 +180,66 @@ mod tests {
     use segno_env::SystemRuntime;
     use segno_store::{Commit, Hints as _};
 
-    fn concurrency(commit: Duration) -> Concurrency {
-        let hub = Arc::new(Hub::default());
-        hub.measured(&Commit { commands: 1, took: commit, waiting: 0 });
-        Concurrency::new(1, hub, Arc::new(SystemRuntime))
+    fn run_limiter(commit: Duration) -> RunLimiter {
+        let notifier = Arc::new(CommitNotifier::default());
+        notifier.measured(&Commit { commands: 1, took: commit, waiting: 0 });
+        RunLimiter::new(1, notifier, Arc::new(SystemRuntime))
     }
 
-    fn try_turn(concurrency: &Concurrency) -> Option<Turn> {
-        concurrency.begin(&mut concurrency.line())
+    fn try_turn(run_limiter: &RunLimiter) -> Option<RunPermit> {
+        run_limiter.begin(&mut run_limiter.line())
     }
 
-    fn all_turns(concurrency: &Concurrency) -> Vec<Turn> {
-        std::iter::from_fn(|| try_turn(concurrency)).collect()
+    fn all_turns(run_limiter: &RunLimiter) -> Vec<RunPermit> {
+        std::iter::from_fn(|| try_turn(run_limiter)).collect()
     }
 
     #[test]
     fn longer_commits_let_more_be_under_way() {
-        assert_eq!(all_turns(&concurrency(Duration::from_micros(160))).len(), EACH + 10);
-        assert_eq!(all_turns(&concurrency(Duration::from_millis(16))).len(), EACH + 1_000);
+        assert_eq!(all_turns(&run_limiter(Duration::from_micros(160))).len(), EACH + 10);
+        assert_eq!(all_turns(&run_limiter(Duration::from_millis(16))).len(), EACH + 1_000);
     }
 
     #[tokio::test(start_paused = true)]
     async fn the_next_begins_when_one_ends_in_the_order_of_the_line() {
-        let concurrency = concurrency(Duration::ZERO);
-        let mut under_way = all_turns(&concurrency);
-        let (mut first, mut second) = (Box::pin(concurrency.turn()), Box::pin(concurrency.turn()));
+        let run_limiter = run_limiter(Duration::ZERO);
+        let mut under_way = all_turns(&run_limiter);
+        let (mut first, mut second) =
+            (Box::pin(run_limiter.permit()), Box::pin(run_limiter.permit()));
         assert!(first.as_mut().now_or_never().is_none());
         assert!(second.as_mut().now_or_never().is_none());
         under_way.pop();
         assert!(second.as_mut().now_or_never().is_none(), "the first comes first");
-        let turn = first.as_mut().now_or_never().expect("it is the first one's turn");
-        assert!(try_turn(&concurrency).is_none(), "nobody passes those who wait");
-        assert_eq!(concurrency.0.hub.metrics().worker.in_line.get(), 1);
-        drop(turn);
+        let permit = first.as_mut().now_or_never().expect("it is the first one's permit");
+        assert!(try_turn(&run_limiter).is_none(), "nobody passes those who wait");
+        assert_eq!(run_limiter.0.notifier.metrics().worker.in_line.get(), 1);
+        drop(permit);
         assert!(second.now_or_never().is_some());
     }
 
     #[tokio::test(start_paused = true)]
     async fn who_left_the_line_takes_no_turn() {
-        let concurrency = concurrency(Duration::ZERO);
-        let under_way = all_turns(&concurrency);
-        let mut gone = Box::pin(concurrency.turn());
+        let run_limiter = run_limiter(Duration::ZERO);
+        let under_way = all_turns(&run_limiter);
+        let mut gone = Box::pin(run_limiter.permit());
         assert!(gone.as_mut().now_or_never().is_none());
-        let mut told = Box::pin(concurrency.turn());
+        let mut told = Box::pin(run_limiter.permit());
         assert!(told.as_mut().now_or_never().is_none());
         drop(gone);
         drop(under_way);
         // This one was told, and goes away without having heard it.
         drop(told);
-        assert_eq!(all_turns(&concurrency).len(), EACH);
+        assert_eq!(all_turns(&run_limiter).len(), EACH);
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_line_that_stands_still_lets_in_more_until_there_are_few_again() {
-        let concurrency = concurrency(Duration::ZERO);
-        let mut under_way = all_turns(&concurrency);
+        let run_limiter = run_limiter(Duration::ZERO);
+        let mut under_way = all_turns(&run_limiter);
         for _ in 0..3 * EACH {
-            under_way.push(concurrency.turn().await);
+            under_way.push(run_limiter.permit().await);
         }
         under_way.clear();
-        assert_eq!(all_turns(&concurrency).len(), EACH, "as at the beginning");
+        assert_eq!(all_turns(&run_limiter).len(), EACH, "as at the beginning");
     }
 }

@@ -12,8 +12,8 @@ use segno_core::{effect::Effect, id::PromiseId, promise::OutboxKey, time::Timest
 use tokio::sync::{Notify, mpsc, watch};
 
 use crate::{
-    commit_time::CommitTime, delivery::Channels, desk::Desk, metrics::Metrics,
-    quarantine::Quarantine, traces::Traces,
+    commit_latency::CommitLatency, delivery::Channels, metrics::Metrics, quarantine::Quarantine,
+    slots::ExecutionSlots, traces::Traces,
 };
 use segno_store::{Commit, Hints};
 
@@ -21,11 +21,11 @@ use segno_store::{Commit, Hints};
 const HINTS_KEPT: usize = 65_536;
 
 /// Takes hints from the store and hands them to the dispatcher, the recovery driver and those who wait for a promise.
-pub struct Hub {
+pub struct CommitNotifier {
     dispatch: mpsc::Sender<Effect>,
     dispatched: Mutex<Option<mpsc::Receiver<Effect>>>,
     watchers: Mutex<HashMap<PromiseId, Vec<mpsc::UnboundedSender<PromiseId>>>>,
-    desk: OnceLock<Weak<Desk>>,
+    slots: OnceLock<Weak<ExecutionSlots>>,
     timers: Notify,
     /// When the timers are looked at next, whatever happens.
     timers_planned: AtomicI64,
@@ -36,18 +36,18 @@ pub struct Hub {
     events: watch::Sender<u64>,
     metrics: Metrics,
     quarantine: Quarantine,
-    commit_time: CommitTime,
+    commit_latency: CommitLatency,
     traces: OnceLock<Traces>,
 }
 
-impl Default for Hub {
+impl Default for CommitNotifier {
     fn default() -> Self {
         let (dispatch, dispatched) = mpsc::channel(HINTS_KEPT);
         Self {
             dispatch,
             dispatched: Mutex::new(Some(dispatched)),
             watchers: Mutex::default(),
-            desk: OnceLock::new(),
+            slots: OnceLock::new(),
             timers: Notify::new(),
             timers_planned: AtomicI64::new(i64::MAX),
             outbox: Notify::new(),
@@ -56,21 +56,21 @@ impl Default for Hub {
             events: watch::Sender::new(0),
             metrics: Metrics::default(),
             quarantine: Quarantine::default(),
-            commit_time: CommitTime::default(),
+            commit_latency: CommitLatency::default(),
             traces: OnceLock::new(),
         }
     }
 }
 
-impl Hub {
+impl CommitNotifier {
     /// The dispatcher's end: tasks that became ready and claims to interrupt. There is one dispatcher.
     pub fn take_dispatched(&self) -> Option<mpsc::Receiver<Effect>> {
         self.dispatched.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
     /// How long commits take.
-    pub fn commit_time(&self) -> &CommitTime {
-        &self.commit_time
+    pub fn commit_latency(&self) -> &CommitLatency {
+        &self.commit_latency
     }
 
     /// Hands `effect` to the dispatcher, as a commit would.
@@ -99,14 +99,14 @@ impl Hub {
     }
 
     /// Has the room of this host's worker known to those who create invocations.
-    pub fn open(&self, desk: &Arc<Desk>) {
+    pub fn open(&self, slots: &Arc<ExecutionSlots>) {
         // There is one worker, so there is nothing to replace.
-        let _ = self.desk.set(Arc::downgrade(desk));
+        let _ = self.slots.set(Arc::downgrade(slots));
     }
 
     /// The room of this host's worker, if it has one.
-    pub fn desk(&self) -> Option<Arc<Desk>> {
-        self.desk.get()?.upgrade()
+    pub fn slots(&self) -> Option<Arc<ExecutionSlots>> {
+        self.slots.get()?.upgrade()
     }
 
     /// Says when the timers will be looked at next, so that only earlier ones have to be told of. Before looking at
@@ -195,7 +195,7 @@ impl Hub {
     }
 }
 
-impl Hints for Hub {
+impl Hints for CommitNotifier {
     fn committed(&self, effects: &[Effect]) {
         if let Some(traces) = self.traces.get() {
             for effect in effects {
@@ -225,7 +225,7 @@ impl Hints for Hub {
     fn measured(&self, commit: &Commit) {
         let Commit { commands, took, waiting } = *commit;
         self.metrics.store.committed(commands, took, waiting);
-        self.commit_time.took(took);
+        self.commit_latency.took(took);
     }
 }
 
@@ -237,16 +237,16 @@ mod tests {
 
     #[test]
     fn only_timers_before_the_next_look_are_told_of() {
-        let hub = Hub::default();
+        let notifier = CommitNotifier::default();
         let told = |earliest| {
-            hub.committed(&[Effect::TimerChanged { earliest: Timestamp(earliest) }]);
-            hub.timer_changed().now_or_never().is_some()
+            notifier.committed(&[Effect::TimerChanged { earliest: Timestamp(earliest) }]);
+            notifier.timer_changed().now_or_never().is_some()
         };
         assert!(told(500), "nothing is planned yet");
-        hub.plan_timers(Some(Timestamp(100)));
+        notifier.plan_timers(Some(Timestamp(100)));
         assert!(told(99));
         assert!(!told(100));
-        hub.plan_timers(None);
+        notifier.plan_timers(None);
         assert!(told(100), "somebody looks at this moment");
     }
 }

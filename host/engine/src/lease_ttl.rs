@@ -12,13 +12,13 @@ use segno_core::{
 
 /// The length of the next lease, from the delays of the last heartbeats.
 #[derive(Debug)]
-pub struct LeaseLengths {
+pub struct AdaptiveLeaseTtl {
     policy: LeasePolicy,
     delays: Mutex<HeartbeatDelays>,
     next: AtomicI64,
 }
 
-impl LeaseLengths {
+impl AdaptiveLeaseTtl {
     /// Nothing was measured yet.
     pub fn new(policy: LeasePolicy) -> Self {
         let next = policy.ttl(&HeartbeatDelays::default());

@@ -10,9 +10,9 @@ const SLOWLY: u64 = 64;
 
 /// The shortest commit of lately: a shorter one counts at once, longer ones bit by bit.
 #[derive(Debug, Default)]
-pub struct CommitTime(AtomicU64);
+pub struct CommitLatency(AtomicU64);
 
-impl CommitTime {
+impl CommitLatency {
     /// Takes note of a commit.
     pub fn took(&self, took: Duration) {
         let took = u64::try_from(took.as_micros()).unwrap_or(u64::MAX).max(1);
@@ -38,7 +38,7 @@ mod tests {
 
     #[test]
     fn a_shorter_commit_counts_at_once_and_longer_ones_bit_by_bit() {
-        let time = CommitTime::default();
+        let time = CommitLatency::default();
         assert_eq!(time.shortest(), Duration::ZERO);
         time.took(Duration::from_micros(1_000));
         time.took(Duration::from_micros(200));
