@@ -7,6 +7,7 @@ pub mod guests;
 pub mod linear;
 pub mod payments;
 pub mod replaying;
+pub mod rerun;
 pub mod resonate;
 pub mod seed;
 pub mod sim;

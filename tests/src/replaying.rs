@@ -5,14 +5,14 @@ use std::collections::BTreeMap;
 use segno::{
     guest::{Guests, Outcome},
     store::Store,
-    worker::{convention, rerun},
+    values,
 };
 use segno_core::{
     id::PromiseId,
     invocation::{Outcome as Stored, RecordBody, encode_records},
 };
 
-use crate::world::World;
+use crate::{rerun::rerun, world::World};
 
 /// Interrupts the finished invocation after each of its records in turn, and compares the journals byte for byte.
 ///
@@ -31,7 +31,7 @@ pub async fn reruns_from_every_place(guests: &dyn Guests, world: &World, id: &st
             let row = world.memory.promise(&id).await.expect("memory answers");
             let row = row.expect("a long outcome has its promise");
             let settlement = row.promise.settlement().expect("a told promise is settled");
-            own.insert(id.clone(), convention::outcome(settlement));
+            own.insert(id.clone(), values::outcome(settlement));
         }
     }
     let own = |id: &PromiseId| -> Outcome { own[id].clone() };

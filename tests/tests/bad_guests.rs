@@ -83,7 +83,7 @@ async fn a_panic_is_a_trap_and_says_where() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_crowd_that_computes_for_ever_leaves_seats_to_others_and_ends_when_killed() {
     // None of them ends by itself while this is looked at: each seat that one keeps stays taken.
-    let arguments = ["--room", "16", "--limit", "cpu_ms=3600000"];
+    let arguments = ["--slots", "16", "--limit", "cpu_ms=3600000"];
     let stage = Stage::with(SEGNO, PaymentsOptions::default(), &arguments).await;
     stage.deploy("hostile", fixtures::fixture("hostile")).await;
     let crowd: Vec<String> = (0..48).map(|number| format!("busy-{number}")).collect();

@@ -93,7 +93,7 @@ pub async fn acknowledge(
     if !commands.is_empty() {
         submit(&api, commands).await?;
     }
-    api.host.notifier.metrics().delivery.acknowledged(request.ids.len());
+    api.host.metrics.delivery.acknowledged(request.ids.len());
     Ok(Json(Acknowledged { acknowledged: request.ids.len() }))
 }
 

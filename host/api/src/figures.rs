@@ -19,8 +19,8 @@ use super::{Api, ApiError, openapi::Refusals, reads};
     responses((status = 200, body = String, content_type = "application/openmetrics-text"), Refusals),
 )]
 pub async fn metrics(State(api): State<Api>) -> Result<Response, ApiError> {
-    let metrics = api.host.notifier.metrics();
-    metrics.gauges.quarantined(&api.host.notifier.quarantine().counts());
+    let metrics = &api.host.metrics;
+    metrics.gauges.quarantined(&api.host.quarantine.counts());
     // Whoever looks after the host is answered while it is busy, one after the other.
     let _alone = api.census.lock().await;
     metrics.gauges.read(&reads::store(&api.host).census().await?);
@@ -45,6 +45,6 @@ pub async fn count(State(api): State<Api>, request: Request, next: Next) -> Resp
     let answer = next.run(request).await;
     let took = clock.elapsed().saturating_sub(began);
     let route = route.as_deref().unwrap_or("none");
-    api.host.notifier.metrics().http.answered(&method, route, answer.status().as_u16(), took);
+    api.host.metrics.http.answered(&method, route, answer.status().as_u16(), took);
     answer
 }

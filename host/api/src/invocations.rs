@@ -44,7 +44,7 @@ pub async fn list(
 
 /// What this host leaves alone, of ids that begin so.
 fn quarantined(api: &Api, prefix: Option<&str>) -> Vec<UnreadableRow> {
-    let cases = api.host.notifier.quarantine().cases().into_iter();
+    let cases = api.host.quarantine.cases().into_iter();
     let rows = cases.map(|(subject, case)| UnreadableRow {
         kind: subject.kind().to_owned(),
         id: subject.id().to_owned(),

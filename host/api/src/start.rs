@@ -163,7 +163,7 @@ async fn create(
     place: OwnedSemaphorePermit,
 ) -> Result<Created, ApiError> {
     let id = new.id.clone();
-    let slots = api.host.notifier.slots().filter(|_| now);
+    let slots = api.host.slots().filter(|_| now);
     let reply = match slots.and_then(|slots| Some((slots.slot()?, slots))) {
         Some((slot, slots)) => {
             let mut beginning = pin!(slots.begin(slot, new, module));

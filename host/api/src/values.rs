@@ -4,14 +4,14 @@ use base64::prelude::{BASE64_STANDARD, Engine as _};
 use segno_core::value::{Bytes, Tags, Value as Stored};
 use serde_json::{Value, json};
 
-use segno_engine::worker::convention;
+use segno_engine::values;
 use segno_guest::Payload;
 
 use super::model::FailureView;
 
 /// The parameter of an invocation of `function`.
 pub fn param(function: &str, input: &Value) -> Stored {
-    convention::param(function, &Payload::Json(input.to_string()), Tags::new())
+    values::param(function, &Payload::Json(input.to_string()), Tags::new())
 }
 
 /// JSON as a promise keeps it.
@@ -37,16 +37,16 @@ pub fn json_of(bytes: &[u8]) -> Value {
 
 /// The input in the parameter of an invocation: one argument as it is, none as `null`, several as an array.
 pub fn input_of(param: &Stored) -> Value {
-    convention::payload_json(&convention::input(param))
+    values::payload_json(&values::input(param))
 }
 
 /// The failure in the value of a rejected promise. What other programs wrote is kept whole in `details`.
 pub fn failure_of(value: Option<&Stored>) -> FailureView {
-    let failure = convention::failure(value.filter(|value| !value.data.is_empty()));
+    let failure = values::failure(value.filter(|value| !value.data.is_empty()));
     FailureView {
         code: failure.code,
         message: failure.message,
-        details: failure.details.as_ref().map(convention::payload_json),
+        details: failure.details.as_ref().map(values::payload_json),
     }
 }
 

@@ -11,7 +11,7 @@ use segno_core::{
     value::{Tags, Value},
 };
 
-use segno_engine::worker::convention;
+use segno_engine::values;
 use segno_store::{InvocationRow, PromiseRow, Unreadable};
 
 use super::{
@@ -64,7 +64,7 @@ pub fn function(promise: &Promise) -> Option<String> {
 pub fn function_of(target: &str, param: &Value) -> Option<String> {
     match address::is_hosted(target) {
         true => target.rsplit(['/', ':']).next().map(str::to_owned),
-        false => convention::function(param),
+        false => values::function(param),
     }
 }
 

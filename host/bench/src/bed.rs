@@ -27,7 +27,7 @@ use segno_api::Intake;
 use segno_engine::boot::{self, Running};
 use segno_engine::host::Host;
 use segno_engine::notifier::CommitNotifier;
-use segno_engine::worker::{WorkerSettings, convention};
+use segno_engine::{values, worker::WorkerSettings};
 use segno_env::Env;
 use segno_guest::{Gate, HttpClient, HttpLimits, Payload, Policy};
 use segno_store::{
@@ -116,14 +116,14 @@ impl Bed {
         worker: Option<WorkerSettings>,
     ) -> anyhow::Result<Self> {
         let policy = Arc::new(Policy::default());
-        let host = Host {
-            env: setting.env.clone(),
-            config: Arc::new(Config::default()),
+        let host = Host::new(
+            setting.env.clone(),
+            Config::default(),
             store,
-            guests: setting.wasm.clone(),
-            outbound: Arc::new(Gate::new(policy, HttpClient::new(HttpLimits::default())?)),
+            setting.wasm.clone(),
+            Arc::new(Gate::new(policy, HttpClient::new(HttpLimits::default())?)),
             notifier,
-        };
+        );
         let now = setting.env.clock.now();
         let component = setting.component.clone();
         let inspected = Intake::inspect(&*setting.wasm, component.clone()).await;
@@ -170,7 +170,7 @@ impl Bed {
         clients: usize,
     ) -> anyhow::Result<Passed> {
         let ids: Vec<PromiseId> = invocations.iter().map(|(id, _)| id.clone()).collect();
-        let slots = self.host.notifier.slots().context("the host has no worker")?;
+        let slots = self.host.slots().context("the host has no worker")?;
         let watch = self.watch(&ids);
         let left = Arc::new(Mutex::new(invocations.into_iter()));
         let next = move || left.lock().unwrap_or_else(PoisonError::into_inner).next();
@@ -306,7 +306,7 @@ impl Bed {
 
 /// An invocation of the module of benchmarks.
 pub fn new(id: PromiseId, function: &str, input: &Json) -> NewPromise {
-    let param = convention::param(function, &Payload::Json(input.to_string()), Tags::new());
+    let param = values::param(function, &Payload::Json(input.to_string()), Tags::new());
     let tags = Tags::from([(tags::TARGET.to_owned(), format!("wasm://bench/{function}"))]);
     NewPromise { id, param, tags, timeout_at: Timestamp::NEVER }
 }

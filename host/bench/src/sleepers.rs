@@ -13,7 +13,7 @@ use segno_core::{
 use serde_json::json;
 
 use super::bed::Bed;
-use segno_engine::worker::convention;
+use segno_engine::values;
 
 /// Written in one submission.
 const PAGE: u32 = 256;
@@ -80,7 +80,7 @@ pub async fn put_long(bed: &Bed, id: &PromiseId, steps: u32, turns: u32) -> anyh
     };
     let holder = Holder { node: NodeName::from("bench"), incarnation: 1 };
     let hold = Hold { holder, nonce: 0, ttl: Millis::seconds(3_600) };
-    let param = convention::param("turns", &segno_guest::Payload::Json(input), Tags::new());
+    let param = values::param("turns", &segno_guest::Payload::Json(input), Tags::new());
     let new = NewPromise { param, ..model.like(&model.workflow, id) };
     execute(bed, vec![Command::TaskCreate { new, hold }, fence(vec![started], Vec::new())]).await?;
     for first in (0..steps).step_by(LONG_PAGE as usize) {

@@ -14,8 +14,9 @@ use super::{
     setting::Setting,
 };
 use segno_guest::{
-    ActivityContext, ActivityHost, Answer, Ask, Completion, Context, Event, Failure, Guests as _,
-    HttpRequest, HttpResponse, Journal, Level, Outcome, Payload, RunAnswer, Stop, Wasm, Workflow,
+    ActivityContext, ActivityHost, Answer, Ask, Completion, Context, Event, Failure, GuestCommand,
+    Guests as _, HttpRequest, HttpResponse, Journal, Level, Outcome, Payload, RunAnswer, Stop,
+    Wasm, Workflow,
 };
 
 /// Answers every ask at once and keeps nothing but what it has to tell next.
@@ -41,7 +42,7 @@ impl Journal for Bare {
                 self.finished = true;
                 Answer::Done
             }
-            Ask::Run { .. } => {
+            Ask::Command(GuestCommand::Run(_)) => {
                 self.commands += 1;
                 Answer::Run(if self.execute {
                     RunAnswer::Execute(index)
@@ -49,11 +50,11 @@ impl Journal for Bare {
                     RunAnswer::Recorded(index)
                 })
             }
-            Ask::Promise { name, .. } => {
+            Ask::Command(GuestCommand::Promise(promise)) => {
                 self.commands += 1;
-                Answer::Promise(index, name.unwrap_or_default())
+                Answer::Promise(index, promise.name.unwrap_or_default())
             }
-            _ => {
+            Ask::Command(_) => {
                 self.commands += 1;
                 Answer::Command(index)
             }

@@ -125,8 +125,8 @@ pub async fn boot(config: BootConfig, env: Env) -> Result<(Running, Arc<Wasm>), 
     let policy = Arc::new(config.policy.clone());
     let mut limits = config.limits;
     // Those that compute for long leave most slots and most of the pool to others.
-    let room = u32::try_from(config.worker.room).unwrap_or(u32::MAX).min(limits.instances);
-    limits.computing = limits.computing.min(room / 4).max(1);
+    let slots = u32::try_from(config.worker.slots).unwrap_or(u32::MAX).min(limits.instances);
+    limits.computing = limits.computing.min(slots / 4).max(1);
     let wasm = Arc::new(Wasm::new(WasmConfig {
         limits,
         policy: config.policy,
@@ -136,14 +136,7 @@ pub async fn boot(config: BootConfig, env: Env) -> Result<(Running, Arc<Wasm>), 
         source,
     })?);
     let outbound = Arc::new(Gate::new(policy, HttpClient::new(HttpLimits::default())?));
-    let host = Host {
-        env,
-        config: Arc::new(config.engine),
-        store,
-        guests: wasm.clone(),
-        outbound,
-        notifier,
-    };
+    let host = Host::new(env, config.engine, store, wasm.clone(), outbound, notifier);
     let running = start_keeping(host, config.node.clone(), config.worker, config.retention).await?;
     if let Some(database) = shared {
         let (life, superseded) = (running.incarnation, running.superseded.clone());

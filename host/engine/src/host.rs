@@ -1,29 +1,44 @@
 //! The parts of a running host, as the API, the worker and the recovery driver share them.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock, Weak};
 
 use segno_core::{command::Command, config::Config, reply::Reply, time::Millis};
 
-use crate::notifier::CommitNotifier;
+use crate::{
+    commit_latency::CommitLatency, delivery::Channels, metrics::Metrics, notifier::CommitNotifier,
+    quarantine::Quarantine, slots::ExecutionSlots, traces::Traces,
+};
 use segno_env::Env;
 use segno_guest::{Guests, Outbound};
 use segno_store::{Store, StoreError};
 
-/// Cheap to clone: everything is shared.
+/// Cheap to clone: all clones share the same parts.
 #[derive(Clone)]
 pub struct Host {
     /// Time and tasks.
     pub env: Env,
     /// The engine's settings.
     pub config: Arc<Config>,
-    /// Everything that matters.
+    /// What outlives the process.
     pub store: Arc<dyn Store>,
-    /// Everything that can be run.
+    /// The modules.
     pub guests: Arc<dyn Guests>,
     /// The way out for HTTP.
     pub outbound: Arc<dyn Outbound>,
-    /// Hints of commits.
+    /// The hints of commits.
     pub notifier: Arc<CommitNotifier>,
+    /// What is counted.
+    pub metrics: Arc<Metrics>,
+    /// How long commits take.
+    pub commit_latency: Arc<CommitLatency>,
+    /// The ways out for messages.
+    pub channels: Arc<Channels>,
+    /// What this host leaves alone, because it cannot be dealt with.
+    pub quarantine: Arc<Quarantine>,
+    /// Where spans go; see [`Host::traces`].
+    pub traces: Arc<OnceLock<Traces>>,
+    /// The worker's slots; see [`Host::slots`].
+    pub slots: Arc<OnceLock<Weak<ExecutionSlots>>>,
 }
 
 /// How often a command with an unknown outcome is sent again before its lease is left to run out.
@@ -33,6 +48,53 @@ const RESEND_ATTEMPTS: u32 = 20;
 const ATTEMPTS: u32 = 3;
 
 impl Host {
+    /// A host of these parts. The store gives its hints to `notifier`, which counts and traces what
+    /// they say.
+    pub fn new(
+        env: Env,
+        config: Config,
+        store: Arc<dyn Store>,
+        guests: Arc<dyn Guests>,
+        outbound: Arc<dyn Outbound>,
+        notifier: Arc<CommitNotifier>,
+    ) -> Self {
+        Self {
+            env,
+            config: Arc::new(config),
+            store,
+            guests,
+            outbound,
+            metrics: notifier.metrics.clone(),
+            commit_latency: notifier.commit_latency.clone(),
+            channels: notifier.channels.clone(),
+            quarantine: Arc::default(),
+            traces: notifier.traces.clone(),
+            slots: Arc::default(),
+            notifier,
+        }
+    }
+
+    /// The slots of this host's worker, if it has one that runs.
+    pub fn slots(&self) -> Option<Arc<ExecutionSlots>> {
+        self.slots.get()?.upgrade()
+    }
+
+    /// Makes the slots of this host's worker known to those who start invocations. A host has one
+    /// worker.
+    pub fn open_slots(&self, slots: &Arc<ExecutionSlots>) {
+        let _ = self.slots.set(Arc::downgrade(slots));
+    }
+
+    /// Where spans of finished invocations go, if they are traced.
+    pub fn traces(&self) -> Option<&Traces> {
+        self.traces.get()
+    }
+
+    /// Has what becomes history traced. The first receiver stays.
+    pub fn trace(&self, traces: Traces) {
+        let _ = self.traces.set(traces);
+    }
+
     /// Commits one command for somebody who waits for the answer. Lost races and unknown outcomes are sent again at
     /// once, a few times.
     ///

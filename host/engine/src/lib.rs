@@ -12,7 +12,9 @@ pub mod notifier;
 pub mod quarantine;
 pub mod recovery;
 pub mod slots;
+pub mod target;
 pub mod traces;
+pub mod values;
 pub mod worker;
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::{
     collections::HashMap,
     sync::{
-        Arc, Mutex, OnceLock, PoisonError, Weak,
+        Arc, Mutex, OnceLock, PoisonError,
         atomic::{AtomicI64, Ordering},
     },
 };
@@ -11,10 +11,7 @@ use std::{
 use segno_core::{effect::Effect, id::PromiseId, promise::OutboxKey, time::Timestamp};
 use tokio::sync::{Notify, mpsc, watch};
 
-use crate::{
-    commit_latency::CommitLatency, delivery::Channels, metrics::Metrics, quarantine::Quarantine,
-    slots::ExecutionSlots, traces::Traces,
-};
+use crate::{commit_latency::CommitLatency, delivery::Channels, metrics::Metrics, traces::Traces};
 use segno_store::{Commit, Hints};
 
 /// A bound for hints that nobody fetched yet; beyond it the safety net finds the work.
@@ -25,19 +22,17 @@ pub struct CommitNotifier {
     dispatch: mpsc::Sender<Effect>,
     dispatched: Mutex<Option<mpsc::Receiver<Effect>>>,
     watchers: Mutex<HashMap<PromiseId, Vec<mpsc::UnboundedSender<PromiseId>>>>,
-    slots: OnceLock<Weak<ExecutionSlots>>,
     timers: Notify,
     /// When the timers are looked at next, whatever happens.
     timers_planned: AtomicI64,
     outbox: Notify,
-    channels: Channels,
     elsewhere: Notify,
     /// How many events were published on this host.
     events: watch::Sender<u64>,
-    metrics: Metrics,
-    quarantine: Quarantine,
-    commit_latency: CommitLatency,
-    traces: OnceLock<Traces>,
+    pub(crate) channels: Arc<Channels>,
+    pub(crate) metrics: Arc<Metrics>,
+    pub(crate) commit_latency: Arc<CommitLatency>,
+    pub(crate) traces: Arc<OnceLock<Traces>>,
 }
 
 impl Default for CommitNotifier {
@@ -47,17 +42,15 @@ impl Default for CommitNotifier {
             dispatch,
             dispatched: Mutex::new(Some(dispatched)),
             watchers: Mutex::default(),
-            slots: OnceLock::new(),
             timers: Notify::new(),
             timers_planned: AtomicI64::new(i64::MAX),
             outbox: Notify::new(),
-            channels: Channels::default(),
             elsewhere: Notify::new(),
             events: watch::Sender::new(0),
-            metrics: Metrics::default(),
-            quarantine: Quarantine::default(),
-            commit_latency: CommitLatency::default(),
-            traces: OnceLock::new(),
+            channels: Arc::default(),
+            metrics: Arc::default(),
+            commit_latency: Arc::default(),
+            traces: Arc::default(),
         }
     }
 }
@@ -66,11 +59,6 @@ impl CommitNotifier {
     /// The dispatcher's end: tasks that became ready and claims to interrupt. There is one dispatcher.
     pub fn take_dispatched(&self) -> Option<mpsc::Receiver<Effect>> {
         self.dispatched.lock().unwrap_or_else(PoisonError::into_inner).take()
-    }
-
-    /// How long commits take.
-    pub fn commit_latency(&self) -> &CommitLatency {
-        &self.commit_latency
     }
 
     /// Hands `effect` to the dispatcher, as a commit would.
@@ -98,17 +86,6 @@ impl CommitNotifier {
         }
     }
 
-    /// Has the room of this host's worker known to those who create invocations.
-    pub fn open(&self, slots: &Arc<ExecutionSlots>) {
-        // There is one worker, so there is nothing to replace.
-        let _ = self.slots.set(Arc::downgrade(slots));
-    }
-
-    /// The room of this host's worker, if it has one.
-    pub fn slots(&self) -> Option<Arc<ExecutionSlots>> {
-        self.slots.get()?.upgrade()
-    }
-
     /// Says when the timers will be looked at next, so that only earlier ones have to be told of. Before looking at
     /// them, say `None`: then every change is told of, and none between the look and the plan is missed.
     pub fn plan_timers(&self, at: Option<Timestamp>) {
@@ -118,11 +95,6 @@ impl CommitNotifier {
     /// Ends when a timer may have become due earlier than was known.
     pub async fn timer_changed(&self) {
         self.timers.notified().await;
-    }
-
-    /// The ways out for messages.
-    pub fn channels(&self) -> &Channels {
-        &self.channels
     }
 
     /// Says that something can be handed over that could not before.
@@ -143,27 +115,6 @@ impl CommitNotifier {
     /// Tells of every event that is published on this host from now on.
     pub fn published(&self) -> watch::Receiver<u64> {
         self.events.subscribe()
-    }
-
-    /// Has what becomes history traced.
-    pub fn trace(&self, traces: Traces) {
-        // There is one receiver, so there is nothing to replace.
-        let _ = self.traces.set(traces);
-    }
-
-    /// Where history is handed in, if anybody wants to know of it.
-    pub fn traces(&self) -> Option<&Traces> {
-        self.traces.get()
-    }
-
-    /// The figures of this host.
-    pub fn metrics(&self) -> &Metrics {
-        &self.metrics
-    }
-
-    /// What this host leaves alone, because it cannot be dealt with.
-    pub fn quarantine(&self) -> &Quarantine {
-        &self.quarantine
     }
 
     fn hint(&self, effect: &Effect) {

@@ -14,12 +14,6 @@ pub(crate) fn host() -> Host {
     let env = Env::system();
     let notifier = Arc::new(CommitNotifier::default());
     let config = Config::default();
-    Host {
-        store: MemoryStore::new(config.clone(), env.clone(), notifier.clone()),
-        env,
-        config: Arc::new(config),
-        guests: Arc::new(NoGuests),
-        outbound: Arc::new(NoGuests),
-        notifier,
-    }
+    let store = MemoryStore::new(config.clone(), env.clone(), notifier.clone());
+    Host::new(env, config, store, Arc::new(NoGuests), Arc::new(NoGuests), notifier)
 }

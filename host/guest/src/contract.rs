@@ -1,5 +1,7 @@
 //! The contract's types as Rust sees them, generated from `guest-sdk/wit`, and the one door for a workflow's imports.
 
+use super::commands::GuestCommand;
+
 /// Generated from the contract.
 #[expect(missing_docs, reason = "generated; the documents are in guest-sdk/wit/segno.wit")]
 pub mod bindings {
@@ -20,46 +22,51 @@ pub use bindings::segno::workflow::types::{
 
 /// One call of an import of the interface `journal`.
 #[derive(Debug, Clone, PartialEq)]
-#[expect(missing_docs, reason = "field by field the parameters in guest-sdk/wit/segno.wit")]
 pub enum Ask {
-    Call { function: String, input: Payload, options: CallOptions },
-    Send { function: String, input: Payload, options: CallOptions },
-    SleepUntil { time_ms: u64 },
-    Promise { name: Option<String>, options: PromiseOptions },
-    Settle { promise_id: String, outcome: Outcome },
-    Http { request: HttpRequest, options: CallOptions },
-    Cancel { command: u32 },
-    Forget { command: u32 },
-    Publish { topic: String, payload: Payload },
-    Run { name: String },
-    RunDone { command: u32, outcome: Outcome },
+    /// A command, which makes a record.
+    Command(GuestCommand),
+    /// The guest does not wait for this command any more.
+    Forget {
+        /// Its index.
+        command: u32,
+    },
+    /// The result of a `run` that the guest was told to execute.
+    RunDone {
+        /// Its index.
+        command: u32,
+        /// What it came to.
+        outcome: Outcome,
+    },
+    /// Asks for the logical time.
     Now,
-    Log { level: Level, message: String },
-    Finish { outcome: Outcome },
+    /// Logs a line.
+    Log {
+        /// Its level.
+        level: Level,
+        /// Its text.
+        message: String,
+    },
+    /// The invocation ends.
+    Finish {
+        /// With this.
+        outcome: Outcome,
+    },
+}
+
+impl<C: Into<GuestCommand>> From<C> for Ask {
+    fn from(command: C) -> Self {
+        Self::Command(command.into())
+    }
 }
 
 impl Ask {
     /// Bytes of its texts and payloads.
     pub fn size(&self) -> usize {
-        let pairs = |pairs: &[(String, String)]| -> usize {
-            pairs.iter().map(|(name, value)| name.len() + value.len()).sum()
-        };
         match self {
-            Self::Call { function, input, options } | Self::Send { function, input, options } => {
-                function.len() + size(input) + pairs(&options.labels)
-            }
-            Self::Promise { name, .. } => name.as_ref().map_or(0, String::len),
-            Self::Settle { promise_id, outcome } => promise_id.len() + outcome_size(outcome),
-            Self::Http { request, options } => {
-                let HttpRequest { method, url, headers, body } = request;
-                let body = body.as_ref().map_or(0, size);
-                method.len() + url.len() + pairs(headers) + body + pairs(&options.labels)
-            }
-            Self::Publish { topic, payload } => topic.len() + size(payload),
-            Self::Run { name } => name.len(),
+            Self::Command(command) => command.size(),
             Self::RunDone { outcome, .. } | Self::Finish { outcome } => outcome_size(outcome),
             Self::Log { message, .. } => message.len(),
-            Self::SleepUntil { .. } | Self::Cancel { .. } | Self::Forget { .. } | Self::Now => 0,
+            Self::Forget { .. } | Self::Now => 0,
         }
     }
 }

@@ -11,6 +11,7 @@
 //! let mut instance = wasm.instantiate(digest, None).await?;                      // then `start`, `resume`, `resume`, …
 //! ```
 
+pub mod commands;
 mod contract;
 mod error;
 mod limits;
@@ -51,6 +52,7 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use segno_core::{id::Digest, invocation::EngineFacts};
 
+pub use commands::GuestCommand;
 pub use compile::{COMMAND as COMPILE_COMMAND, Compiler, compile_into};
 pub use contract::*;
 pub use error::GuestError;

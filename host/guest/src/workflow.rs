@@ -3,10 +3,11 @@
 use wasmtime_wasi::{WasiCtxView, WasiView};
 
 use super::{
-    Answer, Ask, CallOptions, HttpRequest, HttpResponse, Level, Outcome, Payload, PromiseOptions,
-    SharedJournal,
+    Answer, Ask, CallOptions, GuestCommand, HttpRequest, HttpResponse, Level, Outcome, Payload,
+    PromiseOptions, SharedJournal,
     bindings::segno::workflow::{activity, journal, types},
     budget::Budget,
+    commands::{Call, Cancel, Http, NewPromise, Publish, Run, Send, Settle, Sleep},
     contract::{Failure, RunAnswer, outcome_size, size},
     trap::Halt,
     wasi::DeterministicWasi,
@@ -47,8 +48,8 @@ impl WorkflowState {
         journal.ask(ask).map_err(|stop| Halt::Stopped(stop).into())
     }
 
-    fn command(&mut self, ask: Ask) -> wasmtime::Result<u32> {
-        match self.hand_over(ask)? {
+    fn command(&mut self, command: impl Into<GuestCommand>) -> wasmtime::Result<u32> {
+        match self.hand_over(Ask::Command(command.into()))? {
             Answer::Command(index) => Ok(index),
             other => Err(mismatch("a command's index", &other)),
         }
@@ -108,7 +109,7 @@ impl journal::Host for WorkflowState {
         options: CallOptions,
     ) -> wasmtime::Result<u32> {
         self.check(size(&input), || format!("input of `{function}`"))?;
-        self.command(Ask::Call { function, input, options })
+        self.command(Call { function, input, options })
     }
 
     fn send(
@@ -118,11 +119,11 @@ impl journal::Host for WorkflowState {
         options: CallOptions,
     ) -> wasmtime::Result<u32> {
         self.check(size(&input), || format!("input of `{function}`"))?;
-        self.command(Ask::Send { function, input, options })
+        self.command(Send(Call { function, input, options }))
     }
 
     fn sleep_until(&mut self, time_ms: u64) -> wasmtime::Result<u32> {
-        self.command(Ask::SleepUntil { time_ms })
+        self.command(Sleep { until_ms: time_ms })
     }
 
     fn promise(
@@ -130,7 +131,7 @@ impl journal::Host for WorkflowState {
         name: Option<String>,
         options: PromiseOptions,
     ) -> wasmtime::Result<(u32, String)> {
-        match self.hand_over(Ask::Promise { name, options })? {
+        match self.hand_over(NewPromise { name, options }.into())? {
             Answer::Promise(index, id) => Ok((index, id)),
             other => Err(mismatch("a promise", &other)),
         }
@@ -138,17 +139,17 @@ impl journal::Host for WorkflowState {
 
     fn settle(&mut self, promise_id: String, outcome: Outcome) -> wasmtime::Result<u32> {
         self.check(outcome_size(&outcome), || format!("outcome for promise `{promise_id}`"))?;
-        self.command(Ask::Settle { promise_id, outcome })
+        self.command(Settle { promise_id, outcome })
     }
 
     fn http(&mut self, request: HttpRequest, options: CallOptions) -> wasmtime::Result<u32> {
         let size = request.body.as_ref().map_or(0, size);
         self.check(size, || format!("HTTP request to `{}`", request.url))?;
-        self.command(Ask::Http { request, options })
+        self.command(Http { request, options })
     }
 
     fn cancel(&mut self, command: u32) -> wasmtime::Result<u32> {
-        self.command(Ask::Cancel { command })
+        self.command(Cancel { command })
     }
 
     fn forget(&mut self, command: u32) -> wasmtime::Result<()> {
@@ -157,11 +158,11 @@ impl journal::Host for WorkflowState {
 
     fn publish(&mut self, topic: String, payload: Payload) -> wasmtime::Result<u32> {
         self.check(size(&payload), || format!("event on topic `{topic}`"))?;
-        self.command(Ask::Publish { topic, payload })
+        self.command(Publish { topic, payload })
     }
 
     fn run(&mut self, name: String) -> wasmtime::Result<RunAnswer> {
-        match self.hand_over(Ask::Run { name })? {
+        match self.hand_over(Run { name }.into())? {
             Answer::Run(answer) => Ok(answer),
             other => Err(mismatch("the answer of `run`", &other)),
         }

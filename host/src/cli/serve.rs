@@ -95,8 +95,8 @@ pub struct Serve {
     #[arg(long, value_name = "N", default_value_t = CONNECTIONS_OF_A_PEER, value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..))]
     peer_connections: usize,
     /// Tasks run at once
-    #[arg(long, value_name = "N", default_value_t = WorkerSettings::default().room)]
-    room: usize,
+    #[arg(long, alias = "room", value_name = "N", default_value_t = WorkerSettings::default().slots)]
+    slots: usize,
     /// How long running work may go on after SIGTERM, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 20)]
     drain_s: u32,
@@ -253,7 +253,7 @@ impl Serve {
     }
 
     fn worker(&self, store: &StoreConfig) -> WorkerSettings {
-        let settings = WorkerSettings { room: self.room.max(1), ..WorkerSettings::default() };
+        let settings = WorkerSettings { slots: self.slots.max(1), ..WorkerSettings::default() };
         match store {
             StoreConfig::Sqlite(_) => settings,
             // What other hosts leave behind is found by looking.

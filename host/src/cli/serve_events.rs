@@ -56,7 +56,7 @@ pub(super) async fn push(host: &Host, routes: Routes) -> Result<(), CliError> {
     }
     let channel = Push::new(routes.clone(), host.env.clone())
         .map_err(|error| other("invalid-events", &error))?;
-    host.notifier.channels().add(channel);
+    host.channels.add(channel);
     host.notifier.wake_outbox();
     let (offering, runtime) = (host.clone(), host.env.runtime.clone());
     runtime.spawn(

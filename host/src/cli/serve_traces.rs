@@ -28,7 +28,7 @@ impl TraceOptions {
         }
         let (traces, exporting) = Exporting::new(host.store.clone(), self.otlp.as_deref(), node)
             .map_err(|error| other("invalid-otlp", &error))?;
-        host.notifier.trace(traces);
+        host.trace(traces);
         let runtime = host.env.runtime.clone();
         runtime.clone().spawn("traces", Box::pin(exporting.run(runtime)));
         Ok(())

@@ -142,14 +142,14 @@ impl Front {
         let (notifier, config) = (Arc::new(CommitNotifier::default()), Config::default());
         let store = MemoryStore::new(config.clone(), env.clone(), notifier.clone());
         let client = HttpClient::new(HttpLimits::default()).expect("a client can be made");
-        let host = Host {
+        let host = Host::new(
             env,
-            config: Arc::new(config),
+            config,
             store,
-            guests: guests::engine(&[]),
-            outbound: Arc::new(Gate::new(Policy::default().into(), client)),
+            guests::engine(&[]),
+            Arc::new(Gate::new(Policy::default().into(), client)),
             notifier,
-        };
+        );
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 7_766));
         let access = Access::new(address, None, false, Vec::new()).expect("loopback is safe");
         let api = Api::new(host, Arc::new(NoUploads), access, 0);

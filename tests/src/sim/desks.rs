@@ -6,7 +6,7 @@ use std::{
 };
 
 use segno::{
-    notifier::CommitNotifier,
+    host::Host,
     slots::{ExecutionSlots, Slot},
 };
 use segno_core::command::Hold;
@@ -15,12 +15,12 @@ use super::dice::Dice;
 
 /// The hosts that are up, by life.
 #[derive(Default)]
-pub struct Desks(Mutex<BTreeMap<u64, Arc<CommitNotifier>>>);
+pub struct Desks(Mutex<BTreeMap<u64, Host>>);
 
 impl Desks {
     /// A life of a host takes starts.
-    pub fn open(&self, life: u64, notifier: Arc<CommitNotifier>) {
-        self.hosts().insert(life, notifier);
+    pub fn open(&self, life: u64, host: Host) {
+        self.hosts().insert(life, host);
     }
 
     /// It takes none any more.
@@ -30,7 +30,7 @@ impl Desks {
 
     /// A slot at one of them; none: nobody is up, or that one has no room.
     pub fn any(&self, dice: &mut Dice) -> Option<(Arc<ExecutionSlots>, (Slot, Hold))> {
-        let hosts: Vec<Arc<CommitNotifier>> = self.hosts().values().cloned().collect();
+        let hosts: Vec<Host> = self.hosts().values().cloned().collect();
         if hosts.is_empty() {
             return None;
         }
@@ -39,7 +39,7 @@ impl Desks {
         Some((slots, slot))
     }
 
-    fn hosts(&self) -> MutexGuard<'_, BTreeMap<u64, Arc<CommitNotifier>>> {
+    fn hosts(&self) -> MutexGuard<'_, BTreeMap<u64, Host>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

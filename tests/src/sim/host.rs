@@ -214,7 +214,7 @@ impl Node {
             "{}.{} is up, {} claims given back",
             self.name, running.incarnation, running.recovered
         ));
-        self.parts.network.desks.open(life.number, life.host.notifier.clone());
+        self.parts.network.desks.open(life.number, life.host.clone());
         if let Some(door) = &life.door {
             self.parts.network.doors.open(life.number, door.clone());
         }
@@ -245,18 +245,17 @@ impl Node {
             offset: self.offset.clone(),
             latest: AtomicI64::new(i64::MIN),
         };
-        let channels = notifier.clone();
-        let host = Host {
-            env: Env { clock: Arc::new(clock), runtime: runtime.clone() },
-            config: Arc::new(self.parts.config.clone()),
-            store: link.clone(),
-            guests: self.parts.guests.clone(),
-            outbound: self.parts.outbound.clone(),
+        let host = Host::new(
+            Env { clock: Arc::new(clock), runtime: runtime.clone() },
+            self.parts.config.clone(),
+            link.clone(),
+            self.parts.guests.clone(),
+            self.parts.outbound.clone(),
             notifier,
-        };
+        );
         let door = self.parts.fronts.map(|Grace(grace)| Door::of(&host, grace));
         // Whatever is not for a front end.
-        channels.channels().add(Arc::new(Unconfirmed));
+        host.channels.add(Arc::new(Unconfirmed));
         Life { number, runtime, link, host, door, up: AtomicBool::new(false) }
     }
 }

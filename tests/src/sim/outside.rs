@@ -8,7 +8,7 @@ use std::{
     },
 };
 
-use segno::{guest::Payload, runtime::Runtime, worker::convention};
+use segno::{guest::Payload, runtime::Runtime, values};
 use segno_core::{
     command::{Command, HeartbeatItem, Hold},
     id::{Claim, Digest, Holder, NodeName, PromiseId, Version},
@@ -196,7 +196,7 @@ impl Outside {
                 let target = format!("wasm://m/{function}");
                 let new = NewPromise {
                     id,
-                    param: convention::param(function, &input, Tags::new()),
+                    param: values::param(function, &input, Tags::new()),
                     tags: Tags::from([(tags::TARGET.to_owned(), target)]),
                     timeout_at: Timestamp::NEVER,
                 };

@@ -103,11 +103,12 @@ impl Stage {
             network: network.clone(),
             config: config.clone(),
             worker: WorkerSettings {
-                room: 64,
+                slots: 64,
                 // Fewer at once than there is room for: some wait in line.
                 processors: 1,
                 scan_period: Millis(1_000),
                 warm: WarmBudget { instances: warm, bytes: 1 << 30 },
+                speculative_starts: super::dice::Dice::new(seed, "speculative starts").chance(850),
             },
             fronts: (scenario.workers > 0).then_some(Grace(scenario.grace.map(Millis))),
             retention: match scenario.anew {

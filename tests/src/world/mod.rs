@@ -15,7 +15,7 @@ use segno::{
     notifier::CommitNotifier,
     runtime::{Clock, Env},
     store::{Hints, MemoryStore, Store, StoreError},
-    worker::{WorkerSettings, convention},
+    {values, worker::WorkerSettings},
 };
 use segno_core::{
     command::Command,
@@ -45,7 +45,7 @@ fn invocation(id: &str, target: &str, input: &Json) -> NewPromise {
     let function = target.rsplit('/').next().expect("a target names a function");
     NewPromise {
         id: PromiseId::from(id),
-        param: convention::param(function, &Payload::Json(input.to_string()), Tags::new()),
+        param: values::param(function, &Payload::Json(input.to_string()), Tags::new()),
         tags: Tags::from([(tags::TARGET.to_owned(), target.to_owned())]),
         timeout_at: Timestamp::NEVER,
     }
@@ -188,14 +188,14 @@ impl World {
     }
 
     fn parts(&self, runtime: Arc<SimRuntime>, notifier: Arc<CommitNotifier>) -> Host {
-        Host {
-            env: Env { clock: self.clock.clone(), runtime },
-            config: Arc::new(self.config.clone()),
-            store: Arc::new(FaultyStore::new(self.memory.clone(), self.faults.clone())),
-            guests: self.guests.clone(),
-            outbound: self.outbound.clone(),
+        Host::new(
+            Env { clock: self.clock.clone(), runtime },
+            self.config.clone(),
+            Arc::new(FaultyStore::new(self.memory.clone(), self.faults.clone())),
+            self.guests.clone(),
+            self.outbound.clone(),
             notifier,
-        }
+        )
     }
 
     /// The parts of a host over this world's store, for what needs no worker.
@@ -273,7 +273,7 @@ impl World {
 
     /// Asks the host that is up once to begin `target` of `module`; none: no host is up.
     pub fn at_desk(&self, id: &str, target: &str, module: Digest, input: &Json) -> Option<Told> {
-        let slots = self.life.as_ref()?.running.host.notifier.slots()?;
+        let slots = self.life.as_ref()?.running.host.slots()?;
         Some(slots.begin(slots.slot()?, invocation(id, target, input), module))
     }
 

@@ -5,6 +5,7 @@ use std::sync::{
     atomic::{AtomicU32, Ordering},
 };
 
+use segno::worker::WorkerSettings;
 use segno_core::{
     command::Command,
     id::Digest,
@@ -70,6 +71,21 @@ async fn what_ends_at_once_takes_one_commit() {
     assert_eq!(world.outcome("it").await, (Verdict::Resolved, json!(7)));
     assert_eq!(committed(&world), [["task-begin"]]);
     assert_eq!(world.journal("it").await.len(), 2);
+}
+
+#[tokio::test(flavor = "current_thread", start_paused = true)]
+async fn without_speculative_starts_an_invocation_is_stored_before_it_runs() {
+    let worker = WorkerSettings { speculative_starts: false, ..WorkerSettings::default() };
+    let mut stored_first = World::with(Plan { worker, ..Plan::default() }, &one("7")).await;
+    stored_first.boot().await;
+    let (task, began) = told(&mut stored_first, module()).await;
+    assert!(began && task.created);
+    assert_eq!(task.task.status(), TaskStatus::Acquired, "the guest has not run");
+    assert_eq!(stored_first.outcome("it").await, (Verdict::Resolved, json!(7)));
+    assert_eq!(committed(&stored_first), [["task-begin"], ["task-fulfill"]]);
+    let mut speculative = up(&one("7")).await;
+    told(&mut speculative, module()).await;
+    assert_eq!(stored_first.journal("it").await, speculative.journal("it").await);
 }
 
 #[tokio::test(flavor = "current_thread", start_paused = true)]

@@ -153,7 +153,7 @@ async fn a_killed_activity_is_dropped_where_it_stands() {
 async fn start_within(world: &World, limit: Millis) {
     let new = NewPromise {
         id: "it".into(),
-        param: segno::worker::convention::param(
+        param: segno::values::param(
             "flow",
             &segno::guest::Payload::Json("null".into()),
             Tags::new(),

@@ -219,7 +219,7 @@ async fn more_work_than_room_is_done_all_the_same() {
             }),
     );
     let mut plan = cold();
-    plan.worker.room = 2;
+    plan.worker.slots = 2;
     let mut world = begun(&script, plan).await;
     assert_eq!(world.outcome("it").await, (Verdict::Resolved, json!(10)));
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use segno::{
     guest::{Failure, HttpRequest, HttpResponse, Outbound, Payload, Policy, policy::Grants},
-    worker::convention,
+    values,
 };
 use segno_core::{
     command::Command,
@@ -265,7 +265,7 @@ async fn a_workflow_settles_no_id_of_its_input_that_its_starter_may_not() {
         let input = Payload::Json(json!(settles).to_string());
         let new = NewPromise {
             id: started.into(),
-            param: convention::param("flow", &input, Tags::new()),
+            param: values::param("flow", &input, Tags::new()),
             tags,
             timeout_at: Timestamp::NEVER,
         };

@@ -67,7 +67,7 @@ impl Resonate {
         let push = Push::new(host.clone(), api.reach)?;
         let deliverer =
             Deliverer::new(host.clone(), streams.clone(), push, settings.server_url.clone());
-        host.notifier.channels().add(Arc::new(deliverer.clone()));
+        host.channels.add(Arc::new(deliverer.clone()));
         let debugging = tokio::sync::Mutex::default();
         Ok(Self(Arc::new(Parts {
             api,

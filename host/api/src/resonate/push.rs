@@ -213,7 +213,7 @@ impl Push {
     }
 
     fn count(&self, pushed: Pushed) {
-        self.host.notifier.metrics().delivery.pushed(pushed);
+        self.host.metrics.delivery.pushed(pushed);
     }
 
     fn lock(&self) -> MutexGuard<'_, Known> {

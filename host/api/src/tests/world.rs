@@ -107,15 +107,9 @@ impl World {
         let env = Env::system();
         let notifier = Arc::new(CommitNotifier::default());
         let config = Config::default();
+        let store = MemoryStore::new(config.clone(), env.clone(), notifier.clone());
         Self::over(
-            Host {
-                store: MemoryStore::new(config.clone(), env.clone(), notifier.clone()),
-                env,
-                config: Arc::new(config),
-                guests: Arc::new(NoGuests),
-                outbound: Arc::new(NoGuests),
-                notifier,
-            },
+            Host::new(env, config, store, Arc::new(NoGuests), Arc::new(NoGuests), notifier),
             access,
         )
     }

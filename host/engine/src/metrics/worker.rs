@@ -40,7 +40,7 @@ pub struct WorkerMetrics {
     /// Executions that run now.
     pub running: Gauge,
     /// Executions that wait for others to get on.
-    pub in_line: Gauge,
+    pub queued_runs: Gauge,
     /// Tasks known to be ready that wait for room.
     pub queued: Gauge,
 }
@@ -59,7 +59,7 @@ impl WorkerMetrics {
             traps: Counter::default(),
             put_off: Counter::default(),
             running: Gauge::default(),
-            in_line: Gauge::default(),
+            queued_runs: Gauge::default(),
             queued: Gauge::default(),
         };
         for end in [ClaimEnd::Finished, ClaimEnd::Suspended, ClaimEnd::Released, ClaimEnd::Lost] {
@@ -110,9 +110,9 @@ impl WorkerMetrics {
         );
         registry.register("executions_running", "Executions that run now", metrics.running.clone());
         registry.register(
-            "executions_in_line",
-            "Executions among them that wait until those under way have got on",
-            metrics.in_line.clone(),
+            "executions_waiting",
+            "Executions among them that wait for a processor",
+            metrics.queued_runs.clone(),
         );
         registry.register(
             "ready_queue_length",

@@ -20,7 +20,7 @@ pub async fn each(
     host: &Host,
     groups: Vec<Vec<Command>>,
 ) -> Result<Vec<Option<Vec<Reply>>>, StoreError> {
-    let quarantine = host.notifier.quarantine();
+    let quarantine = &host.quarantine;
     // What failed before is tried by itself, so that it costs the others nothing.
     let alone = |group: &Vec<Command>| group.first().is_some_and(|first| quarantine.knows(first));
     let mut answers: Vec<Option<Vec<Reply>>> = groups.iter().map(|_| None).collect();
@@ -69,7 +69,7 @@ fn noted(host: &Host, group: &[Command], replies: Vec<Reply>) -> Option<Vec<Repl
         put(host, group, refusal.to_string());
         return None;
     }
-    let quarantine = host.notifier.quarantine();
+    let quarantine = &host.quarantine;
     if let Some(subject) = group.first().filter(|it| quarantine.knows(it)).and_then(Subject::of) {
         quarantine.release(&subject);
     }
@@ -79,7 +79,7 @@ fn noted(host: &Host, group: &[Command], replies: Vec<Reply>) -> Option<Vec<Repl
 fn put(host: &Host, group: &[Command], reason: String) {
     match group.first().and_then(Subject::of) {
         Some(subject) => {
-            host.notifier.quarantine().put(&subject, reason, host.env.clock.now());
+            host.quarantine.put(&subject, reason, host.env.clock.now());
         }
         None => tracing::error!(?group, %reason, "the store refused what the host does on its own"),
     }

@@ -26,7 +26,7 @@ const ATTEMPTS: u32 = 3;
 /// not looked for.
 pub async fn turn(host: Host) -> Result<Next, StoreError> {
     let now = host.env.clock.now();
-    let channels = host.notifier.channels();
+    let channels = &host.channels;
     let mut commands = Vec::new();
     let mut next = None;
     for kind in channels.kinds() {
@@ -34,7 +34,7 @@ pub async fn turn(host: Host) -> Result<Next, StoreError> {
         let under_way = channels.under_way(kind);
         let Some(room) = PAGE.checked_sub(under_way).filter(|room| *room > 0) else { continue };
         // What is left alone stays due, and must not hide what is behind it either.
-        let quarantine = host.notifier.quarantine();
+        let quarantine = &host.quarantine;
         let page = (PAGE + quarantine.len()) as u32;
         let due = host.store.outbox_due(kind, now, page).await?;
         let fresh = due
@@ -84,14 +84,14 @@ async fn carry(host: Host, mut group: Group) {
     for (key, delivery) in group {
         let delivered = match held_up {
             Some(delivered) => delivered,
-            None => host.notifier.channels().deliver(key.kind(), &delivery).await,
+            None => host.channels.deliver(key.kind(), &delivery).await,
         };
         if matches!(delivered, Delivered::Again { .. }) {
             held_up = Some(delivered);
         }
-        host.notifier.metrics().delivery.count(key.kind(), delivered);
+        host.metrics.delivery.count(key.kind(), delivered);
         note(&host, &key, delivered).await;
-        host.notifier.channels().end(&key);
+        host.channels.end(&key);
         host.notifier.wake_outbox();
     }
 }
@@ -216,7 +216,7 @@ mod tests {
     /// Turns until nothing is under way and nothing more is due at once.
     async fn settle(host: &Host) {
         while turn(host.clone()).await.expect("memory answers") == Next::Now
-            || host.notifier.channels().under_way(MessageKind::Unblock) > 0
+            || host.channels.under_way(MessageKind::Unblock) > 0
         {
             tokio::task::yield_now().await;
         }
@@ -236,13 +236,13 @@ mod tests {
     async fn each_message_finds_its_channel_and_what_nobody_wants_lies_still() {
         let host = host(&["poll://a", "poll://b", "poll://c"]).await;
         let (a, b) = (Postman::new("poll://a", 0), Postman::new("poll://b", 0));
-        host.notifier.channels().add(a.clone());
-        host.notifier.channels().add(b.clone());
+        host.channels.add(a.clone());
+        host.channels.add(b.clone());
         settle(&host).await;
         assert_eq!((a.seen(), b.seen()), (vec!["p".to_owned()], vec!["p".to_owned()]));
         assert_eq!(owed(&host).await, BTreeSet::from(["poll://c, unclaimed".to_owned()]));
         let c = Postman::new("poll://c", 0);
-        host.notifier.channels().add(c.clone());
+        host.channels.add(c.clone());
         settle(&host).await;
         assert_eq!(c.seen(), Vec::<String>::new(), "nobody offered it");
         let key = OutboxKey::Unblock(PromiseId::from("p"), Text::from("poll://c"));
@@ -257,7 +257,7 @@ mod tests {
     async fn what_did_not_arrive_is_handed_over_again_after_its_back_off() {
         let host = host(&["poll://a"]).await;
         let a = Postman::new("poll://a", 2);
-        host.notifier.channels().add(a.clone());
+        host.channels.add(a.clone());
         let began = host.env.clock.now();
         while a.seen().len() < 3 || !owed(&host).await.is_empty() {
             let next = turn(host.clone()).await.expect("memory answers");

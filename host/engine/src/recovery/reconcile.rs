@@ -82,7 +82,7 @@ pub async fn turn(host: Host, round: Arc<Mutex<Round>>) -> Result<Next, StoreErr
     let round = std::mem::take(&mut *round);
     for orphan in ORPHANS {
         let found = round.found.get(&orphan).copied().unwrap_or_default();
-        host.notifier.metrics().gauges.orphans(class(orphan).class, found);
+        host.metrics.gauges.orphans(class(orphan).class, found);
     }
     Ok(Next::After(ROUND_PAUSE))
 }
@@ -180,7 +180,7 @@ fn tell(host: &Host, finding: &Finding) {
         }
         Finding::Unreadable { id, reason } => {
             let now = host.env.clock.now();
-            host.notifier.quarantine().put(&Subject::Promise(id.clone()), reason.clone(), now);
+            host.quarantine.put(&Subject::Promise(id.clone()), reason.clone(), now);
         }
     }
 }

@@ -13,7 +13,7 @@ pub const PAGE: u32 = 1_000;
 pub async fn turn(host: Host) -> Result<Next, StoreError> {
     host.notifier.plan_timers(None);
     // What is left alone stays due, and must not hide what comes after it.
-    let page = PAGE + host.notifier.quarantine().len() as u32;
+    let page = PAGE + host.quarantine.len() as u32;
     let look = || host.store.due(host.env.clock.now(), page);
     let mut due = look().await?;
     if renews_own(&host, &due.commands).await {
@@ -23,7 +23,7 @@ pub async fn turn(host: Host) -> Result<Next, StoreError> {
     }
     let more = due.commands.len() >= page as usize;
     let now = host.env.clock.now();
-    due.commands.retain(|command| !host.notifier.quarantine().rests(command, now));
+    due.commands.retain(|command| !host.quarantine.rests(command, now));
     let next = due.next;
     wakes::carry_out(&host, due).await?;
     if more {
@@ -46,7 +46,7 @@ async fn renews_own(host: &Host, due: &[Command]) -> bool {
             _ => None,
         })
         .collect();
-    let Some(slots) = host.notifier.slots().filter(|_| !expiring.is_empty()) else { return false };
+    let Some(slots) = host.slots().filter(|_| !expiring.is_empty()) else { return false };
     host.notifier.plan_timers(Some(Timestamp(i64::MIN)));
     slots.renew(expiring).await;
     true
@@ -126,8 +126,8 @@ mod tests {
         let host = testing::host();
         let clock = Arc::new(HandClock(AtomicI64::new(1_000)));
         let env = Env { clock: clock.clone(), ..host.env.clone() };
-        let (config, notifier) = (host.config.clone(), host.notifier.clone());
-        let store = MemoryStore::new((*config).clone(), env.clone(), notifier.clone());
+        let config = host.config.clone();
+        let store = MemoryStore::new((*config).clone(), env.clone(), host.notifier.clone());
         let host = Host { env, store: store.clone(), ..host };
         let holder = Holder { node: "n".into(), incarnation: 1 };
         let claims = slots::ClaimContext {
@@ -140,7 +140,7 @@ mod tests {
         };
         let (slots, counter) = slots::pool(claims, slots);
         let slots = Arc::new(slots);
-        notifier.open(&slots);
+        host.open_slots(&slots);
         Bed { host, clock, holder, slots, counter }
     }
 
@@ -182,7 +182,7 @@ mod tests {
             let act = FenceAct::Create { new: timer };
             let commands = vec![
                 Command::TaskCreate {
-                    new: new(sleeper, &[(tags::TARGET, crate::worker::HTTP)], Timestamp::NEVER),
+                    new: new(sleeper, &[(tags::TARGET, crate::target::HTTP)], Timestamp::NEVER),
                     hold,
                 },
                 Command::TaskFence {

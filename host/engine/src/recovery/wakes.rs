@@ -32,7 +32,7 @@ pub async fn carry_out(host: &Host, due: Due) -> Result<(), StoreError> {
     }
     let mut left = due.commands.into_iter().peekable();
     while left.peek().is_some() {
-        let slots = host.notifier.slots();
+        let slots = host.slots();
         let wanted = wakes.len().min(TOGETHER);
         let mut free = match &slots {
             Some(slots) if wanted > 0 => slots.slots(wanted, ENOUGH, PATIENCE).await,

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use async_trait::async_trait;
 use segno_core::{
     command::Command,
-    id::CommandIndex,
+    id::{Claim, CommandIndex},
     invocation::LogLine,
     promise::{CancelState, FenceToken, Promise, RetryDecision, RetryPolicy},
     reply::{Reply, TaskReply},
@@ -14,17 +14,22 @@ use segno_core::{
     value::{Bytes, Text},
 };
 
-use super::{
-    claims::ActiveClaim,
-    convention::{self, code},
-    failure::{self, ExecutionError, note},
-    http_step, outcome,
-    shared::Shared,
-};
-use crate::metrics::ClaimEnd;
 use segno_guest::{
     ActivityContext, ActivityHost, Failure, FunctionDescription, GuestError, HttpRequest,
     HttpResponse, Level, Outcome, Payload,
+};
+
+use super::{
+    claims::ActiveClaim,
+    context::WorkerContext,
+    error::{ExecutionError, note},
+    http_step,
+    release::{JournalEnd, give_back, give_back_after},
+};
+use crate::{
+    metrics::ClaimEnd,
+    target,
+    values::{self, code, journals},
 };
 
 /// What an attempt runs.
@@ -40,82 +45,92 @@ const LINES_PER_ATTEMPT: u32 = 100_000;
 
 /// Runs one attempt under this claim; the claim is given back in every case.
 pub async fn run(
-    shared: Arc<Shared>,
-    held: Arc<ActiveClaim>,
+    worker: Arc<WorkerContext>,
+    active: Arc<ActiveClaim>,
     acquired: TaskReply,
     kind: Kind,
 ) -> ClaimEnd {
-    let claim = held.claim.clone();
+    let claim = active.claim.clone();
     let TaskReply { task, promise, .. } = acquired;
     let attempt = task.attempt + 1;
     if task.cancel == CancelState::Requested {
         // Nothing is running: there is nobody to tell.
-        return reject(&shared, &held, &cancelled()).await;
+        return reject(&worker, &active, &cancelled()).await;
     }
     let lines = Arc::new(Lines {
-        shared: shared.clone(),
+        worker: worker.clone(),
         first: attempt.saturating_mul(LINES_PER_ATTEMPT),
         kept: Mutex::default(),
     });
-    let doing = perform(&shared, &held, &task, &promise, attempt, &kind, lines.clone());
+    let doing = perform(&worker, &active, &task, &promise, attempt, &kind, lines.clone());
     let performed = tokio::select! {
         biased;
-        () = held.abort.cancelled() => return ClaimEnd::Lost,
+        () = active.abort.cancelled() => return ClaimEnd::Lost,
         performed = doing => performed,
     };
     let logs = lines.take();
     let stopped = match performed {
-        Ok(outcome) => match decide(&held, &promise, &kind, attempt, outcome) {
-            Decision::Settle(outcome) => match fulfill(&shared, &held, logs, &outcome).await {
+        Ok(outcome) => match decide(&active, &promise, &kind, attempt, outcome) {
+            Decision::Settle(outcome) => match fulfill(&worker, &active, logs, &outcome).await {
                 Ok(end) => return end,
                 Err(stopped) => stopped,
             },
             Decision::Again(stopped) => {
-                let kept = kept(&shared, &held, logs);
-                return failure::leave(&shared, &claim, kept, stopped, 0, None).await;
+                let kept = kept(&worker, &active, logs);
+                return again(&worker, &claim, kept, stopped).await;
             }
         },
         Err(error) => {
-            let kept = kept(&shared, &held, logs);
-            return failure::leave(&shared, &claim, kept, error.into(), 0, None).await;
+            let kept = kept(&worker, &active, logs);
+            return again(&worker, &claim, kept, error.into()).await;
         }
     };
-    failure::give_back(&shared, &claim, stopped, 0, None).await
+    give_back(&worker, &claim, stopped).await
+}
+
+/// Gives the claim back for another attempt, with what the failed one logged.
+async fn again(
+    worker: &WorkerContext,
+    claim: &Claim,
+    kept: Vec<Command>,
+    error: ExecutionError,
+) -> ClaimEnd {
+    give_back_after(worker, claim, kept, error, &JournalEnd::default()).await
 }
 
 async fn perform(
-    shared: &Arc<Shared>,
-    held: &Arc<ActiveClaim>,
+    worker: &Arc<WorkerContext>,
+    active: &Arc<ActiveClaim>,
     task: &segno_core::promise::Task,
     promise: &Promise,
     attempt: u32,
     kind: &Kind,
     lines: Arc<Lines>,
 ) -> Result<Outcome, GuestError> {
-    let module = super::module_name(promise);
+    let module = target::module_of(promise);
     match kind {
-        Kind::Http => Ok(http_step::send(&*shared.host.outbound, &module, promise).await),
+        Kind::Http => Ok(http_step::send(&*worker.host.outbound, &module, promise).await),
         Kind::Function(function) => {
             let digest =
                 task.module.ok_or_else(|| GuestError::Host("the task names no module".into()))?;
             let context = ActivityContext {
                 invocation: promise.id().as_str().to_owned(),
                 idempotency_key: promise.id().as_str().to_owned(),
-                fence_token: FenceToken::of(held.claim.version, CommandIndex(0)).0,
+                fence_token: FenceToken::of(active.claim.version, CommandIndex(0)).0,
                 attempt,
                 last_progress: task.progress.payload.as_ref().and_then(stored_progress),
-                started_at_ms: u64::try_from(shared.now().0).unwrap_or(0),
+                started_at_ms: u64::try_from(worker.now().0).unwrap_or(0),
                 deadline_ms: (promise.birth.timeout_at < Timestamp::NEVER)
                     .then(|| u64::try_from(promise.birth.timeout_at.0).unwrap_or(0)),
             };
-            let input = convention::input(&promise.birth.param);
+            let input = values::input(&promise.birth.param);
             let host = Arc::new(Attempt {
-                shared: shared.clone(),
-                held: held.clone(),
+                worker: worker.clone(),
+                active: active.clone(),
                 module: module.clone(),
                 lines,
             });
-            shared.host.guests.perform(digest, &module, &function.name, input, context, host).await
+            worker.host.guests.perform(digest, &module, &function.name, input, context, host).await
         }
     }
 }
@@ -126,14 +141,14 @@ enum Decision {
 }
 
 fn decide(
-    held: &ActiveClaim,
+    active: &ActiveClaim,
     promise: &Promise,
     kind: &Kind,
     attempt: u32,
     outcome: Outcome,
 ) -> Decision {
     let Outcome::Failure(failure) = &outcome else { return Decision::Settle(outcome) };
-    if held.cancel_requested() {
+    if active.cancel_requested() {
         return Decision::Settle(cancelled());
     }
     let policy = policy(promise, kind);
@@ -157,23 +172,21 @@ fn policy(promise: &Promise, kind: &Kind) -> RetryPolicy {
         return policy;
     }
     match kind {
-        Kind::Function(FunctionDescription { retry: Some(options), .. }) => {
-            convention::policy(options)
-        }
+        Kind::Function(FunctionDescription { retry: Some(options), .. }) => values::policy(options),
         Kind::Function(_) | Kind::Http => RetryPolicy::default(),
     }
 }
 
 async fn fulfill(
-    shared: &Shared,
-    held: &ActiveClaim,
+    worker: &WorkerContext,
+    active: &ActiveClaim,
     logs: Vec<LogLine>,
     outcome: &Outcome,
 ) -> Result<ClaimEnd, ExecutionError> {
-    let (verdict, value) = convention::verdict(outcome);
-    let claim = held.claim.clone();
+    let (verdict, value) = values::verdict(outcome);
+    let claim = active.claim.clone();
     let fulfill = Command::TaskFulfill { claim, records: Vec::new(), logs, verdict, value };
-    match shared.submit(vec![fulfill]).await?.pop() {
+    match worker.submit(vec![fulfill]).await?.pop() {
         Some(Reply::Promise { .. }) => Ok(ClaimEnd::Finished),
         Some(Reply::Refused(refusal)) => Err(ExecutionError::refused(refusal)),
         _ => Ok(ClaimEnd::Lost),
@@ -182,15 +195,15 @@ async fn fulfill(
 
 /// What keeps what a failed attempt logged, and how far it got, for the next one. Nothing else tells these lines from
 /// new ones, so they go with the release.
-fn kept(shared: &Shared, held: &ActiveClaim, logs: Vec<LogLine>) -> Vec<Command> {
+fn kept(worker: &WorkerContext, active: &ActiveClaim, logs: Vec<LogLine>) -> Vec<Command> {
     let mut commands = Vec::with_capacity(2);
-    let item = held.item();
+    let item = active.item();
     if matches!(item.progress, Some((_, Some(_)))) {
-        let holder = shared.holder.clone();
+        let holder = worker.holder.clone();
         commands.push(Command::TaskHeartbeat { holder, items: vec![item] });
     }
     if !logs.is_empty() {
-        let claim = held.claim.clone();
+        let claim = active.claim.clone();
         let (records, actions) = (Vec::new(), Vec::new());
         commands.push(Command::TaskFence { claim, records, logs, actions });
     }
@@ -214,7 +227,7 @@ fn progress_bytes(payload: &Payload) -> Bytes {
 
 /// What an attempt logged so far.
 struct Lines {
-    shared: Arc<Shared>,
+    worker: Arc<WorkerContext>,
     first: u32,
     kept: Mutex<Vec<LogLine>>,
 }
@@ -226,8 +239,8 @@ impl Lines {
 }
 
 struct Attempt {
-    shared: Arc<Shared>,
-    held: Arc<ActiveClaim>,
+    worker: Arc<WorkerContext>,
+    active: Arc<ActiveClaim>,
     module: String,
     lines: Arc<Lines>,
 }
@@ -235,13 +248,13 @@ struct Attempt {
 #[async_trait]
 impl ActivityHost for Attempt {
     async fn heartbeat(&self, progress: Option<Payload>) -> bool {
-        self.held.report(progress.as_ref().map(progress_bytes));
-        self.held.cancel_requested()
+        self.active.report(progress.as_ref().map(progress_bytes));
+        self.active.cancel_requested()
     }
 
     async fn http(&self, request: HttpRequest) -> Result<HttpResponse, Failure> {
-        self.held.advance(1);
-        self.shared.host.outbound.send(&self.module, request).await
+        self.active.advance(1);
+        self.worker.host.outbound.send(&self.module, request).await
     }
 
     fn log(&self, level: Level, message: String) {
@@ -249,8 +262,8 @@ impl ActivityHost for Attempt {
         let seq = self.lines.first + u32::try_from(kept.len()).unwrap_or(u32::MAX);
         kept.push(LogLine {
             seq,
-            level: outcome::level(level),
-            at: self.lines.shared.now(),
+            level: journals::level(level),
+            at: self.lines.worker.now(),
             message: Text::from(message),
         });
     }
@@ -275,9 +288,9 @@ pub fn no_such_function(module: &str, function: &str, known: &[FunctionDescripti
 }
 
 /// Settles a task whose function cannot be run.
-pub async fn reject(shared: &Shared, held: &ActiveClaim, outcome: &Outcome) -> ClaimEnd {
-    match fulfill(shared, held, Vec::new(), outcome).await {
+pub async fn reject(worker: &WorkerContext, active: &ActiveClaim, outcome: &Outcome) -> ClaimEnd {
+    match fulfill(worker, active, Vec::new(), outcome).await {
         Ok(end) => end,
-        Err(stopped) => failure::give_back(shared, &held.claim, stopped, 0, None).await,
+        Err(stopped) => give_back(worker, &active.claim, stopped).await,
     }
 }

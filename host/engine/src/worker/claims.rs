@@ -16,7 +16,7 @@ use segno_core::{
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-/// One claim, shared between the execution that uses it and those who may end it.
+/// A claim, shared by the execution that uses the claim and those who may end it.
 pub struct ActiveClaim {
     /// The claim.
     pub claim: Claim,
@@ -31,8 +31,8 @@ pub struct ActiveClaim {
 }
 
 impl ActiveClaim {
-    /// A claim that nobody else knows of yet.
-    pub fn of(claim: Claim) -> Arc<Self> {
+    /// A claim that nothing else knows of yet.
+    pub fn new(claim: Claim) -> Arc<Self> {
         Arc::new(Self {
             claim,
             abort: CancellationToken::new(),
@@ -91,17 +91,17 @@ pub struct Claims(Mutex<BTreeMap<PromiseId, Arc<ActiveClaim>>>);
 
 impl Claims {
     /// Adds a claim that was just acquired.
-    pub fn add(&self, held: Arc<ActiveClaim>) {
-        if let Some(older) = self.lock().insert(held.claim.id.clone(), held) {
+    pub fn add(&self, active: Arc<ActiveClaim>) {
+        if let Some(older) = self.lock().insert(active.claim.id.clone(), active) {
             older.abort.cancel();
         }
     }
 
     /// Forgets a claim, unless another one on the same task has its place.
-    pub fn remove(&self, held: &Arc<ActiveClaim>) {
+    pub fn remove(&self, active: &Arc<ActiveClaim>) {
         let mut claims = self.lock();
-        if claims.get(&held.claim.id).is_some_and(|known| Arc::ptr_eq(known, held)) {
-            claims.remove(&held.claim.id);
+        if claims.get(&active.claim.id).is_some_and(|known| Arc::ptr_eq(known, active)) {
+            claims.remove(&active.claim.id);
         }
     }
 
@@ -115,8 +115,8 @@ impl Claims {
                 Command::TaskFence { claim, .. } => (claim, false),
                 _ => continue,
             };
-            if let Some(held) = self.lock().get(&claim.id) {
-                held.ending.store(ending, Ordering::Release);
+            if let Some(active) = self.lock().get(&claim.id) {
+                active.ending.store(ending, Ordering::Release);
             }
         }
     }
@@ -125,9 +125,9 @@ impl Claims {
     /// not given it back itself.
     pub fn interrupt(&self, claim: &Claim) -> bool {
         match self.lock().get(&claim.id) {
-            Some(held) if held.claim.version == claim.version => {
-                held.abort.cancel();
-                !held.ending.load(Ordering::Acquire)
+            Some(active) if active.claim.version == claim.version => {
+                active.abort.cancel();
+                !active.ending.load(Ordering::Acquire)
             }
             _ => false,
         }
@@ -135,8 +135,8 @@ impl Claims {
 
     /// Tells the execution of `id` that it was asked to stop.
     pub fn request_cancel(&self, id: &PromiseId) {
-        if let Some(held) = self.lock().get(id) {
-            held.request_cancel();
+        if let Some(active) = self.lock().get(id) {
+            active.request_cancel();
         }
     }
 
@@ -147,7 +147,7 @@ impl Claims {
 
     /// All claims as a heartbeat names them.
     pub fn beat(&self) -> Vec<HeartbeatItem> {
-        self.lock().values().map(|held| held.item()).collect()
+        self.lock().values().map(|active| active.item()).collect()
     }
 
     /// All claims.
@@ -171,10 +171,10 @@ mod tests {
         let claims = Claims::default();
         let claim = |version| Claim { id: PromiseId::from("it"), version: Version(version) };
         assert!(!claims.interrupt(&claim(1)), "it is over already");
-        let held = ActiveClaim::of(claim(1));
-        claims.add(held.clone());
+        let active = ActiveClaim::new(claim(1));
+        claims.add(active.clone());
         assert!(!claims.interrupt(&claim(2)), "another claim is here");
-        assert!(!held.abort.is_cancelled());
+        assert!(!active.abort.is_cancelled());
         let reason = ReleaseReason::Yield;
         claims.note(&[Command::TaskRelease { claim: claim(1), reason }]);
         assert!(!claims.interrupt(&claim(1)), "it was given back");
@@ -182,6 +182,6 @@ mod tests {
         let (records, logs, actions) = (Vec::new(), Vec::new(), Vec::new());
         claims.note(&[Command::TaskFence { claim: claim(1), records, logs, actions }]);
         assert!(claims.interrupt(&claim(1)), "it was taken away");
-        assert!(held.abort.is_cancelled());
+        assert!(active.abort.is_cancelled());
     }
 }

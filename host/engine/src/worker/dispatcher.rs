@@ -8,40 +8,28 @@ use std::{
     sync::Arc,
 };
 
-use segno_core::{
-    address::Address,
-    effect::Effect,
-    id::{Claim, PromiseId},
-    promise::Promise,
-    time::Millis,
-};
+use segno_core::{address::Address, effect::Effect, id::PromiseId, time::Millis};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
-use tracing::Instrument as _;
 
 use super::{
-    activity::{self, Kind},
-    claims::ActiveClaim,
-    execution::Execution,
-    failure::{ExecutionError, HaltReport, give_back},
-    log_span,
-    shared::Shared,
-    taking::{self, Ahead, Offer},
+    acquire::{self, Offer},
+    context::WorkerContext,
 };
-use crate::{metrics::ClaimEnd, slots::SlotPool};
-use segno_guest::FunctionKind;
+use crate::slots::SlotPool;
 
-/// Tasks that wait here for room; more stay in the store, where the scan finds them.
-const QUEUE: usize = 65_536;
+/// Tasks that wait here for a slot; more stay in the store, where the scan finds them.
+const QUEUE_CAPACITY: usize = 65_536;
+/// Tasks that one read of the scan answers.
 const SCAN_PAGE: u32 = 1_000;
-/// Tasks taken in one commit.
-const TOGETHER: usize = 64;
+/// Tasks acquired in one commit.
+const ACQUIRED_TOGETHER: usize = 64;
 /// How long a task that another host made ready is left to that host.
-const ELSEWHERE: Millis = Millis(40);
+const REMOTE_WORK_DELAY: Millis = Millis(40);
 
 /// Runs until told to drain, and then until what it began has ended.
 pub async fn run(
-    shared: Arc<Shared>,
+    worker: Arc<WorkerContext>,
     mut hints: mpsc::Receiver<Effect>,
     mut slots: SlotPool,
     scan_period: Millis,
@@ -50,13 +38,13 @@ pub async fn run(
     let mut queue = VecDeque::<Offer>::new();
     let mut known = HashSet::<PromiseId>::new();
     let mut heard = Vec::new();
-    let runtime = shared.host.env.runtime.clone();
+    let runtime = worker.host.env.runtime.clone();
     let mut scan = runtime.sleep(Millis::ZERO);
     let mut scans_soon = true;
     loop {
-        while !shared.is_draining() {
+        while !worker.is_draining() {
             let mut offers = Vec::new();
-            while offers.len() < TOGETHER
+            while offers.len() < ACQUIRED_TOGETHER
                 && !queue.is_empty()
                 && let Some(slot) = slots.slot()
                 && let Some(offer) = queue.pop_front()
@@ -67,44 +55,40 @@ pub async fn run(
             if offers.is_empty() {
                 break;
             }
-            runtime.spawn("execution", Box::pin(taking::take(shared.clone(), offers)));
+            runtime.spawn("execution", Box::pin(acquire::acquire(worker.clone(), offers)));
         }
-        shared
-            .host
-            .notifier
-            .metrics()
-            .worker
-            .queued
-            .set(i64::try_from(queue.len()).unwrap_or(i64::MAX));
-        if shared.is_draining() && slots.is_empty() {
+        let queued = i64::try_from(queue.len()).unwrap_or(i64::MAX);
+        worker.host.metrics.worker.queued.set(queued);
+        if worker.is_draining() && slots.is_empty() {
             ended.cancel();
             return;
         }
         tokio::select! {
             biased;
-            arrivals = slots.next() => {
-                // None: somebody left, and there may be room for the next.
-                if !arrivals.is_empty() {
-                    runtime.spawn("execution", Box::pin(taking::begin(shared.clone(), arrivals)));
+            claimed = slots.next() => {
+                // None: a slot became free, and the next task may be acquired.
+                if !claimed.is_empty() {
+                    let running = acquire::run_claimed(worker.clone(), claimed);
+                    runtime.spawn("execution", Box::pin(running));
                 }
             }
-            () = shared.draining.cancelled(), if !shared.is_draining() => {}
-            count = hints.recv_many(&mut heard, TOGETHER) => {
+            () = worker.draining.cancelled(), if !worker.is_draining() => {}
+            count = hints.recv_many(&mut heard, ACQUIRED_TOGETHER) => {
                 if count == 0 {
-                    shared.draining.cancel();
+                    worker.draining.cancel();
                 }
                 for effect in heard.drain(..) {
-                    hear(&shared, effect, &mut queue, &mut known);
+                    hear(&worker, effect, &mut queue, &mut known);
                 }
             }
-            () = shared.host.notifier.work_elsewhere(), if !scans_soon => {
-                // Those who are told together do not look together.
+            () = worker.host.notifier.work_elsewhere(), if !scans_soon => {
+                // Hosts that hear of it together do not look together.
                 let apart = (runtime.nonce() % 64).cast_signed();
-                scan = runtime.sleep(Millis(ELSEWHERE.0 + apart));
+                scan = runtime.sleep(Millis(REMOTE_WORK_DELAY.0 + apart));
                 scans_soon = true;
             }
-            () = &mut scan, if !shared.is_draining() => {
-                scan_ready(&shared, &mut queue, &mut known).await;
+            () = &mut scan, if !worker.is_draining() => {
+                scan_ready(&worker, &mut queue, &mut known).await;
                 scan = runtime.sleep(scan_period);
                 scans_soon = false;
             }
@@ -113,22 +97,22 @@ pub async fn run(
 }
 
 fn hear(
-    shared: &Shared,
+    worker: &WorkerContext,
     effect: Effect,
     queue: &mut VecDeque<Offer>,
     known: &mut HashSet<PromiseId>,
 ) {
     match effect {
         Effect::Ready { id, version, target } => {
-            if queue.len() < QUEUE && is_hosted(&target) {
+            if queue.len() < QUEUE_CAPACITY && is_hosted(&target) {
                 known.insert(id.clone());
                 queue.push_back(Offer { id, version });
             }
         }
         Effect::Interrupt(claim) => {
-            shared.claims.interrupt(&claim);
+            worker.claims.interrupt(&claim);
         }
-        Effect::CancelRequested { id } => shared.claims.request_cancel(&id),
+        Effect::CancelRequested { id } => worker.claims.request_cancel(&id),
         Effect::Settled { .. }
         | Effect::TimerChanged { .. }
         | Effect::Outbox(_)
@@ -141,10 +125,14 @@ fn is_hosted(target: &str) -> bool {
     Address::parse(target).is_ok_and(|address| address.is_hosted())
 }
 
-async fn scan_ready(shared: &Shared, queue: &mut VecDeque<Offer>, known: &mut HashSet<PromiseId>) {
+async fn scan_ready(
+    worker: &WorkerContext,
+    queue: &mut VecDeque<Offer>,
+    known: &mut HashSet<PromiseId>,
+) {
     let mut after = None;
-    while queue.len() < QUEUE {
-        let page = match shared.host.store.ready(shared.now(), after, SCAN_PAGE).await {
+    while queue.len() < QUEUE_CAPACITY {
+        let page = match worker.host.store.ready(worker.now(), after, SCAN_PAGE).await {
             Ok(page) => page,
             Err(error) => {
                 tracing::warn!(%error, "the scan for ready tasks failed; it comes again");
@@ -154,91 +142,9 @@ async fn scan_ready(shared: &Shared, queue: &mut VecDeque<Offer>, known: &mut Ha
         let Some(last) = page.last() else { return };
         after = Some(last.cursor);
         for ready in page {
-            if !shared.claims.holds(&ready.id) && known.insert(ready.id.clone()) {
+            if !worker.claims.holds(&ready.id) && known.insert(ready.id.clone()) {
                 queue.push_back(Offer { id: ready.id, version: ready.version });
             }
         }
     }
-}
-
-/// Runs a task that was just acquired.
-pub async fn run_claimed(
-    shared: Arc<Shared>,
-    acquired: segno_core::reply::TaskReply,
-    ahead: Ahead,
-) {
-    let held =
-        ActiveClaim::of(Claim { id: acquired.task.id.clone(), version: acquired.task.version });
-    shared.claims.add(held.clone());
-    let span = log_span::span(&shared.holder, &acquired);
-    let running = route(shared.clone(), held.clone(), acquired, ahead);
-    under(&shared, &held, running).instrument(span).await;
-}
-
-/// Runs what is done under a claim until it ends, or the claim does.
-pub async fn under(
-    shared: &Shared,
-    held: &Arc<ActiveClaim>,
-    running: impl Future<Output = ClaimEnd>,
-) {
-    let metrics = &shared.host.notifier.metrics().worker;
-    metrics.running.inc();
-    let end = tokio::select! {
-        biased;
-        () = held.abort.cancelled() => ClaimEnd::Lost,
-        end = running => end,
-    };
-    shared.claims.remove(held);
-    tracing::debug!(?end, "claim over");
-    metrics.running.dec();
-    metrics.claim_over(end);
-}
-
-/// Runs what the task's target names.
-pub async fn route(
-    shared: Arc<Shared>,
-    held: Arc<ActiveClaim>,
-    acquired: segno_core::reply::TaskReply,
-    ahead: Ahead,
-) -> ClaimEnd {
-    let target = acquired.promise.target().unwrap_or_default().to_owned();
-    if target == super::action::HTTP {
-        return activity::run(shared, held, acquired, Kind::Http).await;
-    }
-    let Some(digest) = acquired.task.module else {
-        let halt =
-            HaltReport::new("refused", format!("this host has no built-in function `{target}`"));
-        return give_back(&shared, &held.claim, halt.into(), 0, None).await;
-    };
-    let functions = match shared.host.guests.describe(digest).await {
-        Ok(functions) => functions,
-        Err(error) => {
-            return give_back(&shared, &held.claim, ExecutionError::Guest(error), 0, None).await;
-        }
-    };
-    let name = name_of(&acquired.promise);
-    match functions.iter().find(|function| function.name == name) {
-        None => {
-            let outcome = activity::no_such_function(
-                &super::module_name(&acquired.promise),
-                &name,
-                &functions,
-            );
-            activity::reject(&shared, &held, &outcome).await
-        }
-        Some(function) => match function.kind {
-            FunctionKind::Workflow => {
-                Execution::run(shared, held, acquired, function.clone(), ahead).await
-            }
-            FunctionKind::Activity => {
-                activity::run(shared, held, acquired, Kind::Function(function.clone())).await
-            }
-        },
-    }
-}
-
-/// The name of the function that a promise's target names.
-pub fn name_of(promise: &Promise) -> String {
-    let target = promise.target().unwrap_or_default();
-    target.rsplit('/').next().unwrap_or(target).to_owned()
 }

@@ -9,7 +9,7 @@ use segno_core::{
     time::Millis,
 };
 
-use super::shared::Shared;
+use super::context::WorkerContext;
 use crate::slots::LeaseRenewer;
 use segno_env::BoxFuture;
 
@@ -17,35 +17,35 @@ use segno_env::BoxFuture;
 const BEATS: i64 = 3;
 
 /// Beats out of turn.
-pub struct AtOnce(pub Arc<Shared>);
+pub struct RenewAtOnce(pub Arc<WorkerContext>);
 
-impl LeaseRenewer for AtOnce {
+impl LeaseRenewer for RenewAtOnce {
     fn renew(&self, ids: Vec<PromiseId>) -> BoxFuture<()> {
-        let shared = self.0.clone();
+        let worker = self.0.clone();
         Box::pin(async move {
-            if ids.iter().any(|id| shared.claims.holds(id)) {
-                beat(&shared).await;
+            if ids.iter().any(|id| worker.claims.holds(id)) {
+                beat(&worker).await;
             }
         })
     }
 }
 
 /// Beats until the worker has stopped.
-pub async fn run(shared: Arc<Shared>, stopped: tokio_util::sync::CancellationToken) {
+pub async fn run(worker: Arc<WorkerContext>, stopped: tokio_util::sync::CancellationToken) {
     // No lease is shorter than the first ones. Two beats in a row may fail, with all of their repetitions, before a lease
     // ends.
-    let (initial, least, _) = shared.host.config.ttl;
+    let (initial, least, _) = worker.host.config.ttl;
     let period = Millis((initial.max(least).0 / BEATS).max(1));
     let soon = Millis((period.0 / 4).max(1));
-    let (mut wait, mut intended) = (period, shared.now() + period);
+    let (mut wait, mut intended) = (period, worker.now() + period);
     loop {
         tokio::select! {
             biased;
             () = stopped.cancelled() => return,
-            () = shared.host.env.runtime.sleep(wait) => {}
+            () = worker.host.env.runtime.sleep(wait) => {}
         }
-        match beat(&shared).await {
-            Beaten::Stored => shared.lease_ttl.observe(shared.now().since(intended)),
+        match beat(&worker).await {
+            Beaten::Stored => worker.lease_ttl.observe(worker.now().since(intended)),
             Beaten::NothingHeld => {}
             // The delay counts from the instant at which the first of them was to be sent.
             Beaten::NotStored => {
@@ -53,7 +53,7 @@ pub async fn run(shared: Arc<Shared>, stopped: tokio_util::sync::CancellationTok
                 continue;
             }
         }
-        (wait, intended) = (period, shared.now() + period);
+        (wait, intended) = (period, worker.now() + period);
     }
 }
 
@@ -68,20 +68,20 @@ enum Beaten {
 }
 
 /// Extends all claims.
-async fn beat(shared: &Shared) -> Beaten {
-    let items = shared.claims.beat();
+async fn beat(worker: &WorkerContext) -> Beaten {
+    let items = worker.claims.beat();
     if items.is_empty() {
         return Beaten::NothingHeld;
     }
     let claims: Vec<_> = items.iter().map(|item| item.claim.clone()).collect();
-    let heartbeat = Command::TaskHeartbeat { holder: shared.holder.clone(), items };
+    let heartbeat = Command::TaskHeartbeat { holder: worker.holder.clone(), items };
     // One immediate repetition; after that a beat that comes soon.
     for _ in 0..2 {
-        match shared.host.store.execute(vec![heartbeat.clone()]).await {
+        match worker.host.store.execute(vec![heartbeat.clone()]).await {
             Ok(replies) => {
                 match replies.into_iter().next() {
-                    Some(Reply::Heartbeat(beats)) => hear(shared, &claims, beats),
-                    Some(Reply::Refused(refusal)) => refused(shared, &refusal),
+                    Some(Reply::Heartbeat(beats)) => hear(worker, &claims, beats),
+                    Some(Reply::Refused(refusal)) => refused(worker, &refusal),
                     _ => {}
                 }
                 return Beaten::Stored;
@@ -92,14 +92,14 @@ async fn beat(shared: &Shared) -> Beaten {
     Beaten::NotStored
 }
 
-fn hear(shared: &Shared, claims: &[Claim], beats: Vec<Beat>) {
+fn hear(worker: &WorkerContext, claims: &[Claim], beats: Vec<Beat>) {
     for (claim, beat) in claims.iter().zip(beats) {
         match beat {
             Beat::Extended { cancel: false, .. } => {}
-            Beat::Extended { cancel: true, .. } => shared.claims.request_cancel(&claim.id),
+            Beat::Extended { cancel: true, .. } => worker.claims.request_cancel(&claim.id),
             Beat::Stale | Beat::Stalled => {
                 let (invocation, version) = (&claim.id, claim.version.0);
-                match shared.claims.interrupt(claim) {
+                match worker.claims.interrupt(claim) {
                     true => {
                         tracing::warn!(%invocation, version, ?beat, "the claim was lost; its execution is dropped");
                     }
@@ -112,11 +112,11 @@ fn hear(shared: &Shared, claims: &[Claim], beats: Vec<Beat>) {
 }
 
 /// A newer life of this node has every claim, or will have it: what runs here must write nothing more.
-fn refused(shared: &Shared, refusal: &Refusal) {
-    tracing::error!(node = %shared.holder.node, "{refusal}");
+fn refused(worker: &WorkerContext, refusal: &Refusal) {
+    tracing::error!(node = %worker.holder.node, "{refusal}");
     if let Refusal::Conflict(Conflict::Superseded { .. }) = refusal {
-        shared.draining.cancel();
-        shared.superseded.cancel();
-        shared.claims.all().iter().for_each(|held| held.abort.cancel());
+        worker.draining.cancel();
+        worker.superseded.cancel();
+        worker.claims.all().iter().for_each(|active| active.abort.cancel());
     }
 }

@@ -5,7 +5,7 @@ use segno_core::promise::Promise;
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
-use super::convention::{self, code};
+use crate::values::{self, code};
 use segno_guest::{Failure, HttpRequest, HttpResponse, Outbound, Outcome, Payload};
 
 /// The header by which a service tells a repeated request from a new one.
@@ -24,7 +24,7 @@ struct Step {
 ///
 /// Answers 408, 425, 429 and 5xx are failures that may be tried again; every other answer is a success with its status.
 pub async fn send(outbound: &dyn Outbound, module: &str, promise: &Promise) -> Outcome {
-    let Payload::Json(input) = convention::input(&promise.birth.param) else {
+    let Payload::Json(input) = values::input(&promise.birth.param) else {
         return failed(code::BAD_REQUEST, "the parameter of an HTTP step is JSON".into());
     };
     let step: Step = match serde_json::from_str(&input) {

@@ -8,15 +8,15 @@ use segno_core::{
 };
 use tracing::Span;
 
+use crate::target;
+
 /// Lines of guests are logged under this target.
 pub const GUEST: &str = "segno::guest";
 
 /// The span of everything that is done under a claim. It is there at every level, so that no warning is without ids.
 pub fn span(holder: &Holder, acquired: &TaskReply) -> Span {
     let promise: &Promise = &acquired.promise;
-    let target = promise.target().unwrap_or_default();
-    let function = target.rsplit('/').next().unwrap_or_default();
-    let module = super::module_name(promise);
+    let (function, module) = (target::function_of(promise), target::module_of(promise));
     let span = tracing::error_span!(
         "execution",
         invocation = %acquired.task.id,

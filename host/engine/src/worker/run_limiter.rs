@@ -1,11 +1,13 @@
-//! How many executions are under way at once: as many as keep the processors busy while commits are on their way.
+//! How many executions run at once: as many as keep the processors busy while commits are on their
+//! way.
 //!
-//! More gain nothing, and cost: what a step needs of its instance is in no cache of the processor any more when a
-//! thousand others had their turn since the step before, so that each of them takes twice as long. Whoever comes when
-//! there are enough waits in line, and the next begins when one has ended or waits for something that takes its time.
+//! More gain nothing, and cost: after a thousand other executions have run, nothing that a step
+//! needs of its instance is left in the processor's caches, so each step takes twice as long. An
+//! execution beyond the limit waits in a queue; the next one runs when another has ended, or waits
+//! for something that takes its time.
 //!
-//! How many are enough depends on how long a commit takes, which the notifier hears ([`CommitNotifier::commit_latency`]). A line in which
-//! nothing moves, since those under way compute or have many steps to go, lets in more and more.
+//! The limit depends on how long a commit takes ([`CommitLatency`]). While nothing in the queue
+//! moves, since those that run compute or have many steps to go, the limit grows.
 
 use std::{
     collections::VecDeque,
@@ -13,160 +15,162 @@ use std::{
 };
 
 use segno_core::time::Millis;
+use segno_env::Runtime;
 use tokio::sync::oneshot;
 
-use crate::notifier::CommitNotifier;
-use segno_env::Runtime;
+use crate::{commit_latency::CommitLatency, host::Host, metrics::Metrics};
 
-/// So many for each processor, however short commits are: what is ready gathers, and commits carry more.
-const EACH: usize = 48;
-/// What one step takes of a processor at least, in microseconds.
+/// Executions for each processor, however short commits are: ready commands gather, and commits
+/// carry more.
+const PER_PROCESSOR: usize = 48;
+/// The least time that one step takes of a processor, in microseconds.
 const STEP_US: usize = 16;
-/// A line that did not move for so long lets in more. Those who began together may end together, so it takes longer than
-/// a few steps.
+/// A queue that did not move for this long raises the limit. Executions that began together may end
+/// together, so this is longer than a few steps take.
 const STANDSTILL: Millis = Millis(50);
 
-/// See the module.
+/// Gives out permits to run.
 #[derive(Clone)]
-pub struct RunLimiter(Arc<Shared>);
+pub struct RunLimiter(Arc<State>);
 
-struct Shared {
+struct State {
     processors: usize,
-    notifier: Arc<CommitNotifier>,
+    commit_latency: Arc<CommitLatency>,
+    metrics: Arc<Metrics>,
     runtime: Arc<dyn Runtime>,
-    line: Mutex<Line>,
+    queue: Mutex<Queue>,
 }
 
 #[derive(Default)]
-struct Line {
-    under_way: usize,
-    /// So many more than are enough may be under way, since the line stood still.
-    more: usize,
+struct Queue {
+    running: usize,
+    /// By how much the limit was raised since the queue stood still.
+    raised: usize,
     waiting: VecDeque<oneshot::Sender<RunPermit>>,
-    /// Whether somebody was let in since the last look.
+    /// Whether an execution was admitted since the last look.
     moved: bool,
     watched: bool,
 }
 
-/// Being one of those under way, until this is dropped.
+/// The permit to run, until this is dropped.
 pub struct RunPermit(RunLimiter);
 
 impl RunLimiter {
-    /// Nobody is under way.
-    pub fn new(
-        processors: usize,
-        notifier: Arc<CommitNotifier>,
-        runtime: Arc<dyn Runtime>,
-    ) -> Self {
-        let line = Mutex::default();
-        Self(Arc::new(Shared { processors: processors.max(1), notifier, runtime, line }))
+    /// A limiter for this many processors.
+    pub fn new(processors: usize, host: &Host) -> Self {
+        Self(Arc::new(State {
+            processors: processors.max(1),
+            commit_latency: host.commit_latency.clone(),
+            metrics: host.metrics.clone(),
+            runtime: host.env.runtime.clone(),
+            queue: Mutex::default(),
+        }))
     }
 
-    /// A permit, when it comes.
+    /// A permit, at once or in the order of the queue.
     pub async fn permit(&self) -> RunPermit {
         loop {
-            let told = match self.enter() {
+            let waiting = match self.admit_or_queue() {
                 Ok(permit) => return permit,
-                Err(told) => told,
+                Err(waiting) => waiting,
             };
-            // Only a host that ends tells nobody.
-            if let Ok(permit) = told.await {
+            // The sender is dropped only by a host that ends.
+            if let Ok(permit) = waiting.await {
                 return permit;
             }
         }
     }
 
-    /// A permit, or a place in the line.
-    fn enter(&self) -> Result<RunPermit, oneshot::Receiver<RunPermit>> {
-        let mut line = self.line();
-        if let Some(permit) = self.begin(&mut line) {
+    fn admit_or_queue(&self) -> Result<RunPermit, oneshot::Receiver<RunPermit>> {
+        let mut queue = self.queue();
+        if let Some(permit) = self.admit_now(&mut queue) {
             return Ok(permit);
         }
-        let (tell, told) = oneshot::channel();
-        line.waiting.push_back(tell);
-        self.show(&line);
-        if !std::mem::replace(&mut line.watched, true) {
-            self.0.runtime.spawn("line", Box::pin(self.clone().watch()));
+        let (admit, waiting) = oneshot::channel();
+        queue.waiting.push_back(admit);
+        self.count(&queue);
+        if !std::mem::replace(&mut queue.watched, true) {
+            self.0.runtime.spawn("run queue", Box::pin(self.clone().watch()));
         }
-        Err(told)
+        Err(waiting)
     }
 
-    fn begin(&self, line: &mut Line) -> Option<RunPermit> {
-        let free = line.waiting.is_empty() && line.under_way < self.limit(line);
+    fn admit_now(&self, queue: &mut Queue) -> Option<RunPermit> {
+        let free = queue.waiting.is_empty() && queue.running < self.limit(queue);
         free.then(|| {
-            line.under_way += 1;
+            queue.running += 1;
             RunPermit(self.clone())
         })
     }
 
-    /// Lets in more whenever the line stands still, until nobody waits.
+    /// Raises the limit whenever the queue stands still, until the queue is empty.
     async fn watch(self) {
         loop {
             self.0.runtime.sleep(STANDSTILL).await;
-            let mut line = self.line();
-            if line.waiting.is_empty() {
-                line.watched = false;
+            let mut queue = self.queue();
+            if queue.waiting.is_empty() {
+                queue.watched = false;
                 return;
             }
-            if !std::mem::take(&mut line.moved) {
-                line.more += self.limit(&line) / 4;
+            if !std::mem::take(&mut queue.moved) {
+                queue.raised += self.limit(&queue) / 4;
             }
-            self.let_in(line);
+            self.admit_waiting(queue);
         }
     }
 
-    fn leave(&self) {
-        let mut line = self.line();
-        line.under_way -= 1;
-        if line.under_way < self.enough() {
-            line.more = 0;
+    fn release(&self) {
+        let mut queue = self.queue();
+        queue.running -= 1;
+        if queue.running < self.base_limit() {
+            queue.raised = 0;
         }
-        self.let_in(line);
+        self.admit_waiting(queue);
     }
 
-    fn let_in(&self, mut line: MutexGuard<'_, Line>) {
-        let mut next = Vec::new();
-        while line.under_way < self.limit(&line)
-            && let Some(tell) = line.waiting.pop_front()
+    fn admit_waiting(&self, mut queue: MutexGuard<'_, Queue>) {
+        let mut admitted = Vec::new();
+        while queue.running < self.limit(&queue)
+            && let Some(admit) = queue.waiting.pop_front()
         {
-            if tell.is_closed() {
+            if admit.is_closed() {
                 continue;
             }
-            line.under_way += 1;
-            line.moved = true;
-            next.push(tell);
+            queue.running += 1;
+            queue.moved = true;
+            admitted.push(admit);
         }
-        self.show(&line);
-        drop(line);
-        for tell in next {
-            // Whoever went away leaves at once.
-            let _ = tell.send(RunPermit(self.clone()));
+        self.count(&queue);
+        drop(queue);
+        for admit in admitted {
+            // An execution that went away meanwhile releases its permit at once.
+            let _ = admit.send(RunPermit(self.clone()));
         }
     }
 
-    fn show(&self, line: &Line) {
-        let in_line = i64::try_from(line.waiting.len()).unwrap_or(i64::MAX);
-        self.0.notifier.metrics().worker.in_line.set(in_line);
+    fn count(&self, queue: &Queue) {
+        let waiting = i64::try_from(queue.waiting.len()).unwrap_or(i64::MAX);
+        self.0.metrics.worker.queued_runs.set(waiting);
     }
 
-    fn limit(&self, line: &Line) -> usize {
-        self.enough() + line.more
+    fn limit(&self, queue: &Queue) -> usize {
+        self.base_limit() + queue.raised
     }
 
-    fn enough(&self) -> usize {
-        let us = usize::try_from(self.0.notifier.commit_latency().shortest().as_micros())
-            .unwrap_or(usize::MAX);
-        self.0.processors.saturating_mul(EACH + us / STEP_US)
+    fn base_limit(&self) -> usize {
+        let commit_us =
+            usize::try_from(self.0.commit_latency.shortest().as_micros()).unwrap_or(usize::MAX);
+        self.0.processors.saturating_mul(PER_PROCESSOR + commit_us / STEP_US)
     }
 
-    fn line(&self) -> MutexGuard<'_, Line> {
-        self.0.line.lock().unwrap_or_else(PoisonError::into_inner)
+    fn queue(&self) -> MutexGuard<'_, Queue> {
+        self.0.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Drop for RunPermit {
     fn drop(&mut self) {
-        self.0.leave();
+        self.0.release();
     }
 }
 
@@ -177,69 +181,67 @@ mod tests {
     use futures::FutureExt as _;
 
     use super::*;
-    use segno_env::SystemRuntime;
-    use segno_store::{Commit, Hints as _};
+    use crate::testing;
 
-    fn run_limiter(commit: Duration) -> RunLimiter {
-        let notifier = Arc::new(CommitNotifier::default());
-        notifier.measured(&Commit { commands: 1, took: commit, waiting: 0 });
-        RunLimiter::new(1, notifier, Arc::new(SystemRuntime))
+    fn limiter(commit: Duration) -> RunLimiter {
+        let host = testing::host();
+        host.commit_latency.took(commit);
+        RunLimiter::new(1, &host)
     }
 
-    fn try_turn(run_limiter: &RunLimiter) -> Option<RunPermit> {
-        run_limiter.begin(&mut run_limiter.line())
+    fn try_permit(limiter: &RunLimiter) -> Option<RunPermit> {
+        limiter.admit_now(&mut limiter.queue())
     }
 
-    fn all_turns(run_limiter: &RunLimiter) -> Vec<RunPermit> {
-        std::iter::from_fn(|| try_turn(run_limiter)).collect()
+    fn all_permits(limiter: &RunLimiter) -> Vec<RunPermit> {
+        std::iter::from_fn(|| try_permit(limiter)).collect()
     }
 
     #[test]
-    fn longer_commits_let_more_be_under_way() {
-        assert_eq!(all_turns(&run_limiter(Duration::from_micros(160))).len(), EACH + 10);
-        assert_eq!(all_turns(&run_limiter(Duration::from_millis(16))).len(), EACH + 1_000);
+    fn longer_commits_let_more_run() {
+        assert_eq!(all_permits(&limiter(Duration::from_micros(160))).len(), PER_PROCESSOR + 10);
+        assert_eq!(all_permits(&limiter(Duration::from_millis(16))).len(), PER_PROCESSOR + 1_000);
     }
 
     #[tokio::test(start_paused = true)]
-    async fn the_next_begins_when_one_ends_in_the_order_of_the_line() {
-        let run_limiter = run_limiter(Duration::ZERO);
-        let mut under_way = all_turns(&run_limiter);
-        let (mut first, mut second) =
-            (Box::pin(run_limiter.permit()), Box::pin(run_limiter.permit()));
+    async fn the_next_runs_when_one_ends_in_the_order_of_the_queue() {
+        let limiter = limiter(Duration::ZERO);
+        let mut running = all_permits(&limiter);
+        let (mut first, mut second) = (Box::pin(limiter.permit()), Box::pin(limiter.permit()));
         assert!(first.as_mut().now_or_never().is_none());
         assert!(second.as_mut().now_or_never().is_none());
-        under_way.pop();
+        running.pop();
         assert!(second.as_mut().now_or_never().is_none(), "the first comes first");
-        let permit = first.as_mut().now_or_never().expect("it is the first one's permit");
-        assert!(try_turn(&run_limiter).is_none(), "nobody passes those who wait");
-        assert_eq!(run_limiter.0.notifier.metrics().worker.in_line.get(), 1);
+        let permit = first.as_mut().now_or_never().expect("it is the first one's");
+        assert!(try_permit(&limiter).is_none(), "nothing passes the queue");
+        assert_eq!(limiter.0.metrics.worker.queued_runs.get(), 1);
         drop(permit);
         assert!(second.now_or_never().is_some());
     }
 
     #[tokio::test(start_paused = true)]
-    async fn who_left_the_line_takes_no_turn() {
-        let run_limiter = run_limiter(Duration::ZERO);
-        let under_way = all_turns(&run_limiter);
-        let mut gone = Box::pin(run_limiter.permit());
+    async fn who_left_the_queue_takes_no_permit() {
+        let limiter = limiter(Duration::ZERO);
+        let running = all_permits(&limiter);
+        let mut gone = Box::pin(limiter.permit());
         assert!(gone.as_mut().now_or_never().is_none());
-        let mut told = Box::pin(run_limiter.permit());
-        assert!(told.as_mut().now_or_never().is_none());
+        let mut waiting = Box::pin(limiter.permit());
+        assert!(waiting.as_mut().now_or_never().is_none());
         drop(gone);
-        drop(under_way);
-        // This one was told, and goes away without having heard it.
-        drop(told);
-        assert_eq!(all_turns(&run_limiter).len(), EACH);
+        drop(running);
+        // This one has its permit, and goes away without having looked.
+        drop(waiting);
+        assert_eq!(all_permits(&limiter).len(), PER_PROCESSOR);
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_line_that_stands_still_lets_in_more_until_there_are_few_again() {
-        let run_limiter = run_limiter(Duration::ZERO);
-        let mut under_way = all_turns(&run_limiter);
-        for _ in 0..3 * EACH {
-            under_way.push(run_limiter.permit().await);
+    async fn a_queue_that_stands_still_admits_more_until_there_are_few_again() {
+        let limiter = limiter(Duration::ZERO);
+        let mut running = all_permits(&limiter);
+        for _ in 0..3 * PER_PROCESSOR {
+            running.push(limiter.permit().await);
         }
-        under_way.clear();
-        assert_eq!(all_turns(&run_limiter).len(), EACH, "as at the beginning");
+        running.clear();
+        assert_eq!(all_permits(&limiter).len(), PER_PROCESSOR, "as at the beginning");
     }
 }

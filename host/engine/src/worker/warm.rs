@@ -2,12 +2,12 @@
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Mutex, PoisonError},
 };
 
 use segno_core::id::{Digest, PromiseId, Version};
 
-use super::recorder::Recorder;
+use super::recording::SharedRecorder;
 use segno_guest::Workflow;
 
 /// An instance that has issued and been told nothing but what is committed.
@@ -15,7 +15,7 @@ pub struct Warm {
     /// The instance.
     pub instance: Box<dyn Workflow>,
     /// What it has done so far.
-    pub recorder: Arc<Mutex<Recorder>>,
+    pub recorder: SharedRecorder,
     /// The version at which it was suspended.
     pub version: Version,
     /// The journal's length then.

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use crate::{Answer, Ask, Journal, RunAnswer, SharedJournal, Stop};
+use crate::{Answer, Ask, GuestCommand, Journal, RunAnswer, SharedJournal, Stop};
 
 /// Logical time in every poll.
 pub(super) const NOW: u64 = 1_700_000_000_123;
@@ -33,13 +33,15 @@ impl Journal for Script {
         let mut asked = self.asked.lock().expect("not poisoned");
         let index = asked.len() as u32;
         let answer = match &ask {
-            Ask::Promise { .. } => Answer::Promise(index, format!("order-1/{index}")),
-            Ask::Run { .. } => Answer::Run(RunAnswer::Execute(index)),
+            Ask::Command(GuestCommand::Promise(_)) => {
+                Answer::Promise(index, format!("order-1/{index}"))
+            }
+            Ask::Command(GuestCommand::Run(_)) => Answer::Run(RunAnswer::Execute(index)),
             Ask::Now => Answer::Now(NOW),
             Ask::Forget { .. } | Ask::RunDone { .. } | Ask::Log { .. } | Ask::Finish { .. } => {
                 Answer::Done
             }
-            _ => Answer::Command(index),
+            Ask::Command(_) => Answer::Command(index),
         };
         if ask != Ask::Now {
             asked.push(ask);

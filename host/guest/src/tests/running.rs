@@ -1,7 +1,9 @@
 //! `start`, `resume`, and how they end.
 
 use super::*;
-use crate::{Ask, Completion, Event, FunctionKind, Outcome, Stop, tests::journal::NOW};
+use crate::{
+    Ask, Completion, Event, FunctionKind, Outcome, Stop, commands::Sleep, tests::journal::NOW,
+};
 
 /// Sleeps for a second, then finishes with its input, which it keeps in its memory.
 fn sleeper() -> Guest {
@@ -34,7 +36,7 @@ async fn a_workflow_sleeps_and_finishes() {
         .start(script.shared(), "main", json("\"hello\""), context(1))
         .await
         .expect("it starts");
-    assert_eq!(script.asked(), [Ask::SleepUntil { time_ms: NOW + 1_000 }]);
+    assert_eq!(script.asked(), [Ask::from(Sleep { until_ms: NOW + 1_000 })]);
     instance.resume(script.shared(), completed(0)).await.expect("it goes on");
     let finished = Ask::Finish { outcome: Outcome::Success(json("\"hello\"")) };
     assert_eq!(script.asked().last(), Some(&finished));

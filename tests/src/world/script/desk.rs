@@ -8,8 +8,9 @@ use std::{
 };
 
 use segno::guest::{
-    Answer, Ask, CallOptions, Completion, Context, Event, Failure, GuestError, HttpRequest, Level,
-    Outcome, Payload, PromiseOptions, RunAnswer, SharedJournal, Signal,
+    Answer, Ask, CallOptions, Completion, Context, Event, Failure, GuestCommand, GuestError,
+    HttpRequest, Level, Outcome, Payload, PromiseOptions, RunAnswer, SharedJournal, Signal,
+    commands::{Call, Cancel, Http, NewPromise, Publish, Run, Send, Settle, Sleep},
 };
 
 /// A failure that a workflow was told, or ends with: its code and message.
@@ -72,18 +73,18 @@ impl Desk {
     /// Calls a function.
     pub fn call_with(&self, function: &str, input: &str, options: CallOptions) -> u32 {
         let input = Payload::Json(input.into());
-        self.command(Ask::Call { function: function.into(), input, options })
+        self.command(Call { function: function.into(), input, options })
     }
 
     /// Starts a function and lets it go.
     pub fn send(&self, function: &str, input: &str, options: CallOptions) -> u32 {
         let input = Payload::Json(input.into());
-        self.command(Ask::Send { function: function.into(), input, options })
+        self.command(Send(Call { function: function.into(), input, options }))
     }
 
     /// Sleeps until a logical instant.
     pub fn sleep_until(&self, time_ms: u64) -> u32 {
-        self.command(Ask::SleepUntil { time_ms })
+        self.command(Sleep { until_ms: time_ms })
     }
 
     /// Sleeps for a while of logical time.
@@ -94,7 +95,7 @@ impl Desk {
     /// Makes a promise; answers its command and its id.
     pub fn promise(&self, name: Option<&str>) -> (u32, String) {
         let options = PromiseOptions { timeout_ms: None };
-        match self.ask(Ask::Promise { name: name.map(str::to_owned), options }) {
+        match self.ask(NewPromise { name: name.map(str::to_owned), options }.into()) {
             Some(Answer::Promise(index, id)) => (index, id),
             _ => (u32::MAX, String::new()),
         }
@@ -103,19 +104,19 @@ impl Desk {
     /// Settles a promise well.
     pub fn settle(&self, id: &str, json: &str) -> u32 {
         let outcome = Outcome::Success(Payload::Json(json.into()));
-        self.command(Ask::Settle { promise_id: id.into(), outcome })
+        self.command(Settle { promise_id: id.into(), outcome })
     }
 
     /// Sends an HTTP request.
     pub fn http(&self, method: &str, url: &str, options: CallOptions) -> u32 {
         let request =
             HttpRequest { method: method.into(), url: url.into(), headers: Vec::new(), body: None };
-        self.command(Ask::Http { request, options })
+        self.command(Http { request, options })
     }
 
     /// Cancels a command.
     pub fn cancel(&self, command: u32) -> u32 {
-        self.command(Ask::Cancel { command })
+        self.command(Cancel { command })
     }
 
     /// Does not wait for a command any more.
@@ -125,12 +126,12 @@ impl Desk {
 
     /// Publishes an event.
     pub fn publish(&self, topic: &str, json: &str) -> u32 {
-        self.command(Ask::Publish { topic: topic.into(), payload: Payload::Json(json.into()) })
+        self.command(Publish { topic: topic.into(), payload: Payload::Json(json.into()) })
     }
 
     /// Computes something once.
     pub fn run(&self, name: &str, compute: impl FnOnce() -> String) -> u32 {
-        match self.ask(Ask::Run { name: name.into() }) {
+        match self.ask(Run { name: name.into() }.into()) {
             Some(Answer::Run(RunAnswer::Execute(index))) => {
                 let outcome = Outcome::Success(Payload::Json(compute()));
                 self.ask(Ask::RunDone { command: index, outcome });
@@ -220,8 +221,8 @@ impl Desk {
         }
     }
 
-    fn command(&self, ask: Ask) -> u32 {
-        match self.ask(ask) {
+    fn command(&self, command: impl Into<GuestCommand>) -> u32 {
+        match self.ask(Ask::Command(command.into())) {
             Some(Answer::Command(index)) => index,
             _ => u32::MAX,
         }

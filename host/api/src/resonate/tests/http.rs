@@ -234,7 +234,7 @@ async fn what_timed_out_long_before_a_host_was_there_is_told_all_the_same() {
     let key = OutboxKey::Unblock("p".into(), "poll://uni@g/w".into());
     let handed = run(late, Command::OutboxDue { key: key.clone() }).await;
     let Reply::Message(Some(delivery)) = handed else { panic!("{handed:?}") };
-    let channels = world.host.notifier.channels();
+    let channels = &world.host.channels;
     assert_eq!(channels.deliver(key.kind(), &delivery).await, Delivered::Done);
     assert_eq!(message(&mut stream).await["data"]["promise"]["id"], "p");
 }
@@ -253,7 +253,7 @@ async fn a_listener_that_takes_nothing_is_given_up_after_an_hour_of_attempts() {
             true => Delivered::Done,
             false => Delivered::Elsewhere,
         };
-        let told = world.host.notifier.channels().deliver(MessageKind::Unblock, &delivery).await;
+        let told = world.host.channels.deliver(MessageKind::Unblock, &delivery).await;
         assert_eq!(told, expected, "attempt {attempt}");
         let version = Version(attempt.into());
         waited = waited + backoff(world.host.config.backoff, attempt, &"p".into(), version);

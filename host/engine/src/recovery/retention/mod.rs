@@ -126,10 +126,8 @@ async fn remove(
             part: false,
         };
         let now = host.env.clock.now();
-        let batch: Vec<_> = batch
-            .iter()
-            .filter(|tree| !host.notifier.quarantine().rests(&command(tree), now))
-            .collect();
+        let batch: Vec<_> =
+            batch.iter().filter(|tree| !host.quarantine.rests(&command(tree), now)).collect();
         let commands = batch.iter().map(|tree| vec![command(tree)]).collect();
         let replies = isolate::each(host, commands).await?;
         let mut gone = 0;

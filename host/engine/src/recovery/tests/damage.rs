@@ -212,7 +212,7 @@ fn promise(id: &str) -> Subject {
 
 /// What the host has put into quarantine.
 fn quarantined(host: &Host) -> Vec<Subject> {
-    host.notifier.quarantine().cases().into_keys().collect()
+    host.quarantine.cases().into_keys().collect()
 }
 
 async fn is_settled(host: &Host, id: &str) -> bool {
@@ -253,11 +253,11 @@ async fn what_is_due_is_carried_out_beside_rows_that_cannot_be_read() {
         // They are due still, and left alone: the next turn does not come at once, and tries none of them.
         let next = timers::turn(host.clone()).await.expect("a turn");
         assert_ne!(next, Next::Now);
-        let cases = host.notifier.quarantine().cases();
+        let cases = host.quarantine.cases();
         assert!(cases.values().all(|case| case.tries == 1), "{cases:?}");
         clock.0.fetch_add(60_000, std::sync::atomic::Ordering::Relaxed);
         timers::turn(host.clone()).await.expect("a turn");
-        let cases = host.notifier.quarantine().cases();
+        let cases = host.quarantine.cases();
         assert!(cases.values().all(|case| case.tries == 2), "{cases:?}");
     }
 }

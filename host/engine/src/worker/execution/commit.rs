@@ -1,22 +1,55 @@
 //! Making what was collected durable, and what its actions came to.
 
+use std::sync::Arc;
+
+use async_trait::async_trait;
 use segno_core::{
     command::{Command, FenceAction},
-    invocation::CommandKind,
     reply::{Acted, Reply},
 };
+use segno_guest::{Event, Failure, Outcome, Payload};
 
 use super::{Execution, LiveEnd};
-use crate::worker::{batch::Batch, convention, failure::ExecutionError, outcome};
-use segno_guest::{Completion, Event, Failure, Outcome, Payload};
+use crate::{
+    values::{self, journals},
+    worker::{
+        commands::{Committed, Completion},
+        context::WorkerContext,
+        error::ExecutionError,
+        recording::Batch,
+    },
+};
+
+/// How commands are committed under a claim.
+#[async_trait]
+pub trait ClaimWriter: Send {
+    /// Commits `commands` together.
+    ///
+    /// # Errors
+    /// The claim is lost, or the store did not answer.
+    async fn submit(&mut self, commands: Vec<Command>) -> Result<Vec<Reply>, ExecutionError>;
+}
+
+/// A claim that is stored.
+pub struct StoredClaim(pub Arc<WorkerContext>);
+
+#[async_trait]
+impl ClaimWriter for StoredClaim {
+    async fn submit(&mut self, commands: Vec<Command>) -> Result<Vec<Reply>, ExecutionError> {
+        self.0.submit(commands).await
+    }
+}
 
 impl Execution {
-    pub(super) async fn finish(&mut self) -> Result<LiveEnd, ExecutionError> {
+    pub(super) async fn finish(
+        &mut self,
+        writer: &mut dyn ClaimWriter,
+    ) -> Result<LiveEnd, ExecutionError> {
         let closed = self.recorder().close();
         let (batch, finished, outcome) = closed.expect("only a finished workflow comes here");
-        let claim = self.held.claim.clone();
+        let claim = self.active.claim.clone();
         let Batch { mut records, logs, actions, .. } = batch;
-        let (verdict, value) = convention::verdict(&outcome);
+        let (verdict, value) = values::verdict(&outcome);
         let mut commands = Vec::with_capacity(2);
         if actions.is_empty() {
             records.push(finished);
@@ -31,7 +64,7 @@ impl Execution {
                 value,
             });
         }
-        let mut replies = self.submit(commands).await?;
+        let mut replies = writer.submit(commands).await?;
         let fulfilled = replies.pop();
         match (replies.pop(), fulfilled) {
             (_, Some(Reply::Promise { .. })) => Ok(LiveEnd::Finished),
@@ -43,25 +76,32 @@ impl Execution {
         }
     }
 
-    pub(super) async fn commit(&mut self) -> Result<(), ExecutionError> {
+    pub(super) async fn commit(
+        &mut self,
+        writer: &mut dyn ClaimWriter,
+    ) -> Result<(), ExecutionError> {
         if !self.recorder().batch().is_pressing() {
             return Ok(());
         }
         let batch = self.recorder().take_batch();
-        self.commit_batch(batch).await
+        self.commit_batch(writer, batch).await
     }
 
-    pub(super) async fn commit_batch(&mut self, batch: Batch) -> Result<(), ExecutionError> {
+    pub(super) async fn commit_batch(
+        &mut self,
+        writer: &mut dyn ClaimWriter,
+        batch: Batch,
+    ) -> Result<(), ExecutionError> {
         let Batch { records, logs, actions, .. } = batch;
         for FenceAction { act, .. } in &actions {
             if let Some(id) = act.promise() {
-                self.watching.add(id);
+                self.watch.add(id);
             }
         }
-        self.held.advance(records.len() as u64);
-        let claim = self.held.claim.clone();
+        self.active.advance(records.len() as u64);
+        let claim = self.active.claim.clone();
         let fence = Command::TaskFence { claim, records, logs, actions };
-        let reply = self.submit(vec![fence]).await?.pop().unwrap_or(Reply::Done);
+        let reply = writer.submit(vec![fence]).await?.pop().unwrap_or(Reply::Done);
         self.fenced(reply)
     }
 
@@ -73,39 +113,32 @@ impl Execution {
             _ => return Err(ExecutionError::Lost),
         };
         for (index, acted) in outcomes {
-            let Some(kind) = self.recorder().open().get(index.0).map(|open| open.kind) else {
+            let Some(completion) =
+                self.recorder().open().get(index.0).map(|open| open.completion.clone())
+            else {
                 continue;
             };
-            let outcome = match (kind, acted) {
+            let outcome = match (completion, acted) {
                 (_, Err(refusal)) => Outcome::Failure(Failure {
                     code: u32::from(refusal.code()),
                     message: refusal.to_string(),
                     details: None,
                 }),
-                (CommandKind::Send, Ok(_)) => {
+                (Completion::Commit(Committed::StartedId), Ok(_)) => {
                     let id = self.promise.id().command(index);
-                    Outcome::Success(Payload::Json(
-                        serde_json::Value::from(id.as_str()).to_string(),
-                    ))
+                    let id = serde_json::Value::from(id.as_str()).to_string();
+                    Outcome::Success(Payload::Json(id))
                 }
-                (CommandKind::Settle | CommandKind::Cancel | CommandKind::Publish, Ok(_)) => {
-                    outcome::null()
-                }
+                (Completion::Commit(Committed::Nothing), Ok(_)) => journals::null(),
                 (_, Ok(Acted::Promise { promise, .. })) => {
-                    self.told(&promise);
+                    self.tell(&promise);
                     continue;
                 }
                 (_, Ok(Acted::Done)) => continue,
             };
-            self.ready.push_back(Event::Completed(Completion { command: index.0, outcome }));
+            let command = index.0;
+            self.ready.push_back(Event::Completed(segno_guest::Completion { command, outcome }));
         }
         Ok(())
-    }
-
-    pub(super) async fn submit(
-        &mut self,
-        commands: Vec<Command>,
-    ) -> Result<Vec<Reply>, ExecutionError> {
-        self.birth.submit(&self.shared, &self.held, commands).await
     }
 }

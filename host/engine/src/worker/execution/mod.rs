@@ -1,8 +1,9 @@
-//! One workflow under one claim: acquire → (warm | instantiate and replay) → poll → commit → … → fulfill, suspend or
-//! release.
+//! A workflow under one claim: a warm instance, a new one or a replayed one is polled, what it asks
+//! for is committed, and so on until it ends or waits.
 //!
-//! The order of things is the guarantee. What the guest asks for is collected, committed with the records that say so,
-//! and only then acted upon; what it is told is recorded at the place where it was told.
+//! The order of things is the guarantee. What the guest asks for is collected, committed with the
+//! records that say so, and only then acted upon; what it is told is recorded at the place where it
+//! was told.
 
 mod commit;
 mod prepare;
@@ -11,105 +12,133 @@ mod wait;
 
 use std::{
     collections::VecDeque,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, MutexGuard, PoisonError},
 };
 
-use segno_core::{
-    id::Digest, invocation::Seed, promise::Promise, reply::TaskReply, tags, time::Timestamp,
-};
+use segno_core::{id::Digest, promise::Promise};
+use segno_guest::{Event, FunctionDescription, Workflow};
+use segno_store::History;
 
+pub use self::commit::ClaimWriter;
+use self::commit::StoredClaim;
 use super::{
-    birth::Birth,
     claims::ActiveClaim,
-    failure::{self, ExecutionError},
-    recorder::Recorder,
+    context::WorkerContext,
+    error::ExecutionError,
+    recording::{Recorder, SharedRecorder},
+    release::{JournalEnd, give_back_after},
+    run::Work,
     run_limiter::RunPermit,
-    shared::Shared,
-    taking::Ahead,
+    settlement_watch::SettlementWatch,
     warm::Warm,
-    watching::Watching,
 };
 use crate::metrics::ClaimEnd;
-use segno_guest::{Context, Event, FunctionDescription, GuestError, Stop, Workflow};
 
-/// See the module.
+/// What an execution need not read any more.
+#[derive(Debug, Default)]
+pub struct Prefetched {
+    /// Its journal; `None`: it was not read.
+    pub history: Option<History>,
+    /// Promises that the workflow waits for and that have settled.
+    pub settled: Vec<Promise>,
+}
+
+/// What an execution is made of.
+pub struct Preparation {
+    /// The worker.
+    pub worker: Arc<WorkerContext>,
+    /// The claim.
+    pub active: Arc<ActiveClaim>,
+    /// The task.
+    pub work: Work,
+    /// The workflow.
+    pub function: FunctionDescription,
+    /// The permit to run.
+    pub permit: RunPermit,
+}
+
+/// An instance with its journal, ready to go on.
 pub struct Execution {
-    shared: Arc<Shared>,
-    held: Arc<ActiveClaim>,
+    worker: Arc<WorkerContext>,
+    active: Arc<ActiveClaim>,
     promise: Promise,
     module: Digest,
     function: FunctionDescription,
-    recorder: Arc<Mutex<Recorder>>,
+    recorder: SharedRecorder,
     instance: Box<dyn Workflow>,
     /// Events that may be told now, in this order.
     ready: VecDeque<Event>,
     /// Signals told so far.
     signals: u32,
-    /// Whether the next signal may have come before anybody watched for it.
+    /// Whether the next signal may have come before it was watched for.
     signal_unread: bool,
     cancel_told: bool,
-    watching: Watching,
-    /// Given up while it waits.
+    watch: SettlementWatch,
+    /// Given up while the workflow waits.
     permit: Option<RunPermit>,
-    birth: Birth,
+}
+
+/// Runs the workflow of this claim until it ends, waits or fails; the claim is given back in every
+/// case.
+pub async fn run(
+    worker: Arc<WorkerContext>,
+    active: Arc<ActiveClaim>,
+    work: Work,
+    function: FunctionDescription,
+) -> ClaimEnd {
+    let journal_len = work.acquired.head.len;
+    let permit = worker.run_limiter.permit().await;
+    let mut writer = StoredClaim(worker.clone());
+    let mut recorder = None;
+    let (known, claimed) = (worker.clone(), active.clone());
+    let preparation = Preparation { worker: known, active: claimed, work, function, permit };
+    let prepared = Execution::prepare(preparation, &mut writer, &mut recorder).await;
+    let (error, len) = match prepared {
+        Ok(execution) => match execution.go(&mut writer).await {
+            Ok(end) => return end,
+            Err(stopped) => stopped,
+        },
+        Err(error) => (error, journal_len),
+    };
+    let journal = JournalEnd { len, recorder: recorder.as_ref() };
+    give_back_after(&worker, &active.claim, Vec::new(), error, &journal).await
 }
 
 impl Execution {
-    /// Runs the workflow of this claim until it ends, waits or fails; the claim is given back in every case.
-    pub async fn run(
-        shared: Arc<Shared>,
-        held: Arc<ActiveClaim>,
-        acquired: TaskReply,
-        function: FunctionDescription,
-        ahead: Ahead,
-    ) -> ClaimEnd {
-        let claim = held.claim.clone();
-        let journal_len = acquired.head.len;
-        let mut recorder = None;
-        let permit = shared.run_limiter.permit().await;
-        let (known, kept) = (shared.clone(), held.clone());
-        let prepared =
-            Self::prepare(known, kept, acquired, function, ahead, permit, &mut recorder).await;
-        let (stopped, stored_len) = match prepared {
-            Ok(execution) => {
-                recorder = Some(execution.recorder.clone());
-                match execution.go(&mut Birth::Stored).await {
-                    Ok(end) => return end,
-                    Err(stopped) => stopped,
-                }
+    /// Goes on until there is an end.
+    ///
+    /// # Errors
+    /// Why the execution stopped before that, and the length of its stored journal.
+    pub async fn go(
+        mut self,
+        writer: &mut dyn ClaimWriter,
+    ) -> Result<ClaimEnd, (ExecutionError, u32)> {
+        match self.live(writer).await {
+            Ok(LiveEnd::Finished) => Ok(ClaimEnd::Finished),
+            Ok(LiveEnd::Suspended) => {
+                self.keep_warm();
+                Ok(ClaimEnd::Suspended)
             }
-            Err(stopped) => (stopped, journal_len),
-        };
-        failure::give_back(&shared, &claim, stopped, stored_len, recorder.as_deref()).await
-    }
-
-    /// Goes on until there is an end; `birth` is how the invocation stands to the store. An execution that stopped
-    /// before that answers why, and how long its stored journal is.
-    pub async fn go(mut self, birth: &mut Birth) -> Result<ClaimEnd, (ExecutionError, u32)> {
-        std::mem::swap(&mut self.birth, birth);
-        let lived = self.live().await;
-        std::mem::swap(&mut self.birth, birth);
-        match lived {
-            Ok(end) => Ok(self.end(end)),
             // The instance is gone before anything else happens.
-            Err(stopped) => Err((stopped, self.stored_len())),
+            Err(error) => Err((error, self.stored_len())),
         }
     }
 
-    /// Tells the guest what there is to tell, commits what it answers, and waits, until there is an end.
-    async fn live(&mut self) -> Result<LiveEnd, ExecutionError> {
+    /// Tells the guest what there is to tell, commits what it answers, and waits, until there is an
+    /// end.
+    async fn live(&mut self, writer: &mut dyn ClaimWriter) -> Result<LiveEnd, ExecutionError> {
         loop {
-            if self.held.abort.is_cancelled() {
+            if self.active.abort.is_cancelled() {
                 return Err(ExecutionError::Lost);
             }
             if self.recorder().finished().is_some() {
-                return self.finish().await;
+                return self.finish(writer).await;
             }
-            let now = self.shared.now();
+            let now = self.worker.now();
             let result = self.recorder().next_result(now);
             if let Some(event) = result {
                 // A result of a `run` is durable before the guest sees it.
-                self.commit().await?;
+                self.commit(writer).await?;
                 self.instance.resume(self.recorder.clone(), event).await?;
                 continue;
             }
@@ -123,12 +152,12 @@ impl Execution {
                     self.instance.resume(self.recorder.clone(), event).await?;
                     let is_full = self.recorder().batch().is_full();
                     if is_full {
-                        self.commit().await?;
+                        self.commit(writer).await?;
                     }
                 }
                 continue;
             }
-            if let Some(end) = self.wait().await? {
+            if let Some(end) = self.wait(writer).await? {
                 return Ok(end);
             }
         }
@@ -143,24 +172,16 @@ impl Execution {
     }
 
     /// Keeps the instance of a suspended workflow for its next claim.
-    fn end(self, end: LiveEnd) -> ClaimEnd {
-        match end {
-            LiveEnd::Finished => ClaimEnd::Finished,
-            LiveEnd::Suspended => {
-                let Self { shared, held, module, recorder, instance, signals, promise, .. } = self;
-                let journal_len =
-                    recorder.lock().unwrap_or_else(PoisonError::into_inner).stored_len();
-                let version = held.claim.version;
-                if !instance.is_in_the_way() {
-                    shared.warm.put(
-                        promise.id().clone(),
-                        Warm { instance, recorder, version, journal_len, module, signals },
-                    );
-                    shared.show_warm();
-                }
-                ClaimEnd::Suspended
-            }
+    fn keep_warm(self) {
+        if self.instance.is_in_the_way() {
+            return;
         }
+        let journal_len = self.stored_len();
+        let Self { worker, active, module, recorder, instance, signals, promise, .. } = self;
+        let version = active.claim.version;
+        let warm = Warm { instance, recorder, version, journal_len, module, signals };
+        worker.warm.put(promise.id().clone(), warm);
+        worker.show_warm();
     }
 }
 
@@ -168,18 +189,4 @@ impl Execution {
 enum LiveEnd {
     Finished,
     Suspended,
-}
-
-/// What the guest is told of its own invocation: the same in every replay.
-pub fn context(promise: &Promise, at: Timestamp, seed: Seed) -> Context {
-    Context {
-        invocation: promise.id().as_str().to_owned(),
-        parent: promise.birth.tags.get(tags::PARENT).cloned(),
-        started_at_ms: u64::try_from(at.0).unwrap_or(0),
-        seed: seed.0.to_vec(),
-    }
-}
-
-fn stopped(stop: Stop) -> ExecutionError {
-    ExecutionError::Guest(GuestError::Stopped { stop, backtrace: None })
 }

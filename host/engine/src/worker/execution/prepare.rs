@@ -1,4 +1,4 @@
-//! Getting ready: a warm instance, a new one, or one brought to the end of its journal.
+//! Getting ready: a warm instance, a new one, or one that a replay brought to the end of its journal.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -6,214 +6,190 @@ use std::{
 };
 
 use segno_core::{
-    id::PromiseId,
-    invocation::{Outcome as Stored, Outline, Record, RecordBody, Seed},
+    id::{Digest, PromiseId},
+    invocation::{JournalHead, Outline, RecordBody, Seed},
     promise::{CancelState, Promise},
-    reply::TaskReply,
-    time::Timestamp,
 };
-
-use super::{Execution, context, stopped};
-use crate::{
-    traces::Replayed,
-    worker::{
-        batch::Batch,
-        birth::Birth,
-        claims::ActiveClaim,
-        convention,
-        failure::{ExecutionError, HaltReport},
-        outcome,
-        pages::{NotRead, Pages},
-        recorder::{Identity, Recorder, StoredEvent},
-        run_limiter::RunPermit,
-        shared::Shared,
-        taking::Ahead,
-        warm::Warm,
-        watching::Watching,
-    },
-};
-use segno_guest::{Completion, Event, FunctionDescription, Payload};
 use segno_store::History;
 
-impl Execution {
-    /// A warm instance, or a new one brought to the end of the journal. A replay that fails leaves its `recorder`, which
-    /// knows the first difference.
-    pub async fn prepare(
-        shared: Arc<Shared>,
-        held: Arc<ActiveClaim>,
-        acquired: TaskReply,
-        function: FunctionDescription,
-        ahead: Ahead,
-        permit: RunPermit,
-        replayed: &mut Option<Arc<Mutex<Recorder>>>,
-    ) -> Result<Self, ExecutionError> {
-        let TaskReply { task, promise, head, .. } = acquired;
-        let module =
-            task.module.ok_or_else(|| HaltReport::new("damaged", "the task names no module"))?;
-        if task.cancel == CancelState::Requested {
-            held.request_cancel();
-        }
-        let cancel_told = task.cancel == CancelState::Delivered;
-        let permit = Some(permit);
-        let watching = Watching::new(shared.host.notifier.clone());
-        if let Some(warm) = shared.warm.take(&task.id, task.version, module, head.len) {
-            let Warm { instance, recorder, signals, .. } = warm;
-            shared.host.notifier.metrics().worker.warm_start();
-            shared.show_warm();
-            let mut execution = Self {
-                shared,
-                held,
-                promise,
-                module,
-                function,
-                recorder,
-                instance,
-                signals,
-                cancel_told,
-                watching,
-                permit,
-                birth: Birth::Stored,
-                signal_unread: false,
-                ready: VecDeque::new(),
-            };
-            execution.look_around(false, ahead.settled).await?;
-            return Ok(execution);
-        }
+use super::{ClaimWriter, Execution, Preparation};
+use crate::{
+    target,
+    traces::Replayed,
+    values::{self, journals},
+    worker::{
+        commands::Identity,
+        error::{ExecutionError, HaltReport},
+        recording::{Batch, Recorder, SharedRecorder},
+        replay::{NotRead, Replayer, Start, StoredJournal},
+        settlement_watch::SettlementWatch,
+        warm::Warm,
+    },
+};
 
-        let identity = Identity {
-            id: task.id.clone(),
-            module: crate::worker::module_name(&promise),
-            functions: shared.host.guests.describe(module).await?,
-            outbound: Some(shared.host.outbound.clone()),
+impl Execution {
+    /// A warm instance, a new one, or one at the end of its journal. A replay that fails leaves its
+    /// `recorder`, which knows the first difference.
+    ///
+    /// # Errors
+    /// The guest failed, the journal cannot be read, or the claim is lost.
+    pub async fn prepare(
+        mut preparation: Preparation,
+        writer: &mut dyn ClaimWriter,
+        recorder: &mut Option<SharedRecorder>,
+    ) -> Result<Self, ExecutionError> {
+        let module = module(&preparation)?;
+        let (task, head) = (&preparation.work.acquired.task, &preparation.work.acquired.head);
+        let warm = preparation.worker.warm.take(&task.id, task.version, module, head.len);
+        if let Some(warm) = warm {
+            *recorder = Some(warm.recorder.clone());
+            return Self::resume_warm(preparation, module, warm, writer).await;
+        }
+        match head.len {
+            0 => Self::start_new(preparation, recorder).await,
+            _ => {
+                let history = preparation.work.prefetched.history.take();
+                Self::replay(preparation, module, history, writer, recorder).await
+            }
+        }
+    }
+
+    async fn resume_warm(
+        mut preparation: Preparation,
+        module: Digest,
+        warm: Warm,
+        writer: &mut dyn ClaimWriter,
+    ) -> Result<Self, ExecutionError> {
+        let Warm { instance, recorder, signals, .. } = warm;
+        preparation.worker.host.metrics.worker.warm_start();
+        preparation.worker.show_warm();
+        let settled = std::mem::take(&mut preparation.work.prefetched.settled);
+        let mut execution = Self::of(preparation, module, recorder, instance);
+        execution.signals = signals;
+        execution.look_around(writer, false, settled).await?;
+        Ok(execution)
+    }
+
+    /// An instance of an invocation that begins now.
+    ///
+    /// # Errors
+    /// The guest failed.
+    pub async fn start_new(
+        preparation: Preparation,
+        recorder: &mut Option<SharedRecorder>,
+    ) -> Result<Self, ExecutionError> {
+        let module = module(&preparation)?;
+        let (worker, now) = (preparation.worker.clone(), preparation.worker.now());
+        let promise = preparation.work.acquired.promise.clone();
+        let mut new = Recorder::begin(identity(&preparation, module).await?, now);
+        let at = now.max(promise.birth.created_at);
+        let input = values::input(&promise.birth.param);
+        let seed = Seed::of(promise.id(), promise.birth.created_at);
+        let started = RecordBody::Started {
+            function: preparation.function.name.as_str().into(),
+            input: journals::payload(&input),
+            module,
+            seed,
+            engine: worker.host.guests.engine_facts(),
         };
-        let Ahead { history, settled } = ahead;
-        let is_new = head.len == 0;
+        new.started(started, at);
+        let instance = worker.host.guests.instantiate(module, None).await?;
+        let new = Arc::new(Mutex::new(new));
+        *recorder = Some(new.clone());
+        let mut execution = Self::of(preparation, module, new, instance);
+        execution.signal_unread = true;
+        let start = Start::new(&promise, &execution.function.name, input, at, seed);
+        start.run(&mut *execution.instance, &execution.recorder).await?;
+        Ok(execution)
+    }
+
+    async fn replay(
+        mut preparation: Preparation,
+        module: Digest,
+        history: Option<History>,
+        writer: &mut dyn ClaimWriter,
+        replayed: &mut Option<SharedRecorder>,
+    ) -> Result<Self, ExecutionError> {
+        let worker = preparation.worker.clone();
+        let promise = preparation.work.acquired.promise.clone();
+        let JournalHead { len, .. } = preparation.work.acquired.head;
+        let identity = identity(&preparation, module).await?;
+        let mut journal = StoredJournal::new(&*worker.host.store, promise.id(), len);
         let (outline, records, stored_lines) = match history {
             Some(History { records, lines }) => {
                 (Outline::of(&records).map_err(NotRead::Refused)?, records, lines)
             }
-            None if is_new => (Outline::default(), Vec::new(), 0),
             None => {
-                let mut pages = Pages::new(&*shared.host.store, &task.id, head.len);
-                let (outline, first) = pages.outline().await?;
-                (outline, first, shared.host.store.log_count(&task.id).await?)
+                let (outline, first) = journal.outline().await?;
+                (outline, first, worker.host.store.log_count(promise.id()).await?)
             }
         };
-        let now = shared.now();
         let signals = outline.signals();
-        let mut recorder = match is_new {
-            true => Recorder::begin(identity, now),
-            false => Recorder::over(identity, outline, false).with_stored_lines(stored_lines),
-        };
+        let start = outline.started().and_then(|record| Start::recorded(&promise, record));
+        let start = start.ok_or_else(|| {
+            HaltReport::new("damaged", "the journal does not begin with `started`")
+        })?;
+        let mut recorder = Recorder::over(identity, outline, false).with_stored_lines(stored_lines);
         recorder.feed(records);
-        let instance = shared.host.guests.instantiate(module, recorder.engine_facts()).await?;
+        let facts = recorder.engine_facts();
+        let instance = worker.host.guests.instantiate(module, facts).await?;
         let recorder = Arc::new(Mutex::new(recorder));
         *replayed = Some(recorder.clone());
-        let mut execution = Self {
-            shared,
-            held,
-            promise,
+        let settled = std::mem::take(&mut preparation.work.prefetched.settled);
+        let mut execution = Self::of(preparation, module, recorder.clone(), instance);
+        (execution.signals, execution.signal_unread) = (signals, true);
+
+        let began = worker.host.env.clock.elapsed();
+        let replayer = Replayer { recorder: &recorder, source: &journal };
+        // A long replay is progress too: the lease goes on being extended.
+        let told = || execution.active.advance(1);
+        replayer.run(&mut *execution.instance, start, told).await?;
+        let took = worker.host.env.clock.elapsed().saturating_sub(began);
+        let (id, records) = (promise.id(), len as usize);
+        worker.host.metrics.worker.replayed(records, took);
+        if let Some(traces) = worker.host.traces() {
+            let version = execution.active.claim.version.0;
+            traces.replayed(Replayed { id: id.clone(), version, at: worker.now(), took, records });
+        }
+        tracing::debug!(target: "segno::replays", %id, records, ?took, "replayed");
+        execution.look_around(writer, true, settled).await?;
+        Ok(execution)
+    }
+
+    fn of(
+        preparation: Preparation,
+        module: Digest,
+        recorder: SharedRecorder,
+        instance: Box<dyn segno_guest::Workflow>,
+    ) -> Self {
+        let Preparation { worker, active, work, function, permit } = preparation;
+        let task = work.acquired.task;
+        if task.cancel == CancelState::Requested {
+            active.request_cancel();
+        }
+        Self {
+            watch: SettlementWatch::new(worker.host.notifier.clone()),
+            worker,
+            active,
+            promise: work.acquired.promise,
             module,
             function,
             recorder,
             instance,
-            cancel_told,
-            watching,
-            permit,
-            birth: Birth::Stored,
-            signal_unread: true,
-            signals,
             ready: VecDeque::new(),
-        };
-        if is_new {
-            execution.begin(now).await?;
-        } else {
-            let clock = execution.shared.host.env.clock.clone();
-            let journal_len = head.len as usize;
-            let began = clock.elapsed();
-            execution.replay(head.len).await?;
-            let took = clock.elapsed().saturating_sub(began);
-            execution.shared.host.notifier.metrics().worker.replayed(journal_len, took);
-            let id = execution.promise.id();
-            if let Some(traces) = execution.shared.host.notifier.traces() {
-                traces.replayed(Replayed {
-                    id: id.clone(),
-                    version: execution.held.claim.version.0,
-                    at: execution.shared.now(),
-                    took,
-                    records: journal_len,
-                });
-            }
-            tracing::debug!(target: "segno::replays", %id, records = journal_len, ?took, "replayed");
-            execution.look_around(true, settled).await?;
-        }
-        Ok(execution)
-    }
-
-    async fn begin(&mut self, now: Timestamp) -> Result<(), ExecutionError> {
-        let at = now.max(self.promise.birth.created_at);
-        let input = convention::input(&self.promise.birth.param);
-        let seed = Seed::of(self.promise.id(), self.promise.birth.created_at);
-        self.recorder().started(
-            RecordBody::Started {
-                function: self.function.name.as_str().into(),
-                input: outcome::payload(&input),
-                module: self.module,
-                seed,
-                engine: self.shared.host.guests.engine_facts(),
-            },
-            at,
-        );
-        self.start(input, at, seed).await
-    }
-
-    pub(super) async fn start(
-        &mut self,
-        input: Payload,
-        at: Timestamp,
-        seed: Seed,
-    ) -> Result<(), ExecutionError> {
-        let context = context(&self.promise, at, seed);
-        let name = self.function.name.clone();
-        self.instance.start(self.recorder.clone(), &name, input, context).await?;
-        Ok(())
-    }
-
-    async fn replay(&mut self, len: u32) -> Result<(), ExecutionError> {
-        let started = self.recorder().started_record();
-        let Some(Record { at, body: RecordBody::Started { input, seed, .. }, .. }) = started else {
-            return Err(
-                HaltReport::new("damaged", "the journal does not begin with `started`").into()
-            );
-        };
-        let (store, id) = (self.shared.host.store.clone(), self.promise.id().clone());
-        let pages = Pages::new(&*store, &id, len);
-        pages.fill(&self.recorder).await?;
-        self.start(outcome::guest_payload(&input), at, seed).await?;
-        loop {
-            pages.fill(&self.recorder).await?;
-            let stored = self.recorder().next_stored().map_err(stopped)?;
-            let event = match stored {
-                None => return Ok(()),
-                Some(StoredEvent::Whole(event)) => event,
-                Some(StoredEvent::Completed { index, outcome, promise }) => {
-                    let outcome = match outcome {
-                        Stored::Inline(result) => outcome::recorded(&result),
-                        Stored::Own => self.shared.own(&promise).await?,
-                    };
-                    Event::Completed(Completion { command: index, outcome })
-                }
-            };
-            self.instance.resume(self.recorder.clone(), event).await?;
-            // A long replay is progress too: the lease goes on being extended.
-            self.held.advance(1);
+            signals: 0,
+            signal_unread: false,
+            cancel_told: task.cancel == CancelState::Delivered,
+            permit: Some(permit),
         }
     }
 
-    /// Reads what became of the open commands while nobody ran, but of those `settled` that is known; watches those
-    /// still pending. `replayed`: the actions of those may never have been done, and are done again.
-    pub(super) async fn look_around(
+    /// Reads which of the open commands have completed while nothing ran, except those of the
+    /// promises in `settled`, and watches the others. `replayed`: the actions of the others may never
+    /// have been done, and are done again.
+    async fn look_around(
         &mut self,
+        writer: &mut dyn ClaimWriter,
         replayed: bool,
         settled: Vec<Promise>,
     ) -> Result<(), ExecutionError> {
@@ -224,15 +200,16 @@ impl Execution {
         let unknown: Vec<PromiseId> =
             ids.iter().filter(|id| !found.contains_key(*id)).cloned().collect();
         for id in &unknown {
-            self.watching.add(id);
+            self.watch.add(id);
         }
-        let rows = self.shared.promises(&unknown).await?;
+        let rows = self.worker.promises(&unknown).await?;
         found.extend(rows.into_iter().flatten().map(|row| (row.promise.id().clone(), row.promise)));
         let mut missing = Vec::new();
         for id in ids {
             match found.get(&id) {
-                Some(promise) if self.is_own(promise) => self.told(promise),
-                // A promise that somebody else made under this id completes no command: making it is refused.
+                Some(promise) if self.is_own(promise) => self.tell(promise),
+                // A promise of another owner under this id completes no command: making it is
+                // refused.
                 Some(_) | None => missing.push(id),
             }
         }
@@ -240,9 +217,24 @@ impl Execution {
             let actions = self.recorder().pending_actions(|id| missing.contains(id));
             if !actions.is_empty() {
                 let batch = Batch { actions, ..Batch::default() };
-                self.commit_batch(batch).await?;
+                self.commit_batch(writer, batch).await?;
             }
         }
         Ok(())
     }
+}
+
+fn module(preparation: &Preparation) -> Result<Digest, HaltReport> {
+    let module = preparation.work.acquired.task.module;
+    module.ok_or_else(|| HaltReport::new("damaged", "the task names no module"))
+}
+
+async fn identity(preparation: &Preparation, module: Digest) -> Result<Identity, ExecutionError> {
+    let (host, promise) = (&preparation.worker.host, &preparation.work.acquired.promise);
+    Ok(Identity {
+        id: promise.id().clone(),
+        module: target::module_of(promise),
+        functions: host.guests.describe(module).await?,
+        outbound: Some(host.outbound.clone()),
+    })
 }

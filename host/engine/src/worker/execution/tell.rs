@@ -3,12 +3,12 @@
 use segno_core::{id::PromiseId, promise::Promise, tags};
 
 use super::Execution;
-use crate::worker::{convention, failure::ExecutionError};
+use crate::{values, worker::error::ExecutionError};
 use segno_guest::{Completion, Event, Signal};
 
 impl Execution {
     /// Queues the event that this promise's settlement means, if it has settled.
-    pub(super) fn told(&mut self, promise: &Promise) {
+    pub(super) fn tell(&mut self, promise: &Promise) {
         let Some(settlement) = promise.settlement() else { return };
         if self.next_signal().is_some_and(|next| next == *promise.id()) {
             let value = settlement.value.clone().unwrap_or_default();
@@ -17,14 +17,13 @@ impl Execution {
             self.signal_unread = true;
             let mut value = value;
             value.headers.remove(tags::SIGNAL_HEADER);
-            self.ready
-                .push_back(Event::Signal(Signal { name, payload: convention::payload(&value) }));
+            self.ready.push_back(Event::Signal(Signal { name, payload: values::payload(&value) }));
             return;
         }
         // A promise may be heard of twice; only the first event finds its command open.
         let commands = self.recorder().open().commands_of(promise.id());
         for command in commands {
-            let outcome = convention::outcome(settlement);
+            let outcome = values::outcome(settlement);
             self.ready.push_back(Event::Completed(Completion { command, outcome }));
         }
     }
@@ -34,7 +33,7 @@ impl Execution {
         while std::mem::take(&mut self.signal_unread)
             && let Some(next) = self.next_signal()
         {
-            self.watching.add(&next);
+            self.watch.add(&next);
             self.read(next).await?;
         }
         Ok(())
@@ -47,18 +46,18 @@ impl Execution {
 
     pub(super) async fn read(&mut self, first: PromiseId) -> Result<(), ExecutionError> {
         let mut ids = vec![first];
-        while let Some(id) = self.watching.try_next() {
+        while let Some(id) = self.watch.try_next() {
             ids.push(id);
         }
-        let rows = self.shared.promises(&ids).await?;
+        let rows = self.worker.promises(&ids).await?;
         for row in rows.into_iter().flatten() {
-            self.told(&row.promise);
+            self.tell(&row.promise);
         }
         Ok(())
     }
 
     pub(super) async fn drain_settled(&mut self) -> Result<(), ExecutionError> {
-        match self.watching.try_next() {
+        match self.watch.try_next() {
             Some(id) => self.read(id).await,
             None => Ok(()),
         }

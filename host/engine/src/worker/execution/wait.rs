@@ -7,21 +7,25 @@ use segno_core::{
     reply::{Refusal, Reply},
 };
 
-use super::{Execution, LiveEnd};
+use super::{ClaimWriter, Execution, LiveEnd};
 use crate::worker::{
-    batch::Batch,
-    failure::{ExecutionError, HaltReport},
+    commands::Completion,
+    error::{ExecutionError, HaltReport},
+    recording::Batch,
 };
 
 impl Execution {
     /// Nothing can be told now: stays warm for a moment, or suspends.
-    pub(super) async fn wait(&mut self) -> Result<Option<LiveEnd>, ExecutionError> {
+    pub(super) async fn wait(
+        &mut self,
+        writer: &mut dyn ClaimWriter,
+    ) -> Result<Option<LiveEnd>, ExecutionError> {
         self.look_for_signal().await?;
         if !self.ready.is_empty() {
             return Ok(None);
         }
         let awaits = self.awaits();
-        if awaits.is_empty() && !self.recorder().open().has_immediate() {
+        if awaits.is_empty() && !self.recorder().open().has_committed() {
             return Err(HaltReport::new(
                 "waits-for-nothing",
                 "the workflow neither ended nor waits for anything: every command it issued has completed or was \
@@ -29,12 +33,12 @@ impl Execution {
             )
             .into());
         }
-        let stay = self.worth_staying() && !self.shared.is_draining();
-        if !stay && !self.recorder().open().has_immediate() {
-            return self.suspend(awaits).await;
+        let stay = self.worth_staying() && !self.worker.is_draining();
+        if !stay && !self.recorder().open().has_committed() {
+            return self.suspend(writer, awaits).await;
         }
         let was_dirty = self.recorder().batch().is_pressing();
-        self.commit().await?;
+        self.commit(writer).await?;
         if !self.ready.is_empty() {
             return Ok(None);
         }
@@ -45,18 +49,18 @@ impl Execution {
                 return Ok(None);
             }
         }
-        let hot_wait = self.shared.host.env.runtime.sleep(self.shared.host.config.hot_wait);
+        let hot_wait = self.worker.host.env.runtime.sleep(self.worker.host.config.hot_wait);
         let cancel_told = self.cancel_told;
         self.permit = None;
         let settled = tokio::select! {
             biased;
-            () = self.held.abort.cancelled() => return Err(ExecutionError::Lost),
-            () = self.held.cancel_request(), if !cancel_told => None,
-            id = self.watching.next() => Some(id),
-            () = self.shared.draining.cancelled() => return self.suspend(awaits).await,
-            () = hot_wait => return self.suspend(awaits).await,
+            () = self.active.abort.cancelled() => return Err(ExecutionError::Lost),
+            () = self.active.cancel_request(), if !cancel_told => None,
+            id = self.watch.next() => Some(id),
+            () = self.worker.draining.cancelled() => return self.suspend(writer, awaits).await,
+            () = hot_wait => return self.suspend(writer, awaits).await,
         };
-        self.permit = Some(self.shared.run_limiter.permit().await);
+        self.permit = Some(self.worker.run_limiter.permit().await);
         if let Some(id) = settled {
             self.read(id).await?;
         }
@@ -65,10 +69,11 @@ impl Execution {
 
     pub(super) async fn suspend(
         &mut self,
+        writer: &mut dyn ClaimWriter,
         awaits: Vec<PromiseId>,
     ) -> Result<Option<LiveEnd>, ExecutionError> {
         if self.recorder().batch().stands_alone(&awaits) {
-            self.commit().await?;
+            self.commit(writer).await?;
             if !self.ready.is_empty() {
                 return Ok(None);
             }
@@ -76,7 +81,7 @@ impl Execution {
         let batch = self.recorder().take_batch();
         let is_divisible = batch.is_divisible();
         let Batch { mut records, logs, actions, .. } = batch;
-        let claim = self.held.claim.clone();
+        let claim = self.active.claim.clone();
         let mut commands = Vec::with_capacity(2);
         let awaits = awaits.into_iter().collect();
         let mut last = Vec::new();
@@ -92,7 +97,7 @@ impl Execution {
             let (records, logs) = (last.clone(), Vec::new());
             commands.push(Command::TaskSuspend { claim, records, logs, awaits });
         }
-        let mut replies = self.submit(commands).await?;
+        let mut replies = writer.submit(commands).await?;
         let suspended = replies.pop();
         if let Some(fenced) = replies.pop() {
             self.fenced(fenced)?;
@@ -101,11 +106,11 @@ impl Execution {
             Some(Reply::Suspended) => Ok(Some(LiveEnd::Suspended)),
             Some(Reply::Ready { settled, cancelled }) => {
                 if cancelled {
-                    self.held.request_cancel();
+                    self.active.request_cancel();
                 }
-                let rows = self.shared.promises(&settled).await?;
+                let rows = self.worker.promises(&settled).await?;
                 for row in rows.into_iter().flatten() {
-                    self.told(&row.promise);
+                    self.tell(&row.promise);
                 }
                 Ok(None)
             }
@@ -120,15 +125,15 @@ impl Execution {
     }
 
     pub(super) fn cancel_due(&self) -> bool {
-        !self.cancel_told && self.held.cancel_requested()
+        !self.cancel_told && self.active.cancel_requested()
     }
 
     /// Whether something is likely to happen within the hot wait.
     fn worth_staying(&self) -> bool {
-        let soon = self.shared.now() + self.shared.host.config.hot_wait;
-        self.recorder().open().iter().any(|(_, open)| match open.kind {
-            CommandKind::Call | CommandKind::Http => true,
-            CommandKind::Sleep => open.due.is_some_and(|due| due <= soon),
+        let soon = self.worker.now() + self.worker.host.config.hot_wait;
+        self.recorder().open().iter().any(|open| match (open.kind, &open.completion) {
+            (CommandKind::Call | CommandKind::Http, _) => true,
+            (_, Completion::Timer(_, due)) => *due <= soon,
             _ => false,
         })
     }

@@ -119,7 +119,7 @@ async fn a_worker_that_hangs_fails_or_talks_without_end_holds_up_no_other() {
     host.until(50, "the good one gets everything", || elsewhere.taken() >= 30).await;
     let took = world.host.env.clock.now().since(began);
     assert!(took.0 < 10_000, "nobody who hangs was given up yet: {took:?}");
-    let delivery = &world.host.notifier.metrics().delivery;
+    let delivery = &world.host.metrics.delivery;
     let hanging = workers.hanging.load(Ordering::SeqCst);
     assert!((1..=16).contains(&hanging), "{hanging} messages are on their way to who hangs");
     assert_eq!(workers.taken(), 0, "a redirection is not followed");
@@ -140,7 +140,7 @@ async fn who_fails_is_left_in_peace_for_longer_and_longer() {
     world.done("promise.create", json!({ "id": "p", "timeoutAt": 9_000_000_000_000_i64 })).await;
     world.done("promise.register_listener", json!({ "awaited": "p", "address": address })).await;
     world.done("promise.settle", json!({ "id": "p", "state": "resolved" })).await;
-    let delivery = &world.host.notifier.metrics().delivery;
+    let delivery = &world.host.metrics.delivery;
     let mut failures = Vec::new();
     for _ in 0..6 {
         let next = delivery.pushes(Pushed::Refused) + 1;

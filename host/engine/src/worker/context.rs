@@ -8,47 +8,42 @@ use segno_core::{
     reply::Reply,
     time::Timestamp,
 };
+use segno_store::{PromiseRow, StoreError};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    birth::Births,
-    claims::Claims,
-    convention,
-    failure::{ExecutionError, HaltReport},
-    log_span,
-    put_off::PutOff,
-    run_limiter::RunLimiter,
-    warm::WarmCache,
+    claims::Claims, error::ExecutionError, log_span, put_off::PutOff, run_limiter::RunLimiter,
+    task_versions::TaskVersions, warm::WarmCache,
 };
 use crate::{host::Host, lease_ttl::AdaptiveLeaseTtl};
-use segno_guest::Outcome;
-use segno_store::{PromiseRow, StoreError};
 
-/// See the module.
-pub struct Shared {
+/// The parts of a worker.
+pub struct WorkerContext {
     /// The host.
     pub host: Host,
-    /// Whom the claims belong to.
+    /// The holder of all claims.
     pub holder: Holder,
-    /// Those held now.
+    /// The claims held now.
     pub claims: Claims,
     /// Suspended instances.
     pub warm: WarmCache,
-    /// Cancelled when the host is about to stop: nothing new is begun, and nobody waits.
+    /// Cancelled when the host is about to stop: no execution begins, and none waits.
     pub draining: CancellationToken,
-    /// How long leases are.
+    /// The duration of leases.
     pub lease_ttl: Arc<AdaptiveLeaseTtl>,
-    /// Cancelled when another host has begun a life under this one's name.
+    /// Cancelled when another host has begun an incarnation under this one's name.
     pub superseded: CancellationToken,
-    /// The version at which tasks are born.
-    pub births: Births,
-    /// How many executions are under way.
+    /// The version at which new tasks begin.
+    pub task_versions: TaskVersions,
+    /// Whether invocations run before they are stored.
+    pub speculative_starts: bool,
+    /// How many executions run at once.
     pub run_limiter: RunLimiter,
-    /// When those come again that compute for long.
+    /// When executions that compute for long are tried again.
     pub put_off: PutOff,
 }
 
-impl Shared {
+impl WorkerContext {
     /// The present.
     pub fn now(&self) -> Timestamp {
         self.host.env.clock.now()
@@ -68,8 +63,8 @@ impl Shared {
         }
     }
 
-    /// Commits `commands` together. Lost races and unknown outcomes are sent again: every command absorbs its own
-    /// repetition.
+    /// Commits `commands` together. Lost races and unknown outcomes are sent again: every command
+    /// absorbs its own repetition.
     pub async fn submit(&self, commands: Vec<Command>) -> Result<Vec<Reply>, ExecutionError> {
         self.claims.note(&commands);
         let commands = commands.into();
@@ -85,9 +80,9 @@ impl Shared {
         }
     }
 
-    /// Counts what became durable, and says what guests logged.
+    /// Counts what became durable, and logs the lines of guests.
     pub fn note(&self, commands: &[Command], replies: &[Reply]) {
-        let metrics = &self.host.notifier.metrics().worker;
+        let metrics = &self.host.metrics.worker;
         for (command, reply) in commands.iter().zip(replies) {
             let (Command::TaskFence { claim, records, logs, .. }
             | Command::TaskSuspend { claim, records, logs, .. }
@@ -111,7 +106,7 @@ impl Shared {
     /// Shows how much is kept warm.
     pub fn show_warm(&self) {
         let (instances, bytes) = self.warm.size();
-        self.host.notifier.metrics().gauges.warm(instances, bytes);
+        self.host.metrics.gauges.warm(instances, bytes);
     }
 
     /// Several promises.
@@ -123,19 +118,5 @@ impl Shared {
             return Ok(Vec::new());
         }
         Ok(self.host.store.promises(ids).await?)
-    }
-
-    /// An outcome that the journal left in its promise.
-    pub async fn own(&self, id: &PromiseId) -> Result<Outcome, ExecutionError> {
-        let row = self.host.store.promise(id).await?;
-        let settlement = row.as_ref().and_then(|row| row.promise.settlement());
-        match settlement {
-            Some(settlement) => Ok(convention::outcome(settlement)),
-            None => Err(HaltReport::new(
-                "damaged",
-                format!("the journal refers to the value of `{id}`, which has none"),
-            )
-            .into()),
-        }
     }
 }

@@ -8,14 +8,14 @@ use tokio::sync::mpsc;
 use crate::notifier::CommitNotifier;
 
 /// Registered with the notifier until it is dropped.
-pub struct Watching {
+pub struct SettlementWatch {
     notifier: Arc<CommitNotifier>,
     ids: BTreeSet<PromiseId>,
     sender: mpsc::UnboundedSender<PromiseId>,
     settled: mpsc::UnboundedReceiver<PromiseId>,
 }
 
-impl Watching {
+impl SettlementWatch {
     /// Watches nothing yet.
     pub fn new(notifier: Arc<CommitNotifier>) -> Self {
         let (sender, settled) = mpsc::unbounded_channel();
@@ -44,7 +44,7 @@ impl Watching {
     }
 }
 
-impl Drop for Watching {
+impl Drop for SettlementWatch {
     fn drop(&mut self) {
         self.settled.close();
         for id in &self.ids {

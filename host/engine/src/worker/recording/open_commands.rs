@@ -2,17 +2,17 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use segno_core::{command::FenceAct, id::PromiseId, invocation::CommandKind, time::Timestamp};
+use segno_core::{command::FenceAct, id::PromiseId, invocation::CommandKind};
 
-/// One of them.
+use crate::worker::commands::Completion;
+
+/// An open command.
 #[derive(Debug)]
 pub struct Open {
-    /// What it asked for.
+    /// Its kind.
     pub kind: CommandKind,
-    /// The promise that completes it, where one does. Without one, the commit itself completes it.
-    pub promise: Option<PromiseId>,
-    /// When a sleep ends.
-    pub due: Option<Timestamp>,
+    /// What completes it.
+    pub completion: Completion,
     /// What has to be done for it; kept through a replay, since it may not have been done.
     pub act: Option<FenceAct>,
 }
@@ -23,17 +23,19 @@ pub struct OpenCommands {
     by_index: BTreeMap<u32, Open>,
     /// Several commands may name one promise.
     by_promise: HashMap<PromiseId, BTreeSet<u32>>,
-    /// How many complete with their commit.
-    immediate: usize,
+    /// How many complete with the commit of their record.
+    by_commit: usize,
 }
 
 impl OpenCommands {
     /// Adds the next command.
     pub fn add(&mut self, index: u32, open: Open) {
-        if let Some(promise) = &open.promise {
-            self.by_promise.entry(promise.clone()).or_default().insert(index);
-        } else if open.kind != CommandKind::Run {
-            self.immediate += 1;
+        match &open.completion {
+            Completion::Promise(id) | Completion::Timer(id, _) => {
+                self.by_promise.entry(id.clone()).or_default().insert(index);
+            }
+            Completion::Commit(_) => self.by_commit += 1,
+            Completion::Guest => {}
         }
         self.by_index.insert(index, open);
     }
@@ -41,20 +43,22 @@ impl OpenCommands {
     /// Removes a command that completed or was forgotten.
     pub fn close(&mut self, index: u32) -> Option<Open> {
         let open = self.by_index.remove(&index)?;
-        if let Some(promise) = &open.promise {
-            let commands = self.by_promise.get_mut(promise);
-            let commands = commands.expect("an open command is found by its promise");
-            commands.remove(&index);
-            if commands.is_empty() {
-                self.by_promise.remove(promise);
+        match &open.completion {
+            Completion::Promise(id) | Completion::Timer(id, _) => {
+                let commands = self.by_promise.get_mut(id);
+                let commands = commands.expect("an open command is found by its promise");
+                commands.remove(&index);
+                if commands.is_empty() {
+                    self.by_promise.remove(id);
+                }
             }
-        } else if open.kind != CommandKind::Run {
-            self.immediate -= 1;
+            Completion::Commit(_) => self.by_commit -= 1,
+            Completion::Guest => {}
         }
         Some(open)
     }
 
-    /// One command.
+    /// An open command.
     pub fn get(&self, index: u32) -> Option<&Open> {
         self.by_index.get(&index)
     }
@@ -64,19 +68,19 @@ impl OpenCommands {
         self.by_promise.get(promise).into_iter().flatten().copied().collect()
     }
 
-    /// Whether some complete with the commit that stores them.
-    pub fn has_immediate(&self) -> bool {
-        self.immediate > 0
+    /// Whether a command completes with the commit that stores its record.
+    pub fn has_committed(&self) -> bool {
+        self.by_commit > 0
     }
 
     /// The promises waited for, in the order of their commands.
     pub fn promises(&self) -> impl Iterator<Item = &PromiseId> {
-        self.by_index.values().filter_map(|open| open.promise.as_ref())
+        self.by_index.values().filter_map(|open| open.completion.promise())
     }
 
-    /// All of them, by index.
-    pub fn iter(&self) -> impl Iterator<Item = (u32, &Open)> {
-        self.by_index.iter().map(|(index, open)| (*index, open))
+    /// All of them, in the order of their indices.
+    pub fn iter(&self) -> impl Iterator<Item = &Open> {
+        self.by_index.values()
     }
 
     /// The actions kept through a replay.
@@ -84,7 +88,8 @@ impl OpenCommands {
         &mut self,
     ) -> impl Iterator<Item = (u32, Option<PromiseId>, FenceAct)> + '_ {
         self.by_index.iter_mut().filter_map(|(index, open)| {
-            open.act.take().map(|act| (*index, open.promise.clone(), act))
+            let act = open.act.take()?;
+            Some((*index, open.completion.promise().cloned(), act))
         })
     }
 }

@@ -62,14 +62,14 @@ mod tests {
     use segno_core::{id::PromiseId, time::Timestamp};
 
     use super::*;
-    use crate::worker::recorder::{Identity, Recorder};
-    use segno_guest::{Ask, Journal as _, Level, Payload};
+    use crate::worker::{commands::Identity, recording::Recorder};
+    use segno_guest::{Ask, Journal as _, Level, Payload, commands::Publish};
 
     #[test]
     fn a_batch_is_full_of_what_was_logged_or_handed_over() {
         let log = Ask::Log { level: Level::Info, message: "a".repeat(BYTES / 2) };
         let payload = Payload::Json("1".repeat(BYTES / 2));
-        for ask in [log, Ask::Publish { topic: "t".into(), payload }] {
+        for ask in [log, Publish { topic: "t".into(), payload }.into()] {
             let identity = Identity {
                 id: PromiseId::from("order-1"),
                 module: "orders".into(),

@@ -1,12 +1,10 @@
-//! The host's side of a workflow's imports: matches what the guest asks with the journal, and collects what is new.
-//!
-//! One recorder serves one execution, from the first replayed record to the last live one. While records are left it
-//! *compares*; where they run out, even in the middle of a poll, it *adds*. It does no I/O: the execution commits what
-//! it collected.
+//! A recorder serves one execution, from the first replayed record to the last live one. While
+//! records are left, the recorder *compares*; where they run out, even in the middle of a poll, it
+//! *adds*. The execution commits what it collected.
 
 use std::{
     collections::{BTreeMap, VecDeque},
-    sync::Arc,
+    sync::{Arc, Mutex},
 };
 
 use segno_core::{
@@ -14,83 +12,54 @@ use segno_core::{
     command::{FenceAct, FenceAction},
     id::{CommandIndex, PromiseId},
     invocation::{
-        self, AppendRefused, Asked, CursorError, Divergence, Ending, EngineFacts, LogLine, Next,
-        Outline, Record, RecordBody, ReplayCursor,
+        CursorError, Divergence, EngineFacts, Next, Outcome as StoredOutcome, Outline, Record,
+        RecordBody, ReplayCursor,
     },
     tags,
     time::Timestamp,
 };
 
-use super::{
-    action,
-    batch::Batch,
-    open::{Open, OpenCommands},
-    outcome, request,
-};
-use segno_guest::{
-    Answer, Ask, Completion, Event, Failure, FunctionDescription, Journal, Level, Outbound,
-    Outcome, RunAnswer, Signal, Stop,
-};
+use segno_guest::{Completion, Event, Failure, Outcome, Signal, Stop};
 
-/// What the recorder must know of the invocation it serves.
-#[derive(Clone)]
-pub struct Identity {
-    /// The invocation.
-    pub id: PromiseId,
-    /// The name its module is known by to policies: the alias it was started under.
-    pub module: String,
-    /// What its module offers, for the defaults of calls within it.
-    pub functions: Arc<Vec<FunctionDescription>>,
-    /// Whose policy is asked about calls of servers; none: what it does goes nowhere.
-    pub outbound: Option<Arc<dyn Outbound>>,
-}
+use super::{Batch, OpenCommands};
+use crate::{values::journals, worker::commands::Identity};
 
-/// See the module.
+/// A recorder that an execution and its guest's imports share.
+pub type SharedRecorder = Arc<Mutex<Recorder>>;
+
+/// Compares what a guest asks with its journal, and collects what is new.
 pub struct Recorder {
-    identity: Identity,
+    pub(super) identity: Identity,
     /// While records are left to compare with.
-    cursor: Option<ReplayCursor>,
+    pub(super) cursor: Option<ReplayCursor>,
     /// A replay for its own sake: nothing is collected, and no `run` is executed.
-    read_only: bool,
-    batch: Batch,
-    seq: u32,
-    commands: u32,
-    at: Timestamp,
-    open: OpenCommands,
+    pub(super) read_only: bool,
+    pub(super) batch: Batch,
+    pub(super) seq: u32,
+    pub(super) commands: u32,
+    pub(super) at: Timestamp,
+    pub(super) open: OpenCommands,
     /// The `run` whose closure is being executed.
-    running: Option<(u32, String)>,
+    pub(super) running: Option<(u32, String)>,
     /// Results that are not recorded yet: of `run`s, and of calls that the policy refuses.
-    results: VecDeque<(u32, Outcome)>,
+    pub(super) results: VecDeque<(u32, Outcome)>,
     /// Named promises by command: the others are known by their index.
-    named: BTreeMap<u32, PromiseId>,
+    pub(super) named: BTreeMap<u32, PromiseId>,
     /// Lines logged so far, and how many of them are stored from before.
-    lines: u32,
-    stored_lines: u32,
-    finished: Option<Outcome>,
-    divergence: Option<Box<Divergence>>,
+    pub(super) lines: u32,
+    pub(super) stored_lines: u32,
+    pub(super) finished: Option<Outcome>,
+    pub(super) divergence: Option<Box<Divergence>>,
 }
 
 impl Recorder {
-    /// For an invocation with these records; none: it begins now, at `at`. They must be all there are.
-    ///
-    /// # Errors
-    /// The records are no journal.
-    pub fn new(
-        identity: Identity,
-        records: Vec<Record>,
-        at: Timestamp,
-        read_only: bool,
-    ) -> Result<Self, AppendRefused> {
-        let cursor = if records.is_empty() { None } else { Some(ReplayCursor::new(records)?) };
-        Ok(Self::at(identity, cursor, at, read_only))
-    }
-
     /// For an invocation that begins now.
     pub fn begin(identity: Identity, at: Timestamp) -> Self {
         Self::at(identity, None, at, false)
     }
 
-    /// For an invocation whose journal is outlined so, and handed over in pages.
+    /// For an invocation whose journal has this outline; its records are handed over in pages
+    /// ([`Recorder::feed`]). `read_only`: a replay for its own sake.
     pub fn over(identity: Identity, outline: Outline, read_only: bool) -> Self {
         Self::at(identity, Some(ReplayCursor::over(outline)), Timestamp::default(), read_only)
     }
@@ -213,13 +182,14 @@ impl Recorder {
         self.at = record.at;
         Ok(Some(match record.body {
             RecordBody::Notified { index, outcome } => {
-                let promise = self.open.close(index.0).and_then(|open| open.promise);
+                let promise = self.open.close(index.0);
+                let promise = promise.and_then(|open| open.completion.promise().cloned());
                 let promise = promise.unwrap_or_else(|| self.identity.id.command(index));
                 StoredEvent::Completed { index: index.0, outcome, promise }
             }
             RecordBody::Signal { name, payload } => StoredEvent::Whole(Event::Signal(Signal {
                 name: name.to_string(),
-                payload: outcome::guest_payload(&payload),
+                payload: journals::guest_payload(&payload),
             })),
             RecordBody::Cancelled => StoredEvent::Whole(Event::Cancelled),
             RecordBody::Started { .. }
@@ -238,12 +208,13 @@ impl Recorder {
                 let open = self.open.close(*command)?;
                 let index = CommandIndex(*command);
                 // A value that is not repeated in the journal is looked for under the command's index.
-                let is_own = open.promise.is_some_and(|id| id == self.identity.id.command(index));
-                RecordBody::Notified { index, outcome: outcome::stored(outcome, is_own) }
+                let own = self.identity.id.command(index);
+                let is_own = open.completion.promise().is_some_and(|id| *id == own);
+                RecordBody::Notified { index, outcome: journals::stored(outcome, is_own) }
             }
             Event::Signal(Signal { name, payload }) => RecordBody::Signal {
                 name: name.as_str().into(),
-                payload: outcome::payload(payload),
+                payload: journals::payload(payload),
             },
             Event::Cancelled => RecordBody::Cancelled,
         };
@@ -263,7 +234,7 @@ impl Recorder {
             self.at = self.at.max(now);
             self.push(RecordBody::Notified {
                 index: CommandIndex(command),
-                outcome: outcome::stored(&outcome, false),
+                outcome: journals::stored(&outcome, false),
             });
             return Some(Event::Completed(Completion { command, outcome }));
         }
@@ -281,7 +252,7 @@ impl Recorder {
     }
 
     /// The action, if the policy allows it. If not, that is what its command comes to.
-    fn allowed(&mut self, index: u32, act: FenceAct) -> Option<FenceAction> {
+    pub(super) fn allowed(&mut self, index: u32, act: FenceAct) -> Option<FenceAction> {
         match self.refusal(&act) {
             None => Some(FenceAction { index: CommandIndex(index), act }),
             Some(failure) => {
@@ -305,170 +276,25 @@ impl Recorder {
         let record = Record {
             seq: self.seq,
             at: self.at,
-            body: RecordBody::Finished { outcome: outcome::stored(&outcome, true) },
+            body: RecordBody::Finished { outcome: journals::stored(&outcome, true) },
         };
         Some((batch, record, outcome))
     }
 
-    fn push(&mut self, body: RecordBody) {
+    pub(super) fn push(&mut self, body: RecordBody) {
         if !self.read_only {
             self.batch.records.push(Record { seq: self.seq, at: self.at, body });
             self.seq += 1;
         }
     }
 
-    fn stopped(&mut self, error: CursorError) -> Stop {
+    pub(super) fn stopped(&mut self, error: CursorError) -> Stop {
         match error {
             CursorError::Diverged(divergence) => {
                 self.divergence = Some(divergence);
                 Stop::Divergence
             }
             CursorError::Missing { .. } => Stop::Damaged(error.to_string()),
-        }
-    }
-
-    fn command(&mut self, ask: Ask) -> Result<Answer, Stop> {
-        let (kind, name, request) = request::command(&ask).expect("only commands come here");
-        let index = self.commands;
-        let asked = Asked { kind, name, request };
-        let mut live = true;
-        let mut told_later = false;
-        if let Some(cursor) = &mut self.cursor {
-            match cursor.answer(&asked) {
-                Err(error) => return Err(self.stopped(error)),
-                Ok(invocation::Answer::Recorded { notified, .. }) => {
-                    live = false;
-                    told_later = notified;
-                }
-                Ok(invocation::Answer::Live { .. }) => {}
-            }
-        }
-        let act = if told_later || self.read_only {
-            None
-        } else {
-            let cancelled = |command: u32| {
-                let by_index = || self.identity.id.command(CommandIndex(command));
-                self.named.get(&command).cloned().unwrap_or_else(by_index)
-            };
-            action::of(&self.identity, index, &ask, self.at, cancelled)?
-        };
-        self.commands += 1;
-        let promise = action::promise(&self.identity.id, index, &ask);
-        if let (Ask::Promise { name: Some(_), .. }, Some(id)) = (&ask, &promise) {
-            self.named.insert(index, id.clone());
-        }
-        let answer = match &ask {
-            Ask::Promise { .. } => {
-                let id = promise.as_ref().expect("a promise command has a promise");
-                Answer::Promise(index, id.as_str().to_owned())
-            }
-            Ask::Run { .. } if told_later || self.read_only => {
-                Answer::Run(RunAnswer::Recorded(index))
-            }
-            Ask::Run { name } => {
-                self.running = Some((index, name.clone()));
-                Answer::Run(RunAnswer::Execute(index))
-            }
-            _ => Answer::Command(index),
-        };
-        let due = match &ask {
-            Ask::SleepUntil { time_ms } => {
-                Some(Timestamp(i64::try_from(*time_ms).unwrap_or(i64::MAX)))
-            }
-            _ => None,
-        };
-        if live {
-            self.batch.bytes += ask.size();
-            let Asked { kind, name, request } = asked;
-            self.push(RecordBody::Command { index: CommandIndex(index), kind, name, request });
-            let act = act.and_then(|act| self.allowed(index, act));
-            self.batch.actions.extend(act);
-            self.open.add(index, Open { kind, promise, due, act: None });
-        } else {
-            self.open.add(index, Open { kind, promise, due, act });
-        }
-        Ok(answer)
-    }
-
-    fn finish(&mut self, outcome: Outcome) -> Result<Answer, Stop> {
-        if let Some(cursor) = &mut self.cursor {
-            // A replay for its own sake is given the whole outcome to compare with.
-            match cursor.finish(&outcome::stored(&outcome, !self.read_only)) {
-                Err(error) => return Err(self.stopped(error)),
-                Ok(Ending::Recorded | Ending::Live) => {}
-            }
-        }
-        self.finished = Some(outcome);
-        Ok(Answer::Done)
-    }
-
-    fn log(&mut self, level: Level, message: String) {
-        let line = self.lines;
-        self.lines += 1;
-        if line >= self.stored_lines && !self.read_only {
-            let level = outcome::level(level);
-            self.batch.bytes += message.len();
-            self.batch.logs.push(LogLine {
-                seq: line,
-                level,
-                at: self.at,
-                message: message.into(),
-            });
-        }
-    }
-
-    fn now(&self) -> Answer {
-        Answer::Now(u64::try_from(self.at.0).unwrap_or(0))
-    }
-
-    /// What is answered after the end: nothing comes of it.
-    fn ignored(&self, ask: &Ask) -> Answer {
-        match ask {
-            Ask::Now => self.now(),
-            Ask::Run { .. } => Answer::Run(RunAnswer::Recorded(u32::MAX)),
-            Ask::Promise { .. } => Answer::Promise(u32::MAX, String::new()),
-            Ask::Log { .. } | Ask::Forget { .. } | Ask::RunDone { .. } | Ask::Finish { .. } => {
-                Answer::Done
-            }
-            _ => Answer::Command(u32::MAX),
-        }
-    }
-}
-
-impl Journal for Recorder {
-    fn ask(&mut self, ask: Ask) -> Result<Answer, Stop> {
-        if self.finished.is_some() {
-            return Ok(self.ignored(&ask));
-        }
-        if let Some((_, name)) = &self.running
-            && !matches!(ask, Ask::RunDone { .. } | Ask::Now | Ask::Log { .. })
-        {
-            return Err(Stop::Contract(format!(
-                "a command was issued inside the `run` step `{name}`: a step only computes; make calls, sleeps and \
-                 promises outside of it"
-            )));
-        }
-        match ask {
-            Ask::Now => Ok(self.now()),
-            Ask::Log { level, message } => {
-                self.log(level, message);
-                Ok(Answer::Done)
-            }
-            Ask::Forget { command } => {
-                self.open.close(command);
-                Ok(Answer::Done)
-            }
-            Ask::RunDone { command, outcome } => match self.running.take() {
-                Some((running, _)) if running == command => {
-                    self.results.push_back((command, outcome));
-                    Ok(Answer::Done)
-                }
-                _ => Err(Stop::Contract(format!(
-                    "`run-done({command})` came without a `run` that was to be executed"
-                ))),
-            },
-            Ask::Finish { outcome } => self.finish(outcome),
-            command => self.command(command),
         }
     }
 }
@@ -482,7 +308,7 @@ pub enum StoredEvent {
         /// The command.
         index: u32,
         /// As stored.
-        outcome: invocation::Outcome,
+        outcome: StoredOutcome,
         /// The promise that has it if the journal does not.
         promise: PromiseId,
     },

@@ -1,0 +1,28 @@
+//! What the target of an invocation names: `wasm://module/function`, or an address whose last part
+//! is the function.
+
+use segno_core::promise::Promise;
+
+/// The target of HTTP requests that the host performs.
+pub const HTTP: &str = "segno:http";
+/// The header of a parameter that names the module whose policy applies.
+pub const MODULE_HEADER: &str = "segno:module";
+
+/// The name under which policies know the module of this invocation: the one it was called by, or
+/// its caller's if it was called within a module. Only an invocation says what its own module is; a
+/// client's header says nothing.
+pub fn module_of(promise: &Promise) -> String {
+    let target = promise.target().unwrap_or_default();
+    let named = target.strip_prefix("wasm://").and_then(|rest| rest.split_once('/'));
+    match named {
+        Some((module, _)) if !module.is_empty() => module.to_owned(),
+        _ if promise.birth.made_by.is_none() => String::new(),
+        _ => promise.birth.param.headers.get(MODULE_HEADER).cloned().unwrap_or_default(),
+    }
+}
+
+/// The name of the function of this invocation.
+pub fn function_of(promise: &Promise) -> &str {
+    let target = promise.target().unwrap_or_default();
+    target.rsplit('/').next().unwrap_or(target)
+}

@@ -1,0 +1,11 @@
+//! How values are written: in promises, where workers of any language read them, and in journals, where replays do.
+//!
+//! The API, the worker and the tests use the same codec, so that a value looks alike whoever wrote it.
+
+pub mod journals;
+mod promises;
+
+pub use promises::{
+    code, failure, failure_value, function, input, outcome, param, param_of_arguments, payload,
+    payload_json, policy, value, verdict,
+};

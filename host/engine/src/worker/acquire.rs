@@ -1,0 +1,102 @@
+//! Acquiring tasks: several in one commit, with the journals that they go on from read together.
+
+use std::{collections::HashMap, sync::Arc};
+
+use segno_core::{
+    command::Command,
+    id::{Claim, PromiseId, Version},
+    reply::Reply,
+};
+use segno_store::History;
+
+use super::{
+    context::WorkerContext,
+    execution::Prefetched,
+    run::{self, Work},
+};
+use crate::slots::{ClaimedTask, Slot};
+
+/// Journals longer than this are not read ahead, but a page at a time by their replays.
+const SHORT: u32 = 256;
+
+/// A task that may be acquired at this version.
+#[derive(Debug, Clone)]
+pub struct Offer {
+    /// The task.
+    pub id: PromiseId,
+    /// The version it is offered at.
+    pub version: Version,
+}
+
+/// Acquires these tasks in one commit and runs those that it got.
+pub async fn acquire(worker: Arc<WorkerContext>, offers: Vec<(Slot, Offer)>) {
+    let acquire = |(_, offer): &(Slot, Offer)| Command::TaskAcquire {
+        claim: Claim { id: offer.id.clone(), version: offer.version },
+        hold: worker.hold(),
+        stall_limit: None,
+    };
+    let commands = offers.iter().map(acquire).collect();
+    let replies = match worker.submit(commands).await {
+        Ok(replies) => replies,
+        Err(error) => {
+            tracing::warn!(?error, "tasks could not be acquired; they are offered again");
+            return;
+        }
+    };
+    let claimed = offers.into_iter().zip(replies).filter_map(|((slot, _), reply)| match reply {
+        Reply::Task(acquired) => {
+            Some(ClaimedTask { slot, acquired: *acquired, settled: Vec::new() })
+        }
+        _ => None, // Another host was faster, or the task has ended.
+    });
+    let claimed = claimed.collect();
+    run_claimed(worker, claimed).await;
+}
+
+/// Runs tasks that were claimed together, each on its own, once their journals were read.
+pub async fn run_claimed(worker: Arc<WorkerContext>, claimed: Vec<ClaimedTask>) {
+    let mut histories = read_ahead(&worker, &claimed).await;
+    let mut executions = claimed.into_iter().map(|ClaimedTask { slot, acquired, settled }| {
+        let prefetched = Prefetched { history: histories.remove(&acquired.task.id), settled };
+        let worker = worker.clone();
+        async move {
+            let _slot = slot;
+            run::claim(worker, Work { acquired, prefetched }).await;
+        }
+    });
+    let Some(first) = executions.next() else { return };
+    for execution in executions {
+        worker.host.env.runtime.spawn("execution", Box::pin(execution));
+    }
+    first.await;
+}
+
+/// The journals of those that are neither new nor warm nor long. Where that fails, each execution
+/// reads its own.
+async fn read_ahead(
+    worker: &WorkerContext,
+    claimed: &[ClaimedTask],
+) -> HashMap<PromiseId, History> {
+    let cold = claimed.iter().map(|claimed| &claimed.acquired).filter(|acquired| {
+        let (task, len) = (&acquired.task, acquired.head.len);
+        let is_warm = |module| worker.warm.holds(&task.id, task.version, module, len);
+        (1..=SHORT).contains(&len) && task.module.is_some_and(|module| !is_warm(module))
+    });
+    let wanted: Vec<_> =
+        cold.map(|acquired| (acquired.task.id.clone(), acquired.head.len)).collect();
+    if wanted.is_empty() {
+        return HashMap::new();
+    }
+    match worker.host.store.histories(&wanted).await {
+        Ok(histories) => {
+            let whole = wanted.into_iter().zip(histories).filter(|((_, len), history)| {
+                usize::try_from(*len).is_ok_and(|len| len == history.records.len())
+            });
+            whole.map(|((id, _), history)| (id, history)).collect()
+        }
+        Err(error) => {
+            tracing::debug!(%error, "journals were not read ahead");
+            HashMap::new()
+        }
+    }
+}

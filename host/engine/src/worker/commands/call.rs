@@ -1,0 +1,142 @@
+//! `call` and `send`: an invocation of a function, which the caller waits for or lets go.
+
+use segno_core::{
+    command::FenceAct,
+    id::PromiseId,
+    invocation::CommandKind,
+    promise::NewPromise,
+    tags,
+    value::{Tags, Text, Value},
+};
+use segno_guest::{
+    Answer, CallOptions, FunctionDescription, Payload, Stop,
+    commands::{Call, Send},
+};
+use serde_json::json;
+
+use super::{
+    Committed, Completion, Fields, Rules,
+    site::{Identity, Site, deadline, instant},
+};
+use crate::{target::MODULE_HEADER, values};
+
+impl Rules for Call {
+    fn kind(&self) -> CommandKind {
+        CommandKind::Call
+    }
+
+    fn name(&self) -> Text {
+        Text::from(self.function.as_str())
+    }
+
+    fn fields(&self, fields: &mut Fields) {
+        fields.payload("input", &self.input).options(&self.options);
+    }
+
+    fn completion(&self, site: &Site<'_>) -> Completion {
+        Completion::Promise(site.promise())
+    }
+
+    fn act(&self, site: &Site<'_>) -> Result<Option<FenceAct>, Stop> {
+        Ok(Some(FenceAct::Create { new: invocation(self, site) }))
+    }
+
+    fn answer(&self, index: u32, _: Option<&PromiseId>, _: bool) -> Answer {
+        Answer::Command(index)
+    }
+}
+
+impl Rules for Send {
+    fn kind(&self) -> CommandKind {
+        CommandKind::Send
+    }
+
+    fn name(&self) -> Text {
+        self.0.name()
+    }
+
+    fn fields(&self, fields: &mut Fields) {
+        self.0.fields(fields);
+    }
+
+    fn completion(&self, _: &Site<'_>) -> Completion {
+        Completion::Commit(Committed::StartedId)
+    }
+
+    fn act(&self, site: &Site<'_>) -> Result<Option<FenceAct>, Stop> {
+        let mut new = invocation(&self.0, site);
+        new.tags.insert(tags::DETACHED.into(), "true".into());
+        Ok(Some(FenceAct::Create { new }))
+    }
+
+    fn answer(&self, index: u32, _: Option<&PromiseId>, _: bool) -> Answer {
+        Answer::Command(index)
+    }
+}
+
+fn invocation(call: &Call, site: &Site<'_>) -> NewPromise {
+    let param = param(site.identity, &call.function, &call.input);
+    callee(site, &call.function, param, &call.options)
+}
+
+/// The promise of a function that is called.
+pub(super) fn callee(
+    site: &Site<'_>,
+    function: &str,
+    mut param: Value,
+    options: &CallOptions,
+) -> NewPromise {
+    let described = described(site.identity, function);
+    let retry = options.retry.as_ref().or_else(|| described?.retry.as_ref());
+    if let Some(retry) = retry {
+        let policy = json!(values::policy(retry)).to_string();
+        param.headers.insert(tags::RETRY_HEADER.into(), policy);
+    }
+    let mut tags = Tags::from([(tags::TARGET.into(), target(function))]);
+    if let Some(start) = options.start_at_ms {
+        tags.insert(tags::DELAY.into(), start.to_string());
+    }
+    for (label, value) in &options.labels {
+        tags.insert(format!("{}{label}", tags::LABEL_PREFIX), value.clone());
+    }
+    let timeout = options.timeout_ms.or_else(|| described?.timeout_ms);
+    let begins = options.start_at_ms.map_or(site.at, |start| site.at.max(instant(start)));
+    NewPromise { id: site.promise(), param, tags, timeout_at: deadline(timeout, begins) }
+}
+
+/// The description of a function of the same module.
+fn described<'a>(identity: &'a Identity, function: &str) -> Option<&'a FunctionDescription> {
+    identity.functions.iter().find(|described| described.name == function)
+}
+
+/// A bare name is in the caller's own module. An address of an external worker has the function's
+/// name after `#`.
+fn target(function: &str) -> String {
+    match function.split_once('#') {
+        Some((address, _)) => address.to_owned(),
+        None if function.contains(':') => function.to_owned(),
+        None => format!("wasm:///{function}"),
+    }
+}
+
+/// The input of the call as its function finds it: external workers take a list of arguments.
+fn param(identity: &Identity, function: &str, input: &Payload) -> Value {
+    let headers = headers(identity, function);
+    match function.split_once('#') {
+        Some((_, name)) => values::param_of_arguments(name, input, headers),
+        None => {
+            let name = function.rsplit('/').next().unwrap_or(function);
+            values::param(name, input, headers)
+        }
+    }
+}
+
+/// The module whose policy applies is the caller's, as long as the call stays in that module;
+/// another module has its own.
+pub(super) fn headers(identity: &Identity, function: &str) -> Tags {
+    let target = target(function);
+    if target.starts_with("wasm:///") || target.starts_with("segno:") {
+        return Tags::from([(MODULE_HEADER.into(), identity.module.clone())]);
+    }
+    Tags::new()
+}

@@ -1,0 +1,104 @@
+//! The fields of a command as a record keeps them, and as people read them.
+
+use segno_core::invocation::{FieldValue, Request};
+use segno_guest::{CallOptions, Outcome, Payload};
+use serde_json::{Map, Value as Json, json};
+
+/// Fields as they are collected. Values of fields whose names end in `_bytes` are bytes, all others are text.
+#[derive(Default)]
+pub struct Fields(Vec<(&'static str, Vec<u8>)>);
+
+impl Fields {
+    /// A field of text.
+    pub fn text(&mut self, name: &'static str, text: impl Into<Vec<u8>>) -> &mut Self {
+        self.0.push((name, text.into()));
+        self
+    }
+
+    /// A number.
+    pub fn number(&mut self, name: &'static str, number: u64) -> &mut Self {
+        self.text(name, number.to_string())
+    }
+
+    /// JSON.
+    pub fn json(&mut self, name: &'static str, value: &Json) -> &mut Self {
+        self.text(name, value.to_string())
+    }
+
+    /// A payload; bytes have a field name of their own.
+    pub fn payload(&mut self, name: &'static str, payload: &Payload) -> &mut Self {
+        match payload {
+            Payload::Json(text) => self.text(name, text.as_bytes()),
+            Payload::Bytes(bytes) => {
+                let name = match name {
+                    "input" => "input_bytes",
+                    "body" => "body_bytes",
+                    "success" => "success_bytes",
+                    "details" => "details_bytes",
+                    _ => "payload_bytes",
+                };
+                self.text(name, bytes.as_slice())
+            }
+        }
+    }
+
+    /// The options of a call.
+    pub fn options(&mut self, options: &CallOptions) -> &mut Self {
+        if let Some(timeout) = options.timeout_ms {
+            self.number("timeout_ms", timeout);
+        }
+        if let Some(start) = options.start_at_ms {
+            self.number("start_at_ms", start);
+        }
+        if let Some(retry) = &options.retry {
+            self.json("retry", &json!(retry));
+        }
+        if !options.labels.is_empty() {
+            self.json("labels", &json!(options.labels));
+        }
+        self
+    }
+
+    /// An outcome.
+    pub fn outcome(&mut self, outcome: &Outcome) -> &mut Self {
+        match outcome {
+            Outcome::Success(value) => self.payload("success", value),
+            Outcome::Failure(failure) => {
+                self.number("code", u64::from(failure.code))
+                    .text("message", failure.message.as_bytes());
+                if let Some(details) = &failure.details {
+                    self.payload("details", details);
+                }
+                self
+            }
+        }
+    }
+
+    /// As a record keeps them.
+    pub fn into_request(self) -> Request {
+        let fields: Vec<(&str, &[u8])> =
+            self.0.iter().map(|(name, value)| (*name, value.as_slice())).collect();
+        Request::of(&fields)
+    }
+}
+
+/// A stored request in words, for the journal's readers: JSON where a field is JSON.
+pub fn display(request: &Request) -> Json {
+    let Some(fields) = request.fields() else {
+        return json!({ "unreadable_bytes": request.as_bytes().len() });
+    };
+    let shown = fields.into_iter().map(|field| {
+        let value = match &field.value {
+            FieldValue::Digest { len, digest } => {
+                json!({ "bytes": len, "sha256": digest.to_string() })
+            }
+            FieldValue::Inline(bytes) if field.name.ends_with("_bytes") => json!(bytes.as_slice()),
+            FieldValue::Inline(bytes) => {
+                let text = String::from_utf8_lossy(bytes);
+                serde_json::from_str(&text).unwrap_or_else(|_| json!(text))
+            }
+        };
+        (field.name.to_string(), value)
+    });
+    Json::Object(shown.collect::<Map<_, _>>())
+}

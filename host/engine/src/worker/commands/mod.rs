@@ -1,0 +1,107 @@
+//! What the engine knows of each command of a guest: how a record keeps it, what is done for it in
+//! the transaction that stores the record, and what completes it. One file a command.
+//!
+//! To add a command: a function in the WIT, a struct in `segno_guest::commands`, a `CommandKind`, a
+//! file here and its line in [`rules`].
+
+mod call;
+mod cancel;
+mod fields;
+mod http;
+mod promise;
+mod publish;
+mod run;
+mod settle;
+mod site;
+mod sleep;
+
+use segno_core::{
+    command::FenceAct,
+    id::PromiseId,
+    invocation::{Asked, CommandKind},
+    time::Timestamp,
+    value::Text,
+};
+use segno_guest::{Answer, GuestCommand, Stop};
+
+pub use fields::{Fields, display};
+pub use site::{Identity, Site};
+
+/// The rules of one command.
+pub trait Rules {
+    /// Its kind, as records keep it.
+    fn kind(&self) -> CommandKind;
+
+    /// Its name, as records keep it; empty for commands that need none.
+    fn name(&self) -> Text;
+
+    /// What it asks for. A replay compares the fields as bytes, and a divergence names the one that
+    /// differs. Options that were not given make no field.
+    fn fields(&self, fields: &mut Fields);
+
+    /// What completes it.
+    fn completion(&self, site: &Site<'_>) -> Completion;
+
+    /// What is done for it in the transaction that stores its record, if anything is.
+    ///
+    /// # Errors
+    /// The guest broke the contract.
+    fn act(&self, site: &Site<'_>) -> Result<Option<FenceAct>, Stop>;
+
+    /// What the guest is answered. `execute`: a `run` is live, and its closure is to be executed.
+    fn answer(&self, index: u32, promise: Option<&PromiseId>, execute: bool) -> Answer;
+}
+
+/// What completes a command.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Completion {
+    /// The settlement of this promise.
+    Promise(PromiseId),
+    /// The settlement of this promise, a timer that settles at this instant.
+    Timer(PromiseId, Timestamp),
+    /// The commit of its record.
+    Commit(Committed),
+    /// The guest itself, with the result of its closure.
+    Guest,
+}
+
+/// The value of a command that its commit completes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Committed {
+    /// `null`.
+    Nothing,
+    /// The id of the invocation that was started.
+    StartedId,
+}
+
+impl Completion {
+    /// The promise that completes the command, if one does.
+    pub fn promise(&self) -> Option<&PromiseId> {
+        match self {
+            Self::Promise(id) | Self::Timer(id, _) => Some(id),
+            Self::Commit(_) | Self::Guest => None,
+        }
+    }
+}
+
+/// The rules of a command.
+pub fn rules(command: &GuestCommand) -> &dyn Rules {
+    match command {
+        GuestCommand::Call(call) => call,
+        GuestCommand::Send(send) => send,
+        GuestCommand::Sleep(sleep) => sleep,
+        GuestCommand::Promise(promise) => promise,
+        GuestCommand::Settle(settle) => settle,
+        GuestCommand::Http(http) => http,
+        GuestCommand::Cancel(cancel) => cancel,
+        GuestCommand::Publish(publish) => publish,
+        GuestCommand::Run(run) => run,
+    }
+}
+
+/// A command as it is stored and compared.
+pub fn asked(rules: &dyn Rules) -> Asked {
+    let mut fields = Fields::default();
+    rules.fields(&mut fields);
+    Asked { kind: rules.kind(), name: rules.name(), request: fields.into_request() }
+}

@@ -1,0 +1,63 @@
+//! Where a command stands: in which invocation, at which index, at which logical time.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use segno_core::{
+    id::{CommandIndex, PromiseId},
+    time::{Millis, Timestamp},
+};
+use segno_guest::{FunctionDescription, Outbound};
+
+/// What the rules of commands need to know of the invocation.
+#[derive(Clone)]
+pub struct Identity {
+    /// The invocation.
+    pub id: PromiseId,
+    /// The name its module is known by to policies: the alias it was started under.
+    pub module: String,
+    /// What its module offers, for the defaults of calls within the module.
+    pub functions: Arc<Vec<FunctionDescription>>,
+    /// Whose policy is asked about calls of servers; `None`: what the guest does goes nowhere.
+    pub outbound: Option<Arc<dyn Outbound>>,
+}
+
+/// The place of a command.
+pub struct Site<'a> {
+    /// Its invocation.
+    pub identity: &'a Identity,
+    /// Its index among the commands of its invocation.
+    pub index: u32,
+    /// The logical time at which it was issued.
+    pub at: Timestamp,
+    /// The promises of earlier commands that have a name of their own; the others are known by
+    /// their index.
+    pub named: &'a BTreeMap<u32, PromiseId>,
+}
+
+impl Site<'_> {
+    /// The promise that is known by the command's index.
+    pub fn promise(&self) -> PromiseId {
+        self.promise_of_index(self.index)
+    }
+
+    /// The promise of an earlier command.
+    pub fn promise_of(&self, command: u32) -> PromiseId {
+        self.named.get(&command).cloned().unwrap_or_else(|| self.promise_of_index(command))
+    }
+
+    fn promise_of_index(&self, command: u32) -> PromiseId {
+        self.identity.id.command(CommandIndex(command))
+    }
+}
+
+/// The deadline of a promise that is made at an instant.
+pub(super) fn deadline(timeout_ms: Option<u64>, at: Timestamp) -> Timestamp {
+    timeout_ms.map_or(Timestamp::NEVER, |timeout| {
+        (at + Millis(i64::try_from(timeout).unwrap_or(i64::MAX))).min(Timestamp::NEVER)
+    })
+}
+
+/// An instant that a guest named.
+pub(super) fn instant(ms: u64) -> Timestamp {
+    Timestamp(i64::try_from(ms).unwrap_or(i64::MAX))
+}

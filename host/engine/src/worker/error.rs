@@ -1,0 +1,117 @@
+//! Why an execution stopped before its end.
+
+use segno_core::{promise::Note, reply::Refusal, time::Millis};
+use segno_guest::{GuestError, Stop};
+use segno_store::StoreError;
+
+use super::replay::{NotRead, ReplayStopped};
+
+/// Why an execution stopped before its end.
+#[derive(Debug)]
+pub enum ExecutionError {
+    /// The claim is not ours any more.
+    Lost,
+    /// The guest trapped, or broke the contract, or diverged.
+    Guest(GuestError),
+    /// Another attempt makes no sense.
+    Halt(HaltReport),
+    /// An attempt failed that is not the guest's to see.
+    Failed {
+        /// What went wrong.
+        error: Note,
+        /// The wait the call's own policy asks for.
+        retry_after: Option<Millis>,
+    },
+    /// The store did not answer; the lease will run out.
+    Store(StoreError),
+}
+
+/// Why a person should look.
+#[derive(Debug)]
+pub struct HaltReport {
+    /// A short stable word.
+    pub kind: &'static str,
+    /// One sentence.
+    pub message: String,
+}
+
+impl HaltReport {
+    /// A reason to halt.
+    pub fn new(kind: &'static str, message: impl Into<String>) -> Self {
+        Self { kind, message: message.into() }
+    }
+}
+
+impl ExecutionError {
+    /// What a refused write under a claim means.
+    pub fn refused(refusal: Refusal) -> Self {
+        match refusal {
+            Refusal::Conflict(_) | Refusal::NotFound(_) => Self::Lost,
+            Refusal::JournalMismatch { .. } => {
+                tracing::warn!(%refusal, "another execution wrote this journal; this one is dropped");
+                Self::Lost
+            }
+            Refusal::BadRequest(_)
+            | Refusal::Unprocessable(_)
+            | Refusal::IdTaken { .. }
+            | Refusal::Unreadable { .. }
+            | Refusal::NoSchedule(_) => Self::Halt(HaltReport::new("refused", refusal.to_string())),
+        }
+    }
+}
+
+impl From<GuestError> for ExecutionError {
+    fn from(error: GuestError) -> Self {
+        Self::Guest(error)
+    }
+}
+
+impl From<StoreError> for ExecutionError {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error)
+    }
+}
+
+impl From<NotRead> for ExecutionError {
+    fn from(not_read: NotRead) -> Self {
+        match not_read {
+            NotRead::Short { at } => {
+                HaltReport::new("damaged", format!("the journal ends at record {at} already"))
+                    .into()
+            }
+            NotRead::Refused(refused) => HaltReport::new("damaged", refused.to_string()).into(),
+            NotRead::NoValue(id) => {
+                let message = format!("the journal refers to the value of `{id}`, which has none");
+                HaltReport::new("damaged", message).into()
+            }
+            NotRead::Store(error) => error.into(),
+        }
+    }
+}
+
+impl From<HaltReport> for ExecutionError {
+    fn from(halt: HaltReport) -> Self {
+        Self::Halt(halt)
+    }
+}
+
+/// A note for a task.
+pub fn note(kind: &str, message: &str, details: Option<&serde_json::Value>) -> Note {
+    let details = details.map(|details| details.to_string().into_bytes()).unwrap_or_default();
+    Note { kind: kind.into(), message: message.into(), details: details.into() }
+}
+
+impl From<ReplayStopped> for ExecutionError {
+    fn from(stopped: ReplayStopped) -> Self {
+        match stopped {
+            ReplayStopped::Unread(not_read) => not_read.into(),
+            ReplayStopped::Guest(error) => error.into(),
+        }
+    }
+}
+
+impl From<Stop> for ExecutionError {
+    fn from(stop: Stop) -> Self {
+        Self::Guest(GuestError::Stopped { stop, backtrace: None })
+    }
+}

@@ -1,0 +1,138 @@
+//! What a workflow asks while it is polled.
+
+use segno_core::{
+    id::CommandIndex,
+    invocation::{self, Asked, Ending, LogLine, RecordBody},
+};
+use segno_guest::{Answer, Ask, GuestCommand, Journal, Level, Outcome, Stop};
+
+use super::{Open, Recorder};
+use crate::{
+    values::journals,
+    worker::commands::{self, Site},
+};
+
+impl Journal for Recorder {
+    fn ask(&mut self, ask: Ask) -> Result<Answer, Stop> {
+        if self.finished.is_some() {
+            return Ok(self.ignored(&ask));
+        }
+        if let Some((_, name)) = &self.running
+            && !matches!(ask, Ask::RunDone { .. } | Ask::Now | Ask::Log { .. })
+        {
+            return Err(Stop::Contract(format!(
+                "a command was issued inside the `run` step `{name}`: a step only computes; make calls, sleeps and \
+                 promises outside of it"
+            )));
+        }
+        match ask {
+            Ask::Now => Ok(self.now()),
+            Ask::Log { level, message } => {
+                self.log(level, message);
+                Ok(Answer::Done)
+            }
+            Ask::Forget { command } => {
+                self.open.close(command);
+                Ok(Answer::Done)
+            }
+            Ask::RunDone { command, outcome } => match self.running.take() {
+                Some((running, _)) if running == command => {
+                    self.results.push_back((command, outcome));
+                    Ok(Answer::Done)
+                }
+                _ => Err(Stop::Contract(format!(
+                    "`run-done({command})` came without a `run` that was to be executed"
+                ))),
+            },
+            Ask::Finish { outcome } => self.finish(outcome),
+            Ask::Command(command) => self.command(&command),
+        }
+    }
+}
+
+impl Recorder {
+    fn command(&mut self, command: &GuestCommand) -> Result<Answer, Stop> {
+        let rules = commands::rules(command);
+        let asked = commands::asked(rules);
+        let mut live = true;
+        // Whether the journal has the command's completion as well.
+        let mut completed = false;
+        if let Some(cursor) = &mut self.cursor {
+            match cursor.answer(&asked) {
+                Err(error) => return Err(self.stopped(error)),
+                Ok(invocation::Answer::Recorded { notified, .. }) => {
+                    live = false;
+                    completed = notified;
+                }
+                Ok(invocation::Answer::Live { .. }) => {}
+            }
+        }
+        let index = self.commands;
+        let site = Site { identity: &self.identity, index, at: self.at, named: &self.named };
+        let acts = !completed && !self.read_only;
+        let act = if acts { rules.act(&site)? } else { None };
+        let completion = rules.completion(&site);
+        self.commands += 1;
+        let promise = completion.promise();
+        if let Some(id) = promise.filter(|id| **id != self.identity.id.command(CommandIndex(index)))
+        {
+            self.named.insert(index, id.clone());
+        }
+        let answer = rules.answer(index, promise, acts);
+        if let (GuestCommand::Run(run), true) = (command, acts) {
+            self.running = Some((index, run.name.clone()));
+        }
+        let mut open = Open { kind: asked.kind, completion, act };
+        if live {
+            self.batch.bytes += command.size();
+            let Asked { kind, name, request } = asked;
+            self.push(RecordBody::Command { index: CommandIndex(index), kind, name, request });
+            let act = open.act.take().and_then(|act| self.allowed(index, act));
+            self.batch.actions.extend(act);
+        }
+        self.open.add(index, open);
+        Ok(answer)
+    }
+
+    fn finish(&mut self, outcome: Outcome) -> Result<Answer, Stop> {
+        if let Some(cursor) = &mut self.cursor {
+            // A replay for its own sake is given the whole outcome to compare with.
+            match cursor.finish(&journals::stored(&outcome, !self.read_only)) {
+                Err(error) => return Err(self.stopped(error)),
+                Ok(Ending::Recorded | Ending::Live) => {}
+            }
+        }
+        self.finished = Some(outcome);
+        Ok(Answer::Done)
+    }
+
+    fn log(&mut self, level: Level, message: String) {
+        let line = self.lines;
+        self.lines += 1;
+        if line >= self.stored_lines && !self.read_only {
+            let level = journals::level(level);
+            self.batch.bytes += message.len();
+            self.batch.logs.push(LogLine {
+                seq: line,
+                level,
+                at: self.at,
+                message: message.into(),
+            });
+        }
+    }
+
+    fn now(&self) -> Answer {
+        Answer::Now(u64::try_from(self.at.0).unwrap_or(0))
+    }
+
+    /// The answer after the end: the question has no effect.
+    fn ignored(&self, ask: &Ask) -> Answer {
+        match ask {
+            Ask::Command(command) => commands::rules(command).answer(u32::MAX, None, false),
+            Ask::Now => self.now(),
+            Ask::Log { .. } | Ask::Forget { .. } | Ask::RunDone { .. } | Ask::Finish { .. } => {
+                Answer::Done
+            }
+        }
+    }
+}

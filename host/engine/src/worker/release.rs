@@ -1,0 +1,130 @@
+//! Giving a claim back without an outcome, and what the task is told of the reason.
+
+use std::sync::PoisonError;
+
+use segno_core::{
+    command::Command,
+    id::Claim,
+    promise::{Note, ReleaseReason, TrapKey},
+};
+use segno_guest::{GuestError, Stop};
+use serde_json::json;
+
+use super::{
+    context::WorkerContext,
+    error::{ExecutionError, HaltReport, note},
+    recording::SharedRecorder,
+};
+use crate::metrics::ClaimEnd;
+
+/// How far an execution came in its journal.
+#[derive(Default)]
+pub struct JournalEnd<'a> {
+    /// The length of the stored journal, where traps are counted.
+    pub len: u32,
+    /// What compared the guest with it, which knows the first difference.
+    pub recorder: Option<&'a SharedRecorder>,
+}
+
+/// Gives back a claim of what has no journal.
+pub async fn give_back(worker: &WorkerContext, claim: &Claim, error: ExecutionError) -> ClaimEnd {
+    give_back_after(worker, claim, Vec::new(), error, &JournalEnd::default()).await
+}
+
+/// Gives the claim back, with `before` done under the claim in the same transaction. The transaction
+/// is refused as a whole if an earlier one did the same, so that an unknown outcome is sent again.
+pub async fn give_back_after(
+    worker: &WorkerContext,
+    claim: &Claim,
+    before: Vec<Command>,
+    error: ExecutionError,
+    journal: &JournalEnd<'_>,
+) -> ClaimEnd {
+    let metrics = &worker.host.metrics.worker;
+    let reason = match error {
+        ExecutionError::Lost => return ClaimEnd::Lost,
+        ExecutionError::Store(error) => {
+            tracing::error!(invocation = %claim.id, %error, "the store did not answer; the claim is left to its lease");
+            return ClaimEnd::Lost;
+        }
+        ExecutionError::Halt(HaltReport { kind, message }) => {
+            tracing::error!(invocation = %claim.id, kind, message, "the execution is halted");
+            ReleaseReason::Halt { report: note(kind, &message, None) }
+        }
+        ExecutionError::Failed { error, retry_after } => {
+            ReleaseReason::Failed { retry_after, error, trap: None }
+        }
+        ExecutionError::Guest(error @ GuestError::Crowded { .. }) => {
+            tracing::debug!(invocation = %claim.id, %error, "the execution is put off");
+            metrics.put_off();
+            ReleaseReason::NoRoom { wait: worker.put_off.wait(worker.now()) }
+        }
+        ExecutionError::Guest(error) => guest(claim, error, journal),
+    };
+    match &reason {
+        ReleaseReason::Halt { report } if *report.kind == *"divergence" => metrics.diverged(),
+        ReleaseReason::Failed { trap: Some(_), .. } => metrics.trapped(),
+        ReleaseReason::Halt { .. }
+        | ReleaseReason::Failed { .. }
+        | ReleaseReason::Yield
+        | ReleaseReason::NoRoom { .. }
+        | ReleaseReason::Shutdown => {}
+    }
+    let release = Command::TaskRelease { claim: claim.clone(), reason };
+    match worker.submit(before.into_iter().chain([release]).collect()).await {
+        Ok(_) => ClaimEnd::Released,
+        Err(_) => ClaimEnd::Lost,
+    }
+}
+
+fn guest(claim: &Claim, error: GuestError, journal: &JournalEnd<'_>) -> ReleaseReason {
+    let message = error.to_string();
+    match error {
+        GuestError::Stopped { stop: Stop::Divergence, backtrace } => {
+            let report = journal.recorder.and_then(|recorder| {
+                recorder.lock().unwrap_or_else(PoisonError::into_inner).divergence().cloned()
+            });
+            let message = report.as_ref().map_or(message, ToString::to_string);
+            tracing::error!(invocation = %claim.id, %message, "the execution diverged from its journal and is halted");
+            let details = json!({ "divergence": report, "backtrace": backtrace });
+            ReleaseReason::Halt { report: note("divergence", &message, Some(&details)) }
+        }
+        GuestError::Stopped { stop: Stop::Damaged(_), .. } => {
+            tracing::error!(invocation = %claim.id, %message, "the journal is damaged; the execution is halted");
+            ReleaseReason::Halt { report: note("damaged", &message, None) }
+        }
+        GuestError::NoSuchModule(_) | GuestError::NoSuchFunction { .. } => {
+            ReleaseReason::Halt { report: note("module", &message, None) }
+        }
+        GuestError::OtherEngine(_) => {
+            ReleaseReason::Halt { report: note("other-engine", &message, None) }
+        }
+        GuestError::Host(_) | GuestError::Crowded { .. } => {
+            tracing::warn!(invocation = %claim.id, %message, "the host could not run the guest; it will be tried again");
+            ReleaseReason::Failed {
+                retry_after: None,
+                error: note("host", &message, None),
+                trap: None,
+            }
+        }
+        GuestError::Stopped { stop: Stop::Contract(_), backtrace }
+        | GuestError::Trap { backtrace, .. }
+        | GuestError::OutOfTime { backtrace, .. } => {
+            tracing::warn!(invocation = %claim.id, %message, "the guest trapped");
+            let error = note(
+                "trap",
+                &message,
+                backtrace.map(|trace| json!({ "backtrace": trace })).as_ref(),
+            );
+            trapped(error, journal.len)
+        }
+        GuestError::OutputTooLarge { .. } => {
+            trapped(note("output-too-large", &message, None), journal.len)
+        }
+    }
+}
+
+fn trapped(error: Note, journal_len: u32) -> ReleaseReason {
+    let trap = Some(TrapKey { journal_len, message: error.message.clone() });
+    ReleaseReason::Failed { retry_after: None, error, trap }
+}

@@ -1,0 +1,10 @@
+//! Replays: one loop brings an instance to the end of its journal, for an execution that goes on
+//! from there, for a replay for its own sake, and for tests.
+
+mod replayer;
+mod report;
+mod stored_journal;
+
+pub use replayer::{JournalSource, ReplayStopped, Replayer, Start};
+pub use report::{ReplayError, ReplayReport, replay};
+pub use stored_journal::{NotRead, StoredJournal};

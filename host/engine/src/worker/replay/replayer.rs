@@ -1,0 +1,144 @@
+//! The loop of every replay: start the guest, then tell it one recorded event after the other, until
+//! the journal has no more.
+
+use std::sync::PoisonError;
+
+use async_trait::async_trait;
+use segno_core::{
+    id::PromiseId,
+    invocation::{Outcome as StoredOutcome, Record, RecordBody, Seed},
+    promise::Promise,
+    tags,
+    time::Timestamp,
+};
+use segno_guest::{Completion, Context, Event, GuestError, Outcome, Payload, Workflow};
+
+use super::NotRead;
+use crate::{
+    values::journals,
+    worker::recording::{SharedRecorder, StoredEvent},
+};
+
+/// Where a replay gets its records and the values that are kept beside them.
+#[async_trait]
+pub trait JournalSource: Send + Sync {
+    /// Hands over the records that the next poll needs.
+    async fn fill(&self, recorder: &SharedRecorder) -> Result<(), NotRead>;
+
+    /// The outcome that the journal left in the promise `id`.
+    async fn outcome(&self, id: &PromiseId) -> Result<Outcome, NotRead>;
+}
+
+/// How the function of an invocation is started: the same in every replay.
+pub struct Start {
+    /// The function.
+    pub function: String,
+    /// Its input.
+    pub input: Payload,
+    /// What it is told of its own invocation.
+    pub context: Context,
+}
+
+impl Start {
+    /// The start of `promise`'s function at the logical instant `at`.
+    pub fn new(
+        promise: &Promise,
+        function: &str,
+        input: Payload,
+        at: Timestamp,
+        seed: Seed,
+    ) -> Self {
+        let context = Context {
+            invocation: promise.id().as_str().to_owned(),
+            parent: promise.birth.tags.get(tags::PARENT).cloned(),
+            started_at_ms: u64::try_from(at.0).unwrap_or(0),
+            seed: seed.0.to_vec(),
+        };
+        Self { function: function.to_owned(), input, context }
+    }
+
+    /// The start that a journal begins with; `None`: the record is another one.
+    pub fn recorded(promise: &Promise, record: &Record) -> Option<Self> {
+        let RecordBody::Started { function, input, seed, .. } = &record.body else { return None };
+        Some(Self::new(promise, function, journals::guest_payload(input), record.at, *seed))
+    }
+
+    /// Starts the guest.
+    ///
+    /// # Errors
+    /// The guest failed, or diverged from its journal.
+    pub async fn run(
+        self,
+        instance: &mut dyn Workflow,
+        recorder: &SharedRecorder,
+    ) -> Result<(), GuestError> {
+        instance.start(recorder.clone(), &self.function, self.input, self.context).await
+    }
+}
+
+/// A replay of one journal.
+pub struct Replayer<'a> {
+    /// What compares.
+    pub recorder: &'a SharedRecorder,
+    /// Where the records are.
+    pub source: &'a dyn JournalSource,
+}
+
+/// Why a replay did not come to the end of its journal.
+#[derive(Debug)]
+pub enum ReplayStopped {
+    /// The journal could not be read.
+    Unread(NotRead),
+    /// The guest failed, or diverged from its journal.
+    Guest(GuestError),
+}
+
+impl Replayer<'_> {
+    /// Starts the guest and brings it to the end of the journal. `told` is called after each event.
+    ///
+    /// # Errors
+    /// [`ReplayStopped`].
+    pub async fn run(
+        &self,
+        instance: &mut dyn Workflow,
+        start: Start,
+        told: impl Fn() + Send,
+    ) -> Result<(), ReplayStopped> {
+        self.source.fill(self.recorder).await?;
+        start.run(instance, self.recorder).await?;
+        while let Some(event) = self.next().await? {
+            instance.resume(self.recorder.clone(), event).await?;
+            told();
+        }
+        Ok(())
+    }
+
+    async fn next(&self) -> Result<Option<Event>, ReplayStopped> {
+        self.source.fill(self.recorder).await?;
+        let stored = self.recorder.lock().unwrap_or_else(PoisonError::into_inner).next_stored();
+        let stored = stored.map_err(|stop| GuestError::Stopped { stop, backtrace: None })?;
+        Ok(match stored {
+            None => None,
+            Some(StoredEvent::Whole(event)) => Some(event),
+            Some(StoredEvent::Completed { index, outcome, promise }) => {
+                let outcome = match outcome {
+                    StoredOutcome::Inline(result) => journals::recorded(&result),
+                    StoredOutcome::Own => self.source.outcome(&promise).await?,
+                };
+                Some(Event::Completed(Completion { command: index, outcome }))
+            }
+        })
+    }
+}
+
+impl From<NotRead> for ReplayStopped {
+    fn from(not_read: NotRead) -> Self {
+        Self::Unread(not_read)
+    }
+}
+
+impl From<GuestError> for ReplayStopped {
+    fn from(error: GuestError) -> Self {
+        Self::Guest(error)
+    }
+}

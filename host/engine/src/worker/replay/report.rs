@@ -1,0 +1,169 @@
+//! A replay for its own sake: runs a journal against a module, without a claim and without writing anything.
+//!
+//! It shows that a module still does what it did, tries new code on old journals, and finds the first difference.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use segno_core::{
+    id::{Digest, PromiseId},
+    invocation::{Divergence, RecordBody},
+};
+use segno_guest::{FunctionKind, GuestError, Stop};
+use segno_store::{PromiseRow, StoreError};
+use serde::{Deserialize, Serialize};
+
+use super::{NotRead, ReplayStopped, Replayer, Start, StoredJournal};
+use crate::{
+    host::Host,
+    target,
+    values::{self, journals},
+    worker::{commands::Identity, recording::Recorder},
+};
+
+/// What a replay found.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct ReplayReport {
+    /// The module it ran.
+    pub module: Digest,
+    /// The module that wrote the journal.
+    pub recorded_by: Digest,
+    /// Records in the journal.
+    pub records: u32,
+    /// Records that the guest did again, from the first on.
+    pub matched: u32,
+    /// Whether the invocation has ended, so that its end was compared as well.
+    pub finished: bool,
+    /// Whether it still ran, or waited: then the records are those that it had when the replay began.
+    pub running: bool,
+    /// The first difference; none: identical.
+    pub divergence: Option<Divergence>,
+    /// Where in the guest it differed, as far as the guest has names.
+    pub backtrace: Option<String>,
+}
+
+impl ReplayReport {
+    /// Whether everything was done again.
+    pub fn is_identical(&self) -> bool {
+        self.divergence.is_none()
+    }
+}
+
+/// Why nothing could be replayed.
+#[derive(Debug, thiserror::Error)]
+pub enum ReplayError {
+    /// There is no such invocation.
+    #[error("there is no invocation `{0}`")]
+    NotFound(PromiseId),
+    /// It has no journal.
+    #[error("`{0}` has no journal to replay: {1}")]
+    NoJournal(PromiseId, &'static str),
+    /// The stored journal is damaged.
+    #[error("the journal of `{0}` is damaged: {1}")]
+    Damaged(PromiseId, String),
+    /// The guest did not get through it for another reason than a difference.
+    #[error("the guest failed after {matched} records: {error}")]
+    Guest {
+        /// Records that matched.
+        matched: u32,
+        /// Why it failed.
+        #[source]
+        error: GuestError,
+    },
+    /// The store did not answer.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl ReplayError {
+    fn unread(id: &PromiseId, not_read: NotRead) -> Self {
+        let damaged = |what: String| Self::Damaged(id.clone(), what);
+        match not_read {
+            NotRead::Store(error) => Self::Store(error),
+            NotRead::Refused(refused) => damaged(refused.to_string()),
+            NotRead::Short { at } => damaged(format!("it ends at record {at}")),
+            NotRead::NoValue(promise) => {
+                damaged(format!("it refers to the value of `{promise}`, which has none"))
+            }
+        }
+    }
+}
+
+/// Replays the journal of `id` against the module that wrote it, or another.
+///
+/// # Errors
+/// [`ReplayError`]; a difference is not an error but the report's content.
+pub async fn replay(
+    host: &Host,
+    id: &PromiseId,
+    module: Option<Digest>,
+) -> Result<ReplayReport, ReplayError> {
+    let unread = |not_read| ReplayError::unread(id, not_read);
+    let mut journal = StoredJournal::whole(&*host.store, id);
+    let (outline, _) = journal.outline().await.map_err(unread)?;
+    // The journal first: one that has its end by then has it in its promise as well.
+    let row = host.store.promise(id).await?.ok_or_else(|| ReplayError::NotFound(id.clone()))?;
+    let end = row.promise.settlement();
+    let end = end.map(|settlement| journals::stored(&values::outcome(settlement), false));
+    let journal = journal.ending(end);
+    let Some(started) = outline.started() else {
+        return Err(ReplayError::NoJournal(id.clone(), why_not(&row)));
+    };
+    let RecordBody::Started { module: recorded_by, .. } = started.body else {
+        return Err(ReplayError::NoJournal(id.clone(), why_not(&row)));
+    };
+    let start = Start::recorded(&row.promise, started).expect("it is the record of a start");
+    let function = start.function.clone();
+    let module = module.unwrap_or(recorded_by);
+    let (records, finished) = (outline.head().len, outline.head().finished);
+
+    let failed = |error: GuestError| ReplayError::Guest { matched: 0, error };
+    let functions = host.guests.describe(module).await.map_err(failed)?;
+    let is_there = |known: &segno_guest::FunctionDescription| {
+        known.name == function && known.kind == FunctionKind::Workflow
+    };
+    if !functions.iter().any(is_there) {
+        let known: Vec<&str> = functions.iter().map(|known| known.name.as_str()).collect();
+        let (kind, known) = ("workflow", known.join(", "));
+        return Err(failed(GuestError::NoSuchFunction { kind, function, known }));
+    }
+    let module_name = target::module_of(&row.promise);
+    let identity = Identity { id: id.clone(), module: module_name, functions, outbound: None };
+    let recorder = Recorder::over(identity, outline, true);
+    let mut instance =
+        host.guests.instantiate(module, recorder.engine_facts()).await.map_err(failed)?;
+    let recorder = Arc::new(Mutex::new(recorder));
+    let replayer = Replayer { recorder: &recorder, source: &journal };
+    let stopped = replayer.run(&mut *instance, start, || {}).await.err();
+
+    let recorder = recorder.lock().unwrap_or_else(PoisonError::into_inner);
+    let matched = recorder.matched();
+    let backtrace = match stopped {
+        None => None,
+        Some(ReplayStopped::Unread(not_read)) => return Err(unread(not_read)),
+        Some(ReplayStopped::Guest(error)) => match error {
+            GuestError::Stopped { stop: Stop::Divergence, backtrace } => backtrace,
+            GuestError::Stopped { stop: Stop::Damaged(what), .. } => {
+                return Err(ReplayError::Damaged(id.clone(), what));
+            }
+            error => return Err(ReplayError::Guest { matched, error }),
+        },
+    };
+    Ok(ReplayReport {
+        module,
+        recorded_by,
+        records,
+        matched,
+        finished,
+        running: row.promise.is_pending(),
+        divergence: recorder.divergence().cloned(),
+        backtrace,
+    })
+}
+
+fn why_not(row: &PromiseRow) -> &'static str {
+    match &row.task {
+        None => "it is a promise without a function",
+        Some(task) if task.module.is_none() => "it is not run by a module",
+        Some(_) => "it has not begun, or it is an activity: only workflows are replayed",
+    }
+}

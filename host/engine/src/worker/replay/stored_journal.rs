@@ -1,0 +1,117 @@
+//! A journal in a store, read in pages, so that the length of a replay costs time and no memory.
+
+use std::sync::PoisonError;
+
+use async_trait::async_trait;
+use segno_core::{
+    id::PromiseId,
+    invocation::{AppendRefused, Outcome as StoredOutcome, Outline, Record, RecordBody},
+};
+use segno_guest::Outcome;
+use segno_store::{Store, StoreError};
+
+use super::JournalSource;
+use crate::{values, worker::recording::SharedRecorder};
+
+/// Records read at a time.
+const PAGE: u32 = 2_048;
+
+/// The journal of one invocation.
+pub struct StoredJournal<'a> {
+    store: &'a dyn Store,
+    id: &'a PromiseId,
+    /// Its length, if that is known: under a claim, nothing else appends to the journal. Otherwise the
+    /// length that it had when it was outlined; records that are appended later are not read.
+    len: Option<u32>,
+    /// What the last record left in its promise, if that is to be put back.
+    end: Option<StoredOutcome>,
+}
+
+/// Why a journal could not be read.
+#[derive(Debug)]
+pub enum NotRead {
+    /// Records are missing at its end.
+    Short {
+        /// The first missing record.
+        at: u32,
+    },
+    /// The records make no journal.
+    Refused(AppendRefused),
+    /// A value was left in this promise, which has none.
+    NoValue(PromiseId),
+    /// The store did not answer.
+    Store(StoreError),
+}
+
+impl<'a> StoredJournal<'a> {
+    /// The journal of `id`, which is `len` records long.
+    pub fn new(store: &'a dyn Store, id: &'a PromiseId, len: u32) -> Self {
+        Self { store, id, len: Some(len), end: None }
+    }
+
+    /// The journal of `id`, with the length that it has when it is outlined.
+    pub fn whole(store: &'a dyn Store, id: &'a PromiseId) -> Self {
+        Self { store, id, len: None, end: None }
+    }
+
+    /// Puts `end` into the last record, if that left its outcome in its promise.
+    pub fn ending(mut self, end: Option<StoredOutcome>) -> Self {
+        self.end = end;
+        self
+    }
+
+    /// Reads all of it once. Answers its outline and its first page.
+    pub async fn outline(&mut self) -> Result<(Outline, Vec<Record>), NotRead> {
+        let mut outline = Outline::default();
+        let mut first = Vec::new();
+        while self.len.is_none_or(|len| outline.head().len < len) {
+            let from = outline.head().len;
+            let page = self.page(from).await?;
+            if page.is_empty() && self.len.is_some() {
+                return Err(NotRead::Short { at: from });
+            }
+            outline.add(&page).map_err(NotRead::Refused)?;
+            let is_last = page.len() < PAGE as usize;
+            if from == 0 {
+                first = page;
+            }
+            if is_last && self.len.is_none() {
+                break;
+            }
+        }
+        self.len = Some(outline.head().len);
+        Ok((outline, first))
+    }
+
+    async fn page(&self, from: u32) -> Result<Vec<Record>, NotRead> {
+        let limit = self.len.map_or(PAGE, |len| PAGE.min(len.saturating_sub(from)));
+        let mut page = self.store.journal(self.id, from, limit).await.map_err(NotRead::Store)?;
+        if let Some(Record { body: RecordBody::Finished { outcome }, .. }) = page.last_mut()
+            && *outcome == StoredOutcome::Own
+            && let Some(end) = &self.end
+        {
+            *outcome = end.clone();
+        }
+        Ok(page)
+    }
+}
+
+#[async_trait]
+impl JournalSource for StoredJournal<'_> {
+    async fn fill(&self, recorder: &SharedRecorder) -> Result<(), NotRead> {
+        let recorder = || recorder.lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            let Some(from) = recorder().lacks() else { return Ok(()) };
+            let page = self.page(from).await?;
+            if recorder().feed(page) == 0 {
+                return Err(NotRead::Short { at: from });
+            }
+        }
+    }
+
+    async fn outcome(&self, id: &PromiseId) -> Result<Outcome, NotRead> {
+        let row = self.store.promise(id).await.map_err(NotRead::Store)?;
+        let settlement = row.as_ref().and_then(|row| row.promise.settlement());
+        settlement.map(values::outcome).ok_or_else(|| NotRead::NoValue(id.clone()))
+    }
+}

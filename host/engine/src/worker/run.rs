@@ -1,0 +1,91 @@
+//! Running under a claim: what a task's target names, until it ends or the claim does.
+
+use std::sync::Arc;
+
+use segno_core::{id::Claim, reply::TaskReply};
+use segno_guest::FunctionKind;
+use tracing::Instrument as _;
+
+use super::{
+    activity::{self, Kind},
+    claims::ActiveClaim,
+    context::WorkerContext,
+    error::{ExecutionError, HaltReport},
+    execution::{self, Prefetched},
+    log_span,
+    release::give_back,
+};
+use crate::{metrics::ClaimEnd, target};
+
+/// What is run under a claim.
+pub struct Work {
+    /// The task as it was acquired.
+    pub acquired: TaskReply,
+    /// What was read for it already.
+    pub prefetched: Prefetched,
+}
+
+/// Runs a task that was just acquired.
+pub async fn claim(worker: Arc<WorkerContext>, work: Work) {
+    let task = &work.acquired.task;
+    let active = ActiveClaim::new(Claim { id: task.id.clone(), version: task.version });
+    worker.claims.add(active.clone());
+    let span = log_span::span(&worker.holder, &work.acquired);
+    let running = under_claim(worker.clone(), active.clone(), work);
+    until_it_ends(&worker, &active, running).instrument(span).await;
+}
+
+/// Runs what is done under a claim until that ends, or the claim does.
+pub async fn until_it_ends(
+    worker: &WorkerContext,
+    active: &Arc<ActiveClaim>,
+    running: impl Future<Output = ClaimEnd>,
+) {
+    let metrics = &worker.host.metrics.worker;
+    metrics.running.inc();
+    let end = tokio::select! {
+        biased;
+        () = active.abort.cancelled() => ClaimEnd::Lost,
+        end = running => end,
+    };
+    worker.claims.remove(active);
+    tracing::debug!(?end, "claim over");
+    metrics.running.dec();
+    metrics.claim_over(end);
+}
+
+/// Runs what the task's target names: a workflow, an activity or an HTTP step.
+pub async fn under_claim(
+    worker: Arc<WorkerContext>,
+    active: Arc<ActiveClaim>,
+    work: Work,
+) -> ClaimEnd {
+    let acquired = &work.acquired;
+    let named = acquired.promise.target().unwrap_or_default();
+    if named == target::HTTP {
+        return activity::run(worker, active, work.acquired, Kind::Http).await;
+    }
+    let Some(digest) = acquired.task.module else {
+        let message = format!("this host has no built-in function `{named}`");
+        let halt = HaltReport::new("refused", message);
+        return give_back(&worker, &active.claim, halt.into()).await;
+    };
+    let functions = match worker.host.guests.describe(digest).await {
+        Ok(functions) => functions,
+        Err(error) => {
+            return give_back(&worker, &active.claim, ExecutionError::Guest(error)).await;
+        }
+    };
+    let name = target::function_of(&acquired.promise);
+    let Some(function) = functions.iter().find(|function| function.name == name).cloned() else {
+        let module = target::module_of(&acquired.promise);
+        let outcome = activity::no_such_function(&module, name, &functions);
+        return activity::reject(&worker, &active, &outcome).await;
+    };
+    match function.kind {
+        FunctionKind::Workflow => execution::run(worker, active, work, function).await,
+        FunctionKind::Activity => {
+            activity::run(worker, active, work.acquired, Kind::Function(function)).await
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! The speculative start: an invocation runs at once, and is stored with the first thing that has to
+//! be stored. That saves a start one commit.
+//!
+//! Nothing that a guest does leaves the host before it is committed, so that only time tells the
+//! difference. [`WorkerSettings::speculative_starts`](super::WorkerSettings) turns it off: then each
+//! invocation is stored, with its claim, before its guest runs.
+
+mod pending;
+
+use std::{pin::pin, sync::Arc};
+
+use segno_core::{id::Claim, promise::TaskStatus, reply::TaskReply, time::Millis};
+use segno_guest::{FunctionDescription, FunctionKind};
+use tracing::Instrument as _;
+
+use self::pending::{PendingStart, SpeculativeClaim};
+use super::{
+    claims::ActiveClaim,
+    context::WorkerContext,
+    error::ExecutionError,
+    execution::{Execution, Prefetched, Preparation},
+    log_span,
+    recording::SharedRecorder,
+    release::{JournalEnd, give_back_after},
+    run::{self, Work},
+};
+use crate::{
+    metrics::ClaimEnd,
+    slots::{OptimisticStart, StartRequest},
+    target,
+};
+
+/// An invocation whose first poll takes longer is stored first, so that its client does not wait.
+const POLL_PATIENCE: Millis = Millis(1);
+/// The same for an invocation that waits for a permit to run.
+const PERMIT_PATIENCE: Millis = Millis(200);
+
+/// Starts invocations that are not stored yet.
+pub struct SpeculativeStart(pub Arc<WorkerContext>);
+
+impl OptimisticStart for SpeculativeStart {
+    fn begin(&self, start: StartRequest) {
+        let starting = begin(self.0.clone(), start);
+        self.0.host.env.runtime.spawn("execution", Box::pin(starting));
+    }
+}
+
+async fn begin(worker: Arc<WorkerContext>, start: StartRequest) {
+    let (slot, pending) = PendingStart::new(start, &worker);
+    let expected = pending.expected_task();
+    let task = &expected.task;
+    let active = ActiveClaim::new(Claim { id: task.id.clone(), version: task.version });
+    let mut claim = SpeculativeClaim::new(worker.clone(), active.clone(), pending);
+    let span = log_span::span(&worker.holder, &expected);
+    let running = run(&worker, &active, expected, &mut claim);
+    run::until_it_ends(&worker, &active, running).instrument(span).await;
+    if let Some(stored) = claim.stored_otherwise()
+        && stored.created
+        && stored.task.status() == TaskStatus::Acquired
+    {
+        // It is stored with another module or version, and claimed by this host all the same.
+        run::claim(worker, Work { acquired: stored, prefetched: Prefetched::default() }).await;
+    }
+    drop(slot);
+}
+
+async fn run(
+    worker: &Arc<WorkerContext>,
+    active: &Arc<ActiveClaim>,
+    expected: TaskReply,
+    claim: &mut SpeculativeClaim,
+) -> ClaimEnd {
+    let mut recorder = None;
+    let prepared = prepare(worker, active, &expected, claim, &mut recorder).await;
+    let (error, len) = match prepared {
+        Ok(Some(execution)) => match execution.go(claim).await {
+            Ok(end) => return end,
+            Err(stopped) => stopped,
+        },
+        Ok(None) => {
+            if claim.store().await.is_err() {
+                return ClaimEnd::Lost;
+            }
+            let work = Work { acquired: expected, prefetched: Prefetched::default() };
+            return run::under_claim(worker.clone(), active.clone(), work).await;
+        }
+        Err(error) => (error, 0),
+    };
+    // A claim can be given back once it is stored.
+    if claim.store().await.is_err() || claim.is_stored_otherwise() {
+        return ClaimEnd::Lost;
+    }
+    let journal = JournalEnd { len, recorder: recorder.as_ref() };
+    give_back_after(worker, &active.claim, Vec::new(), error, &journal).await
+}
+
+/// An execution of the workflow that has its permit to run; `None`: the function is no workflow, or
+/// its invocation is to be stored first.
+async fn prepare(
+    worker: &Arc<WorkerContext>,
+    active: &Arc<ActiveClaim>,
+    expected: &TaskReply,
+    claim: &mut SpeculativeClaim,
+    recorder: &mut Option<SharedRecorder>,
+) -> Result<Option<Execution>, ExecutionError> {
+    if !worker.speculative_starts {
+        return Ok(None);
+    }
+    let found = workflow(worker, expected);
+    let Some(function) = or_store(worker, claim, POLL_PATIENCE, found).await?? else {
+        return Ok(None);
+    };
+    let permit = worker.run_limiter.permit();
+    let permit = or_store(worker, claim, PERMIT_PATIENCE, permit).await?;
+    let preparation = Preparation {
+        worker: worker.clone(),
+        active: active.clone(),
+        work: Work { acquired: expected.clone(), prefetched: Prefetched::default() },
+        function,
+        permit,
+    };
+    let preparing = Execution::start_new(preparation, recorder);
+    or_store(worker, claim, POLL_PATIENCE, preparing).await?.map(Some)
+}
+
+/// What `work` comes to. Work that takes longer than `patience` goes on while the invocation is
+/// stored; an error means that it cannot be stored.
+async fn or_store<T>(
+    worker: &WorkerContext,
+    claim: &mut SpeculativeClaim,
+    patience: Millis,
+    work: impl Future<Output = T>,
+) -> Result<T, ExecutionError> {
+    let mut work = pin!(work);
+    tokio::select! {
+        biased;
+        done = &mut work => Ok(done),
+        () = async { worker.host.env.runtime.sleep(patience).await } => {
+            claim.store().await?;
+            Ok(work.await)
+        }
+    }
+}
+
+async fn workflow(
+    worker: &WorkerContext,
+    expected: &TaskReply,
+) -> Result<Option<FunctionDescription>, ExecutionError> {
+    let Some(module) = expected.task.module else { return Ok(None) };
+    let functions = worker.host.guests.describe(module).await?;
+    let name = target::function_of(&expected.promise);
+    let found = functions.iter().find(|function| function.name == name);
+    Ok(found.filter(|function| function.kind == FunctionKind::Workflow).cloned())
+}

@@ -1,0 +1,141 @@
+//! The commands of a workflow, one a function of the contract's interface `journal` that makes a
+//! record. What the engine does about each is none of this crate's business.
+
+use super::contract::{
+    CallOptions, HttpRequest, Outcome, Payload, PromiseOptions, outcome_size, size,
+};
+
+/// A command of a workflow. Its index is its place among the commands of its invocation.
+#[derive(Debug, Clone, PartialEq)]
+pub enum GuestCommand {
+    /// Calls a function and waits for it.
+    Call(Call),
+    /// Starts a function that the invocation does not wait for.
+    Send(Send),
+    /// Sleeps until an instant.
+    Sleep(Sleep),
+    /// Makes a promise.
+    Promise(NewPromise),
+    /// Settles a promise.
+    Settle(Settle),
+    /// Sends an HTTP request.
+    Http(Http),
+    /// Cancels an earlier command.
+    Cancel(Cancel),
+    /// Publishes an event.
+    Publish(Publish),
+    /// Computes something in the guest, once.
+    Run(Run),
+}
+
+/// See [`GuestCommand::Call`].
+#[derive(Debug, Clone, PartialEq)]
+pub struct Call {
+    /// A function of the caller's module, or an address.
+    pub function: String,
+    /// Its input.
+    pub input: Payload,
+    /// Deadline, start, retry policy and labels.
+    pub options: CallOptions,
+}
+
+/// See [`GuestCommand::Send`].
+#[derive(Debug, Clone, PartialEq)]
+pub struct Send(pub Call);
+
+/// See [`GuestCommand::Sleep`].
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Sleep {
+    /// Milliseconds since the Unix epoch.
+    pub until_ms: u64,
+}
+
+/// See [`GuestCommand::Promise`].
+#[derive(Debug, Clone, PartialEq)]
+pub struct NewPromise {
+    /// Its name within the invocation; `None`: it is known by its command's index.
+    pub name: Option<String>,
+    /// Its deadline.
+    pub options: PromiseOptions,
+}
+
+/// See [`GuestCommand::Settle`].
+#[derive(Debug, Clone, PartialEq)]
+pub struct Settle {
+    /// The promise.
+    pub promise_id: String,
+    /// Its outcome.
+    pub outcome: Outcome,
+}
+
+/// See [`GuestCommand::Http`].
+#[derive(Debug, Clone, PartialEq)]
+pub struct Http {
+    /// The request.
+    pub request: HttpRequest,
+    /// Deadline, start, retry policy and labels.
+    pub options: CallOptions,
+}
+
+/// See [`GuestCommand::Cancel`].
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Cancel {
+    /// The index of the command to cancel.
+    pub command: u32,
+}
+
+/// See [`GuestCommand::Publish`].
+#[derive(Debug, Clone, PartialEq)]
+pub struct Publish {
+    /// The topic.
+    pub topic: String,
+    /// The event's data.
+    pub payload: Payload,
+}
+
+/// See [`GuestCommand::Run`].
+#[derive(Debug, Clone, PartialEq)]
+pub struct Run {
+    /// The step's name.
+    pub name: String,
+}
+
+impl GuestCommand {
+    /// Bytes of its texts and payloads.
+    pub fn size(&self) -> usize {
+        match self {
+            Self::Call(call) | Self::Send(Send(call)) => {
+                call.function.len() + size(&call.input) + pairs(&call.options.labels)
+            }
+            Self::Sleep(_) | Self::Cancel(_) => 0,
+            Self::Promise(promise) => promise.name.as_ref().map_or(0, String::len),
+            Self::Settle(settle) => settle.promise_id.len() + outcome_size(&settle.outcome),
+            Self::Http(Http { request, options }) => {
+                let HttpRequest { method, url, headers, body } = request;
+                let body = body.as_ref().map_or(0, size);
+                method.len() + url.len() + pairs(headers) + body + pairs(&options.labels)
+            }
+            Self::Publish(publish) => publish.topic.len() + size(&publish.payload),
+            Self::Run(run) => run.name.len(),
+        }
+    }
+}
+
+fn pairs(pairs: &[(String, String)]) -> usize {
+    pairs.iter().map(|(name, value)| name.len() + value.len()).sum()
+}
+
+macro_rules! variants {
+    ($($name:ident: $command:ty),+) => {
+        $(impl From<$command> for GuestCommand {
+            fn from(command: $command) -> Self {
+                Self::$name(command)
+            }
+        })+
+    };
+}
+
+variants! {
+    Call: Call, Send: Send, Sleep: Sleep, Promise: NewPromise, Settle: Settle, Http: Http,
+    Cancel: Cancel, Publish: Publish, Run: Run
+}
