@@ -23,8 +23,22 @@ fn every_scenario_is_measured_with_its_floor() {
     let names: Vec<_> =
         sections.iter().filter_map(|section| section["scenario"].as_str()).collect();
     let mut all = vec![
-        "noop", "steps", "crowd", "replay", "idle", "disk", "starts", "fan", "timers", "resume",
-        "long", "fair", "overload", "asleep", "lists", "resonate",
+        "noop",
+        "steps",
+        "throughput",
+        "replay",
+        "idle",
+        "disk",
+        "starts",
+        "fan",
+        "timers",
+        "resume",
+        "long",
+        "fairness",
+        "overload",
+        "cold-start",
+        "lists",
+        "resonate",
     ];
     all.extend(cluster.map(|_| "peers"));
     assert_eq!(names, all);

@@ -1,16 +1,16 @@
 //! Where a suite's random draws come from, and how to repeat them.
 
-use segno::{demo::chance::Chance, runtime::Env};
+use segno::{demo::rng::DemoRng, runtime::Env};
 
 /// The draws of this run; the seed is printed, and `SEGNO_SEED` sets it.
 ///
 /// # Panics
 /// `SEGNO_SEED` is not a number.
-pub fn chance() -> Chance {
+pub fn chance() -> DemoRng {
     let fresh = || Env::system().runtime.nonce() % 1_000_000;
     let seed = number("SEGNO_SEED").unwrap_or_else(fresh);
     eprintln!("seed {seed}: repeat with SEGNO_SEED={seed}");
-    Chance::new(seed)
+    DemoRng::new(seed)
 }
 
 /// The number in the environment variable `name`.

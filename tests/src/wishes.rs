@@ -1,9 +1,9 @@
 //! A crowd's orders, of every fate.
 
 use segno::demo::{
-    chance::Chance,
-    crowd::Wish,
-    order::{Fate, Order},
+    clients::PlannedOrder,
+    order::{ExpectedOutcome, Order},
+    rng::DemoRng,
 };
 use segno_core::time::Millis;
 
@@ -11,14 +11,19 @@ use segno_core::time::Millis;
 pub const PATIENCE: Millis = Millis(3_000);
 
 /// Orders of every fate, placed between the first blow and the last.
-pub fn wishes(orders: usize, blows: usize, payments: &str, chance: &mut Chance) -> Vec<Wish> {
+pub fn wishes(
+    orders: usize,
+    blows: usize,
+    payments: &str,
+    chance: &mut DemoRng,
+) -> Vec<PlannedOrder> {
     let fate = |number| match number % 10 {
-        3 => Fate::Rejected,
-        6 => Fate::Forgotten,
-        9 => Fate::TooDear,
-        _ => Fate::Approved,
+        3 => ExpectedOutcome::Rejected,
+        6 => ExpectedOutcome::Forgotten,
+        9 => ExpectedOutcome::TooDear,
+        _ => ExpectedOutcome::Approved,
     };
-    let wish = |number| Wish {
+    let wish = |number| PlannedOrder {
         order: Order::new(number, fate(number), payments, PATIENCE),
         stage: number * blows / orders,
         place_after: chance.length(0, 300),

@@ -3,7 +3,7 @@
 use segno::{
     api::model::{FailureView, InvocationState, SendSignal, WaitKind},
     demo::{
-        order::{Fate, Order},
+        order::{ExpectedOutcome, Order},
         payments::ledger::{Kind, accepted},
     },
 };
@@ -32,8 +32,10 @@ async fn hello_greets() {
 async fn an_approved_order_is_shipped_and_a_rejected_one_refunded() {
     let stage = stage("order").await;
     let order = |number, fate| Order::new(number, fate, stage.payments.address(), Millis(1_000));
-    let (approved, rejected) = (order(1, Fate::Approved), order(2, Fate::Rejected));
-    let (forgotten, too_dear) = (order(3, Fate::Forgotten), order(4, Fate::TooDear));
+    let (approved, rejected) =
+        (order(1, ExpectedOutcome::Approved), order(2, ExpectedOutcome::Rejected));
+    let (forgotten, too_dear) =
+        (order(3, ExpectedOutcome::Forgotten), order(4, ExpectedOutcome::TooDear));
     for order in [&approved, &rejected, &forgotten, &too_dear] {
         stage.start_as(&order.id, "order/order", order.input.clone()).await.expect("it starts");
     }

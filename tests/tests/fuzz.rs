@@ -5,7 +5,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use segno::demo::chance::Chance;
+use segno::demo::rng::DemoRng;
 use tests::{
     fuzz::{TARGETS, Target, mutate::mutated},
     seed,
@@ -41,7 +41,7 @@ fn try_out(target: &Target, bytes: &[u8]) {
 fn changed_copies_differ_and_are_repeated_by_their_seed() {
     let seeds = [b"a seed of some length".to_vec(), vec![0; 40]];
     let draw = |seed| {
-        let mut chance = Chance::new(seed);
+        let mut chance = DemoRng::new(seed);
         (0..200).map(|_| mutated(&seeds, &mut chance)).collect::<Vec<_>>()
     };
     assert_eq!(draw(1), draw(1));

@@ -3,10 +3,10 @@
 //! `SEGNO_KILLS` sets the number of kills (20), `SEGNO_SEED` repeats a run's draws.
 
 use segno::demo::{
-    chance::Chance,
-    crowd::{self, Tally},
-    customer::Customer,
+    client::DemoClient,
+    clients::{self, Tally},
     payments::PaymentsOptions,
+    rng::DemoRng,
     verdict::Verdict,
 };
 use segno_core::time::Millis;
@@ -27,9 +27,9 @@ async fn fifty_orders_end_exactly_once_however_often_the_host_is_killed() {
 
     let wishes = wishes(ORDERS, kills, stage.payments.address(), &mut chance);
     let (client, env) = (stage.client().clone(), stage.env.clone());
-    let customer = Customer { client: &client, env: &env, module: "order" };
+    let orders_client = DemoClient { client: &client, env: &env, module: "order" };
     let (tally, (reached, reach)) = (Tally::default(), watch::channel(0));
-    let serving = crowd::serve(&customer, &wishes, &reach, &tally);
+    let serving = clients::serve(&orders_client, &wishes, &reach, &tally);
     let killing = kill(&mut stage, kills, &mut chance, &tally, &reached);
     let (ended, hits) = tokio::join!(serving, killing);
     let ended = ended.unwrap_or_else(|error| panic!("{error}"));
@@ -49,7 +49,7 @@ async fn fifty_orders_end_exactly_once_however_often_the_host_is_killed() {
 async fn kill(
     stage: &mut Stage,
     kills: usize,
-    chance: &mut Chance,
+    chance: &mut DemoRng,
     tally: &Tally,
     reached: &watch::Sender<usize>,
 ) -> usize {

@@ -6,11 +6,11 @@ use std::collections::BTreeMap;
 
 use segno::{
     demo::{
-        chance::Chance,
-        crowd::{self, Tally, Wish},
-        customer::Customer,
-        order::{Fate, Order},
+        client::DemoClient,
+        clients::{self, PlannedOrder, Tally},
+        order::{ExpectedOutcome, Order},
         payments::PaymentsOptions,
+        rng::DemoRng,
         verdict::Verdict,
     },
     runtime::Env,
@@ -61,15 +61,14 @@ async fn three_hosts_killed_and_paused_at_random_lose_and_repeat_nothing() {
     let wishes = wishes(orders, blows, troupe.payments.address(), &mut chance);
     let clients: Vec<_> = troupe.hosts.iter().map(|host| host.client().clone()).collect();
     let env = troupe.env.clone();
-    let customers = clients.iter().map(|client| Customer { client, env: &env, module: "order" });
+    let customers = clients.iter().map(|client| DemoClient { client, env: &env, module: "order" });
     let customers: Vec<_> = customers.collect();
     let (tally, (reached, reach)) = (Tally::default(), watch::channel(0));
     // Each order is served by another host.
-    let served =
-        customers.iter().zip(shares(&wishes, customers.len())).map(|(customer, wishes)| {
-            let (reach, tally) = (&reach, &tally);
-            async move { crowd::serve(customer, &wishes, reach, tally).await }
-        });
+    let served = customers.iter().zip(shares(&wishes, customers.len())).map(|(client, wishes)| {
+        let (reach, tally) = (&reach, &tally);
+        async move { clients::serve(client, &wishes, reach, tally).await }
+    });
     let served: Vec<_> = served.collect();
     let striking = strike(&mut troupe, &cluster, &url, blows, &mut chance, &reached);
     let (ended, struck) = tokio::join!(all_of(served), striking);
@@ -127,9 +126,9 @@ async fn a_host_whose_database_is_away_says_so_and_goes_on_when_it_is_back() {
     troupe.deploy("order", fixtures::example("order")).await;
     let env = troupe.env.clone();
     let client = troupe.client(0).clone();
-    let customer = Customer { client: &client, env: &env, module: "order" };
-    let order = Order::new(1, Fate::Approved, troupe.payments.address(), PATIENCE);
-    customer.place(&order).await.unwrap_or_else(|error| panic!("{error}"));
+    let client = DemoClient { client: &client, env: &env, module: "order" };
+    let order = Order::new(1, ExpectedOutcome::Approved, troupe.payments.address(), PATIENCE);
+    client.place(&order).await.unwrap_or_else(|error| panic!("{error}"));
 
     tokio::task::block_in_place(|| cluster.stop());
     let address =
@@ -141,8 +140,8 @@ async fn a_host_whose_database_is_away_says_so_and_goes_on_when_it_is_back() {
     env.runtime.sleep(Millis(3_000)).await;
     tokio::task::block_in_place(|| cluster.up().expect("it starts again"));
 
-    customer.decide(&order, Millis(10)).await.unwrap_or_else(|error| panic!("{error}"));
-    let ended = customer.ended(&order).await.unwrap_or_else(|error| panic!("{error}"));
+    client.decide(&order, Millis(10)).await.unwrap_or_else(|error| panic!("{error}"));
+    let ended = client.ended(&order).await.unwrap_or_else(|error| panic!("{error}"));
     let verdict = Verdict::of(&[(order, ended)], &troupe.payments.entries());
     assert!(verdict.is_right(), "{:#?}", verdict.complaints());
     let log = std::fs::read_to_string(&troupe.hosts[0].options().log).expect("a log");
@@ -176,7 +175,7 @@ async fn strike(
     cluster: &Cluster,
     url: &str,
     blows: usize,
-    chance: &mut Chance,
+    chance: &mut DemoRng,
     reached: &watch::Sender<usize>,
 ) -> Struck {
     let env = troupe.env.clone();
@@ -258,7 +257,7 @@ fn node_of(options: &segno::demo::server::ServerOptions) -> String {
     format!("{}-{}", machine.trim(), own.trim())
 }
 
-fn shares(wishes: &[Wish], hosts: usize) -> Vec<Vec<Wish>> {
+fn shares(wishes: &[PlannedOrder], hosts: usize) -> Vec<Vec<PlannedOrder>> {
     let share = |host| wishes.iter().skip(host).step_by(hosts).cloned().collect();
     (0..hosts).map(share).collect()
 }

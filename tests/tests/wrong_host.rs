@@ -13,7 +13,7 @@ use futures::future::join_all;
 use segno::{
     api::model::{EventQuery, InvocationOutcome, InvocationState, SendSignal, StartInvocation},
     client::{Client, ClientError},
-    demo::{chance::Chance, insist::insist, payments::PaymentsOptions},
+    demo::{payments::PaymentsOptions, retry::insist, rng::DemoRng},
     runtime::Env,
 };
 use segno_core::time::Millis;
@@ -59,7 +59,7 @@ async fn what_is_sent_while_hosts_die_and_sleep_is_told_once_and_in_order() {
     let Some(cluster) = Cluster::start(&[]) else { return };
     let mut chance = seed::chance();
     let mut scene = Scene::set(&cluster).await;
-    let mut blows = Chance::new(chance.between(0, 1_000_000));
+    let mut blows = DemoRng::new(chance.between(0, 1_000_000));
     let (done, ended) = watch::channel(false);
     let mut hosts = std::mem::take(&mut scene.troupe.hosts);
     let until = scene.env.clock.now() + Millis::seconds(seconds.cast_signed());
@@ -140,7 +140,7 @@ impl Scene {
     }
 
     /// Workflows that hear everything they are sent; every eighth is cancelled on the way.
-    async fn round(&self, round: usize, chance: &mut Chance) {
+    async fn round(&self, round: usize, chance: &mut DemoRng) {
         let flows = (0..WIDTH).map(|number| {
             let cancelled = number % 8 == 7;
             let pause = chance.length(0, 30);

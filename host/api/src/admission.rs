@@ -18,7 +18,7 @@ use super::error::ApiError;
 use segno_env::Env;
 
 /// Who has a place and does not send by then lets others go first.
-pub(super) const PROMPT: Millis = Millis(100);
+pub(super) const FIRST_BYTE_TIMEOUT: Millis = Millis(100);
 const FULL: &str = "as many requests as it takes are being worked on";
 
 /// What is let in.
@@ -116,11 +116,11 @@ pub(super) async fn place(
 
 /// What came of waiting in line before a request was read: the place, or the refusal. Whoever takes it first has it.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Pass(Arc<Mutex<Option<Place>>>);
+pub(super) struct AdmissionTicket(Arc<Mutex<Option<Place>>>);
 
 type Place = Result<OwnedSemaphorePermit, ApiError>;
 
-impl Pass {
+impl AdmissionTicket {
     pub(super) fn of(place: Place) -> Self {
         Self(Arc::new(Mutex::new(Some(place))))
     }

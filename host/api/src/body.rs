@@ -14,12 +14,12 @@ use tokio::sync::OwnedSemaphorePermit;
 
 use super::{
     Api,
-    admission::{BodyRoom, PROMPT},
+    admission::{BodyRoom, FIRST_BYTE_TIMEOUT},
     error::ApiError,
 };
 
 /// In this time, at least this many bytes of a body come, or its end: 4 KiB a second. A byte now and then is silence, too.
-const SILENCE: Millis = Millis(10_000);
+const BODY_IDLE_TIMEOUT: Millis = Millis(10_000);
 const LEAST: usize = 40 * 1024;
 /// However steadily it comes, a body must be complete within this time.
 const WHOLE: Millis = Millis(300_000);
@@ -137,7 +137,7 @@ pub(super) async fn read(
         drain(api, &mut pieces).await;
         return Err(too_large);
     }
-    let too_slow = || ApiError::TooSlow { seconds: SILENCE.0 / 1000 };
+    let too_slow = || ApiError::TooSlow { seconds: BODY_IDLE_TIMEOUT.0 / 1000 };
     let mut room = api.admission.body();
     let whole = async {
         let mut bytes = Vec::new();
@@ -155,7 +155,7 @@ pub(super) async fn read(
                 }
                 Ok(Came::Some)
             };
-            match env.within(SILENCE, some).await.ok_or_else(too_slow)?? {
+            match env.within(BODY_IDLE_TIMEOUT, some).await.ok_or_else(too_slow)?? {
                 Came::Some => {}
                 Came::All => return Ok::<_, ApiError>(Some(bytes)),
                 Came::TooMuch => return Ok(None),
@@ -164,7 +164,7 @@ pub(super) async fn read(
     };
     let read = {
         let mut whole = pin!(env.within(WHOLE, whole));
-        match env.within(PROMPT, &mut whole).await {
+        match env.within(FIRST_BYTE_TIMEOUT, &mut whole).await {
             Some(read) => read,
             None => {
                 drop(entry.take());

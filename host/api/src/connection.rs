@@ -1,13 +1,13 @@
 //! A connection, and how it waits its turn.
 //!
-//! Between two requests a connection needs nothing but its socket; while the HTTP library has it, it takes tens of KB. So
+//! IdleConnection two requests a connection needs nothing but its socket; while the HTTP library has it, it takes tens of KB. So
 //! where as many requests are worked on as there is room for, a connection is taken back from the library after each
 //! answer. With the next request it waits in line *before* anything of it is read, which is what keeps memory flat however
 //! many clients there are. Requests without a body pass the line: whoever looks what is going on gets an answer.
 //!
 //! A client that has said all may close its half and still gets its answer, unless the answer is a stream: that ends then.
 
-mod signs;
+mod connection_state;
 mod socket;
 #[cfg(test)]
 mod tests;
@@ -36,19 +36,19 @@ use tokio::net::TcpStream;
 use tower::ServiceExt as _;
 
 use self::{
-    signs::{Signs, Watched},
+    connection_state::{ConnectionState, Watched},
     socket::Socket,
 };
 use super::{
     Api,
-    admission::{PROMPT, Pass},
+    admission::{AdmissionTicket, FIRST_BYTE_TIMEOUT},
     connections::Mark,
 };
 
 /// How long a connection may be idle.
-const IDLE: Millis = Millis(60_000);
+const IDLE_TIMEOUT: Millis = Millis(60_000);
 /// The same, and how long a request's head may take, while the HTTP library has the connection.
-const HEAD: Duration = Duration::from_secs(60);
+const HEAD_TIMEOUT: Duration = Duration::from_secs(60);
 /// About so many bytes are read ahead or wait to be sent, for each connection. A longer head is refused.
 const BUFFER: usize = 64 * 1024;
 
@@ -58,11 +58,13 @@ pub struct EndsWithClient;
 
 /// Answers what comes over a connection, until it ends or the host stops.
 pub(super) async fn answer(stream: TcpStream, router: Router, api: Api, mark: Arc<Mark>) {
-    let mut between = Some(Between { stream, ahead: Bytes::new(), mark });
+    let mut between = Some(IdleConnection { stream, ahead: Bytes::new(), mark });
     while let Some(waiting) = between.take() {
         match waiting.pass(&api).await {
             // In a box of its own, so that whoever waits takes no room for it.
-            Ok(Some(pass)) => between = Box::pin(talk(waiting, router.clone(), &api, pass)).await,
+            Ok(Some(pass)) => {
+                between = Box::pin(serve_http(waiting, router.clone(), &api, pass)).await
+            }
             Ok(None) => {}
             Err(error) => tracing::debug!("a connection ended: {error}"),
         }
@@ -70,21 +72,21 @@ pub(super) async fn answer(stream: TcpStream, router: Router, api: Api, mark: Ar
 }
 
 /// A connection of which no request is being read or answered.
-struct Between {
+struct IdleConnection {
     stream: TcpStream,
     /// What was read of the next request.
     ahead: Bytes,
     mark: Arc<Mark>,
 }
 
-impl Between {
+impl IdleConnection {
     /// Waits for a request, and in line for its place if it may have a body. None: there is none any more. Who is in line
     /// when the host stops stays there: it is not for long.
-    async fn pass(&self, api: &Api) -> io::Result<Option<Pass>> {
+    async fn pass(&self, api: &Api) -> io::Result<Option<AdmissionTicket>> {
         let env = &api.host.env;
         let first = tokio::select! {
             biased;
-            first = env.within(IDLE, self.first()) => first.unwrap_or(Ok(None))?,
+            first = env.within(IDLE_TIMEOUT, self.first()) => first.unwrap_or(Ok(None))?,
             () = self.mark.ended() => None,
             () = api.stopping.cancelled() => None,
         };
@@ -92,8 +94,8 @@ impl Between {
         Ok(match first {
             None => None,
             // POST, PUT and PATCH; whatever else begins so is refused soon enough.
-            Some(b'P') => Some(Pass::of(api.admission.request(env).await)),
-            Some(_) => Some(Pass::default()),
+            Some(b'P') => Some(AdmissionTicket::of(api.admission.request(env).await)),
+            Some(_) => Some(AdmissionTicket::default()),
         })
     }
 
@@ -111,22 +113,30 @@ impl Between {
 
 /// Reads and answers requests, the first of which came with `pass`. Answers the connection when it is between two
 /// requests and others wait for room; none: it has ended.
-async fn talk(between: Between, router: Router, api: &Api, pass: Pass) -> Option<Between> {
+async fn serve_http(
+    between: IdleConnection,
+    router: Router,
+    api: &Api,
+    pass: AdmissionTicket,
+) -> Option<IdleConnection> {
     let mark = between.mark;
-    let signs = Arc::new(Signs::new(mark.clone()));
-    let socket = Socket::new(between.stream, between.ahead, signs.clone());
-    let service = Answering { router, signs: signs.clone(), pass: pass.clone() };
+    let connection_state = Arc::new(ConnectionState::new(mark.clone()));
+    let socket = Socket::new(between.stream, between.ahead, connection_state.clone());
+    let service =
+        Answering { router, connection_state: connection_state.clone(), pass: pass.clone() };
     let mut builder = http1::Builder::new();
-    builder.timer(TokioTimer::new()).header_read_timeout(HEAD).max_buf_size(BUFFER);
+    builder.timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT).max_buf_size(BUFFER);
     // The socket looks for the end of clients, whose answers the library would leave off.
     builder.half_close(true);
     let mut connection = builder.serve_connection(TokioIo::new(socket), service);
-    let mut prompt = Some(api.host.env.runtime.sleep(PROMPT));
+    let mut prompt = Some(api.host.env.runtime.sleep(FIRST_BYTE_TIMEOUT));
     let mut is_stopping = false;
     let ended = loop {
         let talking = poll_fn(|context| match Pin::new(&mut connection).poll(context) {
             Poll::Ready(ended) => Poll::Ready(Some(ended)),
-            Poll::Pending if signs.are_quiet() && api.admission.is_full() => Poll::Ready(None),
+            Poll::Pending if connection_state.are_quiet() && api.admission.is_full() => {
+                Poll::Ready(None)
+            }
             Poll::Pending => Poll::Pending,
         });
         tokio::select! {
@@ -149,7 +159,7 @@ async fn talk(between: Between, router: Router, api: &Api, pass: Pass) -> Option
             let parts = connection.into_parts();
             let (stream, unread) = parts.io.into_inner().into_parts();
             // A copy, because what the library has read is a part of the buffer that is to be given back.
-            Some(Between { stream, ahead: [parts.read_buf, unread].concat().into(), mark })
+            Some(IdleConnection { stream, ahead: [parts.read_buf, unread].concat().into(), mark })
         }
         Some(Ok(())) => None,
         Some(Err(error)) => {
@@ -162,8 +172,8 @@ async fn talk(between: Between, router: Router, api: &Api, pass: Pass) -> Option
 /// The routes, to the HTTP library.
 struct Answering {
     router: Router,
-    signs: Arc<Signs>,
-    pass: Pass,
+    connection_state: Arc<ConnectionState>,
+    pass: AdmissionTicket,
 }
 
 impl Service<Request<Incoming>> for Answering {
@@ -172,13 +182,13 @@ impl Service<Request<Incoming>> for Answering {
     type Future = BoxFuture<'static, Result<Self::Response, Infallible>>;
 
     fn call(&self, request: Request<Incoming>) -> Self::Future {
-        let mut request = request.map(|body| self.signs.request(body));
+        let mut request = request.map(|body| self.connection_state.request(body));
         let brings_a_body = matches!(*request.method(), Method::POST | Method::PUT);
         if let Some(place) = self.pass.take().filter(|_| brings_a_body) {
-            request.extensions_mut().insert(Pass::of(place));
+            request.extensions_mut().insert(AdmissionTicket::of(place));
         }
         let answering = self.router.clone().oneshot(request);
-        let answer = self.signs.answer();
+        let answer = self.connection_state.answer();
         Box::pin(async move {
             let response = answering.await?;
             let ends_with_client = response.extensions().get::<EndsWithClient>().is_some();

@@ -28,7 +28,7 @@ const LIMIT: u32 = 1_000;
 /// Events looked at for one page: a topic that hardly anybody publishes under must not cost more.
 const LOOKED_AT: usize = 10_000;
 /// The longest wait.
-const LONGEST_MS: u64 = 300_000;
+const LONGEST_WAIT_MS: u64 = 300_000;
 /// How often somebody who waits looks for what other hosts published.
 const LOOK_AGAIN: Millis = Millis(1_000);
 
@@ -49,7 +49,7 @@ pub async fn list(
     }
     let after = query.cursor.as_deref().map(place).transpose()?;
     let topic = query.topic.as_deref().unwrap_or("*");
-    let wait = Millis(i64::try_from(query.wait_ms.unwrap_or(0).min(LONGEST_MS)).unwrap_or(0));
+    let wait = Millis(i64::try_from(query.wait_ms.unwrap_or(0).min(LONGEST_WAIT_MS)).unwrap_or(0));
     let env = &api.host.env;
     let until = env.clock.now() + wait;
     loop {

@@ -53,7 +53,7 @@ pub async fn deploy(
         biased;
         // To compile takes longer than a host takes to stop.
         () = api.stopping.cancelled() => return Err(ApiError::NotReady("stopping")),
-        inspected = api.intake.inspect(component.clone()) => inspected,
+        inspected = api.inspector.inspect(component.clone()) => inspected,
     };
     let description = inspected.map_err(|rejected| ApiError::BadModule {
         code: rejected.code,

@@ -11,7 +11,7 @@ use utoipa::{
 };
 
 use super::{
-    control, events, figures, health, invocations, journal, model::Problem, modules, promises,
+    control, events, health, invocations, journal, metrics, model::Problem, modules, promises,
     replay, resources, schedules, start, tasks, tree, wait,
 };
 
@@ -82,7 +82,7 @@ pub enum Refusals {
     paths(
         health::health,
         health::ready,
-        figures::metrics,
+        metrics::metrics,
         serve,
         modules::deploy,
         modules::list,

@@ -8,7 +8,7 @@ use axum::{
 };
 
 use super::{
-    Api, access, control, error::ApiError, events, figures, health, invocations, journal, modules,
+    Api, access, control, error::ApiError, events, health, invocations, journal, metrics, modules,
     openapi, promises, replay, resources, schedules, start, tasks, tree, wait,
 };
 
@@ -52,14 +52,14 @@ pub fn router(api: Api) -> Router {
         .nest("/v1", v1)
         .route("/health", get(health::health))
         .route("/ready", get(health::ready))
-        .route("/metrics", get(figures::metrics))
+        .route("/metrics", get(metrics::metrics))
         .route("/openapi.json", get(openapi::serve))
         .fallback(unknown)
         .method_not_allowed_fallback(wrong_method)
         // Bodies are bounded where they are read.
         .layer(DefaultBodyLimit::disable())
         .layer(middleware::from_fn_with_state(api.clone(), access::guard))
-        .layer(middleware::from_fn_with_state(api.clone(), figures::count))
+        .layer(middleware::from_fn_with_state(api.clone(), metrics::count))
         .with_state(api)
         .merge(beside)
 }

@@ -7,7 +7,7 @@ use segno_core::time::Millis;
 use tokio::net::{TcpListener, TcpStream};
 use tokio_util::task::TaskTracker;
 
-use super::{Api, connection, connections::Connections, figures::figures_only, health, router};
+use super::{Api, connection, connections::Connections, health, metrics::metrics_only, router};
 
 /// What was sent and not taken for so long tells that the other side is gone, or does not read any more.
 #[cfg(target_os = "linux")]
@@ -27,10 +27,10 @@ pub async fn serve(listener: TcpListener, api: Api, stop: impl Future<Output = (
     api.stopping.cancel();
 }
 
-/// Answers for the figures alone on `listener`, until the host stops. Whoever reaches it needs no token.
-pub async fn serve_figures(listener: TcpListener, api: Api) {
+/// Answers for the metrics alone on `listener`, until the host stops. Whoever reaches it needs no token.
+pub async fn serve_metrics(listener: TcpListener, api: Api) {
     let stopping = api.stopping.clone();
-    answer(listener, api.clone(), figures_only(api), stopping.cancelled()).await;
+    answer(listener, api.clone(), metrics_only(api), stopping.cancelled()).await;
 }
 
 async fn answer(listener: TcpListener, api: Api, router: Router, stop: impl Future<Output = ()>) {

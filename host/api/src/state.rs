@@ -22,11 +22,11 @@ use segno_store::PromiseRow;
 
 use super::{
     access::Access,
-    admission::{Admission, AdmissionLimits, Pass},
+    admission::{Admission, AdmissionLimits, AdmissionTicket},
     body,
     catalog::Catalog,
     error::ApiError,
-    intake::Intake,
+    inspector::ComponentInspector,
     reads::{Read, Reads},
 };
 
@@ -41,7 +41,7 @@ pub struct Api {
     /// The host that is spoken for.
     pub host: Host,
     /// Who checks uploads.
-    pub intake: Arc<dyn Intake>,
+    pub inspector: Arc<dyn ComponentInspector>,
     /// Who may ask.
     pub access: Access,
     /// Where workers outside may be.
@@ -61,7 +61,7 @@ pub struct Api {
     /// Routes beside the API's own, with guards of their own.
     pub beside: Router,
     pub(super) catalog: Arc<Catalog>,
-    /// Who counts for the figures does so alone: there is nothing to be gained from counting twice at a time.
+    /// Who counts for the metrics does so alone: there is nothing to be gained from counting twice at a time.
     pub(super) census: Arc<tokio::sync::Mutex<()>>,
 }
 
@@ -69,13 +69,13 @@ impl Api {
     /// An API for `host`.
     pub fn new(
         host: Host,
-        intake: Arc<dyn Intake>,
+        inspector: Arc<dyn ComponentInspector>,
         access: Access,
         component_limit: usize,
     ) -> Self {
         Self {
             host,
-            intake,
+            inspector,
             access,
             reach: Reach { private: true },
             component_limit,
@@ -108,7 +108,7 @@ impl Api {
 
     /// Lets one request in whose body is still to be read, if there is room, or if its connection has waited for it.
     pub(crate) async fn let_in(&self, came: &Extensions) -> Result<OwnedSemaphorePermit, ApiError> {
-        match came.get().and_then(Pass::take) {
+        match came.get().and_then(AdmissionTicket::take) {
             Some(place) => place,
             None => self.admission.request(&self.host.env).await,
         }

@@ -15,9 +15,9 @@ use super::{
 };
 
 /// Without a wish.
-const DEFAULT_MS: u64 = 30_000;
+const DEFAULT_WAIT_MS: u64 = 30_000;
 /// Whatever is wished.
-const LONGEST_MS: u64 = 300_000;
+const LONGEST_WAIT_MS: u64 = 300_000;
 
 /// Answers when the invocation has ended, or where it stands when the time is over.
 #[utoipa::path(
@@ -31,7 +31,7 @@ pub async fn wait(
     Query(query): Query<WaitQuery>,
 ) -> Result<Json<InvocationOutcome>, ApiError> {
     let id = promise_id(id)?;
-    let row = settled(&api, &id, query.timeout_ms.unwrap_or(DEFAULT_MS)).await?;
+    let row = settled(&api, &id, query.timeout_ms.unwrap_or(DEFAULT_WAIT_MS)).await?;
     outcome(&row).map(Json)
 }
 
@@ -53,7 +53,7 @@ pub async fn settled(api: &Api, id: &PromiseId, limit_ms: u64) -> Result<Promise
     api.host.notifier.watch(id.clone(), sender);
     let row = api.invocation(id).await;
     if row.as_ref().is_ok_and(|row| row.promise.is_pending()) {
-        let limit = Millis(i64::try_from(limit_ms.min(LONGEST_MS)).unwrap_or(i64::MAX));
+        let limit = Millis(i64::try_from(limit_ms.min(LONGEST_WAIT_MS)).unwrap_or(i64::MAX));
         tokio::select! {
             biased;
             _ = receiver.recv() => {}

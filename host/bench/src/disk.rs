@@ -7,40 +7,40 @@ use segno_core::{id::PromiseId, invocation::encode_records};
 use serde_json::json;
 
 use super::{
-    bed::Bed,
+    context::BenchContext,
+    harness::Harness,
     measure::written_bytes,
     report::{Goal, Section},
-    setting::Setting,
 };
 use segno_engine::worker::WorkerSettings;
 
-pub async fn run(setting: &Setting) -> anyhow::Result<Section> {
-    let alone = setting.size(5_000, 200);
-    let many = setting.size(2_500, 40);
+pub async fn run(context: &BenchContext) -> anyhow::Result<Section> {
+    let alone = context.size(5_000, 200);
+    let many = context.size(2_500, 40);
     let (mut of_one, mut of_many, mut records) = (vec![], vec![], vec![]);
     let (mut one_written, mut many_written) = (vec![], vec![]);
-    for _ in 0..setting.repetitions.min(3) {
-        let place = setting.place()?;
+    for _ in 0..context.repetitions.min(3) {
+        let place = context.place()?;
         let dir = place.path();
-        Bed::sqlite(setting, dir, WorkerSettings::default()).await?.close().await;
+        Harness::sqlite(context, dir, WorkerSettings::default()).await?.close().await;
         let empty = size(dir)?;
 
-        let bed = Bed::sqlite(setting, dir, WorkerSettings::default()).await?;
+        let harness = Harness::sqlite(context, dir, WorkerSettings::default()).await?;
         let before = written_bytes()?;
-        bed.run_one("disk", "steps", json!({ "steps": alone, "result_bytes": 22 })).await?;
+        harness.run_one("disk", "steps", json!({ "steps": alone, "result_bytes": 22 })).await?;
         one_written.push((written_bytes()? - before) / f64::from(alone));
-        let journal = bed.host.store.journal(&PromiseId::from("disk"), 1, 2 * alone).await?;
+        let journal = harness.host.store.journal(&PromiseId::from("disk"), 1, 2 * alone).await?;
         records.push(encode_records(&journal).len() as f64 / f64::from(alone));
-        bed.close().await;
+        harness.close().await;
         let with_one = size(dir)?;
         of_one.push((with_one - empty) / f64::from(alone));
 
-        let bed = Bed::sqlite(setting, dir, WorkerSettings::default()).await?;
+        let harness = Harness::sqlite(context, dir, WorkerSettings::default()).await?;
         let input = json!({ "steps": 20, "result_bytes": 22 });
         let id = |number| PromiseId::new(format!("disk-{number}"));
         let before = written_bytes()?;
-        bed.run((0..many).map(|number| (id(number), input.clone())).collect(), "steps").await?;
-        bed.close().await;
+        harness.run((0..many).map(|number| (id(number), input.clone())).collect(), "steps").await?;
+        harness.close().await;
         many_written.push((written_bytes()? - before) / f64::from(many * 20));
         of_many.push((size(dir)? - with_one) / f64::from(many * 20));
     }
@@ -51,7 +51,7 @@ pub async fn run(setting: &Setting) -> anyhow::Result<Section> {
     ));
     let goal = Goal::AtMost { must: 150.0, aim: 80.0 };
     let measured = section.measured("a step of one workflow", "bytes", &of_one);
-    if !setting.quick {
+    if !context.quick {
         measured.goal(goal);
     }
     section.measured("a step of many workflows", "bytes", &of_many);

@@ -2,11 +2,11 @@
 
 use serde_json::json;
 
-use super::{bed::Bed, report::Section, setting::Setting, straight};
+use super::{bare_guest, context::BenchContext, harness::Harness, report::Section};
 use segno_engine::worker::WorkerSettings;
 
-pub async fn run(setting: &Setting) -> anyhow::Result<Section> {
-    let widths: &[u32] = setting.size(&[1_000, 10_000], &[100]);
+pub async fn run(context: &BenchContext) -> anyhow::Result<Section> {
+    let widths: &[u32] = context.size(&[1_000, 10_000], &[100]);
     let mut section = Section::new(
         "one workflow that calls so many activities at once and waits for all; the floor is the same activities, one \
          after the other, without a host",
@@ -14,19 +14,19 @@ pub async fn run(setting: &Setting) -> anyhow::Result<Section> {
     for width in widths {
         let (mut rate, mut cpu, mut commits, mut statements, mut alone) =
             (vec![], vec![], vec![], vec![], vec![]);
-        for _ in 0..setting.repetitions {
-            let place = setting.place()?;
-            let bed = Bed::sqlite(setting, place.path(), WorkerSettings::default()).await?;
-            bed.run_one("warm-up", "fan", json!({ "children": 20 })).await?;
-            let before = bed.written();
-            let passed = bed.run_one("fan", "fan", json!({ "children": width })).await?;
-            let after = bed.written();
-            bed.close().await;
+        for _ in 0..context.repetitions {
+            let place = context.place()?;
+            let harness = Harness::sqlite(context, place.path(), WorkerSettings::default()).await?;
+            harness.run_one("warm-up", "fan", json!({ "children": 20 })).await?;
+            let before = harness.written();
+            let passed = harness.run_one("fan", "fan", json!({ "children": width })).await?;
+            let after = harness.written();
+            harness.close().await;
             rate.push(passed.rate(*width));
             cpu.push(passed.cpu_each_us(*width));
             commits.push((after.commits - before.commits) as f64);
             statements.push((after.statements - before.statements) as f64 / f64::from(*width));
-            alone.push(straight::activities(setting, *width).await?.cpu_each_us(*width));
+            alone.push(bare_guest::activities(context, *width).await?.cpu_each_us(*width));
         }
         section.measured(format!("{width} children"), "/s", &rate);
         section.measured(format!("{width} children, CPU time of a child"), "µs", &cpu);

@@ -4,23 +4,23 @@ use segno_core::time::Millis;
 use serde_json::Value as Json;
 
 use super::{
+    context::BenchContext,
     measure::resident_mb,
     report::{Goal, Section},
-    setting::Setting,
 };
 use segno_api::model::StartInvocation;
 use segno_demo::server::{Server, ServerOptions};
 
-pub async fn run(setting: &Setting) -> anyhow::Result<Section> {
+pub async fn run(context: &BenchContext) -> anyhow::Result<Section> {
     let (mut fresh, mut used) = (vec![], vec![]);
-    for _ in 0..setting.repetitions {
-        let place = setting.place()?;
-        let options = ServerOptions::within(place.path(), &setting.binary)?;
-        let server = Server::start(options, setting.env.clone()).await?;
-        setting.env.runtime.sleep(Millis(500)).await;
+    for _ in 0..context.repetitions {
+        let place = context.place()?;
+        let options = ServerOptions::within(place.path(), &context.binary)?;
+        let server = Server::start(options, context.env.clone()).await?;
+        context.env.runtime.sleep(Millis(500)).await;
         fresh.push(resident_mb(server.pid())?);
-        server.client().deploy(setting.component.to_vec(), Some("bench")).await?;
-        for _ in 0..setting.size(500, 20) {
+        server.client().deploy(context.component.to_vec(), Some("bench")).await?;
+        for _ in 0..context.size(500, 20) {
             let start = StartInvocation {
                 target: "bench/noop".to_owned(),
                 input: Json::Null,

@@ -9,17 +9,16 @@ pub mod report;
 mod machine;
 mod measure;
 
-mod floor;
+mod baseline;
 
-mod bed;
-mod setting;
-mod stored;
-mod straight;
+mod bare_guest;
+mod context;
+mod harness;
+mod store_only;
 
-mod asleep;
-mod crowd;
+mod cold_start;
+mod cpu_fairness;
 mod disk;
-mod fair;
 mod fan;
 mod idle;
 mod lists;
@@ -30,9 +29,10 @@ mod peers;
 mod replay;
 mod resonate;
 mod resume;
-mod sleepers;
 mod starts;
 mod steps;
+mod suspended_fixture;
+mod throughput;
 mod timers;
 
 use std::{path::PathBuf, sync::Arc};
@@ -45,8 +45,8 @@ use tokio::task::JoinSet;
 pub use resonate::hold;
 
 use self::{
+    context::BenchContext,
     report::{Report, Section},
-    setting::Setting,
 };
 use segno_env::Env;
 
@@ -58,7 +58,8 @@ pub enum Scenario {
     /// Durable steps of one workflow, one after the other
     Steps,
     /// Durable steps of 1,000 workflows at once
-    Crowd,
+    #[value(alias = "throughput")]
+    Throughput,
     /// Journals replayed
     Replay,
     /// Memory of a host that has nothing to do
@@ -76,11 +77,13 @@ pub enum Scenario {
     /// A workflow of a million records, gone on with
     Long,
     /// No-ops beside guests that compute all the time
-    Fair,
+    #[value(alias = "fairness")]
+    Fairness,
     /// Ten times more starts than a host can take
     Overload,
     /// A host started on a million suspended workflows
-    Asleep,
+    #[value(alias = "cold-start")]
+    ColdStart,
     /// Costly lists of 200,000 workflows, and what others notice of them
     Lists,
     /// Workers outside, by the Resonate protocol
@@ -116,15 +119,15 @@ pub async fn bench(
     say: &(dyn Fn(String) + Sync),
 ) -> anyhow::Result<Report> {
     let scenarios = options.scenarios.clone();
-    let setting = Arc::new(Setting::new(options, env)?);
-    let mut conditions = machine::conditions(&setting);
+    let context = Arc::new(BenchContext::new(options, env)?);
+    let mut conditions = machine::conditions(&context);
     let mut sections = Vec::with_capacity(scenarios.len());
     for scenario in scenarios {
         let name =
             scenario.to_possible_value().map_or_else(String::new, |it| it.get_name().to_owned());
         say(format!("measuring `{name}`"));
         measure::forget_peak()?;
-        let mut section = run(scenario, &setting)
+        let mut section = run(scenario, &context)
             .await
             .map_err(|error| error.context(format!("the scenario `{name}` failed")))?;
         let peak = measure::peak_mb(std::process::id())?;
@@ -136,32 +139,32 @@ pub async fn bench(
 }
 
 /// One scenario over what all share.
-type Run = for<'a> fn(&'a Setting) -> BoxFuture<'a, anyhow::Result<Section>>;
+type Run = for<'a> fn(&'a BenchContext) -> BoxFuture<'a, anyhow::Result<Section>>;
 
-async fn run(scenario: Scenario, setting: &Arc<Setting>) -> anyhow::Result<Section> {
+async fn run(scenario: Scenario, context: &Arc<BenchContext>) -> anyhow::Result<Section> {
     let run: Run = match scenario {
-        Scenario::Noop => return noop::run(setting).await,
-        Scenario::Resonate => return resonate::run(setting).await,
-        Scenario::Idle => return idle::run(setting).await,
-        Scenario::Asleep => return asleep::run(setting).await,
-        Scenario::Lists => return lists::run(setting).await,
-        Scenario::Fair => return fair::run(setting).await,
-        Scenario::Overload => return overload::run(setting).await,
-        Scenario::Steps => |setting| steps::run(setting).boxed(),
-        Scenario::Crowd => |setting| crowd::run(setting).boxed(),
-        Scenario::Replay => |setting| replay::run(setting).boxed(),
-        Scenario::Disk => |setting| disk::run(setting).boxed(),
-        Scenario::Starts => |setting| starts::run(setting).boxed(),
-        Scenario::Fan => |setting| fan::run(setting).boxed(),
-        Scenario::Long => |setting| long::run(setting).boxed(),
-        Scenario::Timers => |setting| timers::run(setting).boxed(),
-        Scenario::Resume => |setting| resume::run(setting).boxed(),
-        Scenario::Peers => |setting| peers::run(setting).boxed(),
+        Scenario::Noop => return noop::run(context).await,
+        Scenario::Resonate => return resonate::run(context).await,
+        Scenario::Idle => return idle::run(context).await,
+        Scenario::ColdStart => return cold_start::run(context).await,
+        Scenario::Lists => return lists::run(context).await,
+        Scenario::Fairness => return cpu_fairness::run(context).await,
+        Scenario::Overload => return overload::run(context).await,
+        Scenario::Steps => |context| steps::run(context).boxed(),
+        Scenario::Throughput => |context| throughput::run(context).boxed(),
+        Scenario::Replay => |context| replay::run(context).boxed(),
+        Scenario::Disk => |context| disk::run(context).boxed(),
+        Scenario::Starts => |context| starts::run(context).boxed(),
+        Scenario::Fan => |context| fan::run(context).boxed(),
+        Scenario::Long => |context| long::run(context).boxed(),
+        Scenario::Timers => |context| timers::run(context).boxed(),
+        Scenario::Resume => |context| resume::run(context).boxed(),
+        Scenario::Peers => |context| peers::run(context).boxed(),
     };
     // On the runtime's own threads, where the host's work is done as well: a busy machine wakes the thread that waits
     // for everything later than those, and the floors would look slower than they are.
-    let setting = setting.clone();
+    let context = context.clone();
     let mut measuring = JoinSet::new();
-    measuring.spawn(async move { run(&setting).await });
+    measuring.spawn(async move { run(&context).await });
     measuring.join_next().await.context("there is one task")??
 }

@@ -14,12 +14,12 @@ use segno_core::time::Millis;
 use tokio::task::JoinSet;
 
 use super::{
-    bed::Bed,
+    context::BenchContext,
+    harness::Harness,
     measure::Stopwatch,
     noop::invoke,
     report::{Goal, Section, percentile},
-    setting::Setting,
-    sleepers,
+    suspended_fixture,
 };
 use segno_client::Client;
 use segno_demo::server::{Server, ServerOptions};
@@ -49,15 +49,16 @@ const BEGIN: Millis = Millis(500);
 /// How long a page may take before the benchmark fails.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-pub async fn run(setting: &Setting) -> anyhow::Result<Section> {
-    let crowd = setting.size(200_000, 2_000);
-    let (pages, asked) = (setting.size(20, 3), setting.size(1_000, 20));
-    let place = setting.place()?;
-    let bed = Bed::sqlite(setting, &place.path().join("data"), WorkerSettings::default()).await?;
-    sleepers::put(&bed, crowd).await?;
-    bed.close().await;
-    let options = ServerOptions::within(place.path(), &setting.binary)?;
-    let server = Server::start(options, setting.env.clone()).await?;
+pub async fn run(context: &BenchContext) -> anyhow::Result<Section> {
+    let crowd = context.size(200_000, 2_000);
+    let (pages, asked) = (context.size(20, 3), context.size(1_000, 20));
+    let place = context.place()?;
+    let harness =
+        Harness::sqlite(context, &place.path().join("data"), WorkerSettings::default()).await?;
+    suspended_fixture::put(&harness, crowd).await?;
+    harness.close().await;
+    let options = ServerOptions::within(place.path(), &context.binary)?;
+    let server = Server::start(options, context.env.clone()).await?;
     let client = server.client();
     let http = reqwest::Client::builder().no_proxy().timeout(PATIENCE).build()?;
     let address = client.server().to_string();
@@ -68,7 +69,7 @@ pub async fn run(setting: &Setting) -> anyhow::Result<Section> {
     let mut alone = vec![Vec::new(); LISTS.len()];
     let (mut quiet_starts, mut starts, mut late_starts) = (vec![], vec![], vec![]);
     let (mut quiet_ready, mut ready, mut answered, mut refused) = (vec![], vec![], vec![], vec![]);
-    for _ in 0..setting.repetitions {
+    for _ in 0..context.repetitions {
         for (list, costs) in LISTS.iter().zip(&mut alone) {
             let mut took = Vec::new();
             for _ in 0..pages {
@@ -78,7 +79,7 @@ pub async fn run(setting: &Setting) -> anyhow::Result<Section> {
         }
         let quiet = Others::ask(client, &http, &address, asked).await?;
         let load = Load::begin(&http, &address);
-        setting.env.runtime.sleep(BEGIN).await;
+        context.env.runtime.sleep(BEGIN).await;
         let others = Others::ask(client, &http, &address, asked).await;
         let done = load.end().await?;
         let others = others?;

@@ -5,19 +5,19 @@ use segno_core::{id::PromiseId, time::Millis};
 use serde_json::json;
 
 use super::{
-    bed::Bed,
+    bare_guest::BareGuest,
+    context::BenchContext,
+    harness::Harness,
     measure::{Stopwatch, forget_peak, peak_mb, resident_mb},
     report::{Goal, Section},
-    setting::Setting,
-    sleepers,
-    straight::Straight,
+    suspended_fixture,
 };
 use segno_engine::worker::{WarmBudget, WorkerSettings};
 
-pub async fn run(setting: &Setting) -> anyhow::Result<Section> {
-    let records = setting.size(1_000_000, 2_000);
+pub async fn run(context: &BenchContext) -> anyhow::Result<Section> {
+    let records = context.size(1_000_000, 2_000);
     let steps = (records - 2) / 2;
-    let place = setting.place()?;
+    let place = context.place()?;
     let id = PromiseId::from("long");
     let own = std::process::id();
 
@@ -27,27 +27,27 @@ pub async fn run(setting: &Setting) -> anyhow::Result<Section> {
     let (mut replayed, mut beyond, mut peak) = (vec![], vec![], vec![]);
 
     // Once: the history is the same in every repetition.
-    let bed = Bed::sqlite(setting, place.path(), warm).await?;
+    let harness = Harness::sqlite(context, place.path(), warm).await?;
     let stopwatch = Stopwatch::start();
-    sleepers::put_long(&bed, &id, steps, 1_000).await?;
+    suspended_fixture::put_long(&harness, &id, steps, 1_000).await?;
     written.push(stopwatch.passed().rate(records));
     // The first to wake it has no instance yet.
-    go_on(setting, &bed, &id, 0).await?;
+    go_on(context, &harness, &id, 0).await?;
     let mut turn = 1;
-    for _ in 0..setting.repetitions {
+    for _ in 0..context.repetitions {
         let stopwatch = Stopwatch::start();
-        go_on(setting, &bed, &id, turn).await?;
+        go_on(context, &harness, &id, turn).await?;
         warm_us.push(stopwatch.wall_us());
         turn += 1;
     }
-    bed.close().await;
+    harness.close().await;
 
-    for _ in 0..setting.repetitions {
-        let bed = Bed::sqlite(setting, place.path(), cold).await?;
+    for _ in 0..context.repetitions {
+        let harness = Harness::sqlite(context, place.path(), cold).await?;
         let stopwatch = Stopwatch::start();
         let mut from = 0;
         loop {
-            let page = bed.host.store.journal(&id, from, 2_048).await?;
+            let page = harness.host.store.journal(&id, from, 2_048).await?;
             let Some(last) = page.last() else { break };
             from = last.seq + 1;
         }
@@ -56,16 +56,16 @@ pub async fn run(setting: &Setting) -> anyhow::Result<Section> {
         forget_peak()?;
         let before = resident_mb(own)?;
         let stopwatch = Stopwatch::start();
-        go_on(setting, &bed, &id, turn).await?;
+        go_on(context, &harness, &id, turn).await?;
         let passed = stopwatch.passed();
         turn += 1;
         peak.push(peak_mb(own)? - before);
         replayed.push(passed.cpu_each_us(from));
-        bed.close().await;
+        harness.close().await;
 
         let stopwatch = Stopwatch::start();
         let input = json!({ "steps": steps, "turns": 1_000 });
-        let mut straight = Straight::start(setting, "turns", &input, false).await?;
+        let mut straight = BareGuest::start(context, "turns", &input, false).await?;
         let result = format!("\"{}\"", "x".repeat(20));
         for _ in 0..steps {
             straight.step(&result).await?;
@@ -95,20 +95,25 @@ pub async fn run(setting: &Setting) -> anyhow::Result<Section> {
 }
 
 /// Ends the wait that it is in, and waits until it is in the next.
-async fn go_on(setting: &Setting, bed: &Bed, id: &PromiseId, turn: u32) -> anyhow::Result<()> {
-    bed.resolve(vec![id.named(&format!("turn-{turn}"))]).await?;
+async fn go_on(
+    context: &BenchContext,
+    harness: &Harness,
+    id: &PromiseId,
+    turn: u32,
+) -> anyhow::Result<()> {
+    harness.resolve(vec![id.named(&format!("turn-{turn}"))]).await?;
     let next = id.named(&format!("turn-{}", turn + 1));
     let waits = async {
         loop {
-            let waits = bed.host.store.waits(id).await?;
+            let waits = harness.host.store.waits(id).await?;
             if waits.awaits.contains(&next) {
                 return anyhow::Ok(());
             }
-            setting.env.runtime.sleep(Millis(1)).await;
+            context.env.runtime.sleep(Millis(1)).await;
         }
     };
-    let waited = setting.env.within(Millis(120_000), waits).await;
+    let waited = context.env.within(Millis(120_000), waits).await;
     waited.context("it does not go on")??;
-    ensure!(bed.host.store.promise(&next).await?.is_some(), "it waits for nothing");
+    ensure!(harness.host.store.promise(&next).await?.is_some(), "it waits for nothing");
     Ok(())
 }

@@ -4,10 +4,10 @@ use std::fs;
 
 use rustix::fs::statfs;
 
-use super::{report::Conditions, setting::Setting};
+use super::{context::BenchContext, report::Conditions};
 
 /// As it is now.
-pub fn conditions(setting: &Setting) -> Conditions {
+pub fn conditions(context: &BenchContext) -> Conditions {
     let cpu = fs::read_to_string("/proc/cpuinfo").ok().and_then(|text| {
         let line = text.lines().find_map(|line| line.strip_prefix("model name"))?;
         Some(line.trim_start_matches([' ', '\t', ':']).to_owned())
@@ -16,12 +16,12 @@ pub fn conditions(setting: &Setting) -> Conditions {
     Conditions {
         version: env!("CARGO_PKG_VERSION"),
         optimised: !cfg!(debug_assertions),
-        quick: setting.quick,
-        repetitions: setting.repetitions,
+        quick: context.quick,
+        repetitions: context.repetitions,
         cpus: std::thread::available_parallelism().map_or(1, usize::from),
         cpu,
         kernel: kernel.map(|text| text.trim().to_owned()),
-        filesystem: filesystem(setting),
+        filesystem: filesystem(context),
         load_before: load(),
         load_after: None,
     }
@@ -32,8 +32,8 @@ pub fn load() -> Option<f64> {
     fs::read_to_string("/proc/loadavg").ok()?.split_whitespace().next()?.parse().ok()
 }
 
-fn filesystem(setting: &Setting) -> String {
-    let name = match statfs(setting.folder.path()).map(|about| about.f_type) {
+fn filesystem(context: &BenchContext) -> String {
+    let name = match statfs(context.folder.path()).map(|about| about.f_type) {
         Ok(0xEF53) => "ext".to_owned(),
         Ok(0x5846_5342) => "xfs".to_owned(),
         Ok(0x9123_683E) => "btrfs".to_owned(),
@@ -44,5 +44,5 @@ fn filesystem(setting: &Setting) -> String {
         Ok(other) => format!("number {other:#x}"),
         Err(_) => "unknown".to_owned(),
     };
-    format!("{name} ({})", setting.folder.path().display())
+    format!("{name} ({})", context.folder.path().display())
 }

@@ -5,10 +5,10 @@ use serde_json::Value as Json;
 use tokio::task::JoinSet;
 
 use super::{
-    floor::Commits,
+    baseline::Commits,
+    context::BenchContext,
     measure::{Stopwatch, cpu_of_us},
     report::{Goal, Section, percentile},
-    setting::Setting,
 };
 use segno_api::model::{InvocationState, StartInvocation};
 use segno_client::Client;
@@ -17,15 +17,15 @@ use segno_demo::server::{Server, ServerOptions};
 /// Clients at once in the second part.
 const CLIENTS: u32 = 64;
 
-pub async fn run(setting: &Setting) -> anyhow::Result<Section> {
-    let place = setting.place()?;
-    let options = ServerOptions::within(place.path(), &setting.binary)?;
-    let server = Server::start(options, setting.env.clone()).await?;
+pub async fn run(context: &BenchContext) -> anyhow::Result<Section> {
+    let place = context.place()?;
+    let options = ServerOptions::within(place.path(), &context.binary)?;
+    let server = Server::start(options, context.env.clone()).await?;
     let client = server.client();
-    client.deploy(setting.component.to_vec(), Some("bench")).await?;
+    client.deploy(context.component.to_vec(), Some("bench")).await?;
     let mut commits = Commits::new(place.path()).await?;
-    let alone = setting.size(400, 40);
-    let crowded = setting.size(200, 10);
+    let alone = context.size(400, 40);
+    let crowded = context.size(200, 10);
     for _ in 0..20 {
         invoke(client).await?;
         client.health().await?;
@@ -38,7 +38,7 @@ pub async fn run(setting: &Setting) -> anyhow::Result<Section> {
     let (mut p50, mut p99, mut trip, mut commit, mut floor) =
         (vec![], vec![], vec![], vec![], vec![]);
     let (mut rate, mut cpu, mut crowded_p50, mut crowded_p99) = (vec![], vec![], vec![], vec![]);
-    for _ in 0..setting.repetitions {
+    for _ in 0..context.repetitions {
         let (mut noops, mut trips, mut bare) = (vec![], vec![], vec![]);
         for _ in 0..alone {
             noops.push(invoke(client).await?);

@@ -16,9 +16,9 @@ use serde_json::json;
 use tokio::task::JoinSet;
 
 use super::{
+    context::BenchContext,
     measure::{Stopwatch, peak_mb},
     report::{Goal, Section},
-    setting::Setting,
 };
 use segno_api::model::InvocationState;
 use segno_client::Client;
@@ -33,15 +33,15 @@ const LABEL: usize = 2_048;
 /// How long what was taken may take to end.
 const PATIENCE: Duration = Duration::from_secs(300);
 
-pub async fn run(setting: &Setting) -> anyhow::Result<Section> {
+pub async fn run(context: &BenchContext) -> anyhow::Result<Section> {
     allow_files()?;
-    let length = Millis(setting.size(10_000, 1_000));
+    let length = Millis(context.size(10_000, 1_000));
     let (mut taken, mut refused, mut enough_taken) = (vec![], vec![], vec![]);
     let (mut advised, mut ended) = (vec![], vec![]);
     let (mut enough_mb, mut much_mb) = (vec![], vec![]);
-    for _ in 0..setting.repetitions.min(3) {
-        let (enough, enough_peak) = flood(setting, ENOUGH, length).await?;
-        let (much, much_peak) = flood(setting, TOO_MANY, length).await?;
+    for _ in 0..context.repetitions.min(3) {
+        let (enough, enough_peak) = flood(context, ENOUGH, length).await?;
+        let (much, much_peak) = flood(context, TOO_MANY, length).await?;
         enough_taken.push(enough.taken);
         taken.push(much.taken);
         refused.push(much.refused);
@@ -109,12 +109,16 @@ struct Count {
     taken: Mutex<Vec<String>>,
 }
 
-async fn flood(setting: &Setting, clients: u32, length: Millis) -> anyhow::Result<(Flood, f64)> {
-    let place = setting.place()?;
-    let options = ServerOptions::within(place.path(), &setting.binary)?;
-    let server = Server::start(options, setting.env.clone()).await?;
+async fn flood(
+    context: &BenchContext,
+    clients: u32,
+    length: Millis,
+) -> anyhow::Result<(Flood, f64)> {
+    let place = context.place()?;
+    let options = ServerOptions::within(place.path(), &context.binary)?;
+    let server = Server::start(options, context.env.clone()).await?;
     let client = server.client().clone();
-    client.deploy(setting.component.to_vec(), Some("bench")).await?;
+    client.deploy(context.component.to_vec(), Some("bench")).await?;
     let count = Arc::new(Count::default());
     let http = reqwest::Client::builder().no_proxy().build()?;
     let stopwatch = Stopwatch::start();
@@ -124,7 +128,7 @@ async fn flood(setting: &Setting, clients: u32, length: Millis) -> anyhow::Resul
         let address = format!("{}/v1/invocations", client.server());
         flooding.spawn(async move { send(&http, &address, number, &count).await });
     }
-    setting.env.runtime.sleep(length).await;
+    context.env.runtime.sleep(length).await;
     count.enough.store(true, Ordering::Relaxed);
     while let Some(ended) = flooding.join_next().await {
         ended.context("a client panicked")??;

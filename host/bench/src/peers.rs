@@ -7,13 +7,13 @@ use serde_json::{Value as Json, json};
 use sqlx::{AssertSqlSafe, Connection as _, Executor as _, PgConnection, Row as _};
 
 use super::{
-    bed::Bed,
-    floor::GroupedLog,
+    bare_guest,
+    baseline::GroupedLog,
+    context::BenchContext,
+    harness::Harness,
     measure::{Passed, Stopwatch},
     report::{Goal, Section},
-    setting::Setting,
-    stored::Stored,
-    straight,
+    store_only::StoreOnly,
 };
 use segno_store::postgres::PostgresConfig;
 
@@ -30,35 +30,35 @@ const CLIENTS: usize = 256;
 /// Hosts at once, at most.
 const HOSTS: usize = 3;
 
-pub async fn run(setting: &Setting) -> anyhow::Result<Section> {
-    let address = setting.postgres.as_deref().context("say which database with --postgres")?;
-    let mut schema = Schema::new(setting, address).await?;
-    let measured = measure(setting, &mut schema).await;
+pub async fn run(context: &BenchContext) -> anyhow::Result<Section> {
+    let address = context.postgres.as_deref().context("say which database with --postgres")?;
+    let mut schema = Schema::new(context, address).await?;
+    let measured = measure(context, &mut schema).await;
     let dropped = schema.drop().await;
     measured.and_then(|section| dropped.map(|()| section))
 }
 
-async fn measure(setting: &Setting, schema: &mut Schema) -> anyhow::Result<Section> {
+async fn measure(context: &BenchContext, schema: &mut Schema) -> anyhow::Result<Section> {
     let commits = schema.commits().await?;
-    let workflows = setting.size(1_000, 30);
+    let workflows = context.size(1_000, 30);
     let all = workflows * STEPS;
     let mut rates = [const { Vec::new() }; HOSTS];
     let mut by_writers = WRITERS.map(|_| Vec::new());
     let (mut cpu, mut shared, mut repeated, mut single) = (vec![], vec![], vec![], vec![]);
     let (mut trips, mut each) = (vec![], vec![]);
     let (mut stored, mut stored_cpu, mut logged) = (vec![], vec![], vec![]);
-    for repetition in 0..setting.repetitions {
+    for repetition in 0..context.repetitions {
         for hosts in 1..=HOSTS {
             let mut beds = Vec::new();
             for host in 0..hosts {
                 let config = PostgresConfig::new(&schema.address)?;
-                beds.push(Bed::postgres(setting, config, &format!("bench-{host}")).await?);
+                beds.push(Harness::postgres(context, config, &format!("bench-{host}")).await?);
             }
             // Not counted: connections that have been used for a while have their plans and their pages.
-            crowd(setting, &beds, &format!("warm-up-{repetition}-{hosts}"), workflows).await?;
-            let before: Vec<_> = beds.iter().map(Bed::written_together).collect();
+            crowd(context, &beds, &format!("warm-up-{repetition}-{hosts}"), workflows).await?;
+            let before: Vec<_> = beds.iter().map(Harness::written_together).collect();
             let passed =
-                crowd(setting, &beds, &format!("crowd-{repetition}-{hosts}"), workflows).await?;
+                crowd(context, &beds, &format!("crowd-{repetition}-{hosts}"), workflows).await?;
             rates[hosts - 1].push(passed.rate(all));
             if hosts == 1 {
                 let (before, after) = (before[0], beds[0].written_together());
@@ -69,33 +69,34 @@ async fn measure(setting: &Setting, schema: &mut Schema) -> anyhow::Result<Secti
                 each.push((after.statements - before.statements) as f64 / f64::from(all));
                 repeated.push((after.repeats - before.repeats) as f64);
                 let ended = PromiseId::new(format!("crowd-{repetition}-1-0"));
-                let steps = Stored::of(&beds[0], &ended, "steps", input(), setting.digest).await?;
+                let steps =
+                    StoreOnly::of(&beds[0], &ended, "steps", input(), context.digest).await?;
                 steps.append(&beds[0], &format!("stored-{repetition}-warm-up"), workflows).await?;
                 let passed =
                     steps.append(&beds[0], &format!("stored-{repetition}"), workflows).await?;
                 stored.push(passed.rate(all));
                 stored_cpu.push(passed.cpu_each_us(all));
             }
-            for bed in beds {
-                bed.close().await;
+            for harness in beds {
+                harness.close().await;
             }
         }
         for (writers, rates) in WRITERS.into_iter().zip(&mut by_writers) {
             let mut config = PostgresConfig::new(&schema.address)?;
             config.writers = writers;
-            let beds = [Bed::postgres(setting, config, "bench-alone").await?];
-            crowd(setting, &beds, &format!("warm-up-{repetition}-writers-{writers}"), workflows)
+            let beds = [Harness::postgres(context, config, "bench-alone").await?];
+            crowd(context, &beds, &format!("warm-up-{repetition}-writers-{writers}"), workflows)
                 .await?;
             let name = format!("crowd-{repetition}-writers-{writers}");
-            rates.push(crowd(setting, &beds, &name, workflows).await?.rate(all));
-            let [bed] = beds;
-            bed.close().await;
+            rates.push(crowd(context, &beds, &name, workflows).await?.rate(all));
+            let [harness] = beds;
+            harness.close().await;
         }
-        single.push(single_rows(schema, setting.size(200, 10)).await?);
-        let place = setting.place()?;
+        single.push(single_rows(schema, context.size(200, 10)).await?);
+        let place = context.place()?;
         let log = GroupedLog::new(place.path())?;
         let stopwatch = Stopwatch::start();
-        straight::crowd(setting, workflows, STEPS, Some((&log, RECORD))).await?;
+        bare_guest::crowd(context, workflows, STEPS, Some((&log, RECORD))).await?;
         logged.push(stopwatch.passed().rate(all));
         log.close()?;
     }
@@ -143,8 +144,8 @@ fn input() -> Json {
 
 /// Runs workflows shared out among the hosts, each of which waits for those that it started.
 async fn crowd(
-    setting: &Setting,
-    beds: &[Bed],
+    context: &BenchContext,
+    beds: &[Harness],
     name: &str,
     workflows: u32,
 ) -> anyhow::Result<Passed> {
@@ -161,7 +162,7 @@ async fn crowd(
     let begun = beds
         .iter()
         .zip(shares)
-        .map(|(bed, share)| bed.begin(share, "steps", setting.digest, clients));
+        .map(|(harness, share)| harness.begin(share, "steps", context.digest, clients));
     try_join_all(begun).await?;
     Ok(stopwatch.passed())
 }
@@ -194,8 +195,8 @@ struct Schema {
 }
 
 impl Schema {
-    async fn new(setting: &Setting, address: &str) -> anyhow::Result<Self> {
-        let name = format!("segno_bench_{:x}", setting.env.runtime.nonce());
+    async fn new(context: &BenchContext, address: &str) -> anyhow::Result<Self> {
+        let name = format!("segno_bench_{:x}", context.env.runtime.nonce());
         // Before it is used: the address may hold a password, which no error may show.
         let shown = PostgresConfig::new(address)?.shown().to_owned();
         let connected = PgConnection::connect(address).await;

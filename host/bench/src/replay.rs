@@ -15,11 +15,11 @@ use segno_core::{
 use serde_json::json;
 
 use super::{
-    bed::Bed,
+    bare_guest::BareGuest,
+    context::BenchContext,
+    harness::Harness,
     measure::Stopwatch,
     report::{Goal, Section},
-    setting::Setting,
-    straight::Straight,
 };
 use segno_engine::host::Host;
 use segno_engine::worker::{self, ReplayReport};
@@ -29,11 +29,11 @@ const WORK: u32 = 20_000;
 /// Calls of the host in the loop that does nothing else.
 const CROSSINGS: u32 = 200_000;
 
-pub async fn run(setting: &Setting) -> anyhow::Result<Section> {
-    let sizes: &[u32] = setting.size(&[100, 1_000, 10_000, 100_000], &[100, 1_000]);
-    let place = setting.place()?;
-    let memory = Bed::memory(setting).await?;
-    let sqlite = Bed::unstaffed(setting, place.path()).await?;
+pub async fn run(context: &BenchContext) -> anyhow::Result<Section> {
+    let sizes: &[u32] = context.size(&[100, 1_000, 10_000, 100_000], &[100, 1_000]);
+    let place = context.place()?;
+    let memory = Harness::memory(context).await?;
+    let sqlite = Harness::unstaffed(context, place.path()).await?;
     let mut journals = Journals::begin(&sqlite).await?;
     for records in sizes {
         let id = id(*records);
@@ -50,10 +50,10 @@ pub async fn run(setting: &Setting) -> anyhow::Result<Section> {
     for records in sizes {
         let times = (WORK / records).max(1);
         let (mut from_memory, mut from_sqlite, mut bare) = (vec![], vec![], vec![]);
-        for _ in 0..setting.repetitions {
+        for _ in 0..context.repetitions {
             from_memory.push(replays(&memory.host, *records, times).await?);
             from_sqlite.push(replays(&sqlite.host, *records, times).await?);
-            bare.push(loops(setting, *records, times).await?);
+            bare.push(loops(context, *records, times).await?);
         }
         let goal = Goal::AtMost { must: 5.0, aim: 3.0 };
         section.measured(format!("{records} records"), "µs/record", &from_memory);
@@ -67,9 +67,9 @@ pub async fn run(setting: &Setting) -> anyhow::Result<Section> {
         }
     }
     let mut crossing = Vec::new();
-    for _ in 0..setting.repetitions {
+    for _ in 0..context.repetitions {
         let stopwatch = Stopwatch::start();
-        Straight::start(setting, "crossings", &json!(CROSSINGS), false).await?;
+        BareGuest::start(context, "crossings", &json!(CROSSINGS), false).await?;
         crossing.push(stopwatch.wall_us() * 1_000.0 / f64::from(CROSSINGS));
     }
     section.floor("one call of the host by the guest", "ns", &crossing);
@@ -102,12 +102,12 @@ async fn replays(host: &Host, records: u32, times: u32) -> anyhow::Result<f64> {
     Ok(stopwatch.passed().each_us(times * records))
 }
 
-async fn loops(setting: &Setting, records: u32, times: u32) -> anyhow::Result<f64> {
+async fn loops(context: &BenchContext, records: u32, times: u32) -> anyhow::Result<f64> {
     let input = json!({ "steps": steps(records), "result_bytes": 22 });
     let result = format!("\"{}\"", "x".repeat(20));
     let stopwatch = Stopwatch::start();
     for _ in 0..times {
-        let mut straight = Straight::start(setting, "steps", &input, false).await?;
+        let mut straight = BareGuest::start(context, "steps", &input, false).await?;
         straight.steps(black_box(&result)).await?;
     }
     Ok(stopwatch.passed().each_us(times * records))
@@ -115,24 +115,24 @@ async fn loops(setting: &Setting, records: u32, times: u32) -> anyhow::Result<f6
 
 /// Brings journals into another store, under a claim as any worker would.
 struct Journals<'a> {
-    bed: &'a Bed,
+    harness: &'a Harness,
     holder: Holder,
 }
 
 impl<'a> Journals<'a> {
-    async fn begin(bed: &'a Bed) -> anyhow::Result<Self> {
+    async fn begin(harness: &'a Harness) -> anyhow::Result<Self> {
         let node = NodeName::from("bench");
         let replies =
-            bed.host.store.execute(vec![Command::HostStart { node: node.clone() }]).await?;
+            harness.host.store.execute(vec![Command::HostStart { node: node.clone() }]).await?;
         let Some(Reply::Host { incarnation, .. }) = replies.into_iter().next() else {
             bail!("the node could not begin a life");
         };
-        Ok(Self { bed, holder: Holder { node, incarnation } })
+        Ok(Self { harness, holder: Holder { node, incarnation } })
     }
 
     async fn copy(&mut self, id: &PromiseId, mut records: Vec<Record>) -> anyhow::Result<()> {
         let hold = Hold { holder: self.holder.clone(), nonce: 1, ttl: Millis(600_000) };
-        self.bed.create(vec![(id.clone(), json!(null))], "steps").await?;
+        self.harness.create(vec![(id.clone(), json!(null))], "steps").await?;
         let claim = Claim { id: id.clone(), version: Version(0) };
         let acquire = Command::TaskAcquire { claim, hold, stall_limit: None };
         let Reply::Task(acquired) = self.execute(acquire).await? else {
@@ -159,7 +159,7 @@ impl<'a> Journals<'a> {
     }
 
     async fn execute(&self, command: Command) -> anyhow::Result<Reply> {
-        let replies = self.bed.host.store.execute(vec![command]).await?;
+        let replies = self.harness.host.store.execute(vec![command]).await?;
         replies.into_iter().next().context("one reply for one command")
     }
 }

@@ -4,28 +4,28 @@ use segno_core::id::PromiseId;
 use serde_json::json;
 
 use super::{
-    bed::Bed,
+    bare_guest::BareGuest,
+    context::BenchContext,
+    harness::Harness,
     measure::Stopwatch,
     report::{Goal, Section},
-    setting::Setting,
-    straight::Straight,
 };
 use segno_engine::worker::{self, WarmBudget, WorkerSettings};
 
 /// Steps before the wait: with `started`, the promise and the steps' two records each, 100 records.
 const STEPS: u32 = 49;
 
-pub async fn run(setting: &Setting) -> anyhow::Result<Section> {
-    let workflows = setting.size(400, 20);
-    let turns = setting.size(20_000, 500);
-    let replays = setting.size(500, 20);
+pub async fn run(context: &BenchContext) -> anyhow::Result<Section> {
+    let workflows = context.size(400, 20);
+    let turns = context.size(20_000, 500);
+    let replays = context.size(500, 20);
     let cold =
         WorkerSettings { warm: WarmBudget { instances: 0, bytes: 0 }, ..WorkerSettings::default() };
     let (mut warm_us, mut replay_us) = (vec![], vec![]);
     let (mut warm_cpu, mut cold_cpu) = (vec![], vec![]);
-    for _ in 0..setting.repetitions {
+    for _ in 0..context.repetitions {
         let mut straight =
-            Straight::start(setting, "turns", &json!({ "steps": 0, "turns": turns }), false)
+            BareGuest::start(context, "turns", &json!({ "steps": 0, "turns": turns }), false)
                 .await?;
         let stopwatch = Stopwatch::start();
         for _ in 0..turns {
@@ -33,13 +33,13 @@ pub async fn run(setting: &Setting) -> anyhow::Result<Section> {
         }
         warm_us.push(stopwatch.passed().each_us(turns));
 
-        let bed = Bed::memory(setting).await?;
+        let harness = Harness::memory(context).await?;
         let id = PromiseId::from("waits");
-        bed.create(vec![(id.clone(), json!({ "steps": STEPS, "turns": 1 }))], "turns").await?;
-        bed.suspended(std::slice::from_ref(&id)).await?;
+        harness.create(vec![(id.clone(), json!({ "steps": STEPS, "turns": 1 }))], "turns").await?;
+        harness.suspended(std::slice::from_ref(&id)).await?;
         let stopwatch = Stopwatch::start();
         for _ in 0..replays {
-            let report = worker::replay(&bed.host, &id, None).await?;
+            let report = worker::replay(&harness.host, &id, None).await?;
             anyhow::ensure!(
                 report.is_identical() && report.matched == 100,
                 "{} records matched",
@@ -47,10 +47,10 @@ pub async fn run(setting: &Setting) -> anyhow::Result<Section> {
             );
         }
         replay_us.push(stopwatch.passed().each_us(replays));
-        bed.close().await;
+        harness.close().await;
 
-        warm_cpu.push(woken(setting, WorkerSettings::default(), workflows).await?);
-        cold_cpu.push(woken(setting, cold, workflows).await?);
+        warm_cpu.push(woken(context, WorkerSettings::default(), workflows).await?);
+        cold_cpu.push(woken(context, cold, workflows).await?);
     }
     let mut section = Section::new(format!(
         "a workflow with 100 records that waits for a promise: one poll of its instance against a fresh instance and a \
@@ -68,20 +68,24 @@ pub async fn run(setting: &Setting) -> anyhow::Result<Section> {
 }
 
 /// CPU time in microseconds from the settlement of a promise to the end of the workflow that waited for it.
-async fn woken(setting: &Setting, worker: WorkerSettings, workflows: u32) -> anyhow::Result<f64> {
-    let place = setting.place()?;
-    let bed = Bed::sqlite(setting, place.path(), worker).await?;
+async fn woken(
+    context: &BenchContext,
+    worker: WorkerSettings,
+    workflows: u32,
+) -> anyhow::Result<f64> {
+    let place = context.place()?;
+    let harness = Harness::sqlite(context, place.path(), worker).await?;
     let ids: Vec<PromiseId> =
         (0..workflows).map(|number| PromiseId::new(format!("turns-{number}"))).collect();
-    let watch = bed.watch(&ids);
+    let watch = harness.watch(&ids);
     let input = json!({ "steps": STEPS, "turns": 1 });
-    bed.create(ids.iter().map(|id| (id.clone(), input.clone())).collect(), "turns").await?;
-    bed.suspended(&ids).await?;
+    harness.create(ids.iter().map(|id| (id.clone(), input.clone())).collect(), "turns").await?;
+    harness.suspended(&ids).await?;
     let stopwatch = Stopwatch::start();
-    bed.resolve(ids.iter().map(|id| id.named("turn-0")).collect()).await?;
-    watch.ended(&setting.env).await?;
+    harness.resolve(ids.iter().map(|id| id.named("turn-0")).collect()).await?;
+    watch.ended(&context.env).await?;
     let passed = stopwatch.passed();
-    bed.results(&ids).await?;
-    bed.close().await;
+    harness.results(&ids).await?;
+    harness.close().await;
     Ok(passed.cpu_each_us(workflows))
 }

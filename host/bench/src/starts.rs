@@ -4,33 +4,33 @@ use segno_core::id::PromiseId;
 use serde_json::{Value as Json, json};
 
 use super::{
-    bed::Bed,
+    bare_guest::BareGuest,
+    context::BenchContext,
+    harness::Harness,
     measure::Stopwatch,
     report::{Goal, Section},
-    setting::Setting,
-    straight::Straight,
 };
 use segno_engine::worker::WorkerSettings;
 
 /// Clients that wait for the end of one before they start the next.
 const CLIENTS: usize = 256;
 
-pub async fn run(setting: &Setting) -> anyhow::Result<Section> {
-    let count = setting.size(10_000, 200);
+pub async fn run(context: &BenchContext) -> anyhow::Result<Section> {
+    let count = context.size(10_000, 200);
     let (mut rate, mut cpu, mut commits) = (vec![], vec![], vec![]);
     let (mut begun_rate, mut begun_cpu, mut begun_commits) = (vec![], vec![], vec![]);
     let (mut memory_rate, mut memory_cpu, mut bare_cpu) = (vec![], vec![], vec![]);
-    for _ in 0..setting.repetitions {
-        let place = setting.place()?;
-        let bed = Bed::sqlite(setting, place.path(), WorkerSettings::default()).await?;
-        bed.run(invocations("warm-up", 20), "noop").await?;
-        let before = bed.written();
-        let passed = bed.run(invocations("start", count), "noop").await?;
-        let after = bed.written();
+    for _ in 0..context.repetitions {
+        let place = context.place()?;
+        let harness = Harness::sqlite(context, place.path(), WorkerSettings::default()).await?;
+        harness.run(invocations("warm-up", 20), "noop").await?;
+        let before = harness.written();
+        let passed = harness.run(invocations("start", count), "noop").await?;
+        let after = harness.written();
         let begun = invocations("begin", count);
-        let passed_begun = bed.begin(begun, "noop", setting.digest, CLIENTS).await?;
-        let last = bed.written();
-        bed.close().await;
+        let passed_begun = harness.begin(begun, "noop", context.digest, CLIENTS).await?;
+        let last = harness.written();
+        harness.close().await;
         begun_rate.push(passed_begun.rate(count));
         begun_cpu.push(passed_begun.cpu_each_us(count));
         begun_commits.push(f64::from(count) / (last.commits - after.commits) as f64);
@@ -38,16 +38,16 @@ pub async fn run(setting: &Setting) -> anyhow::Result<Section> {
         cpu.push(passed.cpu_each_us(count));
         commits.push(f64::from(count) / (after.commits - before.commits) as f64);
 
-        let bed = Bed::memory(setting).await?;
-        bed.run(invocations("warm-up", 20), "noop").await?;
-        let passed = bed.run(invocations("start", count), "noop").await?;
-        bed.close().await;
+        let harness = Harness::memory(context).await?;
+        harness.run(invocations("warm-up", 20), "noop").await?;
+        let passed = harness.run(invocations("start", count), "noop").await?;
+        harness.close().await;
         memory_rate.push(passed.rate(count));
         memory_cpu.push(passed.cpu_each_us(count));
 
         let stopwatch = Stopwatch::start();
         for _ in 0..count {
-            Straight::start(setting, "noop", &json!(null), true).await?;
+            BareGuest::start(context, "noop", &json!(null), true).await?;
         }
         bare_cpu.push(stopwatch.passed().cpu_each_us(count));
     }

@@ -3,34 +3,36 @@
 use serde_json::json;
 
 use super::{
-    bed::Bed,
-    floor::{Appends, Commits},
+    baseline::{Appends, Commits},
+    context::BenchContext,
+    harness::Harness,
     report::{Goal, Section, percentile},
-    setting::Setting,
 };
 use segno_engine::worker::WorkerSettings;
 
 /// Times at which the floor and the host take their turns in one repetition.
 const ROUNDS: u32 = 10;
 
-pub async fn run(setting: &Setting) -> anyhow::Result<Section> {
-    let steps = setting.size(200, 10);
-    let place = setting.place()?;
-    let bed = Bed::sqlite(setting, &place.path().join("data"), WorkerSettings::default()).await?;
+pub async fn run(context: &BenchContext) -> anyhow::Result<Section> {
+    let steps = context.size(200, 10);
+    let place = context.place()?;
+    let harness =
+        Harness::sqlite(context, &place.path().join("data"), WorkerSettings::default()).await?;
     let mut commits = Commits::new(place.path()).await?;
     let mut appends = Appends::new(place.path())?;
     let input = json!({ "steps": steps, "result_bytes": 22 });
-    bed.run_one("warm-up", "steps", input.clone()).await?;
+    harness.run_one("warm-up", "steps", input.clone()).await?;
 
     let (mut rate, mut each, mut cpu, mut statements) = (vec![], vec![], vec![], vec![]);
     let (mut commit, mut append) = (vec![], vec![]);
-    for repetition in 0..setting.repetitions {
+    for repetition in 0..context.repetitions {
         let (mut walls, mut cpus, mut commit_means, mut append_means) =
             (vec![], vec![], vec![], vec![]);
-        let before = bed.written();
+        let before = harness.written();
         for round in 0..ROUNDS {
-            let passed =
-                bed.run_one(&format!("steps-{repetition}-{round}"), "steps", input.clone()).await?;
+            let passed = harness
+                .run_one(&format!("steps-{repetition}-{round}"), "steps", input.clone())
+                .await?;
             walls.push(passed.each_us(steps));
             cpus.push(passed.cpu_each_us(steps));
             let (mut commit, mut append) = (0.0, 0.0);
@@ -41,7 +43,7 @@ pub async fn run(setting: &Setting) -> anyhow::Result<Section> {
             commit_means.push(commit / f64::from(steps));
             append_means.push(append / f64::from(steps));
         }
-        let after = bed.written();
+        let after = harness.written();
         rate.push(1e6 / percentile(&walls, 50));
         each.push(percentile(&walls, 50));
         cpu.push(percentile(&cpus, 50));
@@ -49,7 +51,7 @@ pub async fn run(setting: &Setting) -> anyhow::Result<Section> {
         commit.push(percentile(&commit_means, 50));
         append.push(percentile(&append_means, 50));
     }
-    bed.close().await;
+    harness.close().await;
     commits.close().await?;
 
     let mut section = Section::new(format!(

@@ -9,10 +9,10 @@ use serde_json::json;
 use tokio::task::JoinSet;
 
 use super::{
-    bed::Bed,
+    context::BenchContext,
+    harness::Harness,
     measure::Stopwatch,
     report::{Section, percentile},
-    setting::Setting,
 };
 use segno_engine::worker::WorkerSettings;
 
@@ -21,29 +21,29 @@ const SPREAD_MS: i64 = 1_000;
 /// OptimisticStart that come too late before this gives up.
 const ATTEMPTS: u32 = 4;
 
-pub async fn run(setting: &Setting) -> anyhow::Result<Section> {
-    let sizes: &[u32] = setting.size(&[10_000, 100_000], &[200]);
+pub async fn run(context: &BenchContext) -> anyhow::Result<Section> {
+    let sizes: &[u32] = context.size(&[10_000, 100_000], &[200]);
     let mut section = Section::new(
         "suspended workflows, due at instants spread over one second, over SQLite; lateness is from that instant to the \
          time at which the workflow was told, and to its end. The floor is as many sleeps of the runtime",
     );
     for timers in sizes {
-        measure(setting, *timers, &mut section).await?;
+        measure(context, *timers, &mut section).await?;
     }
     Ok(section)
 }
 
-async fn measure(setting: &Setting, timers: u32, section: &mut Section) -> anyhow::Result<()> {
+async fn measure(context: &BenchContext, timers: u32, section: &mut Section) -> anyhow::Result<()> {
     let (mut p50, mut p99, mut end_p99, mut floor_p50, mut floor_p99) =
         (vec![], vec![], vec![], vec![], vec![]);
     let mut cpu = vec![];
-    for _ in 0..setting.repetitions {
-        let woken = woken(setting, timers).await?;
+    for _ in 0..context.repetitions {
+        let woken = woken(context, timers).await?;
         p50.push(percentile(&woken.told, 50));
         p99.push(percentile(&woken.told, 99));
         end_p99.push(percentile(&woken.ended, 99));
         cpu.push(woken.cpu_us);
-        let bare = sleeps(setting, timers).await?;
+        let bare = sleeps(context, timers).await?;
         floor_p50.push(percentile(&bare, 50));
         floor_p99.push(percentile(&bare, 99));
     }
@@ -67,12 +67,12 @@ struct Woken {
     cpu_us: f64,
 }
 
-async fn woken(setting: &Setting, timers: u32) -> anyhow::Result<Woken> {
+async fn woken(context: &BenchContext, timers: u32) -> anyhow::Result<Woken> {
     let mut lead = Millis(1_500 + i64::from(timers) * 2 / 5);
     for _ in 0..ATTEMPTS {
-        let place = setting.place()?;
-        let bed = Bed::sqlite(setting, place.path(), WorkerSettings::default()).await?;
-        let begin = setting.env.clock.now() + lead;
+        let place = context.place()?;
+        let harness = Harness::sqlite(context, place.path(), WorkerSettings::default()).await?;
+        let begin = context.env.clock.now() + lead;
         let due = dues(begin, timers);
         let id = |number| PromiseId::new(format!("nap-{number}"));
         let ids: Vec<PromiseId> = (0..timers).map(id).collect();
@@ -81,33 +81,35 @@ async fn woken(setting: &Setting, timers: u32) -> anyhow::Result<Woken> {
             .zip(&due)
             .map(|(id, due)| (id.clone(), json!({ "until_ms": due.0 })))
             .collect();
-        let watch = bed.watch(&ids);
-        bed.create(naps, "nap").await?;
-        if setting
+        let watch = harness.watch(&ids);
+        harness.create(naps, "nap").await?;
+        if context
             .env
-            .within(begin.since(setting.env.clock.now()), bed.suspended(&ids))
+            .within(begin.since(context.env.clock.now()), harness.suspended(&ids))
             .await
             .is_none()
         {
-            bed.close().await;
+            harness.close().await;
             lead = Millis(lead.0 * 2);
             continue;
         }
-        setting.env.sleep_until(begin).await;
+        context.env.sleep_until(begin).await;
         let stopwatch = Stopwatch::start();
-        watch.ended(&setting.env).await?;
+        watch.ended(&context.env).await?;
         let cpu_us = stopwatch.passed().cpu_each_us(timers);
-        let told = bed.results(&ids).await?;
+        let told = harness.results(&ids).await?;
         let told = told.iter().map(|late| late.as_f64().context("a nap answers a number"));
         let told = told.collect::<anyhow::Result<_>>()?;
         let mut ended = Vec::with_capacity(ids.len());
         for (page, due) in ids.chunks(256).zip(due.chunks(256)) {
-            for (row, due) in bed.host.store.promises(page).await?.into_iter().flatten().zip(due) {
+            for (row, due) in
+                harness.host.store.promises(page).await?.into_iter().flatten().zip(due)
+            {
                 let settled = row.promise.settlement().context("it has ended")?.settled_at;
                 ended.push(settled.since(*due).0 as f64);
             }
         }
-        bed.close().await;
+        harness.close().await;
         return Ok(Woken { told, ended, cpu_us });
     }
     bail!(
@@ -122,11 +124,11 @@ fn dues(begin: Timestamp, timers: u32) -> Vec<Timestamp> {
         .collect()
 }
 
-async fn sleeps(setting: &Setting, timers: u32) -> anyhow::Result<Vec<f64>> {
-    let begin = setting.env.clock.now() + Millis(500);
+async fn sleeps(context: &BenchContext, timers: u32) -> anyhow::Result<Vec<f64>> {
+    let begin = context.env.clock.now() + Millis(500);
     let mut sleeping = JoinSet::new();
     for due in dues(begin, timers) {
-        let env = setting.env.clone();
+        let env = context.env.clone();
         sleeping.spawn(async move {
             env.sleep_until(due).await;
             env.clock.now().since(due).0 as f64

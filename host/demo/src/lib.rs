@@ -4,10 +4,10 @@
 //! do not notice; the [`verdict`] holds the result against what had to become of each [`order`]. The crash suites use
 //! the same parts with other numbers. Nothing here prints; `cli` does.
 
-pub mod crowd;
-pub mod customer;
+pub mod client;
+pub mod clients;
 pub mod order;
-pub mod performance;
+pub mod scenario;
 pub mod verdict;
 
 pub mod example;
@@ -15,5 +15,5 @@ pub mod payments;
 pub mod process;
 pub mod server;
 
-pub mod chance;
-pub mod insist;
+pub mod retry;
+pub mod rng;

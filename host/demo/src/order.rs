@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 /// What is decided about an order from outside, and so how it has to end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Fate {
+pub enum ExpectedOutcome {
     /// Somebody approves it: it is shipped.
     Approved,
     /// Somebody rejects it: the charge is given back.
@@ -18,7 +18,7 @@ pub enum Fate {
     TooDear,
 }
 
-impl Fate {
+impl ExpectedOutcome {
     /// How the workflow must end: the code of its failure, or none where it succeeds.
     pub fn code(self) -> Option<u32> {
         match self {
@@ -62,21 +62,24 @@ pub struct Order {
     /// Its number, also the id of its invocation.
     pub id: String,
     /// What is going to happen to it.
-    pub fate: Fate,
+    pub fate: ExpectedOutcome,
     /// The workflow's input.
     pub input: Value,
 }
 
 impl Order {
     /// Order number `number`, paid at the service at `payments`; if it is forgotten, then after `patience`.
-    pub fn new(number: usize, fate: Fate, payments: &str, patience: Millis) -> Self {
+    pub fn new(number: usize, fate: ExpectedOutcome, payments: &str, patience: Millis) -> Self {
         let id = format!("order-{number:03}");
         let item = |at: usize| {
-            let price_cents =
-                if fate == Fate::TooDear { 200_000 } else { 1_000 + 100 * (number % 100) };
+            let price_cents = if fate == ExpectedOutcome::TooDear {
+                200_000
+            } else {
+                1_000 + 100 * (number % 100)
+            };
             json!({ "sku": SKUS[(number + at) % SKUS.len()], "quantity": 1 + at, "price_cents": price_cents })
         };
-        let approve_within = if fate == Fate::Forgotten { patience } else { FOREVER };
+        let approve_within = if fate == ExpectedOutcome::Forgotten { patience } else { FOREVER };
         let input = json!({
             "id": id,
             "items": (0..=number % 3).map(item).collect::<Vec<Value>>(),

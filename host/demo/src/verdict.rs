@@ -135,9 +135,9 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::order::Fate;
+    use crate::order::ExpectedOutcome;
 
-    fn order(fate: Fate) -> Order {
+    fn order(fate: ExpectedOutcome) -> Order {
         Order::new(1, fate, "http://127.0.0.1:1", Millis(1))
     }
 
@@ -168,15 +168,15 @@ mod tests {
     fn an_order_is_right_when_outcome_and_ledger_agree_with_its_fate() {
         let charge = entry(Kind::Charge, "k");
         let refund = entry(Kind::Refund, "r");
-        let cases: [(Fate, Option<u32>, &[&Entry], bool); 8] = [
-            (Fate::Approved, None, &[&charge], true),
-            (Fate::Approved, None, &[], false),
-            (Fate::Approved, None, &[&charge, &charge], false),
-            (Fate::Approved, Some(409), &[&charge], false),
-            (Fate::Rejected, Some(409), &[&charge, &refund], true),
-            (Fate::Rejected, Some(409), &[&charge], false),
-            (Fate::Forgotten, Some(408), &[&charge, &refund, &refund], false),
-            (Fate::TooDear, Some(402), &[], true),
+        let cases: [(ExpectedOutcome, Option<u32>, &[&Entry], bool); 8] = [
+            (ExpectedOutcome::Approved, None, &[&charge], true),
+            (ExpectedOutcome::Approved, None, &[], false),
+            (ExpectedOutcome::Approved, None, &[&charge, &charge], false),
+            (ExpectedOutcome::Approved, Some(409), &[&charge], false),
+            (ExpectedOutcome::Rejected, Some(409), &[&charge, &refund], true),
+            (ExpectedOutcome::Rejected, Some(409), &[&charge], false),
+            (ExpectedOutcome::Forgotten, Some(408), &[&charge, &refund, &refund], false),
+            (ExpectedOutcome::TooDear, Some(402), &[], true),
         ];
         for (fate, code, entries, right) in cases {
             let entries: Vec<Entry> = entries.iter().copied().cloned().collect();
@@ -193,7 +193,8 @@ mod tests {
     #[test]
     fn money_of_nobody_is_wrong() {
         let stranger = Entry { order: "order-999".into(), ..entry(Kind::Charge, "k") };
-        let verdict = Verdict::of(&[(order(Fate::TooDear), ended(Some(402)))], &[stranger]);
+        let verdict =
+            Verdict::of(&[(order(ExpectedOutcome::TooDear), ended(Some(402)))], &[stranger]);
         assert!(!verdict.is_right());
         assert!(verdict.complaints()[0].contains("order-999"));
     }

@@ -27,7 +27,7 @@ use super::{
 #[command(after_help = "\
 Examples:
   segno bench
-  segno bench steps crowd --repetitions 7
+  segno bench steps throughput --repetitions 7
   segno bench --dir /var/lib --json > bench.json   # measures the disk under /var/lib
   segno bench --quick                              # seconds, for a look
   segno bench peers --postgres postgres://segno@db/segno

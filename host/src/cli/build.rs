@@ -10,7 +10,7 @@ use clap::Args;
 use segno_core::id::Digest;
 
 use crate::{
-    api::{Intake, model::ModuleDescription},
+    api::{ComponentInspector, model::ModuleDescription},
     build::{
         crate_build::{self, BuildOptions, Built},
         toolchain::{self, Request},
@@ -117,7 +117,7 @@ async fn describe(component: Arc<[u8]>) -> Result<ModuleDescription, CliError> {
         source,
     };
     let wasm = Wasm::new(config).map_err(|error| other("no-engine", &error))?;
-    Intake::inspect(&wasm, component).await.map_err(|rejected| CliError::Other {
+    ComponentInspector::inspect(&wasm, component).await.map_err(|rejected| CliError::Other {
         code: "invalid-component",
         message: rejected.message,
     })

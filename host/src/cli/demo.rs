@@ -10,7 +10,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use crate::{
     demo::{
         example::{self, MODULE},
-        performance::{self, Performance, PerformanceOptions},
+        scenario::{self, ScenarioOptions, ScenarioRun},
         verdict::Judged,
     },
     runtime::Env,
@@ -52,7 +52,7 @@ pub struct Demo {
 struct Document<'a> {
     right: bool,
     #[serde(flatten)]
-    performance: &'a Performance,
+    run: &'a ScenarioRun,
     complaints: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     folder: Option<&'a Path>,
@@ -74,8 +74,8 @@ impl Demo {
 
         let seed = self.seed.unwrap_or_else(|| env.runtime.nonce() % 1_000_000);
         narrator.say(&format!("seed {seed}: `segno demo --seed {seed}` draws the same"));
-        let options = PerformanceOptions { binary, folder: folder.path().into(), component, seed };
-        let play = performance::play(options, env, &narrator);
+        let options = ScenarioOptions { binary, folder: folder.path().into(), component, seed };
+        let play = scenario::play(options, env, &narrator);
         // Dropping `play` kills every process that it started.
         let played = tokio::select! {
             biased;
@@ -83,7 +83,7 @@ impl Demo {
             played = play => played.map_err(|error| failed("be played to its end", error)),
         };
         drop(narrator);
-        let is_right = played.as_ref().is_ok_and(Performance::is_right);
+        let is_right = played.as_ref().is_ok_and(ScenarioRun::is_right);
         let is_interrupted = matches!(&played, Err(CliError::Other { code: INTERRUPTED, .. }));
         // Whoever has to find out what went wrong needs everything.
         let keep = self.keep || !(is_right || is_interrupted);
@@ -91,18 +91,13 @@ impl Demo {
         if let Some(folder) = &kept {
             console.remark(&format!("data, ledger and logs are kept in {}", folder.display()));
         }
-        let performance = played?;
+        let run = played?;
         if console.json() {
-            let complaints = performance.complaints();
+            let complaints = run.complaints();
             let folder = kept.as_deref();
-            console.document(&Document {
-                right: is_right,
-                performance: &performance,
-                complaints,
-                folder,
-            })?;
+            console.document(&Document { right: is_right, run: &run, complaints, folder })?;
         } else {
-            show(&performance, console)?;
+            show(&run, console)?;
         }
         Ok(if is_right { Exit::Done } else { Exit::Error })
     }
@@ -129,25 +124,25 @@ async fn interrupted() {
     }
 }
 
-fn show(performance: &Performance, console: &mut Console) -> Result<(), CliError> {
-    orders(performance, console)?;
+fn show(run: &ScenarioRun, console: &mut Console) -> Result<(), CliError> {
+    orders(run, console)?;
     console.line("")?;
-    let replay = &performance.replay;
+    let replay = &run.replay;
     let order = console.paint(BOLD, &replay.id);
     console.line(format!(
         "The journal of {order}, replayed on its module without executing anything:"
     ))?;
-    replay::show(&performance.records, replay, console)?;
+    replay::show(&run.records, replay, console)?;
     console.line("")?;
-    summary(performance, console)
+    summary(run, console)
 }
 
-fn orders(performance: &Performance, console: &mut Console) -> Result<(), CliError> {
+fn orders(run: &ScenarioRun, console: &mut Console) -> Result<(), CliError> {
     const HEADS: [&str; 7] =
         ["ORDER", "OUTCOME", "CLAIMS", "REPLAYS", "CHARGE ATTEMPTS", "CHARGES", "REFUNDS"];
     let mut table = console.new_table(&HEADS);
-    for order in &performance.verdict.orders {
-        let replays = performance.replays.get(&order.order).copied().unwrap_or(0);
+    for order in &run.verdict.orders {
+        let replays = run.replays.get(&order.order).copied().unwrap_or(0);
         table.add_row(row(order, replays));
     }
     for column in table.column_iter_mut().skip(2) {
@@ -174,26 +169,26 @@ fn row(order: &Judged, replays: u32) -> Vec<Cell> {
     ]
 }
 
-fn summary(performance: &Performance, console: &mut Console) -> Result<(), CliError> {
-    for complaint in performance.complaints() {
+fn summary(run: &ScenarioRun, console: &mut Console) -> Result<(), CliError> {
+    for complaint in run.complaints() {
         let cross = console.paint(RED.bold(), "✗");
         console.line(format!("{cross} {complaint}"))?;
     }
-    let orders = &performance.verdict.orders;
+    let orders = &run.verdict.orders;
     let charges: u32 = orders.iter().map(|order| order.charges).sum();
     let refunds: u32 = orders.iter().map(|order| order.refunds).sum();
     let facts = format!(
         "{} orders, {} SIGKILLs, {charges} charges, {refunds} refunds, {} records replayed, {}.{} s",
         orders.len(),
-        performance.kills.len(),
-        performance.replay.matched,
-        performance.took_ms / 1_000,
-        performance.took_ms % 1_000 / 100,
+        run.kills.len(),
+        run.replay.matched,
+        run.took_ms / 1_000,
+        run.took_ms % 1_000 / 100,
     );
-    let (mark, word) = match performance.is_right() {
+    let (mark, word) = match run.is_right() {
         true => (console.paint(GREEN.bold(), "✓"), "every order ended exactly once"),
         false => (console.paint(RED.bold(), "✗"), "not everything is as it must be"),
     };
-    let seed = console.paint(DIM, &format!("(seed {})", performance.seed));
+    let seed = console.paint(DIM, &format!("(seed {})", run.seed));
     console.line(format!("{mark} {word}: {facts} {seed}"))
 }

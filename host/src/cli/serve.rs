@@ -10,7 +10,7 @@ use tokio::{
 };
 
 use crate::{
-    api::{Access, Api, CONNECTIONS, CONNECTIONS_OF_A_PEER, serve, serve_figures},
+    api::{Access, Api, CONNECTIONS, CONNECTIONS_OF_A_PEER, serve, serve_metrics},
     boot::{BootConfig, Running, StoreConfig, boot},
     guest::{Limits, Policy},
     recovery::retention::{Keep, Retention},
@@ -149,7 +149,7 @@ impl Serve {
         let address = listener.local_addr()?;
         let access = Access::signed(address, token, jwt, self.insecure, self.names.clone())
             .map_err(|error| CliError::Usage(error.to_string()))?;
-        let figures = match self.metrics_listen {
+        let metrics = match self.metrics_listen {
             Some(at) => Some(TcpListener::bind(at).await.map_err(|error| taken(at, &error))?),
             None => None,
         };
@@ -182,9 +182,9 @@ impl Serve {
         api.beside = self.resonate.start(&api, address, debug)?.router();
         push(&running.host, routes).await?;
         self.traces.trace(&running.host, &node)?;
-        if let Some(listener) = figures {
+        if let Some(listener) = metrics {
             let runtime = running.host.env.runtime.clone();
-            runtime.spawn("metrics", Box::pin(serve_figures(listener, api.clone())));
+            runtime.spawn("metrics", Box::pin(serve_metrics(listener, api.clone())));
         }
         self.banner(&running, address, &place, &node, console)?;
         let superseded = running.superseded.clone();

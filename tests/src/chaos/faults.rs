@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, io, sync::Arc};
 
 use segno::{
     demo::{
-        chance::Chance,
+        rng::DemoRng,
         server::{Server, ServerError},
     },
     runtime::Env,
@@ -62,7 +62,7 @@ impl Victims {
     pub async fn strike(
         &mut self,
         plan: &Plan,
-        chance: &mut Chance,
+        chance: &mut DemoRng,
         memory_mib: &mut Vec<u64>,
     ) -> Result<BTreeMap<Fault, u32>, FaultError> {
         let kinds: Vec<Fault> = plan.faults.iter().copied().collect();
@@ -102,7 +102,7 @@ impl Victims {
         &mut self,
         fault: Fault,
         host: usize,
-        chance: &mut Chance,
+        chance: &mut DemoRng,
     ) -> Result<(), FaultError> {
         match fault {
             Fault::Kill => self.hosts[host].restart().await?,
@@ -148,7 +148,7 @@ impl Victims {
     }
 
     /// The disk is full for a while. One time in three the host is killed then, and started while there is no room.
-    async fn fill_disk(&mut self, host: usize, chance: &mut Chance) -> Result<(), FaultError> {
+    async fn fill_disk(&mut self, host: usize, chance: &mut DemoRng) -> Result<(), FaultError> {
         self.preload.fill_disk(true)?;
         self.sleep(chance.length(500, 3_000)).await;
         if chance.between(1, 3) == 1 {

@@ -7,7 +7,7 @@ use std::sync::{
 
 use segno::{
     client::{Client, ClientError},
-    demo::chance::Chance,
+    demo::rng::DemoRng,
     runtime::Env,
 };
 use segno_core::time::{Millis, Timestamp};
@@ -29,7 +29,7 @@ pub struct Outside {
     pub findings: Arc<Findings>,
     /// The address of the ledger.
     pub ledger: String,
-    chance: Mutex<Chance>,
+    chance: Mutex<DemoRng>,
     over: AtomicBool,
     give_up_at: Mutex<Option<Timestamp>>,
     answered: AtomicU64,
@@ -45,7 +45,7 @@ impl Outside {
     pub fn new(
         clients: Vec<Client>,
         ledger: String,
-        chance: Chance,
+        chance: DemoRng,
         findings: Arc<Findings>,
         env: Env,
     ) -> Self {

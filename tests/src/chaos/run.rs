@@ -6,7 +6,7 @@ use segno::{
     api::model::InvocationOutcome,
     client::Client,
     demo::{
-        chance::Chance,
+        rng::DemoRng,
         server::{Server, ServerOptions},
     },
     runtime::Env,
@@ -40,7 +40,7 @@ pub async fn run(plan: Plan) -> anyhow::Result<Report> {
     let env = Env::system();
     let findings = Arc::new(Findings::default());
     let folder = tempfile::tempdir()?;
-    let mut chance = Chance::new(plan.seed);
+    let mut chance = DemoRng::new(plan.seed);
     let (ledger, address) = Ledger::start(&findings, &env).await;
     let mut victims = victims(&plan, &folder, &address, ledger.clone(), &env).await?;
     let module = fixtures::fixture(MODULE);
@@ -51,7 +51,7 @@ pub async fn run(plan: Plan) -> anyhow::Result<Report> {
         .iter()
         .map(|proxy| Client::new(&format!("http://{}", proxy.address()), None));
     let clients = clients.collect::<Result<Vec<_>, _>>()?;
-    let draws = Chance::new(plan.seed.wrapping_add(1));
+    let draws = DemoRng::new(plan.seed.wrapping_add(1));
     let outside = Outside::new(clients, address, draws, findings.clone(), env.clone());
     let events = Events::default();
     let mut memory = Memory::default();

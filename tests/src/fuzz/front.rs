@@ -12,7 +12,7 @@ use axum::{
     http::{Request, StatusCode, header},
 };
 use segno::{
-    api::{self, Access, Api, Intake, Rejected, model::ModuleDescription},
+    api::{self, Access, Api, ComponentInspector, Rejected, model::ModuleDescription},
     guest::{Gate, HttpClient, HttpLimits, Policy},
     host::Host,
     notifier::CommitNotifier,
@@ -47,7 +47,7 @@ thread_local! {
 struct NoUploads;
 
 #[async_trait]
-impl Intake for NoUploads {
+impl ComponentInspector for NoUploads {
     async fn inspect(&self, _component: Arc<[u8]>) -> Result<ModuleDescription, Rejected> {
         let message = "nothing is uploaded here".into();
         Err(Rejected { code: "no-uploads".into(), message, report: None })

@@ -1,6 +1,6 @@
 //! Changed copies of seeds: bits turned, bytes put in, taken out, doubled and cut off, and pieces of other seeds.
 
-use segno::demo::chance::Chance;
+use segno::demo::rng::DemoRng;
 
 /// Bytes that parsers treat in a way of their own.
 const ODD: [&[u8]; 12] = [
@@ -22,7 +22,7 @@ const ODD: [&[u8]; 12] = [
 const CHANGES: u64 = 4;
 
 /// A changed copy of one of `seeds`.
-pub fn mutated(seeds: &[Vec<u8>], chance: &mut Chance) -> Vec<u8> {
+pub fn mutated(seeds: &[Vec<u8>], chance: &mut DemoRng) -> Vec<u8> {
     let mut bytes = pick(seeds, chance).clone();
     for _ in 0..chance.between(1, CHANGES) {
         change(&mut bytes, seeds, chance);
@@ -30,7 +30,7 @@ pub fn mutated(seeds: &[Vec<u8>], chance: &mut Chance) -> Vec<u8> {
     bytes
 }
 
-fn change(bytes: &mut Vec<u8>, seeds: &[Vec<u8>], chance: &mut Chance) {
+fn change(bytes: &mut Vec<u8>, seeds: &[Vec<u8>], chance: &mut DemoRng) {
     let (from, to) = span(bytes.len(), chance);
     match chance.between(0, 6) {
         0 if !bytes.is_empty() => {
@@ -60,12 +60,12 @@ fn change(bytes: &mut Vec<u8>, seeds: &[Vec<u8>], chance: &mut Chance) {
 }
 
 /// A place of at most 32 bytes within `length`.
-fn span(length: usize, chance: &mut Chance) -> (usize, usize) {
+fn span(length: usize, chance: &mut DemoRng) -> (usize, usize) {
     let from = chance.between(0, length as u64) as usize;
     let to = from + chance.between(0, 32) as usize;
     (from, to.min(length))
 }
 
-fn pick<'a>(seeds: &'a [Vec<u8>], chance: &mut Chance) -> &'a Vec<u8> {
+fn pick<'a>(seeds: &'a [Vec<u8>], chance: &mut DemoRng) -> &'a Vec<u8> {
     &seeds[chance.between(0, seeds.len() as u64 - 1) as usize]
 }

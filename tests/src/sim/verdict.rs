@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use segno::resonate::records;
+use segno::resonate::wire;
 use segno_core::{
     id::PromiseId,
     invocation::{CommandKind, Outcome, RecordBody, StepResult},
@@ -133,7 +133,7 @@ fn heard(end: &End) -> Vec<String> {
 /// What clients of the Resonate protocol were told is what is stored.
 fn told_abroad(end: &End) -> Vec<String> {
     let differing = end.told.iter().filter_map(|(id, told)| {
-        let stored = end.rows.promises.get(&PromiseId::from(id.as_str())).map(records::promise);
+        let stored = end.rows.promises.get(&PromiseId::from(id.as_str())).map(wire::promise);
         (stored.as_ref() != Some(told))
             .then(|| format!("unblock: a client was told {told} of `{id}`, stored is {stored:?}"))
     });

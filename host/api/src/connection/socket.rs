@@ -13,18 +13,22 @@ use tokio::{
     net::TcpStream,
 };
 
-use super::signs::Signs;
+use super::connection_state::ConnectionState;
 
 /// Reads first what was read before, and says what becomes of what is sent.
 pub(super) struct Socket {
     stream: TcpStream,
     ahead: Bytes,
-    signs: Arc<Signs>,
+    connection_state: Arc<ConnectionState>,
 }
 
 impl Socket {
-    pub(super) fn new(stream: TcpStream, ahead: Bytes, signs: Arc<Signs>) -> Self {
-        Self { stream, ahead, signs }
+    pub(super) fn new(
+        stream: TcpStream,
+        ahead: Bytes,
+        connection_state: Arc<ConnectionState>,
+    ) -> Self {
+        Self { stream, ahead, connection_state }
     }
 
     /// The stream, and what was not read yet of what was ahead.
@@ -38,12 +42,12 @@ impl Socket {
     /// # Errors
     /// The connection is broken, or its client has said all and the answer is one that ends with it.
     fn look_for_client(&self, context: &mut Context<'_>) -> io::Result<()> {
-        if !self.ahead.is_empty() || !self.signs.are_busy() {
+        if !self.ahead.is_empty() || !self.connection_state.are_busy() {
             return Ok(());
         }
         let mut next = [0];
         match self.stream.poll_peek(context, &mut ReadBuf::new(&mut next)) {
-            Poll::Ready(Ok(0)) if !self.signs.client_has_said_all() => {
+            Poll::Ready(Ok(0)) if !self.connection_state.client_has_said_all() => {
                 Err(io::Error::new(io::ErrorKind::ConnectionAborted, "the client has left"))
             }
             Poll::Ready(Err(error)) => Err(error),
@@ -62,11 +66,11 @@ impl AsyncRead for Socket {
             let before = buffer.filled().len();
             ready!(Pin::new(&mut self.stream).poll_read(context, buffer))?;
             if buffer.filled().len() > before {
-                self.signs.received();
+                self.connection_state.received();
             }
             return Poll::Ready(Ok(()));
         }
-        self.signs.received();
+        self.connection_state.received();
         let length = self.ahead.len().min(buffer.remaining());
         buffer.put_slice(&self.ahead[..length]);
         self.ahead.advance(length);
@@ -101,12 +105,12 @@ impl AsyncWrite for Socket {
         self.look_for_client(context)?;
         ready!(Pin::new(&mut self.stream).poll_flush(context))?;
         // The library flushes when it has nothing left to write.
-        self.signs.flushed();
+        self.connection_state.flushed();
         Poll::Ready(Ok(()))
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.signs.closed();
+        self.connection_state.closed();
         Pin::new(&mut self.stream).poll_shutdown(context)
     }
 }

@@ -21,7 +21,7 @@ struct Scene {
 }
 
 impl Scene {
-    async fn new() -> (Self, Between) {
+    async fn new() -> (Self, IdleConnection) {
         let limits = AdmissionLimits { requests: 1, ..AdmissionLimits::default() };
         let world = World::shop().await.admitting(limits);
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
@@ -29,7 +29,7 @@ impl Scene {
         let client = TcpStream::connect(address).await.expect("a connection");
         let (stream, _) = listener.accept().await.expect("a connection");
         let mark = Mark::new(world.api.host.env.clock.clone());
-        let between = Between { stream, ahead: Bytes::new(), mark };
+        let between = IdleConnection { stream, ahead: Bytes::new(), mark };
         (Self { routes: router(world.api.clone()), world, client }, between)
     }
 
@@ -43,12 +43,16 @@ impl Scene {
     }
 
     /// Waits for a request, which comes.
-    async fn pass(&self, between: &Between) -> Pass {
+    async fn pass(&self, between: &IdleConnection) -> AdmissionTicket {
         between.pass(&self.world.api).await.expect("it reads").expect("it goes on")
     }
 
     /// The same for one that waits in line, until this happens.
-    async fn pass_after(&self, between: &Between, happens: impl FnOnce()) -> Pass {
+    async fn pass_after(
+        &self,
+        between: &IdleConnection,
+        happens: impl FnOnce(),
+    ) -> AdmissionTicket {
         let waiting = self.pass(between);
         pin_mut!(waiting);
         let env = &self.world.api.host.env;
@@ -58,17 +62,21 @@ impl Scene {
     }
 
     /// Talks until the connection is between two requests; none: it has ended.
-    async fn talk(&self, between: Between, pass: Pass) -> Option<Between> {
-        let talking = talk(between, self.routes.clone(), &self.world.api, pass);
+    async fn serve_http(
+        &self,
+        between: IdleConnection,
+        pass: AdmissionTicket,
+    ) -> Option<IdleConnection> {
+        let talking = serve_http(between, self.routes.clone(), &self.world.api, pass);
         let env = &self.world.api.host.env;
         env.within(SOON, talking).await.expect("it comes to something")
     }
 
     /// Talks while there is room, until there is an answer.
-    async fn answer(&mut self, between: Between, pass: Pass) -> String {
+    async fn answer(&mut self, between: IdleConnection, pass: AdmissionTicket) -> String {
         let (routes, api) = (self.routes.clone(), self.world.api.clone());
         tokio::select! {
-            _ = talk(between, routes, &api, pass) => panic!("there is room"),
+            _ = serve_http(between, routes, &api, pass) => panic!("there is room"),
             answer = self.answers(1) => answer,
         }
     }
@@ -111,13 +119,15 @@ async fn a_connection_is_given_back_between_two_requests_when_others_wait() {
     let busy = scene.busy().await;
     let (begun, rest) = HEALTH.split_at(9);
     scene.send(&format!("{HEALTH}{HEALTH}{begun}")).await;
-    let between = scene.talk(between, Pass::default()).await.expect("it is given back");
+    let between =
+        scene.serve_http(between, AdmissionTicket::default()).await.expect("it is given back");
     assert_eq!(heads(scene.answers(2).await.as_bytes()), 2, "both were answered before");
     assert_eq!(between.ahead, begun.as_bytes());
     assert!(scene.pass(&between).await.take().is_none(), "a look needs no place");
 
     scene.send(rest).await;
-    let between = scene.talk(between, Pass::default()).await.expect("it is given back");
+    let between =
+        scene.serve_http(between, AdmissionTicket::default()).await.expect("it is given back");
     assert!(scene.answers(1).await.starts_with("HTTP/1.1 200"));
     assert!(between.ahead.is_empty());
     drop(busy);
@@ -134,7 +144,7 @@ async fn no_request_is_lost_of_many_that_are_sent_at_once() {
     between.ahead = HEALTH.repeat(MANY).into();
     let talking = async {
         loop {
-            let talked = talk(between, routes.clone(), &api, Pass::default());
+            let talked = serve_http(between, routes.clone(), &api, AdmissionTicket::default());
             between = talked.await.expect("it goes on");
         }
     };
@@ -149,7 +159,7 @@ async fn a_connection_is_kept_while_there_is_room() {
     let (mut scene, between) = Scene::new().await;
     scene.send(HEALTH).await;
     let api = scene.world.api.clone();
-    let talking = talk(between, scene.routes.clone(), &api, Pass::default());
+    let talking = serve_http(between, scene.routes.clone(), &api, AdmissionTicket::default());
     pin_mut!(talking);
     for _ in 0..3 {
         tokio::select! {
@@ -179,7 +189,7 @@ async fn who_waits_in_vain_is_answered_and_may_come_again() {
     let busy = scene.busy().await;
     scene.send(&start("one")).await;
     let pass = scene.pass(&between).await;
-    let between = scene.talk(between, pass).await.expect("it is given back");
+    let between = scene.serve_http(between, pass).await.expect("it is given back");
     let refused = scene.answers(1).await.to_lowercase();
     assert!(refused.starts_with("http/1.1 503") && refused.contains("retry-after: 1"), "{refused}");
     drop(busy);
@@ -199,7 +209,7 @@ async fn who_waits_in_line_when_the_host_stops_is_answered_and_who_does_not_has_
         drop(busy);
     };
     let pass = scene.pass_after(&between, stops).await;
-    assert!(scene.talk(between, pass).await.is_none(), "the host stops");
+    assert!(scene.serve_http(between, pass).await.is_none(), "the host stops");
     assert!(scene.answers(1).await.starts_with("HTTP/1.1 201"));
 
     let (next, between) = Scene::new().await;
@@ -227,7 +237,7 @@ async fn who_has_a_place_and_is_slow_to_speak_loses_it() {
     scene.send("PO").await;
     let pass = scene.pass(&between).await;
     assert!(api.admission.is_full());
-    let talking = talk(between, scene.routes.clone(), &api, pass);
+    let talking = serve_http(between, scene.routes.clone(), &api, pass);
     let none = Extensions::new();
     let next = api.let_in(&none);
     tokio::select! {
@@ -250,7 +260,7 @@ async fn a_request_that_is_being_answered_is_not_given_back() {
     };
     scene.routes = Router::new().route("/quick", any(async || "{}")).route("/slow", any(slow));
     scene.send("GET /quick HTTP/1.1\r\n\r\n").await;
-    let talking = talk(between, scene.routes.clone(), &api, Pass::default());
+    let talking = serve_http(between, scene.routes.clone(), &api, AdmissionTicket::default());
     pin_mut!(talking);
     tokio::select! {
         _ = &mut talking => panic!("there is room"),
@@ -284,7 +294,7 @@ async fn a_body_that_was_not_read_is_not_taken_for_a_request() {
     scene.send(&head).await;
     scene.send(HEALTH).await;
     let api = scene.world.api.clone();
-    let talking = talk(between, scene.routes.clone(), &api, Pass::default());
+    let talking = serve_http(between, scene.routes.clone(), &api, AdmissionTicket::default());
     let client = async {
         let mut came = scene.answers(1).await.into_bytes();
         // Whether it is taken any more is the other side's business.
@@ -311,7 +321,10 @@ async fn who_wants_one_answer_only_sees_the_end_of_it() {
         let api = scene.world.api.clone();
         let _busy = scene.busy().await;
         scene.send(request).await;
-        assert!(scene.talk(between, Pass::default()).await.is_none(), "it has ended");
+        assert!(
+            scene.serve_http(between, AdmissionTicket::default()).await.is_none(),
+            "it has ended"
+        );
         let mut came = String::new();
         let reading = scene.client.read_to_string(&mut came);
         api.host.env.within(SOON, reading).await.expect("an end").expect("it reads");
@@ -327,7 +340,7 @@ async fn a_long_answer_is_sent_before_the_connection_is_given_back() {
     let _busy = scene.busy().await;
     scene.routes = Router::new().route("/long", any(async || vec![b'x'; LENGTH]));
     scene.send("GET /long HTTP/1.1\r\nHost: localhost\r\n\r\n").await;
-    let talking = talk(between, scene.routes.clone(), &api, Pass::default());
+    let talking = serve_http(between, scene.routes.clone(), &api, AdmissionTicket::default());
     let reading = async {
         let mut came = 0;
         let mut piece = vec![0; 64 << 10];
@@ -350,7 +363,7 @@ async fn a_client_that_closes_its_half_after_a_request_still_gets_the_answer() {
         scene.send(&request).await;
         scene.client.shutdown().await.expect("its half is closed");
         let pass = scene.pass(&between).await;
-        assert!(scene.talk(between, pass).await.is_none(), "the connection ends");
+        assert!(scene.serve_http(between, pass).await.is_none(), "the connection ends");
         let answer = scene.answers(1).await;
         assert!(answer.starts_with("HTTP/1.1 20"), "{request}: {answer}");
     }
@@ -375,7 +388,7 @@ async fn a_stream_ends_when_its_client_closes_its_half_even_one_that_does_not_re
         scene.routes = routes.clone();
         scene.send(&format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n")).await;
         let api = scene.world.api.clone();
-        let talking = talk(between, scene.routes.clone(), &api, Pass::default());
+        let talking = serve_http(between, scene.routes.clone(), &api, AdmissionTicket::default());
         pin_mut!(talking);
         let env = &api.host.env;
         assert!(env.within(Millis(300), &mut talking).await.is_none(), "{path}");
@@ -391,7 +404,7 @@ async fn a_client_that_has_said_all_and_waits_makes_room_for_others() {
     let (api, mark) = (scene.world.api.clone(), between.mark.clone());
     scene.routes = Router::new().route("/slow", any(std::future::pending::<String>));
     scene.send("GET /slow HTTP/1.1\r\nHost: localhost\r\n\r\n").await;
-    let talking = talk(between, scene.routes.clone(), &api, Pass::default());
+    let talking = serve_http(between, scene.routes.clone(), &api, AdmissionTicket::default());
     pin_mut!(talking);
     let env = &api.host.env;
     assert!(env.within(Millis(100), &mut talking).await.is_none(), "it is answered");
@@ -407,7 +420,7 @@ async fn a_connection_that_breaks_ends_its_request() {
     let api = scene.world.api.clone();
     scene.routes = Router::new().route("/slow", any(std::future::pending::<String>));
     scene.send("GET /slow HTTP/1.1\r\nHost: localhost\r\n\r\n").await;
-    let talking = talk(between, scene.routes.clone(), &api, Pass::default());
+    let talking = serve_http(between, scene.routes.clone(), &api, AdmissionTicket::default());
     pin_mut!(talking);
     let env = &api.host.env;
     assert!(env.within(Millis(100), &mut talking).await.is_none(), "it is answered");

@@ -12,7 +12,7 @@ use segno_core::address::{Address, LONGEST, Poll};
 
 use segno_engine::delivery::{Private, Reach};
 
-use super::refused::Refused;
+use super::protocol_error::ProtocolError;
 
 /// A parsed address of a worker outside.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,8 +48,8 @@ impl Destination {
 ///
 /// # Errors
 /// 400, saying what the address should look like.
-pub fn check_target(reach: Reach, address: &str) -> Result<(), Refused> {
-    let parsed = Address::parse(address).map_err(|error| Refused::bad(error.to_string()))?;
+pub fn check_target(reach: Reach, address: &str) -> Result<(), ProtocolError> {
+    let parsed = Address::parse(address).map_err(|error| ProtocolError::bad(error.to_string()))?;
     if parsed.is_hosted() && address.contains(':') {
         return Ok(());
     }
@@ -60,16 +60,16 @@ pub fn check_target(reach: Reach, address: &str) -> Result<(), Refused> {
 ///
 /// # Errors
 /// 400, saying what the address should look like.
-pub fn check_listener(reach: Reach, address: &str) -> Result<(), Refused> {
+pub fn check_listener(reach: Reach, address: &str) -> Result<(), ProtocolError> {
     if address.len() > LONGEST {
-        return Err(Refused::bad(format!("an address has at most {LONGEST} bytes")));
+        return Err(ProtocolError::bad(format!("an address has at most {LONGEST} bytes")));
     }
     match Destination::parse(address) {
         Some(_) => {
-            let refused = |private: Private| Refused::bad(private.to_string());
+            let refused = |private: Private| ProtocolError::bad(private.to_string());
             reach.allows_address(address).map_err(refused)
         }
-        None => Err(Refused::bad(format!(
+        None => Err(ProtocolError::bad(format!(
             "`{address}` is not an address: use poll://any@GROUP, poll://any@GROUP/ID, poll://uni@GROUP/ID, http://… or https://…"
         ))),
     }

@@ -11,9 +11,9 @@ use serde_json::{Value as Json, json};
 
 use super::{
     envelope::{Answer, Request},
-    front::Resonate,
-    records,
-    refused::Refused,
+    handler::Resonate,
+    protocol_error::ProtocolError,
+    wire,
 };
 
 /// Due rows handled in one transaction.
@@ -25,10 +25,10 @@ struct Tick {
 }
 
 /// Answers an operation for debugging.
-pub(super) async fn answer(front: &Resonate, request: &Request) -> Result<Answer, Refused> {
+pub(super) async fn answer(front: &Resonate, request: &Request) -> Result<Answer, ProtocolError> {
     request.may_all()?;
     let Some(clock) = &front.settings.debug else {
-        return Err(Refused::forbidden(
+        return Err(ProtocolError::forbidden(
             "this host is not open for debugging (`segno serve --debug`)",
         ));
     };
@@ -38,16 +38,16 @@ pub(super) async fn answer(front: &Resonate, request: &Request) -> Result<Answer
         "debug.reset" => front.host.store.wipe().await?,
         "debug.snap" => return snap(front).await,
         "debug.tick" => return tick(front, request).await,
-        kind => return Err(Refused::bad(format!("Unknown operation: {kind}"))),
+        kind => return Err(ProtocolError::bad(format!("Unknown operation: {kind}"))),
     }
     Ok(Answer::ok(json!({})))
 }
 
 /// Everything that is due at an instant happens, as if the host's own loops had looked then.
-async fn tick(front: &Resonate, request: &Request) -> Result<Answer, Refused> {
+async fn tick(front: &Resonate, request: &Request) -> Result<Answer, ProtocolError> {
     let Tick { time } = request.read()?;
     if named_time(request)?.is_some_and(|named| named.0 != time) {
-        return Err(Refused::bad("`time` differs from `resonate:debug_time`"));
+        return Err(ProtocolError::bad("`time` differs from `resonate:debug_time`"));
     }
     let now = instant("`data.time`", time)?;
     if let Some(clock) = &front.settings.debug {
@@ -65,7 +65,7 @@ async fn tick(front: &Resonate, request: &Request) -> Result<Answer, Refused> {
 }
 
 /// Everything there is, in the order of ids.
-async fn snap(front: &Resonate) -> Result<Answer, Refused> {
+async fn snap(front: &Resonate) -> Result<Answer, ProtocolError> {
     let dump = front.host.store.dump().await?;
     let pending = dump.promises.values().filter(|promise| promise.is_pending());
     let promise_timeouts: Vec<Json> = pending
@@ -98,7 +98,7 @@ async fn snap(front: &Resonate) -> Result<Answer, Refused> {
             ),
             (OutboxKey::Unblock(id, address), _) => (
                 address.as_str(),
-                json!({ "kind": "unblock", "head": {}, "data": { "promise": records::promise(dump.promises.get(id)?) } }),
+                json!({ "kind": "unblock", "head": {}, "data": { "promise": wire::promise(dump.promises.get(id)?) } }),
             ),
             _ => return None,
         };
@@ -108,11 +108,11 @@ async fn snap(front: &Resonate) -> Result<Answer, Refused> {
         .map(|(id, address)| json!({ "id": id.as_str(), "address": address.as_str() }))
         .collect();
     Ok(Answer::ok(json!({
-        "promises": dump.promises.values().map(records::promise).collect::<Vec<_>>(),
+        "promises": dump.promises.values().map(wire::promise).collect::<Vec<_>>(),
         "promiseTimeouts": promise_timeouts,
         "callbacks": callbacks,
         "listeners": listeners,
-        "tasks": dump.tasks.values().map(|task| records::task(task, resumes(&task.id))).collect::<Vec<_>>(),
+        "tasks": dump.tasks.values().map(|task| wire::task(task, resumes(&task.id))).collect::<Vec<_>>(),
         "taskTimeouts": timers.collect::<Vec<_>>(),
         "messages": messages.collect::<Vec<_>>(),
     })))
@@ -125,7 +125,7 @@ async fn snap(front: &Resonate) -> Result<Answer, Refused> {
 pub(super) async fn at<'a>(
     front: &'a Resonate,
     request: &Request,
-) -> Result<Option<Named<'a>>, Refused> {
+) -> Result<Option<Named<'a>>, ProtocolError> {
     let Some(clock) = &front.settings.debug else { return Ok(None) };
     let named = named_time(request)?;
     let turn = front.debugging.lock().await;
@@ -133,18 +133,18 @@ pub(super) async fn at<'a>(
     Ok(Some(Named { front, _turn: turn }))
 }
 
-fn named_time(request: &Request) -> Result<Option<Timestamp>, Refused> {
+fn named_time(request: &Request) -> Result<Option<Timestamp>, ProtocolError> {
     const FIELD: &str = "`head.resonate:debug_time`";
     let Some(named) = &request.debug_time else { return Ok(None) };
     let number = serde_json::from_str(named.get())
-        .map_err(|_| Refused::bad(format!("{FIELD} is no whole number of milliseconds")))?;
+        .map_err(|_| ProtocolError::bad(format!("{FIELD} is no whole number of milliseconds")))?;
     instant(FIELD, number).map(Some)
 }
 
-fn instant(field: &str, time: i64) -> Result<Timestamp, Refused> {
+fn instant(field: &str, time: i64) -> Result<Timestamp, ProtocolError> {
     match (0..=Timestamp::NEVER.0).contains(&time) {
         true => Ok(Timestamp(time)),
-        false => Err(Refused::bad(format!(
+        false => Err(ProtocolError::bad(format!(
             "{field} must be between 0 and {}, the end of the year 9999",
             Timestamp::NEVER
         ))),

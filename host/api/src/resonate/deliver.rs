@@ -17,8 +17,8 @@ use segno_engine::host::Host;
 use super::{
     address::Destination,
     push::{NotTaken, Push},
-    records,
     streams::{Sent, Streams},
+    wire,
 };
 
 /// A settlement is handed over so often before a listener is given up: with the back-off of the outbox (100 ms, doubled, at
@@ -177,7 +177,7 @@ fn execute(task: &PromiseId, version: Version, server_url: &str) -> Bytes {
 }
 
 fn unblock(promise: &Promise) -> Bytes {
-    let record = records::promise(promise);
+    let record = wire::promise(promise);
     let message = json!({ "kind": "unblock", "head": {}, "data": { "promise": record } });
     line(&message)
 }

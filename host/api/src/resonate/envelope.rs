@@ -19,9 +19,9 @@ use segno_core::{id::PromiseId, tags, value::Tags};
 use crate::Rights;
 
 use super::{
-    front,
-    reading::{self, Object},
-    refused::Refused,
+    handler,
+    json::{self, Object},
+    protocol_error::ProtocolError,
 };
 
 /// The version of the protocol that is spoken here.
@@ -61,7 +61,7 @@ pub struct Unreadable {
     /// The caller's mark, or `0`.
     pub corr_id: String,
     /// What is wrong.
-    pub refused: Refused,
+    pub refused: ProtocolError,
 }
 
 #[derive(Deserialize)]
@@ -99,7 +99,7 @@ impl Request {
     }
 
     /// The refusal of a request of which this is the beginning, or all of it.
-    pub fn unreadable(beginning: &[u8], refused: Refused) -> Unreadable {
+    pub fn unreadable(beginning: &[u8], refused: ProtocolError) -> Unreadable {
         let mut salvaged = Salvaged::default();
         let _ = serde_json::Deserializer::from_slice(beginning).deserialize_map(&mut salvaged);
         let kind = salvaged.kind.filter(|kind| !kind.is_empty());
@@ -110,21 +110,22 @@ impl Request {
         }
     }
 
-    fn parse(bytes: &[u8]) -> Result<Self, Refused> {
-        let envelope: Envelope = reading::read(bytes)
-            .map_err(|misread| Refused::bad(format!("the request is no envelope: {misread}")))?;
+    fn parse(bytes: &[u8]) -> Result<Self, ProtocolError> {
+        let envelope: Envelope = json::read(bytes).map_err(|misread| {
+            ProtocolError::bad(format!("the request is no envelope: {misread}"))
+        })?;
         let Envelope { kind, head: Object(head), data } = envelope;
         if kind.is_empty() {
-            return Err(Refused::bad("`kind` must not be empty"));
+            return Err(ProtocolError::bad("`kind` must not be empty"));
         }
         if head.version != VERSION {
-            return Err(Refused::bad(format!(
+            return Err(ProtocolError::bad(format!(
                 "version `{}` is not spoken here; send `{VERSION}`",
                 head.version
             )));
         }
         if !data.get().starts_with('{') {
-            return Err(Refused::bad("`data` must be an object"));
+            return Err(ProtocolError::bad("`data` must be an object"));
         }
         let Head { corr_id, auth, debug_time, .. } = head;
         // Until somebody has looked at the token.
@@ -136,8 +137,8 @@ impl Request {
     ///
     /// # Errors
     /// 400: it cannot be one. 403: the token does not allow it.
-    pub fn id(&self, field: &str, id: String) -> Result<PromiseId, Refused> {
-        let id = front::id(field, id)?;
+    pub fn id(&self, field: &str, id: String) -> Result<PromiseId, ProtocolError> {
+        let id = handler::id(field, id)?;
         self.may(field, id.as_str())?;
         Ok(id)
     }
@@ -146,9 +147,9 @@ impl Request {
     ///
     /// # Errors
     /// 403.
-    pub fn may(&self, field: &str, id: &str) -> Result<(), Refused> {
+    pub fn may(&self, field: &str, id: &str) -> Result<(), ProtocolError> {
         match self.rights.prefix() {
-            Some(prefix) if !id.starts_with(prefix) => Err(Refused::forbidden(format!(
+            Some(prefix) if !id.starts_with(prefix) => Err(ProtocolError::forbidden(format!(
                 "the token allows ids that begin with `{prefix}`, and `{field}` is `{id}`"
             ))),
             Some(_) | None => Ok(()),
@@ -166,9 +167,9 @@ impl Request {
     ///
     /// # Errors
     /// 403.
-    pub fn may_all(&self) -> Result<(), Refused> {
+    pub fn may_all(&self) -> Result<(), ProtocolError> {
         match self.rights.prefix() {
-            Some(prefix) => Err(Refused::forbidden(format!(
+            Some(prefix) => Err(ProtocolError::forbidden(format!(
                 "{} is about every id, and the token allows only those that begin with `{prefix}`",
                 self.kind
             ))),
@@ -180,9 +181,10 @@ impl Request {
     ///
     /// # Errors
     /// 400: a field is missing or of the wrong type.
-    pub fn read<T: DeserializeOwned>(&self) -> Result<T, Refused> {
-        reading::read(self.data.get().as_bytes())
-            .map_err(|misread| Refused::bad(format!("{}: {}", self.kind, misread.within("data"))))
+    pub fn read<T: DeserializeOwned>(&self) -> Result<T, ProtocolError> {
+        json::read(self.data.get().as_bytes()).map_err(|misread| {
+            ProtocolError::bad(format!("{}: {}", self.kind, misread.within("data")))
+        })
     }
 }
 
@@ -224,10 +226,10 @@ impl Answer {
 }
 
 /// An answer in its envelope.
-pub fn wrapped(kind: &str, corr_id: &str, answer: Result<Answer, Refused>) -> (u16, Json) {
+pub fn wrapped(kind: &str, corr_id: &str, answer: Result<Answer, ProtocolError>) -> (u16, Json) {
     let (status, data) = match answer {
         Ok(Answer { status, data }) => (status, data),
-        Err(Refused { status, message }) => (status, Json::String(message)),
+        Err(ProtocolError { status, message }) => (status, Json::String(message)),
     };
     let head = json!({ "corrId": corr_id, "status": status, "version": VERSION });
     (status, json!({ "kind": kind, "head": head, "data": data }))
@@ -319,7 +321,7 @@ mod tests {
 
     #[test]
     fn a_refusal_carries_text() {
-        let (status, reply) = wrapped("k", "c", Err(Refused::bad("no")));
+        let (status, reply) = wrapped("k", "c", Err(ProtocolError::bad("no")));
         assert_eq!(status, 400);
         assert_eq!(
             reply,

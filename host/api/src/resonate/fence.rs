@@ -10,12 +10,12 @@ use serde_json::json;
 
 use super::{
     envelope::{Answer, Request, wrapped},
-    front::{Resonate, unexpected},
+    handler::{Resonate, unexpected},
+    json::Object,
     promises::{Create, Settle},
-    reading::Object,
-    records,
-    refused::Refused,
+    protocol_error::ProtocolError,
     tasks::{Action, claim},
+    wire,
 };
 
 #[derive(Deserialize)]
@@ -25,12 +25,15 @@ struct Fence {
     action: Object<Action>,
 }
 
-pub(super) async fn fence(front: &Resonate, request: &Request) -> Result<Answer, Refused> {
+pub(super) async fn fence(front: &Resonate, request: &Request) -> Result<Answer, ProtocolError> {
     let Fence { id, version, action: Object(action) } = request.read()?;
     let claim = claim(request, id, version)?;
     let act = act(front, request, &action)?;
     if act.promise() == Some(&claim.id) {
-        return Err(Refused::bad(format!("an action under `{0}` cannot be about `{0}`", claim.id)));
+        return Err(ProtocolError::bad(format!(
+            "an action under `{0}` cannot be about `{0}`",
+            claim.id
+        )));
     }
     let actions = vec![FenceAction { index: CommandIndex(0), act }];
     let (records, logs) = (Vec::new(), Vec::new());
@@ -38,11 +41,11 @@ pub(super) async fn fence(front: &Resonate, request: &Request) -> Result<Answer,
     let Reply::Fenced { mut outcomes, .. } = reply else { return Err(unexpected(&reply)) };
     let inner = match outcomes.pop() {
         Some((_, Ok(Acted::Promise { promise, .. }))) => {
-            Ok(Answer::ok(json!({ "promise": records::promise(&promise) })))
+            Ok(Answer::ok(json!({ "promise": wire::promise(&promise) })))
         }
         Some((_, Err(refusal))) => Err(refusal.into()),
         Some((_, Ok(Acted::Done))) | None => {
-            return Err(Refused::internal("the engine did not say what an action did"));
+            return Err(ProtocolError::internal("the engine did not say what an action did"));
         }
     };
     let (_, inner) = wrapped(&action.kind, &request.corr_id, inner);
@@ -50,7 +53,7 @@ pub(super) async fn fence(front: &Resonate, request: &Request) -> Result<Answer,
     Ok(Answer::ok(json!({ "action": inner, "preload": [] })))
 }
 
-fn act(front: &Resonate, request: &Request, action: &Action) -> Result<FenceAct, Refused> {
+fn act(front: &Resonate, request: &Request, action: &Action) -> Result<FenceAct, ProtocolError> {
     match action.kind.as_str() {
         "promise.create" => {
             let new = action.read::<Create>("promise.create")?.checked(front, request)?;
@@ -62,7 +65,7 @@ fn act(front: &Resonate, request: &Request, action: &Action) -> Result<FenceAct,
             let (verdict, value) = settle.checked()?;
             Ok(FenceAct::Settle { id, verdict, value })
         }
-        kind => Err(Refused::bad(format!(
+        kind => Err(ProtocolError::bad(format!(
             "`{kind}` cannot be done under a claim: use promise.create or promise.settle"
         ))),
     }

@@ -13,27 +13,27 @@
 
 pub mod address;
 pub mod envelope;
-pub mod front;
-pub mod records;
-pub mod refused;
+pub mod handler;
+pub mod protocol_error;
 pub mod settings;
 pub mod streams;
 pub mod values;
+pub mod wire;
 
 mod debug;
 mod deliver;
 mod fence;
+mod json;
 mod poll;
 mod preload;
 mod promises;
 mod push;
-mod reading;
 mod router;
 mod schedules;
 mod search;
 mod tasks;
 
-pub use front::Resonate;
+pub use handler::Resonate;
 pub use settings::Settings;
 
 #[cfg(test)]

@@ -15,14 +15,14 @@ use segno_core::{command::Command, id::Holder, time::Millis};
 use crate::{EndsWithClient, Rights};
 
 use super::{
-    front::Resonate,
+    handler::Resonate,
     router::plain,
     streams::{Messages, Streams},
     tasks,
 };
 
 /// A comment is sent after so much silence, so that dead connections are noticed.
-const SILENCE: Millis = Millis::seconds(15);
+const READ_IDLE_TIMEOUT: Millis = Millis::seconds(15);
 const PING: Bytes = Bytes::from_static(b": ping\n\n");
 const HELLO: Bytes = Bytes::from_static(b": connected\n\n");
 const NAME_LIMIT: usize = 512;
@@ -97,7 +97,7 @@ impl Listening {
             biased;
             () = self.front.stopping.cancelled() => None,
             message = self.messages.recv() => Some(frame(&message?)),
-            () = env.runtime.sleep(SILENCE.min(left)) => Some(PING),
+            () = env.runtime.sleep(READ_IDLE_TIMEOUT.min(left)) => Some(PING),
         }
     }
 }

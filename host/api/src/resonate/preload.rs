@@ -7,7 +7,7 @@ use serde_json::Value as Json;
 use crate::Rights;
 use segno_store::PromiseFilter;
 
-use super::{front::Resonate, records, refused::Refused, search::current};
+use super::{handler::Resonate, protocol_error::ProtocolError, search::current, wire};
 
 /// How many promises a worker is told of.
 const COUNT: u32 = 512;
@@ -21,7 +21,7 @@ pub(super) async fn of(
     rights: &Rights,
     branch: &str,
     except: &PromiseId,
-) -> Result<Vec<Json>, Refused> {
+) -> Result<Vec<Json>, ProtocolError> {
     let filter = PromiseFilter {
         branch: Some(branch.to_owned()),
         prefix: rights.prefix().map(str::to_owned),
@@ -36,7 +36,7 @@ pub(super) async fn of(
         let size = row.promise.birth.param.data.len() + value.map_or(0, |value| value.data.len());
         let Some(left) = room.checked_sub(size) else { break };
         room = left;
-        told.push(records::promise(&row.promise));
+        told.push(wire::promise(&row.promise));
     }
     Ok(told)
 }

@@ -14,11 +14,11 @@ use serde_json::json;
 use super::{
     address::{check_listener, check_target},
     envelope::{Answer, Request},
-    front::{Resonate, unexpected},
-    reading::Object,
-    records,
-    refused::Refused,
+    handler::{Resonate, unexpected},
+    json::Object,
+    protocol_error::ProtocolError,
     values::{self, WireValue},
+    wire,
 };
 
 #[derive(Deserialize)]
@@ -69,10 +69,10 @@ impl Create {
         self,
         front: &Resonate,
         request: &Request,
-    ) -> Result<NewPromise, Refused> {
+    ) -> Result<NewPromise, ProtocolError> {
         let id = request.id("id", self.id)?;
         if self.timeout_at < 0 {
-            return Err(Refused::bad("`timeoutAt` is negative"));
+            return Err(ProtocolError::bad("`timeoutAt` is negative"));
         }
         let mut tags = values::stored_tags(self.tags.unwrap_or_default());
         request.narrow(&mut tags);
@@ -80,15 +80,17 @@ impl Create {
         target.map(|target| check_target(front.api.reach, target)).transpose()?;
         if let Some(delay) = tags.get(tags::DELAY) {
             let from = delay.parse().ok().filter(|from: &i64| *from >= 0).ok_or_else(|| {
-                Refused::bad(format!(
+                ProtocolError::bad(format!(
                     "the tag resonate:delay is `{delay}`, which is no time in milliseconds"
                 ))
             })?;
             if from >= self.timeout_at {
-                return Err(Refused::bad("the tag resonate:delay is not before `timeoutAt`"));
+                return Err(ProtocolError::bad("the tag resonate:delay is not before `timeoutAt`"));
             }
             if target.is_none() {
-                return Err(Refused::bad("the tag resonate:delay needs the tag resonate:target"));
+                return Err(ProtocolError::bad(
+                    "the tag resonate:delay needs the tag resonate:target",
+                ));
             }
         }
         let param = values::stored(self.param.unwrap_or_default().0)?;
@@ -101,13 +103,13 @@ impl Settle {
     ///
     /// # Errors
     /// 400.
-    pub(super) fn checked(self) -> Result<(Verdict, Value), Refused> {
+    pub(super) fn checked(self) -> Result<(Verdict, Value), ProtocolError> {
         let verdict = match self.state.as_str() {
             "resolved" => Verdict::Resolved,
             "rejected" => Verdict::Rejected,
             "rejected_canceled" => Verdict::Canceled,
             other => {
-                return Err(Refused::bad(format!(
+                return Err(ProtocolError::bad(format!(
                     "a promise cannot be settled as `{other}`: use resolved, rejected or rejected_canceled"
                 )));
             }
@@ -116,18 +118,18 @@ impl Settle {
     }
 }
 
-pub(super) async fn get(front: &Resonate, request: &Request) -> Result<Answer, Refused> {
+pub(super) async fn get(front: &Resonate, request: &Request) -> Result<Answer, ProtocolError> {
     let Named { id } = request.read()?;
     let id = request.id("id", id)?;
     shown(front.decide(Command::PromiseGet { id }).await?)
 }
 
-pub(super) async fn create(front: &Resonate, request: &Request) -> Result<Answer, Refused> {
+pub(super) async fn create(front: &Resonate, request: &Request) -> Result<Answer, ProtocolError> {
     let new = request.read::<Create>()?.checked(front, request)?;
     shown(front.decide(Command::PromiseCreate(new)).await?)
 }
 
-pub(super) async fn settle(front: &Resonate, request: &Request) -> Result<Answer, Refused> {
+pub(super) async fn settle(front: &Resonate, request: &Request) -> Result<Answer, ProtocolError> {
     let settle: Settle = request.read()?;
     let id = request.id("id", settle.id.clone())?;
     let (verdict, value) = settle.checked()?;
@@ -137,7 +139,7 @@ pub(super) async fn settle(front: &Resonate, request: &Request) -> Result<Answer
 pub(super) async fn register_callback(
     front: &Resonate,
     request: &Request,
-) -> Result<Answer, Refused> {
+) -> Result<Answer, ProtocolError> {
     let Callback { awaited, awaiter } = request.read()?;
     let awaited = request.id("awaited", awaited)?;
     let awaiter = request.id("awaiter", awaiter)?;
@@ -147,7 +149,7 @@ pub(super) async fn register_callback(
 pub(super) async fn register_listener(
     front: &Resonate,
     request: &Request,
-) -> Result<Answer, Refused> {
+) -> Result<Answer, ProtocolError> {
     let Listener { awaited, address } = request.read()?;
     let awaited = request.id("awaited", awaited)?;
     check_listener(front.api.reach, &address)?;
@@ -155,10 +157,10 @@ pub(super) async fn register_listener(
     shown(front.decide(Command::RegisterListener { awaited, address }).await?)
 }
 
-fn shown(reply: Reply) -> Result<Answer, Refused> {
+fn shown(reply: Reply) -> Result<Answer, ProtocolError> {
     match reply {
         Reply::Promise { promise, .. } => {
-            Ok(Answer::ok(json!({ "promise": records::promise(&promise) })))
+            Ok(Answer::ok(json!({ "promise": wire::promise(&promise) })))
         }
         other => Err(unexpected(&other)),
     }

@@ -18,9 +18,9 @@ use tower_http::cors::{AllowOrigin, CorsLayer};
 
 use super::{
     envelope::{Answer, Request, Unreadable, wrapped},
-    front::Resonate,
+    handler::Resonate,
     poll,
-    refused::Refused,
+    protocol_error::ProtocolError,
 };
 
 /// The largest request.
@@ -128,7 +128,9 @@ async fn operate(
                 front.answer(&request).await
             }
         },
-        Err(error) => Err(Refused { status: error.status().as_u16(), message: error.to_string() }),
+        Err(error) => {
+            Err(ProtocolError { status: error.status().as_u16(), message: error.to_string() })
+        }
     };
     told(&request.kind, &request.corr_id, Some(&request), answer)
 }
@@ -157,9 +159,9 @@ fn told(
     kind: &str,
     corr_id: &str,
     request: Option<&Request>,
-    answer: Result<Answer, Refused>,
+    answer: Result<Answer, ProtocolError>,
 ) -> Response {
-    if let Err(Refused { status, message }) = &answer
+    if let Err(ProtocolError { status, message }) = &answer
         && tracing::enabled!(tracing::Level::DEBUG)
     {
         let data = request.map(|request| request.data.get());
@@ -181,11 +183,11 @@ fn enveloped((status, reply): (u16, Json_)) -> Response {
 }
 
 /// Refuses what would have to be unpacked: a small body could become a gigantic one.
-fn plainly_encoded(headers: &HeaderMap) -> Result<(), Refused> {
+fn plainly_encoded(headers: &HeaderMap) -> Result<(), ProtocolError> {
     let encoding = headers.get(header::CONTENT_ENCODING);
     match encoding.filter(|encoding| !encoding.as_bytes().eq_ignore_ascii_case(b"identity")) {
         None => Ok(()),
-        Some(encoding) => Err(Refused::bad(format!(
+        Some(encoding) => Err(ProtocolError::bad(format!(
             "the body is encoded (content-encoding: {}): send it as it is",
             encoding.to_str().unwrap_or("unreadable")
         ))),

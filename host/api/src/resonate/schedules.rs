@@ -17,9 +17,9 @@ use segno_store::ScheduleFilter;
 use super::{
     address::check_target,
     envelope::{Answer, Request},
-    front::{self, Resonate, unexpected},
-    reading::Object,
-    refused::Refused,
+    handler::{self, Resonate, unexpected},
+    json::Object,
+    protocol_error::ProtocolError,
     values::{self, WireValue},
 };
 
@@ -54,10 +54,10 @@ struct Search {
     cursor: Option<String>,
 }
 
-pub(super) async fn create(front: &Resonate, request: &Request) -> Result<Answer, Refused> {
+pub(super) async fn create(front: &Resonate, request: &Request) -> Result<Answer, ProtocolError> {
     let create: Create = request.read()?;
     let id = schedule_id(request, create.id)?;
-    front::id("promiseId", create.promise_id.clone())?;
+    handler::id("promiseId", create.promise_id.clone())?;
     // What is made at an occurrence has an id that begins with what stands before the first part that is filled in; the
     // schedule's own id is known.
     let made = create.promise_id.replace("{{.id}}", id.as_str());
@@ -81,16 +81,16 @@ pub(super) async fn create(front: &Resonate, request: &Request) -> Result<Answer
     }
 }
 
-pub(super) async fn get(front: &Resonate, request: &Request) -> Result<Answer, Refused> {
+pub(super) async fn get(front: &Resonate, request: &Request) -> Result<Answer, ProtocolError> {
     let Named { id } = request.read()?;
     let id = schedule_id(request, id)?;
     match front.host.store.schedule(&id).await? {
         Some(schedule) => Ok(Answer::ok(json!({ "schedule": record(&schedule) }))),
-        None => Err(Refused::unknown(format!("there is no schedule `{id}`"))),
+        None => Err(ProtocolError::unknown(format!("there is no schedule `{id}`"))),
     }
 }
 
-pub(super) async fn delete(front: &Resonate, request: &Request) -> Result<Answer, Refused> {
+pub(super) async fn delete(front: &Resonate, request: &Request) -> Result<Answer, ProtocolError> {
     let Named { id } = request.read()?;
     match front.decide(Command::ScheduleDelete { id: schedule_id(request, id)? }).await? {
         Reply::Done => Ok(Answer::ok(json!({}))),
@@ -98,12 +98,12 @@ pub(super) async fn delete(front: &Resonate, request: &Request) -> Result<Answer
     }
 }
 
-pub(super) async fn search(front: &Resonate, request: &Request) -> Result<Answer, Refused> {
+pub(super) async fn search(front: &Resonate, request: &Request) -> Result<Answer, ProtocolError> {
     request.may_all()?;
     let Search { tags, limit, cursor } = request.read()?;
     let limit = limit.unwrap_or(DEFAULT);
     if !(1..=MOST).contains(&limit) {
-        return Err(Refused::bad(format!("`limit` must be between 1 and {MOST}")));
+        return Err(ProtocolError::bad(format!("`limit` must be between 1 and {MOST}")));
     }
     let tags = values::stored_tags(tags.unwrap_or_default());
     let after = cursor.map(ScheduleId::new);
@@ -116,7 +116,7 @@ pub(super) async fn search(front: &Resonate, request: &Request) -> Result<Answer
     Ok(Answer::ok(data))
 }
 
-fn schedule_id(request: &Request, id: String) -> Result<ScheduleId, Refused> {
+fn schedule_id(request: &Request, id: String) -> Result<ScheduleId, ProtocolError> {
     Ok(ScheduleId::new(request.id("id", id)?.as_str()))
 }
 

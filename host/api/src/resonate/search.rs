@@ -15,10 +15,10 @@ use segno_store::{PromiseFilter, PromiseRow, Standing};
 use super::{
     debug,
     envelope::{Answer, Request},
-    front::{Resonate, unexpected},
-    records,
-    refused::Refused,
+    handler::{Resonate, unexpected},
+    protocol_error::ProtocolError,
     values::stored_tags,
+    wire,
 };
 
 const DEFAULT: u32 = 100;
@@ -36,7 +36,7 @@ struct Search {
     cursor: Option<String>,
 }
 
-pub(super) async fn promises(front: &Resonate, request: &Request) -> Result<Answer, Refused> {
+pub(super) async fn promises(front: &Resonate, request: &Request) -> Result<Answer, ProtocolError> {
     request.may_all()?;
     let search: Search = request.read()?;
     let standing = search.state.as_deref().map(standing).transpose()?;
@@ -44,11 +44,11 @@ pub(super) async fn promises(front: &Resonate, request: &Request) -> Result<Answ
     let filter = PromiseFilter { standing, tags, ..page(&search)? };
     let (rows, cursor) = found(front, filter).await?;
     let records: Vec<Json> =
-        current(front, rows).await?.iter().map(|row| records::promise(&row.promise)).collect();
+        current(front, rows).await?.iter().map(|row| wire::promise(&row.promise)).collect();
     Ok(Answer::ok(paged(json!({ "promises": records }), cursor)))
 }
 
-pub(super) async fn tasks(front: &Resonate, request: &Request) -> Result<Answer, Refused> {
+pub(super) async fn tasks(front: &Resonate, request: &Request) -> Result<Answer, ProtocolError> {
     request.may_all()?;
     let search: Search = request.read()?;
     let status = search.state.as_deref().map(status).transpose()?;
@@ -58,7 +58,7 @@ pub(super) async fn tasks(front: &Resonate, request: &Request) -> Result<Answer,
     let mut records = Vec::new();
     for reply in front.host.store.execute(gets).await? {
         match reply {
-            Reply::Task(task) => records.push(super::records::task(&task.task, task.resumes)),
+            Reply::Task(task) => records.push(super::wire::task(&task.task, task.resumes)),
             // It was pruned since.
             Reply::Refused(_) => {}
             other => return Err(unexpected(&other)),
@@ -71,7 +71,7 @@ pub(super) async fn tasks(front: &Resonate, request: &Request) -> Result<Answer,
 pub(super) async fn current(
     front: &Resonate,
     mut rows: Vec<PromiseRow>,
-) -> Result<Vec<PromiseRow>, Refused> {
+) -> Result<Vec<PromiseRow>, ProtocolError> {
     let now = debug::now(front);
     let overdue: Vec<PromiseId> = (rows.iter())
         .filter(|row| row.promise.is_overdue(now))
@@ -90,10 +90,10 @@ pub(super) async fn current(
     Ok(rows)
 }
 
-fn page(search: &Search) -> Result<PromiseFilter, Refused> {
+fn page(search: &Search) -> Result<PromiseFilter, ProtocolError> {
     let limit = search.limit.unwrap_or(DEFAULT);
     if !(1..=MOST).contains(&limit) {
-        return Err(Refused::bad(format!("`limit` must be between 1 and {MOST}")));
+        return Err(ProtocolError::bad(format!("`limit` must be between 1 and {MOST}")));
     }
     let after = search.cursor.as_deref().map(PromiseId::from);
     Ok(PromiseFilter { after, limit, ..PromiseFilter::default() })
@@ -103,7 +103,7 @@ fn page(search: &Search) -> Result<PromiseFilter, Refused> {
 async fn found(
     front: &Resonate,
     filter: PromiseFilter,
-) -> Result<(Vec<PromiseRow>, Option<String>), Refused> {
+) -> Result<(Vec<PromiseRow>, Option<String>), ProtocolError> {
     let page = front.api.look().await?.find(&filter).await?;
     Ok((page.items, page.next.map(|id| id.to_string())))
 }
@@ -115,18 +115,18 @@ fn paged(mut data: Json, cursor: Option<String>) -> Json {
     data
 }
 
-fn standing(state: &str) -> Result<Standing, Refused> {
+fn standing(state: &str) -> Result<Standing, ProtocolError> {
     Ok(match state {
         "pending" => Standing::Pending,
         "resolved" => Standing::Settled(Verdict::Resolved),
         "rejected" => Standing::Settled(Verdict::Rejected),
         "rejected_canceled" => Standing::Settled(Verdict::Canceled),
         "rejected_timedout" => Standing::Settled(Verdict::TimedOut),
-        other => return Err(Refused::bad(format!("`{other}` is no state of a promise"))),
+        other => return Err(ProtocolError::bad(format!("`{other}` is no state of a promise"))),
     })
 }
 
-fn status(state: &str) -> Result<TaskStatus, Refused> {
+fn status(state: &str) -> Result<TaskStatus, ProtocolError> {
     let all = [
         TaskStatus::Pending,
         TaskStatus::Acquired,
@@ -136,5 +136,5 @@ fn status(state: &str) -> Result<TaskStatus, Refused> {
     ];
     all.into_iter()
         .find(|status| status.to_string() == state)
-        .ok_or_else(|| Refused::bad(format!("`{state}` is no state of a task")))
+        .ok_or_else(|| ProtocolError::bad(format!("`{state}` is no state of a task")))
 }

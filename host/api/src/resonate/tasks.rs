@@ -17,12 +17,12 @@ use segno_store::{InvocationFilter, InvocationRow};
 
 use super::{
     envelope::{Answer, Request},
-    front::{Resonate, unexpected},
+    handler::{Resonate, unexpected},
+    json::{self, Object},
     preload,
     promises::{Callback, Create, Settle},
-    reading::{self, Object},
-    records,
-    refused::Refused,
+    protocol_error::ProtocolError,
+    wire,
 };
 
 /// Claims of one worker that are read at a time.
@@ -87,13 +87,15 @@ impl Action {
     ///
     /// # Errors
     /// 400.
-    pub(super) fn read<T: DeserializeOwned>(&self, wanted: &str) -> Result<T, Refused> {
+    pub(super) fn read<T: DeserializeOwned>(&self, wanted: &str) -> Result<T, ProtocolError> {
         if self.kind != wanted {
             let kind = &self.kind;
-            return Err(Refused::bad(format!("the action is `{kind}` where {wanted} belongs")));
+            return Err(ProtocolError::bad(format!(
+                "the action is `{kind}` where {wanted} belongs"
+            )));
         }
-        reading::read(self.data.get().as_bytes()).map_err(|misread| {
-            Refused::bad(format!("the action {wanted}: {}", misread.within("data")))
+        json::read(self.data.get().as_bytes()).map_err(|misread| {
+            ProtocolError::bad(format!("the action {wanted}: {}", misread.within("data")))
         })
     }
 }
@@ -102,25 +104,25 @@ impl Action {
 ///
 /// # Errors
 /// 400, 403.
-pub(super) fn claim(request: &Request, id: String, version: u64) -> Result<Claim, Refused> {
+pub(super) fn claim(request: &Request, id: String, version: u64) -> Result<Claim, ProtocolError> {
     Ok(Claim { id: request.id("id", id)?, version: Version(version) })
 }
 
-pub(super) async fn get(front: &Resonate, request: &Request) -> Result<Answer, Refused> {
+pub(super) async fn get(front: &Resonate, request: &Request) -> Result<Answer, ProtocolError> {
     let Named { id } = request.read()?;
     let task = taken(front.decide(Command::TaskGet { id: request.id("id", id)? }).await?)?;
-    Ok(Answer::ok(json!({ "task": records::task(&task.task, task.resumes) })))
+    Ok(Answer::ok(json!({ "task": wire::task(&task.task, task.resumes) })))
 }
 
-pub(super) async fn create(front: &Resonate, request: &Request) -> Result<Answer, Refused> {
+pub(super) async fn create(front: &Resonate, request: &Request) -> Result<Answer, ProtocolError> {
     let CreateTask { pid, ttl, action: Object(action) } = request.read()?;
     let hold = hold(front, &pid, ttl)?;
     let new = action.read::<Create>("promise.create")?.checked(front, request)?;
     if tags::target(&new.tags).is_none() {
-        return Err(Refused::bad("the promise of a task needs the tag resonate:target"));
+        return Err(ProtocolError::bad("the promise of a task needs the tag resonate:target"));
     }
     if new.tags.contains_key(tags::DELAY) {
-        return Err(Refused::bad(
+        return Err(ProtocolError::bad(
             "a task that is taken at once cannot have the tag resonate:delay",
         ));
     }
@@ -129,7 +131,7 @@ pub(super) async fn create(front: &Resonate, request: &Request) -> Result<Answer
     answered(front, request, &task, !task.created).await
 }
 
-pub(super) async fn acquire(front: &Resonate, request: &Request) -> Result<Answer, Refused> {
+pub(super) async fn acquire(front: &Resonate, request: &Request) -> Result<Answer, ProtocolError> {
     let Acquire { id, version, pid, ttl } = request.read()?;
     let (claim, hold) = (claim(request, id, version)?, hold(front, &pid, ttl)?);
     let command = Command::TaskAcquire { claim, hold, stall_limit: None };
@@ -138,16 +140,18 @@ pub(super) async fn acquire(front: &Resonate, request: &Request) -> Result<Answe
     answered(front, request, &task, version > 0).await
 }
 
-pub(super) async fn release(front: &Resonate, request: &Request) -> Result<Answer, Refused> {
+pub(super) async fn release(front: &Resonate, request: &Request) -> Result<Answer, ProtocolError> {
     let Claimed { id, version } = request.read()?;
     let (claim, reason) = (claim(request, id, version)?, ReleaseReason::Yield);
     done(front.decide(Command::TaskRelease { claim, reason }).await?)
 }
 
-pub(super) async fn suspend(front: &Resonate, request: &Request) -> Result<Answer, Refused> {
+pub(super) async fn suspend(front: &Resonate, request: &Request) -> Result<Answer, ProtocolError> {
     let Suspend { id, version, actions } = request.read()?;
     if actions.is_empty() {
-        return Err(Refused::bad("`actions` is empty: a task waits for at least one promise"));
+        return Err(ProtocolError::bad(
+            "`actions` is empty: a task waits for at least one promise",
+        ));
     }
     let claim = claim(request, id, version)?;
     let mut awaits = BTreeSet::new();
@@ -155,13 +159,13 @@ pub(super) async fn suspend(front: &Resonate, request: &Request) -> Result<Answe
         let Callback { awaited, awaiter } = action.read("promise.register_callback")?;
         let awaited = request.id("awaited", awaited)?;
         if awaiter != claim.id.as_str() || awaited == claim.id {
-            return Err(Refused::bad(format!(
+            return Err(ProtocolError::bad(format!(
                 "`{awaiter}` waiting for `{awaited}` is not a wait of the task `{}`",
                 claim.id
             )));
         }
         if let Some(twice) = (!awaits.insert(awaited.clone())).then_some(awaited) {
-            return Err(Refused::bad(format!("`{twice}` is awaited twice")));
+            return Err(ProtocolError::bad(format!("`{twice}` is awaited twice")));
         }
     }
     let (records, logs) = (Vec::new(), Vec::new());
@@ -173,13 +177,16 @@ pub(super) async fn suspend(front: &Resonate, request: &Request) -> Result<Answe
     }
 }
 
-pub(super) async fn fulfill(front: &Resonate, request: &Request) -> Result<Answer, Refused> {
+pub(super) async fn fulfill(front: &Resonate, request: &Request) -> Result<Answer, ProtocolError> {
     let Fulfill { id, version, action: Object(action) } = request.read()?;
     let claim = claim(request, id, version)?;
     let settle: Settle = action.read("promise.settle")?;
     if settle.id != claim.id.as_str() {
         let id = &settle.id;
-        return Err(Refused::bad(format!("the task of `{}` cannot fulfill `{id}`", claim.id)));
+        return Err(ProtocolError::bad(format!(
+            "the task of `{}` cannot fulfill `{id}`",
+            claim.id
+        )));
     }
     let (verdict, value) = settle.checked()?;
     let (records, logs) = (Vec::new(), Vec::new());
@@ -190,19 +197,22 @@ pub(super) async fn fulfill(front: &Resonate, request: &Request) -> Result<Answe
             Err(Refusal::from(Conflict::PromiseSettled(promise.id().clone())).into())
         }
         (Reply::Promise { promise, .. }, _) => {
-            Ok(Answer::ok(json!({ "promise": records::promise(&promise) })))
+            Ok(Answer::ok(json!({ "promise": wire::promise(&promise) })))
         }
         (other, _) => Err(unexpected(&other)),
     }
 }
 
-pub(super) async fn heartbeat(front: &Resonate, request: &Request) -> Result<Answer, Refused> {
+pub(super) async fn heartbeat(
+    front: &Resonate,
+    request: &Request,
+) -> Result<Answer, ProtocolError> {
     let Heartbeat { pid, tasks } = request.read()?;
     let holder = holder(&pid)?;
     let item = |Object(claimed): Object<Claimed>| {
         Ok(HeartbeatItem { claim: claim(request, claimed.id, claimed.version)?, progress: None })
     };
-    let items = tasks.into_iter().map(item).collect::<Result<Vec<_>, Refused>>()?;
+    let items = tasks.into_iter().map(item).collect::<Result<Vec<_>, ProtocolError>>()?;
     let command = match (items.is_empty(), request.rights.prefix()) {
         (true, None) => Command::WorkerHeartbeat { holder },
         // Everything the worker holds of what the token allows.
@@ -225,7 +235,7 @@ pub(super) async fn held(
     front: &Resonate,
     pid: &str,
     prefix: Option<&str>,
-) -> Result<Vec<Claim>, Refused> {
+) -> Result<Vec<Claim>, ProtocolError> {
     let mut filter = InvocationFilter {
         holder: Some(pid.to_owned()),
         prefix: prefix.map(str::to_owned),
@@ -245,27 +255,27 @@ pub(super) async fn held(
     }
 }
 
-pub(super) async fn halt(front: &Resonate, request: &Request) -> Result<Answer, Refused> {
+pub(super) async fn halt(front: &Resonate, request: &Request) -> Result<Answer, ProtocolError> {
     let Named { id } = request.read()?;
     done(front.decide(Command::TaskHalt { id: request.id("id", id)? }).await?)
 }
 
-pub(super) async fn proceed(front: &Resonate, request: &Request) -> Result<Answer, Refused> {
+pub(super) async fn proceed(front: &Resonate, request: &Request) -> Result<Answer, ProtocolError> {
     let Named { id } = request.read()?;
     done(front.decide(Command::TaskContinue { id: request.id("id", id)? }).await?)
 }
 
-fn holder(pid: &str) -> Result<Holder, Refused> {
+fn holder(pid: &str) -> Result<Holder, ProtocolError> {
     match pid {
-        "" => Err(Refused::bad("`pid` is empty")),
-        _ if pid.len() > 512 => Err(Refused::bad("`pid` is longer than 512 bytes")),
+        "" => Err(ProtocolError::bad("`pid` is empty")),
+        _ if pid.len() > 512 => Err(ProtocolError::bad("`pid` is longer than 512 bytes")),
         _ => Ok(Holder::worker(pid)),
     }
 }
 
-fn hold(front: &Resonate, pid: &str, ttl: i64) -> Result<Hold, Refused> {
+fn hold(front: &Resonate, pid: &str, ttl: i64) -> Result<Hold, ProtocolError> {
     let ttl = Millis(ttl);
-    Lease::check(ttl).map_err(Refused::bad)?;
+    Lease::check(ttl).map_err(ProtocolError::bad)?;
     let nonce = front.host.env.runtime.nonce();
     Ok(Hold { holder: holder(pid)?, nonce, ttl })
 }
@@ -275,7 +285,7 @@ async fn answered(
     request: &Request,
     task: &TaskReply,
     may_have: bool,
-) -> Result<Answer, Refused> {
+) -> Result<Answer, ProtocolError> {
     let branch = task.promise.birth.tags.get(tags::BRANCH);
     let branch = branch.filter(|_| may_have && task.task.status() == TaskStatus::Acquired);
     let preload = match branch {
@@ -283,20 +293,20 @@ async fn answered(
         None => Vec::new(),
     };
     Ok(Answer::ok(json!({
-        "task": records::task(&task.task, task.resumes),
-        "promise": records::promise(&task.promise),
+        "task": wire::task(&task.task, task.resumes),
+        "promise": wire::promise(&task.promise),
         "preload": preload,
     })))
 }
 
-fn taken(reply: Reply) -> Result<TaskReply, Refused> {
+fn taken(reply: Reply) -> Result<TaskReply, ProtocolError> {
     match reply {
         Reply::Task(task) => Ok(*task),
         other => Err(unexpected(&other)),
     }
 }
 
-fn done(reply: Reply) -> Result<Answer, Refused> {
+fn done(reply: Reply) -> Result<Answer, ProtocolError> {
     match reply {
         Reply::Done => Ok(Answer::ok(json!({}))),
         other => Err(unexpected(&other)),

@@ -16,7 +16,7 @@ use segno_core::{
 use serde::Deserialize;
 use serde_json::{Map, Value as Json};
 
-use super::refused::Refused;
+use super::protocol_error::ProtocolError;
 
 /// The header of a stored value that says how it looked: `h` headers were given, `e` the data were empty text, `t` the
 /// data are text and no base64.
@@ -37,7 +37,7 @@ pub struct WireValue {
 ///
 /// # Errors
 /// 400: a header has a name that is used here.
-pub fn stored(value: WireValue) -> Result<Value, Refused> {
+pub fn stored(value: WireValue) -> Result<Value, ProtocolError> {
     let WireValue { headers, data } = value;
     let mut form = String::new();
     if headers.is_some() {
@@ -45,7 +45,7 @@ pub fn stored(value: WireValue) -> Result<Value, Refused> {
     }
     let mut headers = headers.unwrap_or_default();
     if headers.contains_key(FORM) {
-        return Err(Refused::bad(format!("the header `{FORM}` is reserved")));
+        return Err(ProtocolError::bad(format!("the header `{FORM}` is reserved")));
     }
     let data: Vec<u8> = match data {
         None => Vec::new(),

@@ -25,7 +25,7 @@ use serde_json::{Value, json};
 use tower::ServiceExt as _;
 
 use segno_api::{
-    Access, AdmissionLimits, Api, Intake, Rejected,
+    Access, AdmissionLimits, Api, ComponentInspector, Rejected,
     model::{Function, FunctionKind, Import, ImportStatus, ModuleDescription},
     router,
 };
@@ -43,7 +43,7 @@ pub const LIMIT: usize = 64 * 1024;
 struct ByFirstWord;
 
 #[async_trait]
-impl Intake for ByFirstWord {
+impl ComponentInspector for ByFirstWord {
     async fn inspect(&self, component: Arc<[u8]>) -> Result<ModuleDescription, Rejected> {
         let text = String::from_utf8_lossy(&component);
         let Some(names) = text.strip_prefix("wasm ") else {

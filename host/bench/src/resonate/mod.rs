@@ -17,10 +17,10 @@ use tokio::task::JoinSet;
 
 use self::{client::Client, wire::Wire, worker::Worker};
 use super::{
-    floor::Commits,
+    baseline::Commits,
+    context::BenchContext,
     measure::{Stopwatch, cpu_of_us},
     report::{Goal, Section, percentile},
-    setting::Setting,
 };
 use segno_demo::server::{Server, ServerOptions};
 
@@ -33,10 +33,10 @@ const NEVER: i64 = 9_000_000_000_000;
 /// Round trips of a one-step workflow one after the other, through `run` and through `rpc`: each of them commits.
 const TRIPS: [f64; 2] = [4.0, 5.0];
 
-pub async fn run(setting: &Setting) -> anyhow::Result<Section> {
-    let workflows = setting.size(300, 10);
-    let each = setting.size(2_000, 50);
-    let takeovers = setting.size(3, 1);
+pub async fn run(context: &BenchContext) -> anyhow::Result<Section> {
+    let workflows = context.size(300, 10);
+    let each = context.size(2_000, 50);
+    let takeovers = context.size(3, 1);
     let mut section = Section::new(format!(
         "The Resonate protocol against a host in a process of its own: {each} promises made and settled by each of \
          {CONNECTIONS:?} connections; then {workflows} workflows of one step, one after the other, in turns with the floors, \
@@ -44,19 +44,19 @@ pub async fn run(setting: &Setting) -> anyhow::Result<Section> {
          round trip commits. Then fibonacci(8), whose 67 calls are all remote, and workers that are killed",
         TRIPS[0], TRIPS[1]
     ));
-    let place = setting.place()?;
-    let options = ServerOptions::within(place.path(), &setting.binary)?;
-    let server = Server::start(options, setting.env.clone()).await?;
+    let place = context.place()?;
+    let options = ServerOptions::within(place.path(), &context.binary)?;
+    let server = Server::start(options, context.env.clone()).await?;
     let mut commits = Commits::new(place.path()).await?;
-    promises(setting, &server, each, &mut section).await?;
+    promises(context, &server, each, &mut section).await?;
     let url = server.client().server();
     let mut workers = JoinSet::new();
     let worker = Worker::start(&url, "here", &mut workers).await?;
     let mut client = Client::start(&url).await?;
-    steps(setting, &server, &worker, &mut client, &mut commits, workflows, &mut section).await?;
+    steps(context, &server, &worker, &mut client, &mut commits, workflows, &mut section).await?;
 
     let mut fibonacci = Vec::new();
-    for n in 0..setting.repetitions * 3 {
+    for n in 0..context.repetitions * 3 {
         let stopwatch = Stopwatch::start();
         let value = client.rpc(&format!("fib-{n}"), "fibonacci", 8).await?;
         anyhow::ensure!(value == json!(21), "fibonacci(8) came to {value}");
@@ -72,7 +72,7 @@ pub async fn run(setting: &Setting) -> anyhow::Result<Section> {
     {
         let mut took = Vec::new();
         for _ in 0..takeovers {
-            took.push(takeover::measure(setting, arguments).await?);
+            took.push(takeover::measure(context, arguments).await?);
         }
         let figure = format!("SIGKILL of a worker to the first step elsewhere, {name}");
         section.measured(figure, "ms", &took);
@@ -82,7 +82,7 @@ pub async fn run(setting: &Setting) -> anyhow::Result<Section> {
 
 /// Promises made and settled by several connections at once.
 async fn promises(
-    setting: &Setting,
+    context: &BenchContext,
     server: &Server,
     each: u32,
     section: &mut Section,
@@ -90,7 +90,7 @@ async fn promises(
     let url = server.client().server();
     for connections in CONNECTIONS {
         let (mut rate, mut cpu) = (vec![], vec![]);
-        for repetition in 0..setting.repetitions {
+        for repetition in 0..context.repetitions {
             let cpu_before = cpu_of_us(server.pid())?;
             let stopwatch = Stopwatch::start();
             let mut running = JoinSet::new();
@@ -133,7 +133,7 @@ async fn promises(
 
 /// Workflows of one step, in turns with the floors.
 async fn steps(
-    setting: &Setting,
+    context: &BenchContext,
     server: &Server,
     worker: &Worker,
     client: &mut Client,
@@ -147,7 +147,7 @@ async fn steps(
         client.run(worker, &format!("warm-run-{n}"), "step", 1).await?;
         client.rpc(&format!("warm-rpc-{n}"), "step", 1).await?;
     }
-    for repetition in 0..setting.repetitions {
+    for repetition in 0..context.repetitions {
         let [mut runs, mut rpcs, mut trips, mut bare] = [const { Vec::new() }; 4];
         for n in 0..workflows {
             let stopwatch = Stopwatch::start();

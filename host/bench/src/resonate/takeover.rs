@@ -8,7 +8,7 @@ use serde_json::json;
 use tokio::task::JoinSet;
 
 use super::{
-    super::{measure::Stopwatch, setting::Setting},
+    super::{context::BenchContext, measure::Stopwatch},
     client::Client,
     wire::Wire,
     worker::{GROUP, Worker, call},
@@ -27,13 +27,13 @@ const LOOK_EVERY: Millis = Millis(2);
 const PATIENCE: Millis = Millis::seconds(30);
 
 /// The milliseconds from SIGKILL of a worker until another has done a step of its task.
-pub async fn measure(setting: &Setting, arguments: &[&str]) -> anyhow::Result<f64> {
-    let place = setting.place()?;
-    let mut options = ServerOptions::within(place.path(), &setting.binary)?;
+pub async fn measure(context: &BenchContext, arguments: &[&str]) -> anyhow::Result<f64> {
+    let place = context.place()?;
+    let mut options = ServerOptions::within(place.path(), &context.binary)?;
     options.arguments = arguments.iter().map(ToString::to_string).collect();
-    let server = Server::start(options, setting.env.clone()).await?;
+    let server = Server::start(options, context.env.clone()).await?;
     let url = server.client().server();
-    let mut command = Command::new(&setting.binary);
+    let mut command = Command::new(&context.binary);
     command.args(["bench", "--hold", &url]);
     let doomed = Process::start("worker", command, &place.path().join("worker.log"))?;
     let mut client = Client::start(&url).await?;
@@ -41,11 +41,11 @@ pub async fn measure(setting: &Setting, arguments: &[&str]) -> anyhow::Result<f6
     wire.done("promise.create", call("work", "step", 1, "work", "work")).await?;
     let taken = async {
         while client.state("work").await? != "acquired" {
-            setting.env.runtime.sleep(LOOK_EVERY).await;
+            context.env.runtime.sleep(LOOK_EVERY).await;
         }
         anyhow::Ok(())
     };
-    setting.env.within(PATIENCE, taken).await.context("nobody took the task")??;
+    context.env.within(PATIENCE, taken).await.context("nobody took the task")??;
     let mut workers = JoinSet::new();
     let _heir = Worker::start(&url, "heir", &mut workers).await?;
     let stopwatch = Stopwatch::start();

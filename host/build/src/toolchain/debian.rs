@@ -11,9 +11,9 @@ use std::process::Command;
 
 use super::apt::{self, Apt};
 use super::native::{Rustc, field, has_library};
-use super::search::{Closed, Way};
+use super::search::{Strategy, Unavailable};
 use super::std_library::{self, StdLibrary, failed};
-use super::{Road, Toolchain};
+use super::{Toolchain, ToolchainSource};
 use crate::cache::Lock;
 use crate::{Progress, TARGET, process};
 
@@ -52,11 +52,11 @@ pub(super) struct Debian<'a> {
 }
 
 /// One unpacked compiler, in a folder named for its Debian version.
-struct Tree {
+struct Sysroot {
     top: PathBuf,
 }
 
-impl Tree {
+impl Sysroot {
     fn rustc(&self) -> PathBuf {
         self.top.join("bin/rustc")
     }
@@ -71,7 +71,12 @@ impl Tree {
 
     fn toolchain(&self) -> Result<Toolchain, String> {
         let version = Rustc::new(self.rustc(), &self.top).version()?;
-        Ok(Toolchain { road: Road::Debian, rustc: Some(self.rustc()), sysroot: None, version })
+        Ok(Toolchain {
+            road: ToolchainSource::Debian,
+            rustc: Some(self.rustc()),
+            sysroot: None,
+            version,
+        })
     }
 
     fn build_library(&self, scratch: &Path, progress: &dyn Progress) -> Result<(), String> {
@@ -93,21 +98,21 @@ impl Tree {
 impl Debian<'_> {
     /// A finished tree is used as it is, even when Debian has moved on: what a workflow compiles to should not change
     /// because a package list did. Removing the cache moves on.
-    fn finished_tree(&self) -> Option<Tree> {
+    fn finished_tree(&self) -> Option<Sysroot> {
         let entries = fs::read_dir(self.cache).ok()?;
         let trees = entries.flatten().filter_map(|entry| {
             let name = entry.file_name().to_string_lossy().into_owned();
             let release = apt::release(name.strip_prefix("debian-")?)?;
-            let tree = Tree { top: entry.path() };
+            let tree = Sysroot { top: entry.path() };
             (!name.ends_with(".tmp") && tree.is_unpacked() && has_library(&tree.library()))
                 .then_some((release, tree))
         });
         trees.max_by_key(|(release, _)| *release).map(|(_, tree)| tree)
     }
 
-    fn unpacked_tree(&self, progress: &dyn Progress) -> Result<Tree, String> {
+    fn unpacked_tree(&self, progress: &dyn Progress) -> Result<Sysroot, String> {
         let (apt, version) = self.offer(progress)?;
-        let tree = Tree { top: self.cache.join(format!("debian-{version}")) };
+        let tree = Sysroot { top: self.cache.join(format!("debian-{version}")) };
         if !tree.is_unpacked() {
             let unfinished = self.cache.join(format!("debian-{version}.tmp"));
             fs::create_dir_all(&unfinished).map_err(failed(&unfinished))?;
@@ -130,17 +135,17 @@ impl Debian<'_> {
     }
 }
 
-impl Way for Debian<'_> {
-    fn road(&self) -> Road {
-        Road::Debian
+impl Strategy for Debian<'_> {
+    fn road(&self) -> ToolchainSource {
+        ToolchainSource::Debian
     }
 
-    fn finished(&self) -> Result<Toolchain, Closed> {
+    fn finished(&self) -> Result<Toolchain, Unavailable> {
         if let Some(tree) = self.finished_tree() {
-            return tree.toolchain().map_err(Closed::Shut);
+            return tree.toolchain().map_err(Unavailable::Shut);
         }
         if (consts::OS, consts::ARCH) != ("linux", "x86_64") {
-            return Err(Closed::Shut(format!(
+            return Err(Unavailable::Shut(format!(
                 "only for Linux on x86_64, and this is {} on {}",
                 consts::OS,
                 consts::ARCH
@@ -148,10 +153,10 @@ impl Way for Debian<'_> {
         }
         for program in ["apt-get", "dpkg"] {
             if process::run(Command::new(program).arg("--version"), None, &|_| ()).is_err() {
-                return Err(Closed::Shut(format!("there is no {program} here")));
+                return Err(Unavailable::Shut(format!("there is no {program} here")));
             }
         }
-        Err(Closed::Unprepared(format!(
+        Err(Unavailable::Unprepared(format!(
             "would download Debian's rustc-web (150 MB), unpack it in {} and build its standard library",
             self.cache.display()
         )))
@@ -167,7 +172,7 @@ impl Way for Debian<'_> {
         let tree = self.unpacked_tree(progress)?;
         tree.build_library(self.cache, progress)?;
         let rustc = Rustc::new(tree.rustc(), &tree.top);
-        rustc.with_own_library(Road::Debian)?;
+        rustc.with_own_library(ToolchainSource::Debian)?;
         tree.toolchain()
     }
 }
@@ -287,7 +292,7 @@ mod tests {
     use super::*;
 
     fn tree(cache: &Path, name: &str, with_library: bool) {
-        let tree = Tree { top: cache.join(name) };
+        let tree = Sysroot { top: cache.join(name) };
         fs::create_dir_all(tree.library()).unwrap();
         fs::create_dir_all(tree.top.join("bin")).unwrap();
         fs::write(tree.rustc(), "").unwrap();

@@ -1,31 +1,31 @@
 //! A compiler for `wasm32-unknown-unknown`: found where there is one, prepared where that is allowed.
 //!
-//! There are four [`Road`]s. The `search` first looks for one that is finished, in order; if there is none and preparing
+//! There are four [`ToolchainSource`]s. The `search` first looks for one that is finished, in order; if there is none and preparing
 //! is allowed, it prepares one, in the same order. Each road that fails says why, and the next is tried. What is prepared
 //! is kept in the cache, whole or not at all: folders are made under another name and moved into place.
 
 mod apt;
 mod debian;
 mod native;
-mod road;
 mod rust_src;
 mod rustup;
 mod search;
+mod source;
 mod std_library;
 
 use std::path::{Path, PathBuf};
 
-pub use road::Road;
 pub use search::{Attempt, ToolchainError};
+pub use source::ToolchainSource;
 
 use super::{Progress, cache, cargo};
-use search::{Way, choose};
+use search::{Strategy, choose};
 
 /// A compiler for `wasm32-unknown-unknown` and how to call it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Toolchain {
     /// How it was found.
-    pub road: Road,
+    pub road: ToolchainSource,
     /// The compiler; none: the one that cargo finds by itself.
     pub rustc: Option<PathBuf>,
     /// Where the target's standard library is, when it is not beside the compiler.
@@ -38,7 +38,7 @@ pub struct Toolchain {
 #[derive(Debug, Clone)]
 pub struct Request {
     /// Only this road.
-    pub road: Option<Road>,
+    pub road: Option<ToolchainSource>,
     /// Whether anything may be downloaded, built or installed.
     pub prepare: bool,
     /// The folder for which a compiler is wanted: a `rust-toolchain.toml` there is obeyed.
@@ -54,7 +54,7 @@ impl Request {
     /// When the road has no such name, or there is nowhere to keep a cache.
     pub fn from_environment(directory: &Path, prepare: bool) -> Result<Self, ToolchainError> {
         Ok(Self {
-            road: Road::from_environment()?,
+            road: ToolchainSource::from_environment()?,
             prepare,
             directory: directory.to_owned(),
             cache: cache::directory()?.join("toolchain"),
@@ -68,13 +68,13 @@ impl Request {
 /// [`ToolchainError::None`] lists each road and why it is closed, and what to type.
 pub fn find(request: &Request, progress: &dyn Progress) -> Result<Toolchain, ToolchainError> {
     let rustc = native::Rustc::new(cargo::active_rustc(), &request.directory);
-    let ways: [&dyn Way; 4] = [
+    let ways: [&dyn Strategy; 4] = [
         &native::Native { rustc: &rustc },
         &rust_src::RustSrc { rustc: &rustc, cache: &request.cache },
         &rustup::Rustup { rustc: &rustc },
         &debian::Debian { cache: &request.cache },
     ];
-    let ways: Vec<&dyn Way> =
+    let ways: Vec<&dyn Strategy> =
         ways.into_iter().filter(|way| request.road.is_none_or(|road| road == way.road())).collect();
     choose(&ways, request.prepare, progress)
 }

@@ -4,8 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::search::{Closed, Way};
-use super::{Road, Toolchain};
+use super::search::{Strategy, Unavailable};
+use super::{Toolchain, ToolchainSource};
 use crate::{Progress, TARGET, process};
 
 /// A rustc, asked about itself.
@@ -59,7 +59,7 @@ impl Rustc {
     }
 
     /// It, as a toolchain of `road`, if it has the target's standard library.
-    pub fn with_own_library(&self, road: Road) -> Result<Toolchain, String> {
+    pub fn with_own_library(&self, road: ToolchainSource) -> Result<Toolchain, String> {
         let version = self.version()?;
         let folder = self.ask(&["--print", "target-libdir", "--target", TARGET])?;
         if has_library(Path::new(&folder)) {
@@ -93,17 +93,17 @@ pub(super) struct Native<'a> {
     pub rustc: &'a Rustc,
 }
 
-impl Way for Native<'_> {
-    fn road(&self) -> Road {
-        Road::Native
+impl Strategy for Native<'_> {
+    fn road(&self) -> ToolchainSource {
+        ToolchainSource::Native
     }
 
-    fn finished(&self) -> Result<Toolchain, Closed> {
-        self.rustc.with_own_library(Road::Native).map_err(Closed::Shut)
+    fn finished(&self) -> Result<Toolchain, Unavailable> {
+        self.rustc.with_own_library(ToolchainSource::Native).map_err(Unavailable::Shut)
     }
 
     fn prepare(&self, _: &dyn Progress) -> Result<Toolchain, String> {
-        self.rustc.with_own_library(Road::Native)
+        self.rustc.with_own_library(ToolchainSource::Native)
     }
 }
 
@@ -136,7 +136,7 @@ mod tests {
     #[test]
     fn a_compiler_that_is_not_there_is_named() {
         let rustc = Rustc::new("/nowhere/rustc".into(), Path::new("/"));
-        let Err(Closed::Shut(reason)) = (Native { rustc: &rustc }).finished() else {
+        let Err(Unavailable::Shut(reason)) = (Native { rustc: &rustc }).finished() else {
             panic!("found")
         };
         assert_eq!(reason, "there is no `/nowhere/rustc` to run");

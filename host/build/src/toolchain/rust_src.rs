@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use sha2::{Digest, Sha256};
 
 use super::native::{Rustc, field, has_library};
-use super::search::{Closed, Way};
+use super::search::{Strategy, Unavailable};
 use super::std_library::{self, StdLibrary, failed};
-use super::{Road, Toolchain};
+use super::{Toolchain, ToolchainSource};
 use crate::cache::Lock;
 use crate::{Progress, TARGET};
 
@@ -45,7 +45,7 @@ impl Places {
 
     fn toolchain(&self) -> Toolchain {
         Toolchain {
-            road: Road::RustSrc,
+            road: ToolchainSource::RustSrc,
             rustc: None,
             sysroot: Some(self.own.clone()),
             version: self.version.clone(),
@@ -83,17 +83,17 @@ fn is_finished(places: &Places) -> bool {
     has_library(&places.library()) && places.tools().is_some_and(|(_, link)| link.is_dir())
 }
 
-impl Way for RustSrc<'_> {
-    fn road(&self) -> Road {
-        Road::RustSrc
+impl Strategy for RustSrc<'_> {
+    fn road(&self) -> ToolchainSource {
+        ToolchainSource::RustSrc
     }
 
-    fn finished(&self) -> Result<Toolchain, Closed> {
-        let places = self.places().map_err(Closed::Shut)?;
+    fn finished(&self) -> Result<Toolchain, Unavailable> {
+        let places = self.places().map_err(Unavailable::Shut)?;
         if is_finished(&places) {
             Ok(places.toolchain())
         } else {
-            Err(Closed::Unprepared(
+            Err(Unavailable::Unprepared(
                 "would build the standard library from the source beside rustc".to_owned(),
             ))
         }

@@ -4,8 +4,8 @@ use std::process::Command;
 use std::time::Duration;
 
 use super::native::Rustc;
-use super::search::{Closed, Way};
-use super::{Road, Toolchain};
+use super::search::{Strategy, Unavailable};
+use super::{Toolchain, ToolchainSource};
 use crate::{Progress, TARGET, process};
 
 /// A rustup that cannot reach its server may wait for ever.
@@ -24,23 +24,23 @@ impl Rustup<'_> {
     }
 }
 
-impl Way for Rustup<'_> {
-    fn road(&self) -> Road {
-        Road::Rustup
+impl Strategy for Rustup<'_> {
+    fn road(&self) -> ToolchainSource {
+        ToolchainSource::Rustup
     }
 
-    fn finished(&self) -> Result<Toolchain, Closed> {
-        if let Ok(toolchain) = self.rustc.with_own_library(Road::Rustup) {
+    fn finished(&self) -> Result<Toolchain, Unavailable> {
+        if let Ok(toolchain) = self.rustc.with_own_library(ToolchainSource::Rustup) {
             return Ok(toolchain);
         }
         match process::run(&mut self.command(&["--version"]), Some(LIMIT), &|_| ()) {
             Ok(finished) if finished.success => {
-                Err(Closed::Unprepared(format!("would run `rustup target add {TARGET}`")))
+                Err(Unavailable::Unprepared(format!("would run `rustup target add {TARGET}`")))
             }
             Ok(finished) => {
-                Err(Closed::Shut(format!("rustup does not work: {}", finished.last_words())))
+                Err(Unavailable::Shut(format!("rustup does not work: {}", finished.last_words())))
             }
-            Err(_) => Err(Closed::shut("rustup is not installed")),
+            Err(_) => Err(Unavailable::shut("rustup is not installed")),
         }
     }
 
@@ -48,7 +48,9 @@ impl Way for Rustup<'_> {
         progress.step(&format!("rustup target add {TARGET}"));
         let mut command = self.command(&["target", "add", TARGET]);
         match process::run(&mut command, Some(LIMIT), &|line| progress.line(line)) {
-            Ok(finished) if finished.success => self.rustc.with_own_library(Road::Rustup),
+            Ok(finished) if finished.success => {
+                self.rustc.with_own_library(ToolchainSource::Rustup)
+            }
             Ok(finished) => {
                 Err(format!("`rustup target add {TARGET}` failed: {}", finished.last_words()))
             }

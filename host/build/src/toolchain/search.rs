@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{Road, Toolchain};
+use super::{Toolchain, ToolchainSource};
 use crate::{CacheError, Progress, TARGET};
 
 /// Why there is no toolchain.
@@ -33,7 +33,7 @@ pub enum ToolchainError {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Attempt {
     /// The road.
-    pub road: Road,
+    pub road: ToolchainSource,
     /// Why it was not taken.
     pub reason: String,
     /// Whether it can be tried with `--prepare`.
@@ -42,33 +42,33 @@ pub struct Attempt {
 
 /// Why a road does not lead there, seen from the road.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Closed {
+pub(super) enum Unavailable {
     /// Preparing may open it; the text says what that would do.
     Unprepared(String),
     /// Nothing that we do opens it.
     Shut(String),
 }
 
-impl Closed {
+impl Unavailable {
     pub fn shut(reason: impl Into<String>) -> Self {
         Self::Shut(reason.into())
     }
 }
 
 /// One road, as the search sees it.
-pub(super) trait Way {
-    fn road(&self) -> Road;
+pub(super) trait Strategy {
+    fn road(&self) -> ToolchainSource;
 
     /// The toolchain at its end, if it is there now. Changes nothing.
-    fn finished(&self) -> Result<Toolchain, Closed>;
+    fn finished(&self) -> Result<Toolchain, Unavailable>;
 
-    /// Makes the toolchain. Called only for roads that are [`Closed::Unprepared`]; fails with a reason.
+    /// Makes the toolchain. Called only for roads that are [`Unavailable::Unprepared`]; fails with a reason.
     fn prepare(&self, progress: &dyn Progress) -> Result<Toolchain, String>;
 }
 
 /// Looks at all roads before it prepares any, so that a finished one is never passed by for an attempt that takes long.
 pub(super) fn choose(
-    ways: &[&dyn Way],
+    ways: &[&dyn Strategy],
     prepare: bool,
     progress: &dyn Progress,
 ) -> Result<Toolchain, ToolchainError> {
@@ -76,8 +76,8 @@ pub(super) fn choose(
     for way in ways {
         let (reason, preparable) = match way.finished() {
             Ok(toolchain) => return Ok(toolchain),
-            Err(Closed::Unprepared(reason)) => (reason, true),
-            Err(Closed::Shut(reason)) => (reason, false),
+            Err(Unavailable::Unprepared(reason)) => (reason, true),
+            Err(Unavailable::Shut(reason)) => (reason, false),
         };
         attempts.push(Attempt { road: way.road(), reason, preparable });
     }
@@ -117,8 +117,8 @@ mod tests {
     use std::cell::RefCell;
 
     struct Fake<'a> {
-        road: Road,
-        finished: Result<(), Closed>,
+        road: ToolchainSource,
+        finished: Result<(), Unavailable>,
         prepare: Result<(), &'static str>,
         calls: &'a RefCell<Vec<String>>,
     }
@@ -129,12 +129,12 @@ mod tests {
         }
     }
 
-    impl Way for Fake<'_> {
-        fn road(&self) -> Road {
+    impl Strategy for Fake<'_> {
+        fn road(&self) -> ToolchainSource {
             self.road
         }
 
-        fn finished(&self) -> Result<Toolchain, Closed> {
+        fn finished(&self) -> Result<Toolchain, Unavailable> {
             self.calls.borrow_mut().push(format!("look {}", self.road));
             self.finished.clone().map(|()| self.toolchain())
         }
@@ -145,21 +145,21 @@ mod tests {
         }
     }
 
-    fn shut() -> Result<(), Closed> {
-        Err(Closed::shut("not here"))
+    fn shut() -> Result<(), Unavailable> {
+        Err(Unavailable::shut("not here"))
     }
 
-    fn unprepared() -> Result<(), Closed> {
-        Err(Closed::Unprepared("would build".to_owned()))
+    fn unprepared() -> Result<(), Unavailable> {
+        Err(Unavailable::Unprepared("would build".to_owned()))
     }
 
-    type Case = (Road, Result<(), Closed>, Result<(), &'static str>);
+    type Case = (ToolchainSource, Result<(), Unavailable>, Result<(), &'static str>);
 
-    fn search(cases: [Case; 3], prepare: bool) -> (Result<Road, String>, String) {
+    fn search(cases: [Case; 3], prepare: bool) -> (Result<ToolchainSource, String>, String) {
         let calls = RefCell::default();
         let fakes =
             cases.map(|(road, finished, prepare)| Fake { road, finished, prepare, calls: &calls });
-        let ways: Vec<&dyn Way> = fakes.iter().map(|fake| fake as &dyn Way).collect();
+        let ways: Vec<&dyn Strategy> = fakes.iter().map(|fake| fake as &dyn Strategy).collect();
         let found = choose(&ways, prepare, &|_: &str| ());
         let found = found.map(|toolchain| toolchain.road).map_err(|error| error.to_string());
         let calls = calls.borrow().join(", ");
@@ -170,13 +170,13 @@ mod tests {
     fn a_finished_road_is_taken_before_an_earlier_one_is_prepared() {
         let (found, calls) = search(
             [
-                (Road::Native, shut(), Err("never")),
-                (Road::Rustup, unprepared(), Ok(())),
-                (Road::Debian, Ok(()), Err("never")),
+                (ToolchainSource::Native, shut(), Err("never")),
+                (ToolchainSource::Rustup, unprepared(), Ok(())),
+                (ToolchainSource::Debian, Ok(()), Err("never")),
             ],
             true,
         );
-        assert_eq!(found, Ok(Road::Debian));
+        assert_eq!(found, Ok(ToolchainSource::Debian));
         assert_eq!(calls, "look native, look rustup, look debian");
     }
 
@@ -184,13 +184,13 @@ mod tests {
     fn a_road_that_fails_leads_to_the_next_that_can_be_prepared() {
         let (found, calls) = search(
             [
-                (Road::Native, shut(), Err("never")),
-                (Road::Rustup, unprepared(), Err("no network")),
-                (Road::Debian, unprepared(), Ok(())),
+                (ToolchainSource::Native, shut(), Err("never")),
+                (ToolchainSource::Rustup, unprepared(), Err("no network")),
+                (ToolchainSource::Debian, unprepared(), Ok(())),
             ],
             true,
         );
-        assert_eq!(found, Ok(Road::Debian));
+        assert_eq!(found, Ok(ToolchainSource::Debian));
         assert_eq!(calls, "look native, look rustup, look debian, prepare rustup, prepare debian");
     }
 
@@ -198,9 +198,9 @@ mod tests {
     fn nothing_is_prepared_unasked_and_the_error_says_how_to_ask() {
         let (found, calls) = search(
             [
-                (Road::Native, shut(), Err("never")),
-                (Road::Rustup, unprepared(), Ok(())),
-                (Road::Debian, shut(), Err("never")),
+                (ToolchainSource::Native, shut(), Err("never")),
+                (ToolchainSource::Rustup, unprepared(), Ok(())),
+                (ToolchainSource::Debian, shut(), Err("never")),
             ],
             false,
         );
@@ -219,9 +219,9 @@ mod tests {
     fn when_all_fail_each_reason_is_the_one_of_its_attempt() {
         let (found, _) = search(
             [
-                (Road::Native, shut(), Err("never")),
-                (Road::Rustup, unprepared(), Err("no network")),
-                (Road::Debian, unprepared(), Err("too old")),
+                (ToolchainSource::Native, shut(), Err("never")),
+                (ToolchainSource::Rustup, unprepared(), Err("no network")),
+                (ToolchainSource::Debian, unprepared(), Err("too old")),
             ],
             true,
         );

@@ -14,7 +14,7 @@ use axum::{
 };
 use futures::StreamExt as _;
 use segno::{
-    api::{Access, Api, Intake, Rejected, model::ModuleDescription},
+    api::{Access, Api, ComponentInspector, Rejected, model::ModuleDescription},
     host::Host,
     resonate::{Resonate, Settings},
 };
@@ -39,7 +39,7 @@ pub struct Door {
 struct NoUploads;
 
 #[async_trait]
-impl Intake for NoUploads {
+impl ComponentInspector for NoUploads {
     async fn inspect(&self, _component: Arc<[u8]>) -> Result<ModuleDescription, Rejected> {
         let message = "nothing is uploaded in the simulation".into();
         Err(Rejected { code: "no-uploads".into(), message, report: None })

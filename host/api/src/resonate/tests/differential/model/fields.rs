@@ -6,7 +6,7 @@ use segno_core::{
 };
 use serde_json::{Map, Value as Json, json};
 
-use super::{No, records::exchanged};
+use super::{No, wire::exchanged};
 
 /// An object of a request.
 #[derive(Clone, Copy)]

@@ -4,9 +4,9 @@
 mod fields;
 mod overview;
 mod promises;
-mod records;
 mod schedules;
 mod tasks;
+mod wire;
 
 use segno_core::{
     command::{Command, Hold},
@@ -92,7 +92,7 @@ impl Model {
             "schedule.search" => schedules::search(self, data),
             "debug.start" | "debug.stop" => Ok(Yes::new("done", Json::Object(Default::default()))),
             "debug.reset" => overview::reset(self),
-            "debug.snap" => Ok(Yes::new("done", records::snapshot(&self.state))),
+            "debug.snap" => Ok(Yes::new("done", wire::snapshot(&self.state))),
             "debug.tick" => overview::tick(self, data, now),
             _ => Err(No::bad("unknown", format!("Unknown operation: {kind}"))),
         }
@@ -178,7 +178,7 @@ const WORDS: [(&str, &str); 18] = [
 
 /// A promise as it is shown.
 pub(super) fn shown(promise: &Promise) -> Json {
-    records::promise(promise)
+    wire::promise(promise)
 }
 
 fn holder(pid: &str) -> Result<Holder, No> {
@@ -195,7 +195,7 @@ fn empty() -> State {
 
 /// What the engine does on its own at an instant, in the order of the protocol.
 fn due(state: &State, now: Timestamp) -> Vec<Command> {
-    let comes = |at| records::comes(at, now);
+    let comes = |at| wire::comes(at, now);
     let deadlines = state.promises().filter(|p| p.is_pending() && comes(p.birth.timeout_at));
     let mut due: Vec<Command> =
         deadlines.map(|p| Command::PromiseDue { id: p.id().clone() }).collect();

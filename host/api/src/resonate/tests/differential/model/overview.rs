@@ -5,7 +5,7 @@ use segno_core::{
 };
 use serde_json::{Value as Json, json};
 
-use super::{Answered, Model, No, Yes, fields::Fields, records};
+use super::{Answered, Model, No, Yes, fields::Fields, wire};
 
 const PROMISES: [&str; 5] =
     ["pending", "resolved", "rejected", "rejected_canceled", "rejected_timedout"];
@@ -17,11 +17,11 @@ pub(super) fn promises(model: &mut Model, data: Fields<'_>, now: Timestamp) -> A
     let (limit, after) = data.page(100)?;
     known(state, PROMISES)?;
     let found = page(model, limit, after, |promise| {
-        state.is_none_or(|state| records::state(promise) == state)
+        state.is_none_or(|state| wire::state(promise) == state)
             && tags.iter().all(|(name, value)| promise.birth.tags.get(name) == Some(value))
     });
     carry_out_deadlines(model, &found.0, now);
-    let shown = found.0.iter().filter_map(|id| model.state.promise(id)).map(records::promise);
+    let shown = found.0.iter().filter_map(|id| model.state.promise(id)).map(wire::promise);
     Ok(paged("promises", shown.collect(), found.1))
 }
 
@@ -30,15 +30,14 @@ pub(super) fn tasks(model: &mut Model, data: Fields<'_>, now: Timestamp) -> Answ
     data.tags("tags")?;
     let (limit, after) = data.page(100)?;
     known(state, TASKS)?;
-    let status_of =
-        |id: &PromiseId| model.state.task(id).map(|task| records::status(task.status()));
+    let status_of = |id: &PromiseId| model.state.task(id).map(|task| wire::status(task.status()));
     let found = page(model, limit, after, |promise| {
         status_of(promise.id()).is_some_and(|status| state.is_none_or(|state| status == state))
     });
     let mut shown = Vec::new();
     for id in found.0 {
         match model.ask(&Command::TaskGet { id }, now)? {
-            Reply::Task(task) => shown.push(records::task(&model.state, &task.task)),
+            Reply::Task(task) => shown.push(wire::task(&model.state, &task.task)),
             other => panic!("{other:?} shows no task"),
         }
     }

@@ -13,7 +13,7 @@ use serde_json::json;
 use super::{
     Answered, Model, No, Yes,
     fields::{Fields, id},
-    records,
+    wire,
 };
 
 pub(super) fn get(model: &mut Model, data: Fields<'_>, now: Timestamp) -> Answered {
@@ -47,7 +47,7 @@ pub(super) fn settle(model: &mut Model, data: Fields<'_>, now: Timestamp) -> Ans
 
 /// How a promise was settled.
 pub(super) fn settled(promise: &Promise, changed: bool) -> &'static str {
-    match (changed, records::state(promise)) {
+    match (changed, wire::state(promise)) {
         (false, _) => "was-settled",
         (true, state) => state,
     }
@@ -118,7 +118,7 @@ pub(super) fn promise(reply: Reply) -> (Promise, bool) {
 }
 
 pub(super) fn shown(how: &'static str, promise: &Promise) -> Yes {
-    Yes::new(how, json!({ "promise": records::promise(promise) }))
+    Yes::new(how, json!({ "promise": wire::promise(promise) }))
 }
 
 /// Whether tasks can be sent there.

@@ -15,7 +15,7 @@ use super::{
     Answered, Model, No, Yes,
     fields::{Fields, id},
     promises::is_target,
-    records,
+    wire,
 };
 
 pub(super) fn create(model: &mut Model, data: Fields<'_>, now: Timestamp) -> Answered {
@@ -63,8 +63,7 @@ pub(super) fn search(model: &mut Model, data: Fields<'_>) -> Answered {
         })
         .collect();
     let page = found.len().min(limit);
-    let records: Vec<_> =
-        found[..page].iter().map(|schedule| records::schedule(schedule)).collect();
+    let records: Vec<_> = found[..page].iter().map(|schedule| wire::schedule(schedule)).collect();
     let mut data = json!({ "schedules": records });
     if found.len() > limit {
         data["cursor"] = json!(found[page - 1].id.as_str());
@@ -78,5 +77,5 @@ fn schedule_id(text: &str) -> Result<ScheduleId, No> {
 }
 
 fn shown(how: &'static str, schedule: &Schedule) -> Yes {
-    Yes::new(how, json!({ "schedule": records::schedule(schedule) }))
+    Yes::new(how, json!({ "schedule": wire::schedule(schedule) }))
 }

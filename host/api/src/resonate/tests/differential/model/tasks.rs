@@ -15,13 +15,13 @@ use serde_json::{Value as Json, json};
 use super::{
     Answered, Model, No, Yes,
     fields::{Fields, id},
-    holder, promises, records,
+    holder, promises, wire,
 };
 
 pub(super) fn get(model: &mut Model, data: Fields<'_>, now: Timestamp) -> Answered {
     let id = id("id", data.text("id")?)?;
     let task = task(model.ask(&Command::TaskGet { id }, now)?);
-    Ok(Yes::new("found", json!({ "task": records::task(&model.state, &task.task) })))
+    Ok(Yes::new("found", json!({ "task": wire::task(&model.state, &task.task) })))
 }
 
 pub(super) fn create(model: &mut Model, data: Fields<'_>, now: Timestamp) -> Answered {
@@ -144,7 +144,7 @@ pub(super) fn fence(model: &mut Model, data: Fields<'_>, now: Timestamp) -> Answ
                 "promise.create" => promises::made(&promise, changed),
                 _ => promises::settled(&promise, changed),
             };
-            (how, 200, json!({ "promise": records::promise(&promise) }))
+            (how, 200, json!({ "promise": wire::promise(&promise) }))
         }
         Ok(Acted::Done) => panic!("an action without a promise"),
         Err(refusal) => {
@@ -216,7 +216,7 @@ fn preload(model: &mut Model, task: &TaskReply, now: Timestamp) -> Vec<Json> {
     let steps: Vec<_> = model.state.promises().filter(of_branch).map(|p| p.id().clone()).collect();
     super::overview::carry_out_deadlines(model, &steps, now);
     let others = steps.iter().filter(|id| **id != task.task.id);
-    others.filter_map(|id| model.state.promise(id)).map(records::promise).collect()
+    others.filter_map(|id| model.state.promise(id)).map(wire::promise).collect()
 }
 
 fn task(reply: Reply) -> TaskReply {
@@ -228,8 +228,8 @@ fn task(reply: Reply) -> TaskReply {
 
 fn shown(model: &Model, how: &'static str, task: &TaskReply, preload: Vec<Json>) -> Yes {
     let data = json!({
-        "task": records::task(&model.state, &task.task),
-        "promise": records::promise(&task.promise),
+        "task": wire::task(&model.state, &task.task),
+        "promise": wire::promise(&task.promise),
         "preload": preload,
     });
     Yes::new(how, data)

@@ -105,6 +105,6 @@ async fn the_text_is_what_scrapers_read() {
     }
     assert!(
         text.contains("route=\"none\",status=\"4xx\""),
-        "paths that do not exist make no figures"
+        "paths that do not exist make no metrics"
     );
 }

@@ -11,7 +11,7 @@ use super::model::{Function, FunctionKind, Import, ImportStatus, ModuleDescripti
 
 /// Says what a component needs and offers, or what is wrong with it.
 #[async_trait]
-pub trait Intake: Send + Sync + 'static {
+pub trait ComponentInspector: Send + Sync + 'static {
     /// Checks `component`.
     async fn inspect(&self, component: Arc<[u8]>) -> Result<ModuleDescription, Rejected>;
 }
@@ -28,7 +28,7 @@ pub struct Rejected {
 }
 
 #[async_trait]
-impl Intake for Wasm {
+impl ComponentInspector for Wasm {
     async fn inspect(&self, component: Arc<[u8]>) -> Result<ModuleDescription, Rejected> {
         match Wasm::inspect(self, component).await {
             Ok(report) => Ok(described(report)),

@@ -8,9 +8,9 @@ use segno_core::time::Millis;
 
 /// A stream of draws.
 #[derive(Debug, Clone)]
-pub struct Chance(ChaCha8Rng);
+pub struct DemoRng(ChaCha8Rng);
 
-impl Chance {
+impl DemoRng {
     /// The stream that belongs to `seed`.
     pub fn new(seed: u64) -> Self {
         Self(ChaCha8Rng::seed_from_u64(seed))
@@ -35,8 +35,8 @@ mod tests {
     #[test]
     fn the_same_seed_draws_the_same_and_stays_within_its_range() {
         let draw = |seed| {
-            let mut chance = Chance::new(seed);
-            (0..100).map(|_| chance.between(3, 7)).collect::<Vec<_>>()
+            let mut rng = DemoRng::new(seed);
+            (0..100).map(|_| rng.between(3, 7)).collect::<Vec<_>>()
         };
         assert_eq!(draw(1), draw(1));
         assert_ne!(draw(1), draw(2));

@@ -8,7 +8,7 @@ use super::ToolchainError;
 
 /// A way to a compiler for wasm, in the order in which they are tried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Road {
+pub enum ToolchainSource {
     /// The active compiler has the target's standard library.
     Native,
     /// The active compiler has the standard library's source beside it.
@@ -19,7 +19,7 @@ pub enum Road {
     Debian,
 }
 
-impl Road {
+impl ToolchainSource {
     /// All of them, in order.
     pub const ALL: [Self; 4] = [Self::Native, Self::RustSrc, Self::Rustup, Self::Debian];
 
@@ -43,13 +43,13 @@ impl Road {
     }
 }
 
-impl fmt::Display for Road {
+impl fmt::Display for ToolchainSource {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.pad(self.name())
     }
 }
 
-impl FromStr for Road {
+impl FromStr for ToolchainSource {
     type Err = ToolchainError;
 
     fn from_str(name: &str) -> Result<Self, Self::Err> {
@@ -67,14 +67,14 @@ mod tests {
 
     #[test]
     fn names_are_read_as_they_are_written() {
-        for road in Road::ALL {
-            assert_eq!(road.name().parse::<Road>().unwrap(), road);
+        for road in ToolchainSource::ALL {
+            assert_eq!(road.name().parse::<ToolchainSource>().unwrap(), road);
         }
     }
 
     #[test]
     fn an_unknown_name_is_answered_with_the_known_ones() {
-        let error = "debain".parse::<Road>().unwrap_err().to_string();
+        let error = "debain".parse::<ToolchainSource>().unwrap_err().to_string();
         assert_eq!(
             error,
             "`SEGNO_WASM_TOOLCHAIN` is `debain`, which is not one of native, rust-src, rustup, debian"

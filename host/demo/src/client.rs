@@ -7,8 +7,8 @@ use segno_core::time::Millis;
 use serde_json::json;
 
 use super::{
-    insist::insist,
-    order::{Fate, Order},
+    order::{ExpectedOutcome, Order},
+    retry::insist,
 };
 use segno_api::model::{FailureView, Invocation, InvocationState, PromiseState, StartInvocation};
 use segno_client::{Client, ClientError};
@@ -24,7 +24,7 @@ const LOOK_EVERY: Millis = Millis(100);
 const WAIT: Duration = Duration::from_secs(5);
 
 /// Serves one order from its start to its end.
-pub struct Customer<'a> {
+pub struct DemoClient<'a> {
     /// The host.
     pub client: &'a Client,
     /// Time.
@@ -33,7 +33,7 @@ pub struct Customer<'a> {
     pub module: &'a str,
 }
 
-impl Customer<'_> {
+impl DemoClient<'_> {
     /// Places `order`; placing it again is the same order.
     ///
     /// # Errors
@@ -54,17 +54,19 @@ impl Customer<'_> {
     /// # Errors
     /// See [`ClientError`].
     pub async fn decide(&self, order: &Order, after: Millis) -> Result<bool, ClientError> {
-        if matches!(order.fate, Fate::Forgotten | Fate::TooDear) || !self.asked(order).await? {
+        if matches!(order.fate, ExpectedOutcome::Forgotten | ExpectedOutcome::TooDear)
+            || !self.asked(order).await?
+        {
             return Ok(false);
         }
         self.env.runtime.sleep(after).await;
         let id = order.approval();
         insist(self.env, PATIENCE, async || match order.fate {
-            Fate::Approved => self.client.resolve(&id, json!(true)).await,
-            Fate::Rejected | Fate::Forgotten | Fate::TooDear => {
+            ExpectedOutcome::Approved => self.client.resolve(&id, json!(true)).await,
+            ExpectedOutcome::Rejected | ExpectedOutcome::Forgotten | ExpectedOutcome::TooDear => {
                 let failure = FailureView {
                     code: 409,
-                    message: "the customer changed their mind".to_owned(),
+                    message: "the client changed their mind".to_owned(),
                     details: None,
                 };
                 self.client.reject(&id, failure).await

@@ -14,7 +14,7 @@ use segno_guest::{Compiler, Limits, Policy, Wasm, WasmConfig};
 const GUEST: &[u8] = include_bytes!("../guest/bench.wasm");
 
 /// See the module.
-pub struct Setting {
+pub struct BenchContext {
     /// Small sizes.
     pub quick: bool,
     /// How often each scenario is run.
@@ -35,7 +35,7 @@ pub struct Setting {
     pub component: Arc<[u8]>,
 }
 
-impl Setting {
+impl BenchContext {
     /// Makes the folder and the engine.
     ///
     /// # Errors

@@ -8,14 +8,14 @@ use segno_store::StoreError;
 /// A refusal, as it is answered.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{status}: {message}")]
-pub struct Refused {
+pub struct ProtocolError {
     /// 400, 401, 403, 404, 409, 422, 429, 500 or 503.
     pub status: u16,
     /// What is wrong, and where it helps what to do.
     pub message: String,
 }
 
-impl Refused {
+impl ProtocolError {
     /// The request makes no sense.
     pub fn bad(message: impl Into<String>) -> Self {
         Self { status: 400, message: message.into() }
@@ -42,7 +42,7 @@ impl Refused {
     }
 }
 
-impl From<Refusal> for Refused {
+impl From<Refusal> for ProtocolError {
     fn from(refusal: Refusal) -> Self {
         let status = match refusal.code() {
             status @ (400 | 404 | 409 | 422) => status,
@@ -53,14 +53,14 @@ impl From<Refusal> for Refused {
 }
 
 /// A request that was not even read.
-impl From<ApiError> for Refused {
+impl From<ApiError> for ProtocolError {
     fn from(error: ApiError) -> Self {
         let status = if matches!(error, ApiError::Overloaded(_)) { 429 } else { 400 };
         Self { status, message: error.to_string() }
     }
 }
 
-impl From<StoreError> for Refused {
+impl From<StoreError> for ProtocolError {
     fn from(error: StoreError) -> Self {
         let status = match error {
             StoreError::Filter(_) => 400,

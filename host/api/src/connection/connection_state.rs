@@ -15,7 +15,7 @@ use crate::connections::Mark;
 
 /// See the module. All of them come from the task that has the connection, but for the ends of bodies, which may be read
 /// elsewhere.
-pub(super) struct Signs {
+pub(super) struct ConnectionState {
     /// What the connection is at, for those who look for room.
     mark: Arc<Mark>,
     /// Requests and answers that began and have not ended.
@@ -30,7 +30,7 @@ pub(super) struct Signs {
     closed: AtomicBool,
 }
 
-impl Signs {
+impl ConnectionState {
     pub(super) fn new(mark: Arc<Mark>) -> Self {
         Self {
             mark,
@@ -109,7 +109,7 @@ impl Signs {
 }
 
 /// An answer in the making. If nothing comes of it, the connection is never between two requests again.
-pub(super) struct Answer(Arc<Signs>);
+pub(super) struct Answer(Arc<ConnectionState>);
 
 impl Answer {
     /// The body of it. It has ended when the library drops it.
@@ -124,17 +124,17 @@ impl Answer {
 /// A body whose end is a sign.
 pub(super) struct Watched<B> {
     body: B,
-    part: Option<Arc<Signs>>,
+    part: Option<Arc<ConnectionState>>,
     ends_when_dropped: bool,
 }
 
 impl<B> Watched<B> {
     fn end(&mut self) {
-        if let Some(signs) = self.part.take() {
-            signs.open.fetch_sub(1, Ordering::AcqRel);
+        if let Some(connection_state) = self.part.take() {
+            connection_state.open.fetch_sub(1, Ordering::AcqRel);
             match self.ends_when_dropped {
-                true => signs.looks_for_the_next(),
-                false => signs.mark.is_answered(),
+                true => connection_state.looks_for_the_next(),
+                false => connection_state.mark.is_answered(),
             }
         }
     }

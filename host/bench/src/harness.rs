@@ -20,10 +20,10 @@ use serde_json::Value as Json;
 use tokio::{sync::mpsc, task::JoinSet};
 
 use super::{
+    context::BenchContext,
     measure::{Passed, Stopwatch},
-    setting::Setting,
 };
-use segno_api::Intake;
+use segno_api::ComponentInspector;
 use segno_engine::boot::{self, Running};
 use segno_engine::host::Host;
 use segno_engine::notifier::CommitNotifier;
@@ -42,7 +42,7 @@ const PATIENCE: Millis = Millis(600_000);
 const PAGE: usize = 256;
 
 /// See the module.
-pub struct Bed {
+pub struct Harness {
     /// The host.
     pub host: Host,
     running: Option<Running>,
@@ -50,26 +50,26 @@ pub struct Bed {
     postgres: Option<Arc<PostgresStore>>,
 }
 
-impl Bed {
+impl Harness {
     /// On a data directory, with commits that survive a power loss.
     pub async fn sqlite(
-        setting: &Setting,
+        context: &BenchContext,
         dir: &Path,
         worker: WorkerSettings,
     ) -> anyhow::Result<Self> {
-        let (env, notifier) = (setting.env.clone(), Arc::new(CommitNotifier::default()));
+        let (env, notifier) = (context.env.clone(), Arc::new(CommitNotifier::default()));
         let config = SqliteConfig::new(dir);
         let store = SqliteStore::open(config, Config::default(), env, notifier.clone()).await?;
-        Self::staffed(setting, store.clone(), Some(store), notifier, Some(worker)).await
+        Self::staffed(context, store.clone(), Some(store), notifier, Some(worker)).await
     }
 
     /// One of several hosts on a PostgreSQL database, called `node`.
     pub async fn postgres(
-        setting: &Setting,
+        context: &BenchContext,
         config: PostgresConfig,
         node: &str,
     ) -> anyhow::Result<Self> {
-        let (env, notifier) = (setting.env.clone(), Arc::new(CommitNotifier::default()));
+        let (env, notifier) = (context.env.clone(), Arc::new(CommitNotifier::default()));
         let engine = Config::default();
         let opened = PostgresStore::open(config, engine, env, notifier.clone()).await;
         let store = opened?;
@@ -78,37 +78,37 @@ impl Bed {
             ..WorkerSettings::default()
         };
         let own = store.clone();
-        let bed = Self::staffed_as(setting, node, store, None, notifier, Some(worker)).await?;
-        Ok(Self { postgres: Some(own), ..bed })
+        let harness = Self::staffed_as(context, node, store, None, notifier, Some(worker)).await?;
+        Ok(Self { postgres: Some(own), ..harness })
     }
 
     /// Over memory: nothing lasts.
-    pub async fn memory(setting: &Setting) -> anyhow::Result<Self> {
+    pub async fn memory(context: &BenchContext) -> anyhow::Result<Self> {
         let notifier = Arc::new(CommitNotifier::default());
-        let store = MemoryStore::new(Config::default(), setting.env.clone(), notifier.clone());
-        Self::staffed(setting, store, None, notifier, Some(WorkerSettings::default())).await
+        let store = MemoryStore::new(Config::default(), context.env.clone(), notifier.clone());
+        Self::staffed(context, store, None, notifier, Some(WorkerSettings::default())).await
     }
 
     /// On a data directory, without anybody who takes tasks.
-    pub async fn unstaffed(setting: &Setting, dir: &Path) -> anyhow::Result<Self> {
-        let (env, notifier) = (setting.env.clone(), Arc::new(CommitNotifier::default()));
+    pub async fn unstaffed(context: &BenchContext, dir: &Path) -> anyhow::Result<Self> {
+        let (env, notifier) = (context.env.clone(), Arc::new(CommitNotifier::default()));
         let config = SqliteConfig::new(dir);
         let store = SqliteStore::open(config, Config::default(), env, notifier.clone()).await?;
-        Self::staffed(setting, store.clone(), Some(store), notifier, None).await
+        Self::staffed(context, store.clone(), Some(store), notifier, None).await
     }
 
     async fn staffed(
-        setting: &Setting,
+        context: &BenchContext,
         store: Arc<dyn Store>,
         sqlite: Option<Arc<SqliteStore>>,
         notifier: Arc<CommitNotifier>,
         worker: Option<WorkerSettings>,
     ) -> anyhow::Result<Self> {
-        Self::staffed_as(setting, "bench", store, sqlite, notifier, worker).await
+        Self::staffed_as(context, "bench", store, sqlite, notifier, worker).await
     }
 
     async fn staffed_as(
-        setting: &Setting,
+        context: &BenchContext,
         node: &str,
         store: Arc<dyn Store>,
         sqlite: Option<Arc<SqliteStore>>,
@@ -117,20 +117,20 @@ impl Bed {
     ) -> anyhow::Result<Self> {
         let policy = Arc::new(Policy::default());
         let host = Host::new(
-            setting.env.clone(),
+            context.env.clone(),
             Config::default(),
             store,
-            setting.wasm.clone(),
+            context.wasm.clone(),
             Arc::new(Gate::new(policy, HttpClient::new(HttpLimits::default())?)),
             notifier,
         );
-        let now = setting.env.clock.now();
-        let component = setting.component.clone();
-        let inspected = Intake::inspect(&*setting.wasm, component.clone()).await;
+        let now = context.env.clock.now();
+        let component = context.component.clone();
+        let inspected = ComponentInspector::inspect(&*context.wasm, component.clone()).await;
         let description = inspected.map_err(|rejected| anyhow!(rejected.message))?;
         let description = serde_json::to_string(&description)?;
-        host.store.put_component(setting.digest, component, description, now).await?;
-        let deploy = Command::Deploy { alias: "bench".into(), module: setting.digest };
+        host.store.put_component(context.digest, component, description, now).await?;
+        let deploy = Command::Deploy { alias: "bench".into(), module: context.digest };
         host.store.execute(vec![deploy]).await?;
         let running = match worker {
             Some(worker) => Some(boot::start(host.clone(), NodeName::from(node), worker).await?),

@@ -7,12 +7,12 @@ use serde::Serialize;
 use tokio::sync::watch;
 
 use super::{
-    chance::Chance,
-    crowd::{self, Tally, Wish},
-    customer::Customer,
+    client::DemoClient,
+    clients::{self, PlannedOrder, Tally},
     example::MODULE,
-    order::{Fate, Order},
+    order::{ExpectedOutcome, Order},
     payments::{ChildError, PaymentsChild},
+    rng::DemoRng,
     server::{Server, ServerError, ServerOptions},
     verdict::Verdict,
 };
@@ -38,7 +38,7 @@ const LOOK_EVERY: Millis = Millis(5);
 
 /// What to play with.
 #[derive(Debug, Clone)]
-pub struct PerformanceOptions {
+pub struct ScenarioOptions {
     /// The command `segno`.
     pub binary: PathBuf,
     /// Where data, ledger and logs go.
@@ -64,7 +64,7 @@ pub struct Kill {
 
 /// What happened.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Performance {
+pub struct ScenarioRun {
     /// Where the draws came from.
     pub seed: u64,
     /// From the first order to the last end.
@@ -81,7 +81,7 @@ pub struct Performance {
     pub replay: Replay,
 }
 
-impl Performance {
+impl ScenarioRun {
     /// Whether everything was exactly right.
     pub fn is_right(&self) -> bool {
         self.complaints().is_empty()
@@ -105,7 +105,7 @@ impl Performance {
 
 /// Why there is no result.
 #[derive(Debug, thiserror::Error)]
-pub enum PerformanceError {
+pub enum ScenarioError {
     /// The host is not as it should be.
     #[error(transparent)]
     Server(#[from] ServerError),
@@ -126,13 +126,13 @@ pub enum PerformanceError {
 /// Plays the demo. All processes it starts are gone when it ends or is dropped.
 ///
 /// # Errors
-/// See [`PerformanceError`]. What went wrong with orders is no error, but part of the result.
+/// See [`ScenarioError`]. What went wrong with orders is no error, but part of the result.
 pub async fn play(
-    options: PerformanceOptions,
+    options: ScenarioOptions,
     env: Env,
     progress: &dyn Progress,
-) -> Result<Performance, PerformanceError> {
-    let mut chance = Chance::new(options.seed);
+) -> Result<ScenarioRun, ScenarioError> {
+    let mut rng = DemoRng::new(options.seed);
     let payments =
         PaymentsChild::start(&options.binary, &options.folder, PAYMENT_DELAY, &env).await?;
     progress.step(&format!("payment service at {} (pid {})", payments.address(), payments.pid()));
@@ -144,9 +144,9 @@ pub async fn play(
     let deployed = server.client().deploy(options.component, Some(MODULE)).await?;
     progress.step(&format!("deployed {MODULE}, {} bytes", deployed.module.size));
 
-    let wishes = wishes(payments.address(), &mut chance);
+    let orders = planned_orders(payments.address(), &mut rng);
     let client = server.client().clone();
-    let customer = Customer { client: &client, env: &env, module: MODULE };
+    let orders_client = DemoClient { client: &client, env: &env, module: MODULE };
     let (tally, began) = (Tally::default(), env.clock.now());
     let (_stage, stage) = watch::channel(0);
     progress.step(&format!("{ORDERS} orders are placed; the host will be killed in the middle"));
@@ -157,11 +157,11 @@ pub async fn play(
         progress,
         kills: Vec::new(),
     };
-    let reaping = reaper.reap(&mut chance, &env);
-    let serving = async { Ok(crowd::serve(&customer, &wishes, &stage, &tally).await?) };
+    let reaping = reaper.reap(&mut rng, &env);
+    let serving = async { Ok(clients::serve(&orders_client, &orders, &stage, &tally).await?) };
     let both = env.within(LIMIT, async { futures::try_join!(serving, reaping) }).await;
     let Some(both) = both else {
-        return Err(PerformanceError::TooLong { ended: tally.ended() });
+        return Err(ScenarioError::TooLong { ended: tally.ended() });
     };
     let (ended, ()) = both?;
     let kills = reaper.kills;
@@ -170,28 +170,28 @@ pub async fn play(
     progress.step("all orders have ended; reading the ledger");
     let verdict = Verdict::of(&ended, &payments.entries().await?);
     let replays = server.replays()?;
-    let shown = &wishes[chance.between(0, 4) as usize].order.id;
+    let shown = &orders[rng.between(0, 4) as usize].order.id;
     progress.step(&format!("replaying {shown}"));
     let records = client.whole_journal(shown).await?;
     let replay = client.replay(shown, None).await?;
     server.stop().await?;
-    Ok(Performance { seed: options.seed, took_ms, kills, verdict, replays, records, replay })
+    Ok(ScenarioRun { seed: options.seed, took_ms, kills, verdict, replays, records, replay })
 }
 
 /// Seventeen orders that are approved, two that are rejected, and one that nobody answers.
-fn wishes(payments: &str, chance: &mut Chance) -> Vec<Wish> {
+fn planned_orders(payments: &str, rng: &mut DemoRng) -> Vec<PlannedOrder> {
     let fate = |number| match number {
-        7 | 13 => Fate::Rejected,
-        17 => Fate::Forgotten,
-        _ => Fate::Approved,
+        7 | 13 => ExpectedOutcome::Rejected,
+        17 => ExpectedOutcome::Forgotten,
+        _ => ExpectedOutcome::Approved,
     };
-    let wish = |number| Wish {
+    let planned = |number| PlannedOrder {
         order: Order::new(number, fate(number), payments, PATIENCE),
         stage: 0,
-        place_after: chance.length(0, 600),
-        decide_after: chance.length(300, 2_500),
+        place_after: rng.length(0, 600),
+        decide_after: rng.length(300, 2_500),
     };
-    (1..=ORDERS).map(wish).collect()
+    (1..=ORDERS).map(planned).collect()
 }
 
 /// Kills the host three times: among the charges, among the approvals, and near the end.
@@ -204,38 +204,38 @@ struct Reaper<'a> {
 }
 
 impl Reaper<'_> {
-    async fn reap(&mut self, chance: &mut Chance, env: &Env) -> Result<(), PerformanceError> {
+    async fn reap(&mut self, rng: &mut DemoRng, env: &Env) -> Result<(), ScenarioError> {
         let began = env.clock.now();
         let (charges, decisions, ends) =
-            (chance.between(2, 14), chance.between(2, 8), chance.between(8, 14));
+            (rng.between(2, 14), rng.between(2, 8), rng.between(8, 14));
 
         while (self.payments.entries().await?.len() as u64) < charges {
             env.runtime.sleep(LOOK_EVERY).await;
         }
-        self.strike(chance, env, began).await?;
+        self.strike(rng, env, began).await?;
         while (self.tally.decided() as u64) < decisions {
             env.runtime.sleep(LOOK_EVERY).await;
         }
-        self.strike(chance, env, began).await?;
+        self.strike(rng, env, began).await?;
         while (self.tally.ended() as u64) < ends {
             env.runtime.sleep(LOOK_EVERY).await;
         }
-        self.strike(chance, env, began).await
+        self.strike(rng, env, began).await
     }
 
     async fn strike(
         &mut self,
-        chance: &mut Chance,
+        rng: &mut DemoRng,
         env: &Env,
         began: segno_core::time::Timestamp,
-    ) -> Result<(), PerformanceError> {
-        env.runtime.sleep(chance.length(0, 80)).await;
+    ) -> Result<(), ScenarioError> {
+        env.runtime.sleep(rng.length(0, 80)).await;
         let (pid, now) = (self.server.pid(), env.clock.now());
         let in_flight = self.tally.placed() - self.tally.ended();
         self.server.kill()?;
         self.progress
             .step(&format!("SIGKILL to the host (pid {pid}) with {in_flight} orders in flight"));
-        env.runtime.sleep(chance.length(50, 400)).await;
+        env.runtime.sleep(rng.length(50, 400)).await;
 
         let restarted = env.clock.now();
         self.server.restart().await?;

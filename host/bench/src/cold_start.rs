@@ -7,11 +7,11 @@ use segno_core::time::Millis;
 use serde_json::Value as Json;
 
 use super::{
-    bed::Bed,
+    context::BenchContext,
+    harness::Harness,
     measure::{Stopwatch, resident_mb},
     report::{Goal, Section},
-    setting::Setting,
-    sleepers,
+    suspended_fixture,
 };
 use segno_api::model::{InvocationState, StartInvocation};
 use segno_client::Client;
@@ -23,27 +23,27 @@ const SETTLE: Millis = Millis(500);
 /// What a woken workflow may take.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-pub async fn run(setting: &Setting) -> anyhow::Result<Section> {
-    let crowds: &[u32] = setting.size(&[1_000, 100_000, 1_000_000], &[200]);
+pub async fn run(context: &BenchContext) -> anyhow::Result<Section> {
+    let crowds: &[u32] = context.size(&[1_000, 100_000, 1_000_000], &[200]);
     let mut section = Section::new(
         "a host in a process of its own, started on a store of suspended workflows (six records each): from the start of \
          the process to the end of a first no-op, then its resident memory. In turns with the same on an empty store; \
          each time one of the workflows is woken, and has to end",
     );
-    let empty = setting.place()?;
-    fill(setting, empty.path(), 0).await?;
+    let empty = context.place()?;
+    fill(context, empty.path(), 0).await?;
     for crowd in crowds {
-        let full = setting.place()?;
-        fill(setting, full.path(), *crowd).await?;
+        let full = context.place()?;
+        fill(context, full.path(), *crowd).await?;
         let (mut start, mut bare_start, mut memory, mut bare_memory) =
             (vec![], vec![], vec![], vec![]);
         // Not counted: the one that compiles the guest.
-        life(setting, empty.path(), None).await?;
-        life(setting, full.path(), None).await?;
-        for repetition in 0..setting.repetitions {
-            let bare = life(setting, empty.path(), None).await?;
-            let sleeper = sleepers::id(u32::try_from(repetition)? * 7 % crowd);
-            let life = life(setting, full.path(), Some(sleeper.as_str())).await?;
+        life(context, empty.path(), None).await?;
+        life(context, full.path(), None).await?;
+        for repetition in 0..context.repetitions {
+            let bare = life(context, empty.path(), None).await?;
+            let sleeper = suspended_fixture::id(u32::try_from(repetition)? * 7 % crowd);
+            let life = life(context, full.path(), Some(sleeper.as_str())).await?;
             start.push(life.start_ms);
             bare_start.push(bare.start_ms);
             memory.push(life.memory_mb);
@@ -66,19 +66,23 @@ struct Life {
     memory_mb: f64,
 }
 
-async fn fill(setting: &Setting, folder: &Path, crowd: u32) -> anyhow::Result<()> {
-    let bed = Bed::sqlite(setting, &folder.join("data"), WorkerSettings::default()).await?;
+async fn fill(context: &BenchContext, folder: &Path, crowd: u32) -> anyhow::Result<()> {
+    let harness = Harness::sqlite(context, &folder.join("data"), WorkerSettings::default()).await?;
     if crowd > 0 {
-        sleepers::put(&bed, crowd).await?;
+        suspended_fixture::put(&harness, crowd).await?;
     }
-    bed.close().await;
+    harness.close().await;
     Ok(())
 }
 
-async fn life(setting: &Setting, folder: &Path, sleeper: Option<&str>) -> anyhow::Result<Life> {
-    let options = ServerOptions::within(folder, &setting.binary)?;
+async fn life(
+    context: &BenchContext,
+    folder: &Path,
+    sleeper: Option<&str>,
+) -> anyhow::Result<Life> {
+    let options = ServerOptions::within(folder, &context.binary)?;
     let stopwatch = Stopwatch::start();
-    let server = Server::start(options, setting.env.clone()).await?;
+    let server = Server::start(options, context.env.clone()).await?;
     let client = server.client();
     let noop = StartInvocation {
         target: "bench/noop".to_owned(),
@@ -88,7 +92,7 @@ async fn life(setting: &Setting, folder: &Path, sleeper: Option<&str>) -> anyhow
     };
     client.start(&noop).await?;
     let start_ms = stopwatch.wall_us() / 1e3;
-    setting.env.runtime.sleep(SETTLE).await;
+    context.env.runtime.sleep(SETTLE).await;
     let memory_mb = resident_mb(server.pid())?;
     if let Some(sleeper) = sleeper {
         wake(client, sleeper).await.with_context(|| format!("`{sleeper}` was woken"))?;
@@ -98,7 +102,7 @@ async fn life(setting: &Setting, folder: &Path, sleeper: Option<&str>) -> anyhow
 }
 
 async fn wake(client: &Client, sleeper: &str) -> anyhow::Result<()> {
-    client.resolve(&sleepers::awaited(sleeper), Json::Null).await?;
+    client.resolve(&suspended_fixture::awaited(sleeper), Json::Null).await?;
     let outcome = client.wait(sleeper, PATIENCE).await?;
     ensure!(outcome.state == InvocationState::Resolved, "it is {:?}", outcome.state);
     Ok(())

@@ -9,9 +9,9 @@ use serde_json::{Value as Json, json};
 use tokio::task::JoinSet;
 
 use super::{
-    floor::{GroupedLog, LogWriter},
+    baseline::{GroupedLog, LogWriter},
+    context::BenchContext,
     measure::{Passed, Stopwatch},
-    setting::Setting,
 };
 use segno_guest::{
     ActivityContext, ActivityHost, Answer, Ask, Completion, Context, Event, Failure, GuestCommand,
@@ -63,20 +63,20 @@ impl Journal for Bare {
 }
 
 /// One workflow instance and its bare journal.
-pub struct Straight {
+pub struct BareGuest {
     instance: Box<dyn Workflow>,
     journal: Arc<Mutex<Bare>>,
 }
 
-impl Straight {
+impl BareGuest {
     /// Starts `function`. `execute`: steps are executed; otherwise they are told a remembered result.
     pub async fn start(
-        setting: &Setting,
+        context: &BenchContext,
         function: &str,
         input: &Json,
         execute: bool,
     ) -> anyhow::Result<Self> {
-        Self::of(&setting.wasm, setting.digest, function, input, execute).await
+        Self::of(&context.wasm, context.digest, function, input, execute).await
     }
 
     /// The same, of any module.
@@ -91,7 +91,7 @@ impl Straight {
         let journal =
             Arc::new(Mutex::new(Bare { commands: 0, execute, completed: None, finished: false }));
         let context = Context {
-            invocation: "straight".to_owned(),
+            invocation: "bare".to_owned(),
             parent: None,
             started_at_ms: 0,
             seed: vec![0; 32],
@@ -155,7 +155,7 @@ impl Straight {
 
 /// So many workflows of so many steps at once, on all processors; with a log, each step waits until so many bytes are synced.
 pub async fn crowd(
-    setting: &Setting,
+    context: &BenchContext,
     workflows: u32,
     steps: u32,
     log: Option<(&GroupedLog, usize)>,
@@ -163,10 +163,10 @@ pub async fn crowd(
     let input = json!({ "steps": steps, "result_bytes": 22 });
     let mut ready = JoinSet::new();
     for _ in 0..workflows {
-        let (wasm, digest, input) = (setting.wasm.clone(), setting.digest, input.clone());
+        let (wasm, digest, input) = (context.wasm.clone(), context.digest, input.clone());
         let log = log.map(|(log, record)| (log.writer(), record));
         ready.spawn(async move {
-            let mut straight = Straight::of(&wasm, digest, "steps", &input, true).await?;
+            let mut straight = BareGuest::of(&wasm, digest, "steps", &input, true).await?;
             straight.steps_logged("", log).await
         });
     }
@@ -177,13 +177,13 @@ pub async fn crowd(
 }
 
 /// `count` activities, one after the other.
-pub async fn activities(setting: &Setting, count: u32) -> anyhow::Result<Passed> {
+pub async fn activities(context: &BenchContext, count: u32) -> anyhow::Result<Passed> {
     let host: Arc<dyn ActivityHost> = Arc::new(Nobody);
     let stopwatch = Stopwatch::start();
     for number in 0..count {
-        let context = ActivityContext {
-            invocation: "straight".to_owned(),
-            idempotency_key: "straight".to_owned(),
+        let activity = ActivityContext {
+            invocation: "bare".to_owned(),
+            idempotency_key: "bare".to_owned(),
             fence_token: 1,
             attempt: 1,
             last_progress: None,
@@ -191,9 +191,9 @@ pub async fn activities(setting: &Setting, count: u32) -> anyhow::Result<Passed>
             deadline_ms: None,
         };
         let input = Payload::Json(number.to_string());
-        let performed = setting
+        let performed = context
             .wasm
-            .perform(setting.digest, "bench", "leaf", input, context, host.clone())
+            .perform(context.digest, "bench", "leaf", input, activity, host.clone())
             .await?;
         if performed != Outcome::Success(Payload::Json(number.to_string())) {
             bail!("an activity answered {performed:?}");

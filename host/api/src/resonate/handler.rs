@@ -18,8 +18,8 @@ use super::{
     deliver::Deliverer,
     envelope::{Answer, Request},
     fence, promises,
+    protocol_error::ProtocolError,
     push::Push,
-    refused::Refused,
     schedules, search,
     settings::Settings,
     streams::Streams,
@@ -82,7 +82,7 @@ impl Resonate {
     }
 
     /// Answers a request whose sender may ask for it.
-    pub(super) async fn answer(&self, request: &Request) -> Result<Answer, Refused> {
+    pub(super) async fn answer(&self, request: &Request) -> Result<Answer, ProtocolError> {
         let _named = debug::at(self, request).await?;
         match request.kind.as_str() {
             "promise.get" => promises::get(self, request).await,
@@ -107,17 +107,20 @@ impl Resonate {
             "schedule.delete" => schedules::delete(self, request).await,
             "schedule.search" => schedules::search(self, request).await,
             kind if kind.starts_with("debug.") => debug::answer(self, request).await,
-            kind => Err(Refused::bad(format!("Unknown operation: {kind}"))),
+            kind => Err(ProtocolError::bad(format!("Unknown operation: {kind}"))),
         }
     }
 
     /// Sends one command. A refusal of the engine is a refusal of the operation.
-    pub(super) async fn decide(&self, command: Command) -> Result<Reply, Refused> {
+    pub(super) async fn decide(&self, command: Command) -> Result<Reply, ProtocolError> {
         self.decide_told(command).await.map(|(reply, _)| reply)
     }
 
     /// The same, and whether the command was sent once only: what it did not change then, it found as it is.
-    pub(super) async fn decide_told(&self, command: Command) -> Result<(Reply, bool), Refused> {
+    pub(super) async fn decide_told(
+        &self,
+        command: Command,
+    ) -> Result<(Reply, bool), ProtocolError> {
         let _room = self.api.room().await?;
         let mut attempt = 1;
         loop {
@@ -126,7 +129,7 @@ impl Resonate {
                     return match replies.pop() {
                         Some(Reply::Refused(refusal)) => Err(refusal.into()),
                         Some(reply) => Ok((reply, attempt == 1)),
-                        None => Err(Refused::internal("the store did not answer a command")),
+                        None => Err(ProtocolError::internal("the store did not answer a command")),
                     };
                 }
                 // What a command has done already it answers in the same way, or says that it was done.
@@ -140,20 +143,20 @@ impl Resonate {
 }
 
 /// A reply that the command cannot have.
-pub(super) fn unexpected(reply: &Reply) -> Refused {
-    Refused::internal(format!("the engine gave an answer of the wrong kind: {reply:?}"))
+pub(super) fn unexpected(reply: &Reply) -> ProtocolError {
+    ProtocolError::internal(format!("the engine gave an answer of the wrong kind: {reply:?}"))
 }
 
 /// An id as clients may choose them.
 ///
 /// # Errors
 /// 400.
-pub(super) fn id(field: &str, id: String) -> Result<PromiseId, Refused> {
+pub(super) fn id(field: &str, id: String) -> Result<PromiseId, ProtocolError> {
     let reason = match id.as_str() {
         "" => "is empty",
         _ if id.contains('\0') => "holds a NUL character",
         _ if fits("the id", &id).is_err() => "is longer than 2,048 bytes",
         _ => return Ok(PromiseId::new(id)),
     };
-    Err(Refused::bad(format!("`{field}` {reason}")))
+    Err(ProtocolError::bad(format!("`{field}` {reason}")))
 }

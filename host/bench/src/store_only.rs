@@ -15,7 +15,7 @@ use serde_json::Value as Json;
 use tokio::task::JoinSet;
 
 use super::{
-    bed::{Bed, new},
+    harness::{Harness, new},
     measure::{Passed, Stopwatch},
 };
 
@@ -25,7 +25,7 @@ const LEASE: Millis = Millis(600_000);
 const PAGE: usize = 256;
 
 /// See the module.
-pub struct Stored {
+pub struct StoreOnly {
     function: &'static str,
     input: Json,
     module: Digest,
@@ -35,16 +35,16 @@ pub struct Stored {
     steps: Vec<Vec<Record>>,
 }
 
-impl Stored {
+impl StoreOnly {
     /// The steps of a workflow that has ended.
     pub async fn of(
-        bed: &Bed,
+        harness: &Harness,
         id: &PromiseId,
         function: &'static str,
         input: Json,
         module: Digest,
     ) -> anyhow::Result<Self> {
-        let mut records = bed.host.store.journal(id, 0, u32::MAX).await?;
+        let mut records = harness.host.store.journal(id, 0, u32::MAX).await?;
         records.pop().context("the journal is empty")?;
         let steps = records.split_off(1);
         ensure!(steps.len() % 2 == 0, "a step is a command and its result");
@@ -55,13 +55,18 @@ impl Stored {
 
     /// Makes `count` claims, then appends these steps under each of them, all at once and one after the other within a
     /// journal; what passed is the appending.
-    pub async fn append(&self, bed: &Bed, name: &str, count: u32) -> anyhow::Result<Passed> {
-        let claims = self.claims(bed, name, count).await?;
+    pub async fn append(
+        &self,
+        harness: &Harness,
+        name: &str,
+        count: u32,
+    ) -> anyhow::Result<Passed> {
+        let claims = self.claims(harness, name, count).await?;
         let stopwatch = Stopwatch::start();
         let mut appending = JoinSet::new();
         let steps = Arc::new(self.steps.clone());
         for claim in claims {
-            let (steps, store) = (steps.clone(), bed.host.store.clone());
+            let (steps, store) = (steps.clone(), harness.host.store.clone());
             appending.spawn(async move {
                 for records in steps.iter().cloned() {
                     let (logs, actions) = (Vec::new(), Vec::new());
@@ -80,7 +85,12 @@ impl Stored {
         Ok(stopwatch.passed())
     }
 
-    async fn claims(&self, bed: &Bed, name: &str, count: u32) -> anyhow::Result<Vec<Claim>> {
+    async fn claims(
+        &self,
+        harness: &Harness,
+        name: &str,
+        count: u32,
+    ) -> anyhow::Result<Vec<Claim>> {
         let ids: Vec<_> =
             (0..count).map(|number| PromiseId::new(format!("{name}-{number}"))).collect();
         for page in ids.chunks(PAGE) {
@@ -102,7 +112,7 @@ impl Stored {
                 }],
             };
             let commands = (0..).zip(page).map(begin).collect();
-            for reply in bed.host.store.execute(commands).await? {
+            for reply in harness.host.store.execute(commands).await? {
                 let Reply::Begun { first: Some(_), .. } = reply else {
                     bail!("a claim was not made: {reply:?}");
                 };

@@ -12,7 +12,7 @@ use segno_core::{
 };
 use serde_json::json;
 
-use super::bed::Bed;
+use super::harness::Harness;
 use segno_engine::values;
 
 /// Written in one submission.
@@ -35,8 +35,8 @@ pub fn awaited(sleeper: &str) -> String {
 }
 
 /// Puts `count` of them.
-pub async fn put(bed: &Bed, count: u32) -> anyhow::Result<()> {
-    let model = Model::run(bed).await?;
+pub async fn put(harness: &Harness, count: u32) -> anyhow::Result<()> {
+    let model = Model::run(harness).await?;
     let mut numbers = 0..count;
     loop {
         let page: Vec<u32> = numbers.by_ref().take(PAGE as usize).collect();
@@ -44,13 +44,18 @@ pub async fn put(bed: &Bed, count: u32) -> anyhow::Result<()> {
             return Ok(());
         }
         let commands = page.into_iter().flat_map(|number| model.commands(&id(number))).collect();
-        execute(bed, commands).await?;
+        execute(harness, commands).await?;
     }
 }
 
 /// Puts one with a long history: so many steps before the first of its waits.
-pub async fn put_long(bed: &Bed, id: &PromiseId, steps: u32, turns: u32) -> anyhow::Result<()> {
-    let model = Model::run(bed).await?;
+pub async fn put_long(
+    harness: &Harness,
+    id: &PromiseId,
+    steps: u32,
+    turns: u32,
+) -> anyhow::Result<()> {
+    let model = Model::run(harness).await?;
     let [started, asked, told, .., waits] = model.records.as_slice() else {
         anyhow::bail!("the model has a step and a wait");
     };
@@ -82,17 +87,18 @@ pub async fn put_long(bed: &Bed, id: &PromiseId, steps: u32, turns: u32) -> anyh
     let hold = Hold { holder, nonce: 0, ttl: Millis::seconds(3_600) };
     let param = values::param("turns", &segno_guest::Payload::Json(input), Tags::new());
     let new = NewPromise { param, ..model.like(&model.workflow, id) };
-    execute(bed, vec![Command::TaskCreate { new, hold }, fence(vec![started], Vec::new())]).await?;
+    execute(harness, vec![Command::TaskCreate { new, hold }, fence(vec![started], Vec::new())])
+        .await?;
     for first in (0..steps).step_by(LONG_PAGE as usize) {
         let page = first..steps.min(first + LONG_PAGE);
-        execute(bed, vec![fence(page.flat_map(pair).collect(), Vec::new())]).await?;
+        execute(harness, vec![fence(page.flat_map(pair).collect(), Vec::new())]).await?;
     }
     let act = FenceAct::Create { new: model.like(&model.awaited, id) };
     let actions = vec![FenceAction { index: CommandIndex(steps), act }];
     let awaits = [id.named(AWAITED)].into();
     let (records, logs) = (Vec::new(), Vec::new());
     let suspend = Command::TaskSuspend { claim: claim.clone(), records, logs, awaits };
-    execute(bed, vec![fence(vec![waits], actions), suspend]).await
+    execute(harness, vec![fence(vec![waits], actions), suspend]).await
 }
 
 /// Gives the command that a record is about another number.
@@ -103,8 +109,8 @@ fn renumber(record: &mut Record, command: u32) {
     }
 }
 
-async fn execute(bed: &Bed, commands: Vec<Command>) -> anyhow::Result<()> {
-    for reply in bed.host.store.execute(commands).await? {
+async fn execute(harness: &Harness, commands: Vec<Command>) -> anyhow::Result<()> {
+    for reply in harness.host.store.execute(commands).await? {
         ensure!(
             !matches!(reply, Reply::Refused(_) | Reply::Ready { .. }),
             "a workflow cannot be put to sleep: {reply:?}"
@@ -122,12 +128,12 @@ struct Model {
 }
 
 impl Model {
-    async fn run(bed: &Bed) -> anyhow::Result<Self> {
+    async fn run(harness: &Harness) -> anyhow::Result<Self> {
         let id = PromiseId::from("model");
         let input = json!({ "steps": STEPS, "turns": 1 });
-        bed.create(vec![(id.clone(), input)], "turns").await?;
-        bed.suspended(std::slice::from_ref(&id)).await?;
-        let store = &bed.host.store;
+        harness.create(vec![(id.clone(), input)], "turns").await?;
+        harness.suspended(std::slice::from_ref(&id)).await?;
+        let store = &harness.host.store;
         let records = store.journal(&id, 0, u32::MAX).await?;
         let index = match records.last().map(|record| &record.body) {
             Some(RecordBody::Command { index, .. }) => *index,

@@ -6,7 +6,7 @@ use futures::future::try_join_all;
 use segno_core::time::Millis;
 use tokio::sync::watch;
 
-use super::{customer::Customer, order::Order};
+use super::{client::DemoClient, order::Order};
 use segno_api::model::Invocation;
 use segno_client::ClientError;
 
@@ -37,7 +37,7 @@ impl Tally {
 
 /// One order and when things happen to it.
 #[derive(Debug, Clone)]
-pub struct Wish {
+pub struct PlannedOrder {
     /// The order.
     pub order: Order,
     /// It is placed when the stage has reached this number.
@@ -53,23 +53,23 @@ pub struct Wish {
 /// # Errors
 /// The first refusal; what the others do is left undone then.
 pub async fn serve(
-    customer: &Customer<'_>,
-    wishes: &[Wish],
+    client: &DemoClient<'_>,
+    orders: &[PlannedOrder],
     stage: &watch::Receiver<usize>,
     tally: &Tally,
 ) -> Result<Vec<(Order, Invocation)>, ClientError> {
-    let serve_one = async |wish: &Wish| {
+    let serve_one = async |planned: &PlannedOrder| {
         // An error means that nobody raises the stage any more: then all may come in.
-        let _ = stage.clone().wait_for(|reached| *reached >= wish.stage).await;
-        customer.env.runtime.sleep(wish.place_after).await;
-        customer.place(&wish.order).await?;
+        let _ = stage.clone().wait_for(|reached| *reached >= planned.stage).await;
+        client.env.runtime.sleep(planned.place_after).await;
+        client.place(&planned.order).await?;
         tally.placed.fetch_add(1, Ordering::Relaxed);
-        if customer.decide(&wish.order, wish.decide_after).await? {
+        if client.decide(&planned.order, planned.decide_after).await? {
             tally.decided.fetch_add(1, Ordering::Relaxed);
         }
-        let invocation = customer.ended(&wish.order).await?;
+        let invocation = client.ended(&planned.order).await?;
         tally.ended.fetch_add(1, Ordering::Relaxed);
-        Ok((wish.order.clone(), invocation))
+        Ok((planned.order.clone(), invocation))
     };
-    try_join_all(wishes.iter().map(serve_one)).await
+    try_join_all(orders.iter().map(serve_one)).await
 }

@@ -4,12 +4,12 @@ use segno_core::{id::PromiseId, invocation::encode_records};
 use serde_json::json;
 
 use super::{
-    bed::Bed,
-    floor::{self, GroupedLog},
+    bare_guest,
+    baseline::{self, GroupedLog},
+    context::BenchContext,
+    harness::Harness,
     measure::{Passed, Stopwatch},
     report::{Goal, Section, percentile},
-    setting::Setting,
-    straight,
 };
 use segno_engine::worker::WorkerSettings;
 
@@ -50,8 +50,8 @@ impl Medians {
     }
 }
 
-pub async fn run(setting: &Setting) -> anyhow::Result<Section> {
-    let workflows = setting.size(1_000, 50);
+pub async fn run(context: &BenchContext) -> anyhow::Result<Section> {
+    let workflows = context.size(1_000, 50);
     let all = workflows * STEPS;
     let (mut durable, mut logged, mut log_alone, mut memory, mut bare) = (
         Medians::default(),
@@ -62,18 +62,18 @@ pub async fn run(setting: &Setting) -> anyhow::Result<Section> {
     );
     let (mut shared, mut statements) = (vec![], vec![]);
     let mut record = 0;
-    for repetition in 0..setting.repetitions {
-        let place = setting.place()?;
-        let bed =
-            Bed::sqlite(setting, &place.path().join("data"), WorkerSettings::default()).await?;
-        let volatile = Bed::memory(setting).await?;
+    for repetition in 0..context.repetitions {
+        let place = context.place()?;
+        let harness =
+            Harness::sqlite(context, &place.path().join("data"), WorkerSettings::default()).await?;
+        let volatile = Harness::memory(context).await?;
         // Not counted: whatever has run for a while has its memory.
-        straight::crowd(setting, workflows, STEPS, None).await?;
-        begin(setting, &bed, "warm-up", workflows).await?;
-        begin(setting, &volatile, "warm-up", workflows).await?;
+        bare_guest::crowd(context, workflows, STEPS, None).await?;
+        begin(context, &harness, "warm-up", workflows).await?;
+        begin(context, &volatile, "warm-up", workflows).await?;
         if repetition == 0 {
             let records =
-                bed.host.store.journal(&PromiseId::from("warm-up-0"), 1, 2 * STEPS).await?;
+                harness.host.store.journal(&PromiseId::from("warm-up-0"), 1, 2 * STEPS).await?;
             record = encode_records(&records).len() / STEPS as usize;
         }
         let (mut of_durable, mut of_logged, mut of_log, mut of_memory, mut of_bare) = (
@@ -86,26 +86,26 @@ pub async fn run(setting: &Setting) -> anyhow::Result<Section> {
         let (mut commits, mut written) = (0.0, 0.0);
         for round in 0..ROUNDS {
             let name = format!("crowd-{round}");
-            let before = bed.written();
-            of_durable.take(begin(setting, &bed, &name, workflows).await?, all);
-            let after = bed.written();
+            let before = harness.written();
+            of_durable.take(begin(context, &harness, &name, workflows).await?, all);
+            let after = harness.written();
             commits += (after.commits - before.commits) as f64;
             written += (after.statements - before.statements) as f64;
 
             let log = GroupedLog::new(place.path())?;
             let stopwatch = Stopwatch::start();
-            straight::crowd(setting, workflows, STEPS, Some((&log, record))).await?;
+            bare_guest::crowd(context, workflows, STEPS, Some((&log, record))).await?;
             of_logged.take(stopwatch.passed(), all);
             log.close()?;
 
-            of_log.take(floor::grouped_log(place.path(), workflows, STEPS, record).await?, all);
-            of_memory.take(begin(setting, &volatile, &name, workflows).await?, all);
+            of_log.take(baseline::grouped_log(place.path(), workflows, STEPS, record).await?, all);
+            of_memory.take(begin(context, &volatile, &name, workflows).await?, all);
 
             let stopwatch = Stopwatch::start();
-            straight::crowd(setting, workflows, STEPS, None).await?;
+            bare_guest::crowd(context, workflows, STEPS, None).await?;
             of_bare.take(stopwatch.passed(), all);
         }
-        bed.close().await;
+        harness.close().await;
         volatile.close().await;
         durable.take(&of_durable);
         logged.take(&of_logged);
@@ -124,7 +124,7 @@ pub async fn run(setting: &Setting) -> anyhow::Result<Section> {
     ));
     let goal = Goal::AtLeast { must: 10_000.0, aim: 20_000.0 };
     let measured = section.measured("durable steps", "/s", &durable.rates);
-    if !setting.quick {
+    if !context.quick {
         measured.goal(goal);
     }
     section.measured("CPU time of a step", "µs", &durable.cpus);
@@ -147,8 +147,13 @@ pub async fn run(setting: &Setting) -> anyhow::Result<Section> {
 }
 
 /// All of them, by a host.
-async fn begin(setting: &Setting, bed: &Bed, name: &str, count: u32) -> anyhow::Result<Passed> {
+async fn begin(
+    context: &BenchContext,
+    harness: &Harness,
+    name: &str,
+    count: u32,
+) -> anyhow::Result<Passed> {
     let input = json!({ "steps": STEPS, "result_bytes": 22 });
     let named = |number| (PromiseId::new(format!("{name}-{number}")), input.clone());
-    bed.begin((0..count).map(named).collect(), "steps", setting.digest, CLIENTS).await
+    harness.begin((0..count).map(named).collect(), "steps", context.digest, CLIENTS).await
 }

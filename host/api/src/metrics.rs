@@ -27,8 +27,8 @@ pub async fn metrics(State(api): State<Api>) -> Result<Response, ApiError> {
     Ok(([(header::CONTENT_TYPE, CONTENT_TYPE)], metrics.text()).into_response())
 }
 
-/// Nothing but the figures, for an address of their own.
-pub fn figures_only(api: Api) -> Router {
+/// Nothing but the metrics, for an address of their own.
+pub fn metrics_only(api: Api) -> Router {
     Router::new().route("/metrics", get(metrics)).with_state(api)
 }
 
@@ -36,7 +36,7 @@ pub fn figures_only(api: Api) -> Router {
 pub async fn count(State(api): State<Api>, request: Request, next: Next) -> Response {
     let method = match request.method().as_str() {
         known @ ("GET" | "POST" | "PUT" | "DELETE" | "HEAD" | "OPTIONS") => known.to_owned(),
-        // Anybody can make up methods; nobody can make up figures.
+        // Anybody can make up methods; nobody can make up metrics.
         _ => "other".to_owned(),
     };
     let route = request.extensions().get::<MatchedPath>().map(|path| path.as_str().to_owned());

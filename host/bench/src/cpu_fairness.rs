@@ -11,10 +11,10 @@ use serde_json::json;
 use tokio::task::JoinSet;
 
 use super::{
+    context::BenchContext,
     measure::{Stopwatch, cpu_of_threads_us},
     noop::invoke,
     report::{Goal, Section, percentile},
-    setting::Setting,
 };
 use segno_api::model::StartInvocation;
 use segno_client::Client;
@@ -32,25 +32,25 @@ const LATE: Goal = Goal::AtMost { must: 5.0, aim: 3.0 };
 /// On how many processors they have to get on nevertheless.
 const WORK: Goal = Goal::AtLeast { must: 0.1, aim: 0.5 };
 
-pub async fn run(setting: &Setting) -> anyhow::Result<Section> {
-    let place = setting.place()?;
-    let options = ServerOptions::within(place.path(), &setting.binary)?;
-    let server = Server::start(options, setting.env.clone()).await?;
+pub async fn run(context: &BenchContext) -> anyhow::Result<Section> {
+    let place = context.place()?;
+    let options = ServerOptions::within(place.path(), &context.binary)?;
+    let server = Server::start(options, context.env.clone()).await?;
     let client = server.client();
-    client.deploy(setting.component.to_vec(), Some("bench")).await?;
+    client.deploy(context.component.to_vec(), Some("bench")).await?;
     for _ in 0..20 {
         invoke(client).await?;
     }
-    let noops = setting.size(2_000, 40);
+    let noops = context.size(2_000, 40);
     let (mut alone_50, mut alone_99) = (vec![], vec![]);
     let (mut one, mut crowd) = (Beside::default(), Beside::default());
-    for _ in 0..setting.repetitions {
+    for _ in 0..context.repetitions {
         let alone = latencies(client, noops).await?;
         let (p50, p99) = (percentile(&alone, 50), percentile(&alone, 99));
         alone_50.push(p50);
         alone_99.push(p99);
-        one.measure(setting, &server, 1, noops, p99).await?;
-        crowd.measure(setting, &server, CROWD, noops, p99).await?;
+        one.measure(context, &server, 1, noops, p99).await?;
+        crowd.measure(context, &server, CROWD, noops, p99).await?;
     }
     server.stop().await?;
 
@@ -89,13 +89,13 @@ struct Beside {
 impl Beside {
     async fn measure(
         &mut self,
-        setting: &Setting,
+        context: &BenchContext,
         server: &Server,
         busy: u32,
         noops: u32,
         alone_p99: f64,
     ) -> anyhow::Result<()> {
-        let (latencies, processors) = beside(setting, server, busy, noops).await?;
+        let (latencies, processors) = beside(context, server, busy, noops).await?;
         let p99 = percentile(&latencies, 99);
         self.p50.push(percentile(&latencies, 50));
         self.p99.push(p99);
@@ -115,7 +115,7 @@ async fn latencies(client: &Client, count: u32) -> anyhow::Result<Vec<f64>> {
 
 /// Latencies while `busy` guests compute, and on how many processors these do.
 async fn beside(
-    setting: &Setting,
+    context: &BenchContext,
     server: &Server,
     busy: u32,
     count: u32,
@@ -138,7 +138,7 @@ async fn beside(
             anyhow::Ok(())
         });
     }
-    setting.env.runtime.sleep(BEGIN).await;
+    context.env.runtime.sleep(BEGIN).await;
     let computed_us = cpu_of_threads_us(server.pid(), COMPUTING)?;
     let stopwatch = Stopwatch::start();
     let measured = latencies(client, count).await;
