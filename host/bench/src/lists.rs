@@ -60,7 +60,7 @@ pub async fn run(context: &BenchContext) -> anyhow::Result<Section> {
     let options = ServerOptions::within(place.path(), &context.binary)?;
     let server = Server::start(options, context.env.clone()).await?;
     let client = server.client();
-    let http = reqwest::Client::builder().no_proxy().timeout(PATIENCE).build()?;
+    let http = segno_env::http_client(segno_env::Proxies::None).timeout(PATIENCE).build()?;
     let address = client.server().to_string();
     for _ in 0..20 {
         invoke(client).await?;

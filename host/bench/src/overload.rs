@@ -120,7 +120,7 @@ async fn flood(
     let client = server.client().clone();
     client.deploy(context.component.to_vec(), Some("bench")).await?;
     let count = Arc::new(Count::default());
-    let http = reqwest::Client::builder().no_proxy().build()?;
+    let http = segno_env::http_client(segno_env::Proxies::None).build()?;
     let stopwatch = Stopwatch::start();
     let mut flooding = JoinSet::new();
     for number in 0..clients {

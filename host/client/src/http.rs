@@ -5,6 +5,7 @@ use std::{net::IpAddr, time::Duration};
 use reqwest::{Method, RequestBuilder, Response, StatusCode, Url, header};
 use serde::{Serialize, de::DeserializeOwned};
 
+use segno_env::{Proxies, http_client};
 use segno_model::{Health, Problem, Readiness};
 
 use super::ClientError;
@@ -31,14 +32,8 @@ impl Client {
         if !matches!(url.scheme(), "http" | "https") || url.cannot_be_a_base() {
             return Err(wrong("it must begin with http:// or https://".to_owned()));
         }
-        segno_env::provide_tls();
-        let mut builder = reqwest::Client::builder()
-            .connect_timeout(Duration::from_secs(5))
-            .redirect(reqwest::redirect::Policy::none())
-            .user_agent(concat!("segno/", env!("CARGO_PKG_VERSION")));
-        if is_loopback(&url) {
-            builder = builder.no_proxy();
-        }
+        let proxies = if is_loopback(&url) { Proxies::None } else { Proxies::OfEnvironment };
+        let builder = http_client(proxies).connect_timeout(Duration::from_secs(5));
         let http = builder.build().map_err(|error| wrong(error.to_string()))?;
         Ok(Self { server: url, token: token.map(str::to_owned), http })
     }

@@ -4,16 +4,16 @@
 //! so. That is what lets the real worker run on one thread in virtual time.
 
 mod debug;
+mod http_client;
 mod system;
-mod tls;
 
 use std::{future::Future, pin::Pin, sync::Arc, time::Duration};
 
 use segno_core::time::{Millis, Timestamp};
 
 pub use debug::DebugClock;
+pub use http_client::{Proxies, http_client};
 pub use system::{SystemClock, SystemRuntime, clock_jumps};
-pub use tls::provide_tls;
 
 /// A future that a [`Runtime`] runs or hands out.
 pub type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send + 'static>>;

@@ -45,11 +45,7 @@ impl HttpClient {
     /// # Errors
     /// The machine's TLS set-up cannot be used.
     pub fn new(limits: HttpLimits) -> Result<Self, reqwest::Error> {
-        segno_env::provide_tls();
-        let client = reqwest::Client::builder()
-            .user_agent(concat!("segno/", env!("CARGO_PKG_VERSION")))
-            .redirect(reqwest::redirect::Policy::none())
-            .no_proxy()
+        let client = segno_env::http_client(segno_env::Proxies::None)
             .timeout(limits.timeout)
             .connect_timeout(limits.connect_timeout)
             .build()?;

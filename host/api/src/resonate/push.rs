@@ -7,14 +7,17 @@ use std::{
 };
 
 use bytes::Bytes;
-use reqwest::{Client, Url, header, redirect::Policy};
-use segno_core::time::{Millis, Timestamp};
+use reqwest::{Client, Url, header};
+use segno_core::time::Millis;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use segno_engine::delivery::Reach;
+use segno_engine::delivery::{
+    Reach,
+    backoff::{AddressHealth, Pauses, causes, shown},
+};
 use segno_engine::host::Host;
 use segno_engine::metrics::Pushed;
-use segno_env::provide_tls;
+use segno_env::{Proxies, http_client};
 
 /// Messages under way to one server.
 const AT_ONCE: usize = 16;
@@ -29,8 +32,8 @@ const REMEMBERED: usize = 1_024;
 const PATIENCE: Millis = Millis(10_000);
 /// Waits between attempts to offer a task.
 const PAUSES: [Millis; 3] = [Millis(100), Millis(500), Millis(2_000)];
-/// How long an address that fails is left in peace: at first, and at most.
-const PEACE: (Millis, Millis) = (Millis(100), Millis(30_000));
+/// How long nothing is posted to an address that fails.
+const ADDRESS_PAUSES: Pauses = Pauses { first: Millis(100), longest: Millis(30_000) };
 /// Until it is tried again where too many are under way.
 const SOON: Millis = Millis(200);
 
@@ -53,13 +56,10 @@ struct Known {
     failing: BTreeMap<Url, Failing>,
 }
 
-/// What is known of an address that fails.
+/// An address that fails.
 #[derive(Clone, Copy, Default)]
 struct Failing {
-    /// Failures since the last success.
-    failures: u32,
-    /// Nothing is posted before.
-    until: Timestamp,
+    health: AddressHealth,
     /// Whether a message is on its way to see whether it is well again.
     probed: bool,
 }
@@ -73,14 +73,8 @@ pub(super) struct NotTaken {
 
 impl Push {
     pub(super) fn new(host: Host, reach: Reach) -> Result<Self, reqwest::Error> {
-        provide_tls();
-        let http = Client::builder()
-            .redirect(Policy::none())
-            // A server in between would resolve names itself.
-            .no_proxy()
-            .dns_resolver(Arc::new(reach))
-            .user_agent(concat!("segno/", env!("CARGO_PKG_VERSION")))
-            .build()?;
+        // A proxy would resolve names itself, and the reach of messages could not be checked.
+        let http = http_client(Proxies::None).dns_resolver(Arc::new(reach)).build()?;
         let in_all = Arc::new(Semaphore::new(IN_ALL));
         let offers = Arc::new(Semaphore::new(OFFERS));
         Ok(Self { host, http, reach, in_all, offers, known: Arc::default() })
@@ -127,7 +121,9 @@ impl Push {
     /// [`NotTaken`].
     pub(super) async fn once(&self, url: &str, message: Bytes) -> Result<(), NotTaken> {
         // Addresses are checked when they are given.
-        let Ok(url) = Url::parse(url) else { return Err(NotTaken { wait: PEACE.1 }) };
+        let Ok(url) = Url::parse(url) else {
+            return Err(NotTaken { wait: ADDRESS_PAUSES.longest });
+        };
         let _room = self.room(&url).inspect_err(|_| self.count(Pushed::HeldBack))?;
         if let Err(private) = self.reach.allows(&url) {
             self.count(Pushed::Failed);
@@ -144,7 +140,7 @@ impl Push {
                 return Ok(());
             }
             Some(Ok(response)) => (Pushed::Refused, format!("it answered {}", response.status())),
-            Some(Err(error)) => (Pushed::Failed, said(&error)),
+            Some(Err(error)) => (Pushed::Failed, causes(&error)),
             None => (Pushed::Failed, format!("no answer within {} s", PATIENCE.0 / 1_000)),
         };
         self.count(pushed);
@@ -157,7 +153,7 @@ impl Push {
         let full = || NotTaken { wait: SOON };
         let mut known = self.lock();
         if let Some(failing) = known.failing.get(url) {
-            let left = failing.until.since(now);
+            let left = failing.health.pause(now);
             if left > Millis::ZERO || failing.probed {
                 return Err(NotTaken { wait: left.max(SOON) });
             }
@@ -186,30 +182,23 @@ impl Push {
         let now = self.host.env.clock.now();
         let mut known = self.lock();
         if known.failing.len() >= REMEMBERED && !known.failing.contains_key(url) {
-            known.failing.retain(|_, failing| failing.until > now);
+            known.failing.retain(|_, failing| failing.health.pause(now) > Millis::ZERO);
             if known.failing.len() >= REMEMBERED {
-                return PEACE.0;
+                return ADDRESS_PAUSES.first;
             }
         }
         let failing = known.failing.entry(url.clone()).or_default();
         failing.probed = false;
-        // Messages that were under way together count once.
-        if failing.until <= now {
-            let doubled = PEACE.0.0.saturating_mul(1 << failing.failures.min(16));
-            failing.failures += 1;
-            failing.until = now + Millis(doubled.min(PEACE.1.0));
-            let failures = failing.failures;
-            // Once when it begins, and then now and then.
-            if failures == 1 || failures.is_multiple_of(10) {
-                tracing::warn!(
-                    url = shown(url),
-                    failure,
-                    failures,
-                    "a worker did not take a message; it is posted again"
-                );
-            }
+        let failed = failing.health.failed(now, ADDRESS_PAUSES);
+        if failed.is_news() {
+            tracing::warn!(
+                url = shown(url),
+                failure,
+                failures = failed.counted,
+                "a worker did not take a message; it is posted again"
+            );
         }
-        failing.until.since(now)
+        failed.pause
     }
 
     fn count(&self, pushed: Pushed) {
@@ -219,17 +208,4 @@ impl Push {
     fn lock(&self) -> MutexGuard<'_, Known> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-/// An address without what may be secret in it.
-fn shown(url: &Url) -> String {
-    let port = url.port().map(|port| format!(":{port}")).unwrap_or_default();
-    format!("{}://{}{port}{}", url.scheme(), url.host_str().unwrap_or_default(), url.path())
-}
-
-/// An error with its causes, without the address, which may hold a secret.
-fn said(error: &reqwest::Error) -> String {
-    let causes = std::iter::successors(std::error::Error::source(error), |cause| cause.source());
-    let words: Vec<String> = causes.map(ToString::to_string).collect();
-    if words.is_empty() { "it could not be reached".to_owned() } else { words.join(": ") }
 }

@@ -22,8 +22,7 @@ pub struct Messages {
 impl Wire {
     /// Nothing is sent yet.
     pub fn new(url: &str) -> anyhow::Result<Self> {
-        segno_env::provide_tls();
-        let http = Client::builder().no_proxy().tcp_nodelay(true).build()?;
+        let http = segno_env::http_client(segno_env::Proxies::None).tcp_nodelay(true).build()?;
         Ok(Self { http, url: url.trim_end_matches('/').to_owned() })
     }
 

@@ -47,8 +47,7 @@ impl PaymentsChild {
         command.args(["payments", "--listen", &listen, "--delay-ms", &delay.0.to_string()]);
         command.arg("--ledger").arg(folder.join("ledger.jsonl"));
         let process = Process::start("payment service", command, &folder.join("payments.log"))?;
-        segno_env::provide_tls();
-        let http = reqwest::Client::builder().no_proxy().build()?;
+        let http = segno_env::http_client(segno_env::Proxies::None).build()?;
         let mut child = Self { process, address: format!("http://{listen}"), http };
         let health = child.http.get(format!("{}/health", child.address));
         let healthy = async || match health.try_clone() {

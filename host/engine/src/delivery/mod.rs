@@ -4,6 +4,7 @@
 //! A channel only carries, and says what came of it. Channels are added to the notifier's list before the host starts, or
 //! at any time later.
 
+pub mod backoff;
 mod channel;
 mod channels;
 mod reach;

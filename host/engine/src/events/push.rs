@@ -18,7 +18,7 @@ use crate::{
     delivery::{Channel, Delivered},
     host::Host,
 };
-use segno_env::Env;
+use segno_env::{Env, Proxies, http_client};
 use segno_store::StoreError;
 
 /// An event that failed holds up later ones of its invocation for so long; by then it was tried again.
@@ -42,11 +42,7 @@ impl Push {
     /// # Errors
     /// The HTTP client cannot be set up.
     pub fn new(routes: Routes, env: Env) -> Result<Arc<Self>, reqwest::Error> {
-        segno_env::provide_tls();
-        let client = reqwest::Client::builder()
-            .user_agent(concat!("segno/", env!("CARGO_PKG_VERSION")))
-            .redirect(reqwest::redirect::Policy::none())
-            .build()?;
+        let client = http_client(Proxies::OfEnvironment).build()?;
         let receivers = routes.0.iter().cloned().map(Receiver::new).collect();
         Ok(Arc::new(Self { routes, receivers, client, env, held_up: Mutex::default() }))
     }

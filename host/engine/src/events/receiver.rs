@@ -21,7 +21,10 @@ use sha2::Sha256;
 use tokio::sync::Semaphore;
 
 use super::{CloudEvent, Route, Secret};
-use crate::delivery::Delivered;
+use crate::delivery::{
+    Delivered,
+    backoff::{AddressHealth, Pauses, causes, shown},
+};
 use segno_env::Env;
 
 /// Posts to one address at once.
@@ -32,24 +35,15 @@ const IN_LINE: usize = 128;
 const PATIENCE: Millis = Millis(8_000);
 /// The wait when too many are in line.
 const SOON: Millis = Millis(500);
-/// How long an address that fails is left in peace: at first, and at most.
-const PAUSE: (Millis, Millis) = (Millis(100), Millis(60_000));
+/// How long nothing is posted to an address that fails.
+const PAUSES: Pauses = Pauses { first: Millis(100), longest: Millis(60_000) };
 
 /// See the module.
 pub struct Receiver {
     route: Route,
     at_once: Semaphore,
     in_line: AtomicUsize,
-    health: Mutex<Health>,
-}
-
-/// What is known of an address.
-#[derive(Debug, Clone, Copy, Default)]
-struct Health {
-    /// Failures since the last success.
-    failures: u32,
-    /// Nothing is posted before.
-    until: Timestamp,
+    health: Mutex<AddressHealth>,
 }
 
 impl Receiver {
@@ -65,7 +59,7 @@ impl Receiver {
 
     /// Whether it is not being left in peace.
     pub fn is_open(&self, now: Timestamp) -> bool {
-        self.lock().until <= now
+        self.lock().pause(now) == Millis::ZERO
     }
 
     /// Posts the event, and says what came of it.
@@ -113,7 +107,7 @@ impl Receiver {
         if let Ok(id) = http::HeaderValue::from_str(&event.id) {
             request = request.header("webhook-id", id);
         }
-        let response = request.body(body).send().await.map_err(|error| chain(&error))?;
+        let response = request.body(body).send().await.map_err(|error| causes(&error))?;
         match response.status() {
             status if status.is_success() => Ok(()),
             status => Err(format!("it answered {status}")),
@@ -121,50 +115,34 @@ impl Receiver {
     }
 
     fn closed_for(&self, now: Timestamp) -> Option<Millis> {
-        Some(self.lock().until.since(now)).filter(|wait| *wait > Millis::ZERO)
+        Some(self.lock().pause(now)).filter(|wait| *wait > Millis::ZERO)
     }
 
     fn recovered(&self) {
-        let mut health = self.lock();
-        if health.failures > 0 {
-            tracing::info!(url = %self.shown(), "the receiver of events answers again");
+        if self.lock().recovered() {
+            tracing::info!(url = shown(&self.route.url), "the receiver of events answers again");
         }
-        *health = Health::default();
     }
 
     /// Counts a failure; answers how long the address is left in peace.
     fn failed(&self, now: Timestamp, event: &CloudEvent, failure: &str) -> Millis {
-        let mut health = self.lock();
-        // Posts that were under way together count once.
-        if health.until <= now {
-            let doubled = PAUSE.0.0.saturating_mul(1 << health.failures.min(16));
-            health.failures += 1;
-            health.until = now + Millis(doubled.min(PAUSE.1.0));
-            let (id, topic) = (&event.id, &event.topic);
-            // Once when it begins, and then now and then.
-            if health.failures == 1 || health.failures.is_multiple_of(10) {
-                tracing::warn!(
-                    invocation = event.subject, %id, %topic, url = %self.shown(), failure,
-                    failures = health.failures, "an event was not taken; it is posted again"
-                );
-            } else {
-                tracing::debug!(
-                    invocation = event.subject, %id, %topic, url = %self.shown(), failure,
-                    "an event was not taken; it is posted again"
-                );
-            }
+        let failed = self.lock().failed(now, PAUSES);
+        let (id, topic, url) = (&event.id, &event.topic, shown(&self.route.url));
+        if failed.is_news() {
+            tracing::warn!(
+                invocation = event.subject, %id, %topic, url, failure,
+                failures = failed.counted, "an event was not taken; it is posted again"
+            );
+        } else if failed.counted.is_some() {
+            tracing::debug!(
+                invocation = event.subject, %id, %topic, url, failure,
+                "an event was not taken; it is posted again"
+            );
         }
-        health.until.since(now)
+        failed.pause
     }
 
-    /// The address without what may be secret in it.
-    fn shown(&self) -> String {
-        let url = &self.route.url;
-        let port = url.port().map(|port| format!(":{port}")).unwrap_or_default();
-        format!("{}://{}{port}{}", url.scheme(), url.host_str().unwrap_or_default(), url.path())
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Health> {
+    fn lock(&self) -> MutexGuard<'_, AddressHealth> {
         self.health.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -193,26 +171,9 @@ fn sign(secret: &Secret, id: &str, seconds: i64, body: &[u8]) -> String {
     format!("v1,{}", BASE64_STANDARD.encode(mac.finalize().into_bytes()))
 }
 
-/// An error with what caused it; reqwest's own words leave the cause out, and name the address with its secrets.
-fn chain(error: &reqwest::Error) -> String {
-    let mut text = if error.is_connect() { "it cannot be reached" } else { "no answer" }.to_owned();
-    let mut source = std::error::Error::source(error);
-    while let Some(cause) = source {
-        text = format!("{text}: {cause}");
-        source = cause.source();
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
-    use segno_core::{
-        id::{CommandIndex, PromiseId},
-        value::Value,
-    };
-
     use super::*;
-    use crate::events::EventId;
 
     #[test]
     fn a_signature_is_what_the_public_scheme_says() {
@@ -220,35 +181,5 @@ mod tests {
         // printf '%s' 'a/1.5.{}' | openssl dgst -sha256 -hmac key -binary | base64
         let expected = "v1,ZPdrWTiZXDB+j8siuJCUWLGDuANjz0yh3GzRxscpmSE=";
         assert_eq!(sign(&route.secret.expect("a secret"), "a/1", 5, b"{}"), expected);
-    }
-
-    #[test]
-    fn an_address_that_fails_is_left_in_peace_for_longer_and_longer() {
-        let receiver = Receiver::new(Route::new(vec![], "http://a/", None).expect("a route"));
-        let id = EventId { source: PromiseId::from("a"), index: CommandIndex(1) };
-        let event = CloudEvent::new(&id, "t", &Value::default(), Timestamp(0));
-        let mut now = Timestamp(0);
-        for expected in [100, 200, 400, 800, 1_600] {
-            assert!(receiver.is_open(now));
-            assert_eq!(receiver.failed(now, &event, "no").0, expected);
-            assert!(!receiver.is_open(now));
-            now = receiver.lock().until;
-            let together = receiver.failed(now - Millis(1), &event, "no");
-            assert_eq!(together.0, 1, "failures of posts that were under way count once");
-        }
-        for _ in 0..80 {
-            now = now + receiver.failed(now, &event, "no");
-        }
-        assert_eq!(receiver.failed(now, &event, "no"), Millis(60_000));
-        receiver.recovered();
-        assert!(receiver.is_open(now));
-        assert_eq!(receiver.failed(now, &event, "no"), Millis(100));
-    }
-
-    #[test]
-    fn what_may_be_secret_in_an_address_is_not_logged() {
-        let url = "https://user:pass@h:8/hook?token=t";
-        let receiver = Receiver::new(Route::new(vec![], url, None).expect("a route"));
-        assert_eq!(receiver.shown(), "https://h:8/hook");
     }
 }

@@ -15,7 +15,7 @@ use super::{
     context::{TRACEPARENT, TraceContext},
     spans::{self, Replayed},
 };
-use segno_env::Runtime;
+use segno_env::{Proxies, Runtime, http_client};
 use segno_store::{PromiseRow, Store, StoreError};
 
 /// What may wait to be told; beyond it spans are lost, and nothing else.
@@ -84,8 +84,7 @@ impl Exporting {
         endpoint: Option<&str>,
         node: &str,
     ) -> Result<(Traces, Self), ExporterError> {
-        segno_env::provide_tls();
-        let client = reqwest::Client::builder().timeout(PATIENCE).build()?;
+        let client = http_client(Proxies::OfEnvironment).timeout(PATIENCE).build()?;
         let mut builder = SpanExporter::builder().with_http().with_http_client(client);
         if let Some(endpoint) = endpoint {
             builder =
