@@ -62,7 +62,7 @@ pub struct Api {
     pub beside: Router,
     pub(super) catalog: Arc<Catalog>,
     /// Who counts for the figures does so alone: there is nothing to be gained from counting twice at a time.
-    pub(super) census: Arc<tokio::sync::Mutex<()>>,
+    pub(super) counts: Arc<tokio::sync::Mutex<()>>,
 }
 
 impl Api {
@@ -86,7 +86,7 @@ impl Api {
             reads: Reads::new(AdmissionLimits::default()),
             beside: Router::new(),
             catalog: Arc::default(),
-            census: Arc::default(),
+            counts: Arc::default(),
         }
     }
 

@@ -13,7 +13,7 @@ use segno_core::{
     tags,
 };
 
-use segno_store::{Lineage, PromiseRow, Store};
+use segno_store::{CallTree, PromiseRow, Store};
 
 use super::{
     Api, ApiError,
@@ -51,15 +51,15 @@ pub async fn tree(
     let id = promise_id(id)?;
     let bounds = bounds(&query)?;
     let store = api.look().await?;
-    let lineage = store.lineage();
+    let call_tree = store.call_tree();
     let base = store.promise(&id).await?;
     let base = base.ok_or_else(|| ApiError::UnknownPromise(id.to_string()))?;
     let path = ancestors(&*store, &base.promise, None).await?;
     let walk = match &query.after {
-        None => Walk::begin(bounds, base, lineage).await?,
-        Some(cursor) => resumed(&*store, bounds, &id, cursor, lineage).await?,
+        None => Walk::begin(bounds, base, call_tree).await?,
+        Some(cursor) => resumed(&*store, bounds, &id, cursor, call_tree).await?,
     };
-    let (seen, next) = walk.page(lineage).await?;
+    let (seen, next) = walk.page(call_tree).await?;
     drop(store);
     Ok(Json(TreePage {
         path: path.iter().rev().map(ToString::to_string).collect(),
@@ -118,7 +118,7 @@ async fn resumed(
     bounds: Bounds,
     base: &PromiseId,
     cursor: &str,
-    lineage: &dyn Lineage,
+    call_tree: &dyn CallTree,
 ) -> Result<Walk, ApiError> {
     let bad = |reason: &str| ApiError::BadField { field: "after", reason: reason.to_owned() };
     let place: Place = cursor.parse().map_err(|()| bad("is no cursor from an earlier page"))?;
@@ -135,7 +135,7 @@ async fn resumed(
     if path.first() != Some(base) || path.len() != place.shown.len() + 1 {
         return Err(bad("is no cursor of this tree"));
     }
-    Ok(Walk::resume(bounds, &path, &place.shown, lineage).await?)
+    Ok(Walk::resume(bounds, &path, &place.shown, call_tree).await?)
 }
 
 fn node(seen: &Seen) -> TreeNode {

@@ -150,7 +150,7 @@ pub async fn boot(
     let running = start_keeping(host, config.node.clone(), config.worker, config.retention).await?;
     if let Some(database) = shared {
         let (life, superseded) = (running.incarnation, running.superseded.clone());
-        database.watch_life(config.node, life, superseded);
+        database.watch_incarnation(config.node, life, superseded);
     }
     Ok((running, wasm))
 }

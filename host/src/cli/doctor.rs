@@ -5,9 +5,9 @@ use segno_core::config::Config;
 use serde_json::{Value, json};
 
 use crate::{
-    recovery::{Finding, Mended, class, describe, repair},
+    recovery::{Repair, RepairStep, class, describe, repair},
     runtime::Surroundings,
-    store::{Diagnosis, Survey, Symptom, examine},
+    store::{Diagnosis, Finding, Scan, examine},
 };
 
 use super::{
@@ -43,10 +43,10 @@ pub struct Doctor {
 impl Doctor {
     pub(super) async fn run(self, console: &mut Console) -> Result<Exit, CliError> {
         if self.repair {
-            return self.mend(console).await;
+            return self.repair_store(console).await;
         }
         let look = self.place.look().await?;
-        let diagnosis = diagnose(look.survey(), console).await;
+        let diagnosis = diagnose(look.scan(), console).await;
         look.close().await;
         let diagnosis = diagnosis?;
         if console.json() {
@@ -61,23 +61,23 @@ impl Doctor {
         Ok(exit(&diagnosis))
     }
 
-    async fn mend(self, console: &mut Console) -> Result<Exit, CliError> {
+    async fn repair_store(self, console: &mut Console) -> Result<Exit, CliError> {
         let store = self.place.open().await?;
-        let survey = store.survey();
-        let before = diagnose(survey, console).await?;
-        let mended = repair(&*store, &before).await.map_err(|error| other("store", &error))?;
-        let after = diagnose(survey, console).await;
+        let scan = store.scan();
+        let before = diagnose(scan, console).await?;
+        let repaired = repair(&*store, &before).await.map_err(|error| other("store", &error))?;
+        let after = diagnose(scan, console).await;
         store.close().await;
         let after = after?;
         if console.json() {
             let mut answer = document(&after);
-            answer["mended"] = mended.findings.iter().filter_map(finding).collect();
+            answer["mended"] = repaired.steps.iter().filter_map(step).collect();
             answer["found"] = json!(before.count);
             console.document(&answer)?;
             return Ok(exit(&after));
         }
         self.tell(&before, console)?;
-        done(&mended, console)?;
+        done(&repaired, console)?;
         if !before.is_clean() {
             let left = match after.count {
                 0 => console.paint(GREEN, "nothing is wrong any more"),
@@ -108,9 +108,9 @@ impl Doctor {
 
     fn table(&self, diagnosis: &Diagnosis, console: &mut Console) -> Result<(), CliError> {
         let mut table = console.new_table(&["RULE", "WHERE", "WHAT IS WRONG"]);
-        for symptom in diagnosis.symptoms.iter().take(SHOWN) {
-            let (rule, ids) = place(symptom);
-            table.add_row([rule, cut(&ids.join(", "), 60), cut(&describe(symptom), 100)]);
+        for finding in diagnosis.findings.iter().take(SHOWN) {
+            let (rule, ids) = place(finding);
+            table.add_row([rule, cut(&ids.join(", "), 60), cut(&describe(finding), 100)]);
         }
         console.table(table)?;
         let more = diagnosis.count.saturating_sub(SHOWN as u64);
@@ -124,21 +124,21 @@ impl Doctor {
 /// Symptoms that are shown to people.
 const SHOWN: usize = 50;
 
-async fn diagnose(survey: &dyn Survey, console: &Console) -> Result<Diagnosis, CliError> {
+async fn diagnose(scan: &dyn Scan, console: &Console) -> Result<Diagnosis, CliError> {
     let progress = console.progress("looking at promises");
     let now = Surroundings::system().clock.now();
     let seen = |promises| progress.say(format!("{promises} promises looked at"));
-    examine(survey, now, &Config::default(), seen).await.map_err(|error| other("store", &error))
+    examine(scan, now, &Config::default(), seen).await.map_err(|error| other("store", &error))
 }
 
-fn done(mended: &Mended, console: &mut Console) -> Result<(), CliError> {
-    if mended.findings.is_empty() {
+fn done(repaired: &Repair, console: &mut Console) -> Result<(), CliError> {
+    if repaired.steps.is_empty() {
         return Ok(());
     }
     console.line("")?;
     let mut table = console.new_table(&["MENDED", "WHERE", "ACTION TAKEN"]);
-    for found in &mended.findings {
-        if let Finding::Mended { id, orphan } = found {
+    for found in &repaired.steps {
+        if let RepairStep::Repaired { id, orphan } = found {
             let class = class(*orphan);
             table.add_row([class.class, id.as_str(), class.action.words()]);
         }
@@ -146,7 +146,7 @@ fn done(mended: &Mended, console: &mut Console) -> Result<(), CliError> {
     if !table.is_empty() {
         console.table(table)?;
     }
-    for row in mended.unreadable() {
+    for row in repaired.unreadable() {
         console.warn(&format!("nothing was done about {row}"));
     }
     Ok(())
@@ -157,40 +157,40 @@ fn exit(diagnosis: &Diagnosis) -> Exit {
 }
 
 /// Which rule is broken, and where.
-fn place(symptom: &Symptom) -> (String, Vec<String>) {
-    match symptom {
-        Symptom::Broken(violation) => {
+fn place(finding: &Finding) -> (String, Vec<String>) {
+    match finding {
+        Finding::Broken(violation) => {
             (violation.name.to_owned(), violation.ids.iter().map(ToString::to_string).collect())
         }
-        Symptom::Orphan { id, orphan } => (class(*orphan).class.to_owned(), vec![id.to_string()]),
-        Symptom::Unreadable(_) => ("unreadable-row".to_owned(), Vec::new()),
-        Symptom::Database(_) => ("database".to_owned(), Vec::new()),
+        Finding::Orphan { id, orphan } => (class(*orphan).class.to_owned(), vec![id.to_string()]),
+        Finding::Unreadable(_) => ("unreadable-row".to_owned(), Vec::new()),
+        Finding::Database(_) => ("database".to_owned(), Vec::new()),
     }
 }
 
 fn document(diagnosis: &Diagnosis) -> Value {
-    let symptom = |symptom: &Symptom| {
-        let (rule, ids) = place(symptom);
-        let action = match symptom {
-            Symptom::Orphan { orphan, .. } => Some(class(*orphan).action),
-            Symptom::Broken(_) | Symptom::Unreadable(_) | Symptom::Database(_) => None,
+    let finding = |finding: &Finding| {
+        let (rule, ids) = place(finding);
+        let action = match finding {
+            Finding::Orphan { orphan, .. } => Some(class(*orphan).action),
+            Finding::Broken(_) | Finding::Unreadable(_) | Finding::Database(_) => None,
         };
-        json!({ "rule": rule, "ids": ids, "detail": describe(symptom), "action": action })
+        json!({ "rule": rule, "ids": ids, "detail": describe(finding), "action": action })
     };
     json!({
         "promises": diagnosis.promises,
         "clean": diagnosis.is_clean(),
         "count": diagnosis.count,
-        "symptoms": diagnosis.symptoms.iter().map(symptom).collect::<Vec<_>>(),
+        "symptoms": diagnosis.findings.iter().map(finding).collect::<Vec<_>>(),
     })
 }
 
-fn finding(finding: &Finding) -> Option<Value> {
-    match finding {
-        Finding::Mended { id, orphan } => {
+fn step(step: &RepairStep) -> Option<Value> {
+    match step {
+        RepairStep::Repaired { id, orphan } => {
             let class = class(*orphan);
             Some(json!({ "id": id.as_str(), "class": class.class, "action": class.action }))
         }
-        Finding::Unreadable { .. } => None,
+        RepairStep::Unreadable { .. } => None,
     }
 }

@@ -10,8 +10,8 @@ use clap::Args;
 use serde_json::json;
 
 use crate::store::{
-    Survey,
-    house::{Head, HouseError, Packer, Row, Van},
+    Scan,
+    archive::{ArchiveError, ArchiveSink, ArchiveWriter, Head, Row},
 };
 
 use super::{CliError, Console, Exit, build::other, console::Bar, place::Place, show::size};
@@ -44,9 +44,9 @@ impl Export {
             )));
         }
         let look = self.place.look().await?;
-        let packed = self.pack(look.survey(), console).await;
+        let written = self.write_archive(look.scan(), console).await;
         look.close().await;
-        let head = packed.map_err(|error| other("not-exported", &error))?;
+        let head = written.map_err(|error| other("not-exported", &error))?;
         let bytes = fs::metadata(&self.file).map_or(0, |file| file.len());
         if console.json() {
             console.document(&json!({
@@ -63,12 +63,16 @@ impl Export {
     }
 
     /// Under another name first: a file with the name that was asked for is whole.
-    async fn pack(&self, survey: &dyn Survey, console: &Console) -> Result<Head, HouseError> {
+    async fn write_archive(
+        &self,
+        scan: &dyn Scan,
+        console: &Console,
+    ) -> Result<Head, ArchiveError> {
         let mut name = self.file.as_os_str().to_owned();
         name.push(".part");
         let part = PathBuf::from(name);
-        let packed = pack_into(&part, survey, console).await;
-        let kept = packed.and_then(|head| Ok(fs::rename(&part, &self.file).map(|()| head)?));
+        let written = write_archive_into(&part, scan, console).await;
+        let kept = written.and_then(|head| Ok(fs::rename(&part, &self.file).map(|()| head)?));
         if kept.is_err() {
             let _ = fs::remove_file(&part);
         }
@@ -76,35 +80,35 @@ impl Export {
     }
 }
 
-async fn pack_into(
+async fn write_archive_into(
     part: &std::path::Path,
-    survey: &dyn Survey,
+    scan: &dyn Scan,
     console: &Console,
-) -> Result<Head, HouseError> {
-    let packer = Packer::begin(BufWriter::new(File::create(part)?))?;
-    let mut counted = Counted { packer, bar: console.bar("exporting"), head: None };
-    survey.move_out(&mut counted).await?;
-    let out = counted.packer.end()?.into_inner().map_err(|error| error.into_error())?;
+) -> Result<Head, ArchiveError> {
+    let writer = ArchiveWriter::begin(BufWriter::new(File::create(part)?))?;
+    let mut counted = Counted { writer, bar: console.bar("exporting"), head: None };
+    scan.export(&mut counted).await?;
+    let out = counted.writer.end()?.into_inner().map_err(|error| error.into_error())?;
     out.sync_all()?;
-    counted.head.ok_or(HouseError::NotAnExport)
+    counted.head.ok_or(ArchiveError::NotAnExport)
 }
 
 /// Counts what goes through.
 struct Counted<W: Write> {
-    packer: Packer<W>,
+    writer: ArchiveWriter<W>,
     bar: Bar,
     head: Option<Head>,
 }
 
-impl<W: Write + Send> Van for Counted<W> {
-    fn head(&mut self, head: &Head) -> Result<(), HouseError> {
+impl<W: Write + Send> ArchiveSink for Counted<W> {
+    fn head(&mut self, head: &Head) -> Result<(), ArchiveError> {
         self.bar.expect(head.rows());
         self.head = Some(head.clone());
-        self.packer.head(head)
+        self.writer.head(head)
     }
 
-    fn load(&mut self, table: usize, row: Row) -> Result<(), HouseError> {
+    fn write_row(&mut self, table: usize, row: Row) -> Result<(), ArchiveError> {
         self.bar.advance(1);
-        self.packer.load(table, row)
+        self.writer.write_row(table, row)
     }
 }

@@ -14,8 +14,9 @@ use crate::{
     recovery::describe,
     runtime::Surroundings,
     store::{
-        Diagnosis, examine,
-        house::{Bounds, Head, HouseError, Row, Unload, Unpacker, verify},
+        Diagnosis,
+        archive::{ArchiveError, ArchiveReader, ArchiveSource, Bounds, Head, Row, verify},
+        examine,
         sqlite::schema,
     },
 };
@@ -54,21 +55,22 @@ impl Import {
             path: self.file.display().to_string(),
             source,
         })?;
-        let refused = |error: HouseError| match error {
-            error @ HouseError::NotEmpty(_) => other("not-empty", &error),
-            error @ (HouseError::Damaged(_)
-            | HouseError::NotAnExport
-            | HouseError::Foreign { .. }
-            | HouseError::TooLarge(_)
-            | HouseError::Newer { .. }) => {
+        let refused = |error: ArchiveError| match error {
+            error @ ArchiveError::NotEmpty(_) => other("not-empty", &error),
+            error @ (ArchiveError::Damaged(_)
+            | ArchiveError::NotAnExport
+            | ArchiveError::Foreign { .. }
+            | ArchiveError::TooLarge(_)
+            | ArchiveError::Newer { .. }) => {
                 let message = format!("{}: {error}", self.file.display());
                 CliError::Other { code: "not-imported", message }
             }
             error => other("not-imported", &error),
         };
         let bounds = Bounds { expansion: self.max_expansion, ..Bounds::default() };
-        let unpacker = |file: &File| Unpacker::bounded(BufReader::new(file.try_clone()?), bounds);
-        let from = unpacker(&file).map_err(refused)?;
+        let reader =
+            |file: &File| ArchiveReader::bounded(BufReader::new(file.try_clone()?), bounds);
+        let from = reader(&file).map_err(refused)?;
         let head = from.head().clone();
         let known = schema(head.format).await.map_err(refused)?;
         let bar = console.bar("checking the file");
@@ -77,16 +79,16 @@ impl Import {
         verify(&mut counted, &known).map_err(refused)?;
         drop(counted);
         file.rewind().map_err(|error| refused(error.into()))?;
-        let unpacker = unpacker(&file).map_err(refused)?;
+        let reader = reader(&file).map_err(refused)?;
         let bar = console.bar("importing");
         bar.expect(head.rows());
-        let mut counted = Counted { from: unpacker, bar };
-        let arrival = self.place.fill(&mut counted).await.map_err(refused)?;
+        let mut counted = Counted { from: reader, bar };
+        let import = self.place.import(&mut counted).await.map_err(refused)?;
         drop(counted);
         let diagnosis =
-            check(arrival.survey(), console).await.map_err(|error| other("store", &error))?;
+            check(import.scan(), console).await.map_err(|error| other("store", &error))?;
         if !diagnosis.is_clean() && !self.even_if_damaged {
-            let first = diagnosis.symptoms.first().map(describe).unwrap_or_default();
+            let first = diagnosis.findings.first().map(describe).unwrap_or_default();
             return Err(CliError::Other {
                 code: "damaged",
                 message: format!(
@@ -96,7 +98,7 @@ impl Import {
                 ),
             });
         }
-        arrival.keep().await.map_err(refused)?;
+        import.keep().await.map_err(refused)?;
         if console.json() {
             console.document(&json!({
                 "store": self.place.name(),
@@ -121,27 +123,27 @@ impl Import {
 }
 
 async fn check(
-    survey: &dyn crate::store::Survey,
+    scan: &dyn crate::store::Scan,
     console: &Console,
 ) -> Result<Diagnosis, crate::store::StoreError> {
     let progress = console.progress("checking");
     let seen = |promises| progress.say(format!("checking: {promises} promises looked at"));
-    examine(survey, Surroundings::system().clock.now(), &Config::default(), seen).await
+    examine(scan, Surroundings::system().clock.now(), &Config::default(), seen).await
 }
 
 /// Counts what goes through.
 struct Counted {
-    from: Unpacker<BufReader<File>>,
+    from: ArchiveReader<BufReader<File>>,
     bar: Bar,
 }
 
-impl Unload for Counted {
+impl ArchiveSource for Counted {
     fn head(&self) -> &Head {
         self.from.head()
     }
 
-    fn unload(&mut self) -> Result<Option<(usize, Vec<Row>)>, HouseError> {
-        let rows = self.from.unload()?;
+    fn read_rows(&mut self) -> Result<Option<(usize, Vec<Row>)>, ArchiveError> {
+        let rows = self.from.read_rows()?;
         self.bar.advance(rows.as_ref().map_or(0, |(_, rows)| rows.len() as u64));
         Ok(rows)
     }

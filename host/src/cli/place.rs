@@ -12,10 +12,10 @@ use crate::{
     hub::Hub,
     runtime::Surroundings,
     store::{
-        Store, Survey,
-        house::{HouseError, Unload},
-        postgres::{PostgresArrival, PostgresConfig, PostgresLook, PostgresStore},
-        sqlite::{OpenError, SqliteArrival, SqliteConfig, SqliteLook, SqliteStore},
+        Scan, Store,
+        archive::{ArchiveError, ArchiveSource},
+        postgres::{PostgresConfig, PostgresImport, PostgresLook, PostgresStore},
+        sqlite::{OpenError, SqliteConfig, SqliteImport, SqliteLook, SqliteStore},
     },
 };
 
@@ -38,11 +38,11 @@ enum Where {
 }
 
 /// A store that is being filled.
-pub enum Arrival {
+pub enum ImportedStore {
     /// A data directory.
-    Sqlite(SqliteArrival),
+    Sqlite(SqliteImport),
     /// A database.
-    Postgres(PostgresArrival),
+    Postgres(PostgresImport),
 }
 
 /// A store that is only read.
@@ -83,14 +83,19 @@ impl Place {
     ///
     /// # Errors
     /// Why it was not filled; it is as it was.
-    pub async fn fill(&self, from: &mut dyn Unload) -> Result<Arrival, HouseError> {
-        let place = self.place().map_err(|error| HouseError::Place(error.to_string()))?;
+    pub async fn import(
+        &self,
+        from: &mut dyn ArchiveSource,
+    ) -> Result<ImportedStore, ArchiveError> {
+        let place = self.place().map_err(|error| ArchiveError::Place(error.to_string()))?;
         match place {
-            Where::Sqlite(dir) => Ok(Arrival::Sqlite(SqliteArrival::fill(&dir, from).await?)),
+            Where::Sqlite(dir) => {
+                Ok(ImportedStore::Sqlite(SqliteImport::from_source(&dir, from).await?))
+            }
             Where::Postgres(config) => {
                 let surroundings = Surroundings::system();
-                let filled = PostgresArrival::fill(&config, &surroundings, from).await?;
-                Ok(Arrival::Postgres(filled))
+                let filled = PostgresImport::from_source(&config, &surroundings, from).await?;
+                Ok(ImportedStore::Postgres(filled))
             }
         }
     }
@@ -134,12 +139,12 @@ impl Place {
     }
 }
 
-impl Arrival {
+impl ImportedStore {
     /// What has arrived.
-    pub fn survey(&self) -> &dyn Survey {
+    pub fn scan(&self) -> &dyn Scan {
         match self {
-            Self::Sqlite(arrival) => arrival.survey(),
-            Self::Postgres(arrival) => arrival,
+            Self::Sqlite(import) => import.scan(),
+            Self::Postgres(import) => import,
         }
     }
 
@@ -147,20 +152,20 @@ impl Arrival {
     ///
     /// # Errors
     /// The disk or the database failed; nothing is kept.
-    pub async fn keep(self) -> Result<(), HouseError> {
+    pub async fn keep(self) -> Result<(), ArchiveError> {
         match self {
-            Self::Sqlite(arrival) => arrival.keep().await,
-            Self::Postgres(arrival) => arrival.keep().await,
+            Self::Sqlite(import) => import.keep().await,
+            Self::Postgres(import) => import.keep().await,
         }
     }
 }
 
 impl Look {
     /// What is in it.
-    pub fn survey(&self) -> &dyn Survey {
+    pub fn scan(&self) -> &dyn Scan {
         match self {
-            Self::Sqlite(look) => look.survey(),
-            Self::Postgres(look) => look.survey(),
+            Self::Sqlite(look) => look.scan(),
+            Self::Postgres(look) => look.scan(),
         }
     }
 

@@ -35,7 +35,7 @@ impl Size {
         let look = self.place.look().await?;
         let report = {
             let _progress = console.progress("measuring");
-            look.survey().size(self.top).await
+            look.scan().size(self.top).await
         };
         look.close().await;
         let report = report.map_err(|error| other("store", &error))?;

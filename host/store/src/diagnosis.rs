@@ -16,7 +16,7 @@ use segno_core::{
     transition::transition,
 };
 
-use crate::{Examined, StoreError, Survey};
+use crate::{Examined, Scan, StoreError};
 
 /// Promises read at a time.
 const PAGE: u32 = 1_000;
@@ -25,7 +25,7 @@ const KEPT: usize = 10_000;
 
 /// Something that is wrong.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Symptom {
+pub enum Finding {
     /// An invariant is broken.
     Broken(Violation),
     /// Damage of a kind that something is done about.
@@ -47,7 +47,7 @@ pub struct Diagnosis {
     /// Promises looked at.
     pub promises: u64,
     /// What is wrong, the first of it.
-    pub symptoms: Vec<Symptom>,
+    pub findings: Vec<Finding>,
     /// How much is wrong in all.
     pub count: u64,
 }
@@ -58,19 +58,19 @@ impl Diagnosis {
         self.count == 0
     }
 
-    fn add(&mut self, symptom: Symptom) {
+    fn add(&mut self, finding: Finding) {
         self.count += 1;
-        if self.symptoms.len() < KEPT {
-            self.symptoms.push(symptom);
+        if self.findings.len() < KEPT {
+            self.findings.push(finding);
         }
     }
 
     /// The promises that a command should look at.
-    pub fn patients(&self) -> BTreeSet<PromiseId> {
-        let ids = self.symptoms.iter().filter_map(|symptom| match symptom {
-            Symptom::Orphan { id, .. } => Some(std::slice::from_ref(id)),
-            Symptom::Broken(violation) => Some(violation.ids.as_slice()),
-            Symptom::Unreadable(_) | Symptom::Database(_) => None,
+    pub fn affected(&self) -> BTreeSet<PromiseId> {
+        let ids = self.findings.iter().filter_map(|finding| match finding {
+            Finding::Orphan { id, .. } => Some(std::slice::from_ref(id)),
+            Finding::Broken(violation) => Some(violation.ids.as_slice()),
+            Finding::Unreadable(_) | Finding::Database(_) => None,
         });
         ids.flatten().cloned().collect()
     }
@@ -81,12 +81,12 @@ impl Diagnosis {
 /// # Errors
 /// The store did not answer.
 pub async fn examine(
-    survey: &dyn Survey,
+    scan: &dyn Scan,
     now: Timestamp,
     config: &Config,
     progress: impl FnMut(u64),
 ) -> Result<Diagnosis, StoreError> {
-    examine_pages(survey, PAGE, now, config, progress).await
+    examine_pages(scan, PAGE, now, config, progress).await
 }
 
 /// The same with so many promises to a page.
@@ -94,17 +94,17 @@ pub async fn examine(
 /// # Errors
 /// The store did not answer.
 pub async fn examine_pages(
-    survey: &dyn Survey,
+    scan: &dyn Scan,
     page: u32,
     now: Timestamp,
     config: &Config,
     mut progress: impl FnMut(u64),
 ) -> Result<Diagnosis, StoreError> {
     let mut diagnosis = Diagnosis::default();
-    survey.integrity().await?.into_iter().for_each(|line| diagnosis.add(Symptom::Database(line)));
+    scan.integrity().await?.into_iter().for_each(|line| diagnosis.add(Finding::Database(line)));
     let mut after = 0;
     loop {
-        let page = survey.examine(None, after, page).await?;
+        let page = scan.examine(None, after, page).await?;
         diagnosis.promises += page.ids.len() as u64;
         look_at(&page, now, config, &mut diagnosis);
         progress(diagnosis.promises);
@@ -116,21 +116,21 @@ pub async fn examine_pages(
 }
 
 fn look_at(page: &Examined, now: Timestamp, config: &Config, diagnosis: &mut Diagnosis) {
-    page.unreadable.iter().for_each(|row| diagnosis.add(Symptom::Unreadable(row.clone())));
+    page.unreadable.iter().for_each(|row| diagnosis.add(Finding::Unreadable(row.clone())));
     let ids: BTreeSet<&PromiseId> = page.ids.iter().collect();
     for violation in invariants::check(&Snapshot::of(&page.state)) {
         // Of the rows at the other ends only a part was read: what seems wrong with them is for their own page.
         let ours = violation.ids.first().is_none_or(|id| ids.contains(id))
             || violation.name.starts_with("schedule_");
         if ours || is_told_by_another(&violation, &ids) {
-            diagnosis.add(Symptom::Broken(violation));
+            diagnosis.add(Finding::Broken(violation));
         }
     }
     for id in &page.ids {
         let look = Command::Reconcile { id: id.clone() };
         if let Reply::Reconciled { orphans } = transition(&page.state, &look, now, config).reply {
             for orphan in orphans {
-                diagnosis.add(Symptom::Orphan { id: id.clone(), orphan });
+                diagnosis.add(Finding::Orphan { id: id.clone(), orphan });
             }
         }
     }

@@ -3,11 +3,11 @@
 //! The stores know rows and transactions. They know no rule: what happens is decided by
 //! [`segno_core::transition::transition`], the same over memory, SQLite and PostgreSQL.
 
+pub mod archive;
+mod call_tree;
 mod diagnosis;
 mod error;
 mod heap;
-pub mod house;
-mod lineage;
 mod listing;
 mod memory;
 mod query;
@@ -15,8 +15,8 @@ mod size;
 mod sql;
 
 pub mod postgres;
+mod scan;
 pub mod sqlite;
-mod survey;
 mod writing;
 
 #[cfg(test)]
@@ -36,17 +36,17 @@ use segno_core::{
     time::Timestamp,
 };
 
-pub use diagnosis::{Diagnosis, Symptom, examine, examine_pages};
+pub use call_tree::{CallTree, Child, Neighbours, Parent};
+pub use diagnosis::{Diagnosis, Finding, examine, examine_pages};
 pub use error::StoreError;
-pub use lineage::{Child, Kin, Lineage, Parent};
 pub use memory::MemoryStore;
 pub use query::{
-    COUNTED, Census, Due, EventPlace, EventRow, History, InvocationFilter, InvocationRow, LogRow,
+    COUNTED, Counts, Due, EventPlace, EventRow, History, InvocationFilter, InvocationRow, LogRow,
     ModuleRow, Page, PromiseFilter, PromiseRow, Ready, ScheduleFilter, SchedulePage, Standing,
     Unreadable, Waits, Wake,
 };
+pub use scan::{Examined, Found, Scan};
 pub use size::{FunctionSize, ModuleSize, PartSize, SizeReport, TreeSize};
-pub use survey::{Examined, Found, Survey};
 
 /// Takes the hints of committed commands, in the order of the commits. Losing them loses no work.
 pub trait Hints: Send + Sync + 'static {
@@ -170,7 +170,7 @@ pub trait Store: Send + Sync + 'static {
     ) -> Result<Vec<EventRow>, StoreError>;
 
     /// How much there is of what figures show.
-    async fn census(&self) -> Result<Census, StoreError>;
+    async fn counts(&self) -> Result<Counts, StoreError>;
 
     /// Keeps a component under its digest. Keeping it twice is the same as once.
     async fn put_component(
@@ -191,10 +191,10 @@ pub trait Store: Send + Sync + 'static {
     async fn in_use(&self) -> Result<BTreeMap<Digest, u64>, StoreError>;
 
     /// Looking over everything, a page at a time.
-    fn survey(&self) -> &dyn Survey;
+    fn scan(&self) -> &dyn Scan;
 
     /// Reading who made whom.
-    fn lineage(&self) -> &dyn Lineage;
+    fn call_tree(&self) -> &dyn CallTree;
 
     /// Removes a module that was uploaded before `before`, and that no alias and no task refers to. Whether it did.
     async fn remove_component(&self, digest: Digest, before: Timestamp)
@@ -205,7 +205,7 @@ pub trait Store: Send + Sync + 'static {
 
     /// Gives room that is free back to the system, a bounded piece of it. Whether there is more. A store whose database
     /// does that by itself has nothing to do.
-    async fn give_back_room(&self) -> Result<bool, StoreError>;
+    async fn vacuum(&self) -> Result<bool, StoreError>;
 
     /// Everything, canonically: two stores that hold the same answer the same.
     async fn dump(&self) -> Result<Snapshot, StoreError>;

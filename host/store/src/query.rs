@@ -178,7 +178,7 @@ impl EventRow {
 
 /// How much there is of what figures show.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Census {
+pub struct Counts {
     /// Tasks held by somebody.
     pub acquired: u64,
     /// Tasks that wait for a person.

@@ -8,8 +8,8 @@ use segno::{
     runtime::Surroundings,
     store::{
         Store as _,
-        house::{Packer, Unpacker},
-        sqlite::{SqliteArrival, SqliteConfig, SqliteStore},
+        archive::{ArchiveReader, ArchiveWriter},
+        sqlite::{SqliteConfig, SqliteImport, SqliteStore},
     },
 };
 use segno_core::{
@@ -52,11 +52,11 @@ pub(super) fn export(bytes: &[u8]) {
     let mut frame = FrameEncoder::new(MAGIC.to_vec());
     std::io::Write::write_all(&mut frame, bytes).expect("memory takes it");
     let file = frame.finish().expect("memory takes it");
-    let Ok(mut unpacker) = Unpacker::begin(&file[..]) else { return };
+    let Ok(mut reader) = ArchiveReader::begin(&file[..]) else { return };
     let folder = tempfile::tempdir().expect("there is room for a folder");
     let runtime = Builder::new_current_thread().enable_all().build().expect("a runtime");
     // It is refused: the digest at its end is that of the seed.
-    let filled = runtime.block_on(SqliteArrival::fill(folder.path(), &mut unpacker));
+    let filled = runtime.block_on(SqliteImport::from_source(folder.path(), &mut reader));
     drop(filled);
 }
 
@@ -87,8 +87,8 @@ async fn exported() -> Vec<u8> {
         timeout_at: Timestamp::NEVER,
     };
     store.execute(vec![Command::TaskCreate { new, hold }]).await.expect("a claim");
-    let mut packer = Packer::begin(Vec::new()).expect("memory takes it");
-    store.survey().move_out(&mut packer).await.expect("it is packed");
+    let mut writer = ArchiveWriter::begin(Vec::new()).expect("memory takes it");
+    store.scan().export(&mut writer).await.expect("it is packed");
     store.close().await;
-    packer.end().expect("it ends")
+    writer.end().expect("it ends")
 }

@@ -8,10 +8,10 @@ use std::{
 use async_trait::async_trait;
 use segno::resonate::address::Destination;
 use segno::store::{
-    Census, Due, EventPlace, EventRow, Examined, Found, History, InvocationFilter, InvocationRow,
-    Lineage, LogRow, ModuleRow, Page, PromiseFilter, PromiseRow, Ready, ScheduleFilter,
-    SchedulePage, SizeReport, Store, StoreError, Survey, Waits,
-    house::{HouseError, Van},
+    CallTree, Counts, Due, EventPlace, EventRow, Examined, Found, History, InvocationFilter,
+    InvocationRow, LogRow, ModuleRow, Page, PromiseFilter, PromiseRow, Ready, Scan, ScheduleFilter,
+    SchedulePage, SizeReport, Store, StoreError, Waits,
+    archive::{ArchiveError, ArchiveSink},
 };
 use segno_core::{
     command::Command,
@@ -187,9 +187,9 @@ impl Store for Link {
         self.network.database.memory.events(after, limit).await
     }
 
-    async fn census(&self) -> Result<Census, StoreError> {
+    async fn counts(&self) -> Result<Counts, StoreError> {
         self.way().await?;
-        self.network.database.memory.census().await
+        self.network.database.memory.counts().await
     }
 
     async fn put_component(
@@ -218,12 +218,12 @@ impl Store for Link {
         self.network.database.memory.in_use().await
     }
 
-    fn survey(&self) -> &dyn Survey {
+    fn scan(&self) -> &dyn Scan {
         self
     }
 
-    fn lineage(&self) -> &dyn Lineage {
-        self.network.database.memory.lineage()
+    fn call_tree(&self) -> &dyn CallTree {
+        self.network.database.memory.call_tree()
     }
 
     async fn remove_component(
@@ -240,9 +240,9 @@ impl Store for Link {
         self.network.database.memory.check_writes().await
     }
 
-    async fn give_back_room(&self) -> Result<bool, StoreError> {
+    async fn vacuum(&self) -> Result<bool, StoreError> {
         self.way().await?;
-        self.network.database.memory.give_back_room().await
+        self.network.database.memory.vacuum().await
     }
 
     async fn wipe(&self) -> Result<(), StoreError> {
@@ -260,10 +260,10 @@ impl Store for Link {
 
 /// The duties that look over everything do it over the same network.
 #[async_trait]
-impl Survey for Link {
-    async fn suspects(&self, after: i64, limit: u32) -> Result<Found<PromiseId>, StoreError> {
+impl Scan for Link {
+    async fn candidates(&self, after: i64, limit: u32) -> Result<Found<PromiseId>, StoreError> {
         self.way().await?;
-        self.network.database.memory.survey().suspects(after, limit).await
+        self.network.database.memory.scan().candidates(after, limit).await
     }
 
     async fn finished(
@@ -273,7 +273,7 @@ impl Survey for Link {
         before: Timestamp,
     ) -> Result<Found<Promise>, StoreError> {
         self.way().await?;
-        self.network.database.memory.survey().finished(after, limit, before).await
+        self.network.database.memory.scan().finished(after, limit, before).await
     }
 
     async fn examine(
@@ -283,20 +283,20 @@ impl Survey for Link {
         limit: u32,
     ) -> Result<Examined, StoreError> {
         self.way().await?;
-        self.network.database.memory.survey().examine(maker, after, limit).await
+        self.network.database.memory.scan().examine(maker, after, limit).await
     }
 
     async fn integrity(&self) -> Result<Vec<String>, StoreError> {
         self.way().await?;
-        self.network.database.memory.survey().integrity().await
+        self.network.database.memory.scan().integrity().await
     }
 
-    async fn move_out(&self, van: &mut dyn Van) -> Result<(), HouseError> {
-        self.network.database.memory.survey().move_out(van).await
+    async fn export(&self, sink: &mut dyn ArchiveSink) -> Result<(), ArchiveError> {
+        self.network.database.memory.scan().export(sink).await
     }
 
     async fn size(&self, top: u32) -> Result<SizeReport, StoreError> {
         self.way().await?;
-        self.network.database.memory.survey().size(top).await
+        self.network.database.memory.scan().size(top).await
     }
 }

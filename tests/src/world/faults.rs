@@ -10,10 +10,10 @@ use std::{
 
 use async_trait::async_trait;
 use segno::store::{
-    Census, Due, EventPlace, EventRow, Examined, Found, History, InvocationFilter, InvocationRow,
-    Lineage, LogRow, MemoryStore, ModuleRow, Page, PromiseFilter, PromiseRow, Ready,
-    ScheduleFilter, SchedulePage, SizeReport, Store, StoreError, Survey, Waits,
-    house::{HouseError, Van},
+    CallTree, Counts, Due, EventPlace, EventRow, Examined, Found, History, InvocationFilter,
+    InvocationRow, LogRow, MemoryStore, ModuleRow, Page, PromiseFilter, PromiseRow, Ready, Scan,
+    ScheduleFilter, SchedulePage, SizeReport, Store, StoreError, Waits,
+    archive::{ArchiveError, ArchiveSink},
 };
 use segno_core::{
     command::Command,
@@ -288,8 +288,8 @@ impl Store for FaultyStore {
         self.memory.events(after, limit).await
     }
 
-    async fn census(&self) -> Result<Census, StoreError> {
-        self.memory.census().await
+    async fn counts(&self) -> Result<Counts, StoreError> {
+        self.memory.counts().await
     }
 
     async fn put_component(
@@ -314,12 +314,12 @@ impl Store for FaultyStore {
         self.memory.in_use().await
     }
 
-    fn survey(&self) -> &dyn Survey {
+    fn scan(&self) -> &dyn Scan {
         self
     }
 
-    fn lineage(&self) -> &dyn Lineage {
-        self.memory.lineage()
+    fn call_tree(&self) -> &dyn CallTree {
+        self.memory.call_tree()
     }
 
     async fn remove_component(
@@ -336,9 +336,9 @@ impl Store for FaultyStore {
         self.memory.check_writes().await
     }
 
-    async fn give_back_room(&self) -> Result<bool, StoreError> {
+    async fn vacuum(&self) -> Result<bool, StoreError> {
         self.alive().await;
-        self.memory.give_back_room().await
+        self.memory.vacuum().await
     }
 
     async fn dump(&self) -> Result<Snapshot, StoreError> {
@@ -354,10 +354,10 @@ impl Store for FaultyStore {
 
 /// The duties that look over everything read through the same faults.
 #[async_trait]
-impl Survey for FaultyStore {
-    async fn suspects(&self, after: i64, limit: u32) -> Result<Found<PromiseId>, StoreError> {
+impl Scan for FaultyStore {
+    async fn candidates(&self, after: i64, limit: u32) -> Result<Found<PromiseId>, StoreError> {
         self.alive().await;
-        self.memory.survey().suspects(after, limit).await
+        self.memory.scan().candidates(after, limit).await
     }
 
     async fn finished(
@@ -367,7 +367,7 @@ impl Survey for FaultyStore {
         before: Timestamp,
     ) -> Result<Found<Promise>, StoreError> {
         self.alive().await;
-        self.memory.survey().finished(after, limit, before).await
+        self.memory.scan().finished(after, limit, before).await
     }
 
     async fn examine(
@@ -377,18 +377,18 @@ impl Survey for FaultyStore {
         limit: u32,
     ) -> Result<Examined, StoreError> {
         self.alive().await;
-        self.memory.survey().examine(maker, after, limit).await
+        self.memory.scan().examine(maker, after, limit).await
     }
 
     async fn integrity(&self) -> Result<Vec<String>, StoreError> {
-        self.memory.survey().integrity().await
+        self.memory.scan().integrity().await
     }
 
-    async fn move_out(&self, van: &mut dyn Van) -> Result<(), HouseError> {
-        self.memory.survey().move_out(van).await
+    async fn export(&self, sink: &mut dyn ArchiveSink) -> Result<(), ArchiveError> {
+        self.memory.scan().export(sink).await
     }
 
     async fn size(&self, top: u32) -> Result<SizeReport, StoreError> {
-        self.memory.survey().size(top).await
+        self.memory.scan().size(top).await
     }
 }

@@ -4,7 +4,7 @@ use std::{fmt, str::FromStr};
 
 use segno_core::id::PromiseId;
 
-use segno_store::{Kin, Lineage, Parent, PromiseRow, StoreError};
+use segno_store::{CallTree, Neighbours, Parent, PromiseRow, StoreError};
 
 /// Children are counted as far as this.
 pub const COUNTED: u32 = 10_000;
@@ -104,12 +104,12 @@ impl Walk {
     pub async fn begin(
         bounds: Bounds,
         base: PromiseRow,
-        lineage: &dyn Lineage,
+        call_tree: &dyn CallTree,
     ) -> Result<Self, StoreError> {
         let id = base.promise.id().clone();
-        let kin = kin_of(lineage, std::slice::from_ref(&id)).await?.pop();
+        let neighbours = neighbours_of(call_tree, std::slice::from_ref(&id)).await?.pop();
         let mut walk = Self { bounds, nodes: Vec::new(), order: vec![0] };
-        walk.find(base, None, kin.unwrap_or_default());
+        walk.find(base, None, neighbours.unwrap_or_default());
         Ok(walk)
     }
 
@@ -119,9 +119,9 @@ impl Walk {
         bounds: Bounds,
         path: &[PromiseId],
         shown: &[u32],
-        lineage: &dyn Lineage,
+        call_tree: &dyn CallTree,
     ) -> Result<Self, StoreError> {
-        let kin = kin_of(lineage, path).await?;
+        let neighbours = neighbours_of(call_tree, path).await?;
         let mut walk = Self { bounds, nodes: Vec::new(), order: (0..path.len()).rev().collect() };
         for (place, id) in path.iter().enumerate() {
             let above = place.checked_sub(1);
@@ -133,9 +133,9 @@ impl Walk {
                 depth,
                 seen: None,
                 opened: shown.get(place).copied().unwrap_or_default(),
-                open_to: walk.open_to(depth, kin[place].children),
+                open_to: walk.open_to(depth, neighbours[place].children),
                 // The next on the path is the last of its children that was shown.
-                after: kin.get(place + 1).map_or(0, |child| child.number),
+                after: neighbours.get(place + 1).map_or(0, |child| child.number),
             });
         }
         Ok(walk)
@@ -144,14 +144,14 @@ impl Walk {
     /// The nodes of the page, and where the next one begins.
     pub async fn page(
         mut self,
-        lineage: &dyn Lineage,
+        call_tree: &dyn CallTree,
     ) -> Result<(Vec<Seen>, Option<Place>), StoreError> {
         loop {
             let opening = self.opening();
             if opening.is_empty() {
                 break;
             }
-            self.open(&opening, lineage).await?;
+            self.open(&opening, call_tree).await?;
         }
         let Self { bounds, mut nodes, order } = self;
         let shown: Vec<usize> = order.into_iter().filter(|&at| nodes[at].seen.is_some()).collect();
@@ -196,7 +196,7 @@ impl Walk {
     async fn open(
         &mut self,
         opening: &[(usize, u32)],
-        lineage: &dyn Lineage,
+        call_tree: &dyn CallTree,
     ) -> Result<(), StoreError> {
         let parent = |&(at, _): &(usize, u32)| {
             let node = &self.nodes[at];
@@ -204,7 +204,7 @@ impl Walk {
         };
         let parents: Vec<Parent> = opening.iter().map(parent).collect();
         let each = opening.iter().map(|(_, wanted)| *wanted).max().unwrap_or_default();
-        let mut found = lineage.children(&parents, each).await?;
+        let mut found = call_tree.children(&parents, each).await?;
         let mut taken = vec![0; opening.len()];
         found.retain(|child| {
             taken[child.parent] += 1;
@@ -212,15 +212,15 @@ impl Walk {
         });
         let ids: Vec<PromiseId> =
             found.iter().map(|child| child.row.promise.id().clone()).collect();
-        let kin = kin_of(lineage, &ids).await?;
+        let neighbours = neighbours_of(call_tree, &ids).await?;
         let mut below: Vec<Vec<usize>> = vec![Vec::new(); opening.len()];
-        for (child, kin) in found.into_iter().zip(kin) {
+        for (child, neighbours) in found.into_iter().zip(neighbours) {
             let (at, _) = opening[child.parent];
             self.nodes[at].after = child.number;
             // Tags may make a ring: who is above is not shown below as well.
             match self.is_above(child.row.promise.id(), at) {
                 true => self.nodes[at].opened += 1,
-                false => below[child.parent].push(self.find(child.row, Some(at), kin)),
+                false => below[child.parent].push(self.find(child.row, Some(at), neighbours)),
             }
         }
         for (&(at, wanted), taken) in opening.iter().zip(taken) {
@@ -234,23 +234,28 @@ impl Walk {
     }
 
     /// Adds a node; answers its place.
-    fn find(&mut self, row: PromiseRow, parent: Option<usize>, mut kin: Kin) -> usize {
+    fn find(
+        &mut self,
+        row: PromiseRow,
+        parent: Option<usize>,
+        mut neighbours: Neighbours,
+    ) -> usize {
         let id = row.promise.id().clone();
         let (mut nth, mut depth) = (1, 0);
         if let Some(above) = parent.map(|parent| &mut self.nodes[parent]) {
             above.opened += 1;
             (nth, depth) = (above.opened, above.depth + 1);
         }
-        let waits_more = kin.awaits.len() > WAITS;
-        kin.awaits.truncate(WAITS);
-        let open_to = self.open_to(depth, kin.children);
+        let waits_more = neighbours.awaits.len() > WAITS;
+        neighbours.awaits.truncate(WAITS);
+        let open_to = self.open_to(depth, neighbours.children);
         let seen = Seen {
             row,
             parent: parent.map(|parent| self.nodes[parent].id.clone()),
             depth,
-            children: kin.children,
-            left_out: kin.children.saturating_sub(open_to),
-            waits: kin.awaits,
+            children: neighbours.children,
+            left_out: neighbours.children.saturating_sub(open_to),
+            waits: neighbours.awaits,
             waits_more,
         };
         let seen = Some(seen);
@@ -287,10 +292,13 @@ impl Walk {
     }
 }
 
-async fn kin_of(lineage: &dyn Lineage, ids: &[PromiseId]) -> Result<Vec<Kin>, StoreError> {
-    let kin = lineage.kin(ids, COUNTED, WAITS as u32 + 1).await?;
+async fn neighbours_of(
+    call_tree: &dyn CallTree,
+    ids: &[PromiseId],
+) -> Result<Vec<Neighbours>, StoreError> {
+    let neighbours = call_tree.neighbours(ids, COUNTED, WAITS as u32 + 1).await?;
     // What was removed meanwhile has no children any more.
-    Ok(kin.into_iter().map(Option::unwrap_or_default).collect())
+    Ok(neighbours.into_iter().map(Option::unwrap_or_default).collect())
 }
 
 /// Where a node is, from the first one down.

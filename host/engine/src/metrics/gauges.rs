@@ -9,7 +9,7 @@ use prometheus_client::{
 use segno_core::promise::MessageKind;
 
 use segno_env::clock_jumps;
-use segno_store::Census;
+use segno_store::Counts;
 
 /// See the module.
 pub struct Gauges {
@@ -87,12 +87,12 @@ impl Gauges {
     }
 
     /// Takes a reading of the store, and of the process.
-    pub fn read(&self, census: &Census) {
-        self.leases.set(whole(census.acquired));
-        self.halted.set(whole(census.halted));
-        self.ready.set(whole(census.ready));
+    pub fn read(&self, counts: &Counts) {
+        self.leases.set(whole(counts.acquired));
+        self.halted.set(whole(counts.halted));
+        self.ready.set(whole(counts.ready));
         for kind in MessageKind::ALL {
-            let owed = census.outbox.get(&kind).copied().unwrap_or(0);
+            let owed = counts.outbox.get(&kind).copied().unwrap_or(0);
             self.outbox.get_or_create(&[("kind", kind.name())]).set(whole(owed));
         }
         for (direction, count) in ["ahead", "back"].into_iter().zip(clock_jumps()) {

@@ -2,40 +2,40 @@
 
 use segno_core::id::PromiseId;
 
-use super::reconcile::{self, Finding};
-use segno_store::{Diagnosis, Store, StoreError, Symptom};
+use super::reconcile::{self, RepairStep};
+use segno_store::{Diagnosis, Finding, Store, StoreError};
 
 /// What became of a repair.
 #[derive(Debug, Default)]
-pub struct Mended {
+pub struct Repair {
     /// What was done, in order.
-    pub findings: Vec<Finding>,
+    pub steps: Vec<RepairStep>,
 }
 
 /// Has commands mend what the policy allows.
 ///
 /// # Errors
 /// The store did not answer.
-pub async fn repair(store: &dyn Store, diagnosis: &Diagnosis) -> Result<Mended, StoreError> {
-    let patients: Vec<PromiseId> = diagnosis.patients().into_iter().collect();
-    Ok(Mended { findings: reconcile::mend(store, &patients).await? })
+pub async fn repair(store: &dyn Store, diagnosis: &Diagnosis) -> Result<Repair, StoreError> {
+    let affected: Vec<PromiseId> = diagnosis.affected().into_iter().collect();
+    Ok(Repair { steps: reconcile::repair_all(store, &affected).await? })
 }
 
 /// What is wrong, in words.
-pub fn describe(symptom: &Symptom) -> String {
-    match symptom {
-        Symptom::Broken(violation) => violation.detail.clone(),
-        Symptom::Orphan { orphan, .. } => super::class(*orphan).detection.to_owned(),
-        Symptom::Unreadable(text) | Symptom::Database(text) => text.clone(),
+pub fn describe(finding: &Finding) -> String {
+    match finding {
+        Finding::Broken(violation) => violation.detail.clone(),
+        Finding::Orphan { orphan, .. } => super::class(*orphan).detection.to_owned(),
+        Finding::Unreadable(text) | Finding::Database(text) => text.clone(),
     }
 }
 
-impl Mended {
+impl Repair {
     /// Rows that could not be read, each on one line.
     pub fn unreadable(&self) -> impl Iterator<Item = String> {
-        self.findings.iter().filter_map(|finding| match finding {
-            Finding::Mended { .. } => None,
-            Finding::Unreadable { id, reason } => Some(format!("{id}: {reason}")),
+        self.steps.iter().filter_map(|step| match step {
+            RepairStep::Repaired { .. } => None,
+            RepairStep::Unreadable { id, reason } => Some(format!("{id}: {reason}")),
         })
     }
 }

@@ -24,11 +24,11 @@ pub async fn each(
     // What failed before is tried by itself, so that it costs the others nothing.
     let alone = |group: &Vec<Command>| group.first().is_some_and(|first| quarantine.knows(first));
     let mut answers: Vec<Option<Vec<Reply>>> = groups.iter().map(|_| None).collect();
-    let (suspects, healthy): (Vec<_>, Vec<_>) =
+    let (candidates, healthy): (Vec<_>, Vec<_>) =
         groups.into_iter().enumerate().partition(|(_, group)| alone(group));
     // The next piece last.
     let mut pieces: Vec<Vec<(usize, Vec<Command>)>> =
-        suspects.into_iter().map(|it| vec![it]).collect();
+        candidates.into_iter().map(|it| vec![it]).collect();
     pieces.push(healthy);
     while let Some(mut piece) = pieces.pop() {
         if piece.is_empty() {

@@ -20,8 +20,8 @@ mod doctor;
 #[cfg(test)]
 mod tests;
 
-pub use doctor::{Mended, describe, repair};
+pub use doctor::{Repair, describe, repair};
 pub use driver::{Duty, Recovery, duties};
 pub use isolate::each;
 pub use policy::{Action, Class, ORPHANS, RecoveryPolicy, class, policy};
-pub use reconcile::{Finding, mend};
+pub use reconcile::{RepairStep, repair_all};

@@ -42,9 +42,9 @@ pub struct Round {
 
 /// What was found and mended, with the promise it was found at; or a row that cannot be read.
 #[derive(Debug)]
-pub enum Finding {
+pub enum RepairStep {
     /// Damage that a command has dealt with.
-    Mended {
+    Repaired {
         /// Where.
         id: PromiseId,
         /// What.
@@ -61,17 +61,17 @@ pub enum Finding {
 
 /// One page.
 pub async fn turn(host: Host, round: Arc<Mutex<Round>>) -> Result<Next, StoreError> {
-    let survey = host.store.survey();
+    let scan = host.store.scan();
     let after = round.lock().unwrap_or_else(PoisonError::into_inner).after;
     if after == 0 {
         call_back_schedules(&host).await?;
     }
-    let page = survey.suspects(after, PAGE).await?;
-    let findings = mend(&*host.store, &page.items).await?;
+    let page = scan.candidates(after, PAGE).await?;
+    let steps = repair_all(&*host.store, &page.items).await?;
     let mut round = round.lock().unwrap_or_else(PoisonError::into_inner);
-    for finding in &findings {
-        tell(&host, finding);
-        if let Finding::Mended { orphan, .. } = finding {
+    for step in &steps {
+        tell(&host, step);
+        if let RepairStep::Repaired { orphan, .. } = step {
             *round.found.entry(*orphan).or_default() += 1;
         }
     }
@@ -118,23 +118,26 @@ async fn call_back_schedules(host: &Host) -> Result<(), StoreError> {
 ///
 /// # Errors
 /// The store did not answer.
-pub async fn mend(store: &dyn Store, suspects: &[PromiseId]) -> Result<Vec<Finding>, StoreError> {
+pub async fn repair_all(
+    store: &dyn Store,
+    candidates: &[PromiseId],
+) -> Result<Vec<RepairStep>, StoreError> {
     let look = |id: &PromiseId| Command::Reconcile { id: id.clone() };
-    let mut findings = Vec::new();
-    for batch in suspects.chunks(BATCH) {
+    let mut steps = Vec::new();
+    for batch in candidates.chunks(BATCH) {
         match store.execute(batch.iter().map(look).collect()).await {
             Ok(replies) => {
-                batch.iter().zip(replies).for_each(|(id, reply)| note(&mut findings, id, reply));
+                batch.iter().zip(replies).for_each(|(id, reply)| note(&mut steps, id, reply));
             }
             Err(StoreError::Database { .. }) => {
                 for id in batch {
                     match store.execute(vec![look(id)]).await {
                         Ok(replies) => {
-                            replies.into_iter().for_each(|reply| note(&mut findings, id, reply));
+                            replies.into_iter().for_each(|reply| note(&mut steps, id, reply));
                         }
                         Err(error @ StoreError::Database { .. }) => {
                             let reason = chain(&error);
-                            findings.push(Finding::Unreadable { id: id.clone(), reason });
+                            steps.push(RepairStep::Unreadable { id: id.clone(), reason });
                         }
                         Err(error) => return Err(error),
                     }
@@ -143,26 +146,26 @@ pub async fn mend(store: &dyn Store, suspects: &[PromiseId]) -> Result<Vec<Findi
             Err(error) => return Err(error),
         }
     }
-    Ok(findings)
+    Ok(steps)
 }
 
-fn note(findings: &mut Vec<Finding>, id: &PromiseId, reply: Reply) {
+fn note(steps: &mut Vec<RepairStep>, id: &PromiseId, reply: Reply) {
     match reply {
         Reply::Reconciled { orphans } => {
-            let mended = |orphan| Finding::Mended { id: id.clone(), orphan };
-            findings.extend(orphans.into_iter().map(mended));
+            let repaired = |orphan| RepairStep::Repaired { id: id.clone(), orphan };
+            steps.extend(orphans.into_iter().map(repaired));
         }
         Reply::Refused(refusal @ Refusal::Unreadable { .. }) => {
             let reason = refusal.to_string();
-            findings.push(Finding::Unreadable { id: id.clone(), reason });
+            steps.push(RepairStep::Unreadable { id: id.clone(), reason });
         }
         _ => {}
     }
 }
 
-fn tell(host: &Host, finding: &Finding) {
-    match finding {
-        Finding::Mended { id, orphan } => {
+fn tell(host: &Host, step: &RepairStep) {
+    match step {
+        RepairStep::Repaired { id, orphan } => {
             let class = class(*orphan);
             let (name, action) = (class.class, class.action.words());
             match class.action {
@@ -178,7 +181,7 @@ fn tell(host: &Host, finding: &Finding) {
                 }
             }
         }
-        Finding::Unreadable { id, reason } => {
+        RepairStep::Unreadable { id, reason } => {
             let now = host.surroundings.clock.now();
             host.hub.quarantine().put(&Subject::Promise(id.clone()), reason.clone(), now);
         }

@@ -1,9 +1,9 @@
 //! The model: the core's state behind a mutex, whole journals included. Nothing survives the process.
 
+mod call_tree;
 mod due;
 mod kept;
-mod lineage;
-mod survey;
+mod scan;
 
 use std::{
     collections::BTreeMap,
@@ -30,9 +30,9 @@ use segno_core::{
 
 use self::kept::{Kept, Module};
 use super::{
-    Census, Commit, Due, EventPlace, EventRow, Hints, History, InvocationFilter, InvocationRow,
-    Lineage, LogRow, ModuleRow, Page, PromiseFilter, PromiseRow, Ready, ScheduleFilter,
-    SchedulePage, Store, StoreError, Survey, Waits, listing,
+    CallTree, Commit, Counts, Due, EventPlace, EventRow, Hints, History, InvocationFilter,
+    InvocationRow, LogRow, ModuleRow, Page, PromiseFilter, PromiseRow, Ready, Scan, ScheduleFilter,
+    SchedulePage, Store, StoreError, Waits, listing,
 };
 use segno_env::{Clock, Surroundings};
 
@@ -264,17 +264,17 @@ impl Store for MemoryStore {
         Ok(events)
     }
 
-    async fn census(&self) -> Result<Census, StoreError> {
+    async fn counts(&self) -> Result<Counts, StoreError> {
         let kept = self.kept();
-        let mut census = Census::default();
+        let mut counts = Counts::default();
         for task in kept.state.tasks() {
             match &task.state {
-                TaskState::Acquired { .. } => census.acquired += 1,
-                TaskState::Halted { .. } => census.halted += 1,
+                TaskState::Acquired { .. } => counts.acquired += 1,
+                TaskState::Halted { .. } => counts.halted += 1,
                 TaskState::Pending { offered: true, .. } => {
                     let promise = kept.state.promise(&task.id);
                     let target = promise.and_then(Promise::target);
-                    census.ready += u64::from(target.is_some_and(address::is_hosted));
+                    counts.ready += u64::from(target.is_some_and(address::is_hosted));
                 }
                 TaskState::Pending { offered: false, .. }
                 | TaskState::Suspended
@@ -282,9 +282,9 @@ impl Store for MemoryStore {
             }
         }
         for (key, _) in kept.state.outbox() {
-            *census.outbox.entry(key.kind()).or_default() += 1;
+            *counts.outbox.entry(key.kind()).or_default() += 1;
         }
-        Ok(census)
+        Ok(counts)
     }
 
     async fn put_component(
@@ -329,11 +329,11 @@ impl Store for MemoryStore {
         Ok(in_use)
     }
 
-    fn survey(&self) -> &dyn Survey {
+    fn scan(&self) -> &dyn Scan {
         self
     }
 
-    fn lineage(&self) -> &dyn Lineage {
+    fn call_tree(&self) -> &dyn CallTree {
         self
     }
 
@@ -358,7 +358,7 @@ impl Store for MemoryStore {
         Ok(())
     }
 
-    async fn give_back_room(&self) -> Result<bool, StoreError> {
+    async fn vacuum(&self) -> Result<bool, StoreError> {
         Ok(false)
     }
 

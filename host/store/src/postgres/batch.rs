@@ -15,7 +15,7 @@ use sqlx::{Executor as _, PgConnection, Row as _};
 use super::{
     claims::Claims,
     failure::{Failed, is_undone},
-    load::{Held, NotLoaded},
+    load::{LockedRows, NotLoaded},
     time::Time,
     write::{RAISE_FIRST_VERSION, REMOVE, write},
 };
@@ -45,7 +45,7 @@ pub(super) enum NotCommitted {
     /// Nobody knows.
     Unknown(Failed),
     /// Nothing was written: somebody else holds one of these, which have to be among the first that are locked.
-    Held(BTreeSet<PromiseId>),
+    LockFirst(BTreeSet<PromiseId>),
     /// Nothing was written: somebody else began a life of the same host.
     Overtaken,
 }
@@ -60,25 +60,25 @@ impl From<NotLoaded> for NotCommitted {
     fn from(not_loaded: NotLoaded) -> Self {
         match not_loaded {
             NotLoaded::Failed(failed) => Self::Failed(failed),
-            NotLoaded::Held(ids) => Self::Held(ids),
+            NotLoaded::LockFirst(ids) => Self::LockFirst(ids),
         }
     }
 }
 
 /// A command, and the rows that it names: worked out once, if anybody asks.
 #[derive(Debug)]
-pub(super) struct Asked {
+pub(super) struct FootprintedCommand {
     pub(super) command: Command,
     named: OnceLock<Footprint>,
 }
 
-impl From<Command> for Asked {
+impl From<Command> for FootprintedCommand {
     fn from(command: Command) -> Self {
         Self { command, named: OnceLock::new() }
     }
 }
 
-impl Asked {
+impl FootprintedCommand {
     /// The rows that it names.
     pub(super) fn named(&self) -> &Footprint {
         self.named.get_or_init(|| footprint(&self.command))
@@ -92,7 +92,7 @@ pub(super) struct Batch<'a> {
     time: &'a Time,
     claims: &'a Claims,
     cache: Cache,
-    held: Held,
+    locked: LockedRows,
     now: Timestamp,
     delta: Delta,
     /// Promises that are new, in the order of their creation.
@@ -114,7 +114,7 @@ impl<'a> Batch<'a> {
             time,
             claims,
             cache: Cache::default(),
-            held: Held::default(),
+            locked: LockedRows::default(),
             now: Timestamp(0),
             delta: Delta::default(),
             fresh: Vec::new(),
@@ -125,7 +125,7 @@ impl<'a> Batch<'a> {
     /// Decides all of these, one after the other, and commits them together. `also` is locked with what they name.
     pub(super) async fn run(
         mut self,
-        submissions: &[&[Asked]],
+        submissions: &[&[FootprintedCommand]],
         also: &BTreeSet<PromiseId>,
     ) -> Result<Committed, NotCommitted> {
         self.say("BEGIN").await?;
@@ -141,27 +141,27 @@ impl<'a> Batch<'a> {
 
     async fn decide_all(
         &mut self,
-        submissions: &[&[Asked]],
+        submissions: &[&[FootprintedCommand]],
         also: &BTreeSet<PromiseId>,
     ) -> Result<(), NotCommitted> {
         // For all commands at once; most batches then need nothing more.
         let mut wanted = Footprint { composites: also.clone(), ..Footprint::default() };
-        for asked in submissions.iter().copied().flatten() {
-            wanted.merge(asked.named().clone());
+        for commands in submissions.iter().copied().flatten() {
+            wanted.merge(commands.named().clone());
         }
         // What belongs to a tree is seen when its turn comes: the commands before may add to it.
         wanted.trees.clear();
-        self.held.load(self.connection, &mut self.cache, wanted).await?;
-        self.now = self.time.of_server(self.held.now);
+        self.locked.load(self.connection, &mut self.cache, wanted).await?;
+        self.now = self.time.of_server(self.locked.now);
         let mut wanted = Footprint::default();
-        for asked in submissions.iter().copied().flatten() {
-            wanted.merge(widen(&self.cache.state, &asked.command, asked.named()));
+        for commands in submissions.iter().copied().flatten() {
+            wanted.merge(widen(&self.cache.state, &commands.command, commands.named()));
         }
         self.load(wanted).await?;
         for submission in submissions {
             let mut replies = Vec::with_capacity(submission.len());
-            for asked in *submission {
-                replies.push(self.decide(&asked.command, asked.named()).await?);
+            for commands in *submission {
+                replies.push(self.decide(&commands.command, commands.named()).await?);
             }
             self.committed.replies.push(replies);
         }
@@ -217,7 +217,7 @@ impl<'a> Batch<'a> {
         }
         self.committed.wrote = true;
         self.cache.apply(delta);
-        self.held.forget(&delta.removed);
+        self.locked.forget(&delta.removed);
         Ok(())
     }
 
@@ -229,7 +229,7 @@ impl<'a> Batch<'a> {
         }
         // What was decided so far must be in the tables before they are read again.
         self.write().await?;
-        self.held.load(self.connection, &mut self.cache, missing).await?;
+        self.locked.load(self.connection, &mut self.cache, missing).await?;
         Ok(true)
     }
 
@@ -242,14 +242,14 @@ impl<'a> Batch<'a> {
         let fresh = std::mem::take(&mut self.fresh);
         self.number(&fresh).await?;
         let fresh = fresh.into_iter().collect();
-        let sent = write(self.connection, &self.cache, &delta, &fresh, &self.held).await?;
+        let sent = write(self.connection, &self.cache, &delta, &fresh, &self.locked).await?;
         if let Some(writer) = sent.writer {
             let written = delta.tasks.keys().filter_map(|id| self.cache.number(id));
-            self.held.writers.extend(written.map(|number| (number, writer)));
+            self.locked.writers.extend(written.map(|number| (number, writer)));
         }
-        self.held.schedules.extend(delta.schedules.into_keys());
-        self.held.resources.extend(delta.resources.into_keys());
-        self.held.leases.extend(delta.resource_leases.into_keys());
+        self.locked.schedules.extend(delta.schedules.into_keys());
+        self.locked.resources.extend(delta.resources.into_keys());
+        self.locked.leases.extend(delta.resource_leases.into_keys());
         self.committed.wrote = true;
         self.committed.statements += sent.statements;
         match sent.complete {
@@ -275,10 +275,10 @@ impl<'a> Batch<'a> {
 
     async fn commit(mut self) -> Result<Committed, NotCommitted> {
         listing::drop_stale(&mut self.committed.effects, &self.cache.state);
-        self.committed.statements += self.held.statements;
+        self.committed.statements += self.locked.statements;
         let committed = self.say("COMMIT").await;
         match &committed {
-            Ok(()) => self.claims.learn(&self.cache, &self.held.writers),
+            Ok(()) => self.claims.learn(&self.cache, &self.locked.writers),
             Err(_) => self.claims.forget(self.cache.state.tasks().map(|task| &task.id)),
         }
         match committed {

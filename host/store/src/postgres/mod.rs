@@ -2,7 +2,7 @@
 //!
 //! No host leads. What a decision reads is locked and loaded in the transaction that writes ([`batch`], [`load`],
 //! [`write`]), except that a host remembers the tasks it holds well enough to append to their journals, and lets the
-//! statement that appends compare ([`claims`], [`append`]). Hosts tell each other what happened ([`news`]), and nothing
+//! statement that appends compare ([`claims`], [`append`]). Hosts tell each other what happened ([`notifications`]), and nothing
 //! depends on their hearing it. What the tables hold is in `host/migrations/postgres`.
 
 mod config;
@@ -14,29 +14,29 @@ mod columns;
 mod fields;
 
 mod append;
+mod availability;
 mod batch;
 mod claims;
 mod load;
-mod presence;
 mod write;
 mod writer;
 
-mod census;
+mod archive;
+mod call_tree;
+mod counts;
 mod dump;
 mod events;
+mod examine;
 mod find;
 mod history;
-mod house;
-mod life;
-mod lineage;
+mod incarnation_watch;
 mod list;
-mod news;
-mod page;
+mod notify;
 mod reader;
 mod resources;
+mod scan;
 mod schedules;
 mod size;
-mod survey;
 
 #[cfg(test)]
 mod plans;
@@ -61,8 +61,8 @@ use segno_core::{
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
+pub use archive::PostgresImport;
 pub use config::{BadAddress, PostgresConfig};
-pub use house::PostgresArrival;
 pub use load::{PLAN, Read};
 pub use open::OpenError;
 #[cfg(test)]
@@ -71,16 +71,16 @@ pub use time::Time;
 pub use writer::Written;
 
 use self::{
+    availability::Availability,
     claims::Claims,
-    news::Messenger,
-    presence::Presence,
+    notify::Notifier,
     reader::Reader,
     writer::{QUEUE, Request, Shared, Writer},
 };
 use super::{
-    Census, Due, EventPlace, EventRow, Hints, History, InvocationFilter, InvocationRow, Lineage,
-    LogRow, ModuleRow, Page, PromiseFilter, PromiseRow, Ready, ScheduleFilter, SchedulePage, Store,
-    StoreError, Survey, Waits, listing, writing::Writing,
+    CallTree, Counts, Due, EventPlace, EventRow, Hints, History, InvocationFilter, InvocationRow,
+    LogRow, ModuleRow, Page, PromiseFilter, PromiseRow, Ready, Scan, ScheduleFilter, SchedulePage,
+    Store, StoreError, Waits, listing, writing::Writing,
 };
 use segno_env::Surroundings;
 
@@ -106,7 +106,7 @@ pub struct PostgresLook {
 
 impl PostgresLook {
     /// What is in it.
-    pub fn survey(&self) -> &dyn Survey {
+    pub fn scan(&self) -> &dyn Scan {
         &self.reader
     }
 
@@ -134,7 +134,7 @@ impl PostgresStore {
         let (queue, requests) = mpsc::channel(QUEUE);
         let (counted, written) = watch::channel(Written::default());
         let closed = CancellationToken::new();
-        let messenger = Messenger::new(
+        let notifier = Notifier::new(
             config.clone(),
             &engine,
             &opened.schema,
@@ -142,16 +142,16 @@ impl PostgresStore {
             hints.clone(),
             closed.clone(),
         );
-        messenger.start();
+        notifier.start();
         let writing = Writing::new(surroundings.clock.clone());
         let shared = Arc::new(Shared {
-            news: messenger.news(),
+            notifications: notifier.notifications(),
             options: config.writer(),
             config: engine,
             surroundings,
             time,
             hints,
-            presence: Presence::default(),
+            availability: Availability::default(),
             writing,
             claims: Claims::default(),
             written: counted,
@@ -275,13 +275,13 @@ impl Store for PostgresStore {
 
     async fn due(&self, now: Timestamp, limit: u32) -> Result<Due, StoreError> {
         let machine = self.shared.surroundings.clock.now();
-        let presence = &self.shared.presence;
-        let leases_rest = presence.is_just_back(machine, self.grace);
+        let availability = &self.shared.availability;
+        let leases_rest = availability.is_just_back(machine, self.grace);
         let due = self.reader.due(now, limit, leases_rest).await;
         match &due {
-            Ok(_) => presence.is_here(machine),
+            Ok(_) => availability.is_here(machine),
             Err(error @ (StoreError::Away { .. } | StoreError::TooLong { .. })) => {
-                presence.is_away(machine, error)
+                availability.is_away(machine, error)
             }
             Err(_) => {}
         }
@@ -319,8 +319,8 @@ impl Store for PostgresStore {
         self.reader.events(after, limit).await
     }
 
-    async fn census(&self) -> Result<Census, StoreError> {
-        self.reader.census().await
+    async fn counts(&self) -> Result<Counts, StoreError> {
+        self.reader.counts().await
     }
 
     async fn put_component(
@@ -345,11 +345,11 @@ impl Store for PostgresStore {
         self.reader.in_use().await
     }
 
-    fn survey(&self) -> &dyn Survey {
+    fn scan(&self) -> &dyn Scan {
         &self.reader
     }
 
-    fn lineage(&self) -> &dyn Lineage {
+    fn call_tree(&self) -> &dyn CallTree {
         &self.reader
     }
 
@@ -366,7 +366,7 @@ impl Store for PostgresStore {
     }
 
     /// Its database does that by itself.
-    async fn give_back_room(&self) -> Result<bool, StoreError> {
+    async fn vacuum(&self) -> Result<bool, StoreError> {
         Ok(false)
     }
 

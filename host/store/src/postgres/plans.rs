@@ -6,7 +6,7 @@ use segno_core::{config::Config, effect::Effect};
 use sqlx::{AssertSqlSafe, Connection as _, Executor as _, PgConnection, Row as _};
 use throwaway_postgres::Cluster;
 
-use super::{PostgresConfig, PostgresStore, append, history, lineage, load, reader, write};
+use super::{PostgresConfig, PostgresStore, append, call_tree, history, load, reader, write};
 use crate::{Hints, Store as _};
 use segno_env::Surroundings;
 
@@ -44,7 +44,7 @@ async fn every_statement_finds_its_rows_by_an_index() {
         .iter()
         .chain(&reader::STATEMENTS)
         .chain(&history::STATEMENTS)
-        .chain(&lineage::STATEMENTS)
+        .chain(&call_tree::STATEMENTS)
         .map(ToString::to_string);
     for statement in reads.chain(write::statements()).chain(append::statements()) {
         let plan = plan(&mut connection, &statement).await;

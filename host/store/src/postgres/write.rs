@@ -18,7 +18,7 @@ use super::{
         Kind::{Blob, Int, Text},
     },
     failure::Failed,
-    load::Held,
+    load::LockedRows,
 };
 use crate::sql::{Cache, Cell, JournalRow, Numbers, Written};
 
@@ -271,14 +271,14 @@ pub(super) struct Sent {
     pub(super) complete: bool,
 }
 
-/// Writes `delta`, which was applied to `cache`; `fresh` are the promises it makes, `held` says which schedules and
+/// Writes `delta`, which was applied to `cache`; `fresh` are the promises it makes, `locked` says which schedules and
 /// resources exist.
 pub(super) async fn write(
     connection: &mut PgConnection,
     cache: &Cache,
     delta: &Delta,
     fresh: &BTreeSet<PromiseId>,
-    held: &Held,
+    locked: &LockedRows,
 ) -> Result<Sent, Failed> {
     let mut written = Written::of(delta, fresh, &cache.state, &ByDigest(cache));
     // Two hosts that make the same promises wait for each other's: in one order, whatever order was asked for.
@@ -300,19 +300,19 @@ pub(super) async fn write(
     let (known, new): (Vec<_>, Vec<_>) = written
         .schedules
         .into_iter()
-        .partition(|row| named(row, |id| held.schedules.contains(&ScheduleId::new(id))));
+        .partition(|row| named(row, |id| locked.schedules.contains(&ScheduleId::new(id))));
     main.push(&DELETE_SCHEDULES, written.deleted_schedules);
     main.push(&PUT_SCHEDULES, known);
     main.push(&APPEND_FACTS, written.facts);
     let (known, new_resources): (Vec<_>, Vec<_>) = written
         .resources
         .into_iter()
-        .partition(|row| named(row, |name| held.resources.contains(&ResourceName::new(name))));
+        .partition(|row| named(row, |name| locked.resources.contains(&ResourceName::new(name))));
     main.push(&PUT_RESOURCES, known);
     let (known, new_leases): (Vec<_>, Vec<_>) = written
         .resource_leases
         .into_iter()
-        .partition(|row| named(row, |name| held.leases.contains(&ResourceName::new(name))));
+        .partition(|row| named(row, |name| locked.leases.contains(&ResourceName::new(name))));
     main.push(&PUT_LEASES, known);
     // Rows that nobody locked come last, always in this order, so that two transactions cannot wait for each other.
     let mut schedules = Statement::default();

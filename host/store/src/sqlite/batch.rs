@@ -20,9 +20,9 @@ use segno_core::{
 use super::{
     connection::{Connection, Failed},
     failure, load,
-    memory::Memory,
     write::{remove, write},
     writer::Submission,
+    writer_cache::WriterCache,
 };
 use crate::listing;
 
@@ -55,7 +55,7 @@ pub(super) enum NotCommitted {
 /// A transaction in the making.
 pub(super) struct Batch<'a> {
     connection: &'a mut Connection,
-    memory: &'a mut Memory,
+    writer_cache: &'a mut WriterCache,
     config: &'a Config,
     now: Timestamp,
     delta: Delta,
@@ -70,14 +70,14 @@ impl<'a> Batch<'a> {
     /// A batch at `now` that nothing was decided in yet.
     pub(super) fn new(
         connection: &'a mut Connection,
-        memory: &'a mut Memory,
+        writer_cache: &'a mut WriterCache,
         config: &'a Config,
         now: Timestamp,
     ) -> Self {
         Self {
             run_before: connection.run(),
             connection,
-            memory,
+            writer_cache,
             config,
             now,
             delta: Delta::default(),
@@ -104,7 +104,7 @@ impl<'a> Batch<'a> {
         // What all of them name, at once, and then what that leads to. Mostly all of it is held.
         let mut wanted = Footprint::default();
         for named in named.iter().flatten() {
-            if !self.memory.cache.has(named) {
+            if !self.writer_cache.rows.has(named) {
                 wanted.merge(named.clone());
             }
         }
@@ -114,7 +114,7 @@ impl<'a> Batch<'a> {
             let mut wider = Footprint::default();
             for (command, named) in commands().zip(&named) {
                 if let Some(named) = named {
-                    wider.merge(widen(&self.memory.cache.state, command, named));
+                    wider.merge(widen(&self.writer_cache.rows.state, command, named));
                 }
             }
             self.load(wider)?;
@@ -133,7 +133,7 @@ impl<'a> Batch<'a> {
     /// What a command names. None if it rests on a claim alone whose rows are held: mostly such a command only appends,
     /// and nothing has to be looked for.
     fn names(&mut self, command: &Command) -> Option<Footprint> {
-        let claim = rests_on(command).filter(|claim| self.memory.cache.holds_whole(&claim.id));
+        let claim = rests_on(command).filter(|claim| self.writer_cache.rows.holds_whole(&claim.id));
         claim.is_none().then(|| footprint(command))
     }
 
@@ -141,7 +141,8 @@ impl<'a> Batch<'a> {
         let mut named = match named {
             Some(named) => named,
             None => {
-                let decision = transition(&self.memory.cache.state, command, self.now, self.config);
+                let decision =
+                    transition(&self.writer_cache.rows.state, command, self.now, self.config);
                 if decision.delta.only_appends() {
                     return Ok(self.take(decision));
                 }
@@ -153,8 +154,8 @@ impl<'a> Batch<'a> {
             self.load(Footprint { trees, ..Footprint::default() })?;
         }
         for _ in 0..LOOKS {
-            let mut wanted = widen(&self.memory.cache.state, command, &named);
-            if self.memory.cache.has(&named) && self.memory.cache.has(&wanted) {
+            let mut wanted = widen(&self.writer_cache.rows.state, command, &named);
+            if self.writer_cache.rows.has(&named) && self.writer_cache.rows.has(&wanted) {
                 break;
             }
             wanted.merge(named.clone());
@@ -162,7 +163,7 @@ impl<'a> Batch<'a> {
                 break;
             }
         }
-        let decision = transition(&self.memory.cache.state, command, self.now, self.config);
+        let decision = transition(&self.writer_cache.rows.state, command, self.now, self.config);
         if decision.delta.removed.is_empty() {
             return Ok(self.take(decision));
         }
@@ -173,7 +174,7 @@ impl<'a> Batch<'a> {
 
     /// Takes a decision to what will be written.
     fn take(&mut self, decision: Decision) -> Reply {
-        self.fresh.extend(self.memory.cache.apply(&decision.delta));
+        self.fresh.extend(self.writer_cache.rows.apply(&decision.delta));
         self.delta.merge(decision.delta);
         self.committed.effects.extend(decision.effects);
         decision.reply
@@ -182,14 +183,14 @@ impl<'a> Batch<'a> {
     /// Writes a decision that removes promises at once: their numbers are gone with them.
     fn remove(&mut self, delta: &Delta) -> Result<(), Failed> {
         self.write()?;
-        remove(self.connection, self.memory, delta)?;
-        self.memory.cache.apply(delta);
+        remove(self.connection, self.writer_cache, delta)?;
+        self.writer_cache.rows.apply(delta);
         Ok(())
     }
 
     /// Loads what is not held. Whether there was anything.
     fn load(&mut self, wanted: Footprint) -> Result<bool, Failed> {
-        let missing = self.memory.cache.missing(wanted);
+        let missing = self.writer_cache.rows.missing(wanted);
         if missing.is_empty() {
             return Ok(false);
         }
@@ -198,12 +199,12 @@ impl<'a> Batch<'a> {
             self.write()?;
         }
         self.committed.loads += 1;
-        load::load(self.connection, self.memory, missing)?;
+        load::load(self.connection, self.writer_cache, missing)?;
         Ok(true)
     }
 
     fn commit(mut self) -> Result<Committed, NotCommitted> {
-        listing::drop_stale(&mut self.committed.effects, &self.memory.cache.state);
+        listing::drop_stale(&mut self.committed.effects, &self.writer_cache.rows.state);
         if self.delta.is_empty() && !self.begun {
             return Ok(self.committed);
         }
@@ -230,7 +231,7 @@ impl<'a> Batch<'a> {
         }
         let delta = std::mem::take(&mut self.delta);
         let fresh = std::mem::take(&mut self.fresh);
-        write(self.connection, self.memory, &delta, &fresh)
+        write(self.connection, self.writer_cache, &delta, &fresh)
     }
 
     fn roll_back(&mut self) {

@@ -17,7 +17,7 @@ const HISTORIES: &str = "
      CROSS JOIN logs ON inv = promises.n";
 
 /// The same of journals of which not all is in one place: all that is ahead is looked at once.
-const HISTORIES_AHEAD: &str = "
+const HISTORIES_UNMERGED: &str = "
     SELECT wanted.key, records, NULL
       FROM json_each(?1) wanted CROSS JOIN promises ON promises.id = wanted.value
      CROSS JOIN journal ON inv = promises.n
@@ -39,8 +39,8 @@ impl Reader {
         let name = "read journals";
         let ids: Vec<&str> = of.iter().map(|(id, _)| id.as_str()).collect();
         let ids = serde_json::to_string(&ids).expect("texts are JSON");
-        let ahead = self.may_be_ahead(of.iter().map(|(id, _)| id));
-        let statement = if ahead { HISTORIES_AHEAD } else { HISTORIES };
+        let unmerged = self.may_be_unmerged(of.iter().map(|(id, _)| id));
+        let statement = if unmerged { HISTORIES_UNMERGED } else { HISTORIES };
         let found = self.pool.fetch_all(sqlx::query(statement).bind(ids)).await;
         let mut histories = vec![History::default(); of.len()];
         for row in &found.map_err(failed(name))? {
@@ -61,4 +61,4 @@ impl Reader {
 
 /// For the tests of plans.
 #[cfg(test)]
-pub(super) const STATEMENTS: [&str; 2] = [HISTORIES, HISTORIES_AHEAD];
+pub(super) const STATEMENTS: [&str; 2] = [HISTORIES, HISTORIES_UNMERGED];

@@ -12,9 +12,9 @@ use segno_core::{
 
 use super::{
     connection::{Connection, Failed},
-    memory::Memory,
-    recent::Recent,
+    journal_buffer::JournalBuffer,
     resources, schedules,
+    writer_cache::WriterCache,
 };
 use crate::{
     listing,
@@ -164,7 +164,7 @@ pub(super) fn begin(connection: &mut Connection) -> Result<Cache, Failed> {
 /// Loads `wanted`, which is not held.
 pub(super) fn load(
     connection: &mut Connection,
-    Memory { cache, recent }: &mut Memory,
+    WriterCache { rows: cache, journal_buffer }: &mut WriterCache,
     wanted: Footprint,
 ) -> Result<(), Failed> {
     let mut composites = Vec::new();
@@ -172,7 +172,7 @@ pub(super) fn load(
         let ids: Vec<_> = wanted.composites.iter().chain(&wanted.rows).collect();
         fetch(connection, "load promises", PROMISES, &ids, |row| {
             let (number, id) = sql::put_promise(cache, row, Level::Rows)?;
-            if let Some(why) = recent.damage(number) {
+            if let Some(why) = journal_buffer.damage(number) {
                 cache.state.put_unreadable(Subject::Promise(id.clone()), Text::from(why));
             }
             if wanted.composites.contains(&id) {
@@ -193,10 +193,10 @@ pub(super) fn load(
         composites.extend(load_tree(connection, cache, top, *limit)?);
     }
     if !composites.is_empty() {
-        load_composites(connection, cache, recent, &composites)?;
+        load_composites(connection, cache, journal_buffer, &composites)?;
     }
     for (invocation, from) in &wanted.tails {
-        load_tail(connection, cache, recent, invocation, *from)?;
+        load_tail(connection, cache, journal_buffer, invocation, *from)?;
     }
     if !wanted.outbox.is_empty() {
         let keys: Vec<_> = wanted.outbox.iter().map(outbox_key).collect();
@@ -240,7 +240,7 @@ pub(super) fn load(
 fn load_composites(
     connection: &mut Connection,
     cache: &mut Cache,
-    recent: &Recent,
+    journal_buffer: &JournalBuffer,
     numbers: &[i64],
 ) -> Result<(), Failed> {
     for statement in [CALLBACKS_ON, CALLBACKS_OF] {
@@ -257,7 +257,7 @@ fn load_composites(
     fetch(connection, "load the ends of journals", HEADS, numbers, |row| {
         sql::put_head(cache, sql::id(row, 0)?, row, 1)
     })?;
-    for row in numbers.iter().filter_map(|number| recent.of(*number)) {
+    for row in numbers.iter().filter_map(|number| journal_buffer.of(*number)) {
         cache.state.put_head(row.invocation.clone(), row.head);
     }
     Ok(())
@@ -290,7 +290,7 @@ fn load_tree(
 fn load_tail(
     connection: &mut Connection,
     cache: &mut Cache,
-    recent: &Recent,
+    journal_buffer: &JournalBuffer,
     invocation: &PromiseId,
     from: u32,
 ) -> Result<(), Failed> {
@@ -306,7 +306,7 @@ fn load_tail(
         add(sql::records(row, 0, invocation));
         Ok(())
     })?;
-    if let Some(row) = recent.of(number) {
+    if let Some(row) = journal_buffer.of(number) {
         add(row.decode());
     }
     sql::put_tail(cache, invocation, tail, from)

@@ -12,28 +12,28 @@ mod connection;
 mod batch;
 mod checkpoint;
 mod components;
+mod journal_buffer;
 mod load;
-mod memory;
-mod recent;
 mod rest;
-mod room;
+mod vacuum;
 mod write;
 mod writer;
+mod writer_cache;
 
-mod census;
+mod archive;
+mod call_tree;
+mod counts;
 mod dump;
 mod events;
+mod examine;
 mod find;
 mod history;
-mod house;
-mod lineage;
 mod list;
-mod page;
 mod reader;
 mod resources;
+mod scan;
 mod schedules;
 mod size;
-mod survey;
 
 #[cfg(test)]
 mod plans;
@@ -58,22 +58,22 @@ use segno_core::{
 };
 use tokio::sync::{mpsc, oneshot, watch};
 
-pub use house::{SqliteArrival, schema};
+pub use archive::{SqliteImport, schema};
 pub use open::OpenError;
 pub use rest::Held;
 pub use writer::Written;
 
 use self::{
     components::NewComponent,
+    journal_buffer::ActiveJournals,
     open::DataDirectory,
     reader::Reader,
-    recent::Underway,
     writer::{Place, QUEUE, Request, Writer},
 };
 use super::{
-    Census, Due, EventPlace, EventRow, Hints, History, InvocationFilter, InvocationRow, Lineage,
-    LogRow, ModuleRow, Page, PromiseFilter, PromiseRow, Ready, ScheduleFilter, SchedulePage, Store,
-    StoreError, Survey, Waits, listing, writing::Writing,
+    CallTree, Counts, Due, EventPlace, EventRow, Hints, History, InvocationFilter, InvocationRow,
+    LogRow, ModuleRow, Page, PromiseFilter, PromiseRow, Ready, Scan, ScheduleFilter, SchedulePage,
+    Store, StoreError, Waits, listing, writing::Writing,
 };
 use segno_env::Surroundings;
 
@@ -128,7 +128,7 @@ impl SqliteLook {
     }
 
     /// What is in it.
-    pub fn survey(&self) -> &dyn Survey {
+    pub fn scan(&self) -> &dyn Scan {
         &self.reader
     }
 
@@ -161,10 +161,10 @@ impl SqliteStore {
         hints: Arc<dyn Hints>,
     ) -> Result<Arc<Self>, OpenError> {
         let directory = Arc::new(DataDirectory::open(&config).await?);
-        let underway = Arc::new(Underway::default());
-        let reader = Reader::of(&directory, underway.clone());
+        let active_journals = Arc::new(ActiveJournals::default());
+        let reader = Reader::of(&directory, active_journals.clone());
         let (clock, limit) = (&surroundings.clock, listing::CLIENT_READ);
-        let for_clients = Reader::for_clients(&directory, underway.clone(), clock, limit);
+        let for_clients = Reader::for_clients(&directory, active_journals.clone(), clock, limit);
         let (queue, requests) = mpsc::channel(QUEUE);
         let (counted, written) = watch::channel(Written::default());
         let checkpoint =
@@ -172,7 +172,7 @@ impl SqliteStore {
         let held = Arc::downgrade(&directory);
         let writing = Arc::new(Writing::new(surroundings.clock.clone()));
         let writer = Writer {
-            place: Place::of(directory, cached_promises, underway),
+            place: Place::of(directory, cached_promises, active_journals),
             clock: surroundings.clock.clone(),
             config: engine,
             hints,
@@ -313,8 +313,8 @@ impl Store for SqliteStore {
         self.reader.events(after, limit).await
     }
 
-    async fn census(&self) -> Result<Census, StoreError> {
-        self.reader.census().await
+    async fn counts(&self) -> Result<Counts, StoreError> {
+        self.reader.counts().await
     }
 
     async fn put_component(
@@ -340,11 +340,11 @@ impl Store for SqliteStore {
         self.reader.in_use().await
     }
 
-    fn survey(&self) -> &dyn Survey {
+    fn scan(&self) -> &dyn Scan {
         &self.reader
     }
 
-    fn lineage(&self) -> &dyn Lineage {
+    fn call_tree(&self) -> &dyn CallTree {
         &self.reader
     }
 
@@ -361,8 +361,8 @@ impl Store for SqliteStore {
         self.writing.check(small).await
     }
 
-    async fn give_back_room(&self) -> Result<bool, StoreError> {
-        self.ask(|answer| Request::GiveBackRoom { answer }).await?
+    async fn vacuum(&self) -> Result<bool, StoreError> {
+        self.ask(|answer| Request::Vacuum { answer }).await?
     }
 
     async fn dump(&self) -> Result<Snapshot, StoreError> {

@@ -18,7 +18,7 @@ use super::{
     connection::{Connection, Failed},
     failure, log_check,
 };
-use crate::house::HouseError;
+use crate::archive::ArchiveError;
 
 /// Why a data directory could not be opened. Nothing of it was changed.
 #[derive(Debug, thiserror::Error)]
@@ -207,7 +207,7 @@ pub(super) async fn holds_something(directory: &Path) -> Result<bool, OpenError>
 }
 
 /// A database that is being filled: nobody else knows of it, and what is half written is thrown away.
-pub(super) fn arriving(file: &Path) -> SqliteConnectOptions {
+pub(super) fn importing(file: &Path) -> SqliteConnectOptions {
     SqliteConnectOptions::new()
         .filename(file)
         .create_if_missing(true)
@@ -219,7 +219,7 @@ pub(super) fn arriving(file: &Path) -> SqliteConnectOptions {
 }
 
 /// The same, once it is filled, for reading.
-pub(super) fn arrived(file: &Path) -> SqliteConnectOptions {
+pub(super) fn imported(file: &Path) -> SqliteConnectOptions {
     SqliteConnectOptions::new().filename(file).read_only(true).disable_statement_logging()
 }
 
@@ -227,12 +227,12 @@ pub(super) fn arrived(file: &Path) -> SqliteConnectOptions {
 pub(super) async fn migrate_to(
     connection: &mut SqliteConnection,
     format: i64,
-) -> Result<(), HouseError> {
+) -> Result<(), ArchiveError> {
     if !MIGRATIONS.iter().any(|(number, ..)| *number == format) {
-        return Err(HouseError::Newer { found: format, known: newest() });
+        return Err(ArchiveError::Newer { found: format, known: newest() });
     }
     let migrated = migrator(format).run_direct(None, connection, false).await;
-    migrated.map_err(|error| HouseError::Database {
+    migrated.map_err(|error| ArchiveError::Database {
         what: format!("make the tables of format {format}"),
         source: error.into(),
     })
@@ -314,8 +314,9 @@ impl DataDirectory {
     /// Whether there is room for a few commits: as much is written, synced and removed.
     pub(super) fn try_room(&self) -> io::Result<()> {
         let file = self.files.database.with_file_name(ROOM_FILE);
-        let written = File::create(&file)
-            .and_then(|mut room| room.write_all(&vec![1; ROOM]).and_then(|()| room.sync_all()));
+        let written = File::create(&file).and_then(|mut vacuum| {
+            vacuum.write_all(&vec![1; ROOM]).and_then(|()| vacuum.sync_all())
+        });
         // It may not have been made.
         let _ = fs::remove_file(&file);
         written

@@ -3,8 +3,8 @@
 use sqlx::{Executor as _, Row as _, SqliteConnection};
 
 use super::{
-    SqliteConfig, census, events, find, history, lineage, list, load, open::DataDirectory, page,
-    reader, recent, resources, schedules, survey, write,
+    SqliteConfig, call_tree, counts, events, examine, find, history, journal_buffer, list, load,
+    open::DataDirectory, reader, resources, scan, schedules, write,
 };
 use crate::{
     InvocationFilter, PromiseFilter, Standing,
@@ -49,9 +49,9 @@ async fn every_statement_finds_its_rows_by_an_index() {
     let reads = load::STATEMENTS.iter().chain(&reader::STATEMENTS);
     let reads = reads.chain(&events::STATEMENTS).chain(&history::STATEMENTS);
     let reads = reads.chain(&schedules::STATEMENTS).chain(&resources::STATEMENTS);
-    let reads = reads.chain(&lineage::STATEMENTS);
-    let reads = reads.chain(&page::STATEMENTS).chain(&survey::STATEMENTS);
-    let reads = reads.chain(&recent::STATEMENTS);
+    let reads = reads.chain(&call_tree::STATEMENTS);
+    let reads = reads.chain(&examine::STATEMENTS).chain(&scan::STATEMENTS);
+    let reads = reads.chain(&journal_buffer::STATEMENTS);
     for statement in write::statements().chain(reads.copied()) {
         let plan = plan(&mut connection, statement).await;
         let scans: Vec<_> = plan.iter().filter(|step| reads_a_whole_table(step)).collect();
@@ -150,7 +150,7 @@ async fn a_census_walks_only_what_it_counts() {
     let dir = tempfile::tempdir().expect("a directory");
     let directory = DataDirectory::open(&SqliteConfig::new(dir.path())).await.expect("it opens");
     let mut connection = directory.connect().await.expect("a connection");
-    for statement in census::STATEMENTS {
+    for statement in counts::STATEMENTS {
         let plan = plan(&mut connection, statement).await;
         let walks =
             plan.iter().filter(|step| step.starts_with("SCAN ") && !step.contains("CONSTANT"));
@@ -167,7 +167,9 @@ async fn children_are_found_by_their_indexes_and_in_their_order() {
     let dir = tempfile::tempdir().expect("a directory");
     let directory = DataDirectory::open(&SqliteConfig::new(dir.path())).await.expect("it opens");
     let mut connection = directory.connect().await.expect("a connection");
-    for (statement, beyond) in [(lineage::STATEMENTS[0], "rowid>?"), (lineage::STATEMENTS[1], "")] {
+    for (statement, beyond) in
+        [(call_tree::STATEMENTS[0], "rowid>?"), (call_tree::STATEMENTS[1], "")]
+    {
         let plan = plan(&mut connection, statement).await;
         for index in ["promises_made_by (made_by=?", "promises_parent (<expr>=?"] {
             let step = plan.iter().find(|step| step.contains(index));

@@ -15,7 +15,7 @@ use sqlx::{
     sqlite::{SqliteArguments, SqliteConnectOptions, SqlitePoolOptions, SqliteRow},
 };
 
-use super::{connection::page_bytes, failure, open::DataDirectory, recent::Underway};
+use super::{connection::page_bytes, failure, journal_buffer::ActiveJournals, open::DataDirectory};
 use crate::{
     COUNTED, Due, LogRow, ModuleRow, PromiseRow, Ready, StoreError, Waits, listing,
     sql::{self, promise_columns, promise_tables},
@@ -43,7 +43,7 @@ const JOURNAL: &str = "
      ORDER BY first_seq";
 
 /// The same of a journal of which not all is in one place.
-const JOURNAL_AHEAD: &str = "
+const JOURNAL_UNMERGED: &str = "
     SELECT records, first_seq FROM journal
      WHERE inv = (SELECT n FROM promises WHERE id = ?1) AND first_seq < ?2 + ?3 AND end_seq > ?2
      UNION ALL
@@ -117,19 +117,19 @@ const IN_USE: &str = "
 pub(super) struct Reader {
     pub(super) pool: SqlitePool,
     /// None: somebody else writes.
-    underway: Option<Arc<Underway>>,
+    active_journals: Option<Arc<ActiveJournals>>,
 }
 
 impl Reader {
     /// Connections are opened when they are first needed.
-    pub(super) fn of(directory: &DataDirectory, underway: Arc<Underway>) -> Self {
-        Self { underway: Some(underway), ..Self::with(directory.reader_options()) }
+    pub(super) fn of(directory: &DataDirectory, active_journals: Arc<ActiveJournals>) -> Self {
+        Self { active_journals: Some(active_journals), ..Self::with(directory.reader_options()) }
     }
 
     /// The same for clients that look around: each statement ends after this time.
     pub(super) fn for_clients(
         directory: &DataDirectory,
-        underway: Arc<Underway>,
+        active_journals: Arc<ActiveJournals>,
         clock: &Arc<dyn Clock>,
         limit: Millis,
     ) -> Self {
@@ -146,12 +146,12 @@ impl Reader {
                 Box::pin(async move { end_after(connection, clock, limit).await.map(|()| true) })
             })
             .connect_lazy_with(directory.reader_options());
-        Self { pool, underway: Some(underway) }
+        Self { pool, active_journals: Some(active_journals) }
     }
 
     /// A reader of a database that may belong to another process.
     pub(super) fn with(options: SqliteConnectOptions) -> Self {
-        Self { pool: pool().connect_lazy_with(options), underway: None }
+        Self { pool: pool().connect_lazy_with(options), active_journals: None }
     }
 
     /// Gives back the pages of connections that nobody uses now, where they are more than `kept` bytes. How many they
@@ -176,8 +176,8 @@ impl Reader {
     }
 
     /// Whether records of one of these may lie in two places.
-    pub(super) fn may_be_ahead<'a>(&self, ids: impl IntoIterator<Item = &'a PromiseId>) -> bool {
-        self.underway.as_ref().is_none_or(|underway| underway.may_have(ids))
+    pub(super) fn may_be_unmerged<'a>(&self, ids: impl IntoIterator<Item = &'a PromiseId>) -> bool {
+        self.active_journals.as_ref().is_none_or(|active_journals| active_journals.may_have(ids))
     }
 
     pub(super) async fn promises(
@@ -202,7 +202,7 @@ impl Reader {
         limit: u32,
     ) -> Result<Vec<Record>, StoreError> {
         let name = "read a journal";
-        let statement = if self.may_be_ahead([id]) { JOURNAL_AHEAD } else { JOURNAL };
+        let statement = if self.may_be_unmerged([id]) { JOURNAL_UNMERGED } else { JOURNAL };
         let query = sqlx::query(statement).bind(id.as_str()).bind(from).bind(limit);
         let found = self.pool.fetch_all(query).await.map_err(failed(name))?;
         let mut records = Vec::new();
@@ -415,7 +415,7 @@ pub(super) fn promise_row(row: &SqliteRow) -> Result<PromiseRow, sqlx::Error> {
 pub(super) const STATEMENTS: [&str; 12] = [
     PROMISES,
     JOURNAL,
-    JOURNAL_AHEAD,
+    JOURNAL_UNMERGED,
     LOGS,
     WAITS,
     DEADLINES,

@@ -10,8 +10,8 @@ use segno_core::{
 
 use super::{
     connection::{Connection, Failed, Statement},
-    memory::Memory,
     resources, schedules,
+    writer_cache::WriterCache,
 };
 use crate::sql::{Cache, Cell, Numbers, Written};
 
@@ -132,7 +132,7 @@ static RAISE_FIRST_VERSION: Statement = Statement {
 /// Writes `delta`, which was applied to the cache; `fresh` are the promises it makes.
 pub(super) fn write(
     connection: &mut Connection,
-    Memory { cache, recent }: &mut Memory,
+    WriterCache { rows: cache, journal_buffer }: &mut WriterCache,
     delta: &Delta,
     fresh: &BTreeSet<PromiseId>,
 ) -> Result<(), Failed> {
@@ -148,7 +148,7 @@ pub(super) fn write(
     connection.each(&PUT_LISTENERS, &written.listeners)?;
     connection.each(&DELETE_OUTBOX, &written.deleted_outbox)?;
     connection.each(&PUT_OUTBOX, &written.outbox)?;
-    recent.write(connection, written.journals, let_go)?;
+    journal_buffer.write(connection, written.journals, let_go)?;
     connection.each(&APPEND_LOGS, &written.logs)?;
     connection.each(&PUT_SIGNAL_KEYS, &written.signal_keys)?;
     connection.each(&PUT_ALIASES, &written.aliases)?;
@@ -163,14 +163,14 @@ pub(super) fn write(
 /// Removes the promises that `delta` removes, with all that belongs to them.
 pub(super) fn remove(
     connection: &mut Connection,
-    Memory { cache, recent }: &mut Memory,
+    WriterCache { rows: cache, journal_buffer }: &mut WriterCache,
     delta: &Delta,
 ) -> Result<(), Failed> {
     let first = delta.first_version.map(|version| [Cell::from(version.0.cast_signed())]);
     connection.each(&RAISE_FIRST_VERSION, first.as_slice())?;
     let gone = delta.removed.iter();
     let mut numbers: Vec<i64> = gone.filter_map(|id| cache.number(id)).collect();
-    recent.leave(connection, &numbers)?;
+    journal_buffer.leave(connection, &numbers)?;
     // The youngest first: what was made goes no later than what made it, which is older.
     numbers.sort_unstable_by_key(|number| std::cmp::Reverse(*number));
     let rows: Vec<_> = numbers.into_iter().map(|number| [Cell::from(number)]).collect();

@@ -13,11 +13,11 @@ use super::{
     components::{self, NewComponent},
     connection::{Connection, Failed},
     failure,
-    memory::Memory,
+    journal_buffer::{self, ActiveJournals},
     open::DataDirectory,
-    recent::{self, Underway},
     rest::Held,
-    room,
+    vacuum,
+    writer_cache::WriterCache,
 };
 use crate::{Commit, Hints, StoreError, sql, writing::Writing};
 use segno_env::Clock;
@@ -38,7 +38,7 @@ pub(super) enum Request {
     /// To remove a module that nobody refers to, uploaded before that instant.
     RemoveComponent { digest: Digest, before: Timestamp, answer: Answer<bool> },
     /// To give a piece of the free room back to the system.
-    GiveBackRoom { answer: Answer<bool> },
+    Vacuum { answer: Answer<bool> },
     /// To commit something small that changes nothing.
     TryWriting { answer: Answer<()> },
     /// To give back what it holds and can read again, of each kind if that is more than these bytes.
@@ -60,7 +60,7 @@ impl Request {
                 drop(answer.send(Err(StoreError::Closed)));
             }
             Self::Rest { answer, .. } => drop(answer.send(Err(StoreError::Closed))),
-            Self::RemoveComponent { answer, .. } | Self::GiveBackRoom { answer } => {
+            Self::RemoveComponent { answer, .. } | Self::Vacuum { answer } => {
                 drop(answer.send(Err(StoreError::Closed)));
             }
             Self::Close { answer } => drop(answer.send(())),
@@ -100,10 +100,10 @@ pub(super) struct Writer {
 pub(super) struct Place {
     pub(super) directory: Arc<DataDirectory>,
     pub(super) cached_promises: usize,
-    pub(super) underway: Arc<Underway>,
+    pub(super) active_journals: Arc<ActiveJournals>,
     connection: Option<Connection>,
     /// None: to be read anew.
-    memory: Option<Memory>,
+    writer_cache: Option<WriterCache>,
 }
 
 /// Commands that are decided together or not at all, and who waits for it.
@@ -137,8 +137,8 @@ impl Writer {
                     let removed = self.remove_component(digest, before);
                     let _ = answer.send(removed);
                 }
-                Request::GiveBackRoom { answer } => {
-                    let more = self.give_back_room();
+                Request::Vacuum { answer } => {
+                    let more = self.vacuum();
                     let _ = answer.send(more);
                 }
                 Request::TryWriting { answer } => {
@@ -253,11 +253,11 @@ impl Writer {
         }
         let now = self.clock.now();
         let (began, waiting) = (self.clock.elapsed(), self.queue.len());
-        let (connection, memory) = self.place.ready().map_err(NotCommitted::Refused)?;
-        let done = Batch::new(connection, memory, &self.config, now).run(submissions);
+        let (connection, writer_cache) = self.place.ready().map_err(NotCommitted::Refused)?;
+        let done = Batch::new(connection, writer_cache, &self.config, now).run(submissions);
         match &done {
             Ok(committed) => {
-                memory.committed();
+                writer_cache.committed();
                 if committed.statements > 0 {
                     self.writing.committed();
                 }
@@ -276,7 +276,7 @@ impl Writer {
                 let Failed { statement, source } = failed;
                 let is_of_one = failure::is_of_one(source);
                 tracing::debug!(statement, error = %source, "a batch was not committed");
-                self.place.memory = None;
+                self.place.writer_cache = None;
                 if !failure::is_of_rows(source) {
                     self.writing.failed(source);
                     self.lacks_room = true;
@@ -299,18 +299,19 @@ impl Writer {
     }
 
     fn put_component(&mut self, component: NewComponent) -> Result<(), StoreError> {
-        let (connection, memory) = self.ready().map_err(failure::explain)?;
-        components::put(connection, &mut memory.cache, component).map_err(failure::explain)
+        let (connection, writer_cache) = self.ready().map_err(failure::explain)?;
+        components::put(connection, &mut writer_cache.rows, component).map_err(failure::explain)
     }
 
     fn remove_component(&mut self, digest: Digest, before: Timestamp) -> Result<bool, StoreError> {
-        let (connection, memory) = self.ready().map_err(failure::explain)?;
-        components::remove(connection, &mut memory.cache, digest, before).map_err(failure::explain)
+        let (connection, writer_cache) = self.ready().map_err(failure::explain)?;
+        components::remove(connection, &mut writer_cache.rows, digest, before)
+            .map_err(failure::explain)
     }
 
-    fn give_back_room(&mut self) -> Result<bool, StoreError> {
+    fn vacuum(&mut self) -> Result<bool, StoreError> {
         let (connection, _) = self.ready().map_err(failure::explain)?;
-        room::give_back(connection).map_err(failure::explain)
+        vacuum::step(connection).map_err(failure::explain)
     }
 
     /// Commits a page that says what it said before. Whatever was refused, this is how it is found out that it is not
@@ -344,18 +345,20 @@ impl Writer {
 
     /// Gives back what it holds, where that is more than so many bytes. The next commit reads what it needs again.
     fn rest(&mut self, kept: u64) -> Result<Held, StoreError> {
-        let Place { directory, connection, memory, .. } = &mut self.place;
-        let (Some(connection), Some(memory), false) = (connection, memory, self.stopped) else {
+        let Place { directory, connection, writer_cache, .. } = &mut self.place;
+        let (Some(connection), Some(writer_cache), false) =
+            (connection, writer_cache, self.stopped)
+        else {
             return Ok(Held::default());
         };
         let held = Held {
-            row_bytes: memory.cache.bytes() as u64,
+            row_bytes: writer_cache.rows.bytes() as u64,
             writer_bytes: connection.page_bytes(),
             log_bytes: directory.log_bytes(),
             ..Held::default()
         };
         if held.row_bytes > kept {
-            memory.forget();
+            writer_cache.forget();
         }
         if held.writer_bytes > kept {
             connection.shrink().map_err(failure::explain)?;
@@ -367,19 +370,19 @@ impl Writer {
     }
 
     fn wipe(&mut self) -> Result<(), StoreError> {
-        let (connection, memory) = self.ready().map_err(failure::explain)?;
-        let next_number = memory.cache.next_number;
+        let (connection, writer_cache) = self.ready().map_err(failure::explain)?;
+        let next_number = writer_cache.rows.next_number;
         let wiped = connection
             .say("BEGIN IMMEDIATE")
-            .and_then(|()| connection.say(recent::EMPTY))
+            .and_then(|()| connection.say(journal_buffer::EMPTY))
             .and_then(|()| sql::WIPE.iter().try_for_each(|statement| connection.say(statement)))
             .and_then(|()| connection.say("COMMIT"));
         if wiped.is_err() {
             let _ = connection.say("ROLLBACK");
         }
-        self.place.memory = None;
+        self.place.writer_cache = None;
         // No number is given twice: somebody may be in the middle of a list.
-        let (_, Memory { cache, .. }) = self.ready().map_err(failure::explain)?;
+        let (_, WriterCache { rows: cache, .. }) = self.ready().map_err(failure::explain)?;
         cache.next_number = cache.next_number.max(next_number);
         wiped.map_err(failure::explain)
     }
@@ -391,7 +394,7 @@ impl Writer {
     }
 
     /// The connection and the memory, made anew if the last batch lost them.
-    fn ready(&mut self) -> Result<(&mut Connection, &mut Memory), Failed> {
+    fn ready(&mut self) -> Result<(&mut Connection, &mut WriterCache), Failed> {
         self.place.ready()
     }
 }
@@ -401,23 +404,27 @@ impl Place {
     pub(super) fn of(
         directory: Arc<DataDirectory>,
         cached_promises: usize,
-        underway: Arc<Underway>,
+        active_journals: Arc<ActiveJournals>,
     ) -> Self {
-        Self { directory, cached_promises, underway, connection: None, memory: None }
+        Self { directory, cached_promises, active_journals, connection: None, writer_cache: None }
     }
 
     /// See [`Writer::ready`]; apart from the writer, so that the rest of it stays free.
-    fn ready(&mut self) -> Result<(&mut Connection, &mut Memory), Failed> {
-        let Self { directory, cached_promises, underway, connection, memory } = self;
+    fn ready(&mut self) -> Result<(&mut Connection, &mut WriterCache), Failed> {
+        let Self { directory, cached_promises, active_journals, connection, writer_cache } = self;
         let connection = match connection {
             Some(open) => open,
             None => connection.insert(directory.writer()?),
         };
-        let memory = match memory {
+        let writer_cache = match writer_cache {
             Some(held) => held,
-            None => memory.insert(Memory::read(connection, *cached_promises, underway.clone())?),
+            None => writer_cache.insert(WriterCache::read(
+                connection,
+                *cached_promises,
+                active_journals.clone(),
+            )?),
         };
-        Ok((connection, memory))
+        Ok((connection, writer_cache))
     }
 }
 

@@ -21,8 +21,8 @@ use super::{
     script::{self, Dice},
     sqlite,
 };
+use crate::{Finding, examine_pages};
 use crate::{InvocationFilter, Parent, PromiseFilter, ScheduleFilter, Standing, Store};
-use crate::{Symptom, examine_pages};
 use segno_env::Clock as _;
 
 pub(super) fn configs() -> [Config; 2] {
@@ -188,14 +188,14 @@ pub(super) async fn walk(
 /// What commands alone leave behind is healthy, whatever they were; but for children that no command of a journal accounts
 /// for, which scripts make and hosts do not.
 async fn looks_healthy(store: &dyn Store, clock: &Arc<HandClock>, page: u32, context: &str) {
-    let survey = store.survey();
+    let scan = store.scan();
     let config = Config::default();
-    let found = examine_pages(survey, page, clock.now(), &config, |_| {}).await;
-    let mut symptoms = found.expect("a diagnosis").symptoms;
+    let found = examine_pages(scan, page, clock.now(), &config, |_| {}).await;
+    let mut findings = found.expect("a diagnosis").findings;
     let child =
-        |symptom: &Symptom| matches!(symptom, Symptom::Orphan { orphan: Orphan::ChildRuns, .. });
-    symptoms.retain(|symptom| !child(symptom));
-    assert_eq!(symptoms, [], "pages of {page} at {context}");
+        |finding: &Finding| matches!(finding, Finding::Orphan { orphan: Orphan::ChildRuns, .. });
+    findings.retain(|finding| !child(finding));
+    assert_eq!(findings, [], "pages of {page} at {context}");
 }
 
 pub(super) async fn compare(
@@ -224,7 +224,7 @@ async fn reads(store: &dyn Store, clock: &Arc<HandClock>, seen: &Snapshot) -> Ve
         format!("{:?}", store.modules().await.expect("modules")),
         format!("{:?}", store.in_use().await.expect("counts")),
     ];
-    answers.push(format!("{:?}", store.census().await.expect("a census")));
+    answers.push(format!("{:?}", store.counts().await.expect("counts")));
     let journals: Vec<_> = seen
         .journals
         .iter()
@@ -239,7 +239,7 @@ async fn reads(store: &dyn Store, clock: &Arc<HandClock>, seen: &Snapshot) -> Ve
     }
     let ids: Vec<PromiseId> = seen.promises.keys().cloned().collect();
     answers.push(format!("{:?}", store.promises(&ids).await.expect("promises")));
-    answers.extend(lineage(store, &ids).await);
+    answers.extend(call_tree(store, &ids).await);
     for id in &ids {
         answers.push(format!("{:?}", store.waits(id).await.expect("waits")));
         answers.push(format!("{:?}", store.journal(id, 2, 3).await.expect("a journal")));
@@ -268,8 +268,8 @@ async fn reads(store: &dyn Store, clock: &Arc<HandClock>, seen: &Snapshot) -> Ve
     answers
 }
 
-async fn lineage(store: &dyn Store, ids: &[PromiseId]) -> Vec<String> {
-    let lineage = store.lineage();
+async fn call_tree(store: &dyn Store, ids: &[PromiseId]) -> Vec<String> {
+    let call_tree = store.call_tree();
     let asked = |after: i64| {
         let strangers = std::iter::once(PromiseId::from("nobody at all"));
         let parents = ids.iter().cloned().chain(strangers);
@@ -278,9 +278,9 @@ async fn lineage(store: &dyn Store, ids: &[PromiseId]) -> Vec<String> {
     let mut strangers = ids.to_vec();
     strangers.insert(0, "nobody at all".into());
     vec![
-        format!("{:?}", lineage.children(&asked(0), 100).await.expect("children")),
-        format!("{:?}", lineage.children(&asked(7), 2).await.expect("children")),
-        format!("{:?}", lineage.kin(&strangers, 3, 2).await.expect("kin")),
+        format!("{:?}", call_tree.children(&asked(0), 100).await.expect("children")),
+        format!("{:?}", call_tree.children(&asked(7), 2).await.expect("children")),
+        format!("{:?}", call_tree.neighbours(&strangers, 3, 2).await.expect("neighbours")),
     ]
 }
 

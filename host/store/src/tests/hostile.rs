@@ -4,8 +4,11 @@ use std::path::Path;
 
 use lz4_flex::frame::FrameEncoder;
 
-use super::house::{filled, lived_in, packed};
-use crate::house::{Bounds, Content, Head, HouseError, Packer, Row, Table, Unload, Unpacker, Van};
+use super::archive::{filled, populated, written};
+use crate::archive::{
+    ArchiveError, ArchiveReader, ArchiveSink, ArchiveSource, ArchiveWriter, Bounds, Cell, Head,
+    Row, Table,
+};
 
 /// An export, taken apart.
 #[derive(Clone)]
@@ -17,12 +20,12 @@ struct Parts {
 impl Parts {
     async fn of_a_store() -> Self {
         let dir = tempfile::tempdir().expect("a directory");
-        lived_in(dir.path()).await;
-        let file = packed(dir.path()).await;
-        let mut unpacker = Unpacker::begin(&file[..]).expect("it begins");
-        let head = unpacker.head().clone();
+        populated(dir.path()).await;
+        let file = written(dir.path()).await;
+        let mut reader = ArchiveReader::begin(&file[..]).expect("it begins");
+        let head = reader.head().clone();
         let mut rows = vec![Vec::new(); head.tables.len()];
-        while let Some((table, more)) = unpacker.unload().expect("rows") {
+        while let Some((table, more)) = reader.read_rows().expect("rows") {
             rows[table].extend(more);
         }
         Self { head, rows }
@@ -35,7 +38,7 @@ impl Parts {
     }
 
     /// The value in a column of a row.
-    fn content(&mut self, table: &str, row: usize, column: &str) -> &mut Content {
+    fn cell(&mut self, table: &str, row: usize, column: &str) -> &mut Cell {
         let (table, rows) = self.table(table);
         let place = table.columns.iter().position(|known| known == column).expect("a column");
         &mut rows[row][place]
@@ -46,14 +49,14 @@ impl Parts {
         for (table, rows) in self.head.tables.iter_mut().zip(&self.rows) {
             table.rows = rows.len() as u64;
         }
-        let mut packer = Packer::begin(Vec::new()).expect("it begins");
-        packer.head(&self.head).expect("a head");
+        let mut writer = ArchiveWriter::begin(Vec::new()).expect("it begins");
+        writer.head(&self.head).expect("a head");
         for (table, rows) in self.rows.into_iter().enumerate() {
             for row in rows {
-                packer.load(table, row).expect("a row");
+                writer.write_row(table, row).expect("a row");
             }
         }
-        packer.end().expect("it ends")
+        writer.end().expect("it ends")
     }
 }
 
@@ -62,7 +65,7 @@ fn is_empty(dir: &Path) -> bool {
 }
 
 /// Why a file is refused; nothing is left of it.
-async fn refused(file: &[u8]) -> HouseError {
+async fn refused(file: &[u8]) -> ArchiveError {
     let dir = tempfile::tempdir().expect("a directory");
     let error = filled(dir.path(), file).await.expect_err("it is hostile");
     assert!(is_empty(dir.path()), "{error}");
@@ -95,7 +98,7 @@ async fn names_of_tables_and_columns_never_become_sql() {
         format: parts.head.format,
         tables: vec![Table { name: attach, columns: vec!["n".to_owned()], rows: 1 }],
     };
-    let rows = vec![vec![vec![Content::Int(1)]]];
+    let rows = vec![vec![vec![Cell::Int(1)]]];
     refused(&Parts { head, rows }.file()).await;
     assert!(!file.exists(), "it ran");
 }
@@ -143,14 +146,14 @@ async fn a_file_has_exactly_the_tables_and_columns_of_its_format() {
         let mut changed = parts.clone();
         change(&mut changed);
         let error = refused(&changed.file()).await;
-        assert!(matches!(error, HouseError::Foreign { .. }), "{named}: {error}");
+        assert!(matches!(error, ArchiveError::Foreign { .. }), "{named}: {error}");
         assert!(error.to_string().contains(named), "{named}: {error}");
     }
     for format in [-1, 0, i64::MAX] {
         let mut changed = parts.clone();
         changed.head.format = format;
         let error = refused(&changed.file()).await;
-        assert!(matches!(error, HouseError::Newer { .. }), "{format}: {error}");
+        assert!(matches!(error, ArchiveError::Newer { .. }), "{format}: {error}");
     }
     // In another order it is the same.
     let mut turned = parts.clone();
@@ -159,38 +162,38 @@ async fn a_file_has_exactly_the_tables_and_columns_of_its_format() {
     rows.iter_mut().for_each(|row| row.reverse());
     let dir = tempfile::tempdir().expect("a directory");
     filled(dir.path(), &turned.file()).await.expect("it moves in");
-    assert_eq!(packed(dir.path()).await, parts.file());
+    assert_eq!(written(dir.path()).await, parts.file());
 }
 
 #[tokio::test]
 async fn a_value_of_another_kind_is_named_by_its_row() {
     let parts = Parts::of_a_store().await;
-    for (table, column, content, named) in [
-        ("promises", "id", Content::Int(1), "row 3: it holds a number instead of a text"),
-        ("promises", "id", Content::Null, "row 3: it holds nothing instead of a text"),
-        ("promises", "n", Content::Null, "row 3: it holds nothing instead of a number"),
+    for (table, column, cell, named) in [
+        ("promises", "id", Cell::Int(1), "row 3: it holds a number instead of a text"),
+        ("promises", "id", Cell::Null, "row 3: it holds nothing instead of a text"),
+        ("promises", "n", Cell::Null, "row 3: it holds nothing instead of a number"),
         (
             "promises",
             "param",
-            Content::Text("x".to_owned()),
+            Cell::Text("x".to_owned()),
             "row 3: it holds a text instead of bytes",
         ),
         (
             "tasks",
             "version",
-            Content::Blob(vec![1].into()),
+            Cell::Blob(vec![1].into()),
             "row 3: it holds bytes instead of a number",
         ),
     ] {
         let mut changed = parts.clone();
-        *changed.content(table, 2, column) = content;
+        *changed.cell(table, 2, column) = cell;
         let error = refused(&changed.file()).await.to_string();
         let named = format!("table `{table}`, column `{column}`, {named}");
         assert!(error.contains(&named), "{named}: {error}");
     }
     // And by the database, where the value is of the right kind.
     let mut changed = parts.clone();
-    *changed.content("promises", 2, "state") = Content::Int(9);
+    *changed.cell("promises", 2, "state") = Cell::Int(9);
     let error = refused(&changed.file()).await.to_string();
     assert!(error.contains("insert rows 1 to") && error.contains("`promises`"), "{error}");
     let mut doubled = parts;
@@ -204,7 +207,7 @@ async fn a_value_of_another_kind_is_named_by_its_row() {
 #[tokio::test]
 async fn a_module_has_the_digest_of_its_bytes() {
     let mut parts = Parts::of_a_store().await;
-    *parts.content("modules", 0, "component") = Content::Blob(b"another".to_vec().into());
+    *parts.cell("modules", 0, "component") = Cell::Blob(b"another".to_vec().into());
     let error = refused(&parts.file()).await.to_string();
     let named = "table `modules`, column `digest`, row 1: the module's bytes have another digest";
     assert!(error.contains(named), "{error}");
@@ -234,7 +237,7 @@ async fn what_unpacks_to_too_much_is_refused_before_it_is_unpacked() {
     let huge = (2_u32 << 30) - 1;
     for file in [raw(&[&head, &huge.to_le_bytes(), &zeros]), raw(&[&huge.to_le_bytes(), &zeros])] {
         let error = refused(&file).await;
-        assert!(matches!(error, HouseError::TooLarge(_)), "{error}");
+        assert!(matches!(error, ArchiveError::TooLarge(_)), "{error}");
     }
     // Rows: of table 0, a million of them, each of no column; one of a million columns.
     let million = [0xc0, 0x84, 0x3d];
@@ -267,13 +270,13 @@ async fn what_unpacks_to_too_much_is_refused_before_it_is_unpacked() {
 async fn a_file_that_expands_beyond_its_bounds_is_refused_with_the_way_to_allow_it() {
     let mut parts = Parts::of_a_store().await;
     for row in 0..8 {
-        *parts.content("promises", row, "param") = Content::Blob(vec![0; 1 << 20].into());
+        *parts.cell("promises", row, "param") = Cell::Blob(vec![0; 1 << 20].into());
     }
     let file = parts.file();
     let unpacked = |bounds| {
-        let mut unpacker = Unpacker::bounded(&file[..], bounds).expect("it begins");
+        let mut reader = ArchiveReader::bounded(&file[..], bounds).expect("it begins");
         loop {
-            match unpacker.unload() {
+            match reader.read_rows() {
                 Ok(Some(_)) => {}
                 Ok(None) => return Ok(()),
                 Err(error) => return Err(error),
@@ -281,7 +284,7 @@ async fn a_file_that_expands_beyond_its_bounds_is_refused_with_the_way_to_allow_
         }
     };
     let error = unpacked(Bounds { expansion: 16, bytes: 1 << 20 }).expect_err("it expands");
-    assert!(matches!(error, HouseError::TooLarge(_)), "{error}");
+    assert!(matches!(error, ArchiveError::TooLarge(_)), "{error}");
     assert!(error.to_string().contains("--max-expansion"), "{error}");
     unpacked(Bounds { expansion: 255, bytes: 1 << 20 }).expect("it is allowed");
     unpacked(Bounds::default()).expect("it is small");

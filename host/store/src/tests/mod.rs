@@ -1,15 +1,15 @@
 //! What every store must do, and what each does on its own.
 
+mod archive;
 mod conformance;
 mod coverage;
 mod durability;
 mod full;
 mod hostile;
-mod house;
+mod journal_buffer;
 mod limits;
 mod pages;
 mod postgres;
-mod recent;
 mod rest;
 mod script;
 mod work;

@@ -14,7 +14,7 @@ use segno_core::{
 
 use super::Pace;
 use crate::host::Host;
-use segno_store::{StoreError, Survey};
+use segno_store::{Scan, StoreError};
 
 /// Members looked at, or tried, at a time.
 const PAGE: u32 = 256;
@@ -25,8 +25,8 @@ pub(super) async fn remove(
     root: &PromiseId,
     before: Timestamp,
 ) -> Result<u64, StoreError> {
-    let survey = host.store.survey();
-    if let Some(kept) = unfinished(survey, root, before).await? {
+    let scan = host.store.scan();
+    if let Some(kept) = unfinished(scan, root, before).await? {
         tracing::debug!(%root, %kept, "an old tree stays");
         return Ok(0);
     }
@@ -43,7 +43,7 @@ pub(super) async fn remove(
                 Reply::Pruned(Pruned::Gone { promises }) => gone += promises as usize,
                 Reply::Pruned(Pruned::Kept(Kept::Absent)) => {}
                 Reply::Pruned(Pruned::Kept(Kept::Large)) => {
-                    let made = survey.examine(Some(&top), 0, PAGE).await?.ids;
+                    let made = scan.examine(Some(&top), 0, PAGE).await?.ids;
                     open.push(top);
                     open.extend(made);
                 }
@@ -61,14 +61,14 @@ pub(super) async fn remove(
 
 /// What keeps the tree, if something does.
 async fn unfinished(
-    survey: &dyn Survey,
+    scan: &dyn Scan,
     root: &PromiseId,
     before: Timestamp,
 ) -> Result<Option<Kept>, StoreError> {
     // Makers whose makings are not all looked at, each with the last one seen.
     let mut open = vec![(root.clone(), 0)];
     while let Some((maker, after)) = open.pop() {
-        let page = survey.examine(Some(&maker), after, PAGE).await?;
+        let page = scan.examine(Some(&maker), after, PAGE).await?;
         let kept = page.ids.iter().find_map(|id| obstacle(&page.state, id, before));
         if kept.is_some() || !page.unreadable.is_empty() {
             return Ok(kept.or(Some(Kept::Large)));

@@ -76,14 +76,14 @@ pub async fn turn(
     retention: Arc<Retention>,
     round: Arc<Mutex<Round>>,
 ) -> Result<Next, StoreError> {
-    let survey = host.store.survey();
+    let scan = host.store.scan();
     let Some(youngest) = retention.shortest() else { return Ok(Next::After(ROUND_PAUSE)) };
     let (after, mut pace) = {
         let round = round.lock().unwrap_or_else(PoisonError::into_inner);
         (round.after, round.pace)
     };
     let now = host.surroundings.clock.now();
-    let page = survey.finished(after, PAGE, ago(now, youngest)).await?;
+    let page = scan.finished(after, PAGE, ago(now, youngest)).await?;
     let old = page.items.iter().filter_map(|root| match retention.keep(root) {
         Keep::Forever => None,
         Keep::For(age) => {
@@ -103,7 +103,7 @@ pub async fn turn(
     let ends = page.next.is_none();
     let modules = if ends { remove_modules(&host, &retention, now).await? } else { 0 };
     let room = round.lock().unwrap_or_else(PoisonError::into_inner).room;
-    let room = (room || removed.promises > 0 || modules > 0) && host.store.give_back_room().await?;
+    let room = (room || removed.promises > 0 || modules > 0) && host.store.vacuum().await?;
     let mut round = round.lock().unwrap_or_else(PoisonError::into_inner);
     *round = Round { after: page.next.unwrap_or_default(), room, pace };
     Ok(Next::After(if ends && !room { ROUND_PAUSE } else { PERIOD }))

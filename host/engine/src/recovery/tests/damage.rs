@@ -22,13 +22,13 @@ use super::{HandClock, MODULE, hold, new, started};
 use crate::{
     boot,
     host::Host,
-    recovery::{Finding, driver::Next, each, mend, outbox, timers},
+    recovery::{RepairStep, driver::Next, each, outbox, repair_all, timers},
     testing,
     worker::WorkerSettings,
 };
 use segno_env::{Surroundings, SystemRuntime};
 use segno_store::{
-    InvocationFilter, PromiseFilter, ScheduleFilter, Store, Symptom, examine,
+    Finding, InvocationFilter, PromiseFilter, ScheduleFilter, Store, examine,
     postgres::{PostgresConfig, PostgresStore},
     sqlite::{SqliteConfig, SqliteStore},
 };
@@ -456,14 +456,14 @@ async fn messages_are_delivered_beside_one_that_cannot_be_read() {
 async fn each_row_that_cannot_be_read_is_named() {
     for place in places() {
         let host = damaged(&place, &clock()).await;
-        let survey = host.store.survey();
+        let scan = host.store.scan();
         let now = host.surroundings.clock.now();
-        let found = examine(survey, now, &host.config, |_| {}).await.expect("a diagnosis");
+        let found = examine(scan, now, &host.config, |_| {}).await.expect("a diagnosis");
         let named: Vec<&String> = found
-            .symptoms
+            .findings
             .iter()
-            .filter_map(|symptom| match symptom {
-                Symptom::Unreadable(text) => Some(text),
+            .filter_map(|finding| match finding {
+                Finding::Unreadable(text) => Some(text),
                 _ => None,
             })
             .collect();
@@ -484,13 +484,13 @@ async fn each_row_that_cannot_be_read_is_named() {
             assert!(named.iter().any(|text| text.contains(&format!("`{id}`"))), "{id}: {named:#?}");
         }
         // The round of the host finds those that no timer leads to, too.
-        let suspects = survey.suspects(0, 1_000).await.expect("suspects").items;
-        assert!(suspects.contains(&"bad-retry".into()), "{suspects:?}");
+        let candidates = scan.candidates(0, 1_000).await.expect("candidates").items;
+        assert!(candidates.contains(&"bad-retry".into()), "{candidates:?}");
         if let Place::Directory(_) = place {
-            assert!(suspects.contains(&"bad-no-lease".into()), "{suspects:?}");
+            assert!(candidates.contains(&"bad-no-lease".into()), "{candidates:?}");
         }
-        let found = mend(&*host.store, &suspects).await.expect("findings");
-        let named = |found: &Finding| matches!(found, Finding::Unreadable { id, .. } if id.as_str() == "bad-retry");
+        let found = repair_all(&*host.store, &candidates).await.expect("findings");
+        let named = |found: &RepairStep| matches!(found, RepairStep::Unreadable { id, .. } if id.as_str() == "bad-retry");
         assert!(found.iter().any(named), "{found:?}");
     }
 }

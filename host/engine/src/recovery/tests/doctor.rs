@@ -14,9 +14,9 @@ use segno_core::{
 };
 
 use super::{Bed, new, started};
-use crate::recovery::{Action, Finding, ORPHANS, class, describe, reconcile, repair};
+use crate::recovery::{Action, ORPHANS, RepairStep, class, describe, reconcile, repair};
 use segno_env::Clock as _;
-use segno_store::{Symptom, examine};
+use segno_store::{Finding, examine};
 
 /// Damages, what they are taken for, and what is done.
 const DAMAGES: [(Orphan, &str); 8] = [
@@ -63,7 +63,7 @@ async fn something_of_everything() -> Bed {
     })
     .await;
     bed.fulfill(left).await;
-    assert_eq!(bed.symptoms().await, Vec::new());
+    assert_eq!(bed.findings().await, Vec::new());
     bed
 }
 
@@ -72,24 +72,24 @@ async fn what_reconcile_does_is_what_the_policy_says() {
     for (orphan, damage) in DAMAGES {
         let mut bed = something_of_everything().await;
         bed.damage(damage).await;
-        let survey = bed.host.store.survey();
-        let suspects = survey.suspects(0, 1_000).await.expect("suspects").items;
+        let scan = bed.host.store.scan();
+        let candidates = scan.candidates(0, 1_000).await.expect("candidates").items;
         let now = bed.clock.now();
-        let found = examine(survey, now, &bed.host.config, |_| {}).await.expect("a diagnosis");
-        let seen = found.symptoms.iter().find_map(|symptom| match symptom {
-            Symptom::Orphan { id, orphan: seen } if *seen == orphan => Some(id.clone()),
+        let found = examine(scan, now, &bed.host.config, |_| {}).await.expect("a diagnosis");
+        let seen = found.findings.iter().find_map(|finding| match finding {
+            Finding::Orphan { id, orphan: seen } if *seen == orphan => Some(id.clone()),
             _ => None,
         });
         let id = seen.unwrap_or_else(|| panic!("{orphan:?} was not seen: {found:?}"));
-        assert!(suspects.contains(&id), "{orphan:?}: {suspects:?}");
+        assert!(candidates.contains(&id), "{orphan:?}: {candidates:?}");
         let before = bed.dump().await;
-        let mended = repair(&*bed.host.store, &found).await.expect("a repair");
+        let repaired = repair(&*bed.host.store, &found).await.expect("a repair");
         assert!(
-            mended.findings.iter().any(|finding| matches!(
-                finding,
-                Finding::Mended { orphan: mended, .. } if *mended == orphan
+            repaired.steps.iter().any(|step| matches!(
+                step,
+                RepairStep::Repaired { orphan: repaired, .. } if *repaired == orphan
             )),
-            "{orphan:?}: {mended:?}"
+            "{orphan:?}: {repaired:?}"
         );
         let after = bed.dump().await;
         let status = |rows: &Snapshot| rows.tasks.get(&id).map(segno_core::promise::Task::status);
@@ -112,7 +112,7 @@ async fn what_reconcile_does_is_what_the_policy_says() {
             }
         }
         // What was only mended leaves nothing behind; a damaged journal stays damaged, and its execution halted.
-        let left = bed.symptoms().await;
+        let left = bed.findings().await;
         let halted = class(orphan).action == Action::Halt;
         assert!(left.is_empty() || halted, "{orphan:?}: {left:?}");
     }
@@ -139,9 +139,9 @@ async fn a_child_that_was_asked_to_stop_and_still_runs_is_no_damage() {
     bed.run(Command::TaskHalt { id: "left/2".into() }).await;
     bed.fulfill(left).await;
     bed.run(Command::OutboxDue { key: OutboxKey::CancelChildren("left".into()) }).await;
-    assert_eq!(bed.symptoms().await, Vec::new());
-    let survey = bed.host.store.survey();
-    assert_eq!(survey.suspects(0, 1_000).await.expect("suspects").items, Vec::new());
+    assert_eq!(bed.findings().await, Vec::new());
+    let scan = bed.host.store.scan();
+    assert_eq!(scan.candidates(0, 1_000).await.expect("candidates").items, Vec::new());
     let look = bed.run(Command::Reconcile { id: "left".into() }).await;
     assert_eq!(look, Reply::Reconciled { orphans: vec![] });
 }
@@ -161,16 +161,16 @@ async fn a_child_that_was_not_asked_is_found_behind_those_that_were() {
         "UPDATE tasks SET cancel = 0 WHERE n = (SELECT n FROM promises WHERE id = 'left/2')",
     )
     .await;
-    let found = Symptom::Orphan { id: "left".into(), orphan: Orphan::ChildRuns };
-    assert_eq!(bed.symptoms().await, [found]);
-    let survey = bed.host.store.survey();
-    let suspects = survey.suspects(0, 1_000).await.expect("suspects").items;
-    assert_eq!(suspects, [PromiseId::from("left")]);
+    let found = Finding::Orphan { id: "left".into(), orphan: Orphan::ChildRuns };
+    assert_eq!(bed.findings().await, [found]);
+    let scan = bed.host.store.scan();
+    let candidates = scan.candidates(0, 1_000).await.expect("candidates").items;
+    assert_eq!(candidates, [PromiseId::from("left")]);
     // The look and the message that it owes may come in one batch: each reads its own page of the children.
     let key = OutboxKey::CancelChildren("left".into());
     let both = vec![Command::Reconcile { id: "left".into() }, Command::OutboxDue { key }];
     bed.all(both).await;
-    assert_eq!(bed.symptoms().await, Vec::new());
+    assert_eq!(bed.findings().await, Vec::new());
     assert!(bed.dump().await.outbox.is_empty());
 }
 
@@ -178,16 +178,16 @@ async fn a_child_that_was_not_asked_is_found_behind_those_that_were() {
 async fn a_row_that_cannot_be_read_is_named_and_spoils_nothing_else() {
     let mut bed = something_of_everything().await;
     bed.damage("UPDATE tasks SET details = x'63' WHERE state = 3").await;
-    let symptoms = bed.symptoms().await;
+    let findings = bed.findings().await;
     assert!(
-        matches!(&symptoms[..], [Symptom::Unreadable(text), ..] if text.contains("`waits` is damaged")),
-        "{symptoms:?}"
+        matches!(&findings[..], [Finding::Unreadable(text), ..] if text.contains("`waits` is damaged")),
+        "{findings:?}"
     );
     let mut bed = something_of_everything().await;
     bed.damage("DELETE FROM promises WHERE id = 'free'").await;
-    let symptoms = bed.symptoms().await;
+    let findings = bed.findings().await;
     let expected = "1 rows of `tasks` refer to rows of `promises` that do not exist";
-    assert!(symptoms.iter().any(|symptom| describe(symptom) == expected), "{symptoms:?}");
+    assert!(findings.iter().any(|finding| describe(finding) == expected), "{findings:?}");
 }
 
 #[tokio::test]
@@ -196,11 +196,11 @@ async fn pages_find_what_a_look_at_everything_finds() {
         let mut bed = something_of_everything().await;
         bed.damage(damage).await;
         let whole = segno_core::invariants::check(&bed.dump().await);
-        let survey = bed.host.store.survey();
+        let scan = bed.host.store.scan();
         let mut paged = Vec::new();
         let mut after = 0;
         loop {
-            let page = survey.examine(None, after, 2).await.expect("a page");
+            let page = scan.examine(None, after, 2).await.expect("a page");
             let found = segno_core::invariants::check(&Snapshot::of(&page.state));
             let ours = found.into_iter().filter(|violation| page.ids.contains(&violation.ids[0]));
             paged.extend(ours);

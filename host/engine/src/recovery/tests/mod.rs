@@ -33,7 +33,7 @@ use super::{
 use crate::{host::Host, testing};
 use segno_env::{Clock, Surroundings, SystemRuntime};
 use segno_store::sqlite::{SqliteConfig, SqliteStore};
-use segno_store::{Symptom, examine};
+use segno_store::{Finding, examine};
 
 const MODULE: Digest = Digest([7; 32]);
 const DAY: i64 = 86_400_000;
@@ -181,11 +181,11 @@ impl Bed {
         panic!("a round does not end");
     }
 
-    async fn symptoms(&self) -> Vec<Symptom> {
-        let survey = self.host.store.survey();
+    async fn findings(&self) -> Vec<Finding> {
+        let scan = self.host.store.scan();
         let now = self.clock.now();
-        let found = examine(survey, now, &self.host.config, |_| {}).await.expect("a diagnosis");
-        found.symptoms
+        let found = examine(scan, now, &self.host.config, |_| {}).await.expect("a diagnosis");
+        found.findings
     }
 }
 

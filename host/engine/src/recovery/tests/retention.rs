@@ -54,7 +54,7 @@ async fn whole_old_trees_go_and_the_rest_stays() {
     assert_eq!(rows.signal_keys.len(), 3);
     let old = PromiseId::from("old");
     assert_eq!(bed.host.store.log_count(&old).await.expect("a count"), 0);
-    assert_eq!(bed.symptoms().await, Vec::new());
+    assert_eq!(bed.findings().await, Vec::new());
     let again = bed.run(Command::PromiseCreate(new("old", &[]))).await;
     assert!(matches!(again, Reply::Promise { changed: true, .. }), "the id begins anew");
 
@@ -113,7 +113,7 @@ async fn a_tree_too_large_for_one_command_goes_as_a_whole_or_not_at_all() {
     }
     bed.host.store.close().await;
     bed.host = Bed::open(bed.dir.path(), &bed.clock).await;
-    assert_eq!(bed.symptoms().await, Vec::new());
+    assert_eq!(bed.findings().await, Vec::new());
     let again = bed.run(Command::PromiseCreate(new("root", &[]))).await;
     assert!(matches!(again, Reply::Promise { changed: false, .. }));
     bed.round(&retention).await;

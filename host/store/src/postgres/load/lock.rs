@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use segno_core::{footprint::Footprint, id::PromiseId, promise::OutboxKey};
 use sqlx::{Executor as _, PgConnection, Row as _, postgres::PgRow};
 
-use super::{Held, NotLoaded};
+use super::{LockedRows, NotLoaded};
 use crate::{
     postgres::{
         failure::Failed,
@@ -54,7 +54,7 @@ pub(super) const TRY_TASKS: &str = concat!(lock_tasks!(), "SKIP LOCKED");
 /// How many of them there are.
 pub(super) const COUNT_TASKS: &str = concat!("SELECT count(*) FROM tasks t ", tasks_of!());
 
-impl Held {
+impl LockedRows {
     pub(super) async fn lock_schedules(
         &mut self,
         connection: &mut PgConnection,
@@ -110,7 +110,7 @@ impl Held {
     }
 
     /// Locks promises. Answers the numbers of those that were found; whether the others really do not exist is asked
-    /// when nothing is waited for any more ([`Held::load_parts`]).
+    /// when nothing is waited for any more ([`LockedRows::load_parts`]).
     pub(super) async fn lock_promises(
         &mut self,
         connection: &mut PgConnection,
@@ -158,7 +158,7 @@ impl Held {
             let row = connection.fetch_one(query).await.map_err(&counted)?;
             let all: i64 = row.try_get(0).map_err(&counted)?;
             if all != found.len() as i64 {
-                return Err(NotLoaded::Held(ids.iter().cloned().collect()));
+                return Err(NotLoaded::LockFirst(ids.iter().cloned().collect()));
             }
         }
         Ok(found)

@@ -71,7 +71,7 @@ pub(super) enum NotLoaded {
     /// A statement failed.
     Failed(Failed),
     /// Somebody else holds one of these, or made one of them meanwhile: they have to be among the first that are locked.
-    Held(BTreeSet<PromiseId>),
+    LockFirst(BTreeSet<PromiseId>),
 }
 
 impl From<Failed> for NotLoaded {
@@ -82,7 +82,7 @@ impl From<Failed> for NotLoaded {
 
 /// What one transaction holds.
 #[derive(Debug, Default)]
-pub(super) struct Held {
+pub(super) struct LockedRows {
     /// Promises that are locked, by id; none: there is no such promise.
     promises: HashMap<PromiseId, Option<i64>>,
     /// The rows that are in the cache.
@@ -103,7 +103,7 @@ pub(super) struct Held {
     pub(super) statements: usize,
 }
 
-impl Held {
+impl LockedRows {
     /// Takes note that these do not exist any more.
     pub(super) fn forget(&mut self, gone: &BTreeSet<PromiseId>) {
         for id in gone {
@@ -233,12 +233,12 @@ impl Held {
         if !missing.is_empty() {
             Box::pin(self.load(connection, cache, missing)).await?;
         }
-        let held = self.held_by(connection, nodes).await?.into_iter();
-        let taken = held.filter(|(number, _)| !self.loaded.contains(number)).map(|(_, id)| id);
+        let locked = self.held_by(connection, nodes).await?.into_iter();
+        let taken = locked.filter(|(number, _)| !self.loaded.contains(number)).map(|(_, id)| id);
         let taken: BTreeSet<PromiseId> = taken.collect();
         match taken.is_empty() {
             true => Ok(()),
-            false => Err(NotLoaded::Held(taken)),
+            false => Err(NotLoaded::LockFirst(taken)),
         }
     }
 
@@ -252,8 +252,8 @@ impl Held {
         self.statements += 1;
         let found =
             connection.fetch_all(sqlx::query(HELD_BY).bind(nodes)).await.map_err(&failed)?;
-        let held = |row: &PgRow| Ok((row.try_get(0)?, sql::id(row, 1)?));
-        found.iter().map(held).collect::<Result<_, sqlx::Error>>().map_err(failed)
+        let locked = |row: &PgRow| Ok((row.try_get(0)?, sql::id(row, 1)?));
+        found.iter().map(locked).collect::<Result<_, sqlx::Error>>().map_err(failed)
     }
 
     async fn rows(

@@ -9,7 +9,7 @@ use segno_core::{
 };
 use sqlx::{Executor as _, PgConnection, postgres::PgRow};
 
-use super::{Held, NotLoaded, lock::escaped};
+use super::{LockedRows, NotLoaded, lock::escaped};
 use crate::{
     listing,
     postgres::{failure::Failed, fields::escape},
@@ -134,7 +134,7 @@ fn texts<'a>(texts: impl Iterator<Item = &'a str>) -> Vec<String> {
     texts.map(|text| escape(text).into_owned()).collect()
 }
 
-impl Held {
+impl LockedRows {
     /// The last statement of every load, and the first that is sent when nothing is waited for any more: its snapshot is the one
     /// that the decision is made on. What is not locked is read by it, also what earlier loads had read. `again`: so is
     /// what was looked for in vain.
@@ -203,7 +203,7 @@ impl Held {
         }
         match appeared {
             None => Ok(()),
-            Some(promises) => Err(NotLoaded::Held(promises)),
+            Some(promises) => Err(NotLoaded::LockFirst(promises)),
         }
     }
 

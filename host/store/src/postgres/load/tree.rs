@@ -9,7 +9,7 @@ use segno_core::{
 };
 use sqlx::{Executor as _, PgConnection, postgres::PgRow};
 
-use super::{Held, NotLoaded};
+use super::{LockedRows, NotLoaded};
 use crate::{
     postgres::{failure::Failed, fields::escape},
     sql::{self, Cache, Fields as _, Level},
@@ -34,7 +34,7 @@ const OWED: &str = "
     SELECT promises.n, promises.id, outbox.kind, outbox.part, next_at, outbox.created_at, attempts, message
       FROM outbox JOIN promises ON promises.n = outbox.source WHERE outbox.source = ANY($1::bigint[])";
 
-impl Held {
+impl LockedRows {
     /// A page of children as whole composites. Who settles meanwhile would leave the page short, as if it were the
     /// last: so it is read again once all of it is held.
     pub(super) async fn load_children(
@@ -56,7 +56,7 @@ impl Held {
         }
         match self.children(connection, number, page).await? == composites {
             true => Ok(()),
-            false => Err(NotLoaded::Held(composites)),
+            false => Err(NotLoaded::LockFirst(composites)),
         }
     }
 
@@ -85,7 +85,7 @@ impl Held {
                 Box::pin(self.load(connection, cache, missing)).await?;
             }
             if self.tree(connection, top, limit).await? != tree {
-                return Err(NotLoaded::Held(tree.members));
+                return Err(NotLoaded::LockFirst(tree.members));
             }
         }
         let name = "load messages";

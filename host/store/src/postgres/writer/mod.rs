@@ -7,7 +7,7 @@
 //! Batches of one host that name the same promises run one after the other: at the database they would only hold up
 //! a connection each. A caller that goes away does not take its commit with it.
 
-mod fate;
+mod batch_error;
 mod serve;
 mod submission;
 
@@ -22,7 +22,7 @@ use sqlx::{Connection as _, PgConnection, postgres::PgConnectOptions};
 use tokio::sync::{mpsc, oneshot, watch};
 
 use self::submission::{Answer, Submission};
-use super::{claims::Claims, news::News, presence::Presence, time::Time};
+use super::{availability::Availability, claims::Claims, notify::Notifications, time::Time};
 use crate::{Hints, StoreError, writing::Writing};
 use segno_env::Surroundings;
 
@@ -64,8 +64,8 @@ pub(super) struct Shared {
     pub(super) surroundings: Surroundings,
     pub(super) time: Arc<Time>,
     pub(super) hints: Arc<dyn Hints>,
-    pub(super) news: Arc<News>,
-    pub(super) presence: Presence,
+    pub(super) notifications: Arc<Notifications>,
+    pub(super) availability: Availability,
     pub(super) writing: Writing,
     pub(super) claims: Claims,
     pub(super) written: watch::Sender<Written>,
@@ -77,8 +77,8 @@ pub(super) struct Writer {
     queue: mpsc::Receiver<Request>,
     pending: VecDeque<Submission>,
     /// Connections that no batch uses.
-    idle: Vec<Line>,
-    lines: usize,
+    idle: Vec<ConnectionSlot>,
+    slots: usize,
     /// The promises that running batches name.
     busy: HashSet<u64>,
     finished: (mpsc::UnboundedSender<Finished>, mpsc::UnboundedReceiver<Finished>),
@@ -86,22 +86,22 @@ pub(super) struct Writer {
 }
 
 /// A connection, when there is one.
-type Line = Option<PgConnection>;
+type ConnectionSlot = Option<PgConnection>;
 
 struct Finished {
-    line: Line,
+    slot: ConnectionSlot,
     names: Vec<u64>,
 }
 
 impl Writer {
-    pub(super) fn new(shared: Arc<Shared>, queue: mpsc::Receiver<Request>, lines: usize) -> Self {
-        let lines = lines.max(1);
+    pub(super) fn new(shared: Arc<Shared>, queue: mpsc::Receiver<Request>, slots: usize) -> Self {
+        let slots = slots.max(1);
         Self {
             shared,
             queue,
             pending: VecDeque::new(),
-            idle: (0..lines).map(|_| None).collect(),
-            lines,
+            idle: (0..slots).map(|_| None).collect(),
+            slots,
             busy: HashSet::new(),
             finished: mpsc::unbounded_channel(),
             hasher: RandomState::new(),
@@ -122,7 +122,7 @@ impl Writer {
                 }
             }
             self.begin(late);
-            let resting = self.idle.len() == self.lines && self.pending.is_empty();
+            let resting = self.idle.len() == self.slots && self.pending.is_empty();
             if closing.is_some() && resting {
                 break;
             }
@@ -138,7 +138,7 @@ impl Writer {
                     finished.names.iter().for_each(|name| {
                         self.busy.remove(name);
                     });
-                    self.idle.push(finished.line);
+                    self.idle.push(finished.slot);
                 }
                 request = self.queue.recv(), if closing.is_none() && self.pending.len() < LOOK => match request {
                     Some(request) => closing = self.take(request),
@@ -154,9 +154,9 @@ impl Writer {
         while let Some(late) = self.queue.recv().await {
             late.refuse();
         }
-        for line in self.idle.into_iter().flatten() {
+        for slot in self.idle.into_iter().flatten() {
             // The database notices by itself where this does not reach it.
-            let _ = self.shared.surroundings.within(Millis(1_000), line.close()).await;
+            let _ = self.shared.surroundings.within(Millis(1_000), slot.close()).await;
         }
         if let Some(Some(answer)) = closing {
             let _ = answer.send(());
@@ -183,12 +183,12 @@ impl Writer {
 
     /// Begins batches as long as there are connections for them.
     fn begin(&mut self, late: bool) {
-        while let Some(line) = self.idle.pop() {
-            let running = self.lines - self.idle.len() - 1;
+        while let Some(slot) = self.idle.pop() {
+            let running = self.slots - self.idle.len() - 1;
             let begins = running < AT_ONCE || late || self.pending.len() >= BATCH;
             let batch = if begins { self.gather() } else { Vec::new() };
             if batch.is_empty() {
-                self.idle.push(line);
+                self.idle.push(slot);
                 return;
             }
             let names: Vec<u64> =
@@ -197,9 +197,9 @@ impl Writer {
             let (shared, finished) = (self.shared.clone(), self.finished.0.clone());
             let waiting = self.pending.len() + self.queue.len();
             let work = async move {
-                let line = shared.serve(line, batch, waiting).await;
+                let slot = shared.serve(slot, batch, waiting).await;
                 // Nobody is left to hear it when the writer has ended.
-                let _ = finished.send(Finished { line, names });
+                let _ = finished.send(Finished { slot, names });
             };
             self.shared.surroundings.runtime.spawn("store batch", Box::pin(work));
         }
@@ -217,7 +217,7 @@ impl Writer {
             let short = next.claim.as_ref().is_some_and(|claim| self.shared.claims.knows(claim));
             let fits = batch.is_empty() || (!next.alone && !batch[0].alone && short == all_short);
             if size < BATCH && fits && next.names.iter().all(free) {
-                size += next.asked.len();
+                size += next.commands.len();
                 all_short = short;
                 batch.push(next);
             } else {

@@ -6,12 +6,12 @@ use std::collections::BTreeSet;
 use segno_core::{command::Command, id::PromiseId, time::Millis};
 use sqlx::{Connection as _, PgConnection};
 
-use super::{Line, Shared, fate::Fate, submission::Submission};
+use super::{ConnectionSlot, Shared, batch_error::BatchError, submission::Submission};
 use crate::{
     Commit,
     postgres::{
         append::Appends,
-        batch::{Asked, Batch, Committed, NotCommitted},
+        batch::{Batch, Committed, FootprintedCommand, NotCommitted},
         failure::{Cause, Failed},
     },
 };
@@ -30,33 +30,36 @@ impl Shared {
     /// Commits a batch: by appending where that is all there is to do, and what is left then as any other.
     pub(super) async fn serve(
         &self,
-        mut line: Line,
+        mut slot: ConnectionSlot,
         batch: Vec<Submission>,
         waiting: usize,
-    ) -> Line {
+    ) -> ConnectionSlot {
         let short = batch.iter().all(|each| each.claim.is_some());
-        let left = if short { self.append(&mut line, batch, waiting).await } else { batch };
-        if left.is_empty() { line } else { self.execute(line, left, waiting).await }
+        let left = if short { self.append(&mut slot, batch, waiting).await } else { batch };
+        if left.is_empty() { slot } else { self.execute(slot, left, waiting).await }
     }
 
     /// Appends what rests on remembered claims alone. Answers what has to be decided otherwise.
     async fn append(
         &self,
-        line: &mut Line,
+        slot: &mut ConnectionSlot,
         batch: Vec<Submission>,
         waiting: usize,
     ) -> Vec<Submission> {
         let began = self.surroundings.clock.elapsed();
-        let commands: Vec<&Command> =
-            batch.iter().flat_map(|each| &each.asked).map(|asked| &asked.command).collect();
+        let commands: Vec<&Command> = batch
+            .iter()
+            .flat_map(|each| &each.commands)
+            .map(|commands| &commands.command)
+            .collect();
         let mut appends = Appends::decide(&self.claims, &commands, self.time.now(), &self.config);
         if appends.is_empty() {
             return batch;
         }
         let appending = async {
-            let connection = match line {
+            let connection = match slot {
                 Some(open) => open,
-                None => line.insert(self.connect().await?),
+                None => slot.insert(self.connect().await?),
             };
             appends.commit(connection, &self.claims).await
         };
@@ -67,7 +70,7 @@ impl Shared {
                 let lost =
                     |failed: &Failed| matches!(failed.cause(), Cause::Away | Cause::ReadOnly);
                 if failed.is_none_or(|failed| failed.as_ref().is_err_and(lost)) {
-                    *line = None;
+                    *slot = None;
                 }
                 self.claims.forget(appends.ids());
                 return batch;
@@ -86,7 +89,7 @@ impl Shared {
             }
         }
         if !served.is_empty() {
-            self.presence.is_here(self.surroundings.clock.now());
+            self.availability.is_here(self.surroundings.clock.now());
             let took = self.surroundings.clock.elapsed().saturating_sub(began);
             self.hints.measured(&Commit { commands: served.len(), took, waiting });
             self.answer(served, committed);
@@ -95,31 +98,37 @@ impl Shared {
     }
 
     /// Commits a batch, or its halves where one of its submissions spoils it for the others.
-    async fn execute(&self, mut line: Line, mut batch: Vec<Submission>, waiting: usize) -> Line {
+    async fn execute(
+        &self,
+        mut slot: ConnectionSlot,
+        mut batch: Vec<Submission>,
+        waiting: usize,
+    ) -> ConnectionSlot {
         let began = self.surroundings.clock.elapsed();
         let measured = |commands: usize| {
             let took = self.surroundings.clock.elapsed().saturating_sub(began);
             self.hints.measured(&Commit { commands, took, waiting });
         };
-        let asked: Vec<&[Asked]> = batch.iter().map(|each| each.asked.as_slice()).collect();
-        match self.commit(&mut line, &asked).await {
+        let commands: Vec<&[FootprintedCommand]> =
+            batch.iter().map(|each| each.commands.as_slice()).collect();
+        match self.commit(&mut slot, &commands).await {
             Ok(committed) => {
-                measured(batch.iter().map(|each| each.asked.len()).sum());
+                measured(batch.iter().map(|each| each.commands.len()).sum());
                 self.answer(batch, committed);
             }
             // One of them is refused by the tables: the others must not suffer for it. They are halved until it is alone.
-            Err(Fate::Refused(_)) if batch.len() > 1 => {
+            Err(BatchError::Refused(_)) if batch.len() > 1 => {
                 let others = batch.split_off(batch.len() / 2);
-                line = Box::pin(self.execute(line, batch, waiting)).await;
-                line = Box::pin(self.execute(line, others, waiting)).await;
+                slot = Box::pin(self.execute(slot, batch, waiting)).await;
+                slot = Box::pin(self.execute(slot, others, waiting)).await;
             }
-            Err(fate) => {
-                for (submission, fate) in batch.into_iter().zip(fate.shares()) {
-                    let _ = submission.answer.send(Err(fate.into()));
+            Err(batch_error) => {
+                for (submission, batch_error) in batch.into_iter().zip(batch_error.shares()) {
+                    let _ = submission.answer.send(Err(batch_error.into()));
                 }
             }
         }
-        line
+        slot
     }
 
     fn answer(&self, batch: Vec<Submission>, committed: Committed) {
@@ -128,7 +137,7 @@ impl Shared {
         }
         self.written.send_modify(|written| {
             written.commits += u64::from(committed.wrote);
-            written.commands += batch.iter().map(|each| each.asked.len() as u64).sum::<u64>();
+            written.commands += batch.iter().map(|each| each.commands.len() as u64).sum::<u64>();
             written.statements += committed.statements as u64;
         });
         for (submission, replies) in batch.into_iter().zip(committed.replies) {
@@ -136,23 +145,27 @@ impl Shared {
             let _ = submission.answer.send(Ok(replies));
         }
         self.hints.committed(&committed.effects);
-        self.news.gather(&committed.effects);
+        self.notifications.add(&committed.effects);
     }
 
     /// Decides and commits, again and again where another transaction was in the way or the database was away. Commands
     /// absorb their own repetition, so it does not matter whether an earlier attempt happened.
-    async fn commit(&self, line: &mut Line, asked: &[&[Asked]]) -> Result<Committed, Fate> {
+    async fn commit(
+        &self,
+        slot: &mut ConnectionSlot,
+        commands: &[&[FootprintedCommand]],
+    ) -> Result<Committed, BatchError> {
         let mut also = BTreeSet::new();
         let mut unknown = false;
         let mut races = 0;
         let mut waited = Millis::ZERO;
         loop {
-            let failed = match self.attempt(line, asked, &also).await {
+            let failed = match self.run_once(slot, commands, &also).await {
                 Ok(committed) => {
-                    self.presence.is_here(self.surroundings.clock.now());
+                    self.availability.is_here(self.surroundings.clock.now());
                     return Ok(committed);
                 }
-                Err(NotCommitted::Held(ids)) => {
+                Err(NotCommitted::LockFirst(ids)) => {
                     also.extend(ids);
                     None
                 }
@@ -163,7 +176,7 @@ impl Shared {
                 }
                 Err(NotCommitted::Failed(failed)) => match failed.cause() {
                     Cause::Race => None,
-                    Cause::Refused => return Err(Fate::Refused(failed)),
+                    Cause::Refused => return Err(BatchError::Refused(failed)),
                     Cause::Away | Cause::ReadOnly => Some(failed),
                 },
             };
@@ -172,20 +185,20 @@ impl Shared {
                 None => {
                     races += 1;
                     if races > RACES {
-                        return Err(Fate::Conflict);
+                        return Err(BatchError::Conflict);
                     }
                     self.jitter(Millis(1 << races.min(6)))
                 }
                 Some(failed) => {
-                    *line = None;
+                    *slot = None;
                     self.writing.failed(&failed);
-                    self.presence.is_away(self.surroundings.clock.now(), &failed);
+                    self.availability.is_away(self.surroundings.clock.now(), &failed);
                     if waited >= PATIENCE {
                         let reason = failed.source.to_string();
                         return Err(if unknown {
-                            Fate::Unknown(reason)
+                            BatchError::Unknown(reason)
                         } else {
-                            Fate::Away(reason)
+                            BatchError::Away(reason)
                         });
                     }
                     self.jitter(Millis((50 + waited.0).min(1_000)))
@@ -196,18 +209,18 @@ impl Shared {
         }
     }
 
-    async fn attempt(
+    async fn run_once(
         &self,
-        line: &mut Line,
-        asked: &[&[Asked]],
+        slot: &mut ConnectionSlot,
+        commands: &[&[FootprintedCommand]],
         also: &BTreeSet<PromiseId>,
     ) -> Result<Committed, NotCommitted> {
-        let connection = match line {
+        let connection = match slot {
             Some(open) => open,
-            None => line.insert(self.connect().await?),
+            None => slot.insert(self.connect().await?),
         };
         let batch = Batch::new(connection, &self.config, &self.time, &self.claims);
-        let done = self.surroundings.within(LONGEST, batch.run(asked, also)).await;
+        let done = self.surroundings.within(LONGEST, batch.run(commands, also)).await;
         // The transaction may be anywhere, its commit included.
         let late = || Failed {
             statement: "a transaction",

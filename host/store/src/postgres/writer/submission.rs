@@ -8,14 +8,14 @@ use std::{
 use segno_core::{command::Command, id::Claim, reply::Reply, rests_on};
 use tokio::sync::oneshot;
 
-use crate::{StoreError, postgres::batch::Asked};
+use crate::{StoreError, postgres::batch::FootprintedCommand};
 
 /// Who waits for it.
 pub(super) type Answer = oneshot::Sender<Result<Vec<Reply>, StoreError>>;
 
 /// Commands that are decided together or not at all, and who waits for it.
 pub(super) struct Submission {
-    pub(super) asked: Vec<Asked>,
+    pub(super) commands: Vec<FootprintedCommand>,
     pub(super) answer: Answer,
     /// The claim that the one command in it rests on alone, if it does.
     pub(super) claim: Option<Claim>,
@@ -32,18 +32,19 @@ impl Submission {
             [command] => rests_on(command).cloned(),
             _ => None,
         };
-        let asked: Vec<Asked> = commands.into_iter().map(Asked::from).collect();
+        let commands: Vec<FootprintedCommand> =
+            commands.into_iter().map(FootprintedCommand::from).collect();
         let names = match &claim {
             Some(claim) => vec![hasher.hash_one(&claim.id)],
-            None => names(&asked, hasher),
+            None => names(&commands, hasher),
         };
-        Self { asked, answer, claim, names, alone }
+        Self { commands, answer, claim, names, alone }
     }
 }
 
-fn names(asked: &[Asked], hasher: &RandomState) -> Vec<u64> {
+fn names(commands: &[FootprintedCommand], hasher: &RandomState) -> Vec<u64> {
     let mut names = BTreeSet::new();
-    for named in asked.iter().map(Asked::named) {
+    for named in commands.iter().map(FootprintedCommand::named) {
         names.extend(named.composites.iter().map(|id| hasher.hash_one(id)));
         names.extend(named.outbox.iter().map(|key| hasher.hash_one(key.promise())));
     }

@@ -68,8 +68,8 @@ async fn hosts_that_remove_the_same_trees_remove_each_of_them_once() {
         tree(&hosts[0], &format!("t{n}")).await;
     }
     clock.wait(Millis(60_000));
-    let survey = hosts[0].survey();
-    let found = survey.finished(0, 10_000, clock.now()).await.expect("roots");
+    let scan = hosts[0].scan();
+    let found = scan.finished(0, 10_000, clock.now()).await.expect("roots");
     assert_eq!((found.items.len(), found.looked_at), (6, 6 * 201));
     let commands: Vec<Command> = (0..6).map(|n| prune(&format!("t{n}"), clock.now())).collect();
     let both = join_all(hosts.iter().map(|host| host.execute(commands.clone()))).await;

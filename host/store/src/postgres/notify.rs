@@ -69,44 +69,44 @@ struct Message {
 
 /// What happened here and was not told yet.
 #[derive(Debug, Default)]
-pub(super) struct News {
-    gathered: Mutex<Message>,
+pub(super) struct Notifications {
+    pending: Mutex<Message>,
     changed: Notify,
 }
 
-impl News {
+impl Notifications {
     /// Takes note of what a commit led to.
-    pub(super) fn gather(&self, effects: &[Effect]) {
-        let mut gathered = self.gathered.lock().unwrap_or_else(PoisonError::into_inner);
+    pub(super) fn add(&self, effects: &[Effect]) {
+        let mut pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
         for effect in effects {
             match effect {
-                Effect::Ready { target, .. } => gathered.ready |= is_hosted(target),
-                Effect::Settled { id } => drop(gathered.settled.insert(id.clone())),
-                Effect::CancelRequested { id } => drop(gathered.cancelled.insert(id.clone())),
+                Effect::Ready { target, .. } => pending.ready |= is_hosted(target),
+                Effect::Settled { id } => drop(pending.settled.insert(id.clone())),
+                Effect::CancelRequested { id } => drop(pending.cancelled.insert(id.clone())),
                 Effect::Interrupt(claim) => {
-                    gathered.interrupted.insert(claim.id.clone(), claim.version.0);
+                    pending.interrupted.insert(claim.id.clone(), claim.version.0);
                 }
-                Effect::Wanted(key) => drop(gathered.wanted.insert(key.clone())),
+                Effect::Wanted(key) => drop(pending.wanted.insert(key.clone())),
                 // Due rows are looked for by every host.
                 Effect::TimerChanged { .. } | Effect::Outbox(_) | Effect::Count(_) => {}
             }
         }
-        if *gathered != Message::default() {
+        if *pending != Message::default() {
             self.changed.notify_one();
         }
     }
 
     fn take(&self) -> Message {
-        std::mem::take(&mut *self.gathered.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut *self.pending.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
 /// The messenger of one host.
-pub(super) struct Messenger {
+pub(super) struct Notifier {
     config: PostgresConfig,
     surroundings: Surroundings,
     hints: Arc<dyn Hints>,
-    news: Arc<News>,
+    notifications: Arc<Notifications>,
     channel: String,
     own: u64,
     pool: PgPool,
@@ -114,7 +114,7 @@ pub(super) struct Messenger {
     closed: CancellationToken,
 }
 
-impl Messenger {
+impl Notifier {
     /// A messenger for the tables in `schema`, until `closed`.
     pub(super) fn new(
         config: PostgresConfig,
@@ -133,7 +133,7 @@ impl Messenger {
             own: surroundings.runtime.nonce(),
             surroundings,
             hints,
-            news: Arc::default(),
+            notifications: Arc::default(),
             channel: channel(schema),
             pool,
             scan_period: engine.scan_period,
@@ -142,8 +142,8 @@ impl Messenger {
     }
 
     /// Where commits are told of.
-    pub(super) fn news(&self) -> Arc<News> {
-        self.news.clone()
+    pub(super) fn notifications(&self) -> Arc<Notifications> {
+        self.notifications.clone()
     }
 
     /// Starts looking, and telling and listening if that is wanted.
@@ -163,10 +163,10 @@ impl Messenger {
             tokio::select! {
                 biased;
                 () = self.closed.cancelled() => return,
-                () = self.news.changed.notified() => {}
+                () = self.notifications.changed.notified() => {}
             }
             self.surroundings.runtime.sleep(GATHER).await;
-            let text = self.written(self.news.take());
+            let text = self.written(self.notifications.take());
             if connection.is_none() {
                 connection =
                     PgConnection::connect_with(&self.config.connection("messenger")).await.ok();
@@ -279,14 +279,14 @@ mod tests {
 
     #[test]
     fn a_message_says_what_happened_and_nothing_else() {
-        let news = News::default();
-        news.gather(&[
+        let notifications = Notifications::default();
+        notifications.add(&[
             Effect::Ready { id: "a".into(), version: Version(1), target: "poll://w".into() },
             Effect::Settled { id: "б\0".into() },
             Effect::Interrupt(Claim { id: "c".into(), version: Version(7) }),
             Effect::Wanted(OutboxKey::Execute("d".into())),
         ]);
-        let message = news.take();
+        let message = notifications.take();
         assert!(!message.ready, "no host executes that itself");
         let text = serde_json::to_string(&message).expect("it is JSON");
         assert_eq!(
@@ -294,7 +294,7 @@ mod tests {
             r#"{"from":0,"settled":["б\u0000"],"wanted":[{"Execute":"d"}],"interrupted":{"c":7}}"#
         );
         assert_eq!(serde_json::from_str::<Message>(&text).expect("it is ours"), message);
-        assert_eq!(news.take(), Message::default());
+        assert_eq!(notifications.take(), Message::default());
     }
 
     #[test]

@@ -124,7 +124,7 @@ pub(super) async fn read(
     for row in &all(connection, FIRST_CHILDREN, &numbers).await? {
         page.put(row)?;
     }
-    let wanted = page.neighbours();
+    let wanted = page.referenced();
     let wanted: Vec<String> = wanted.iter().map(|id| escape(id.as_str()).into_owned()).collect();
     for row in &sqlx::query(BY_ID).bind(wanted).fetch_all(&mut *connection).await? {
         page.put(row)?;

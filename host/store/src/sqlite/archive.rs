@@ -18,10 +18,10 @@ use super::{
     reader::Reader,
 };
 use crate::{
-    Survey,
-    house::{
-        Checked, Column as KnownColumn, Content, Head, HouseError, Kind, Known, Row, Schema, Table,
-        Unload, Van,
+    Scan,
+    archive::{
+        ArchiveError, ArchiveSink, ArchiveSource, Cell, Checked, Column as KnownColumn, Head, Kind,
+        Known, Row, Schema, Table,
     },
 };
 
@@ -41,12 +41,15 @@ const COLUMNS: &str = "SELECT name FROM pragma_table_info(?1) ORDER BY cid";
 const CHUNK: usize = 64;
 
 impl Reader {
-    /// Hands everything to `van`, as it is at one instant; commits go on meanwhile.
-    pub(super) async fn pack(&self, van: &mut dyn Van) -> Result<(), HouseError> {
+    /// Hands everything to `sink`, as it is at one instant; commits go on meanwhile.
+    pub(super) async fn write_archive(
+        &self,
+        sink: &mut dyn ArchiveSink,
+    ) -> Result<(), ArchiveError> {
         let refused = refused("read everything");
         let mut transaction = self.pool.begin().await.map_err(&refused)?;
         let head = head(&mut transaction).await.map_err(&refused)?;
-        van.head(&head)?;
+        sink.head(&head)?;
         for (place, table) in head.tables.iter().enumerate() {
             let order = if table.columns.len() > 1 { "1, 2" } else { "1" };
             for source in sources(&table.name) {
@@ -54,8 +57,8 @@ impl Reader {
                 let text = format!("SELECT {columns} FROM \"{source}\" ORDER BY {order}");
                 let mut rows = sqlx::query(AssertSqlSafe(text)).fetch(&mut *transaction);
                 while let Some(row) = rows.try_next().await.map_err(&refused)? {
-                    let row = (0..table.columns.len()).map(|column| content(&row, column));
-                    van.load(place, row.collect::<Result<_, _>>().map_err(&refused)?)?;
+                    let row = (0..table.columns.len()).map(|column| cell(&row, column));
+                    sink.write_row(place, row.collect::<Result<_, _>>().map_err(&refused)?)?;
                 }
             }
         }
@@ -92,7 +95,7 @@ fn sources(table: &str) -> Vec<&str> {
 ///
 /// # Errors
 /// No such format is known.
-pub async fn schema(format: i64) -> Result<Schema, HouseError> {
+pub async fn schema(format: i64) -> Result<Schema, ArchiveError> {
     let refused = refused("look at the tables of a format");
     let mut connection = SqliteConnection::connect("sqlite::memory:").await.map_err(&refused)?;
     open::migrate_to(&mut connection, format).await?;
@@ -120,7 +123,7 @@ fn known(row: &SqliteRow) -> Result<KnownColumn, sqlx::Error> {
 }
 
 /// A database that is being moved into, beside the place where it will be. Dropped before it is finished, it is gone.
-pub struct SqliteArrival {
+pub struct SqliteImport {
     directory: PathBuf,
     file: PathBuf,
     reader: Reader,
@@ -128,27 +131,30 @@ pub struct SqliteArrival {
     _lock: File,
 }
 
-impl SqliteArrival {
+impl SqliteImport {
     /// Moves everything into a data directory that is made, or in which nothing is.
     ///
     /// # Errors
-    /// [`HouseError`]; nothing is in the directory then that was not there before.
-    pub async fn fill(directory: &Path, from: &mut dyn Unload) -> Result<Self, HouseError> {
-        let place = |error: OpenError| HouseError::Place(error.to_string());
+    /// [`ArchiveError`]; nothing is in the directory then that was not there before.
+    pub async fn from_source(
+        directory: &Path,
+        from: &mut dyn ArchiveSource,
+    ) -> Result<Self, ArchiveError> {
+        let place = |error: OpenError| ArchiveError::Place(error.to_string());
         let lock = open::take(directory).map_err(place)?;
         if open::holds_something(directory).await.map_err(place)? {
-            return Err(HouseError::NotEmpty(directory.display().to_string()));
+            return Err(ArchiveError::NotEmpty(directory.display().to_string()));
         }
         let file = directory.join("segno.db.import");
         remove(&file);
-        let reader = Reader::with(open::arrived(&file));
-        let arrival = Self { directory: directory.to_owned(), file, reader, _lock: lock };
-        let filled = arrival.take_in(from).await;
-        filled.map(|()| arrival)
+        let reader = Reader::with(open::imported(&file));
+        let import = Self { directory: directory.to_owned(), file, reader, _lock: lock };
+        let filled = import.insert_all(from).await;
+        filled.map(|()| import)
     }
 
-    async fn take_in(&self, from: &mut dyn Unload) -> Result<(), HouseError> {
-        let opened = open::arriving(&self.file).connect().await;
+    async fn insert_all(&self, from: &mut dyn ArchiveSource) -> Result<(), ArchiveError> {
+        let opened = open::importing(&self.file).connect().await;
         let mut connection = opened.map_err(refused("make the new database"))?;
         let format = from.head().format;
         let mut from = Checked::new(from, &schema(format).await?)?;
@@ -163,7 +169,7 @@ impl SqliteArrival {
     }
 
     /// What has arrived, to be checked before it is kept.
-    pub fn survey(&self) -> &dyn Survey {
+    pub fn scan(&self) -> &dyn Scan {
         &self.reader
     }
 
@@ -171,7 +177,7 @@ impl SqliteArrival {
     ///
     /// # Errors
     /// The disk failed; what had arrived is gone.
-    pub async fn keep(self) -> Result<(), HouseError> {
+    pub async fn keep(self) -> Result<(), ArchiveError> {
         self.reader.pool.close().await;
         File::open(&self.file)?.sync_all()?;
         let place = self.directory.join(open::DATABASE_FILE);
@@ -181,7 +187,7 @@ impl SqliteArrival {
     }
 }
 
-impl Drop for SqliteArrival {
+impl Drop for SqliteImport {
     fn drop(&mut self) {
         remove(&self.file);
     }
@@ -202,7 +208,7 @@ async fn insert(
     table: &Known,
     mut number: u64,
     rows: Vec<Row>,
-) -> Result<(), HouseError> {
+) -> Result<(), ArchiveError> {
     let columns = table.columns.iter().map(|column| format!("\"{}\"", column.name));
     let columns = columns.collect::<Vec<_>>().join(", ");
     let row = format!("({}?)", "?, ".repeat(table.columns.len().saturating_sub(1)));
@@ -216,13 +222,13 @@ async fn insert(
         let count = if rows.len() >= CHUNK { CHUNK } else { 1 };
         let text = if count == 1 { one.clone() } else { many.clone() };
         let mut query = sqlx::query(AssertSqlSafe(text));
-        for content in rows.by_ref().take(count).flatten() {
-            query = bind(query, content);
+        for cell in rows.by_ref().take(count).flatten() {
+            query = bind(query, cell);
         }
         let last = number + count as u64 - 1;
         let what = || format!("insert rows {number} to {last} into `{}`", table.name);
         let inserted = query.execute(&mut *connection).await;
-        inserted.map_err(|source| HouseError::Database { what: what(), source })?;
+        inserted.map_err(|source| ArchiveError::Database { what: what(), source })?;
         number = last + 1;
     }
     Ok(())
@@ -230,26 +236,26 @@ async fn insert(
 
 fn bind(
     query: Query<'_, Sqlite, SqliteArguments>,
-    content: Content,
+    cell: Cell,
 ) -> Query<'_, Sqlite, SqliteArguments> {
-    match content {
-        Content::Null => query.bind(None::<i64>),
-        Content::Int(value) => query.bind(value),
-        Content::Text(value) => query.bind(value),
-        Content::Blob(value) => query.bind(value.to_vec()),
+    match cell {
+        Cell::Null => query.bind(None::<i64>),
+        Cell::Int(value) => query.bind(value),
+        Cell::Text(value) => query.bind(value),
+        Cell::Blob(value) => query.bind(value.to_vec()),
     }
 }
 
-fn content(row: &SqliteRow, column: usize) -> Result<Content, sqlx::Error> {
+fn cell(row: &SqliteRow, column: usize) -> Result<Cell, sqlx::Error> {
     let raw = row.try_get_raw(column)?;
     if raw.is_null() {
-        return Ok(Content::Null);
+        return Ok(Cell::Null);
     }
     let kind = raw.type_info().name().to_owned();
     Ok(match kind.as_str() {
-        "INTEGER" => Content::Int(row.try_get_unchecked(column)?),
-        "TEXT" => Content::Text(row.try_get_unchecked(column)?),
-        _ => Content::Blob(row.try_get_unchecked::<Vec<u8>, _>(column)?.into()),
+        "INTEGER" => Cell::Int(row.try_get_unchecked(column)?),
+        "TEXT" => Cell::Text(row.try_get_unchecked(column)?),
+        _ => Cell::Blob(row.try_get_unchecked::<Vec<u8>, _>(column)?.into()),
     })
 }
 
@@ -257,6 +263,6 @@ fn list(table: &Table) -> String {
     table.columns.iter().map(|column| format!("\"{column}\"")).collect::<Vec<_>>().join(", ")
 }
 
-fn refused(what: &'static str) -> impl Fn(sqlx::Error) -> HouseError {
-    move |source| HouseError::Database { what: what.to_owned(), source }
+fn refused(what: &'static str) -> impl Fn(sqlx::Error) -> ArchiveError {
+    move |source| ArchiveError::Database { what: what.to_owned(), source }
 }

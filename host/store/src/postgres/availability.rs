@@ -9,7 +9,7 @@ const WORTH_NOTING: Millis = Millis(1_000);
 
 /// When it went away, and when it came back.
 #[derive(Debug, Default)]
-pub(super) struct Presence(Mutex<Seen>);
+pub(super) struct Availability(Mutex<Seen>);
 
 #[derive(Debug, Default)]
 struct Seen {
@@ -17,7 +17,7 @@ struct Seen {
     back_since: Option<Timestamp>,
 }
 
-impl Presence {
+impl Availability {
     pub(super) fn is_away(&self, now: Timestamp, error: &dyn std::fmt::Display) {
         let mut seen = self.seen();
         if seen.away_since.is_none() {
@@ -54,16 +54,16 @@ mod tests {
 
     #[test]
     fn leases_rest_until_everybody_could_have_given_a_sign_of_life() {
-        let presence = Presence::default();
+        let availability = Availability::default();
         let (grace, now) = (Millis(1_000), Timestamp);
-        assert!(!presence.is_just_back(now(0), grace));
-        presence.is_away(now(0), &"gone");
-        assert!(presence.is_just_back(now(9_000), grace));
-        presence.is_here(now(10_000));
-        assert!(presence.is_just_back(now(10_999), grace));
-        assert!(!presence.is_just_back(now(11_000), grace));
-        presence.is_away(now(20_000), &"gone");
-        presence.is_here(now(20_010));
-        assert!(!presence.is_just_back(now(20_011), grace), "that held nobody up");
+        assert!(!availability.is_just_back(now(0), grace));
+        availability.is_away(now(0), &"gone");
+        assert!(availability.is_just_back(now(9_000), grace));
+        availability.is_here(now(10_000));
+        assert!(availability.is_just_back(now(10_999), grace));
+        assert!(!availability.is_just_back(now(11_000), grace));
+        availability.is_away(now(20_000), &"gone");
+        availability.is_here(now(20_010));
+        assert!(!availability.is_just_back(now(20_011), grace), "that held nobody up");
     }
 }

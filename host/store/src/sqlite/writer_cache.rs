@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::{
     connection::{Connection, Failed},
+    journal_buffer::{ActiveJournals, JournalBuffer},
     load,
-    recent::{Recent, Underway},
 };
 use crate::sql::Cache;
 
@@ -14,34 +14,34 @@ const CACHED_BYTES: usize = 112 << 20;
 
 /// See the module.
 #[derive(Debug)]
-pub(super) struct Memory {
+pub(super) struct WriterCache {
     /// The rows that decisions read.
-    pub(super) cache: Cache,
+    pub(super) rows: Cache,
     /// The ends of journals that grow.
-    pub(super) recent: Recent,
+    pub(super) journal_buffer: JournalBuffer,
 }
 
-impl Memory {
+impl WriterCache {
     /// Reads what is always held. So many promises are held at most, of those that commands will be about.
     pub(super) fn read(
         connection: &mut Connection,
         promises: usize,
-        underway: Arc<Underway>,
+        active_journals: Arc<ActiveJournals>,
     ) -> Result<Self, Failed> {
         let mut cache = load::begin(connection)?;
         cache.limit = promises;
         cache.byte_limit = CACHED_BYTES;
-        Ok(Self { cache, recent: Recent::read(connection, underway)? })
+        Ok(Self { rows: cache, journal_buffer: JournalBuffer::read(connection, active_journals)? })
     }
 
     /// Forgets what decisions can read again; what claims under way appended stays.
     pub(super) fn forget(&mut self) {
-        self.cache.forget_all();
+        self.rows.forget_all();
     }
 
     /// Takes note that a batch is committed.
     pub(super) fn committed(&mut self) {
-        self.cache.end_batch();
-        self.recent.committed();
+        self.rows.end_batch();
+        self.journal_buffer.committed();
     }
 }

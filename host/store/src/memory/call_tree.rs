@@ -6,10 +6,10 @@ use async_trait::async_trait;
 use segno_core::{id::PromiseId, promise::Promise, tags};
 
 use super::{MemoryStore, kept::Kept};
-use crate::{Child, Kin, Lineage, Parent, PromiseRow, StoreError, lineage};
+use crate::{CallTree, Child, Neighbours, Parent, PromiseRow, StoreError, call_tree};
 
 #[async_trait]
-impl Lineage for MemoryStore {
+impl CallTree for MemoryStore {
     async fn children(&self, parents: &[Parent], each: u32) -> Result<Vec<Child>, StoreError> {
         let kept = self.kept();
         let named = kept.named();
@@ -26,27 +26,27 @@ impl Lineage for MemoryStore {
                 }));
             }
         }
-        Ok(lineage::in_order(children, each))
+        Ok(call_tree::in_order(children, each))
     }
 
-    async fn kin(
+    async fn neighbours(
         &self,
         ids: &[PromiseId],
         count: u32,
         awaits: u32,
-    ) -> Result<Vec<Option<Kin>>, StoreError> {
+    ) -> Result<Vec<Option<Neighbours>>, StoreError> {
         let kept = self.kept();
         let named = kept.named();
-        let kin = |id: &PromiseId| {
+        let neighbours = |id: &PromiseId| {
             let number = *kept.by_id.get(id)?;
             let waits = |other: &&PromiseId| kept.state.callback(other, id) == Some(false);
             let mut awaited: Vec<_> = kept.state.awaited_by(id).filter(waits).cloned().collect();
             awaited.sort_by_key(|other| kept.number(other));
             awaited.truncate(awaits as usize);
             let children = kept.children(id, &named).take(count as usize).count() as u32;
-            Some(Kin { number, children, awaits: awaited })
+            Some(Neighbours { number, children, awaits: awaited })
         };
-        Ok(ids.iter().map(kin).collect())
+        Ok(ids.iter().map(neighbours).collect())
     }
 }
 

@@ -7,7 +7,7 @@ use segno_core::{id::PromiseId, promise::Promise, state::State, time::Timestamp}
 
 use super::{
     SizeReport, StoreError,
-    house::{HouseError, Van},
+    archive::{ArchiveError, ArchiveSink},
 };
 
 /// What a look at one page found.
@@ -36,10 +36,10 @@ pub struct Examined {
 
 /// Reading a store as a whole.
 #[async_trait]
-pub trait Survey: Send + Sync {
+pub trait Scan: Send + Sync {
     /// Promises whose rows look as if they contradicted each other, among the `limit` after `after`. It is for a
     /// command to say whether they do.
-    async fn suspects(&self, after: i64, limit: u32) -> Result<Found<PromiseId>, StoreError>;
+    async fn candidates(&self, after: i64, limit: u32) -> Result<Found<PromiseId>, StoreError>;
 
     /// Promises that nobody made under a claim and that have settled by `before`, among the `limit` after `after`.
     async fn finished(
@@ -60,8 +60,8 @@ pub trait Survey: Send + Sync {
     /// Damage to the database itself, as the database finds it, in words.
     async fn integrity(&self) -> Result<Vec<String>, StoreError>;
 
-    /// Hands everything to `van`, as it is at one instant.
-    async fn move_out(&self, van: &mut dyn Van) -> Result<(), HouseError>;
+    /// Hands everything to `sink`, as it is at one instant.
+    async fn export(&self, sink: &mut dyn ArchiveSink) -> Result<(), ArchiveError>;
 
     /// What takes the room; of trees, modules and functions the `top` largest.
     async fn size(&self, top: u32) -> Result<SizeReport, StoreError>;

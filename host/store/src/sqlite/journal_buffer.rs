@@ -46,16 +46,16 @@ pub(super) const EMPTY: &str = "DELETE FROM journal_recent";
 /// The invocations of which there are rows.
 const TOUCHED: &str = "SELECT inv, count(*) FROM journal_recent GROUP BY inv";
 
-const AHEAD: &str = "
+const UNMERGED: &str = "
     SELECT promises.id, end_seq, commands, notified, at, finished, inv, first_seq, records
       FROM journal_ahead JOIN promises ON promises.n = inv
      ORDER BY journal_ahead.n";
 
 /// See the module.
 #[derive(Debug)]
-pub(super) struct Recent {
+pub(super) struct JournalBuffer {
     /// What `journal` does not have, as the rows that it will get.
-    gathered: HashMap<i64, JournalRow>,
+    buffered: HashMap<i64, JournalRow>,
     /// The bytes of their records.
     bytes: usize,
     /// The invocations of which the table has rows, whether `journal` has them too or not.
@@ -66,24 +66,24 @@ pub(super) struct Recent {
     moved: Vec<(i64, PromiseId)>,
     /// Whose rows cannot be read, and why. They are kept for a person, and so the table is not emptied.
     damaged: HashMap<i64, String>,
-    underway: Arc<Underway>,
+    active_journals: Arc<ActiveJournals>,
 }
 
 /// Which invocations may have records that `journal` does not have: whoever reads another one looks in one place.
 ///
 /// It is right or names too many: an invocation is entered before the commit, and goes after it.
 #[derive(Debug, Default)]
-pub(super) struct Underway(RwLock<Option<HashSet<PromiseId>>>);
+pub(super) struct ActiveJournals(RwLock<Option<HashSet<PromiseId>>>);
 
 /// Rows to write.
 #[derive(Debug, Default)]
 struct Moves {
     journal: Vec<JournalRow>,
-    recent: Vec<JournalRow>,
+    journal_buffer: Vec<JournalRow>,
     empty: bool,
 }
 
-impl Underway {
+impl ActiveJournals {
     /// Whether any of these may. So long as nobody has looked, each may.
     pub(super) fn may_have<'a>(&self, ids: impl IntoIterator<Item = &'a PromiseId>) -> bool {
         let held = self.0.read().unwrap_or_else(PoisonError::into_inner);
@@ -95,47 +95,48 @@ impl Underway {
     }
 }
 
-impl Recent {
+impl JournalBuffer {
     /// Reads what is committed.
     pub(super) fn read(
         connection: &mut Connection,
-        underway: Arc<Underway>,
+        active_journals: Arc<ActiveJournals>,
     ) -> Result<Self, Failed> {
-        let mut recent = Self {
-            gathered: HashMap::new(),
+        let mut journal_buffer = Self {
+            buffered: HashMap::new(),
             bytes: 0,
             touched: HashSet::new(),
             rows: 0,
             moved: Vec::new(),
             damaged: HashMap::new(),
-            underway,
+            active_journals,
         };
         connection.read("look for recent records", TOUCHED, [], |row| {
-            recent.touched.extend(row.int(0)?);
-            recent.rows += usize::try_from(row.int(1)?.unwrap_or_default()).unwrap_or_default();
+            journal_buffer.touched.extend(row.int(0)?);
+            journal_buffer.rows +=
+                usize::try_from(row.int(1)?.unwrap_or_default()).unwrap_or_default();
             Ok(())
         })?;
-        let mut ahead = Vec::new();
-        connection.read("read recent records", AHEAD, [], |row| {
-            let why = match ahead_row(row) {
+        let mut unmerged = Vec::new();
+        connection.read("read recent records", UNMERGED, [], |row| {
+            let why = match unmerged_row(row) {
                 Ok(row) if row.first < row.head.len => {
-                    ahead.push(row);
+                    unmerged.push(row);
                     return Ok(());
                 }
                 Ok(row) => format!("a row of the journal of `{}` is empty", row.invocation),
                 Err(error) => sql::unreadable(error)?,
             };
-            recent.damaged.insert(row.int(6)?.unwrap_or_default(), why);
+            journal_buffer.damaged.insert(row.int(6)?.unwrap_or_default(), why);
             Ok(())
         })?;
         let mut moves = Moves::default();
-        for row in &ahead {
-            recent.gather(row, &mut moves);
+        for row in &unmerged {
+            journal_buffer.buffer(row, &mut moves);
         }
-        let names = recent.gathered.values().map(|row| row.invocation.clone()).collect();
-        recent.underway.change(|held| *held = Some(names));
-        recent.put(connection, moves)?;
-        Ok(recent)
+        let names = journal_buffer.buffered.values().map(|row| row.invocation.clone()).collect();
+        journal_buffer.active_journals.change(|held| *held = Some(names));
+        journal_buffer.put(connection, moves)?;
+        Ok(journal_buffer)
     }
 
     /// Writes what was appended to journals: of those in `ended` the claim has ended, and what is gathered of theirs
@@ -150,17 +151,17 @@ impl Recent {
         for row in appended {
             if ended.remove(&row.number) || row.records.len() > LARGE {
                 self.move_with(row, &mut moves);
-            } else if self.gather(&row, &mut moves) {
-                moves.recent.push(row);
+            } else if self.buffer(&row, &mut moves) {
+                moves.journal_buffer.push(row);
             }
         }
         for number in ended {
             moves.journal.extend(self.release(number));
         }
-        if self.rows + moves.recent.len() > ROWS || self.bytes > BYTES {
+        if self.rows + moves.journal_buffer.len() > ROWS || self.bytes > BYTES {
             self.release_all(&mut moves);
         }
-        moves.empty |= self.gathered.is_empty() && self.rows >= MOVED_ROWS;
+        moves.empty |= self.buffered.is_empty() && self.rows >= MOVED_ROWS;
         self.put(connection, moves)
     }
 
@@ -180,7 +181,7 @@ impl Recent {
 
     /// What is gathered of a journal.
     pub(super) fn of(&self, number: i64) -> Option<&JournalRow> {
-        self.gathered.get(&number)
+        self.buffered.get(&number)
     }
 
     /// Why what lies here of a journal cannot be read, if it cannot.
@@ -193,10 +194,10 @@ impl Recent {
         if self.moved.is_empty() {
             return;
         }
-        let Self { moved, gathered, .. } = self;
-        self.underway.change(|held| {
+        let Self { moved, buffered, .. } = self;
+        self.active_journals.change(|held| {
             for (number, id) in moved.drain(..) {
-                if let Some(held) = held.as_mut().filter(|_| !gathered.contains_key(&number)) {
+                if let Some(held) = held.as_mut().filter(|_| !buffered.contains_key(&number)) {
                     held.remove(&id);
                 }
             }
@@ -204,20 +205,20 @@ impl Recent {
     }
 
     /// Gathers a row. Whether it is to be written by itself as well; otherwise a row of `journal` has it.
-    fn gather(&mut self, row: &JournalRow, moves: &mut Moves) -> bool {
-        let Some(gathered) = self.gathered.get_mut(&row.number) else {
+    fn buffer(&mut self, row: &JournalRow, moves: &mut Moves) -> bool {
+        let Some(buffered) = self.buffered.get_mut(&row.number) else {
             self.bytes += row.records.len();
-            self.gathered.insert(row.number, row.clone());
-            self.underway.change(|held| {
+            self.buffered.insert(row.number, row.clone());
+            self.active_journals.change(|held| {
                 if let Some(held) = held {
                     held.insert(row.invocation.clone());
                 }
             });
             return true;
         };
-        let before = gathered.records.len();
-        if gathered.join(row) {
-            self.bytes += gathered.records.len() - before;
+        let before = buffered.records.len();
+        if buffered.join(row) {
+            self.bytes += buffered.records.len() - before;
             return true;
         }
         moves.journal.extend(self.release(row.number));
@@ -228,9 +229,9 @@ impl Recent {
     /// Moves what is gathered of a journal, and this row after it, in one if that is worth it.
     fn move_with(&mut self, row: JournalRow, moves: &mut Moves) {
         match self.release(row.number) {
-            Some(mut gathered) => {
-                let joined = gathered.join(&row);
-                moves.journal.push(gathered);
+            Some(mut buffered) => {
+                let joined = buffered.join(&row);
+                moves.journal.push(buffered);
                 moves.journal.extend((!joined).then_some(row));
             }
             None => moves.journal.push(row),
@@ -238,16 +239,16 @@ impl Recent {
     }
 
     fn release(&mut self, number: i64) -> Option<JournalRow> {
-        let row = self.gathered.remove(&number)?;
+        let row = self.buffered.remove(&number)?;
         self.bytes -= row.records.len();
         self.moved.push((number, row.invocation.clone()));
         Some(row)
     }
 
     fn release_all(&mut self, moves: &mut Moves) {
-        let numbers: Vec<_> = self.gathered.keys().copied().collect();
+        let numbers: Vec<_> = self.buffered.keys().copied().collect();
         moves.journal.extend(numbers.into_iter().filter_map(|number| self.release(number)));
-        moves.recent.clear();
+        moves.journal_buffer.clear();
         moves.empty = true;
     }
 
@@ -257,9 +258,9 @@ impl Recent {
             rows.into_iter().map(JournalRow::into_cells).collect()
         };
         connection.each(&APPEND_JOURNALS, &cells(moves.journal))?;
-        self.touched.extend(moves.recent.iter().map(|row| row.number));
-        self.rows += moves.recent.len();
-        connection.each(&APPEND, &cells(moves.recent))?;
+        self.touched.extend(moves.journal_buffer.iter().map(|row| row.number));
+        self.rows += moves.journal_buffer.len();
+        connection.each(&APPEND, &cells(moves.journal_buffer))?;
         if moves.empty && self.damaged.is_empty() {
             connection.say(EMPTY)?;
             self.rows = 0;
@@ -269,8 +270,8 @@ impl Recent {
     }
 }
 
-/// A row of [`AHEAD`].
-fn ahead_row(row: &rusqlite::Row<'_>) -> Result<JournalRow, sqlx::Error> {
+/// A row of [`UNMERGED`].
+fn unmerged_row(row: &rusqlite::Row<'_>) -> Result<JournalRow, sqlx::Error> {
     let invocation = sql::id(row, 0)?;
     Ok(JournalRow {
         head: sql::head(row, 1, &invocation)?,

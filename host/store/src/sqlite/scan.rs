@@ -5,18 +5,18 @@ use segno_core::{id::PromiseId, promise::Promise, time::Timestamp};
 use sqlx::{Row as _, sqlite::SqliteRow};
 
 use super::{
-    page,
+    examine,
     reader::{Reader, failed},
 };
 use crate::{
-    Examined, Found, SizeReport, StoreError, Survey,
-    house::{HouseError, Van},
+    Examined, Found, Scan, SizeReport, StoreError,
+    archive::{ArchiveError, ArchiveSink},
     sql::{self, promise_columns, promise_tables},
 };
 
 /// Each line of the list is what one class of damage looks like in the tables. The last two columns of every row say
 /// where the page ends.
-const SUSPECTS: &str = "
+const CANDIDATES: &str = "
     WITH page AS (SELECT n, id, state, target FROM promises WHERE n > ?1 ORDER BY n LIMIT ?2)
     SELECT id, (SELECT max(n) FROM page), (SELECT count(*) FROM page) FROM page
       LEFT JOIN tasks t USING (n)
@@ -67,10 +67,10 @@ const PAGE_END: &str = "
     SELECT max(n), count(*) FROM (SELECT n FROM promises WHERE n > ?1 ORDER BY n LIMIT ?2)";
 
 #[async_trait]
-impl Survey for Reader {
-    async fn suspects(&self, after: i64, limit: u32) -> Result<Found<PromiseId>, StoreError> {
+impl Scan for Reader {
+    async fn candidates(&self, after: i64, limit: u32) -> Result<Found<PromiseId>, StoreError> {
         let failed = failed("look for damage");
-        let query = sqlx::query(SUSPECTS).bind(after).bind(limit);
+        let query = sqlx::query(CANDIDATES).bind(after).bind(limit);
         let found = query.fetch_all(&self.pool).await.map_err(&failed)?;
         let mut items = Vec::new();
         for row in &found {
@@ -106,7 +106,7 @@ impl Survey for Reader {
     ) -> Result<Examined, StoreError> {
         let failed = failed("examine a page");
         let mut transaction = self.pool.begin().await.map_err(&failed)?;
-        let page = page::read(&mut transaction, maker, after, limit);
+        let page = examine::read(&mut transaction, maker, after, limit);
         let examined = page.await.map_err(&failed)?;
         transaction.commit().await.map_err(&failed)?;
         Ok(examined)
@@ -133,8 +133,8 @@ impl Survey for Reader {
         Ok(found)
     }
 
-    async fn move_out(&self, van: &mut dyn Van) -> Result<(), HouseError> {
-        self.pack(van).await
+    async fn export(&self, sink: &mut dyn ArchiveSink) -> Result<(), ArchiveError> {
+        self.write_archive(sink).await
     }
 
     async fn size(&self, top: u32) -> Result<SizeReport, StoreError> {
@@ -151,4 +151,4 @@ fn end(row: &SqliteRow, first: usize, limit: u32) -> Result<(Option<i64>, u32), 
 
 /// Every statement that looks for something, for the tests of their plans.
 #[cfg(test)]
-pub(super) const STATEMENTS: [&str; 3] = [SUSPECTS, FINISHED, PAGE_END];
+pub(super) const STATEMENTS: [&str; 3] = [CANDIDATES, FINISHED, PAGE_END];

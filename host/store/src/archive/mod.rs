@@ -13,12 +13,12 @@ use serde::{Deserialize, Serialize};
 
 use super::StoreError;
 
-pub use file::{Bounds, Packer, Unpacker};
+pub use file::{ArchiveReader, ArchiveWriter, Bounds};
 pub use schema::{Checked, Column, Kind, Known, Schema, verify};
 
 /// One column of one row.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Content {
+pub enum Cell {
     /// Nothing.
     Null,
     /// A number.
@@ -30,7 +30,7 @@ pub enum Content {
 }
 
 /// A row, in the order of its table's columns.
-pub type Row = Vec<Content>;
+pub type Row = Vec<Cell>;
 
 /// A table that moves.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -63,7 +63,7 @@ impl Head {
 
 /// Why a store did not move. What it was to move into is as it was.
 #[derive(Debug, thiserror::Error)]
-pub enum HouseError {
+pub enum ArchiveError {
     /// The file cannot be read or written.
     #[error(transparent)]
     File(#[from] io::Error),
@@ -113,22 +113,22 @@ pub enum HouseError {
 }
 
 /// Takes what leaves a store.
-pub trait Van: Send {
+pub trait ArchiveSink: Send {
     /// What will come; once, before all rows.
     ///
     /// # Errors
     /// The file cannot be written.
-    fn head(&mut self, head: &Head) -> Result<(), HouseError>;
+    fn head(&mut self, head: &Head) -> Result<(), ArchiveError>;
 
     /// A row of a table, by its place in the head.
     ///
     /// # Errors
     /// The file cannot be written.
-    fn load(&mut self, table: usize, row: Row) -> Result<(), HouseError>;
+    fn write_row(&mut self, table: usize, row: Row) -> Result<(), ArchiveError>;
 }
 
 /// Hands out what enters a store.
-pub trait Unload: Send {
+pub trait ArchiveSource: Send {
     /// What will come.
     fn head(&self) -> &Head;
 
@@ -136,5 +136,5 @@ pub trait Unload: Send {
     ///
     /// # Errors
     /// The file cannot be read, or is damaged.
-    fn unload(&mut self) -> Result<Option<(usize, Vec<Row>)>, HouseError>;
+    fn read_rows(&mut self) -> Result<Option<(usize, Vec<Row>)>, ArchiveError>;
 }

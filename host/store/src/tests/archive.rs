@@ -5,17 +5,17 @@ use std::path::Path;
 use segno_core::{config::Config, reply::Orphan, snapshot::Snapshot, time::Millis};
 
 use super::{HandClock, deploy, postgres, script, sqlite, surroundings};
-use crate::Symptom;
+use crate::Finding;
 use crate::{
-    InvocationFilter, Store, Survey,
-    house::{Head, HouseError, Packer, Row, Unload, Unpacker},
-    postgres::PostgresArrival,
-    sqlite::{SqliteArrival, SqliteLook},
+    InvocationFilter, Scan, Store,
+    archive::{ArchiveError, ArchiveReader, ArchiveSource, ArchiveWriter, Head, Row},
+    postgres::PostgresImport,
+    sqlite::{SqliteImport, SqliteLook},
 };
 use segno_env::Clock as _;
 
 /// A store with something of everything.
-pub(super) async fn lived_in(dir: &Path) -> Snapshot {
+pub(super) async fn populated(dir: &Path) -> Snapshot {
     let (clock, config) = (HandClock::new(), Config::default());
     let store = sqlite(dir, &clock, &config).await;
     deploy(&*store).await;
@@ -32,31 +32,31 @@ pub(super) async fn lived_in(dir: &Path) -> Snapshot {
     dump
 }
 
-pub(super) async fn packed(dir: &Path) -> Vec<u8> {
+pub(super) async fn written(dir: &Path) -> Vec<u8> {
     let look = SqliteLook::at(dir).await.expect("it is there");
-    let file = packed_from(look.survey()).await;
+    let file = packed_from(look.scan()).await;
     look.close().await;
     file
 }
 
-async fn packed_from(survey: &dyn Survey) -> Vec<u8> {
-    let mut packer = Packer::begin(Vec::new()).expect("it begins");
-    survey.move_out(&mut packer).await.expect("it is packed");
-    packer.end().expect("it ends")
+async fn packed_from(scan: &dyn Scan) -> Vec<u8> {
+    let mut writer = ArchiveWriter::begin(Vec::new()).expect("it begins");
+    scan.export(&mut writer).await.expect("it is packed");
+    writer.end().expect("it ends")
 }
 
-pub(super) async fn filled(dir: &Path, file: &[u8]) -> Result<(), HouseError> {
-    let mut unpacker = Unpacker::begin(file)?;
-    SqliteArrival::fill(dir, &mut unpacker).await?.keep().await
+pub(super) async fn filled(dir: &Path, file: &[u8]) -> Result<(), ArchiveError> {
+    let mut reader = ArchiveReader::begin(file)?;
+    SqliteImport::from_source(dir, &mut reader).await?.keep().await
 }
 
 #[tokio::test]
 async fn everything_arrives_in_the_order_in_which_it_was_made() {
     let (old, new) = (tempfile::tempdir().expect("a directory"), tempfile::tempdir().expect("one"));
-    let dump = lived_in(old.path()).await;
-    let file = packed(old.path()).await;
+    let dump = populated(old.path()).await;
+    let file = written(old.path()).await;
     filled(new.path(), &file).await.expect("it moves in");
-    assert_eq!(packed(new.path()).await, file, "the same rows make the same file");
+    assert_eq!(written(new.path()).await, file, "the same rows make the same file");
 
     let (clock, config) = (HandClock::new(), Config::default());
     let moved = sqlite(new.path(), &clock, &config).await;
@@ -93,11 +93,11 @@ async fn everything_arrives_in_the_order_in_which_it_was_made() {
 #[tokio::test]
 async fn a_move_that_is_interrupted_leaves_nothing() {
     let (old, new) = (tempfile::tempdir().expect("a directory"), tempfile::tempdir().expect("one"));
-    lived_in(old.path()).await;
-    let file = packed(old.path()).await;
+    populated(old.path()).await;
+    let file = written(old.path()).await;
     let cut = &file[..file.len() - 40];
     let error = filled(new.path(), cut).await.expect_err("it is cut");
-    assert!(matches!(error, HouseError::Damaged(_)), "{error}");
+    assert!(matches!(error, ArchiveError::Damaged(_)), "{error}");
     assert!(!new.path().join("segno.db").exists() && !new.path().join("segno.db.import").exists());
     // Somebody who died in the middle leaves a file that the next one removes.
     std::fs::write(new.path().join("segno.db.import"), "half a database").expect("a file");
@@ -107,10 +107,10 @@ async fn a_move_that_is_interrupted_leaves_nothing() {
 #[tokio::test]
 async fn a_store_moves_into_an_empty_one_only() {
     let (old, new) = (tempfile::tempdir().expect("a directory"), tempfile::tempdir().expect("one"));
-    lived_in(old.path()).await;
-    let file = packed(old.path()).await;
+    populated(old.path()).await;
+    let file = written(old.path()).await;
     let error = filled(old.path(), &file).await.expect_err("it is not empty");
-    assert!(matches!(error, HouseError::NotEmpty(_)), "{error}");
+    assert!(matches!(error, ArchiveError::NotEmpty(_)), "{error}");
     // A host that has only been started there leaves it empty.
     let clock = HandClock::new();
     let store = sqlite(new.path(), &clock, &Config::default()).await;
@@ -123,33 +123,33 @@ async fn a_store_moves_into_an_empty_one_only() {
 #[tokio::test]
 async fn what_a_host_does_meanwhile_is_not_in_the_file() {
     let dir = tempfile::tempdir().expect("a directory");
-    lived_in(dir.path()).await;
-    let before = packed(dir.path()).await;
+    populated(dir.path()).await;
+    let before = written(dir.path()).await;
     let clock = HandClock::new();
     let store = sqlite(dir.path(), &clock, &Config::default()).await;
-    assert_eq!(packed(dir.path()).await, before, "a host may run");
+    assert_eq!(written(dir.path()).await, before, "a host may run");
     store.execute(vec![super::create("late", &[])]).await.expect("a reply");
-    assert_ne!(packed(dir.path()).await, before);
+    assert_ne!(written(dir.path()).await, before);
     store.close().await;
 }
 
 /// A file that cannot be read to its end.
 struct Interrupted<'a> {
-    from: Unpacker<&'a [u8]>,
+    from: ArchiveReader<&'a [u8]>,
     after: u32,
 }
 
-impl Unload for Interrupted<'_> {
+impl ArchiveSource for Interrupted<'_> {
     fn head(&self) -> &Head {
         self.from.head()
     }
 
-    fn unload(&mut self) -> Result<Option<(usize, Vec<Row>)>, HouseError> {
+    fn read_rows(&mut self) -> Result<Option<(usize, Vec<Row>)>, ArchiveError> {
         if self.after == 0 {
-            return Err(HouseError::Damaged("somebody pulled the plug".to_owned()));
+            return Err(ArchiveError::Damaged("somebody pulled the plug".to_owned()));
         }
         self.after -= 1;
-        self.from.unload()
+        self.from.read_rows()
     }
 }
 
@@ -157,41 +157,42 @@ impl Unload for Interrupted<'_> {
 async fn a_store_moves_to_postgresql_and_back() {
     let Some(database) = postgres::database() else { return };
     let (old, new) = (tempfile::tempdir().expect("a directory"), tempfile::tempdir().expect("one"));
-    let dump = lived_in(old.path()).await;
-    let file = packed(old.path()).await;
+    let dump = populated(old.path()).await;
+    let file = written(old.path()).await;
     let (clock, config) = (HandClock::new(), postgres::config(&database.url()));
 
-    let unpacker = Unpacker::begin(&file[..]).expect("it begins");
-    let mut interrupted = Interrupted { from: unpacker, after: 3 };
-    let arrival = PostgresArrival::fill(&config, &surroundings(&clock), &mut interrupted).await;
-    assert!(matches!(arrival, Err(HouseError::Damaged(_))));
-    let mut unpacker = Unpacker::begin(&file[..]).expect("it begins");
-    let arrival = PostgresArrival::fill(&config, &surroundings(&clock), &mut unpacker).await;
-    let arrival = arrival.expect("the first one left nothing");
+    let reader = ArchiveReader::begin(&file[..]).expect("it begins");
+    let mut interrupted = Interrupted { from: reader, after: 3 };
+    let import =
+        PostgresImport::from_source(&config, &surroundings(&clock), &mut interrupted).await;
+    assert!(matches!(import, Err(ArchiveError::Damaged(_))));
+    let mut reader = ArchiveReader::begin(&file[..]).expect("it begins");
+    let import = PostgresImport::from_source(&config, &surroundings(&clock), &mut reader).await;
+    let import = import.expect("the first one left nothing");
     let engine = Config::default();
-    let checked = crate::examine(&arrival, clock.now(), &engine, |_| {}).await;
+    let checked = crate::examine(&import, clock.now(), &engine, |_| {}).await;
     let checked = checked.expect("a diagnosis");
     assert_eq!(checked.promises, dump.promises.len() as u64);
     // A child that was asked to stop, and has not yet, looks like damage and is none.
-    let asked_to_stop = |symptom: &Symptom| match symptom {
-        Symptom::Orphan { id, orphan: Orphan::ChildRuns } => id.clone(),
+    let asked_to_stop = |finding: &Finding| match finding {
+        Finding::Orphan { id, orphan: Orphan::ChildRuns } => id.clone(),
         other => panic!("{other:?}"),
     };
-    let suspects: Vec<_> = checked.symptoms.iter().map(asked_to_stop).collect();
-    arrival.keep().await.expect("it is kept");
+    let candidates: Vec<_> = checked.findings.iter().map(asked_to_stop).collect();
+    import.keep().await.expect("it is kept");
 
-    let mut unpacker = Unpacker::begin(&file[..]).expect("it begins");
-    let again = PostgresArrival::fill(&config, &surroundings(&clock), &mut unpacker).await;
-    assert!(matches!(again, Err(HouseError::NotEmpty(_))));
+    let mut reader = ArchiveReader::begin(&file[..]).expect("it begins");
+    let again = PostgresImport::from_source(&config, &surroundings(&clock), &mut reader).await;
+    assert!(matches!(again, Err(ArchiveError::NotEmpty(_))));
 
     let store = postgres::store(&database, &clock, &engine).await;
     assert_eq!(store.dump().await.expect("a dump"), dump);
-    let survey = store.survey();
-    assert_eq!(survey.suspects(0, 1_000).await.expect("suspects").items, suspects);
-    let size = survey.size(3).await.expect("a size");
+    let scan = store.scan();
+    assert_eq!(scan.candidates(0, 1_000).await.expect("candidates").items, candidates);
+    let size = scan.size(3).await.expect("a size");
     assert!(size.bytes > 0 && size.trees.len() == 3, "{size:?}");
     // The databases lay rows out alike, so nothing is lost on the way back.
-    let back = packed_from(survey).await;
+    let back = packed_from(scan).await;
     filled(new.path(), &back).await.expect("it moves back");
     let moved = sqlite(new.path(), &clock, &engine).await;
     assert_eq!(moved.dump().await.expect("a dump"), dump);

@@ -11,7 +11,7 @@ use super::{
     reader::{Reader, failed, promise_row},
 };
 use crate::{
-    Child, Kin, Lineage, Parent, StoreError, lineage,
+    CallTree, Child, Neighbours, Parent, StoreError, call_tree,
     sql::{self, AFTER_PROMISE, Fields as _, promise_columns, promise_tables},
 };
 
@@ -57,7 +57,7 @@ const AWAITS: &str = "
      ORDER BY other.n";
 
 #[async_trait]
-impl Lineage for Reader {
+impl CallTree for Reader {
     async fn children(&self, parents: &[Parent], each: u32) -> Result<Vec<Child>, StoreError> {
         let failed = failed("read children");
         let ids: Vec<PromiseId> = parents.iter().map(|parent| parent.id.clone()).collect();
@@ -70,15 +70,15 @@ impl Lineage for Reader {
             Ok(Child { parent, number, row: promise_row(row)? })
         };
         let children: Result<Vec<_>, _> = found.iter().map(child).collect();
-        Ok(lineage::in_order(children.map_err(&failed)?, each))
+        Ok(call_tree::in_order(children.map_err(&failed)?, each))
     }
 
-    async fn kin(
+    async fn neighbours(
         &self,
         ids: &[PromiseId],
         count: u32,
         awaits: u32,
-    ) -> Result<Vec<Option<Kin>>, StoreError> {
+    ) -> Result<Vec<Option<Neighbours>>, StoreError> {
         let failed = failed("read who is around");
         let mut found = BTreeMap::new();
         let counts = sqlx::query(COUNTS).bind(stored(ids)).bind(named(ids)).bind(i64::from(count));
@@ -86,8 +86,8 @@ impl Lineage for Reader {
             let number = row.int(1).map_err(&failed)?.unwrap_or_default();
             let children = row.int(2).map_err(&failed)?.unwrap_or_default();
             let children = u32::try_from(children).unwrap_or(u32::MAX).min(count);
-            let kin = Kin { number, children, awaits: Vec::new() };
-            found.insert(place(row, 0).map_err(&failed)?, kin);
+            let neighbours = Neighbours { number, children, awaits: Vec::new() };
+            found.insert(place(row, 0).map_err(&failed)?, neighbours);
         }
         let awaited = sqlx::query(AWAITS).bind(stored(ids)).bind(i64::from(awaits));
         for row in &self.pool.fetch_all(awaited).await.map_err(&failed)? {

@@ -14,11 +14,16 @@ use super::{PostgresStore, fields::escape};
 /// How often it is looked.
 const PERIOD: Millis = Millis(2_000);
 
-const LIVES: &str = "SELECT incarnation FROM hosts WHERE node = $1";
+const INCARNATION: &str = "SELECT incarnation FROM hosts WHERE node = $1";
 
 impl PostgresStore {
-    /// Cancels `superseded` when a life of `node` newer than `life` has begun, until the store is closed.
-    pub fn watch_life(self: &Arc<Self>, node: NodeName, life: u64, superseded: CancellationToken) {
+    /// Cancels `superseded` when a life of `node` newer than `incarnation` has begun, until the store is closed.
+    pub fn watch_incarnation(
+        self: &Arc<Self>,
+        node: NodeName,
+        incarnation: u64,
+        superseded: CancellationToken,
+    ) {
         let store = self.clone();
         let watch = async move {
             loop {
@@ -28,10 +33,10 @@ impl PostgresStore {
                     () = store.shared.surroundings.runtime.sleep(PERIOD) => {}
                 }
                 // Where the database is away, nobody can have begun a life either.
-                let Some(newest) = store.newest_life(&node).await else { continue };
-                if newest > life {
+                let Some(newest) = store.newest_incarnation(&node).await else { continue };
+                if newest > incarnation {
                     tracing::error!(
-                        %node, life, newest,
+                        %node, incarnation, newest,
                         "another host was started under this one's name: this one ends; give each a name of its own \
                          with --node"
                     );
@@ -43,8 +48,8 @@ impl PostgresStore {
         self.shared.surroundings.runtime.spawn("store life", Box::pin(watch));
     }
 
-    async fn newest_life(&self, node: &NodeName) -> Option<u64> {
-        let query = sqlx::query(LIVES).bind(escape(node.as_str()));
+    async fn newest_incarnation(&self, node: &NodeName) -> Option<u64> {
+        let query = sqlx::query(INCARNATION).bind(escape(node.as_str()));
         let row = self.reader.pool.fetch_optional(query).await.ok()??;
         row.try_get::<i64, _>(0).ok().map(i64::cast_unsigned)
     }

@@ -5,19 +5,19 @@ use segno_core::{id::PromiseId, promise::Promise, time::Timestamp};
 use sqlx::{Executor as _, PgConnection, Row as _, postgres::PgRow};
 
 use super::{
-    house, page,
+    archive, examine,
     reader::{Reader, failed},
     size,
 };
 use crate::{
-    Examined, Found, SizeReport, StoreError, Survey,
-    house::{HouseError, Van},
+    Examined, Found, Scan, SizeReport, StoreError,
+    archive::{ArchiveError, ArchiveSink},
     sql::{self, Fields as _, promise_columns, promise_tables},
 };
 
 /// Each line of the list is what one class of damage looks like in the tables. The last two columns of every row say
 /// where the page ends.
-const SUSPECTS: &str = "
+const CANDIDATES: &str = "
     WITH page AS (SELECT n, id, state, target FROM promises WHERE n > $1 ORDER BY n LIMIT $2)
     SELECT id, (SELECT max(n) FROM page), (SELECT count(*) FROM page) FROM page
       LEFT JOIN tasks t USING (n)
@@ -66,11 +66,11 @@ const PAGE_END: &str = "
     SELECT max(n), count(*) FROM (SELECT n FROM promises WHERE n > $1 ORDER BY n LIMIT $2) AS page";
 
 #[async_trait]
-impl Survey for Reader {
-    async fn suspects(&self, after: i64, limit: u32) -> Result<Found<PromiseId>, StoreError> {
+impl Scan for Reader {
+    async fn candidates(&self, after: i64, limit: u32) -> Result<Found<PromiseId>, StoreError> {
         let failed = failed("look for damage");
         let mut connection = self.pool.acquire().await.map_err(&failed)?;
-        suspects(&mut connection, after, limit).await.map_err(&failed)
+        candidates(&mut connection, after, limit).await.map_err(&failed)
     }
 
     async fn finished(
@@ -92,7 +92,8 @@ impl Survey for Reader {
     ) -> Result<Examined, StoreError> {
         let failed = failed("examine a page");
         let mut transaction = self.pool.begin_with(SNAPSHOT).await.map_err(&failed)?;
-        let examined = page::read(&mut transaction, maker, after, limit).await.map_err(&failed)?;
+        let examined =
+            examine::read(&mut transaction, maker, after, limit).await.map_err(&failed)?;
         transaction.commit().await.map_err(&failed)?;
         Ok(examined)
     }
@@ -102,17 +103,17 @@ impl Survey for Reader {
         Ok(Vec::new())
     }
 
-    async fn move_out(&self, van: &mut dyn Van) -> Result<(), HouseError> {
-        let refused = house::refused("read everything");
+    async fn export(&self, sink: &mut dyn ArchiveSink) -> Result<(), ArchiveError> {
+        let refused = archive::refused("read everything");
         let mut transaction = self.pool.begin_with(SNAPSHOT).await.map_err(&refused)?;
-        house::pack(&mut transaction, van).await?;
+        archive::write_archive(&mut transaction, sink).await?;
         transaction.commit().await.map_err(&refused)
     }
 
     async fn size(&self, top: u32) -> Result<SizeReport, StoreError> {
         let failed = failed("measure the database");
         let mut transaction = self.pool.begin_with(SNAPSHOT).await.map_err(&failed)?;
-        transaction.execute(house::NO_HURRY).await.map_err(&failed)?;
+        transaction.execute(archive::NO_HURRY).await.map_err(&failed)?;
         let report = size::report(&mut transaction, top).await.map_err(&failed)?;
         transaction.commit().await.map_err(&failed)?;
         Ok(report)
@@ -122,12 +123,12 @@ impl Survey for Reader {
 /// A transaction that sees one instant.
 const SNAPSHOT: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
 
-pub(super) async fn suspects(
+pub(super) async fn candidates(
     connection: &mut PgConnection,
     after: i64,
     limit: u32,
 ) -> Result<Found<PromiseId>, sqlx::Error> {
-    let query = sqlx::query(SUSPECTS).bind(after).bind(i64::from(limit));
+    let query = sqlx::query(CANDIDATES).bind(after).bind(i64::from(limit));
     let found = query.fetch_all(connection).await?;
     let mut items = Vec::new();
     for row in &found {

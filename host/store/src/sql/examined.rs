@@ -91,7 +91,7 @@ impl Examined {
     }
 
     /// The promises that the rows of the page name, and that are not part of it.
-    pub(crate) fn neighbours(&self) -> Vec<PromiseId> {
+    pub(crate) fn referenced(&self) -> Vec<PromiseId> {
         let mut ids = Vec::new();
         for (on, by, _) in self.state.callbacks() {
             ids.extend([on.clone(), by.clone()]);

@@ -3,14 +3,14 @@
 use crate::{StoreError, postgres::failure::Failed};
 
 /// Why a batch has no replies.
-pub(super) enum Fate {
+pub(super) enum BatchError {
     Conflict,
     Unknown(String),
     Away(String),
     Refused(Failed),
 }
 
-impl Fate {
+impl BatchError {
     /// The same for everybody. Only who was alone is refused.
     pub(super) fn shares(self) -> impl Iterator<Item = Self> {
         let mut own = Some(self);
@@ -29,13 +29,13 @@ impl Fate {
     }
 }
 
-impl From<Fate> for StoreError {
-    fn from(fate: Fate) -> Self {
-        match fate {
-            Fate::Conflict => Self::Conflict,
-            Fate::Unknown(reason) => Self::UnknownOutcome(anyhow::anyhow!(reason)),
-            Fate::Away(reason) => Self::Away { reason },
-            Fate::Refused(failed) => failed.explain(),
+impl From<BatchError> for StoreError {
+    fn from(batch_error: BatchError) -> Self {
+        match batch_error {
+            BatchError::Conflict => Self::Conflict,
+            BatchError::Unknown(reason) => Self::UnknownOutcome(anyhow::anyhow!(reason)),
+            BatchError::Away(reason) => Self::Away { reason },
+            BatchError::Refused(failed) => failed.explain(),
         }
     }
 }

@@ -3,7 +3,7 @@
 
 use segno_core::id::Digest;
 
-use super::{Content, Head, HouseError, Row, Table, Unload};
+use super::{ArchiveError, ArchiveSource, Cell, Head, Row, Table};
 
 /// What a column holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,7 +47,7 @@ pub struct Schema {
 
 impl Schema {
     /// The tables of a file, each with its columns in the order in which the file has them.
-    fn laid_out(&self, head: &Head) -> Result<Vec<Known>, HouseError> {
+    fn laid_out(&self, head: &Head) -> Result<Vec<Known>, ArchiveError> {
         let mut laid_out: Vec<Known> = Vec::with_capacity(self.tables.len());
         for table in &head.tables {
             let place = || format!("table {}", shown(&table.name));
@@ -69,7 +69,7 @@ impl Schema {
 }
 
 impl Known {
-    fn laid_out(&self, table: &Table, format: i64) -> Result<Self, HouseError> {
+    fn laid_out(&self, table: &Table, format: i64) -> Result<Self, ArchiveError> {
         let place = |column: &str| format!("table `{}`, column {}", self.name, shown(column));
         let mut columns: Vec<Column> = Vec::with_capacity(self.columns.len());
         for name in &table.columns {
@@ -88,7 +88,7 @@ impl Known {
         }
     }
 
-    fn check(&self, number: u64, row: &Row) -> Result<(), HouseError> {
+    fn check(&self, number: u64, row: &Row) -> Result<(), ArchiveError> {
         let place = |column: &Column| {
             format!("table `{}`, column `{}`, row {number}", self.name, column.name)
         };
@@ -96,16 +96,16 @@ impl Known {
             let reason = format!("it has {} columns instead of {}", row.len(), self.columns.len());
             return foreign(format!("table `{}`, row {number}", self.name), reason);
         }
-        for (column, content) in self.columns.iter().zip(row) {
-            let found = match (column.kind, content) {
-                (_, Content::Null) if column.nullable => continue,
-                (Kind::Int, Content::Int(_))
-                | (Kind::Text, Content::Text(_))
-                | (Kind::Blob, Content::Blob(_)) => continue,
-                (_, Content::Null) => "nothing",
-                (_, Content::Int(_)) => "a number",
-                (_, Content::Text(_)) => "a text",
-                (_, Content::Blob(_)) => "bytes",
+        for (column, cell) in self.columns.iter().zip(row) {
+            let found = match (column.kind, cell) {
+                (_, Cell::Null) if column.nullable => continue,
+                (Kind::Int, Cell::Int(_))
+                | (Kind::Text, Cell::Text(_))
+                | (Kind::Blob, Cell::Blob(_)) => continue,
+                (_, Cell::Null) => "nothing",
+                (_, Cell::Int(_)) => "a number",
+                (_, Cell::Text(_)) => "a text",
+                (_, Cell::Blob(_)) => "bytes",
             };
             let wanted = match column.kind {
                 Kind::Int => "a number",
@@ -128,14 +128,14 @@ impl Known {
     fn blob<'a>(&self, row: &'a Row, name: &str) -> Option<&'a [u8]> {
         let place = self.columns.iter().position(|column| column.name == name)?;
         match row.get(place)? {
-            Content::Blob(bytes) => Some(bytes),
-            Content::Null | Content::Int(_) | Content::Text(_) => None,
+            Cell::Blob(bytes) => Some(bytes),
+            Cell::Null | Cell::Int(_) | Cell::Text(_) => None,
         }
     }
 }
 
-fn foreign<T>(place: String, reason: String) -> Result<T, HouseError> {
-    Err(HouseError::Foreign { place, reason })
+fn foreign<T>(place: String, reason: String) -> Result<T, ArchiveError> {
+    Err(ArchiveError::Foreign { place, reason })
 }
 
 /// A name out of a file, as it may be shown on a terminal.
@@ -149,7 +149,7 @@ fn shown(name: &str) -> String {
 
 /// Hands out what fits a schema, and refuses the rest.
 pub struct Checked<'a> {
-    from: &'a mut dyn Unload,
+    from: &'a mut dyn ArchiveSource,
     tables: Vec<Known>,
     seen: Vec<u64>,
 }
@@ -159,7 +159,7 @@ impl<'a> Checked<'a> {
     ///
     /// # Errors
     /// It has other tables or columns.
-    pub fn new(from: &'a mut dyn Unload, schema: &Schema) -> Result<Self, HouseError> {
+    pub fn new(from: &'a mut dyn ArchiveSource, schema: &Schema) -> Result<Self, ArchiveError> {
         let tables = schema.laid_out(from.head())?;
         let seen = vec![0; tables.len()];
         Ok(Self { from, tables, seen })
@@ -174,10 +174,10 @@ impl<'a> Checked<'a> {
     ///
     /// # Errors
     /// The file is damaged, or they do not fit.
-    pub fn next_rows(&mut self) -> Result<Option<(usize, u64, Vec<Row>)>, HouseError> {
-        let Some((table, rows)) = self.from.unload()? else { return Ok(None) };
+    pub fn next_rows(&mut self) -> Result<Option<(usize, u64, Vec<Row>)>, ArchiveError> {
+        let Some((table, rows)) = self.from.read_rows()? else { return Ok(None) };
         let (Some(known), Some(seen)) = (self.tables.get(table), self.seen.get_mut(table)) else {
-            return Err(HouseError::Damaged("rows of no table".to_owned()));
+            return Err(ArchiveError::Damaged("rows of no table".to_owned()));
         };
         let first = *seen + 1;
         for row in &rows {
@@ -192,7 +192,7 @@ impl<'a> Checked<'a> {
 ///
 /// # Errors
 /// Why it cannot be imported, as far as that is seen without a database.
-pub fn verify(from: &mut dyn Unload, schema: &Schema) -> Result<(), HouseError> {
+pub fn verify(from: &mut dyn ArchiveSource, schema: &Schema) -> Result<(), ArchiveError> {
     let mut checked = Checked::new(from, schema)?;
     while checked.next_rows()?.is_some() {}
     Ok(())

@@ -5,7 +5,7 @@ use crate::sql::Fields as _;
 
 const FREE_PAGES: &str =
     "SELECT auto_vacuum, freelist_count FROM pragma_auto_vacuum, pragma_freelist_count";
-const GIVE_BACK: &str = "PRAGMA incremental_vacuum(256)";
+const VACUUM: &str = "PRAGMA incremental_vacuum(256)";
 /// What `auto_vacuum` says where pages may be given back.
 const INCREMENTAL: i64 = 2;
 /// Free pages that stay: the next commits use them.
@@ -13,12 +13,12 @@ const KEPT_FREE: i64 = 64;
 
 /// Moves a piece of the free pages out of the file. Whether there are more; never, if the database was made without
 /// the setting that allows it.
-pub(super) fn give_back(connection: &mut Connection) -> Result<bool, Failed> {
+pub(super) fn step(connection: &mut Connection) -> Result<bool, Failed> {
     if free(connection)? <= KEPT_FREE {
         return Ok(false);
     }
     // A page is moved for each row that is asked for.
-    connection.read("give room back", GIVE_BACK, [], |_| Ok(()))?;
+    connection.read("give room back", VACUUM, [], |_| Ok(()))?;
     Ok(free(connection)? > KEPT_FREE)
 }
 

@@ -132,7 +132,7 @@ pub(super) async fn read(
     for row in &all(connection, FIRST_CHILDREN, &numbers).await? {
         page.put(row)?;
     }
-    let wanted = serde_json::to_string(&page.neighbours()).expect("texts are JSON");
+    let wanted = serde_json::to_string(&page.referenced()).expect("texts are JSON");
     for row in &all(connection, BY_ID, &wanted).await? {
         page.put(row)?;
     }

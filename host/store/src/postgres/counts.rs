@@ -4,38 +4,34 @@ use segno_core::promise::MessageKind;
 use sqlx::{Executor as _, Row as _};
 
 use super::reader::{Reader, failed};
-use crate::{Census, StoreError};
+use crate::{Counts, StoreError};
 
 const TASKS: &str = "
     SELECT (SELECT count(*) FROM tasks WHERE state = 2),
            (SELECT count(*) FROM tasks WHERE state = 4),
            (SELECT count(*) FROM tasks WHERE state = 1 AND hosted = 1 AND offered = 1)";
 
-const OUTBOX: &str = "SELECT count(*) FROM outbox WHERE kind = ?1";
+const OUTBOX: &str = "SELECT count(*) FROM outbox WHERE kind = $1";
 
 impl Reader {
-    pub(super) async fn census(&self) -> Result<Census, StoreError> {
+    pub(super) async fn counts(&self) -> Result<Counts, StoreError> {
         let name = "count tasks and messages";
         let tasks = self.pool.fetch_one(sqlx::query(TASKS)).await.map_err(failed(name))?;
         let count = |column| tasks.try_get::<i64, _>(column).map(i64::cast_unsigned);
-        let mut census = Census {
+        let mut counts = Counts {
             acquired: count(0).map_err(failed(name))?,
             halted: count(1).map_err(failed(name))?,
             ready: count(2).map_err(failed(name))?,
-            ..Census::default()
+            ..Counts::default()
         };
         for kind in MessageKind::ALL {
-            let query = sqlx::query(OUTBOX).bind(kind.number());
+            let query = sqlx::query(OUTBOX).bind(i64::from(kind.number()));
             let row = self.pool.fetch_one(query).await.map_err(failed(name))?;
             let owed = row.try_get::<i64, _>(0).map_err(failed(name))?.cast_unsigned();
             if owed > 0 {
-                census.outbox.insert(kind, owed);
+                counts.outbox.insert(kind, owed);
             }
         }
-        Ok(census)
+        Ok(counts)
     }
 }
-
-/// Every statement here, for the tests of their plans.
-#[cfg(test)]
-pub(super) const STATEMENTS: [&str; 2] = [TASKS, OUTBOX];

@@ -8,7 +8,7 @@ use sqlx::{Executor as _, Row as _};
 
 use super::reader::{Reader, failed, promise_row};
 use crate::{
-    Child, Kin, Lineage, Parent, StoreError, lineage,
+    CallTree, Child, Neighbours, Parent, StoreError, call_tree,
     sql::{AFTER_PROMISE, promise_columns, promise_tables},
 };
 
@@ -47,7 +47,7 @@ const AWAITS: &str = "
      ORDER BY other.n";
 
 #[async_trait]
-impl Lineage for Reader {
+impl CallTree for Reader {
     async fn children(&self, parents: &[Parent], each: u32) -> Result<Vec<Child>, StoreError> {
         let failed = failed("read children");
         let wanted: Vec<_> = parents.iter().map(|parent| (&parent.id, parent.after)).collect();
@@ -60,15 +60,15 @@ impl Lineage for Reader {
             let row = promise_row(row).map_err(&failed)?;
             children.push(Child { parent: place as usize, number, row });
         }
-        Ok(lineage::in_order(children, each))
+        Ok(call_tree::in_order(children, each))
     }
 
-    async fn kin(
+    async fn neighbours(
         &self,
         ids: &[PromiseId],
         count: u32,
         awaits: u32,
-    ) -> Result<Vec<Option<Kin>>, StoreError> {
+    ) -> Result<Vec<Option<Neighbours>>, StoreError> {
         let failed = failed("read who is around");
         let wanted = serde_json::to_string(ids).expect("texts are JSON");
         let mut found = BTreeMap::new();
@@ -77,7 +77,7 @@ impl Lineage for Reader {
             let place: u32 = row.try_get(0).map_err(&failed)?;
             let number = row.try_get(1).map_err(&failed)?;
             let children = row.try_get::<u32, _>(2).map_err(&failed)?.min(count);
-            found.insert(place as usize, Kin { number, children, awaits: Vec::new() });
+            found.insert(place as usize, Neighbours { number, children, awaits: Vec::new() });
         }
         let awaited = sqlx::query(AWAITS).bind(wanted.as_str()).bind(awaits);
         for row in &self.pool.fetch_all(awaited).await.map_err(&failed)? {

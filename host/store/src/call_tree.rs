@@ -31,7 +31,7 @@ pub struct Child {
 
 /// What is around a promise.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Kin {
+pub struct Neighbours {
     /// The promise's own number.
     pub number: i64,
     /// How many children it has; counted up to a bound.
@@ -42,18 +42,18 @@ pub struct Kin {
 
 /// Reading trees.
 #[async_trait]
-pub trait Lineage: Send + Sync {
+pub trait CallTree: Send + Sync {
     /// The children of each of `parents` in the order of their creation, at most `each` of one.
     async fn children(&self, parents: &[Parent], each: u32) -> Result<Vec<Child>, StoreError>;
 
     /// What is around each of these, in their order; none for what does not exist. Children are counted up to `count`,
     /// and of those awaited `awaits` are named.
-    async fn kin(
+    async fn neighbours(
         &self,
         ids: &[PromiseId],
         count: u32,
         awaits: u32,
-    ) -> Result<Vec<Option<Kin>>, StoreError>;
+    ) -> Result<Vec<Option<Neighbours>>, StoreError>;
 }
 
 /// Children as two lists found them, in order and at most `each` of one parent.

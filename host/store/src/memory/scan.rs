@@ -5,14 +5,14 @@ use segno_core::{id::PromiseId, promise::Promise, time::Timestamp};
 
 use super::MemoryStore;
 use crate::{
-    Examined, Found, PartSize, SizeReport, StoreError, Survey, TreeSize,
-    house::{HouseError, Van},
+    Examined, Found, PartSize, Scan, SizeReport, StoreError, TreeSize,
+    archive::{ArchiveError, ArchiveSink},
     size::Forest,
 };
 
 #[async_trait]
-impl Survey for MemoryStore {
-    async fn suspects(&self, after: i64, limit: u32) -> Result<Found<PromiseId>, StoreError> {
+impl Scan for MemoryStore {
+    async fn candidates(&self, after: i64, limit: u32) -> Result<Found<PromiseId>, StoreError> {
         let kept = self.kept();
         let (ids, next) = kept.page(after, limit);
         let looked_at = ids.len() as u32;
@@ -60,8 +60,8 @@ impl Survey for MemoryStore {
         Ok(Vec::new())
     }
 
-    async fn move_out(&self, _van: &mut dyn Van) -> Result<(), HouseError> {
-        Err(HouseError::Place("a store in memory has no tables to move".to_owned()))
+    async fn export(&self, _van: &mut dyn ArchiveSink) -> Result<(), ArchiveError> {
+        Err(ArchiveError::Place("a store in memory has no tables to move".to_owned()))
     }
 
     async fn size(&self, top: u32) -> Result<SizeReport, StoreError> {

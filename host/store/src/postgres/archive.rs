@@ -10,10 +10,12 @@ use sqlx::{
 };
 use tokio::sync::Mutex;
 
-use super::{config::PostgresConfig, fields::escape, open, page, reader::failed, size, survey};
+use super::{config::PostgresConfig, examine, fields::escape, open, reader::failed, scan, size};
 use crate::{
-    Examined, Found, SizeReport, StoreError, Survey,
-    house::{Checked, Content, Head, HouseError, Kind, Known, Row, Table, Unload, Van},
+    Examined, Found, Scan, SizeReport, StoreError,
+    archive::{
+        ArchiveError, ArchiveSink, ArchiveSource, Cell, Checked, Head, Kind, Known, Row, Table,
+    },
     sql::Fields as _,
     sqlite,
 };
@@ -44,22 +46,22 @@ const ANYTHING: &str = "SELECT EXISTS (SELECT 1 FROM promises) OR EXISTS (SELECT
 const KEEP_OUT: &str =
     "LOCK TABLE hosts, promises, modules IN SHARE ROW EXCLUSIVE MODE; DELETE FROM hosts";
 
-/// Hands everything to `van`, as the transaction sees it.
-pub(super) async fn pack(
+/// Hands everything to `sink`, as the transaction sees it.
+pub(super) async fn write_archive(
     connection: &mut PgConnection,
-    van: &mut dyn Van,
-) -> Result<(), HouseError> {
+    sink: &mut dyn ArchiveSink,
+) -> Result<(), ArchiveError> {
     let refused = refused("read everything");
     connection.execute(NO_HURRY).await.map_err(&refused)?;
     let head = head(connection).await.map_err(&refused)?;
-    van.head(&head)?;
+    sink.head(&head)?;
     for (place, table) in head.tables.iter().enumerate() {
         let order = if table.columns.len() > 1 { "1, 2" } else { "1" };
         let text = format!("SELECT {} FROM \"{}\" ORDER BY {order}", list(table), table.name);
         let mut rows = sqlx::query(AssertSqlSafe(text)).fetch(&mut *connection);
         while let Some(row) = rows.try_next().await.map_err(&refused)? {
-            let row = (0..table.columns.len()).map(|column| content(&row, column));
-            van.load(place, row.collect::<Result<_, _>>().map_err(&refused)?)?;
+            let row = (0..table.columns.len()).map(|column| cell(&row, column));
+            sink.write_row(place, row.collect::<Result<_, _>>().map_err(&refused)?)?;
         }
     }
     Ok(())
@@ -93,22 +95,22 @@ async fn columns(connection: &mut PgConnection, table: &str) -> Result<Vec<Colum
 }
 
 /// A database that is being moved into, in one transaction. Dropped before it is kept, nothing has happened.
-pub struct PostgresArrival {
+pub struct PostgresImport {
     connection: Mutex<PgConnection>,
 }
 
-impl PostgresArrival {
+impl PostgresImport {
     /// Moves everything into a database in which nothing is.
     ///
     /// # Errors
-    /// [`HouseError`]; nothing is in the database then that was not there before.
-    pub async fn fill(
+    /// [`ArchiveError`]; nothing is in the database then that was not there before.
+    pub async fn from_source(
         config: &PostgresConfig,
         surroundings: &Surroundings,
-        from: &mut dyn Unload,
-    ) -> Result<Self, HouseError> {
+        from: &mut dyn ArchiveSource,
+    ) -> Result<Self, ArchiveError> {
         let opened = open::open(config, surroundings).await;
-        opened.map_err(|error| HouseError::Place(error.to_string()))?;
+        opened.map_err(|error| ArchiveError::Place(error.to_string()))?;
         let options = config.connection("import");
         let connected = PgConnection::connect_with(&options).await;
         let mut connection = connected.map_err(refused("connect"))?;
@@ -120,9 +122,9 @@ impl PostgresArrival {
             .await
             .map_err(refused("look"))?;
         if anything {
-            return Err(HouseError::NotEmpty(config.shown().to_owned()));
+            return Err(ArchiveError::NotEmpty(config.shown().to_owned()));
         }
-        take_in(&mut connection, from).await?;
+        insert_all(&mut connection, from).await?;
         Ok(Self { connection: Mutex::new(connection) })
     }
 
@@ -130,7 +132,7 @@ impl PostgresArrival {
     ///
     /// # Errors
     /// The database refused.
-    pub async fn keep(self) -> Result<(), HouseError> {
+    pub async fn keep(self) -> Result<(), ArchiveError> {
         let mut connection = self.connection.into_inner();
         connection.execute("COMMIT").await.map_err(refused("commit"))?;
         // What is kept is kept, however the connection ends.
@@ -139,15 +141,18 @@ impl PostgresArrival {
     }
 }
 
-async fn take_in(connection: &mut PgConnection, from: &mut dyn Unload) -> Result<(), HouseError> {
+async fn insert_all(
+    connection: &mut PgConnection,
+    from: &mut dyn ArchiveSource,
+) -> Result<(), ArchiveError> {
     let format: i64 =
         sqlx::query_scalar(FORMAT).fetch_one(&mut *connection).await.map_err(refused("look"))?;
     let head = from.head().clone();
     if head.format > format {
-        return Err(HouseError::Newer { found: head.format, known: format });
+        return Err(ArchiveError::Newer { found: head.format, known: format });
     }
     if head.format < format {
-        return Err(HouseError::Place(format!(
+        return Err(ArchiveError::Place(format!(
             "the file has format {}, and tables here have format {format}: import it into a data directory, which \
              brings it to today's format, and export that",
             head.format
@@ -168,12 +173,12 @@ async fn insert(
     table: &Known,
     first: u64,
     rows: Vec<Row>,
-) -> Result<(), HouseError> {
+) -> Result<(), ArchiveError> {
     let last = first + rows.len() as u64 - 1;
-    let mut columns: Vec<Vec<Content>> =
+    let mut columns: Vec<Vec<Cell>> =
         table.columns.iter().map(|_| Vec::with_capacity(rows.len())).collect();
     for row in rows {
-        columns.iter_mut().zip(row).for_each(|(column, content)| column.push(content));
+        columns.iter_mut().zip(row).for_each(|(column, cell)| column.push(cell));
     }
     let mut arguments = PgArguments::default();
     let mut places = Vec::with_capacity(columns.len());
@@ -182,27 +187,27 @@ async fn insert(
         let (array, added) = match known.kind {
             Kind::Text => (
                 "text[]",
-                add(&mut arguments, column, |content| match content {
-                    Content::Text(text) => Some(escape(&text).into_owned()),
-                    Content::Null | Content::Int(_) | Content::Blob(_) => None,
+                add(&mut arguments, column, |cell| match cell {
+                    Cell::Text(text) => Some(escape(&text).into_owned()),
+                    Cell::Null | Cell::Int(_) | Cell::Blob(_) => None,
                 }),
             ),
             Kind::Blob => (
                 "bytea[]",
-                add(&mut arguments, column, |content| match content {
-                    Content::Blob(bytes) => Some(bytes.to_vec()),
-                    Content::Null | Content::Int(_) | Content::Text(_) => None,
+                add(&mut arguments, column, |cell| match cell {
+                    Cell::Blob(bytes) => Some(bytes.to_vec()),
+                    Cell::Null | Cell::Int(_) | Cell::Text(_) => None,
                 }),
             ),
             Kind::Int => (
                 "bigint[]",
-                add(&mut arguments, column, |content| match content {
-                    Content::Int(number) => Some(number),
-                    Content::Null | Content::Text(_) | Content::Blob(_) => None,
+                add(&mut arguments, column, |cell| match cell {
+                    Cell::Int(number) => Some(number),
+                    Cell::Null | Cell::Text(_) | Cell::Blob(_) => None,
                 }),
             ),
         };
-        added.map_err(|error| HouseError::Place(error.to_string()))?;
+        added.map_err(|error| ArchiveError::Place(error.to_string()))?;
         places.push(format!("${}::{array}", place + 1));
     }
     let names = table.columns.iter().map(|column| format!("\"{}\"", column.name));
@@ -214,13 +219,13 @@ async fn insert(
     );
     let what = || format!("insert rows {first} to {last} into `{}`", table.name);
     let inserted = connection.execute(sqlx::query_with(AssertSqlSafe(text), arguments)).await;
-    inserted.map(drop).map_err(|source| HouseError::Database { what: what(), source })
+    inserted.map(drop).map_err(|source| ArchiveError::Database { what: what(), source })
 }
 
 fn add<T>(
     arguments: &mut PgArguments,
-    column: Vec<Content>,
-    value: impl Fn(Content) -> Option<T>,
+    column: Vec<Cell>,
+    value: impl Fn(Cell) -> Option<T>,
 ) -> Result<(), sqlx::error::BoxDynError>
 where
     Vec<Option<T>>: for<'q> sqlx::Encode<'q, sqlx::Postgres> + sqlx::Type<sqlx::Postgres>,
@@ -242,18 +247,16 @@ async fn go_on_numbering(connection: &mut PgConnection, table: &str) -> Result<(
     connection.execute(AssertSqlSafe(text)).await.map(drop)
 }
 
-fn content(row: &PgRow, column: usize) -> Result<Content, sqlx::Error> {
+fn cell(row: &PgRow, column: usize) -> Result<Cell, sqlx::Error> {
     let raw = row.try_get_raw(column)?;
     if raw.is_null() {
-        return Ok(Content::Null);
+        return Ok(Cell::Null);
     }
     let kind = raw.type_info().name().to_owned();
     Ok(match kind.as_str() {
-        "TEXT" => row.text(column)?.map_or(Content::Null, |text| Content::Text(text.into_owned())),
-        "BYTEA" => {
-            row.blob(column)?.map_or(Content::Null, |bytes| Content::Blob(bytes.to_vec().into()))
-        }
-        _ => row.int(column)?.map_or(Content::Null, Content::Int),
+        "TEXT" => row.text(column)?.map_or(Cell::Null, |text| Cell::Text(text.into_owned())),
+        "BYTEA" => row.blob(column)?.map_or(Cell::Null, |bytes| Cell::Blob(bytes.to_vec().into())),
+        _ => row.int(column)?.map_or(Cell::Null, Cell::Int),
     })
 }
 
@@ -261,16 +264,16 @@ fn list(table: &Table) -> String {
     table.columns.iter().map(|column| format!("\"{column}\"")).collect::<Vec<_>>().join(", ")
 }
 
-pub(super) fn refused(what: &'static str) -> impl Fn(sqlx::Error) -> HouseError {
-    move |source| HouseError::Database { what: what.to_owned(), source }
+pub(super) fn refused(what: &'static str) -> impl Fn(sqlx::Error) -> ArchiveError {
+    move |source| ArchiveError::Database { what: what.to_owned(), source }
 }
 
 /// What has arrived is looked at through the transaction that brought it: nobody else sees it yet.
 #[async_trait]
-impl Survey for PostgresArrival {
-    async fn suspects(&self, after: i64, limit: u32) -> Result<Found<PromiseId>, StoreError> {
+impl Scan for PostgresImport {
+    async fn candidates(&self, after: i64, limit: u32) -> Result<Found<PromiseId>, StoreError> {
         let mut connection = self.connection.lock().await;
-        survey::suspects(&mut connection, after, limit).await.map_err(failed("look for damage"))
+        scan::candidates(&mut connection, after, limit).await.map_err(failed("look for damage"))
     }
 
     async fn finished(
@@ -280,7 +283,7 @@ impl Survey for PostgresArrival {
         before: Timestamp,
     ) -> Result<Found<Promise>, StoreError> {
         let mut connection = self.connection.lock().await;
-        let found = survey::finished(&mut connection, after, limit, before).await;
+        let found = scan::finished(&mut connection, after, limit, before).await;
         found.map_err(failed("look for finished trees"))
     }
 
@@ -291,7 +294,7 @@ impl Survey for PostgresArrival {
         limit: u32,
     ) -> Result<Examined, StoreError> {
         let mut connection = self.connection.lock().await;
-        let page = page::read(&mut connection, maker, after, limit).await;
+        let page = examine::read(&mut connection, maker, after, limit).await;
         page.map_err(failed("examine a page"))
     }
 
@@ -299,8 +302,8 @@ impl Survey for PostgresArrival {
         Ok(Vec::new())
     }
 
-    async fn move_out(&self, van: &mut dyn Van) -> Result<(), HouseError> {
-        pack(&mut *self.connection.lock().await, van).await
+    async fn export(&self, sink: &mut dyn ArchiveSink) -> Result<(), ArchiveError> {
+        write_archive(&mut *self.connection.lock().await, sink).await
     }
 
     async fn size(&self, top: u32) -> Result<SizeReport, StoreError> {

@@ -15,7 +15,7 @@ use lz4_flex::frame::{FrameDecoder, FrameEncoder};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use super::{Content, Head, HouseError, Row, Unload, Van};
+use super::{ArchiveError, ArchiveSink, ArchiveSource, Cell, Head, Row};
 
 const MAGIC: &[u8] = b"SEGNO STORE 1\n";
 /// The start of the magic line, whatever the format.
@@ -30,7 +30,7 @@ const TOO_LONG: usize = PIECE_BYTES + ROW_BYTES;
 /// The head has no more than this.
 const HEAD_BYTES: usize = 1 << 20;
 
-/// As it is written. What is read is bounded on the way: [`Unpacker::rows`].
+/// As it is written. What is read is bounded on the way: [`ArchiveReader::rows`].
 #[derive(Debug, Serialize)]
 enum Piece {
     Rows { table: u32, rows: Vec<Row> },
@@ -71,7 +71,7 @@ impl<R: Read> Read for Counted<R> {
 }
 
 /// Writes a file.
-pub struct Packer<W: Write> {
+pub struct ArchiveWriter<W: Write> {
     out: FrameEncoder<W>,
     digest: Sha256,
     table: usize,
@@ -79,12 +79,12 @@ pub struct Packer<W: Write> {
     bytes: usize,
 }
 
-impl<W: Write> Packer<W> {
+impl<W: Write> ArchiveWriter<W> {
     /// Begins a file.
     ///
     /// # Errors
     /// It cannot be written.
-    pub fn begin(mut out: W) -> Result<Self, HouseError> {
+    pub fn begin(mut out: W) -> Result<Self, ArchiveError> {
         out.write_all(MAGIC)?;
         let out = FrameEncoder::new(out);
         Ok(Self { out, digest: Sha256::new(), table: 0, rows: Vec::new(), bytes: 0 })
@@ -94,14 +94,14 @@ impl<W: Write> Packer<W> {
     ///
     /// # Errors
     /// It cannot be written.
-    pub fn end(mut self) -> Result<W, HouseError> {
+    pub fn end(mut self) -> Result<W, ArchiveError> {
         self.flush()?;
         let digest = self.digest.clone().finalize().into();
         self.put(&Piece::End { digest })?;
-        self.out.finish().map_err(|error| HouseError::File(io::Error::other(error)))
+        self.out.finish().map_err(|error| ArchiveError::File(io::Error::other(error)))
     }
 
-    fn flush(&mut self) -> Result<(), HouseError> {
+    fn flush(&mut self) -> Result<(), ArchiveError> {
         if self.rows.is_empty() {
             return Ok(());
         }
@@ -110,9 +110,9 @@ impl<W: Write> Packer<W> {
         self.put(&Piece::Rows { table: self.table as u32, rows })
     }
 
-    fn put(&mut self, piece: &impl Serialize) -> Result<(), HouseError> {
+    fn put(&mut self, piece: &impl Serialize) -> Result<(), ArchiveError> {
         let bytes = postcard::to_allocvec(piece).expect("rows hold nothing postcard refuses");
-        let too_long = || HouseError::File(io::Error::other("a row is larger than 256 MiB"));
+        let too_long = || ArchiveError::File(io::Error::other("a row is larger than 256 MiB"));
         let length = u32::try_from(bytes.len()).ok().filter(|_| bytes.len() <= TOO_LONG);
         let length = length.ok_or_else(too_long)?.to_le_bytes();
         for part in [&length[..], &bytes] {
@@ -123,23 +123,23 @@ impl<W: Write> Packer<W> {
     }
 }
 
-impl<W: Write + Send> Van for Packer<W> {
-    fn head(&mut self, head: &Head) -> Result<(), HouseError> {
+impl<W: Write + Send> ArchiveSink for ArchiveWriter<W> {
+    fn head(&mut self, head: &Head) -> Result<(), ArchiveError> {
         self.put(head)
     }
 
-    fn load(&mut self, table: usize, row: Row) -> Result<(), HouseError> {
+    fn write_row(&mut self, table: usize, row: Row) -> Result<(), ArchiveError> {
         if table != self.table || self.bytes > PIECE_BYTES || self.rows.len() >= PIECE_ROWS {
             self.flush()?;
         }
         self.table = table;
-        self.bytes += row.iter().map(Content::size).sum::<usize>();
+        self.bytes += row.iter().map(Cell::size).sum::<usize>();
         self.rows.push(row);
         Ok(())
     }
 }
 
-impl Content {
+impl Cell {
     fn size(&self) -> usize {
         match self {
             Self::Null | Self::Int(_) => 8,
@@ -150,7 +150,7 @@ impl Content {
 }
 
 /// Reads a file.
-pub struct Unpacker<R: Read> {
+pub struct ArchiveReader<R: Read> {
     from: FrameDecoder<Counted<R>>,
     digest: Sha256,
     head: Head,
@@ -160,12 +160,12 @@ pub struct Unpacker<R: Read> {
     bytes: u64,
 }
 
-impl<R: BufRead> Unpacker<R> {
+impl<R: BufRead> ArchiveReader<R> {
     /// Begins to read a file of the usual bounds.
     ///
     /// # Errors
     /// It is no export, or one of a newer segno.
-    pub fn begin(from: R) -> Result<Self, HouseError> {
+    pub fn begin(from: R) -> Result<Self, ArchiveError> {
         Self::bounded(from, Bounds::default())
     }
 
@@ -173,39 +173,39 @@ impl<R: BufRead> Unpacker<R> {
     ///
     /// # Errors
     /// It is no export, or one of a newer segno.
-    pub fn bounded(mut from: R, bounds: Bounds) -> Result<Self, HouseError> {
+    pub fn bounded(mut from: R, bounds: Bounds) -> Result<Self, ArchiveError> {
         let mut magic = vec![0; MAGIC.len()];
         match from.read_exact(&mut magic) {
             Ok(()) if magic == MAGIC => {}
             Ok(()) if magic.starts_with(MAGIC_WORD) => {
                 let format =
                     magic.get(MAGIC_WORD.len()).map_or(0, |digit| digit.saturating_sub(b'0'));
-                return Err(HouseError::Newer { found: format.into(), known: 1 });
+                return Err(ArchiveError::Newer { found: format.into(), known: 1 });
             }
-            Ok(()) => return Err(HouseError::NotAnExport),
+            Ok(()) => return Err(ArchiveError::NotAnExport),
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
-                return Err(HouseError::NotAnExport);
+                return Err(ArchiveError::NotAnExport);
             }
             Err(error) => return Err(error.into()),
         }
         let head = Head { written_by: String::new(), format: 0, tables: Vec::new() };
         let from = FrameDecoder::new(Counted { from, bytes: 0 });
         let (digest, seen) = (Sha256::new(), Vec::new());
-        let mut unpacker = Self { from, digest, head, seen, bounds, bytes: 0 };
-        let (_, head) = unpacker.piece(HEAD_BYTES)?;
-        unpacker.head = postcard::from_bytes(&head).map_err(unreadable)?;
-        unpacker.seen = vec![0; unpacker.head.tables.len()];
-        Ok(unpacker)
+        let mut reader = Self { from, digest, head, seen, bounds, bytes: 0 };
+        let (_, head) = reader.piece(HEAD_BYTES)?;
+        reader.head = postcard::from_bytes(&head).map_err(unreadable)?;
+        reader.seen = vec![0; reader.head.tables.len()];
+        Ok(reader)
     }
 
     /// The bytes of a piece, and the digest of all before it.
-    fn piece(&mut self, longest: usize) -> Result<([u8; 32], Vec<u8>), HouseError> {
+    fn piece(&mut self, longest: usize) -> Result<([u8; 32], Vec<u8>), ArchiveError> {
         let before = self.digest.clone().finalize().into();
         let mut length = [0; 4];
         self.from.read_exact(&mut length).map_err(cut)?;
         let count = u32::from_le_bytes(length) as usize;
         if count > longest {
-            return Err(HouseError::TooLarge(format!(
+            return Err(ArchiveError::TooLarge(format!(
                 "a piece of {count} bytes, where {longest} are the most that is written"
             )));
         }
@@ -213,7 +213,7 @@ impl<R: BufRead> Unpacker<R> {
         let mut bytes = Vec::new();
         let read = (&mut self.from).take(count as u64).read_to_end(&mut bytes);
         if read.map_err(cut)? < count {
-            return Err(HouseError::Damaged("it ends in the middle".to_owned()));
+            return Err(ArchiveError::Damaged("it ends in the middle".to_owned()));
         }
         self.bytes += count as u64;
         self.check_expansion()?;
@@ -223,13 +223,13 @@ impl<R: BufRead> Unpacker<R> {
     }
 
     /// What was unpacked so far is held against what was read.
-    fn check_expansion(&self) -> Result<(), HouseError> {
+    fn check_expansion(&self) -> Result<(), ArchiveError> {
         let Bounds { expansion, bytes } = self.bounds;
         let read = self.from.get_ref().bytes;
         if self.bytes <= bytes.max(read.saturating_mul(expansion)) {
             return Ok(());
         }
-        Err(HouseError::TooLarge(format!(
+        Err(ArchiveError::TooLarge(format!(
             "{read} bytes of it are more than {} bytes, which is more than {expansion} times as much; if you trust the \
              file, allow it with `--max-expansion`",
             self.bytes
@@ -237,8 +237,8 @@ impl<R: BufRead> Unpacker<R> {
     }
 
     /// The rows of a piece, each of the width of its table.
-    fn rows(&self, bytes: &[u8]) -> Result<(usize, Vec<Row>), HouseError> {
-        let damaged = |text: String| Err(HouseError::Damaged(text));
+    fn rows(&self, bytes: &[u8]) -> Result<(usize, Vec<Row>), ArchiveError> {
+        let damaged = |text: String| Err(ArchiveError::Damaged(text));
         let (table, rest) = take::<u32>(bytes)?;
         let (count, mut rest) = take::<u32>(rest)?;
         let table = table as usize;
@@ -257,8 +257,8 @@ impl<R: BufRead> Unpacker<R> {
             rest = cells;
             let mut row = Row::with_capacity(known.columns.len());
             for _ in 0..width {
-                let (content, after) = take::<Content>(rest)?;
-                row.push(content);
+                let (cell, after) = take::<Cell>(rest)?;
+                row.push(cell);
                 rest = after;
             }
             rows.push(row);
@@ -271,29 +271,31 @@ impl<R: BufRead> Unpacker<R> {
 }
 
 /// Takes a value from the front.
-fn take<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<(T, &'a [u8]), HouseError> {
+fn take<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<(T, &'a [u8]), ArchiveError> {
     postcard::take_from_bytes(bytes).map_err(unreadable)
 }
 
-fn unreadable(error: postcard::Error) -> HouseError {
-    HouseError::Damaged(format!("a piece is unreadable ({error})"))
+fn unreadable(error: postcard::Error) -> ArchiveError {
+    ArchiveError::Damaged(format!("a piece is unreadable ({error})"))
 }
 
-fn cut(error: io::Error) -> HouseError {
+fn cut(error: io::Error) -> ArchiveError {
     match error.kind() {
-        io::ErrorKind::UnexpectedEof => HouseError::Damaged("it ends in the middle".to_owned()),
-        io::ErrorKind::InvalidData | io::ErrorKind::Other => HouseError::Damaged(error.to_string()),
-        _ => HouseError::File(error),
+        io::ErrorKind::UnexpectedEof => ArchiveError::Damaged("it ends in the middle".to_owned()),
+        io::ErrorKind::InvalidData | io::ErrorKind::Other => {
+            ArchiveError::Damaged(error.to_string())
+        }
+        _ => ArchiveError::File(error),
     }
 }
 
-impl<R: BufRead + Send> Unload for Unpacker<R> {
+impl<R: BufRead + Send> ArchiveSource for ArchiveReader<R> {
     fn head(&self) -> &Head {
         &self.head
     }
 
-    fn unload(&mut self) -> Result<Option<(usize, Vec<Row>)>, HouseError> {
-        let damaged = |text: String| Err(HouseError::Damaged(text));
+    fn read_rows(&mut self) -> Result<Option<(usize, Vec<Row>)>, ArchiveError> {
+        let damaged = |text: String| Err(ArchiveError::Damaged(text));
         let (before, bytes) = self.piece(TOO_LONG)?;
         let (variant, rest) = take::<u32>(&bytes)?;
         match variant {
@@ -331,9 +333,9 @@ impl<R: BufRead + Send> Unload for Unpacker<R> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::house::Table;
+    use crate::archive::Table;
 
-    fn packed() -> Vec<u8> {
+    fn written() -> Vec<u8> {
         let table = |name: &str, rows| Table {
             name: name.to_owned(),
             columns: vec!["n".to_owned(), "data".to_owned()],
@@ -344,20 +346,20 @@ mod tests {
             format: 1,
             tables: vec![table("a", 3_000), table("b", 1)],
         };
-        let mut packer = Packer::begin(Vec::new()).expect("it begins");
-        packer.head(&head).expect("a head");
+        let mut writer = ArchiveWriter::begin(Vec::new()).expect("it begins");
+        writer.head(&head).expect("a head");
         for n in 0..3_000 {
-            let data = Content::Blob(vec![n as u8; 700].into());
-            packer.load(0, vec![Content::Int(n), data]).expect("a row");
+            let data = Cell::Blob(vec![n as u8; 700].into());
+            writer.write_row(0, vec![Cell::Int(n), data]).expect("a row");
         }
-        packer.load(1, vec![Content::Null, Content::Text("ключ".to_owned())]).expect("a row");
-        packer.end().expect("it ends")
+        writer.write_row(1, vec![Cell::Null, Cell::Text("ключ".to_owned())]).expect("a row");
+        writer.end().expect("it ends")
     }
 
-    fn unpacked(bytes: &[u8]) -> Result<Vec<(usize, Row)>, HouseError> {
-        let mut unpacker = Unpacker::begin(bytes)?;
+    fn unpacked(bytes: &[u8]) -> Result<Vec<(usize, Row)>, ArchiveError> {
+        let mut reader = ArchiveReader::begin(bytes)?;
         let mut rows = Vec::new();
-        while let Some((table, more)) = unpacker.unload()? {
+        while let Some((table, more)) = reader.read_rows()? {
             rows.extend(more.into_iter().map(|row| (table, row)));
         }
         Ok(rows)
@@ -365,25 +367,28 @@ mod tests {
 
     #[test]
     fn what_is_packed_comes_out_in_order() {
-        let rows = unpacked(&packed()).expect("rows");
+        let rows = unpacked(&written()).expect("rows");
         assert_eq!(rows.len(), 3_001);
-        assert_eq!(rows[2_999].1[0], Content::Int(2_999));
-        assert_eq!(rows[3_000], (1, vec![Content::Null, Content::Text("ключ".to_owned())]));
+        assert_eq!(rows[2_999].1[0], Cell::Int(2_999));
+        assert_eq!(rows[3_000], (1, vec![Cell::Null, Cell::Text("ключ".to_owned())]));
     }
 
     #[test]
     fn a_file_that_was_cut_or_changed_is_refused() {
-        let whole = packed();
+        let whole = written();
         for length in [MAGIC.len() + 3, whole.len() / 2, whole.len() - 10] {
             let error = unpacked(&whole[..length]).expect_err("it is cut");
-            assert!(matches!(error, HouseError::Damaged(_)), "{length}: {error}");
+            assert!(matches!(error, ArchiveError::Damaged(_)), "{length}: {error}");
         }
         for place in (MAGIC.len()..whole.len()).step_by(whole.len() / 50) {
             let mut changed = whole.clone();
             changed[place] ^= 0x10;
             assert!(unpacked(&changed).is_err(), "byte {place} was changed");
         }
-        assert!(matches!(unpacked(b"a letter"), Err(HouseError::NotAnExport)));
-        assert!(matches!(unpacked(b"SEGNO STORE 2\n..."), Err(HouseError::Newer { found: 2, .. })));
+        assert!(matches!(unpacked(b"a letter"), Err(ArchiveError::NotAnExport)));
+        assert!(matches!(
+            unpacked(b"SEGNO STORE 2\n..."),
+            Err(ArchiveError::Newer { found: 2, .. })
+        ));
     }
 }
