@@ -8,8 +8,12 @@ mod call_tree;
 mod diagnosis;
 mod error;
 mod heap;
-mod listing;
+mod hints;
+mod invocation_filter;
+mod limits;
 mod memory;
+mod order;
+mod promise_filter;
 mod query;
 mod size;
 mod sql;
@@ -22,12 +26,11 @@ mod writing;
 #[cfg(test)]
 mod tests;
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, sync::Arc};
 
 use async_trait::async_trait;
 use segno_core::{
     command::Command,
-    effect::Effect,
     id::{Digest, PromiseId, ScheduleId},
     invocation::Record,
     promise::{MessageKind, Schedule},
@@ -39,6 +42,7 @@ use segno_core::{
 pub use call_tree::{CallTree, Child, Neighbours, Parent};
 pub use diagnosis::{Diagnosis, Finding, examine, examine_pages};
 pub use error::StoreError;
+pub use hints::{Commit, Hints};
 pub use memory::MemoryStore;
 pub use query::{
     COUNTED, Counts, Due, EventPlace, EventRow, History, InvocationFilter, InvocationRow, LogRow,
@@ -47,39 +51,6 @@ pub use query::{
 };
 pub use scan::{Examined, Found, Scan};
 pub use size::{FunctionSize, ModuleSize, PartSize, SizeReport, TreeSize};
-
-/// Takes the hints of committed commands, in the order of the commits. Losing them loses no work.
-pub trait Hints: Send + Sync + 'static {
-    /// Called after the commit, by the writer: must not block.
-    fn committed(&self, effects: &[Effect]);
-
-    /// Other hosts of the same store may have left tasks that wait for a worker.
-    fn work_elsewhere(&self) {}
-
-    /// The promises that somebody here waits for: a store with other hosts looks after them.
-    fn watched(&self) -> Vec<PromiseId> {
-        Vec::new()
-    }
-
-    /// Called with what other hosts of the same store committed, as far as it is heard of.
-    fn heard(&self, effects: &[Effect]) {
-        self.committed(effects);
-    }
-
-    /// Called after the commit, by the writer, with how it went.
-    fn measured(&self, _commit: &Commit) {}
-}
-
-/// How a commit went.
-#[derive(Debug, Clone, Copy)]
-pub struct Commit {
-    /// The commands in it.
-    pub commands: usize,
-    /// From the decision of the first to the answer of the database.
-    pub took: Duration,
-    /// Submissions that were waiting behind it when it began.
-    pub waiting: usize,
-}
 
 /// Where everything that matters is kept.
 ///

@@ -1,4 +1,4 @@
-//! Who made whom, and who waits for whom.
+//! The tree of calls, from the model.
 
 use std::collections::BTreeMap;
 

@@ -9,7 +9,7 @@ use segno_core::{
 };
 
 use super::kept::Kept;
-use crate::{Due, Wake, listing};
+use crate::{Due, Wake, order};
 
 impl Kept {
     /// Deadlines first, then what tasks wait for, then schedules; each by instant and number.
@@ -38,7 +38,7 @@ impl Kept {
     /// The messages of a kind that are to be sent.
     pub(super) fn outbox_due(&self, kind: MessageKind, now: Timestamp, limit: u32) -> Due {
         let owed = self.state.outbox().filter(|(key, _)| key.kind() == kind).map(|(key, row)| {
-            let order = (self.number(key.promise()), listing::outbox_order(key));
+            let order = (self.number(key.promise()), order::outbox_order(key));
             (row.next_at, order, Command::OutboxDue { key: key.clone() })
         });
         first_due(owed.collect(), now, limit)

@@ -32,7 +32,7 @@ use self::kept::{Kept, Module};
 use super::{
     CallTree, Commit, Counts, Due, EventPlace, EventRow, Hints, History, InvocationFilter,
     InvocationRow, LogRow, ModuleRow, Page, PromiseFilter, PromiseRow, Ready, Scan, ScheduleFilter,
-    SchedulePage, Store, StoreError, Waits, listing,
+    SchedulePage, Store, StoreError, Waits, hints, invocation_filter, limits, promise_filter,
 };
 use segno_env::{Clock, Surroundings};
 
@@ -60,7 +60,7 @@ impl MemoryStore {
     pub fn write(&self, delta: &Delta, mut effects: Vec<Effect>) {
         let mut kept = self.kept();
         kept.apply(delta);
-        listing::drop_stale(&mut effects, &kept.state);
+        hints::drop_stale(&mut effects, &kept.state);
         self.hints.committed(&effects);
     }
 
@@ -83,7 +83,7 @@ impl Store for MemoryStore {
                 effects.extend(decision.effects);
                 replies.push(decision.reply);
             }
-            listing::drop_stale(&mut effects, &kept.state);
+            hints::drop_stale(&mut effects, &kept.state);
             // While the state is locked, so that hints come in the order of the commits.
             self.hints.committed(&effects);
             let commit = Commit { commands: commands.len(), took: Duration::ZERO, waiting: 0 };
@@ -157,7 +157,7 @@ impl Store for MemoryStore {
 
     async fn list(&self, filter: &InvocationFilter) -> Result<Page<InvocationRow>, StoreError> {
         let kept = self.kept();
-        let limit = listing::page_limit(filter.limit) as usize;
+        let limit = limits::page_limit(filter.limit) as usize;
         let mut items = Vec::new();
         let mut last = None;
         let mut more = false;
@@ -166,7 +166,7 @@ impl Store for MemoryStore {
             let Some((promise, task)) = kept.state.promise(id).zip(kept.state.task(id)) else {
                 continue;
             };
-            if !listing::takes(filter, promise, task)? {
+            if !invocation_filter::takes(filter, promise, task)? {
                 continue;
             }
             if items.len() == limit {
@@ -192,7 +192,7 @@ impl Store for MemoryStore {
         let listed = kept.state.schedules().filter(|schedule| {
             filter.after.as_ref().is_none_or(|after| schedule.id > *after) && filter.takes(schedule)
         });
-        Ok(SchedulePage::of(listed.cloned(), listing::page_limit(filter.limit) as usize))
+        Ok(SchedulePage::of(listed.cloned(), limits::page_limit(filter.limit) as usize))
     }
 
     async fn find(
@@ -203,10 +203,10 @@ impl Store for MemoryStore {
         let after = |promise: &&Promise| filter.after.as_ref().is_none_or(|id| promise.id() > id);
         let rows = kept.state.promises().filter(after).filter_map(|promise| {
             let task = kept.state.task(promise.id());
-            listing::finds(filter, promise, task)
+            promise_filter::finds(filter, promise, task)
                 .then(|| PromiseRow { promise: promise.clone(), task: task.cloned() })
         });
-        let limit = listing::find_limit(filter) as usize;
+        let limit = limits::page_limit(filter.limit) as usize;
         Ok(Page::of(rows.take(limit.saturating_add(1)).collect(), limit, None))
     }
 

@@ -19,7 +19,7 @@ use super::{
     time::Time,
     write::{RAISE_FIRST_VERSION, REMOVE, write},
 };
-use crate::{listing, sql::Cache};
+use crate::{hints, sql::Cache};
 
 /// A command's rows are known after so many looks: its own, what these lead to, and who waits for that.
 const LOOKS: usize = 5;
@@ -274,7 +274,7 @@ impl<'a> Batch<'a> {
     }
 
     async fn commit(mut self) -> Result<Committed, NotCommitted> {
-        listing::drop_stale(&mut self.committed.effects, &self.cache.state);
+        hints::drop_stale(&mut self.committed.effects, &self.cache.state);
         self.committed.statements += self.locked.statements;
         let committed = self.say("COMMIT").await;
         match &committed {

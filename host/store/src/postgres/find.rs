@@ -10,7 +10,8 @@ use super::{
 };
 use crate::{
     Page, PromiseFilter, PromiseRow, Standing, StoreError, Unreadable,
-    listing::{self, LOOKED_AT, PAGE_BYTES},
+    limits::{self, LOOKED_AT, PAGE_BYTES},
+    order, promise_filter,
     sql::{self, Fields as _, promise_columns, promise_tables},
 };
 
@@ -27,7 +28,7 @@ impl Reader {
         filter: &PromiseFilter,
     ) -> Result<Page<PromiseRow, PromiseId>, StoreError> {
         let failed = failed("find promises");
-        let limit = listing::find_limit(filter) as usize;
+        let limit = limits::page_limit(filter.limit) as usize;
         let bound = match bound(filter) {
             None => None,
             Some(mut query) => {
@@ -47,7 +48,7 @@ impl Reader {
             page.next = Some(sql::id(&row, 1).map_err(&failed)?);
             match promise_row(&row) {
                 Ok(row) => {
-                    bytes += listing::page_bytes(&row.promise);
+                    bytes += promise_filter::page_bytes(&row.promise);
                     page.items.push(row);
                 }
                 Err(error) => {
@@ -61,7 +62,7 @@ impl Reader {
 
 /// The id of the last row that a page looks at; none: all that it looks at is found.
 pub(super) fn bound(filter: &PromiseFilter) -> Option<QueryBuilder<Postgres>> {
-    if listing::finds_all(filter) {
+    if promise_filter::finds_all(filter) {
         return None;
     }
     let mut query = QueryBuilder::new("SELECT p.id FROM promises p WHERE true");
@@ -88,7 +89,7 @@ pub(super) fn statement(
     }
     for (name, value) in &filter.tags {
         // Tags are written in one way only, so a pair can be looked for as text.
-        let pair = listing::tag_pair(name, value);
+        let pair = promise_filter::tag_pair(name, value);
         query.push(" AND (position(").push_bind(format!("{{{pair}")).push(" in p.tags) > 0");
         query.push(" OR position(").push_bind(format!(",{pair}")).push(" in p.tags) > 0)");
     }
@@ -98,7 +99,7 @@ pub(super) fn statement(
     if let Some(status) = filter.status {
         query.push(" AND t.state = ").push_bind(i64::from(status.number()));
     }
-    query.push(" ORDER BY p.id LIMIT ").push_bind(i64::from(listing::find_limit(filter)) + 1);
+    query.push(" ORDER BY p.id LIMIT ").push_bind(i64::from(limits::page_limit(filter.limit)) + 1);
     query
 }
 
@@ -121,7 +122,7 @@ fn walked(query: &mut QueryBuilder<Postgres>, filter: &PromiseFilter, bound: Opt
     }
     if let Some(bound) = bound {
         query.push(" AND p.id <= ").push_bind(escape(bound.as_str()).into_owned());
-    } else if let Some(end) = prefix.and_then(|prefix| listing::end_of_prefix(&escape(prefix))) {
+    } else if let Some(end) = prefix.and_then(|prefix| order::end_of_prefix(&escape(prefix))) {
         query.push(" AND p.id < ").push_bind(end);
     }
 }

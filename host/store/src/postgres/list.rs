@@ -12,7 +12,9 @@ use super::{
 };
 use crate::{
     InvocationFilter, InvocationRow, Page, StoreError, Unreadable,
-    listing::{self, Base, LOOKED_AT, ListedState, SORTED},
+    invocation_filter::{self, Base, ListedState},
+    limits::{self, LOOKED_AT, SORTED},
+    order,
     sql::{AFTER_PROMISE, Fields as _, promise_columns, promise_tables},
 };
 
@@ -35,7 +37,7 @@ impl Reader {
         filter: &InvocationFilter,
     ) -> Result<Page<InvocationRow>, StoreError> {
         let failed = failed("list invocations");
-        let limit = listing::page_limit(filter.limit);
+        let limit = limits::page_limit(filter.limit);
         // A name of a state that does not exist is refused before anything is read.
         let state = filter.state.as_deref().map(ListedState::named).transpose()?;
         let base = self.base(filter, state).await.map_err(&failed)?;
@@ -64,7 +66,7 @@ impl Reader {
             let journal_len = u32::try_from(journal_len.unwrap_or_default()).unwrap_or(u32::MAX);
             items.push((number, InvocationRow { promise: listed.promise, task, journal_len }));
         }
-        Ok(listing::newest_first(items, unreadable, limit, bound))
+        Ok(invocation_filter::newest_first(items, unreadable, limit, bound))
     }
 
     /// Where the numbers of a page are looked for. What an index finds in no order is only taken if it is little, but for
@@ -124,8 +126,8 @@ pub(super) fn bound(
 ) -> Option<QueryBuilder<Postgres>> {
     let mut query = match base {
         Base::Held | Base::Acquired | Base::Prefix => return None,
-        Base::Halted if listing::takes_all(filter) => return None,
-        Base::Tasks if listing::takes_all(filter) && state.is_none() => return None,
+        Base::Halted if invocation_filter::takes_all(filter) => return None,
+        Base::Tasks if invocation_filter::takes_all(filter) && state.is_none() => return None,
         Base::Halted => QueryBuilder::new("SELECT n FROM tasks WHERE state = 4"),
         Base::Tasks => QueryBuilder::new("SELECT n FROM tasks WHERE true"),
         // Not all that it made are invocations.
@@ -193,7 +195,7 @@ fn conditions(
         }
     }
     if let Some(holder) = &filter.holder {
-        let [worker, host] = listing::holder_names(holder);
+        let [worker, host] = invocation_filter::holder_names(holder);
         query.push(" AND t.state = 2 AND t.node IN (").push_bind(stored(&worker));
         query.push(", ").push_bind(stored(&host)).push(")");
     }
@@ -209,7 +211,7 @@ fn conditions(
     if let Some((label, value)) = &filter.label {
         // Tags are written in one way only, and a label's tag does not begin like the rest of anything else: so it can
         // be looked for as text, which bears characters that PostgreSQL's own JSON does not.
-        let pair = listing::label_pair(label, value);
+        let pair = invocation_filter::label_pair(label, value);
         query.push(" AND (position(").push_bind(format!("{{{pair}")).push(" in p.tags) > 0");
         query.push(" OR position(").push_bind(format!(",{pair}")).push(" in p.tags) > 0)");
     }
@@ -225,7 +227,7 @@ fn conditions(
 /// Ids that begin so, as the index of ids finds them.
 fn prefixed(query: &mut QueryBuilder<Postgres>, prefix: &str) {
     query.push(" AND p.id >= ").push_bind(stored(prefix));
-    if let Some(end) = listing::end_of_prefix(&escape(prefix)) {
+    if let Some(end) = order::end_of_prefix(&escape(prefix)) {
         query.push(" AND p.id < ").push_bind(end);
     }
 }

@@ -80,7 +80,7 @@ use self::{
 use super::{
     CallTree, Counts, Due, EventPlace, EventRow, Hints, History, InvocationFilter, InvocationRow,
     LogRow, ModuleRow, Page, PromiseFilter, PromiseRow, Ready, Scan, ScheduleFilter, SchedulePage,
-    Store, StoreError, Waits, listing, writing::Writing,
+    Store, StoreError, Waits, limits, writing::Writing,
 };
 use segno_env::Surroundings;
 
@@ -170,7 +170,7 @@ impl PostgresStore {
             order: order.clone(),
             closed: closed.clone(),
         };
-        let for_clients = Reader::new(config.clients(listing::CLIENT_READ), config.readers);
+        let for_clients = Reader::new(config.clients(limits::CLIENT_READ), config.readers);
         Ok(Arc::new(of(reader, Some(Arc::new(of(for_clients, None))))))
     }
 

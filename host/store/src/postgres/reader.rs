@@ -20,7 +20,7 @@ use super::{
     fields::escape,
 };
 use crate::{
-    COUNTED, Due, LogRow, ModuleRow, PromiseRow, Ready, StoreError, Waits, listing,
+    COUNTED, Due, LogRow, ModuleRow, PromiseRow, Ready, StoreError, Waits, limits,
     sql::{self, Fields as _, promise_columns, promise_tables},
 };
 
@@ -392,7 +392,7 @@ pub(super) fn failed(statement: &'static str) -> impl Fn(sqlx::Error) -> StoreEr
     move |source| match source {
         sqlx::Error::PoolClosed => StoreError::Closed,
         source if failure::code(&source).is_some_and(|code| code == failure::TOO_LONG) => {
-            StoreError::TooLong { statement, seconds: listing::CLIENT_READ.0 / 1_000 }
+            StoreError::TooLong { statement, seconds: limits::CLIENT_READ.0 / 1_000 }
         }
         source => Failed { statement, source }.explain(),
     }

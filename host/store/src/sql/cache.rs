@@ -13,7 +13,7 @@ use segno_core::{
     value::{Tags, Text, Value},
 };
 
-use crate::listing;
+use crate::order;
 
 /// Bytes that a promise with its task takes beside what they say, as they were measured.
 const AROUND: usize = 1_792;
@@ -199,7 +199,7 @@ impl Cache {
 
     /// Applies a decision. Answers the promises that are new.
     pub(crate) fn apply(&mut self, delta: &Delta) -> Vec<PromiseId> {
-        let fresh = listing::unnumbered(delta, |id| self.number(id).is_some());
+        let fresh = order::unnumbered(delta, |id| self.number(id).is_some());
         for id in &fresh {
             let number = self.next_number;
             self.next_number += 1;

@@ -24,7 +24,7 @@ use super::{
     writer::Submission,
     writer_cache::WriterCache,
 };
-use crate::listing;
+use crate::hints;
 
 const COMMIT: &str = "COMMIT";
 /// A command's rows are known after so many looks: its own, what these lead to, and who waits for that.
@@ -204,7 +204,7 @@ impl<'a> Batch<'a> {
     }
 
     fn commit(mut self) -> Result<Committed, NotCommitted> {
-        listing::drop_stale(&mut self.committed.effects, &self.writer_cache.rows.state);
+        hints::drop_stale(&mut self.committed.effects, &self.writer_cache.rows.state);
         if self.delta.is_empty() && !self.begun {
             return Ok(self.committed);
         }

@@ -7,7 +7,8 @@ use sqlx::{Executor as _, QueryBuilder, Sqlite};
 use super::reader::{Reader, failed, promise_row};
 use crate::{
     Page, PromiseFilter, PromiseRow, Standing, StoreError, Unreadable,
-    listing::{self, LOOKED_AT, PAGE_BYTES},
+    limits::{self, LOOKED_AT, PAGE_BYTES},
+    order, promise_filter,
     sql::{self, Fields as _, promise_columns, promise_tables},
 };
 
@@ -20,7 +21,7 @@ impl Reader {
         filter: &PromiseFilter,
     ) -> Result<Page<PromiseRow, PromiseId>, StoreError> {
         let failed = failed("find promises");
-        let limit = listing::find_limit(filter) as usize;
+        let limit = limits::page_limit(filter.limit) as usize;
         let bound = match bound(filter) {
             None => None,
             Some(mut query) => {
@@ -40,7 +41,7 @@ impl Reader {
             page.next = Some(sql::id(&row, 1).map_err(&failed)?);
             match promise_row(&row) {
                 Ok(row) => {
-                    bytes += listing::page_bytes(&row.promise);
+                    bytes += promise_filter::page_bytes(&row.promise);
                     page.items.push(row);
                 }
                 Err(error) => {
@@ -54,7 +55,7 @@ impl Reader {
 
 /// The id of the last row that a page looks at; none: all that it looks at is found.
 pub(super) fn bound(filter: &PromiseFilter) -> Option<QueryBuilder<Sqlite>> {
-    if listing::finds_all(filter) {
+    if promise_filter::finds_all(filter) {
         return None;
     }
     let mut query = QueryBuilder::new("SELECT p.id FROM promises p WHERE 1 = 1");
@@ -89,7 +90,7 @@ pub(super) fn statement(filter: &PromiseFilter, bound: Option<&PromiseId>) -> Qu
     if let Some(status) = filter.status {
         query.push(" AND t.state = ").push_bind(i64::from(status.number()));
     }
-    query.push(" ORDER BY p.id LIMIT ").push_bind(i64::from(listing::find_limit(filter)) + 1);
+    query.push(" ORDER BY p.id LIMIT ").push_bind(i64::from(limits::page_limit(filter.limit)) + 1);
     query
 }
 
@@ -113,7 +114,7 @@ fn walked(query: &mut QueryBuilder<Sqlite>, filter: &PromiseFilter, bound: Optio
     }
     if let Some(bound) = bound {
         query.push(" AND p.id <= ").push_bind(bound.as_str().to_owned());
-    } else if let Some(end) = prefix.and_then(listing::end_of_prefix) {
+    } else if let Some(end) = prefix.and_then(order::end_of_prefix) {
         query.push(" AND p.id < ").push_bind(end);
     }
 }

@@ -11,7 +11,9 @@ use sqlx::{Executor as _, QueryBuilder, Row as _, Sqlite, SqliteConnection};
 use super::reader::{Reader, failed, promise_row};
 use crate::{
     InvocationFilter, InvocationRow, Page, StoreError, Unreadable,
-    listing::{self, Base, LOOKED_AT, ListedState, SORTED},
+    invocation_filter::{self, Base, ListedState},
+    limits::{self, LOOKED_AT, SORTED},
+    order,
     sql::{AFTER_PROMISE, Fields as _, promise_columns, promise_tables},
 };
 
@@ -41,7 +43,7 @@ impl Reader {
         filter: &InvocationFilter,
     ) -> Result<Page<InvocationRow>, StoreError> {
         let failed = failed("list invocations");
-        let limit = listing::page_limit(filter.limit);
+        let limit = limits::page_limit(filter.limit);
         // A name of a state that does not exist is refused before anything is read.
         let state = filter.state.as_deref().map(ListedState::named).transpose()?;
         let mut transaction = self.pool.begin().await.map_err(&failed)?;
@@ -71,7 +73,7 @@ impl Reader {
             let journal_len = journal_len.unwrap_or_default();
             items.push((number, InvocationRow { promise: listed.promise, task, journal_len }));
         }
-        let mut page = listing::newest_first(items, unreadable, limit, bound);
+        let mut page = invocation_filter::newest_first(items, unreadable, limit, bound);
         go_on(&mut transaction, &mut page.items).await.map_err(&failed)?;
         transaction.commit().await.map_err(&failed)?;
         Ok(page)
@@ -153,8 +155,8 @@ pub(super) fn bound(
 ) -> Option<QueryBuilder<Sqlite>> {
     let mut query = match base {
         Base::Held | Base::Acquired | Base::Prefix => return None,
-        Base::Halted if listing::takes_all(filter) => return None,
-        Base::Tasks if listing::takes_all(filter) && state.is_none() => return None,
+        Base::Halted if invocation_filter::takes_all(filter) => return None,
+        Base::Tasks if invocation_filter::takes_all(filter) && state.is_none() => return None,
         Base::Halted => QueryBuilder::new("SELECT n FROM tasks WHERE state = 4"),
         Base::Tasks => QueryBuilder::new("SELECT n FROM tasks WHERE 1 = 1"),
         // Not all that it made are invocations.
@@ -238,7 +240,7 @@ fn conditions(
         }
     }
     if let Some(holder) = &filter.holder {
-        let [worker, host] = listing::holder_names(holder);
+        let [worker, host] = invocation_filter::holder_names(holder);
         query.push(" AND t.state = 2 AND t.node IN (").push_bind(worker);
         query.push(", ").push_bind(host).push(")");
     }
@@ -254,7 +256,10 @@ fn conditions(
     }
     if let Some((label, value)) = &filter.label {
         query.push(" AND EXISTS (SELECT 1 FROM json_each(p.tags) WHERE key = ");
-        query.push_bind(listing::label_tag(label)).push(" AND value = ").push_bind(value.clone());
+        query
+            .push_bind(invocation_filter::label_tag(label))
+            .push(" AND value = ")
+            .push_bind(value.clone());
         query.push(")");
     }
     if let Some(parent) = &filter.parent {
@@ -269,7 +274,7 @@ fn conditions(
 /// Ids that begin so, as the index of ids finds them.
 fn prefixed(query: &mut QueryBuilder<Sqlite>, prefix: &str) {
     query.push(" AND p.id >= ").push_bind(prefix.to_owned());
-    if let Some(end) = listing::end_of_prefix(prefix) {
+    if let Some(end) = order::end_of_prefix(prefix) {
         query.push(" AND p.id < ").push_bind(end);
     }
 }

@@ -17,7 +17,7 @@ use super::{
     writer_cache::WriterCache,
 };
 use crate::{
-    listing,
+    order,
     sql::{self, Cache, Fields, Level, promise_columns, promise_tables},
 };
 
@@ -326,7 +326,7 @@ fn fetch(
 }
 
 fn outbox_key(key: &OutboxKey) -> (&PromiseId, i64, String) {
-    let (kind, part) = listing::outbox_order(key);
+    let (kind, part) = order::outbox_order(key);
     (key.promise(), kind, part)
 }
 

@@ -73,7 +73,7 @@ use self::{
 use super::{
     CallTree, Counts, Due, EventPlace, EventRow, Hints, History, InvocationFilter, InvocationRow,
     LogRow, ModuleRow, Page, PromiseFilter, PromiseRow, Ready, Scan, ScheduleFilter, SchedulePage,
-    Store, StoreError, Waits, listing, writing::Writing,
+    Store, StoreError, Waits, limits, writing::Writing,
 };
 use segno_env::Surroundings;
 
@@ -163,7 +163,7 @@ impl SqliteStore {
         let directory = Arc::new(DataDirectory::open(&config).await?);
         let active_journals = Arc::new(ActiveJournals::default());
         let reader = Reader::of(&directory, active_journals.clone());
-        let (clock, limit) = (&surroundings.clock, listing::CLIENT_READ);
+        let (clock, limit) = (&surroundings.clock, limits::CLIENT_READ);
         let for_clients = Reader::for_clients(&directory, active_journals.clone(), clock, limit);
         let (queue, requests) = mpsc::channel(QUEUE);
         let (counted, written) = watch::channel(Written::default());

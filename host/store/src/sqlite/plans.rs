@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     InvocationFilter, PromiseFilter, Standing,
-    listing::{Base, ListedState},
+    invocation_filter::{Base, ListedState},
 };
 use segno_core::{id::PromiseId, value::Tags};
 

@@ -17,7 +17,7 @@ use sqlx::{
 
 use super::{connection::page_bytes, failure, journal_buffer::ActiveJournals, open::DataDirectory};
 use crate::{
-    COUNTED, Due, LogRow, ModuleRow, PromiseRow, Ready, StoreError, Waits, listing,
+    COUNTED, Due, LogRow, ModuleRow, PromiseRow, Ready, StoreError, Waits, limits,
     sql::{self, promise_columns, promise_tables},
 };
 use segno_env::Clock;
@@ -397,7 +397,7 @@ pub(super) fn failed(statement: &'static str) -> impl Fn(sqlx::Error) -> StoreEr
         sqlx::Error::PoolClosed => StoreError::Closed,
         // Only the clients' connections have a limit.
         source if failure::primary_code(&source) == Some(failure::INTERRUPTED) => {
-            StoreError::TooLong { statement, seconds: listing::CLIENT_READ.0 / 1_000 }
+            StoreError::TooLong { statement, seconds: limits::CLIENT_READ.0 / 1_000 }
         }
         source => StoreError::Database { statement, source },
     }

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     Due, ScheduleFilter, SchedulePage, StoreError, Unreadable,
-    listing::{self, LOOKED_AT},
+    limits::{self, LOOKED_AT},
     query::Begin,
     sql::{self, Fields as _, schedule_columns},
 };
@@ -70,7 +70,7 @@ impl Reader {
         filter: &ScheduleFilter,
     ) -> Result<SchedulePage, StoreError> {
         let name = "list schedules";
-        let limit = listing::page_limit(filter.limit) as usize;
+        let limit = limits::page_limit(filter.limit) as usize;
         let (mut taken, mut unreadable): (Vec<Schedule>, Vec<Unreadable>) = Default::default();
         let mut after = filter.after.clone();
         for _ in 0..LOOKED_AT.div_ceil(LOOK) {

@@ -11,7 +11,7 @@ use sqlx::{Executor as _, PgConnection, postgres::PgRow};
 
 use super::{LockedRows, NotLoaded, lock::escaped};
 use crate::{
-    listing,
+    order,
     postgres::{failure::Failed, fields::escape},
     sql::{self, Cache, Fields as _, Level},
 };
@@ -150,7 +150,7 @@ impl LockedRows {
             wanted.composites.iter().filter_map(|id| *self.promises.get(id)?).collect();
         let mut keys = (Vec::new(), Vec::new(), Vec::new());
         for key in &wanted.outbox {
-            let (kind, part) = listing::outbox_order(key);
+            let (kind, part) = order::outbox_order(key);
             keys.0.push(escape(key.promise().as_str()));
             keys.1.push(kind);
             keys.2.push(escape(&part).into_owned());

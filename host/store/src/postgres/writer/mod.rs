@@ -85,7 +85,7 @@ pub(super) struct Writer {
     hasher: RandomState,
 }
 
-/// A connection, when there is one.
+/// A place for one connection; none while it is closed.
 type ConnectionSlot = Option<PgConnection>;
 
 struct Finished {

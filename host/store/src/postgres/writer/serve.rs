@@ -1,5 +1,5 @@
-//! Serving a batch: it is tried until its fate is known, over a connection that is made where there is none, and who asked
-//! is told.
+//! Serving a batch: the batch runs until its outcome is known, over a connection that is opened if there
+//! is none, and each submission is answered.
 
 use std::collections::BTreeSet;
 
@@ -148,8 +148,8 @@ impl Shared {
         self.notifications.add(&committed.effects);
     }
 
-    /// Decides and commits, again and again where another transaction was in the way or the database was away. Commands
-    /// absorb their own repetition, so it does not matter whether an earlier attempt happened.
+    /// Decides and commits, again after a race with another transaction or while the database is away.
+    /// Commands absorb their own repetition, so an earlier attempt may have happened.
     async fn commit(
         &self,
         slot: &mut ConnectionSlot,

@@ -8,7 +8,7 @@ use segno_core::{
 
 use super::column::{at, damaged, id, needed, number, small};
 use crate::{
-    EventRow, listing,
+    EventRow, order,
     sql::{Cell, Fields},
 };
 
@@ -53,7 +53,7 @@ pub(crate) fn outbox_cells(source: i64, key: &OutboxKey, row: &OutboxRow) -> [Ce
 
 /// The key of a message about promise `source`.
 pub(crate) fn outbox_key_cells(source: i64, key: &OutboxKey) -> [Cell; 3] {
-    let (kind, part) = listing::outbox_order(key);
+    let (kind, part) = order::outbox_order(key);
     [source.into(), kind.into(), part.into()]
 }
 
@@ -83,7 +83,7 @@ pub(crate) fn event(row: &impl Fields) -> Result<EventRow, sqlx::Error> {
 }
 
 /// The key of a message about `source`, `kind, part` from column `first` on: the other way of
-/// [`listing::outbox_order`].
+/// [`order::outbox_order`].
 pub(crate) fn outbox_key(
     row: &impl Fields,
     first: usize,
