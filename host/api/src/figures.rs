@@ -23,7 +23,7 @@ pub async fn metrics(State(api): State<Api>) -> Result<Response, ApiError> {
     metrics.gauges.quarantined(&api.host.hub.quarantine().counts());
     // Whoever looks after the host is answered while it is busy, one after the other.
     let _alone = api.counts.lock().await;
-    metrics.gauges.read(&reads::store(&api.host).counts().await?);
+    metrics.gauges.read(&reads::store(&api.host).read().counts().await?);
     Ok(([(header::CONTENT_TYPE, CONTENT_TYPE)], metrics.text()).into_response())
 }
 

@@ -73,7 +73,7 @@ pub async fn run(setting: &Setting) -> anyhow::Result<Section> {
         begin(setting, &volatile, "warm-up", workflows).await?;
         if repetition == 0 {
             let records =
-                bed.host.store.journal(&PromiseId::from("warm-up-0"), 1, 2 * STEPS).await?;
+                bed.host.store.read().journal(&PromiseId::from("warm-up-0"), 1, 2 * STEPS).await?;
             record = encode_records(&records).len() / STEPS as usize;
         }
         let (mut of_durable, mut of_logged, mut of_log, mut of_memory, mut of_bare) = (

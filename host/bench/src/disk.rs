@@ -29,7 +29,7 @@ pub async fn run(setting: &Setting) -> anyhow::Result<Section> {
         let before = written_bytes()?;
         bed.run_one("disk", "steps", json!({ "steps": alone, "result_bytes": 22 })).await?;
         one_written.push((written_bytes()? - before) / f64::from(alone));
-        let journal = bed.host.store.journal(&PromiseId::from("disk"), 1, 2 * alone).await?;
+        let journal = bed.host.store.read().journal(&PromiseId::from("disk"), 1, 2 * alone).await?;
         records.push(encode_records(&journal).len() as f64 / f64::from(alone));
         bed.close().await;
         let with_one = size(dir)?;

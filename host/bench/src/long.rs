@@ -47,7 +47,7 @@ pub async fn run(setting: &Setting) -> anyhow::Result<Section> {
         let stopwatch = Stopwatch::start();
         let mut from = 0;
         loop {
-            let page = bed.host.store.journal(&id, from, 2_048).await?;
+            let page = bed.host.store.read().journal(&id, from, 2_048).await?;
             let Some(last) = page.last() else { break };
             from = last.seq + 1;
         }
@@ -100,7 +100,7 @@ async fn go_on(setting: &Setting, bed: &Bed, id: &PromiseId, turn: u32) -> anyho
     let next = id.named(&format!("turn-{}", turn + 1));
     let waits = async {
         loop {
-            let waits = bed.host.store.waits(id).await?;
+            let waits = bed.host.store.read().waits(id).await?;
             if waits.awaits.contains(&next) {
                 return anyhow::Ok(());
             }
@@ -109,6 +109,6 @@ async fn go_on(setting: &Setting, bed: &Bed, id: &PromiseId, turn: u32) -> anyho
     };
     let waited = setting.surroundings.within(Millis(120_000), waits).await;
     waited.context("it does not go on")??;
-    ensure!(bed.host.store.promise(&next).await?.is_some(), "it waits for nothing");
+    ensure!(bed.host.store.read().promise(&next).await?.is_some(), "it waits for nothing");
     Ok(())
 }

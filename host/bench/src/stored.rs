@@ -44,7 +44,7 @@ impl Stored {
         input: Json,
         module: Digest,
     ) -> anyhow::Result<Self> {
-        let mut records = bed.host.store.journal(id, 0, u32::MAX).await?;
+        let mut records = bed.host.store.read().journal(id, 0, u32::MAX).await?;
         records.pop().context("the journal is empty")?;
         let steps = records.split_off(1);
         ensure!(steps.len() % 2 == 0, "a step is a command and its result");

@@ -138,7 +138,8 @@ fn is_hosted(target: &str) -> bool {
 async fn scan_ready(shared: &Shared, queue: &mut VecDeque<Offer>, known: &mut HashSet<PromiseId>) {
     let mut after = None;
     while queue.len() < QUEUE {
-        let page = match shared.host.store.ready(shared.now(), after, SCAN_PAGE).await {
+        let page = match shared.host.store.work_queue().ready(shared.now(), after, SCAN_PAGE).await
+        {
             Ok(page) => page,
             Err(error) => {
                 tracing::warn!(%error, "the scan for ready tasks failed; it comes again");

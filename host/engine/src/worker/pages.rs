@@ -92,7 +92,8 @@ impl<'a> Pages<'a> {
 
     async fn page(&self, from: u32) -> Result<Vec<Record>, NotRead> {
         let limit = self.len.map_or(PAGE, |len| PAGE.min(len.saturating_sub(from)));
-        let mut page = self.store.journal(self.id, from, limit).await.map_err(NotRead::Store)?;
+        let mut page =
+            self.store.read().journal(self.id, from, limit).await.map_err(NotRead::Store)?;
         if let Some(Record { body: RecordBody::Finished { outcome }, .. }) = page.last_mut()
             && *outcome == Stored::Own
             && let Some(end) = &self.end

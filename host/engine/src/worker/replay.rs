@@ -92,7 +92,8 @@ pub async fn replay(
     };
     let (outline, _) = pages.outline().await.map_err(unread)?;
     // The journal first: one that has its end by then has it in its promise as well.
-    let row = host.store.promise(id).await?.ok_or_else(|| ReplayError::NotFound(id.clone()))?;
+    let row =
+        host.store.read().promise(id).await?.ok_or_else(|| ReplayError::NotFound(id.clone()))?;
     let end = row
         .promise
         .settlement()
@@ -184,7 +185,7 @@ pub async fn replay(
 }
 
 async fn own(host: &Host, id: &PromiseId) -> Result<segno_guest::Outcome, ReplayError> {
-    let row = host.store.promise(id).await?;
+    let row = host.store.read().promise(id).await?;
     let settlement = row.as_ref().and_then(|row| row.promise.settlement());
     settlement.map(convention::outcome).ok_or_else(|| {
         ReplayError::Damaged(

@@ -119,12 +119,12 @@ impl Shared {
         if ids.is_empty() {
             return Ok(Vec::new());
         }
-        Ok(self.host.store.promises(ids).await?)
+        Ok(self.host.store.read().promises(ids).await?)
     }
 
     /// An outcome that the journal left in its promise.
     pub async fn own(&self, id: &PromiseId) -> Result<Outcome, Stopped> {
-        let row = self.host.store.promise(id).await?;
+        let row = self.host.store.read().promise(id).await?;
         let settlement = row.as_ref().and_then(|row| row.promise.settlement());
         match settlement {
             Some(settlement) => Ok(convention::outcome(settlement)),

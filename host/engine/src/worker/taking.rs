@@ -89,7 +89,7 @@ async fn read_ahead(shared: &Shared, arrivals: &[Arrival]) -> HashMap<PromiseId,
     if wanted.is_empty() {
         return HashMap::new();
     }
-    match shared.host.store.histories(&wanted).await {
+    match shared.host.store.read().histories(&wanted).await {
         Ok(histories) => {
             let whole = wanted.into_iter().zip(histories).filter(|((_, len), history)| {
                 usize::try_from(*len).is_ok_and(|len| len == history.records.len())

@@ -35,7 +35,7 @@ impl Fields for PgRow {
 
 /// A text as it is stored: PostgreSQL has no U+0000, so that becomes U+0001 U+0001, and U+0001 becomes U+0001 U+0002.
 /// The order of texts stays what it was, and so does what begins with what.
-pub(super) fn escape(text: &str) -> Cow<'_, str> {
+pub(crate) fn escape(text: &str) -> Cow<'_, str> {
     if !text.contains(['\0', '\u{1}']) {
         return Cow::Borrowed(text);
     }

@@ -6,8 +6,11 @@ use segno_core::{config::Config, effect::Effect};
 use sqlx::{AssertSqlSafe, Connection as _, Executor as _, PgConnection, Row as _};
 use throwaway_postgres::Cluster;
 
-use super::{PostgresConfig, PostgresStore, append, call_tree, history, load, reader, write};
-use crate::{Hints, Store as _};
+use super::{PostgresConfig, PostgresStore, append, load, write};
+use crate::{
+    Hints, Store as _,
+    sql::read::{self, Kind},
+};
 use segno_env::Surroundings;
 
 struct NoHints;
@@ -40,12 +43,8 @@ async fn every_statement_finds_its_rows_by_an_index() {
         PostgresStore::open(config, Config::default(), Surroundings::system(), Arc::new(NoHints));
     opened.await.expect("it opens").close().await;
     let mut connection = PgConnection::connect_with(&options).await.expect("a connection");
-    let reads = load::STATEMENTS
-        .iter()
-        .chain(&reader::STATEMENTS)
-        .chain(&history::STATEMENTS)
-        .chain(&call_tree::STATEMENTS)
-        .map(ToString::to_string);
+    let reads = load::STATEMENTS.into_iter().chain(read::walked_by_index(Kind::Postgres));
+    let reads = reads.map(ToOwned::to_owned);
     for statement in reads.chain(write::statements()).chain(append::statements()) {
         let plan = plan(&mut connection, &statement).await;
         // Neither is a table read through, nor is what was found searched again for every row that is given.

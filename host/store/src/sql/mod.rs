@@ -11,6 +11,7 @@ mod examined;
 mod fields;
 mod journal;
 mod put;
+pub(crate) mod read;
 mod resource;
 mod rows;
 mod schedule;

@@ -5,10 +5,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use futures::TryStreamExt as _;
 use sqlx::{
     AssertSqlSafe, ConnectOptions as _, Connection as _, Executor as _, Row as _, SqliteConnection,
-    TypeInfo as _, ValueRef as _,
     query::Query,
     sqlite::{Sqlite, SqliteArguments, SqliteRow},
 };
@@ -20,14 +18,12 @@ use super::{
 use crate::{
     Scan,
     archive::{
-        ArchiveError, ArchiveSink, ArchiveSource, Cell, Checked, Column as KnownColumn, Head, Kind,
-        Known, Row, Schema, Table,
+        ArchiveError, ArchiveSource, Cell, Checked, Column as KnownColumn, Kind, Known, Row, Schema,
     },
+    sql::read::refused,
 };
 
-/// Tables that others refer to, before those that do. What is not listed comes after them, by name.
-const FIRST: [&str; 4] = ["modules", "aliases", "promises", "tasks"];
-
+/// The tables of an archive.
 const TABLES: &str = "
     SELECT name FROM sqlite_schema
      WHERE type = 'table' AND name NOT LIKE 'sqlite_%' AND name NOT LIKE '_sqlx_%' AND name <> 'journal_recent'";
@@ -35,61 +31,8 @@ const TABLES: &str = "
 const KNOWN: &str =
     "SELECT name, type, \"notnull\" = 0 AND pk = 0 FROM pragma_table_info(?1) ORDER BY cid";
 
-const COLUMNS: &str = "SELECT name FROM pragma_table_info(?1) ORDER BY cid";
-
 /// Rows that one statement inserts.
 const CHUNK: usize = 64;
-
-impl Reader {
-    /// Hands everything to `sink`, as it is at one instant; commits go on meanwhile.
-    pub(super) async fn write_archive(
-        &self,
-        sink: &mut dyn ArchiveSink,
-    ) -> Result<(), ArchiveError> {
-        let refused = refused("read everything");
-        let mut transaction = self.pool.begin().await.map_err(&refused)?;
-        let head = head(&mut transaction).await.map_err(&refused)?;
-        sink.head(&head)?;
-        for (place, table) in head.tables.iter().enumerate() {
-            let order = if table.columns.len() > 1 { "1, 2" } else { "1" };
-            for source in sources(&table.name) {
-                let columns = list(table);
-                let text = format!("SELECT {columns} FROM \"{source}\" ORDER BY {order}");
-                let mut rows = sqlx::query(AssertSqlSafe(text)).fetch(&mut *transaction);
-                while let Some(row) = rows.try_next().await.map_err(&refused)? {
-                    let row = (0..table.columns.len()).map(|column| cell(&row, column));
-                    sink.write_row(place, row.collect::<Result<_, _>>().map_err(&refused)?)?;
-                }
-            }
-        }
-        transaction.commit().await.map_err(&refused)
-    }
-}
-
-async fn head(connection: &mut SqliteConnection) -> Result<Head, sqlx::Error> {
-    let format = "SELECT max(version) FROM _sqlx_migrations";
-    let format = sqlx::query_scalar(format).fetch_one(&mut *connection).await?;
-    let mut names: Vec<String> = sqlx::query_scalar(TABLES).fetch_all(&mut *connection).await?;
-    names.sort_by_key(|name| {
-        (FIRST.iter().position(|first| first == name).unwrap_or(FIRST.len()), name.clone())
-    });
-    let mut tables = Vec::with_capacity(names.len());
-    for name in names {
-        let columns = sqlx::query_scalar(COLUMNS).bind(&name).fetch_all(&mut *connection).await?;
-        let mut rows: i64 = 0;
-        for source in sources(&name) {
-            let count = AssertSqlSafe(format!("SELECT count(*) FROM \"{source}\""));
-            rows += sqlx::query_scalar::<_, i64>(count).fetch_one(&mut *connection).await?;
-        }
-        tables.push(Table { name, columns, rows: rows.cast_unsigned() });
-    }
-    Ok(Head { written_by: env!("CARGO_PKG_VERSION").to_owned(), format, tables })
-}
-
-/// What has the rows of a table, one after the other. Those of claims under way go with the journals they belong to.
-fn sources(table: &str) -> Vec<&str> {
-    if table == "journal" { vec![table, "journal_ahead"] } else { vec![table] }
-}
 
 /// The tables of a format, as its migrations make them. PostgreSQL has the same.
 ///
@@ -244,25 +187,4 @@ fn bind(
         Cell::Text(value) => query.bind(value),
         Cell::Blob(value) => query.bind(value.to_vec()),
     }
-}
-
-fn cell(row: &SqliteRow, column: usize) -> Result<Cell, sqlx::Error> {
-    let raw = row.try_get_raw(column)?;
-    if raw.is_null() {
-        return Ok(Cell::Null);
-    }
-    let kind = raw.type_info().name().to_owned();
-    Ok(match kind.as_str() {
-        "INTEGER" => Cell::Int(row.try_get_unchecked(column)?),
-        "TEXT" => Cell::Text(row.try_get_unchecked(column)?),
-        _ => Cell::Blob(row.try_get_unchecked::<Vec<u8>, _>(column)?.into()),
-    })
-}
-
-fn list(table: &Table) -> String {
-    table.columns.iter().map(|column| format!("\"{column}\"")).collect::<Vec<_>>().join(", ")
-}
-
-fn refused(what: &'static str) -> impl Fn(sqlx::Error) -> ArchiveError {
-    move |source| ArchiveError::Database { what: what.to_owned(), source }
 }

@@ -76,7 +76,7 @@ pub(super) struct JournalBuffer {
 ///
 /// The set is exact or too large: an invocation is added before the commit and removed after it.
 #[derive(Debug, Default)]
-pub(super) struct ActiveJournals(RwLock<Option<HashSet<PromiseId>>>);
+pub(crate) struct ActiveJournals(RwLock<Option<HashSet<PromiseId>>>);
 
 /// Rows to write.
 #[derive(Debug, Default)]

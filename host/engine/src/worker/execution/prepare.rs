@@ -95,7 +95,7 @@ impl Execution {
             None => {
                 let mut pages = Pages::new(&*shared.host.store, &task.id, head.len);
                 let (outline, first) = pages.outline().await?;
-                (outline, first, shared.host.store.log_count(&task.id).await?)
+                (outline, first, shared.host.store.read().log_count(&task.id).await?)
             }
         };
         let now = shared.now();
