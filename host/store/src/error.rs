@@ -1,5 +1,8 @@
 //! What can go wrong with a store; each variant says what is true afterwards.
 
+/// The answer of a database, of whichever driver.
+pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
+
 /// Why a store did not answer.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
@@ -28,7 +31,7 @@ pub enum StoreError {
         statement: &'static str,
         /// The database's answer.
         #[source]
-        source: sqlx::Error,
+        source: BoxError,
     },
     /// A listing was asked for by something that cannot be.
     #[error("{0}")]

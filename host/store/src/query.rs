@@ -377,9 +377,9 @@ impl Unreadable {
     /// # Errors
     /// The database did not give the row.
     pub(super) fn of(
-        id: Result<Option<std::borrow::Cow<'_, str>>, sqlx::Error>,
-        error: sqlx::Error,
-    ) -> Result<Self, sqlx::Error> {
+        id: Result<Option<std::borrow::Cow<'_, str>>, super::sql::Failure>,
+        error: super::sql::Failure,
+    ) -> Result<Self, super::sql::Failure> {
         let id = id.ok().flatten().unwrap_or_default().into_owned();
         Ok(Self { id, reason: super::sql::unreadable(error)? })
     }

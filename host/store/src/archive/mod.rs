@@ -12,7 +12,7 @@ use std::io;
 use segno_core::value::Bytes;
 use serde::{Deserialize, Serialize};
 
-use super::StoreError;
+use super::{StoreError, error::BoxError, sql::Failure};
 
 pub use file::{ArchiveReader, ArchiveWriter, Bounds};
 pub use schema::{Checked, Column, Kind, Known, Schema, verify};
@@ -103,7 +103,7 @@ pub enum ArchiveError {
         what: String,
         /// Its answer.
         #[source]
-        source: sqlx::Error,
+        source: BoxError,
     },
     /// The store did not answer.
     #[error(transparent)]
@@ -111,6 +111,13 @@ pub enum ArchiveError {
     /// The place cannot be used.
     #[error("{0}")]
     Place(String),
+}
+
+impl ArchiveError {
+    /// The error of a statement that the database refused.
+    pub(crate) fn refused(what: impl Into<String>, source: impl Into<Failure>) -> Self {
+        Self::Database { what: what.into(), source: source.into().into() }
+    }
 }
 
 /// Takes the rows of a store that is exported.

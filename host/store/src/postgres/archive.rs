@@ -155,7 +155,7 @@ async fn insert(
     );
     let what = || format!("insert rows {first} to {last} into `{}`", table.name);
     let inserted = connection.execute(sqlx::query_with(AssertSqlSafe(text), arguments)).await;
-    inserted.map(drop).map_err(|source| ArchiveError::Database { what: what(), source })
+    inserted.map(drop).map_err(|source| ArchiveError::refused(what(), source))
 }
 
 fn add<T>(
@@ -190,7 +190,7 @@ impl Scan for PostgresImport {
         let mut connection = self.connection.lock().await;
         read::candidates(&mut *connection, after, limit)
             .await
-            .map_err(failed::<Postgres>("look for damage"))
+            .map_err(failed::<Postgres, _>("look for damage"))
     }
 
     async fn finished(
@@ -201,7 +201,7 @@ impl Scan for PostgresImport {
     ) -> Result<Found<Promise>, StoreError> {
         let mut connection = self.connection.lock().await;
         let found = read::finished(&mut *connection, after, limit, before).await;
-        found.map_err(failed::<Postgres>("look for finished trees"))
+        found.map_err(failed::<Postgres, _>("look for finished trees"))
     }
 
     async fn examine(
@@ -212,7 +212,7 @@ impl Scan for PostgresImport {
     ) -> Result<Examined, StoreError> {
         let mut connection = self.connection.lock().await;
         let page = read::examine(&mut *connection, maker, after, limit).await;
-        page.map_err(failed::<Postgres>("examine a page"))
+        page.map_err(failed::<Postgres, _>("examine a page"))
     }
 
     async fn integrity(&self) -> Result<Vec<String>, StoreError> {
@@ -227,6 +227,6 @@ impl Scan for PostgresImport {
         let mut connection = self.connection.lock().await;
         read::size_report(&mut *connection, top)
             .await
-            .map_err(failed::<Postgres>("measure the database"))
+            .map_err(failed::<Postgres, _>("measure the database"))
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::StoreError;
+use crate::{StoreError, sql::Failure};
 
 /// A statement that failed.
 #[derive(Debug)]
@@ -10,7 +10,7 @@ pub(super) struct Failed {
     /// Which.
     pub(super) statement: &'static str,
     /// PostgreSQL's answer, or what came instead of one.
-    pub(super) source: sqlx::Error,
+    pub(super) source: Failure,
 }
 
 /// What a failure before a commit leaves true: nothing was written.
@@ -30,8 +30,8 @@ pub(super) enum Cause {
 pub(super) const TOO_LONG: &str = "57014";
 
 impl Failed {
-    pub(super) fn of(statement: &'static str) -> impl Fn(sqlx::Error) -> Self {
-        move |source| Self { statement, source }
+    pub(super) fn of<F: Into<Failure>>(statement: &'static str) -> impl Fn(F) -> Self {
+        move |source| Self { statement, source: source.into() }
     }
 
     pub(super) fn cause(&self) -> Cause {
@@ -47,7 +47,7 @@ impl Failed {
                 reason: format!("it is read-only at the moment ({})", self.source),
             },
             Cause::Refused => {
-                StoreError::Database { statement: self.statement, source: self.source }
+                StoreError::Database { statement: self.statement, source: self.source.into() }
             }
         }
     }
@@ -60,19 +60,22 @@ impl fmt::Display for Failed {
 }
 
 /// PostgreSQL's code for what went wrong, if it was PostgreSQL that said so.
-pub(super) fn code(error: &sqlx::Error) -> Option<String> {
+pub(super) fn code(error: &Failure) -> Option<String> {
+    let Failure::Driver(error) = error else { return None };
     Some(error.as_database_error()?.code()?.into_owned())
 }
 
-pub(super) fn cause(error: &sqlx::Error) -> Cause {
+pub(super) fn cause(error: &Failure) -> Cause {
     let Some(code) = code(error) else {
         return match error {
-            sqlx::Error::Io(_)
-            | sqlx::Error::Tls(_)
-            | sqlx::Error::Protocol(_)
-            | sqlx::Error::PoolTimedOut
-            | sqlx::Error::WorkerCrashed
-            | sqlx::Error::BeginFailed => Cause::Away,
+            Failure::Driver(
+                sqlx::Error::Io(_)
+                | sqlx::Error::Tls(_)
+                | sqlx::Error::Protocol(_)
+                | sqlx::Error::PoolTimedOut
+                | sqlx::Error::WorkerCrashed
+                | sqlx::Error::BeginFailed,
+            ) => Cause::Away,
             _ => Cause::Refused,
         };
     };
@@ -93,7 +96,7 @@ pub(super) fn cause(error: &sqlx::Error) -> Cause {
 }
 
 /// Whether a `COMMIT` that failed so has certainly not happened.
-pub(super) fn is_undone(error: &sqlx::Error) -> bool {
+pub(super) fn is_undone(error: &Failure) -> bool {
     // Whatever PostgreSQL itself says about a commit, it says instead of committing, except that it is going down.
     code(error).is_some_and(|code| !code.starts_with("57P") && !code.starts_with("08"))
 }

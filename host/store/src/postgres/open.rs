@@ -10,6 +10,7 @@ use sqlx::{
 };
 
 use super::{config::PostgresConfig, failure};
+use crate::{error::BoxError, sql::Failure};
 use segno_env::Surroundings;
 
 /// Why a database could not be opened. Nothing in it was changed.
@@ -116,7 +117,7 @@ pub enum OpenError {
         address: String,
         /// PostgreSQL's answer.
         #[source]
-        source: sqlx::Error,
+        source: BoxError,
     },
 }
 
@@ -300,17 +301,19 @@ async fn migrate(connection: &mut PgConnection, address: &str) -> Result<(), Ope
         MigrateError::Execute(source) | MigrateError::ExecuteMigration(source, _) => {
             explain(address, source)
         }
-        other => OpenError::Database { address: owned(), source: other.into() },
+        other => {
+            OpenError::Database { address: owned(), source: Box::new(sqlx::Error::from(other)) }
+        }
     })
 }
 
-fn explain(address: &str, source: sqlx::Error) -> OpenError {
-    let address = address.to_owned();
+fn explain(address: &str, source: impl Into<Failure>) -> OpenError {
+    let (address, source) = (address.to_owned(), source.into());
     let reason = source.to_string();
     let Some(code) = failure::code(&source) else {
         return match failure::cause(&source) {
             failure::Cause::Away => OpenError::Unreachable { address, reason },
-            _ => OpenError::Database { address, source },
+            _ => OpenError::Database { address, source: source.into() },
         };
     };
     match code.as_str() {
@@ -322,7 +325,7 @@ fn explain(address: &str, source: sqlx::Error) -> OpenError {
         code if code.starts_with("57P") || code.starts_with("53") => {
             OpenError::Unreachable { address, reason }
         }
-        _ => OpenError::Database { address, source },
+        _ => OpenError::Database { address, source: source.into() },
     }
 }
 

@@ -55,12 +55,12 @@ impl Reader {
             .execute(SAME_AS_BEFORE)
             .await
             .map(drop)
-            .map_err(failed::<Postgres>("try to write"))
+            .map_err(failed::<Postgres, _>("try to write"))
     }
 
     /// Forgets everything but modules, aliases and hosts.
     pub(super) async fn wipe(&self) -> Result<(), StoreError> {
-        let failed = failed::<Postgres>("forget everything");
+        let failed = failed::<Postgres, sqlx::Error>("forget everything");
         let mut transaction = self.pool.begin().await.map_err(&failed)?;
         for statement in sql::WIPE {
             transaction.execute(statement).await.map_err(&failed)?;
@@ -83,7 +83,7 @@ impl Modules for Reader {
             .bind(now.0)
             .bind(escape(&description))
             .bind(&component[..]);
-        self.pool.execute(query).await.map(drop).map_err(failed::<Postgres>("keep a component"))
+        self.pool.execute(query).await.map(drop).map_err(failed::<Postgres, _>("keep a component"))
     }
 
     async fn component(&self, digest: Digest) -> Result<Option<Arc<[u8]>>, StoreError> {
@@ -104,7 +104,7 @@ impl Modules for Reader {
         match self.pool.execute(query).await {
             Ok(done) => Ok(done.rows_affected() > 0),
             Err(sqlx::Error::Database(error)) if error.is_foreign_key_violation() => Ok(false),
-            Err(error) => Err(failed::<Postgres>("remove a component")(error)),
+            Err(error) => Err(failed::<Postgres, _>("remove a component")(error)),
         }
     }
 }

@@ -19,7 +19,7 @@ use crate::{
     archive::Cell,
     limits,
     sql::{
-        Fields as _,
+        Failure, Fields as _,
         read::{Dialect, Kind, Parameter, Session, Unmerged},
     },
 };
@@ -36,9 +36,9 @@ impl Dialect for Postgres {
     const SNAPSHOT: &'static str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
     type Unmerged = NoneUnmerged;
 
-    fn failed(statement: &'static str, source: sqlx::Error) -> StoreError {
+    fn failed(statement: &'static str, source: Failure) -> StoreError {
         match source {
-            sqlx::Error::PoolClosed => StoreError::Closed,
+            Failure::Driver(sqlx::Error::PoolClosed) => StoreError::Closed,
             source if failure::code(&source).is_some_and(|code| code == failure::TOO_LONG) => {
                 StoreError::TooLong { statement, seconds: limits::CLIENT_READ.0 / 1_000 }
             }
@@ -61,16 +61,16 @@ impl Session for PgConnection {
         &mut self,
         text: SqlStr,
         parameters: &[Parameter<'_>],
-    ) -> Result<Vec<PgRow>, sqlx::Error> {
-        query(text, parameters).fetch_all(self).await
+    ) -> Result<Vec<PgRow>, Failure> {
+        Ok(query(text, parameters).fetch_all(self).await?)
     }
 
     async fn each(
         &mut self,
         text: SqlStr,
         parameters: &[Parameter<'_>],
-        mut take: impl FnMut(PgRow) -> Result<ControlFlow<()>, sqlx::Error> + Send,
-    ) -> Result<(), sqlx::Error> {
+        mut take: impl FnMut(PgRow) -> Result<ControlFlow<()>, Failure> + Send,
+    ) -> Result<(), Failure> {
         let mut rows = query(text, parameters).fetch(self);
         while let Some(row) = rows.try_next().await? {
             if take(row)?.is_break() {
@@ -80,11 +80,12 @@ impl Session for PgConnection {
         Ok(())
     }
 
-    async fn without_time_limit(&mut self) -> Result<(), sqlx::Error> {
-        self.execute(NO_TIME_LIMIT).await.map(drop)
+    async fn without_time_limit(&mut self) -> Result<(), Failure> {
+        self.execute(NO_TIME_LIMIT).await?;
+        Ok(())
     }
 
-    fn cell(row: &PgRow, column: usize) -> Result<Cell, sqlx::Error> {
+    fn cell(row: &PgRow, column: usize) -> Result<Cell, Failure> {
         let raw = row.try_get_raw(column)?;
         if raw.is_null() {
             return Ok(Cell::Null);

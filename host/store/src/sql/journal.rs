@@ -6,7 +6,7 @@ use segno_core::{
     invocation::{JournalHead, Record, encode_records, join_records},
 };
 
-use super::{Cell, rows};
+use super::{Cell, Failure, rows};
 
 /// See the module.
 #[derive(Debug, Clone)]
@@ -54,7 +54,7 @@ impl JournalRow {
     }
 
     /// Its records.
-    pub(crate) fn decode(&self) -> Result<Vec<Record>, sqlx::Error> {
+    pub(crate) fn decode(&self) -> Result<Vec<Record>, Failure> {
         rows::decoded(&self.records, &self.invocation)
     }
 

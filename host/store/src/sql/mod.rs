@@ -8,6 +8,7 @@ mod cell;
 mod delta;
 pub(crate) mod dump;
 mod examined;
+mod failure;
 mod fields;
 mod journal;
 mod put;
@@ -20,6 +21,7 @@ mod wipe;
 pub(crate) use cache::{Cache, Level};
 pub(crate) use cell::Cell;
 pub(crate) use delta::{Numbers, Written};
+pub(crate) use failure::Failure;
 pub(crate) use fields::Fields;
 pub(crate) use journal::JournalRow;
 pub(crate) use put::{

@@ -39,19 +39,20 @@ const CHUNK: usize = 64;
 /// # Errors
 /// No such format is known.
 pub async fn schema(format: i64) -> Result<Schema, ArchiveError> {
-    let refused = refused("look at the tables of a format");
-    let mut connection = SqliteConnection::connect("sqlite::memory:").await.map_err(&refused)?;
+    let what = "look at the tables of a format";
+    let mut connection =
+        SqliteConnection::connect("sqlite::memory:").await.map_err(refused(what))?;
     open::migrate_to(&mut connection, format).await?;
     let names: Vec<String> =
-        sqlx::query_scalar(TABLES).fetch_all(&mut connection).await.map_err(&refused)?;
+        sqlx::query_scalar(TABLES).fetch_all(&mut connection).await.map_err(refused(what))?;
     let mut tables = Vec::with_capacity(names.len());
     for name in names {
         let columns = sqlx::query(KNOWN).bind(&name).fetch_all(&mut connection).await;
-        let columns = columns.map_err(&refused)?;
-        let columns = columns.iter().map(known).collect::<Result<_, _>>().map_err(&refused)?;
+        let columns = columns.map_err(refused(what))?;
+        let columns = columns.iter().map(known).collect::<Result<_, _>>().map_err(refused(what))?;
         tables.push(Known { name, columns });
     }
-    connection.close().await.map_err(&refused)?;
+    connection.close().await.map_err(refused(what))?;
     Ok(Schema { format, tables })
 }
 
@@ -171,7 +172,7 @@ async fn insert(
         let last = number + count as u64 - 1;
         let what = || format!("insert rows {number} to {last} into `{}`", table.name);
         let inserted = query.execute(&mut *connection).await;
-        inserted.map_err(|source| ArchiveError::Database { what: what(), source })?;
+        inserted.map_err(|source| ArchiveError::refused(what(), source))?;
         number = last + 1;
     }
     Ok(())

@@ -12,8 +12,7 @@ use rusqlite::{
     types::{Null, ToSqlOutput},
 };
 
-use super::failure;
-use crate::sql::Cell;
+use crate::sql::{Cell, Failure};
 
 /// More than there are statements.
 const PREPARED: usize = 128;
@@ -38,7 +37,7 @@ pub(super) struct Failed {
     /// Which.
     pub(super) statement: &'static str,
     /// SQLite's answer.
-    pub(super) source: sqlx::Error,
+    pub(super) source: Failure,
 }
 
 /// See the module.
@@ -95,7 +94,7 @@ impl Connection {
         name: &'static str,
         text: &str,
         parameters: impl rusqlite::Params,
-        mut take: impl FnMut(&Row<'_>) -> Result<(), sqlx::Error>,
+        mut take: impl FnMut(&Row<'_>) -> Result<(), Failure>,
     ) -> Result<(), Failed> {
         let refused = |source| failed(name, source);
         let mut prepared = self.open.prepare_cached(text).map_err(refused)?;
@@ -153,7 +152,7 @@ pub(super) unsafe fn page_bytes(handle: *mut ffi::sqlite3) -> u64 {
 }
 
 fn failed(statement: &'static str, source: rusqlite::Error) -> Failed {
-    Failed { statement, source: failure::known(source) }
+    Failed { statement, source: source.into() }
 }
 
 impl ToSql for Cell {

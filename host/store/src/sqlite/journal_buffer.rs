@@ -16,7 +16,7 @@ use std::{
 use segno_core::id::PromiseId;
 
 use super::connection::{Connection, Failed, Statement};
-use crate::sql::{self, Cell, Fields as _, JournalRow};
+use crate::sql::{self, Cell, Failure, Fields as _, JournalRow};
 
 /// The table is emptied before it has more rows: a read of the journal of an active claim examines all
 /// of them.
@@ -274,7 +274,7 @@ impl JournalBuffer {
 }
 
 /// A row of [`UNMERGED`].
-fn unmerged_row(row: &rusqlite::Row<'_>) -> Result<JournalRow, sqlx::Error> {
+fn unmerged_row(row: &rusqlite::Row<'_>) -> Result<JournalRow, Failure> {
     let invocation = sql::id(row, 0)?;
     Ok(JournalRow {
         head: sql::head(row, 1, &invocation)?,

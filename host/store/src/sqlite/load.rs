@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{
     order,
-    sql::{self, Cache, Fields, Level, promise_columns, promise_tables},
+    sql::{self, Cache, Failure, Fields, Level, promise_columns, promise_tables},
 };
 
 /// Promises and their tasks, by ids.
@@ -297,7 +297,7 @@ fn load_tail(
     let Some(number) = cache.number(invocation) else { return Ok(()) };
     let name = "load the end of a journal";
     let mut tail = Ok(Vec::new());
-    let mut add = |more: Result<Vec<Record>, sqlx::Error>| match (&mut tail, more) {
+    let mut add = |more: Result<Vec<Record>, Failure>| match (&mut tail, more) {
         (Ok(tail), Ok(more)) => tail.extend(more),
         (Ok(_), Err(error)) => tail = Err(error),
         (Err(_), _) => {}
@@ -319,7 +319,7 @@ fn fetch(
     name: &'static str,
     text: &str,
     wanted: &(impl serde::Serialize + ?Sized),
-    take: impl FnMut(&rusqlite::Row<'_>) -> Result<(), sqlx::Error>,
+    take: impl FnMut(&rusqlite::Row<'_>) -> Result<(), Failure>,
 ) -> Result<(), Failed> {
     let wanted = serde_json::to_string(wanted).expect("lists of texts and numbers are JSON");
     connection.read(name, text, [wanted], take)
@@ -330,14 +330,14 @@ fn outbox_key(key: &OutboxKey) -> (&PromiseId, i64, String) {
     (key.promise(), kind, part)
 }
 
-fn message(cache: &mut Cache, row: &impl Fields) -> Result<(), sqlx::Error> {
+fn message(cache: &mut Cache, row: &impl Fields) -> Result<(), Failure> {
     let source = sql::id(row, 1)?;
     cache.know(&source, row.int(0)?, Level::Number);
     sql::put_message(cache, &source, row, 2)
 }
 
 /// A number that is never NULL.
-fn int(row: &impl Fields, column: usize) -> Result<i64, sqlx::Error> {
+fn int(row: &impl Fields, column: usize) -> Result<i64, Failure> {
     Ok(row.int(column)?.unwrap_or_default())
 }
 

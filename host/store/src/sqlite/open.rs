@@ -18,7 +18,7 @@ use super::{
     connection::{Connection, Failed},
     failure, log_check,
 };
-use crate::archive::ArchiveError;
+use crate::{archive::ArchiveError, error::BoxError, sql::Failure};
 
 /// Why a data directory could not be opened. Nothing of it was changed.
 #[derive(Debug, thiserror::Error)]
@@ -99,7 +99,7 @@ pub enum OpenError {
         file: PathBuf,
         /// SQLite's answer.
         #[source]
-        source: sqlx::Error,
+        source: BoxError,
     },
     /// Anything else that SQLite said.
     #[error("`{}` cannot be opened", file.display())]
@@ -108,7 +108,7 @@ pub enum OpenError {
         file: PathBuf,
         /// SQLite's answer.
         #[source]
-        source: sqlx::Error,
+        source: BoxError,
     },
 }
 
@@ -348,7 +348,9 @@ impl DataDirectory {
             MigrateError::Execute(source) | MigrateError::ExecuteMigration(source, _) => {
                 self.files.explain(source)
             }
-            other => OpenError::Database { file: file(), source: other.into() },
+            other => {
+                OpenError::Database { file: file(), source: Box::new(sqlx::Error::from(other)) }
+            }
         })
     }
 }
@@ -384,16 +386,19 @@ impl Files {
         Err(OpenError::NotOurs { file: self.database.clone() })
     }
 
-    fn explain(&self, source: sqlx::Error) -> OpenError {
-        let file = self.database.clone();
+    fn explain(&self, source: impl Into<Failure>) -> OpenError {
+        let (file, source) = (self.database.clone(), source.into());
         match failure::primary_code(&source) {
             Some(failure::NOT_A_DATABASE) => OpenError::NotOurs { file },
             Some(failure::READ_ONLY | failure::CANNOT_OPEN) => OpenError::ReadOnly { file },
             Some(failure::FULL) => OpenError::Full { file },
             // The file that processes share could not grow, or a write was beyond a quota.
             Some(failure::DISK) if !failure::is_final(&source) => OpenError::Full { file },
-            Some(failure::CORRUPT | failure::DISK) => OpenError::Damaged { file, source },
-            _ => OpenError::Database { file, source },
+            Some(failure::CORRUPT | failure::DISK) => {
+                OpenError::Damaged { file, source: source.into() }
+            }
+
+            _ => OpenError::Database { file, source: source.into() },
         }
     }
 }

@@ -61,7 +61,7 @@ impl Reader {
     /// Gives back the pages of connections that nobody uses now, where they are more than `kept` bytes. How many they
     /// were.
     pub(super) async fn shrink(&self, kept: u64) -> Result<u64, StoreError> {
-        let failed = failed::<Sqlite>("give pages back");
+        let failed = failed::<Sqlite, _>("give pages back");
         // All of them at once, so that each is met.
         let mut idle = Vec::new();
         while let Some(connection) = self.pool.try_acquire() {
@@ -127,7 +127,7 @@ mod tests {
         // The second time over a connection that was used before.
         for _ in 0..2 {
             let ended =
-                reader.pool.fetch_one(ENDLESS).await.map_err(failed::<Sqlite>("count numbers"));
+                reader.pool.fetch_one(ENDLESS).await.map_err(failed::<Sqlite, _>("count numbers"));
             let ended = ended.expect_err("it has no end");
             assert!(matches!(ended, StoreError::TooLong { .. }), "{ended:?}");
             assert!(ended.to_string().contains("narrow the filter"), "{ended}");

@@ -15,7 +15,10 @@ use crate::{
     StoreError,
     archive::Cell,
     limits,
-    sql::read::{Dialect, Kind, Parameter, Session, Unmerged},
+    sql::{
+        Failure,
+        read::{Dialect, Kind, Parameter, Session, Unmerged},
+    },
 };
 
 impl Dialect for Sqlite {
@@ -23,14 +26,14 @@ impl Dialect for Sqlite {
     /// None: another process writes, and any journal may lack records.
     type Unmerged = Option<Arc<ActiveJournals>>;
 
-    fn failed(statement: &'static str, source: sqlx::Error) -> StoreError {
+    fn failed(statement: &'static str, source: Failure) -> StoreError {
         match source {
-            sqlx::Error::PoolClosed => StoreError::Closed,
+            Failure::Driver(sqlx::Error::PoolClosed) => StoreError::Closed,
             // Only the clients' connections have a limit.
             source if failure::primary_code(&source) == Some(failure::INTERRUPTED) => {
                 StoreError::TooLong { statement, seconds: limits::CLIENT_READ.0 / 1_000 }
             }
-            source => StoreError::Database { statement, source },
+            source => StoreError::Database { statement, source: source.into() },
         }
     }
 }
@@ -49,16 +52,16 @@ impl Session for SqliteConnection {
         &mut self,
         text: SqlStr,
         parameters: &[Parameter<'_>],
-    ) -> Result<Vec<SqliteRow>, sqlx::Error> {
-        query(text, parameters).fetch_all(self).await
+    ) -> Result<Vec<SqliteRow>, Failure> {
+        Ok(query(text, parameters).fetch_all(self).await?)
     }
 
     async fn each(
         &mut self,
         text: SqlStr,
         parameters: &[Parameter<'_>],
-        mut take: impl FnMut(SqliteRow) -> Result<ControlFlow<()>, sqlx::Error> + Send,
-    ) -> Result<(), sqlx::Error> {
+        mut take: impl FnMut(SqliteRow) -> Result<ControlFlow<()>, Failure> + Send,
+    ) -> Result<(), Failure> {
         let mut rows = query(text, parameters).fetch(self);
         while let Some(row) = rows.try_next().await? {
             if take(row)?.is_break() {
@@ -69,11 +72,11 @@ impl Session for SqliteConnection {
     }
 
     /// The limit of a client's connection belongs to the connection.
-    async fn without_time_limit(&mut self) -> Result<(), sqlx::Error> {
+    async fn without_time_limit(&mut self) -> Result<(), Failure> {
         Ok(())
     }
 
-    fn cell(row: &SqliteRow, column: usize) -> Result<Cell, sqlx::Error> {
+    fn cell(row: &SqliteRow, column: usize) -> Result<Cell, Failure> {
         let raw = row.try_get_raw(column)?;
         if raw.is_null() {
             return Ok(Cell::Null);

@@ -12,7 +12,7 @@ use super::{
     batch::{Batch, Committed, NotCommitted},
     components::{self, NewComponent},
     connection::{Connection, Failed},
-    failure,
+    failure::{self, Fault},
     journal_buffer::{self, ActiveJournals},
     open::DataDirectory,
     rest::Held,
@@ -198,7 +198,7 @@ impl Writer {
         match self.commit(&submissions) {
             Ok(committed) => self.answer(submissions, committed),
             Err(NotCommitted::Refused(failed))
-                if submissions.len() > 1 && failure::is_of_one(&failed.source) =>
+                if submissions.len() > 1 && failure::fault(&failed.source) == Fault::Submission =>
             {
                 let others = submissions.split_off(submissions.len() / 2);
                 self.execute(submissions);
@@ -274,18 +274,22 @@ impl Writer {
             Err(NotCommitted::Stopped) => self.writing.failed(&"the database has to be looked at"),
             Err(NotCommitted::Refused(failed) | NotCommitted::Unknown(failed)) => {
                 let Failed { statement, source } = failed;
-                let is_of_one = failure::is_of_one(source);
+                let fault = failure::fault(source);
                 tracing::debug!(statement, error = %source, "a batch was not committed");
                 self.place.writer_cache = None;
-                if !failure::is_of_rows(source) {
-                    self.writing.failed(source);
-                    self.lacks_room = true;
-                } else if !is_of_one {
-                    // Of one submission alone, whoever asked for it says so.
-                    tracing::warn!(statement, error = %source, "a batch was not committed");
+                match fault {
+                    Fault::Medium => {
+                        self.writing.failed(source);
+                        self.lacks_room = true;
+                    }
+                    Fault::Moment => {
+                        tracing::warn!(statement, error = %source, "a batch was not committed");
+                    }
+                    // The error of one submission is for the caller to report.
+                    Fault::Submission => {}
                 }
                 // Where SQLite did not answer, what the connection is in the middle of is not known.
-                if (failure::primary_code(source).is_none() && !is_of_one)
+                if (failure::primary_code(source).is_none() && fault != Fault::Submission)
                     || matches!(done, Err(NotCommitted::Unknown(_)))
                 {
                     self.place.connection = None;

@@ -49,7 +49,9 @@ use sqlx::{Executor as _, PgConnection, Row as _, postgres::PgRow};
 
 pub use self::plan::{PLAN, Read};
 use super::{claims::TransactionId, failure::Failed, fields::escape, resources::FACTS};
-use crate::sql::{self, AFTER_PROMISE, Cache, Fields as _, Level, promise_columns, promise_tables};
+use crate::sql::{
+    self, AFTER_PROMISE, Cache, Failure, Fields as _, Level, promise_columns, promise_tables,
+};
 
 /// Promises and their tasks, by numbers: those that have no task, and those of who awaits.
 const PROMISES: &str = concat!(
@@ -166,15 +168,15 @@ impl LockedRows {
         numbers: &[i64],
         tasks: &[PgRow],
     ) -> Result<BTreeSet<i64>, Failed> {
-        let failed = Failed::of("lock tasks");
+        let name = "lock tasks";
         let mut fresh: BTreeSet<i64> = numbers.iter().copied().collect();
         for row in tasks {
-            let number: i64 = row.try_get(0).map_err(&failed)?;
-            let writer = row.int(AFTER_PROMISE).map_err(&failed)?.map(TransactionId::of);
+            let number: i64 = row.try_get(0).map_err(Failed::of(name))?;
+            let writer = row.int(AFTER_PROMISE).map_err(Failed::of(name))?.map(TransactionId::of);
             self.writers.extend(writer.map(|writer| (number, writer)));
             // Whose promise is locked can be taken as it came; of the others only the task is certain.
             if fresh.remove(&number) {
-                sql::put_promise(cache, row, Level::Rows).map_err(&failed)?;
+                sql::put_promise(cache, row, Level::Rows).map_err(Failed::of(name))?;
                 self.loaded.insert(number);
             } else {
                 fresh.insert(number);
@@ -211,11 +213,11 @@ impl LockedRows {
         if self.asked.facts.is_empty() {
             return Ok(());
         }
-        let failed = Failed::of("load the facts of sagas");
+        let name = "load the facts of sagas";
         self.statements += 1;
         let query = sqlx::query(FACTS).bind(lock::escaped(&self.asked.facts));
-        for row in &connection.fetch_all(query).await.map_err(&failed)? {
-            sql::put_fact(cache, row).map_err(&failed)?;
+        for row in &connection.fetch_all(query).await.map_err(Failed::of(name))? {
+            sql::put_fact(cache, row).map_err(Failed::of(name))?;
         }
         Ok(())
     }
@@ -247,13 +249,15 @@ impl LockedRows {
         connection: &mut PgConnection,
         nodes: &BTreeSet<NodeName>,
     ) -> Result<Vec<(i64, PromiseId)>, Failed> {
-        let failed = Failed::of("load the tasks of a host");
+        let name = "load the tasks of a host";
         let nodes: Vec<_> = nodes.iter().map(|node| escape(node.as_str())).collect();
         self.statements += 1;
-        let found =
-            connection.fetch_all(sqlx::query(HELD_BY).bind(nodes)).await.map_err(&failed)?;
+        let found = connection
+            .fetch_all(sqlx::query(HELD_BY).bind(nodes))
+            .await
+            .map_err(Failed::of(name))?;
         let locked = |row: &PgRow| Ok((row.try_get(0)?, sql::id(row, 1)?));
-        found.iter().map(locked).collect::<Result<_, sqlx::Error>>().map_err(failed)
+        found.iter().map(locked).collect::<Result<_, Failure>>().map_err(Failed::of(name))
     }
 
     async fn rows(

@@ -13,7 +13,7 @@ use super::{LockedRows, NotLoaded, lock::escaped};
 use crate::{
     order,
     postgres::{failure::Failed, fields::escape},
-    sql::{self, Cache, Fields as _, Level},
+    sql::{self, Cache, Failure, Fields as _, Level},
 };
 
 /// Everything else, whatever it is: the first column says what a row is.
@@ -145,7 +145,7 @@ impl LockedRows {
         wanted: &Footprint,
         again: bool,
     ) -> Result<(), NotLoaded> {
-        let failed = Failed::of("load composites");
+        let name = "load composites";
         let composites: Vec<i64> =
             wanted.composites.iter().filter_map(|id| *self.promises.get(id)?).collect();
         let mut keys = (Vec::new(), Vec::new(), Vec::new());
@@ -186,14 +186,14 @@ impl LockedRows {
         }
         self.statements += 1;
         let mut appeared = None;
-        for row in &connection.fetch_all(query).await.map_err(&failed)? {
-            match row.int(0).map_err(&failed)? {
+        for row in &connection.fetch_all(query).await.map_err(Failed::of(name))? {
+            match row.int(0).map_err(Failed::of(name))? {
                 Some(9) => {
-                    let id = sql::id(row, 1).map_err(&failed)?;
+                    let id = sql::id(row, 1).map_err(Failed::of(name))?;
                     appeared.get_or_insert_with(BTreeSet::new).insert(id);
                 }
                 Some(10..) => drop(appeared.get_or_insert_default()),
-                _ => self.put_part(cache, row).map_err(&failed)?,
+                _ => self.put_part(cache, row).map_err(Failed::of(name))?,
             }
         }
         // A message may be about a promise of which nothing else is asked.
@@ -230,7 +230,7 @@ impl LockedRows {
         }
     }
 
-    fn put_part(&mut self, cache: &mut Cache, row: &PgRow) -> Result<(), sqlx::Error> {
+    fn put_part(&mut self, cache: &mut Cache, row: &PgRow) -> Result<(), Failure> {
         match row.int(0)? {
             Some(0) => {
                 self.now = self.now.or(row.int(2)?.map(Timestamp));

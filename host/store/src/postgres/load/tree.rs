@@ -12,7 +12,7 @@ use sqlx::{Executor as _, PgConnection, postgres::PgRow};
 use super::{LockedRows, NotLoaded};
 use crate::{
     postgres::{failure::Failed, fields::escape},
-    sql::{self, Cache, Fields as _, Level},
+    sql::{self, Cache, Failure, Fields as _, Level},
 };
 
 /// A page of the pending children of an invocation; of those that were not asked to stop, if that is asked for.
@@ -134,7 +134,7 @@ impl LockedRows {
     }
 }
 
-fn put_message(cache: &mut Cache, row: &PgRow) -> Result<(), sqlx::Error> {
+fn put_message(cache: &mut Cache, row: &PgRow) -> Result<(), Failure> {
     let source = sql::id(row, 1)?;
     cache.know(&source, row.int(0)?, Level::Number);
     sql::put_message(cache, &source, row, 2)

@@ -224,7 +224,7 @@ impl Shared {
         // The transaction may be anywhere, its commit included.
         let late = || Failed {
             statement: "a transaction",
-            source: sqlx::Error::Protocol("the database did not answer in time".to_owned()),
+            source: sqlx::Error::Protocol("the database did not answer in time".to_owned()).into(),
         };
         done.unwrap_or_else(|| Err(NotCommitted::Unknown(late())))
     }

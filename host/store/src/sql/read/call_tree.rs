@@ -7,7 +7,7 @@ use segno_core::id::PromiseId;
 use super::{Kind, Parameter, Select, Session, promises::promise_row};
 use crate::{
     Child, Neighbours, Parent,
-    sql::{self, AFTER_PROMISE, Fields, promise_columns, promise_tables},
+    sql::{self, AFTER_PROMISE, Failure, Fields, promise_columns, promise_tables},
 };
 
 /// Each list ends at its own limit, so that what is read depends on what is answered. PostgreSQL compares
@@ -91,7 +91,7 @@ pub(super) async fn children<S: Session>(
     session: &mut S,
     parents: &[Parent],
     each: u32,
-) -> Result<Vec<Child>, sqlx::Error> {
+) -> Result<Vec<Child>, Failure> {
     let found = match S::KIND {
         Kind::Sqlite => {
             let wanted = parents.iter().map(|parent| (parent.id.as_str(), parent.after)).collect();
@@ -119,7 +119,7 @@ pub(super) async fn neighbours<S: Session>(
     ids: &[PromiseId],
     count: u32,
     awaits: u32,
-) -> Result<Vec<Option<Neighbours>>, sqlx::Error> {
+) -> Result<Vec<Option<Neighbours>>, Failure> {
     let mut found: BTreeMap<usize, Neighbours> = BTreeMap::new();
     let named = named(ids);
     let mut parameters = vec![Parameter::ids(ids), count.into()];
@@ -140,9 +140,9 @@ pub(super) async fn neighbours<S: Session>(
 }
 
 /// The place of a promise among those that were asked for.
-fn place(row: &impl Fields, column: usize) -> Result<usize, sqlx::Error> {
+fn place(row: &impl Fields, column: usize) -> Result<usize, Failure> {
     let place = row.int(column)?.and_then(|place| usize::try_from(place).ok());
-    place.ok_or(sqlx::Error::RowNotFound)
+    place.ok_or(Failure::NoRow)
 }
 
 /// Ids as tags have them.

@@ -1,5 +1,6 @@
 //! The numbers that metrics show. Each count walks an index of just what it counts.
 
+use crate::sql::Failure;
 use segno_core::promise::MessageKind;
 
 use super::{Select, Session};
@@ -15,7 +16,7 @@ const TASKS: Select = Select::common(
 const OUTBOX: Select = Select::common("SELECT count(*) FROM outbox WHERE kind = $1");
 
 /// The counts.
-pub(super) async fn counts(session: &mut impl Session) -> Result<Counts, sqlx::Error> {
+pub(super) async fn counts(session: &mut impl Session) -> Result<Counts, Failure> {
     let tasks = session.one(&TASKS, &[]).await?;
     let mut counts = Counts {
         acquired: count(&tasks, 0)?,
@@ -33,7 +34,7 @@ pub(super) async fn counts(session: &mut impl Session) -> Result<Counts, sqlx::E
     Ok(counts)
 }
 
-fn count(row: &impl Fields, column: usize) -> Result<u64, sqlx::Error> {
+fn count(row: &impl Fields, column: usize) -> Result<u64, Failure> {
     Ok(row.int(column)?.unwrap_or_default().cast_unsigned())
 }
 

@@ -14,7 +14,7 @@ use segno_core::{
 use super::{Parameter, Select, Session};
 use crate::{
     Due, Ready,
-    sql::{self, Fields as _},
+    sql::{self, Failure, Fields as _},
 };
 
 /// Whether leases that ran out are ended.
@@ -87,7 +87,7 @@ pub(super) async fn due<S: Session>(
     now: Timestamp,
     limit: u32,
     leases: Leases,
-) -> Result<Due, sqlx::Error> {
+) -> Result<Due, Failure> {
     let mut wakes = Vec::new();
     let deadlines = first_due(session, &DEADLINES, parameters(now, limit), limit, |row, id| {
         // The task that it wakes is only a hint.
@@ -121,7 +121,7 @@ pub(super) async fn outbox(
     kind: MessageKind,
     now: Timestamp,
     limit: u32,
-) -> Result<Due, sqlx::Error> {
+) -> Result<Due, Failure> {
     let [now, end] = parameters(now, limit);
     let parameters = [now, end, i64::from(kind.number()).into()];
     let due = first_due(session, &OUTBOX, parameters, limit, |row, id| {
@@ -136,7 +136,7 @@ pub(super) async fn ready(
     now: Timestamp,
     after: Option<i64>,
     limit: u32,
-) -> Result<Vec<Ready>, sqlx::Error> {
+) -> Result<Vec<Ready>, Failure> {
     let parameters = [after.unwrap_or(i64::MIN).into(), now.0.into(), limit.into()];
     let found = session.all(&READY, &parameters).await?;
     sql::readable(found.iter().map(sql::ready))
@@ -152,8 +152,8 @@ async fn first_due<S: Session, const PARAMETERS: usize>(
     select: &'static Select,
     parameters: [Parameter<'static>; PARAMETERS],
     limit: u32,
-    mut command: impl FnMut(&S::Row, PromiseId) -> Result<Command, sqlx::Error> + Send,
-) -> Result<Due, sqlx::Error> {
+    mut command: impl FnMut(&S::Row, PromiseId) -> Result<Command, Failure> + Send,
+) -> Result<Due, Failure> {
     let mut due = Due::default();
     for row in &session.all(select, &parameters).await? {
         let at = row.int(1)?.map(Timestamp);

@@ -1,5 +1,6 @@
 //! Everything that is stored, as the model has it.
 
+use crate::sql::Failure;
 use segno_core::state::State;
 use sqlx::SqlSafeStr as _;
 
@@ -12,7 +13,7 @@ const JOURNALS: &str = "
       FROM journals JOIN promises ON promises.n = inv ORDER BY inv, first_seq";
 
 /// Everything, read by several statements: in a transaction that sees one instant.
-pub(super) async fn whole<S: Session>(session: &mut S) -> Result<State, sqlx::Error> {
+pub(super) async fn whole<S: Session>(session: &mut S) -> Result<State, Failure> {
     let mut state = State::whole();
     for (about, text) in dump::WHOLE {
         let text = match (S::KIND, about) {

@@ -1,6 +1,7 @@
 //! Events that were not acknowledged, in the order in which they were published.
 
 use super::{Select, Session};
+use crate::sql::Failure;
 use crate::{EventPlace, EventRow, sql};
 
 /// The index of each database has the place of an event with the cast that is written here.
@@ -22,7 +23,7 @@ pub(super) async fn events(
     session: &mut impl Session,
     after: Option<EventPlace>,
     limit: u32,
-) -> Result<Vec<EventRow>, sqlx::Error> {
+) -> Result<Vec<EventRow>, Failure> {
     let (at, number, index) = after
         .map_or((i64::MIN, 0, -1), |place| (place.at.0, place.number, i64::from(place.index.0)));
     let parameters = [at.into(), number.into(), index.into(), limit.into()];

@@ -5,7 +5,7 @@ use segno_core::{id::PromiseId, state::State};
 use super::{Parameter, Select, Session};
 use crate::{
     Examined,
-    sql::{promise_columns, promise_tables, schedule_columns},
+    sql::{Failure, promise_columns, promise_tables, schedule_columns},
 };
 
 const PAGE: Select = Select::common(concat!(
@@ -127,7 +127,7 @@ pub(crate) async fn read(
     maker: Option<&PromiseId>,
     after: i64,
     limit: u32,
-) -> Result<Examined, sqlx::Error> {
+) -> Result<Examined, Failure> {
     let found = match maker {
         None => session.all(&PAGE, &[after.into(), limit.into()]).await?,
         Some(maker) => session.all(&PAGE_OF, &[after.into(), limit.into(), maker.into()]).await?,

@@ -7,7 +7,7 @@ use sqlx::{AssertSqlSafe, SqlSafeStr as _};
 use super::{Kind, Select, Session};
 use crate::{
     archive::{ArchiveError, ArchiveSink, Head, Table},
-    sql::{self, Fields as _},
+    sql::{self, Failure, Fields as _},
 };
 
 /// Tables that others refer to come before those; all other tables come after them, by name.
@@ -37,9 +37,9 @@ pub(crate) async fn export<S: Session>(
     session: &mut S,
     sink: &mut dyn ArchiveSink,
 ) -> Result<(), ArchiveError> {
-    let refused = refused("read everything");
-    session.without_time_limit().await.map_err(&refused)?;
-    let head = head(session).await.map_err(&refused)?;
+    let what = "read everything";
+    session.without_time_limit().await.map_err(refused(what))?;
+    let head = head(session).await.map_err(refused(what))?;
     sink.head(&head)?;
     for (place, table) in head.tables.iter().enumerate() {
         let order = if table.columns.len() > 1 { "1, 2" } else { "1" };
@@ -55,18 +55,18 @@ pub(crate) async fn export<S: Session>(
                     Err(_) => ControlFlow::Break(()),
                 })
             });
-            rows.await.map_err(&refused)?;
+            rows.await.map_err(refused(what))?;
             written?;
         }
     }
     Ok(())
 }
 
-async fn head<S: Session>(session: &mut S) -> Result<Head, sqlx::Error> {
+async fn head<S: Session>(session: &mut S) -> Result<Head, Failure> {
     let format = session.one(&FORMAT, &[]).await?.int(0)?.unwrap_or_default();
     let names = session.all(&TABLES, &[]).await?;
     let names = names.iter().map(|row| Ok(sql::text(row, 0)?.to_string()));
-    let mut names = names.collect::<Result<Vec<_>, sqlx::Error>>()?;
+    let mut names = names.collect::<Result<Vec<_>, Failure>>()?;
     names.sort_by_key(|name| {
         let first = FIRST_TABLES.iter().position(|first| first == name);
         (first.unwrap_or(FIRST_TABLES.len()), name.clone())
@@ -75,7 +75,7 @@ async fn head<S: Session>(session: &mut S) -> Result<Head, sqlx::Error> {
     for name in names {
         let columns = session.all(&COLUMNS, &[name.as_str().into()]).await?;
         let columns = columns.iter().map(|row| Ok(sql::text(row, 0)?.to_string()));
-        let columns = columns.collect::<Result<Vec<_>, sqlx::Error>>()?;
+        let columns = columns.collect::<Result<Vec<_>, Failure>>()?;
         let mut rows: i64 = 0;
         for source in sources(S::KIND, &name) {
             let count = AssertSqlSafe(format!("SELECT count(*) FROM \"{source}\""));
@@ -98,6 +98,6 @@ fn sources(kind: Kind, table: &str) -> Vec<&str> {
 }
 
 /// The error of a statement that the database refused.
-pub(crate) fn refused(what: &'static str) -> impl Fn(sqlx::Error) -> ArchiveError {
-    move |source| ArchiveError::Database { what: what.to_owned(), source }
+pub(crate) fn refused<F: Into<Failure>>(what: &'static str) -> impl Fn(F) -> ArchiveError + Copy {
+    move |source| ArchiveError::refused(what, source)
 }

@@ -9,7 +9,7 @@ use crate::{
     Page, PromiseFilter, PromiseRow, Standing, Unreadable,
     limits::{self, LOOKED_AT, PAGE_BYTES},
     promise_filter,
-    sql::{self, Fields as _, promise_columns, promise_tables},
+    sql::{self, Failure, Fields as _, promise_columns, promise_tables},
 };
 
 const FOUND: &str =
@@ -24,7 +24,7 @@ const BRANCH_OF_POSTGRES: &str = r#" AND p.made_by IS NULL AND position('"branch
 pub(super) async fn page<S: Session>(
     session: &mut S,
     filter: &PromiseFilter,
-) -> Result<Page<PromiseRow, PromiseId>, sqlx::Error> {
+) -> Result<Page<PromiseRow, PromiseId>, Failure> {
     let limit = limits::page_limit(filter.limit) as usize;
     let bound = match bound(S::KIND, filter) {
         None => None,

@@ -7,7 +7,7 @@ use segno_core::{id::PromiseId, invocation::Record};
 use super::{Parameter, Select, Session};
 use crate::{
     History, LogRow,
-    sql::{self, Fields as _},
+    sql::{self, Failure, Fields as _},
 };
 
 macro_rules! journal {
@@ -101,7 +101,7 @@ pub(super) async fn records(
     from: u32,
     limit: u32,
     unmerged: bool,
-) -> Result<Vec<Record>, sqlx::Error> {
+) -> Result<Vec<Record>, Failure> {
     let select = if unmerged { &JOURNAL_UNMERGED } else { &JOURNAL };
     let mut records = Vec::new();
     for row in &session.all(select, &[id.into(), from.into(), limit.into()]).await? {
@@ -118,7 +118,7 @@ pub(super) async fn logs(
     id: &PromiseId,
     from: u32,
     limit: u32,
-) -> Result<Vec<LogRow>, sqlx::Error> {
+) -> Result<Vec<LogRow>, Failure> {
     let mut lines = Vec::new();
     for row in &session.all(&LOGS, &[id.into(), from.into(), limit.into()]).await? {
         lines.extend(sql::log_lines(row, 0, id)?);
@@ -129,10 +129,7 @@ pub(super) async fn logs(
 }
 
 /// The number of logged lines.
-pub(super) async fn log_count(
-    session: &mut impl Session,
-    id: &PromiseId,
-) -> Result<u32, sqlx::Error> {
+pub(super) async fn log_count(session: &mut impl Session, id: &PromiseId) -> Result<u32, Failure> {
     let count = session.one(&LOG_COUNT, &[id.into()]).await?.int(0)?;
     Ok(u32::try_from(count.unwrap_or_default()).unwrap_or(u32::MAX))
 }
@@ -142,7 +139,7 @@ pub(super) async fn histories(
     session: &mut impl Session,
     of: &[(PromiseId, u32)],
     unmerged: bool,
-) -> Result<Vec<History>, sqlx::Error> {
+) -> Result<Vec<History>, Failure> {
     let select = if unmerged { &HISTORIES_UNMERGED } else { &HISTORIES };
     let ids = Parameter::ids(of.iter().map(|(id, _)| id));
     let mut by_id: HashMap<PromiseId, History> = HashMap::new();

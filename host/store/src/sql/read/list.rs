@@ -16,7 +16,7 @@ use crate::{
     limits::{self, LOOKED_AT, SORTED},
     order,
     postgres::escape,
-    sql::{self, AFTER_PROMISE, Fields as _, promise_columns, promise_tables},
+    sql::{self, AFTER_PROMISE, Failure, Fields as _, promise_columns, promise_tables},
 };
 
 /// The columns of the invocations whose numbers were found. Long parameters and values are left out: no
@@ -65,7 +65,7 @@ pub(super) async fn page<S: Session>(
     session: &mut S,
     filter: &InvocationFilter,
     state: Option<ListedState>,
-) -> Result<Page<InvocationRow>, sqlx::Error> {
+) -> Result<Page<InvocationRow>, Failure> {
     let limit = limits::page_limit(filter.limit);
     let base = base(session, filter, state).await?;
     let bound = match bound(base, filter, state) {
@@ -78,7 +78,7 @@ pub(super) async fn page<S: Session>(
     let found = session.all_of(statement(S::KIND, base, filter, state, bound, limit)).await?;
     let (mut items, mut unreadable) = (Vec::with_capacity(found.len()), Vec::new());
     for row in &found {
-        let number = row.int(0)?.ok_or(sqlx::Error::RowNotFound)?;
+        let number = row.int(0)?.ok_or(Failure::NoRow)?;
         let listed = match promise_row(row) {
             Ok(listed) => listed,
             Err(error) => {
@@ -101,7 +101,7 @@ pub(super) async fn page<S: Session>(
 async fn add_unmerged(
     session: &mut impl Session,
     items: &mut [InvocationRow],
-) -> Result<(), sqlx::Error> {
+) -> Result<(), Failure> {
     let active = items.iter_mut().filter(|row| row.task.status() == TaskStatus::Acquired);
     let mut active: BTreeMap<_, _> = active.map(|row| (row.promise.id().clone(), row)).collect();
     if active.is_empty() {
@@ -126,7 +126,7 @@ async fn base<S: Session>(
     session: &mut S,
     filter: &InvocationFilter,
     state: Option<ListedState>,
-) -> Result<Base, sqlx::Error> {
+) -> Result<Base, Failure> {
     if filter.parent.is_some() {
         return Ok(Base::Children);
     }

@@ -48,6 +48,7 @@ use crate::{
     Ready, Scan, ScheduleFilter, SchedulePage, SizeReport, StoreError, Waits, WorkQueue,
     archive::{ArchiveError, ArchiveSink},
     call_tree::in_order,
+    sql::Failure,
 };
 
 /// The connections that read.
@@ -60,12 +61,12 @@ pub(crate) struct Reader<D: Dialect> {
 impl<D: Dialect> Reader<D> {
     /// A connection, for a read with this name.
     async fn connection(&self, name: &'static str) -> Result<PoolConnection<D>, StoreError> {
-        self.pool.acquire().await.map_err(failed::<D>(name))
+        self.pool.acquire().await.map_err(failed::<D, _>(name))
     }
 
     /// A transaction that sees one instant, for a read with this name.
     async fn snapshot(&self, name: &'static str) -> Result<Transaction<'static, D>, StoreError> {
-        self.pool.begin_with(D::SNAPSHOT).await.map_err(failed::<D>(name))
+        self.pool.begin_with(D::SNAPSHOT).await.map_err(failed::<D, _>(name))
     }
 
     /// As [`WorkQueue::due`]; leases may rest.
@@ -77,28 +78,28 @@ impl<D: Dialect> Reader<D> {
     ) -> Result<Due, StoreError> {
         let name = "read what is due";
         let mut connection = self.connection(name).await?;
-        due::due(&mut *connection, now, limit, leases).await.map_err(failed::<D>(name))
+        due::due(&mut *connection, now, limit, leases).await.map_err(failed::<D, _>(name))
     }
 
     /// As [`crate::Modules::component`].
     pub(crate) async fn component(&self, digest: Digest) -> Result<Option<Arc<[u8]>>, StoreError> {
         let name = "read a component";
         let mut connection = self.connection(name).await?;
-        modules::component(&mut *connection, digest).await.map_err(failed::<D>(name))
+        modules::component(&mut *connection, digest).await.map_err(failed::<D, _>(name))
     }
 
     /// As [`crate::Modules::list`].
     pub(crate) async fn modules(&self) -> Result<Vec<ModuleRow>, StoreError> {
         let name = "read modules";
         let mut connection = self.connection(name).await?;
-        modules::modules(&mut *connection).await.map_err(failed::<D>(name))
+        modules::modules(&mut *connection).await.map_err(failed::<D, _>(name))
     }
 
     /// As [`crate::Modules::in_use`].
     pub(crate) async fn in_use(&self) -> Result<BTreeMap<Digest, u64>, StoreError> {
         let name = "count what runs modules";
         let mut connection = self.connection(name).await?;
-        modules::in_use(&mut *connection).await.map_err(failed::<D>(name))
+        modules::in_use(&mut *connection).await.map_err(failed::<D, _>(name))
     }
 }
 
@@ -116,7 +117,7 @@ impl<D: Dialect> WorkQueue for Reader<D> {
     ) -> Result<Vec<Ready>, StoreError> {
         let name = "read tasks that wait for a worker";
         let mut connection = self.connection(name).await?;
-        due::ready(&mut *connection, now, after, limit).await.map_err(failed::<D>(name))
+        due::ready(&mut *connection, now, after, limit).await.map_err(failed::<D, _>(name))
     }
 
     async fn outbox_due(
@@ -127,7 +128,7 @@ impl<D: Dialect> WorkQueue for Reader<D> {
     ) -> Result<Due, StoreError> {
         let name = "read messages";
         let mut connection = self.connection(name).await?;
-        due::outbox(&mut *connection, kind, now, limit).await.map_err(failed::<D>(name))
+        due::outbox(&mut *connection, kind, now, limit).await.map_err(failed::<D, _>(name))
     }
 }
 
@@ -140,7 +141,7 @@ impl<D: Dialect> Read for Reader<D> {
     async fn promises(&self, ids: &[PromiseId]) -> Result<Vec<Option<PromiseRow>>, StoreError> {
         let name = "read promises";
         let mut connection = self.connection(name).await?;
-        promises::promises(&mut *connection, ids).await.map_err(failed::<D>(name))
+        promises::promises(&mut *connection, ids).await.map_err(failed::<D, _>(name))
     }
 
     async fn journal(
@@ -153,32 +154,32 @@ impl<D: Dialect> Read for Reader<D> {
         let unmerged = self.unmerged.may_have([id]);
         let mut connection = self.connection(name).await?;
         let records = journal::records(&mut *connection, id, from, limit, unmerged).await;
-        records.map_err(failed::<D>(name))
+        records.map_err(failed::<D, _>(name))
     }
 
     async fn logs(&self, id: &PromiseId, from: u32, limit: u32) -> Result<Vec<LogRow>, StoreError> {
         let name = "read logs";
         let mut connection = self.connection(name).await?;
-        journal::logs(&mut *connection, id, from, limit).await.map_err(failed::<D>(name))
+        journal::logs(&mut *connection, id, from, limit).await.map_err(failed::<D, _>(name))
     }
 
     async fn log_count(&self, id: &PromiseId) -> Result<u32, StoreError> {
         let name = "count log lines";
         let mut connection = self.connection(name).await?;
-        journal::log_count(&mut *connection, id).await.map_err(failed::<D>(name))
+        journal::log_count(&mut *connection, id).await.map_err(failed::<D, _>(name))
     }
 
     async fn histories(&self, of: &[(PromiseId, u32)]) -> Result<Vec<History>, StoreError> {
         let name = "read journals";
         let unmerged = self.unmerged.may_have(of.iter().map(|(id, _)| id));
         let mut connection = self.connection(name).await?;
-        journal::histories(&mut *connection, of, unmerged).await.map_err(failed::<D>(name))
+        journal::histories(&mut *connection, of, unmerged).await.map_err(failed::<D, _>(name))
     }
 
     async fn waits(&self, id: &PromiseId) -> Result<Waits, StoreError> {
         let name = "read who waits";
         let mut connection = self.connection(name).await?;
-        promises::waits(&mut *connection, id).await.map_err(failed::<D>(name))
+        promises::waits(&mut *connection, id).await.map_err(failed::<D, _>(name))
     }
 
     async fn list(&self, filter: &InvocationFilter) -> Result<Page<InvocationRow>, StoreError> {
@@ -190,13 +191,13 @@ impl<D: Dialect> Read for Reader<D> {
             Kind::Sqlite => {
                 let mut transaction = self.snapshot(name).await?;
                 let page = list::page(&mut *transaction, filter, state).await;
-                let page = page.map_err(failed::<D>(name))?;
-                transaction.commit().await.map_err(failed::<D>(name))?;
+                let page = page.map_err(failed::<D, _>(name))?;
+                transaction.commit().await.map_err(failed::<D, _>(name))?;
                 Ok(page)
             }
             Kind::Postgres => {
                 let mut connection = self.connection(name).await?;
-                list::page(&mut *connection, filter, state).await.map_err(failed::<D>(name))
+                list::page(&mut *connection, filter, state).await.map_err(failed::<D, _>(name))
             }
         }
     }
@@ -204,13 +205,13 @@ impl<D: Dialect> Read for Reader<D> {
     async fn schedule(&self, id: &ScheduleId) -> Result<Option<Schedule>, StoreError> {
         let name = "read a schedule";
         let mut connection = self.connection(name).await?;
-        schedules::schedule(&mut *connection, id).await.map_err(failed::<D>(name))
+        schedules::schedule(&mut *connection, id).await.map_err(failed::<D, _>(name))
     }
 
     async fn schedules(&self, filter: &ScheduleFilter) -> Result<SchedulePage, StoreError> {
         let name = "list schedules";
         let mut connection = self.connection(name).await?;
-        schedules::page(&mut *connection, filter).await.map_err(failed::<D>(name))
+        schedules::page(&mut *connection, filter).await.map_err(failed::<D, _>(name))
     }
 
     async fn find(
@@ -219,7 +220,7 @@ impl<D: Dialect> Read for Reader<D> {
     ) -> Result<Page<PromiseRow, PromiseId>, StoreError> {
         let name = "find promises";
         let mut connection = self.connection(name).await?;
-        find::page(&mut *connection, filter).await.map_err(failed::<D>(name))
+        find::page(&mut *connection, filter).await.map_err(failed::<D, _>(name))
     }
 
     async fn events(
@@ -229,20 +230,20 @@ impl<D: Dialect> Read for Reader<D> {
     ) -> Result<Vec<EventRow>, StoreError> {
         let name = "read events";
         let mut connection = self.connection(name).await?;
-        events::events(&mut *connection, after, limit).await.map_err(failed::<D>(name))
+        events::events(&mut *connection, after, limit).await.map_err(failed::<D, _>(name))
     }
 
     async fn counts(&self) -> Result<Counts, StoreError> {
         let name = "count tasks and messages";
         let mut connection = self.connection(name).await?;
-        counts::counts(&mut *connection).await.map_err(failed::<D>(name))
+        counts::counts(&mut *connection).await.map_err(failed::<D, _>(name))
     }
 
     async fn dump(&self) -> Result<Snapshot, StoreError> {
         let name = "read everything";
         let mut transaction = self.snapshot(name).await?;
-        let state = dump::whole(&mut *transaction).await.map_err(failed::<D>(name))?;
-        transaction.commit().await.map_err(failed::<D>(name))?;
+        let state = dump::whole(&mut *transaction).await.map_err(failed::<D, _>(name))?;
+        transaction.commit().await.map_err(failed::<D, _>(name))?;
         Ok(Snapshot::of(&state))
     }
 }
@@ -252,7 +253,7 @@ impl<D: Dialect> Scan for Reader<D> {
     async fn candidates(&self, after: i64, limit: u32) -> Result<Found<PromiseId>, StoreError> {
         let name = "look for damage";
         let mut connection = self.connection(name).await?;
-        scan::candidates(&mut *connection, after, limit).await.map_err(failed::<D>(name))
+        scan::candidates(&mut *connection, after, limit).await.map_err(failed::<D, _>(name))
     }
 
     async fn finished(
@@ -263,7 +264,7 @@ impl<D: Dialect> Scan for Reader<D> {
     ) -> Result<Found<Promise>, StoreError> {
         let name = "look for finished trees";
         let mut connection = self.connection(name).await?;
-        scan::finished(&mut *connection, after, limit, before).await.map_err(failed::<D>(name))
+        scan::finished(&mut *connection, after, limit, before).await.map_err(failed::<D, _>(name))
     }
 
     async fn examine(
@@ -275,29 +276,29 @@ impl<D: Dialect> Scan for Reader<D> {
         let name = "examine a page";
         let mut transaction = self.snapshot(name).await?;
         let page = examine::read(&mut *transaction, maker, after, limit).await;
-        let page = page.map_err(failed::<D>(name))?;
-        transaction.commit().await.map_err(failed::<D>(name))?;
+        let page = page.map_err(failed::<D, _>(name))?;
+        transaction.commit().await.map_err(failed::<D, _>(name))?;
         Ok(page)
     }
 
     async fn integrity(&self) -> Result<Vec<String>, StoreError> {
         let name = "check the database";
         let mut connection = self.connection(name).await?;
-        scan::integrity(&mut *connection).await.map_err(failed::<D>(name))
+        scan::integrity(&mut *connection).await.map_err(failed::<D, _>(name))
     }
 
     async fn export(&self, sink: &mut dyn ArchiveSink) -> Result<(), ArchiveError> {
-        let refused = refused("read everything");
-        let mut transaction = self.pool.begin_with(D::SNAPSHOT).await.map_err(&refused)?;
+        let what = "read everything";
+        let mut transaction = self.pool.begin_with(D::SNAPSHOT).await.map_err(refused(what))?;
         export(&mut *transaction, sink).await?;
-        transaction.commit().await.map_err(&refused)
+        transaction.commit().await.map_err(refused(what))
     }
 
     async fn size(&self, top: u32) -> Result<SizeReport, StoreError> {
         let name = "measure the database";
         let mut transaction = self.snapshot(name).await?;
-        let report = size::report(&mut *transaction, top).await.map_err(failed::<D>(name))?;
-        transaction.commit().await.map_err(failed::<D>(name))?;
+        let report = size::report(&mut *transaction, top).await.map_err(failed::<D, _>(name))?;
+        transaction.commit().await.map_err(failed::<D, _>(name))?;
         Ok(report)
     }
 }
@@ -308,7 +309,7 @@ impl<D: Dialect> CallTree for Reader<D> {
         let name = "read children";
         let mut connection = self.connection(name).await?;
         let children = call_tree::children(&mut *connection, parents, each).await;
-        Ok(in_order(children.map_err(failed::<D>(name))?, each))
+        Ok(in_order(children.map_err(failed::<D, _>(name))?, each))
     }
 
     async fn neighbours(
@@ -319,15 +320,17 @@ impl<D: Dialect> CallTree for Reader<D> {
     ) -> Result<Vec<Option<Neighbours>>, StoreError> {
         let name = "read who is around";
         let mut connection = self.connection(name).await?;
-        call_tree::neighbours(&mut *connection, ids, count, awaits).await.map_err(failed::<D>(name))
+        call_tree::neighbours(&mut *connection, ids, count, awaits)
+            .await
+            .map_err(failed::<D, _>(name))
     }
 }
 
 /// The error of a read with this name.
-pub(crate) fn failed<D: Dialect>(
+pub(crate) fn failed<D: Dialect, F: Into<Failure>>(
     statement: &'static str,
-) -> impl Fn(sqlx::Error) -> StoreError + Copy {
-    move |source| D::failed(statement, source)
+) -> impl Fn(F) -> StoreError + Copy {
+    move |source| D::failed(statement, source.into())
 }
 
 /// Every statement that looks for something, for the tests of their plans.

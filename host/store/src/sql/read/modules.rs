@@ -7,7 +7,7 @@ use segno_core::id::Digest;
 use super::{Parameter, Select, Session};
 use crate::{
     COUNTED, ModuleRow,
-    sql::{self, Fields as _},
+    sql::{self, Failure, Fields as _},
 };
 
 const COMPONENT: Select = Select::common("SELECT component FROM modules WHERE digest = $1");
@@ -40,21 +40,19 @@ const IN_USE: Select = Select::differing(
 pub(super) async fn component(
     session: &mut impl Session,
     digest: Digest,
-) -> Result<Option<Arc<[u8]>>, sqlx::Error> {
+) -> Result<Option<Arc<[u8]>>, Failure> {
     let found = session.first(&COMPONENT, &[Parameter::Blob(&digest.0)]).await?;
     found.map(|row| Ok(Arc::from(row.blob(0)?.unwrap_or_default()))).transpose()
 }
 
 /// Every module with its aliases.
-pub(super) async fn modules(session: &mut impl Session) -> Result<Vec<ModuleRow>, sqlx::Error> {
+pub(super) async fn modules(session: &mut impl Session) -> Result<Vec<ModuleRow>, Failure> {
     let found = session.all(&MODULES, &[]).await?;
     sql::readable(found.iter().map(sql::module))
 }
 
 /// Unfinished executions of each module that has any, counted up to [`COUNTED`].
-pub(super) async fn in_use(
-    session: &mut impl Session,
-) -> Result<BTreeMap<Digest, u64>, sqlx::Error> {
+pub(super) async fn in_use(session: &mut impl Session) -> Result<BTreeMap<Digest, u64>, Failure> {
     let found = session.all(&IN_USE, &[COUNTED.into()]).await?;
     let mut in_use = found.iter().map(sql::counted).collect::<Result<BTreeMap<_, _>, _>>()?;
     in_use.retain(|_, count| *count > 0);

@@ -7,7 +7,7 @@ use segno_core::id::PromiseId;
 use super::{Parameter, Select, Session};
 use crate::{
     PromiseRow, Waits,
-    sql::{self, Fields, promise_columns, promise_tables},
+    sql::{self, Failure, Fields, promise_columns, promise_tables},
 };
 
 const PROMISES: Select = Select::differing(
@@ -40,7 +40,7 @@ const WAITS: Select = Select::common(
 pub(super) async fn promises(
     session: &mut impl Session,
     ids: &[PromiseId],
-) -> Result<Vec<Option<PromiseRow>>, sqlx::Error> {
+) -> Result<Vec<Option<PromiseRow>>, Failure> {
     let mut by_id = BTreeMap::new();
     for row in &session.all(&PROMISES, &[Parameter::ids(ids)]).await? {
         let row = promise_row(row)?;
@@ -50,10 +50,7 @@ pub(super) async fn promises(
 }
 
 /// The promises that `id` awaits, and those that await it.
-pub(super) async fn waits(
-    session: &mut impl Session,
-    id: &PromiseId,
-) -> Result<Waits, sqlx::Error> {
+pub(super) async fn waits(session: &mut impl Session, id: &PromiseId) -> Result<Waits, Failure> {
     let mut waits = Waits::default();
     for row in &session.all(&WAITS, &[id.into()]).await? {
         let other = sql::id(row, 1)?;
@@ -66,7 +63,7 @@ pub(super) async fn waits(
 }
 
 /// A promise with its task.
-pub(super) fn promise_row(row: &impl Fields) -> Result<PromiseRow, sqlx::Error> {
+pub(super) fn promise_row(row: &impl Fields) -> Result<PromiseRow, Failure> {
     let (_, promise) = sql::promise(row)?;
     let task = sql::task(row, promise.id())?;
     Ok(PromiseRow { promise, task })

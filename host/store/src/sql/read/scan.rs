@@ -7,7 +7,7 @@ use sqlx::SqlSafeStr as _;
 use super::{Kind, Select, Session};
 use crate::{
     Found,
-    sql::{self, Fields, promise_columns, promise_tables},
+    sql::{self, Failure, Fields, promise_columns, promise_tables},
 };
 
 /// Each line of the list is what one class of damage looks like in the tables. The last two columns of every
@@ -109,7 +109,7 @@ pub(crate) async fn candidates(
     session: &mut impl Session,
     after: i64,
     limit: u32,
-) -> Result<Found<PromiseId>, sqlx::Error> {
+) -> Result<Found<PromiseId>, Failure> {
     let found = session.all(&CANDIDATES, &[after.into(), limit.into()]).await?;
     let mut items = Vec::new();
     for row in &found {
@@ -127,7 +127,7 @@ pub(crate) async fn finished(
     after: i64,
     limit: u32,
     before: Timestamp,
-) -> Result<Found<Promise>, sqlx::Error> {
+) -> Result<Found<Promise>, Failure> {
     let last = session.one(&PAGE_END, &[after.into(), limit.into()]).await?;
     let (next, looked_at) = end(&last, 0, limit)?;
     let parameters = [after.into(), limit.into(), before.0.into()];
@@ -137,7 +137,7 @@ pub(crate) async fn finished(
 }
 
 /// Damage to the database itself, in the words of the database.
-pub(crate) async fn integrity<S: Session>(session: &mut S) -> Result<Vec<String>, sqlx::Error> {
+pub(crate) async fn integrity<S: Session>(session: &mut S) -> Result<Vec<String>, Failure> {
     let mut found = Vec::new();
     if S::KIND == Kind::Postgres {
         return Ok(found);
@@ -157,7 +157,7 @@ pub(crate) async fn integrity<S: Session>(session: &mut S) -> Result<Vec<String>
 }
 
 /// Where a page ends: its last number and its length, from column `first` on.
-fn end(row: &impl Fields, first: usize, limit: u32) -> Result<(Option<i64>, u32), sqlx::Error> {
+fn end(row: &impl Fields, first: usize, limit: u32) -> Result<(Option<i64>, u32), Failure> {
     let looked_at = row.int(first + 1)?.unwrap_or_default();
     let looked_at = u32::try_from(looked_at).unwrap_or(u32::MAX);
     Ok((row.int(first)?.filter(|_| looked_at == limit), looked_at))

@@ -7,7 +7,7 @@ use crate::{
     ScheduleFilter, SchedulePage, Unreadable,
     limits::{self, LOOKED_AT},
     query::Begin,
-    sql::{self, Fields as _, schedule_columns},
+    sql::{self, Failure, Fields as _, schedule_columns},
 };
 
 const SCHEDULES: Select = Select::differing(
@@ -40,7 +40,7 @@ const LOOK: u32 = 256;
 pub(super) async fn schedule(
     session: &mut impl Session,
     id: &ScheduleId,
-) -> Result<Option<Schedule>, sqlx::Error> {
+) -> Result<Option<Schedule>, Failure> {
     let found = session.first(&SCHEDULES, &[Parameter::Texts(vec![id.as_str()])]).await?;
     found.map(|row| sql::schedule(&row)).transpose()
 }
@@ -49,7 +49,7 @@ pub(super) async fn schedule(
 pub(super) async fn page(
     session: &mut impl Session,
     filter: &ScheduleFilter,
-) -> Result<SchedulePage, sqlx::Error> {
+) -> Result<SchedulePage, Failure> {
     let limit = limits::page_limit(filter.limit) as usize;
     let (mut taken, mut unreadable): (Vec<Schedule>, Vec<Unreadable>) = Default::default();
     let mut after = filter.after.clone();

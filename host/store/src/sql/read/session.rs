@@ -4,6 +4,7 @@
 //! PostgreSQL. A statement that both databases understand is written once ([`Select::common`]); where the
 //! databases differ, the two texts stand side by side ([`Select::differing`]).
 
+use crate::sql::Failure;
 use std::ops::ControlFlow;
 
 use segno_core::id::PromiseId;
@@ -59,28 +60,28 @@ pub(crate) trait Session: Send {
         &mut self,
         text: SqlStr,
         parameters: &[Parameter<'_>],
-    ) -> impl Future<Output = Result<Vec<Self::Row>, sqlx::Error>> + Send;
+    ) -> impl Future<Output = Result<Vec<Self::Row>, Failure>> + Send;
 
     /// Hands the rows that a statement finds to `take`, one at a time, until `take` breaks off.
     fn each(
         &mut self,
         text: SqlStr,
         parameters: &[Parameter<'_>],
-        take: impl FnMut(Self::Row) -> Result<ControlFlow<()>, sqlx::Error> + Send,
-    ) -> impl Future<Output = Result<(), sqlx::Error>> + Send;
+        take: impl FnMut(Self::Row) -> Result<ControlFlow<()>, Failure> + Send,
+    ) -> impl Future<Output = Result<(), Failure>> + Send;
 
     /// Lifts the limits of time from the transaction that has begun.
-    fn without_time_limit(&mut self) -> impl Future<Output = Result<(), sqlx::Error>> + Send;
+    fn without_time_limit(&mut self) -> impl Future<Output = Result<(), Failure>> + Send;
 
     /// One column of a row, for an archive.
-    fn cell(row: &Self::Row, column: usize) -> Result<archive::Cell, sqlx::Error>;
+    fn cell(row: &Self::Row, column: usize) -> Result<archive::Cell, Failure>;
 
     /// The rows of a statement.
     fn all(
         &mut self,
         select: &'static Select,
         parameters: &[Parameter<'_>],
-    ) -> impl Future<Output = Result<Vec<Self::Row>, sqlx::Error>> + Send {
+    ) -> impl Future<Output = Result<Vec<Self::Row>, Failure>> + Send {
         self.rows(select.text(Self::KIND).into_sql_str(), parameters)
     }
 
@@ -89,7 +90,7 @@ pub(crate) trait Session: Send {
         &mut self,
         select: &'static Select,
         parameters: &[Parameter<'_>],
-    ) -> impl Future<Output = Result<Option<Self::Row>, sqlx::Error>> + Send {
+    ) -> impl Future<Output = Result<Option<Self::Row>, Failure>> + Send {
         async move { Ok(self.all(select, parameters).await?.into_iter().next()) }
     }
 
@@ -98,15 +99,15 @@ pub(crate) trait Session: Send {
         &mut self,
         select: &'static Select,
         parameters: &[Parameter<'_>],
-    ) -> impl Future<Output = Result<Self::Row, sqlx::Error>> + Send {
-        async move { self.first(select, parameters).await?.ok_or(sqlx::Error::RowNotFound) }
+    ) -> impl Future<Output = Result<Self::Row, Failure>> + Send {
+        async move { self.first(select, parameters).await?.ok_or(Failure::NoRow) }
     }
 
     /// The rows of a statement that was put together.
     fn all_of(
         &mut self,
         built: Built,
-    ) -> impl Future<Output = Result<Vec<Self::Row>, sqlx::Error>> + Send {
+    ) -> impl Future<Output = Result<Vec<Self::Row>, Failure>> + Send {
         async move { self.rows(AssertSqlSafe(built.text).into_sql_str(), &built.parameters).await }
     }
 
@@ -114,8 +115,8 @@ pub(crate) trait Session: Send {
     fn each_of(
         &mut self,
         built: Built,
-        take: impl FnMut(Self::Row) -> Result<ControlFlow<()>, sqlx::Error> + Send,
-    ) -> impl Future<Output = Result<(), sqlx::Error>> + Send {
+        take: impl FnMut(Self::Row) -> Result<ControlFlow<()>, Failure> + Send,
+    ) -> impl Future<Output = Result<(), Failure>> + Send {
         async move { self.each(AssertSqlSafe(built.text).into_sql_str(), &built.parameters, take).await }
     }
 }
@@ -128,7 +129,7 @@ pub(crate) trait Dialect: sqlx::Database<Connection: Session> {
     type Unmerged: Unmerged;
 
     /// The error of a read that failed.
-    fn failed(statement: &'static str, source: sqlx::Error) -> StoreError;
+    fn failed(statement: &'static str, source: Failure) -> StoreError;
 }
 
 /// The journals of which the table `journal` may lack records.

@@ -8,7 +8,7 @@ use super::{Kind, Select, Session};
 use crate::{
     FunctionSize, ModuleSize, PartSize, SizeReport, TreeSize,
     size::Forest,
-    sql::{self, Fields},
+    sql::{self, Failure, Fields},
 };
 
 /// Pages of SQLite, and those of them that are free.
@@ -77,17 +77,14 @@ const MODULES: Select = Select::differing("
 const NAME: Select = Select::common("SELECT id FROM promises WHERE n = $1");
 
 /// The disk usage; of trees, modules and functions the `top` largest.
-pub(crate) async fn report<S: Session>(
-    session: &mut S,
-    top: u32,
-) -> Result<SizeReport, sqlx::Error> {
+pub(crate) async fn report<S: Session>(session: &mut S, top: u32) -> Result<SizeReport, Failure> {
     session.without_time_limit().await?;
     let mut report = SizeReport { trees: trees(session, top).await?, ..SizeReport::default() };
     report.parts = parts(session).await?;
     match S::KIND {
         Kind::Sqlite => {
             let pages = session.rows(PAGES.into_sql_str(), &[]).await?;
-            let pages = pages.first().ok_or(sqlx::Error::RowNotFound)?;
+            let pages = pages.first().ok_or(Failure::NoRow)?;
             (report.bytes, report.free_bytes) = (number(pages, 0)?, number(pages, 1)?);
         }
         Kind::Postgres => report.bytes = report.parts.iter().map(|part| part.bytes).sum(),
@@ -107,7 +104,7 @@ pub(crate) async fn report<S: Session>(
     Ok(report)
 }
 
-async fn parts<S: Session>(session: &mut S) -> Result<Vec<PartSize>, sqlx::Error> {
+async fn parts<S: Session>(session: &mut S) -> Result<Vec<PartSize>, Failure> {
     let mut parts = Vec::new();
     for row in &session.all(&PARTS, &[]).await? {
         let name = sql::text(row, 0)?.to_string();
@@ -125,7 +122,7 @@ async fn parts<S: Session>(session: &mut S) -> Result<Vec<PartSize>, sqlx::Error
     Ok(parts)
 }
 
-async fn trees<S: Session>(session: &mut S, top: u32) -> Result<Vec<TreeSize>, sqlx::Error> {
+async fn trees<S: Session>(session: &mut S, top: u32) -> Result<Vec<TreeSize>, Failure> {
     let mut forest = Forest::default();
     let content = session.each(CONTENT.text(S::KIND).into_sql_str(), &[], |row| {
         let settled = row.int(2)? != Some(0);
@@ -141,6 +138,6 @@ async fn trees<S: Session>(session: &mut S, top: u32) -> Result<Vec<TreeSize>, s
     Ok(trees)
 }
 
-fn number(row: &impl Fields, column: usize) -> Result<u64, sqlx::Error> {
+fn number(row: &impl Fields, column: usize) -> Result<u64, Failure> {
     Ok(row.int(column)?.unwrap_or_default().cast_unsigned())
 }

@@ -9,7 +9,7 @@ use segno_core::{
 use super::column::{at, damaged, id, needed, number, small};
 use crate::{
     EventRow, order,
-    sql::{Cell, Fields},
+    sql::{Cell, Failure, Fields},
 };
 
 /// The format byte of a message.
@@ -62,7 +62,7 @@ pub(crate) fn outbox(
     row: &impl Fields,
     first: usize,
     source: &PromiseId,
-) -> Result<(OutboxKey, OutboxRow), sqlx::Error> {
+) -> Result<(OutboxKey, OutboxRow), Failure> {
     let key = outbox_key(row, first, source)?;
     let message = row.blob(first + 5)?.and_then(decode_message);
     let row = OutboxRow {
@@ -75,7 +75,7 @@ pub(crate) fn outbox(
 }
 
 /// An event: its source, the source's number, then the columns of [`outbox`].
-pub(crate) fn event(row: &impl Fields) -> Result<EventRow, sqlx::Error> {
+pub(crate) fn event(row: &impl Fields) -> Result<EventRow, Failure> {
     let source = id(row, 0)?;
     let number = number(row, 1, &source, "n")?;
     let (key, message) = outbox(row, 2, &source)?;
@@ -88,7 +88,7 @@ pub(crate) fn outbox_key(
     row: &impl Fields,
     first: usize,
     source: &PromiseId,
-) -> Result<OutboxKey, sqlx::Error> {
+) -> Result<OutboxKey, Failure> {
     let kind = number(row, first, source, "kind")?;
     let part = needed(row.text(first + 1)?, source, "part")?;
     let source = source.clone();
