@@ -1,9 +1,9 @@
-//! The tree of calls: parents and children of promises, many at a time. No read is proportional to the
-//! tree.
+//! The tree of calls: parents and children of promises, many at a time. No read is proportional to
+//! the tree.
 //!
-//! A promise is the child of the invocation whose claim made it. A promise that a client or an external
-//! worker made is the child of the promise that its tag `parent` names, if that is another one. Tags
-//! come from clients, so there may be cycles.
+//! A promise is the child of the invocation whose claim made it. A promise that a client or an
+//! external worker made is the child of the promise that its tag `parent` names, if that is another
+//! one. Tags come from clients, so there may be cycles.
 
 use async_trait::async_trait;
 use segno_core::id::PromiseId;

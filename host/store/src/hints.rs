@@ -9,31 +9,31 @@ pub trait Hints: Send + Sync + 'static {
     /// Called after the commit, by the writer: must not block.
     fn committed(&self, effects: &[Effect]);
 
-    /// Other hosts of the same store may have left tasks that wait for a worker.
+    /// Called when other hosts of the same store may have left tasks that wait for a worker.
     fn work_elsewhere(&self) {}
 
-    /// The promises that somebody here waits for: a store with other hosts looks after them.
+    /// The promises that this host waits for: a store with other hosts polls for them.
     fn watched(&self) -> Vec<PromiseId> {
         Vec::new()
     }
 
-    /// Called with what other hosts of the same store committed, as far as it is heard of.
+    /// Called with what other hosts of the same store committed, as far as this host was notified.
     fn heard(&self, effects: &[Effect]) {
         self.committed(effects);
     }
 
-    /// Called after the commit, by the writer, with how it went.
+    /// Called after the commit, by the writer, with its measurements.
     fn measured(&self, _commit: &Commit) {}
 }
 
-/// How a commit went.
+/// The measurements of a commit.
 #[derive(Debug, Clone, Copy)]
 pub struct Commit {
-    /// The commands in it.
+    /// The number of commands.
     pub commands: usize,
     /// From the decision of the first to the answer of the database.
     pub took: Duration,
-    /// Submissions that were waiting behind it when it began.
+    /// The number of submissions that waited when the commit began.
     pub waiting: usize,
 }
 

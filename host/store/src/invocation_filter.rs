@@ -61,13 +61,14 @@ pub(super) enum Base {
     Children,
     /// Among those held by these names, in no order.
     Held,
-    /// Among those held by anybody, in no order.
+    /// Among all that are held, in no order.
     Acquired,
     /// Among ids that begin so, in no order.
     Prefix,
 }
 
-/// Whether `filter` takes every invocation, or every child of an invocation, but for its state and holder.
+/// Whether `filter` takes every invocation, or every child of an invocation, but for its state and
+/// holder.
 pub(super) fn takes_all(filter: &InvocationFilter) -> bool {
     filter.module.is_none()
         && filter.function.is_none()
@@ -112,7 +113,8 @@ pub(super) fn takes(
         && !(filter.roots && birth.made_by.is_some()))
 }
 
-/// What the store calls whoever holds a task, by the name that people know: a worker outside, or a host.
+/// The names under which the store has a holder that clients call `holder`: an external worker, or
+/// a host.
 pub(super) fn holder_names(holder: &str) -> [String; 2] {
     [Holder::worker(holder).node.to_string(), holder.to_owned()]
 }
@@ -127,8 +129,8 @@ pub(super) fn label_pair(label: &str, value: &str) -> String {
     tag_pair(&label_tag(label), value)
 }
 
-/// A page of invocations by their numbers, of which there is one more than `limit` if there are more. They were looked
-/// for down to the number `bound`; none: among all that there are.
+/// A page of invocations by their numbers, of which there is one more than `limit` if there are
+/// more. They were looked for down to the number `bound`; none: among all that there are.
 pub(super) fn newest_first(
     found: Vec<(i64, InvocationRow)>,
     unreadable: Vec<(i64, Unreadable)>,

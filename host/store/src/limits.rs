@@ -10,7 +10,8 @@ const DEFAULT_LIMIT: u32 = 100;
 /// are 40 pages of a few milliseconds.
 pub(super) const LOOKED_AT: u32 = 5_000;
 
-/// The greatest number of rows of an index that are sorted; a larger list is walked in its own order.
+/// The greatest number of rows of an index that are sorted; a larger list is walked in its own
+/// order.
 pub(super) const SORTED: u32 = 2_000;
 
 /// Bytes of parameters and values on a page of promises; the page ends with the promise that

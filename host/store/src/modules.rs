@@ -22,12 +22,14 @@ pub trait Modules: Send + Sync {
     /// The component with this digest.
     async fn component(&self, digest: Digest) -> Result<Option<Arc<[u8]>>, StoreError>;
 
-    /// Every module that is kept, with its aliases.
+    /// Every module with its aliases.
     async fn list(&self) -> Result<Vec<ModuleRow>, StoreError>;
 
-    /// Unfinished executions of each module that has any, counted up to [`super::COUNTED`]: this is for people to look at.
+    /// Unfinished executions of each module that has any, counted up to [`super::COUNTED`]; for
+    /// display.
     async fn in_use(&self) -> Result<BTreeMap<Digest, u64>, StoreError>;
 
-    /// Removes a module that was uploaded before `before`, and that no alias and no task refers to. Whether it did.
+    /// Removes a module that was uploaded before `before`, and that no alias and no task refers to.
+    /// Returns whether it was removed.
     async fn remove(&self, digest: Digest, before: Timestamp) -> Result<bool, StoreError>;
 }

@@ -2,8 +2,8 @@
 
 use segno_core::{delta::Delta, id::PromiseId, promise::OutboxKey};
 
-/// The promises a decision names that are not numbered yet, in the order in which they are numbered: owners come
-/// before what they make, and command 2 before command 10.
+/// The promises a decision names that are not numbered yet, in the order in which they are
+/// numbered: owners come before what they make, and command 2 before command 10.
 pub(super) fn unnumbered(
     delta: &Delta,
     is_numbered: impl Fn(&PromiseId) -> bool,

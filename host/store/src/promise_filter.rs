@@ -7,7 +7,8 @@ use segno_core::{
 
 use super::{PromiseFilter, Standing};
 
-/// Whether every promise that the filter's index holds is found; else rows are looked at that are not.
+/// Whether every promise that the filter's index holds is found; else rows are looked at that are
+/// not.
 pub(super) fn finds_all(filter: &PromiseFilter) -> bool {
     filter.standing.is_none() && filter.tags.is_empty() && !filter.tasks && filter.status.is_none()
 }

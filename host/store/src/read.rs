@@ -13,8 +13,8 @@ use super::{
     PromiseFilter, PromiseRow, ScheduleFilter, SchedulePage, StoreError, Waits,
 };
 
-/// Reads. Each sees a committed state at least as new as every `execute` that had been answered before the read
-/// began.
+/// Reads. Each sees a committed state at least as new as every `execute` that had been answered
+/// before the read began.
 #[async_trait]
 pub trait Read: Send + Sync {
     /// A promise with its task, waits left out.
@@ -34,14 +34,14 @@ pub trait Read: Send + Sync {
     /// What a guest logged, from line `from` on, at most `limit`.
     async fn logs(&self, id: &PromiseId, from: u32, limit: u32) -> Result<Vec<LogRow>, StoreError>;
 
-    /// How many lines a guest logged so far.
+    /// The number of lines that a guest logged so far.
     async fn log_count(&self, id: &PromiseId) -> Result<u32, StoreError>;
 
-    /// What the executions of these invocations go on from: all records, of which there are as many as is said, and
-    /// the count of logged lines.
+    /// The histories from which executions continue: all records of each invocation, whose number
+    /// is given, and the number of logged lines.
     async fn histories(&self, of: &[(PromiseId, u32)]) -> Result<Vec<History>, StoreError>;
 
-    /// What `id` waits for, and who waits for it.
+    /// The promises that `id` awaits, and those that await it.
     async fn waits(&self, id: &PromiseId) -> Result<Waits, StoreError>;
 
     /// Invocations in the order of their creation, newest first.
@@ -57,18 +57,19 @@ pub trait Read: Send + Sync {
     async fn find(&self, filter: &PromiseFilter)
     -> Result<Page<PromiseRow, PromiseId>, StoreError>;
 
-    /// Events that nobody has acknowledged, in the order in which they were published, after this place, at most
-    /// `limit`. Hosts with clocks of their own may commit one behind a place that was read already: whoever must miss
-    /// none reads from the beginning, and acknowledges what it has dealt with.
+    /// Events that were not acknowledged, in the order in which they were published, after this
+    /// place, at most `limit`. A host with a clock of its own may commit an event behind a place
+    /// that was read already: a reader that must miss none reads from the beginning, and
+    /// acknowledges what it has processed.
     async fn events(
         &self,
         after: Option<EventPlace>,
         limit: u32,
     ) -> Result<Vec<EventRow>, StoreError>;
 
-    /// How much there is of what figures show.
+    /// The numbers that metrics show.
     async fn counts(&self) -> Result<Counts, StoreError>;
 
-    /// Everything, canonically: two stores that hold the same answer the same.
+    /// Everything, in canonical form: two stores with the same content answer the same.
     async fn dump(&self) -> Result<Snapshot, StoreError>;
 }

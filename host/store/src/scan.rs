@@ -22,12 +22,14 @@ pub struct Found<T> {
     pub next: Option<i64>,
 }
 
-/// A page of promises with all that belongs to them, and with the rows at the other ends of what they refer to.
+/// A page of promises with all that belongs to them, and with the rows at the other ends of what
+/// they refer to.
 #[derive(Debug, Default)]
 pub struct Examined {
     /// The rows.
     pub state: State,
-    /// The promises of the page; what else the state holds is there for their sake and not complete.
+    /// The promises of the page; what else the state holds is there for their sake and not
+    /// complete.
     pub ids: Vec<PromiseId>,
     /// Rows that cannot be read, and why.
     pub unreadable: Vec<String>,

@@ -10,14 +10,16 @@ use super::{CallTree, Modules, Read, Scan, StoreError, WorkQueue};
 /// Where everything that matters is kept.
 #[async_trait]
 pub trait Store: Send + Sync + 'static {
-    /// Decides `commands` one after the other, each on the state that the one before it left, and commits them
-    /// together; other submissions may share the transaction. One reply each, in order.
+    /// Decides `commands` one after the other, each on the state that the one before it left, and
+    /// commits them together; other submissions may share the transaction. One reply each, in
+    /// order.
     ///
     /// # Errors
-    /// See [`StoreError`]: `UnknownOutcome` means it may have happened, and the same commands may be sent again.
+    /// See [`StoreError`]: `UnknownOutcome` means it may have happened, and the same commands may
+    /// be sent again.
     async fn execute(&self, commands: Vec<Command>) -> Result<Vec<Reply>, StoreError>;
 
-    /// As [`Store::execute`], for somebody who keeps the commands to send them again.
+    /// As [`Store::execute`], for a caller that keeps the commands to send them again.
     async fn execute_kept(&self, commands: Arc<[Command]>) -> Result<Vec<Reply>, StoreError>;
 
     /// Reads.
@@ -35,20 +37,22 @@ pub trait Store: Send + Sync + 'static {
     /// The modules.
     fn modules(&self) -> &dyn Modules;
 
-    /// The same store for clients that look around: their reads have connections of their own, so that they take none
-    /// from the engine, and a limit of time each ([`StoreError::TooLong`]). None: this store makes no difference.
+    /// The same store for the reads of clients. They have connections of their own, so that they
+    /// take none from the engine, and a time limit each ([`StoreError::TooLong`]). None: this store
+    /// does not tell clients apart.
     fn for_clients(&self) -> Option<Arc<dyn Store>>;
 
-    /// Whether writes are committed at present: the last one was, a moment ago, or a small one is made to find out.
+    /// Checks that writes are committed at present: the last one was, a moment ago, or a small one
+    /// is made.
     async fn check_writes(&self) -> Result<(), StoreError>;
 
-    /// Gives room that is free back to the system, a bounded piece of it. Whether there is more. A store whose database
-    /// does that by itself has nothing to do.
+    /// Gives a bounded amount of free space back to the file system. Returns whether there is more.
+    /// A store whose database does this by itself has nothing to do.
     async fn vacuum(&self) -> Result<bool, StoreError>;
 
-    /// Forgets everything but modules, aliases and hosts; for debugging.
+    /// Removes everything but modules, aliases and hosts; for debugging.
     async fn wipe(&self) -> Result<(), StoreError>;
 
-    /// Writes what is still to be written and gives the data directory back.
+    /// Commits what was submitted, and gives the data directory back.
     async fn close(&self);
 }

@@ -8,11 +8,12 @@ use super::{Due, Ready, StoreError};
 /// The work that waits for a host.
 #[async_trait]
 pub trait WorkQueue: Send + Sync {
-    /// Due commands (deadlines, leases, retries, schedules), at most `limit`, and when the next one will be due.
+    /// Due commands (deadlines, leases, retries, schedules), at most `limit`, and when the next one
+    /// will be due.
     async fn due(&self, now: Timestamp, limit: u32) -> Result<Due, StoreError>;
 
-    /// Tasks of hosted targets that wait for a worker and may be dispatched now, in the order of their creation,
-    /// after the one with the cursor `after`.
+    /// Tasks of hosted targets that wait for a worker and may be dispatched now, in the order of
+    /// their creation, after the one with the cursor `after`.
     async fn ready(
         &self,
         now: Timestamp,
@@ -20,7 +21,8 @@ pub trait WorkQueue: Send + Sync {
         limit: u32,
     ) -> Result<Vec<Ready>, StoreError>;
 
-    /// Outbox rows of this kind that are due, as commands, at most `limit`, and when the next one will be due.
+    /// Outbox rows of this kind that are due, as commands, at most `limit`, and when the next one
+    /// will be due.
     async fn outbox_due(
         &self,
         kind: MessageKind,

@@ -1,7 +1,7 @@
 //! Archives: a whole store, exported from one database and imported into another.
 //!
-//! An archive holds the rows of the tables, column by column. Both databases have the same tables, so
-//! no row is interpreted on the way, and rows of later formats need no change here. Between the
+//! An archive holds the rows of the tables, column by column. Both databases have the same tables,
+//! so no row is interpreted on the way, and rows of later formats need no change here. Between the
 //! databases an archive is a [`file`].
 
 mod file;

@@ -1,4 +1,5 @@
-//! The model: the core's state behind a mutex, whole journals included. Nothing survives the process.
+//! The model: the core's state behind a mutex, whole journals included. Nothing survives the
+//! process.
 
 mod call_tree;
 mod due;

@@ -1,4 +1,4 @@
-//! Moving out of a database, and into an empty one.
+//! Import into an empty database.
 
 use async_trait::async_trait;
 use segno_core::{id::PromiseId, promise::Promise, time::Timestamp};
@@ -26,17 +26,17 @@ const FORMAT: &str = "SELECT max(version) FROM _sqlx_migrations";
 const ANYTHING: &str = "SELECT EXISTS (SELECT 1 FROM promises) OR EXISTS (SELECT 1 FROM modules)
      OR EXISTS (SELECT 1 FROM first_version)";
 
-/// Keeps hosts from beginning while a store moves in: each of them begins with a row of this table.
+/// Keeps hosts from starting during an import: each of them starts with a row of this table.
 const KEEP_OUT: &str =
     "LOCK TABLE hosts, promises, modules IN SHARE ROW EXCLUSIVE MODE; DELETE FROM hosts";
 
-/// A database that is being moved into, in one transaction. Dropped before it is kept, nothing has happened.
+/// An import, in one transaction. Dropped before it is kept, it leaves nothing.
 pub struct PostgresImport {
     connection: Mutex<PgConnection>,
 }
 
 impl PostgresImport {
-    /// Moves everything into a database in which nothing is.
+    /// Imports everything into an empty database.
     ///
     /// # Errors
     /// [`ArchiveError`]; nothing is in the database then that was not there before.
@@ -64,7 +64,7 @@ impl PostgresImport {
         Ok(Self { connection: Mutex::new(connection) })
     }
 
-    /// Keeps what has arrived.
+    /// Keeps the imported store.
     ///
     /// # Errors
     /// The database refused.
@@ -183,7 +183,8 @@ async fn go_on_numbering(connection: &mut PgConnection, table: &str) -> Result<(
     connection.execute(AssertSqlSafe(text)).await.map(drop)
 }
 
-/// What has arrived is looked at through the transaction that brought it: nobody else sees it yet.
+/// The imported store is read through the transaction of the import: other connections do not see
+/// it yet.
 #[async_trait]
 impl Scan for PostgresImport {
     async fn candidates(&self, after: i64, limit: u32) -> Result<Found<PromiseId>, StoreError> {

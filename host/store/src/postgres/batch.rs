@@ -1,4 +1,5 @@
-//! One transaction: locks and loads what commands read, decides them, writes what they change, commits.
+//! One transaction: locks and loads what commands read, decides them, writes what they change,
+//! commits.
 
 use std::{collections::BTreeSet, sync::OnceLock};
 
@@ -39,11 +40,12 @@ pub(super) struct Committed {
 pub(super) enum NotCommitted {
     /// Nothing was written.
     Failed(Failed),
-    /// Nobody knows.
+    /// Whether it was written is unknown.
     Unknown(Failed),
-    /// Nothing was written: somebody else holds one of these, which have to be among the first that are locked.
+    /// Nothing was written: another transaction holds one of these rows, which have to be among the
+    /// first that are locked.
     LockFirst(BTreeSet<PromiseId>),
-    /// Nothing was written: somebody else began a life of the same host.
+    /// Nothing was written: another process began an incarnation of the same host.
     Overtaken,
 }
 
@@ -62,7 +64,7 @@ impl From<NotLoaded> for NotCommitted {
     }
 }
 
-/// A command, and the rows that it names: worked out once, if anybody asks.
+/// A command, and the rows that it names: computed once, when they are first needed.
 #[derive(Debug)]
 pub(super) struct FootprintedCommand {
     pub(super) command: Command,
@@ -119,7 +121,8 @@ impl<'a> Batch<'a> {
         }
     }
 
-    /// Decides all of these, one after the other, and commits them together. `also` is locked with what they name.
+    /// Decides all of these, one after the other, and commits them together. `also` is locked with
+    /// what they name.
     pub(super) async fn run(
         mut self,
         submissions: &[&[FootprintedCommand]],

@@ -20,7 +20,7 @@ pub(super) enum Cause {
     Race,
     /// The database is not there, or the connection to it is not.
     Away,
-    /// It refuses to be written to, and will go on until somebody acts.
+    /// The database refuses writes until the operator acts.
     ReadOnly,
     /// It will say the same again.
     Refused,
@@ -38,7 +38,7 @@ impl Failed {
         cause(&self.source)
     }
 
-    /// What the failure is to whoever asked.
+    /// The error for the caller.
     pub(super) fn explain(self) -> StoreError {
         match self.cause() {
             Cause::Race => StoreError::Conflict,
@@ -80,13 +80,14 @@ pub(super) fn cause(error: &Failure) -> Cause {
         };
     };
     match code.as_str() {
-        // Serialization failure, deadlock, lock not available; a promise that somebody else made meanwhile, or a module
-        // that was removed; a schema that changed under a prepared statement.
+        // Serialization failure, deadlock, lock not available; a promise that another transaction
+        // made meanwhile, or a module that was removed; a schema that changed under a prepared
+        // statement.
         "40001" | "40P01" | "55P03" | "23505" | "23503" | "0A000" => Cause::Race,
         // A standby, or made read-only by its owner.
         "25006" => Cause::ReadOnly,
-        // Connection exceptions, shutdown and crash, starting up, too many connections, idle in a transaction, no
-        // space, a statement that took too long.
+        // Connection exceptions, shutdown and crash, starting up, too many connections, idle in a
+        // transaction, no space, a statement that took too long.
         code if code.starts_with("08") || code.starts_with("57P") || code.starts_with("53") => {
             Cause::Away
         }
@@ -97,6 +98,7 @@ pub(super) fn cause(error: &Failure) -> Cause {
 
 /// Whether a `COMMIT` that failed so has certainly not happened.
 pub(super) fn is_undone(error: &Failure) -> bool {
-    // Whatever PostgreSQL itself says about a commit, it says instead of committing, except that it is going down.
+    // Whatever PostgreSQL itself says about a commit, it says instead of committing, except that it
+    // is going down.
     code(error).is_some_and(|code| !code.starts_with("57P") && !code.starts_with("08"))
 }

@@ -12,7 +12,8 @@ impl Fields for PgRow {
         if value.is_null() {
             return Ok(None);
         }
-        // Prepared statements answer in binary: a number in as many bytes as its type has, the highest first.
+        // Prepared statements answer in binary: a number in as many bytes as its type has, the
+        // highest first.
         let bytes = value.as_bytes().map_err(|error| Failure::Unreadable(error.to_string()))?;
         let number = match *bytes {
             [truth] => i64::from(truth),
@@ -33,8 +34,8 @@ impl Fields for PgRow {
     }
 }
 
-/// A text as it is stored: PostgreSQL has no U+0000, so that becomes U+0001 U+0001, and U+0001 becomes U+0001 U+0002.
-/// The order of texts stays what it was, and so does what begins with what.
+/// A text as it is stored: PostgreSQL has no U+0000, so that becomes U+0001 U+0001, and U+0001
+/// becomes U+0001 U+0002. The order of texts stays what it was, and so does what begins with what.
 pub(crate) fn escape(text: &str) -> Cow<'_, str> {
     if !text.contains(['\0', '\u{1}']) {
         return Cow::Borrowed(text);

@@ -1,7 +1,8 @@
 //! The incarnation watch: a host ends when another process was started under its name.
 //!
-//! Two processes with one node name are a mistake of the operator. The newer process took the claims of
-//! the older one when it started, so nothing is lost; the older one has to end, and to say why.
+//! Two processes with one node name are a mistake of the operator. The newer process took the
+//! claims of the older one when it started, so nothing is lost; the older one has to end, and to
+//! say why.
 
 use std::sync::Arc;
 
@@ -17,7 +18,8 @@ const PERIOD: Millis = Millis(2_000);
 const INCARNATION: &str = "SELECT incarnation FROM hosts WHERE node = $1";
 
 impl PostgresStore {
-    /// Cancels `superseded` when a life of `node` newer than `incarnation` has begun, until the store is closed.
+    /// Cancels `superseded` when a life of `node` newer than `incarnation` has begun, until the
+    /// store is closed.
     pub fn watch_incarnation(
         self: &Arc<Self>,
         node: NodeName,

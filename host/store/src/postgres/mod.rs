@@ -1,9 +1,10 @@
 //! The shared store: a PostgreSQL database that any number of hosts use as equals.
 //!
-//! No host leads. What a decision reads is locked and loaded in the transaction that writes ([`batch`], [`load`],
-//! [`write`]), except that a host remembers the tasks it holds well enough to append to their journals, and lets the
-//! statement that appends compare ([`claims`], [`append`]). Hosts tell each other what happened ([`notifications`]), and nothing
-//! depends on their hearing it. What the tables hold is in `host/migrations/postgres`.
+//! No host leads. What a decision reads is locked and loaded in the transaction that writes
+//! ([`batch`], [`load`], [`write`]), except that a host remembers the tasks it holds well enough to
+//! append to their journals, and lets the statement that appends compare ([`claims`], [`append`]).
+//! Hosts tell each other what happened ([`notifications`]), and nothing depends on their hearing
+//! it. What the tables hold is in `host/migrations/postgres`.
 
 mod config;
 mod failure;
@@ -79,7 +80,8 @@ pub struct PostgresStore {
     for_clients: Option<Arc<Self>>,
     queue: mpsc::Sender<Request>,
     written: watch::Receiver<Written>,
-    /// How long leases are not ended after the database was away: until every host has had a heartbeat through.
+    /// How long leases are not ended after the database was away: until every host has had a
+    /// heartbeat through.
     grace: Millis,
     /// The order in which this host reaches for tasks that wait, if it has one of its own.
     order: Option<RandomState>,

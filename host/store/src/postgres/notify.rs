@@ -1,8 +1,8 @@
 //! Notifications between the hosts of one database, and the polling that replaces lost ones.
 //!
-//! Notifications are hints. They are sent after the commit, on a connection of their own (a commit with
-//! a notification waits for every other commit with one), several commits in one message. A host that
-//! misses some reads the tables a little later.
+//! Notifications are hints. They are sent after the commit, on a connection of their own (a commit
+//! with a notification waits for every other commit with one), several commits in one message. A
+//! host that misses some reads the tables a little later.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

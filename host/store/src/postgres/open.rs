@@ -1,5 +1,5 @@
-//! Opening a database: whether it is there, whether it may be used, whether it is ours, and bringing it to today's
-//! format.
+//! Opening a database: whether it is there, whether it may be used, whether it is ours, and
+//! bringing it to today's format.
 
 use std::{borrow::Cow, fmt};
 
@@ -16,7 +16,7 @@ use segno_env::Surroundings;
 /// Why a database could not be opened. Nothing in it was changed.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// Nobody answers there.
+    /// No server answers there.
     #[error("no database answers at {address}: check the address and that it runs ({reason})")]
     Unreachable {
         /// Where, without the password.
@@ -144,11 +144,12 @@ const MIGRATIONS: &[(i64, &str, &str)] = &[
     (10, "first version", include_str!("../../migrations/postgres/0010_first_version.sql")),
 ];
 
-/// Hosts that start together look one after the other, so that none sees tables half made. "Segn"; it ends with the
-/// connection.
+/// Hosts that start together look one after the other, so that none sees tables half made. "Segn";
+/// it ends with the connection.
 const ONE_BY_ONE: &str = "SELECT pg_advisory_lock(x'5365676e'::bigint)";
 
-/// What is asked first. The comment on the table of hosts is how a database of ours is told from others.
+/// What is asked first. The comment on the table of hosts is how a database of ours is told from
+/// others.
 const LOOK: &str = "
     SELECT current_setting('server_version_num')::int / 10000,
            pg_is_in_recovery() OR current_setting('transaction_read_only')::bool,
@@ -181,7 +182,8 @@ pub(super) async fn open(
     surroundings: &Surroundings,
 ) -> Result<Opened, OpenError> {
     let address = config.shown();
-    // Making tables takes as long as it takes, and so does waiting for another host that makes them.
+    // Making tables takes as long as it takes, and so does waiting for another host that makes
+    // them.
     let options =
         config.connection("start").options([("statement_timeout", "0"), ("lock_timeout", "0")]);
     let connecting = PgConnection::connect_with(&options);
@@ -206,7 +208,7 @@ pub(super) async fn open(
     Ok(opened)
 }
 
-/// Two clocks that differ by so much that somebody should know.
+/// Two clocks that differ so much that the operator should know.
 #[derive(Debug)]
 pub(crate) struct Skew {
     /// How far this machine's is behind.

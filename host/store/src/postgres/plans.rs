@@ -1,4 +1,5 @@
-//! Every statement finds its rows by an index: its cost depends on what it finds, not on what there is.
+//! Every statement finds its rows by an index: its cost depends on what it finds, not on what there
+//! is.
 
 use std::sync::Arc;
 
@@ -19,7 +20,8 @@ impl Hints for NoHints {
     fn committed(&self, _effects: &[Effect]) {}
 }
 
-/// How PostgreSQL goes about a statement when it may read a table through only where there is no other way.
+/// How PostgreSQL goes about a statement when it may read a table through only where there is no
+/// other way.
 async fn plan(connection: &mut PgConnection, statement: &str) -> Vec<String> {
     let parameters = (1..20).take_while(|n| statement.contains(&format!("${n}"))).count();
     let prepare = format!("PREPARE looked_at AS {statement}");
@@ -47,7 +49,8 @@ async fn every_statement_finds_its_rows_by_an_index() {
     let reads = reads.map(ToOwned::to_owned);
     for statement in reads.chain(write::statements()).chain(append::statements()) {
         let plan = plan(&mut connection, &statement).await;
-        // Neither is a table read through, nor is what was found searched again for every row that is given.
+        // Neither is a table read through, nor is what was found searched again for every row that
+        // is given.
         let through = |step: &&String| step.contains("Seq Scan") || step.contains("Materialize");
         let scans: Vec<_> = plan.iter().filter(through).collect();
         assert!(scans.is_empty(), "{statement}\n{plan:#?}");

@@ -2,7 +2,8 @@
 
 use crate::sql::schedule_columns;
 
-/// Schedules, by ids. They are locked before anything else: which promises are needed follows from them.
+/// Schedules, by ids. They are locked before anything else: which promises are needed follows from
+/// them.
 pub(super) const LOCK_SCHEDULES: &str = concat!(
     "SELECT ",
     schedule_columns!(),

@@ -1,4 +1,5 @@
-//! A page of promises with everything that belongs to them, as far as it can be read: what cannot is reported.
+//! A page of promises with everything that belongs to them, as far as it can be read: what cannot
+//! is reported.
 
 use segno_core::{
     id::{CommandIndex, PromiseId},
@@ -79,7 +80,8 @@ impl Examined {
         Ok(())
     }
 
-    /// A part of a journal: whose, then what [`head`] reads, then the records. In the order of the journal.
+    /// A part of a journal: whose, then what [`head`] reads, then the records. In the order of the
+    /// journal.
     pub(crate) fn put_journal(&mut self, row: &impl Fields) -> Result<(), Failure> {
         let invocation = id(row, 0)?;
         self.keep(records(row, 6, &invocation), |state, more| {

@@ -1,8 +1,8 @@
-//! The looks that find the rows of one command: its own, those that they lead to, and those that wait for
-//! them.
+//! The looks that find the rows of one command: its own, those that they lead to, and those that
+//! wait for them.
 //!
-//! A look says what to load; the database loads it, and the next look begins with what was found. No look
-//! waits for a database, so both stores use the same ones.
+//! A look says what to load; the database loads it, and the next look begins with what was found.
+//! No look waits for a database, so both stores use the same ones.
 
 use segno_core::{command::Command, footprint::Footprint, widen};
 
@@ -15,8 +15,8 @@ const LOOKS: usize = 5;
 pub(crate) struct Looks {
     /// The rows that the command names, without trees.
     named: Footprint,
-    /// The trees that it names. The commands before it may add to them, so they are loaded when its turn
-    /// comes.
+    /// The trees that it names. The commands before it may add to them, so they are loaded when its
+    /// turn comes.
     trees: Option<Footprint>,
     left: usize,
 }

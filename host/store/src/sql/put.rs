@@ -1,8 +1,8 @@
 //! Rows on their way into what decisions read, the same from every database.
 //!
-//! A row that cannot be read is damage from outside, and spoils only what it is about: that is marked
-//! ([`segno_core::unreadable`]), and the rows beside it are loaded. Only a row that does not even say whose it is ends
-//! the load.
+//! A row that cannot be read is damage from outside, and spoils only what it is about: that is
+//! marked ([`segno_core::unreadable`]), and the rows beside it are loaded. Only a row that does not
+//! even say whose it is ends the load.
 
 use segno_core::{
     id::{PromiseId, ResourceName, ScheduleId},
@@ -28,8 +28,8 @@ pub(crate) fn unreadable(error: Failure) -> Result<String, Failure> {
     }
 }
 
-/// The rows that can be read, of a list that has to go on behind those that cannot. The round over everything names
-/// them.
+/// The rows that can be read, of a list that has to go on behind those that cannot. The round over
+/// everything names them.
 ///
 /// # Errors
 /// The database did not give a row.
@@ -177,7 +177,8 @@ pub(crate) fn put_lease(cache: &mut Cache, row: &impl Fields) -> Result<Resource
     Ok(name)
 }
 
-/// Puts what a row says of the invocation's facts: its number and id, then a fact, or none if it has none.
+/// Puts what a row says of the invocation's facts: its number and id, then a fact, or none if it
+/// has none.
 pub(crate) fn put_fact(cache: &mut Cache, row: &impl Fields) -> Result<(), Failure> {
     let invocation = id(row, 1)?;
     cache.know(&invocation, row.int(0)?, Level::Number);
@@ -196,8 +197,8 @@ pub(crate) fn put_fact(cache: &mut Cache, row: &impl Fields) -> Result<(), Failu
     )
 }
 
-/// Puts the last records of a journal from `from` on. One that cannot be read has none: it contradicts its end then, and
-/// is dealt with as such.
+/// Puts the last records of a journal from `from` on. One that cannot be read has none: it
+/// contradicts its end then, and is dealt with as such.
 pub(crate) fn put_tail(
     cache: &mut Cache,
     invocation: &PromiseId,

@@ -1,4 +1,5 @@
-//! Resources, leases on them and facts of sagas as the core knows them, and as the tables of every database hold them.
+//! Resources, leases on them and facts of sagas as the core knows them, and as the tables of every
+//! database hold them.
 
 use segno_core::{
     id::{PromiseId, ResourceName},
@@ -69,7 +70,8 @@ pub(crate) fn fact_cells(invocation: i64, key: &FactKey, fact: &Fact) -> [Cell; 
     ]
 }
 
-/// The fact of a row of these columns from `first` on, with the invocation's id instead of its number.
+/// The fact of a row of these columns from `first` on, with the invocation's id instead of its
+/// number.
 pub(crate) fn fact(row: &impl Fields, first: usize) -> Result<(PromiseId, FactKey, Fact), Failure> {
     let invocation = id(row, first)?;
     let kind = FactKind::from_number(small(row, first + 3, &invocation, "fact")?);

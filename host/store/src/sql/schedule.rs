@@ -12,7 +12,8 @@ use super::{
     rows::{at, headers, json, needed, number, small, tags, value},
 };
 
-/// Columns of a schedule, in the order in which [`schedule`] reads them and [`schedule_cells`] writes them.
+/// Columns of a schedule, in the order in which [`schedule`] reads them and [`schedule_cells`]
+/// writes them.
 macro_rules! schedule_columns {
     () => {
         "schedules.id, cron, promise_id, param_headers, param, tags, timeout, overlap, paused, created_at, next_at, \

@@ -1,4 +1,4 @@
-//! Moving out of a database, and into a new one.
+//! Import into a new database, and the tables of each format.
 
 use std::{
     fs::{self, File},
@@ -66,17 +66,17 @@ fn known(row: &SqliteRow) -> Result<KnownColumn, sqlx::Error> {
     Ok(KnownColumn { name: row.try_get(0)?, kind, nullable: row.try_get(2)? })
 }
 
-/// A database that is being moved into, beside the place where it will be. Dropped before it is finished, it is gone.
+/// An import, as a database beside its later place. Dropped before it is kept, it is removed.
 pub struct SqliteImport {
     directory: PathBuf,
     file: PathBuf,
     reader: Reader,
-    // Until the end nobody else begins with the directory.
+    // Until the end, no other process takes the directory.
     _lock: File,
 }
 
 impl SqliteImport {
-    /// Moves everything into a data directory that is made, or in which nothing is.
+    /// Imports everything into a data directory that is created or empty.
     ///
     /// # Errors
     /// [`ArchiveError`]; nothing is in the directory then that was not there before.
@@ -112,15 +112,15 @@ impl SqliteImport {
         connection.close().await.map_err(refused("close the new database"))
     }
 
-    /// What has arrived, to be checked before it is kept.
+    /// Reads of the imported store, to check it before it is kept.
     pub fn scan(&self) -> &dyn Scan {
         &self.reader
     }
 
-    /// Puts the database where hosts find it.
+    /// Moves the database to its place.
     ///
     /// # Errors
-    /// The disk failed; what had arrived is gone.
+    /// The disk failed; the import is removed.
     pub async fn keep(self) -> Result<(), ArchiveError> {
         self.reader.pool.close().await;
         File::open(&self.file)?.sync_all()?;

@@ -44,7 +44,7 @@ pub(super) struct Committed {
 pub(super) enum NotCommitted {
     /// Nothing was written.
     Refused(Failed),
-    /// Nobody knows.
+    /// Whether it was written is unknown.
     Unknown(Failed),
     /// The disk failed earlier: nothing was written.
     Stopped,
@@ -128,8 +128,8 @@ impl<'a> Batch<'a> {
         Ok(())
     }
 
-    /// What a command names. None if it rests on a claim alone whose rows are held: mostly such a command only appends,
-    /// and nothing has to be looked for.
+    /// What a command names. None if it rests on a claim alone whose rows are held: mostly such a
+    /// command only appends, and nothing has to be looked for.
     fn names(&mut self, command: &Command) -> Option<Footprint> {
         let claim = rests_on(command).filter(|claim| self.writer_cache.rows.holds_whole(&claim.id));
         claim.is_none().then(|| footprint(command))

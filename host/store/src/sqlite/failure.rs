@@ -13,7 +13,7 @@ pub(super) const READ_ONLY: i32 = 8;
 const NO_MEMORY: i32 = 7;
 /// A statement was ended before it was done.
 pub(super) const INTERRUPTED: i32 = 9;
-/// The disk failed: after a commit, nobody knows what was kept.
+/// The disk failed: after a commit, it is unknown what was kept.
 pub(super) const DISK: i32 = 10;
 /// The database is damaged.
 pub(super) const CORRUPT: i32 = 11;
@@ -48,7 +48,7 @@ pub(super) fn is_undone(error: &Failure) -> bool {
     matches!(primary_code(error), Some(BUSY | READ_ONLY | FULL | CONSTRAINT))
 }
 
-/// What a failure before or instead of a commit means to whoever asked for it.
+/// The error of a caller after a failure before or instead of a commit.
 pub(super) fn explain(failed: Failed) -> StoreError {
     let Failed { statement, source } = failed;
     let unavailable =
@@ -65,9 +65,9 @@ pub(super) fn explain(failed: Failed) -> StoreError {
     }
 }
 
-/// Whether nothing more may be written before somebody looked: what the disk holds is not known. What failed before a sync
-/// leaves the disk as it was for everything that counts, and may be tried again: a write beyond a quota or a limit, a
-/// file that could not grow, a lock.
+/// Whether nothing more may be written before an operator looked: it is unknown what the disk
+/// holds. What failed before a sync leaves the disk as it was for everything that counts, and may
+/// be tried again: a write beyond a quota or a limit, a file that could not grow, a lock.
 pub(super) fn is_final(error: &Failure) -> bool {
     match primary_code(error) {
         Some(CORRUPT) => true,
@@ -79,8 +79,8 @@ pub(super) fn is_final(error: &Failure) -> bool {
 /// Where the fault lies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fault {
-    /// In one submission: a constraint, a value that is too long, a row that cannot be read. The other
-    /// submissions of the batch may be committed.
+    /// In one submission: a constraint, a value that is too long, a row that cannot be read. The
+    /// other submissions of the batch may be committed.
     Submission,
     /// In the moment: another connection holds a lock, a statement was interrupted.
     Moment,
@@ -98,8 +98,9 @@ pub(super) fn fault(error: &Failure) -> Fault {
     }
 }
 
-/// The extended codes of [`DISK`] that say what could not be done before anything was synced: write, truncate, remove,
-/// look at or close a file; memory, locks and the size of what processes share.
+/// The extended codes of [`DISK`] that say what could not be done before anything was synced:
+/// write, truncate, remove, look at or close a file; memory, locks and the size of what processes
+/// share.
 const BEFORE_A_SYNC: [i32; 14] =
     [778, 1546, 1802, 2058, 2570, 3082, 3338, 3850, 4106, 4618, 4874, 5130, 5386, 6154];
 
@@ -118,7 +119,8 @@ mod tests {
         Failure::Sqlite { code, message: "an answer".to_owned() }
     }
 
-    /// A write beyond a quota, a shared file that cannot grow; a sync that failed, a page that is not what it was.
+    /// A write beyond a quota, a shared file that cannot grow; a sync that failed, a page that is
+    /// not what it was.
     #[test]
     fn a_store_stops_for_good_only_where_it_is_not_known_what_the_disk_holds() {
         for (code, stops) in [

@@ -1,12 +1,14 @@
-//! The journal buffer: records that active claims appended, and that the table `journal` does not have yet.
+//! The journal buffer: records that active claims appended, and that the table `journal` does not
+//! have yet.
 //!
-//! A row of `journal` has its place in an index among the rows of all other journals, so a commit of
-//! many steps writes a page for nearly each of them. Records of an active claim are therefore appended
-//! to `journal_recent`, whose rows follow each other, and are kept here. When the claim ends, its
-//! records become one row of `journal`, and a replay reads one place. Readers skip rows of
-//! `journal_recent` that `journal` has as well, until the table is emptied.
+//! A row of `journal` has its place in an index among the rows of all other journals, so a commit
+//! of many steps writes a page for nearly each of them. Records of an active claim are therefore
+//! appended to `journal_recent`, whose rows follow each other, and are kept here. When the claim
+//! ends, its records become one row of `journal`, and a replay reads one place. Readers skip rows
+//! of `journal_recent` that `journal` has as well, until the table is emptied.
 //!
-//! The buffer equals what is committed, like the writer's cache, and is read again when a batch fails.
+//! The buffer equals what is committed, like the writer's cache, and is read again when a batch
+//! fails.
 
 use std::{
     collections::{BTreeSet, HashMap, HashSet},
@@ -18,8 +20,8 @@ use segno_core::id::PromiseId;
 use super::connection::{Connection, Failed, Statement};
 use crate::sql::{self, Cell, Failure, Fields as _, JournalRow};
 
-/// The table is emptied before it has more rows: a read of the journal of an active claim examines all
-/// of them.
+/// The table is emptied before it has more rows: a read of the journal of an active claim examines
+/// all of them.
 const ROWS: usize = 8_192;
 /// The table is emptied when it has this many rows and `journal` has all of them.
 const MOVED_ROWS: usize = 1_024;
@@ -66,13 +68,14 @@ pub(super) struct JournalBuffer {
     rows: usize,
     /// Journals that left the buffer in the batch that is being decided.
     moved: Vec<(i64, PromiseId)>,
-    /// Invocations whose rows cannot be read, and why. A person has to look at them, so the table is
-    /// not emptied.
+    /// Invocations whose rows cannot be read, and why. A person has to look at them, so the table
+    /// is not emptied.
     damaged: HashMap<i64, String>,
     active_journals: Arc<ActiveJournals>,
 }
 
-/// The invocations that may have records outside `journal`: a read of any other one looks in one place.
+/// The invocations that may have records outside `journal`: a read of any other one looks in one
+/// place.
 ///
 /// The set is exact or too large: an invocation is added before the commit and removed after it.
 #[derive(Debug, Default)]
@@ -207,7 +210,8 @@ impl JournalBuffer {
         });
     }
 
-    /// Buffers a row. Returns whether `journal_recent` needs the row as well; otherwise `journal` has it.
+    /// Buffers a row. Returns whether `journal_recent` needs the row as well; otherwise `journal`
+    /// has it.
     fn buffer(&mut self, row: &JournalRow, moves: &mut Moves) -> bool {
         let Some(buffered) = self.buffered.get_mut(&row.number) else {
             self.bytes += row.records.len();

@@ -1,4 +1,5 @@
-//! Loads the rows that a decision reads into the writer's memory: a few statements, whatever number of promises.
+//! Loads the rows that a decision reads into the writer's memory: a few statements, whatever number
+//! of promises.
 
 use segno_core::{
     footprint::Footprint,
@@ -38,7 +39,8 @@ const HELD_BY: &str = concat!(
     promise_tables!(),
 );
 
-/// A page of the pending children of an invocation; of those that were not asked to stop, if that is asked for.
+/// A page of the pending children of an invocation; of those that were not asked to stop, if that
+/// is asked for.
 const CHILDREN: &str = concat!(
     "SELECT ", promise_columns!(),
     "FROM promises p ", promise_tables!(),
@@ -47,7 +49,7 @@ const CHILDREN: &str = concat!(
      ORDER BY p.id LIMIT ?3",
 );
 
-/// A promise and everything made by its members, at most so many.
+/// A promise and everything made by its members, up to a limit.
 const TREE: &str = concat!(
     "WITH RECURSIVE tree (n) AS (
          SELECT n FROM promises WHERE id = ?1

@@ -1,7 +1,8 @@
 //! The embedded store: one SQLite database in a data directory that one process owns.
 //!
-//! One writer ([`writer`]), a thread of its own, holds the hot part of the state in memory and commits groups; readers have connections of
-//! their own and see what was committed. What the tables hold is in `host/migrations/sqlite`.
+//! One writer ([`writer`]), a thread of its own, holds the hot part of the state in memory and
+//! commits groups; readers have connections of their own and see what was committed. What the
+//! tables hold is in `host/migrations/sqlite`.
 
 mod failure;
 mod log_check;
@@ -69,8 +70,8 @@ use segno_env::Surroundings;
 pub struct SqliteConfig {
     /// The data directory; made if it is missing.
     pub dir: PathBuf,
-    /// Whether a power loss may take the last commits with it (`synchronous = NORMAL`). A crash of the process never
-    /// does. Commits are about ten times cheaper.
+    /// Whether a power loss may take the last commits with it (`synchronous = NORMAL`). A crash of
+    /// the process never does. Commits are about ten times cheaper.
     pub relaxed: bool,
 }
 

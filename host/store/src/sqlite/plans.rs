@@ -1,4 +1,5 @@
-//! Every statement finds its rows by an index: its cost depends on what it finds, not on what there is.
+//! Every statement finds its rows by an index: its cost depends on what it finds, not on what there
+//! is.
 
 use sqlx::{Executor as _, Row as _, SqliteConnection};
 
@@ -54,8 +55,8 @@ async fn every_statement_finds_its_rows_by_an_index() {
     }
 }
 
-/// Whatever is asked for, a list walks its base in the order of the list and between two ends, and what it sorts are the
-/// few numbers of an index that has another order.
+/// Whatever is asked for, a list walks its base in the order of the list and between two ends, and
+/// what it sorts are the few numbers of an index that has another order.
 #[tokio::test]
 async fn a_list_walks_its_base_in_its_order_whatever_the_filter_is() {
     let dir = tempfile::tempdir().expect("a directory");

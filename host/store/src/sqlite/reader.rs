@@ -1,4 +1,4 @@
-//! Reads, on connections of their own: each statement sees everything that was committed when it began.
+//! SQLite's connections that read: each statement sees everything that was committed when it began.
 
 use std::{sync::Arc, time::Duration};
 
@@ -18,7 +18,8 @@ use segno_env::Clock;
 /// Connections that read at a time.
 const READERS: u32 = 4;
 
-/// After how many steps of SQLite's machine the clock is looked at: about every tenth of a millisecond.
+/// After how many steps of SQLite's machine the clock is looked at: about every tenth of a
+/// millisecond.
 const LOOK_AT_CLOCK: i32 = 10_000;
 
 /// The connections that read.
@@ -30,7 +31,7 @@ impl Reader {
         Self { unmerged: Some(active_journals), ..Self::with(directory.reader_options()) }
     }
 
-    /// The same for clients that look around: each statement ends after this time.
+    /// A reader for clients: each statement ends after this time.
     pub(super) fn for_clients(
         directory: &DataDirectory,
         active_journals: Arc<ActiveJournals>,
@@ -39,7 +40,8 @@ impl Reader {
     ) -> Self {
         let of_new = (clock.clone(), limit);
         let of_idle = of_new.clone();
-        // From the moment at which a connection is taken: a statement or two, or a short transaction.
+        // From the moment at which a connection is taken: a statement or two, or a short
+        // transaction.
         let pool = pool()
             .after_connect(move |connection, _| {
                 let (clock, limit) = of_new.clone();
@@ -58,8 +60,8 @@ impl Reader {
         Self { pool: pool().connect_lazy_with(options), unmerged: None }
     }
 
-    /// Gives back the pages of connections that nobody uses now, where they are more than `kept` bytes. How many they
-    /// were.
+    /// Releases the pages of idle connections if they are more than `kept` bytes. Returns their
+    /// size.
     pub(super) async fn shrink(&self, kept: u64) -> Result<u64, StoreError> {
         let failed = failed::<Sqlite, _>("give pages back");
         // All of them at once, so that each is met.
@@ -88,7 +90,7 @@ fn pool() -> SqlitePoolOptions {
         .max_lifetime(None)
 }
 
-/// Whatever is run on this connection from now on ends after this time.
+/// Ends every later statement of this connection after this time.
 async fn end_after(
     connection: &mut SqliteConnection,
     clock: Arc<dyn Clock>,

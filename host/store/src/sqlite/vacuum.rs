@@ -11,8 +11,8 @@ const INCREMENTAL: i64 = 2;
 /// Free pages that stay for the next commits.
 const KEPT_FREE: i64 = 64;
 
-/// Removes up to 256 free pages from the file. Returns whether there are more; never, if the database
-/// was made without the setting that allows it.
+/// Removes up to 256 free pages from the file. Returns whether there are more; never, if the
+/// database was made without the setting that allows it.
 pub(super) fn step(connection: &mut Connection) -> Result<bool, Failed> {
     if free(connection)? <= KEPT_FREE {
         return Ok(false);

@@ -1,5 +1,5 @@
-//! The rows of the database that the writer keeps in memory. They are the committed ones, except while
-//! a batch is being decided.
+//! The rows of the database that the writer keeps in memory. They are the committed ones, except
+//! while a batch is being decided.
 
 use std::sync::Arc;
 

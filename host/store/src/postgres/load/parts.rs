@@ -1,4 +1,5 @@
-//! What belongs to promises that are locked, and what no promise has: callbacks, messages, journals, modules, hosts.
+//! What belongs to promises that are locked, and what no promise has: callbacks, messages,
+//! journals, modules, hosts.
 
 use std::collections::BTreeSet;
 
@@ -135,9 +136,9 @@ fn texts<'a>(texts: impl Iterator<Item = &'a str>) -> Vec<String> {
 }
 
 impl LockedRows {
-    /// The last statement of every load, and the first that is sent when nothing is waited for any more: its snapshot is the one
-    /// that the decision is made on. What is not locked is read by it, also what earlier loads had read. `again`: so is
-    /// what was looked for in vain.
+    /// The last statement of every load, and the first that is sent when nothing is waited for any
+    /// more: its snapshot is the one that the decision is made on. What is not locked is read by
+    /// it, also what earlier loads had read. `again`: so is what was looked for in vain.
     pub(super) async fn load_parts(
         &mut self,
         connection: &mut PgConnection,

@@ -10,8 +10,8 @@ use crate::{
     sql::{self, AFTER_PROMISE, Failure, Fields, promise_columns, promise_tables},
 };
 
-/// Each list ends at its own limit, so that what is read depends on what is answered. PostgreSQL compares
-/// texts as the tags have them, letter by letter.
+/// Each list ends at its own limit, so that what is read depends on what is answered. PostgreSQL
+/// compares texts as the tags have them, letter by letter.
 const CHILDREN: Select = Select::differing(
     concat!(
         "WITH parents (place, n, id, after) AS MATERIALIZED (

@@ -1,8 +1,8 @@
 //! What is due: deadlines, timers, schedules and messages; and the tasks that wait for a worker.
 //!
-//! A statement here finds (id, instant, …), the earliest first, and at the end the instant of the next one
-//! without an id: rows that are not due are not read. 253402300799999 is [`Timestamp::NEVER`], as the
-//! indexes have it.
+//! A statement here finds (id, instant, …), the earliest first, and at the end the instant of the
+//! next one without an id: rows that are not due are not read. 253402300799999 is
+//! [`Timestamp::NEVER`], as the indexes have it.
 
 use segno_core::{
     command::Command,
@@ -24,7 +24,8 @@ pub(crate) enum Leases {
     Rest,
 }
 
-/// Deadlines, and of the tasks that await each promise the first, if it is suspended and hosts run it.
+/// Deadlines, and of the tasks that await each promise the first, if it is suspended and hosts run
+/// it.
 const DEADLINES: Select = Select::common(
     "
     SELECT * FROM (

@@ -88,8 +88,8 @@ async fn head<S: Session>(session: &mut S) -> Result<Head, Failure> {
     Ok(Head { written_by: env!("CARGO_PKG_VERSION").to_owned(), format, tables })
 }
 
-/// The tables that have the rows of a table of an archive. SQLite has the records of active claims apart, and
-/// exports them with the journals that they belong to.
+/// The tables that have the rows of a table of an archive. SQLite has the records of active claims
+/// apart, and exports them with the journals that they belong to.
 fn sources(kind: Kind, table: &str) -> Vec<&str> {
     match (kind, table) {
         (Kind::Sqlite, "journal") => vec![table, "journal_ahead"],

@@ -104,15 +104,15 @@ pub(crate) fn statement(kind: Kind, filter: &PromiseFilter, bound: Option<&Promi
     query
 }
 
-/// Tags are written in one way only, so PostgreSQL looks for a pair as text: its own JSON does not bear
-/// every character.
+/// Tags are written in one way only, so PostgreSQL looks for a pair as text: its own JSON does not
+/// bear every character.
 pub(super) fn has_pair(query: &mut Built, pair: &str) {
     query.push(" AND (position(").bind(format!("{{{pair}")).push(" in p.tags) > 0");
     query.push(" OR position(").bind(format!(",{pair}")).push(" in p.tags) > 0)");
 }
 
-/// The conditions that an index answers, in the order of the ids, up to `bound` if there is one. There is
-/// one lower end and one upper end, because an index is walked between two ends only.
+/// The conditions that an index answers, in the order of the ids, up to `bound` if there is one.
+/// There is one lower end and one upper end, because an index is walked between two ends only.
 fn walked(query: &mut Built, kind: Kind, filter: &PromiseFilter, bound: Option<&PromiseId>) {
     match (&filter.branch, kind) {
         (None, _) => {}

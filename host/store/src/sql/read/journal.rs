@@ -63,8 +63,8 @@ macro_rules! histories_of_postgres {
     };
 }
 
-/// Rows of journals, then the counts of lines. Written so that there is one way only to find them: by the
-/// indexes.
+/// Rows of journals, then the counts of lines. Written so that there is one way only to find them:
+/// by the indexes.
 const HISTORIES: Select = Select::differing(
     "
     SELECT promises.id, records, NULL
@@ -77,7 +77,8 @@ const HISTORIES: Select = Select::differing(
     histories_of_postgres!(),
 );
 
-/// The same of journals of which the table `journal` may lack records: all such records are examined once.
+/// The same of journals of which the table `journal` may lack records: all such records are
+/// examined once.
 const HISTORIES_UNMERGED: Select = Select::differing(
     "
     SELECT promises.id, records, NULL

@@ -1,8 +1,8 @@
 //! The list of invocations, newest first.
 //!
 //! The cost of a page depends on the page and not on the store. Where an index finds few enough
-//! invocations, they are sorted; every other filter is tried on a bounded number of rows, and the page
-//! says where the next one begins.
+//! invocations, they are sorted; every other filter is tried on a bounded number of rows, and the
+//! page says where the next one begins.
 
 use std::collections::BTreeMap;
 
@@ -19,8 +19,8 @@ use crate::{
     sql::{self, AFTER_PROMISE, Failure, Fields as _, promise_columns, promise_tables},
 };
 
-/// The columns of the invocations whose numbers were found. Long parameters and values are left out: no
-/// list shows them.
+/// The columns of the invocations whose numbers were found. Long parameters and values are left
+/// out: no list shows them.
 const INVOCATIONS: Select = Select::differing(
     concat!(
         "SELECT ",
@@ -48,8 +48,8 @@ const OF_THOSE: Select = Select::differing(
     concat!(") found JOIN promises p ON p.n = found.n ", promise_tables!()),
 );
 
-/// The lengths of journals of active claims, with the records that the table `journal` lacks. PostgreSQL has
-/// no such records.
+/// The lengths of journals of active claims, with the records that the table `journal` lacks.
+/// PostgreSQL has no such records.
 const LENGTHS: &str = "
     SELECT (SELECT id FROM promises WHERE n = inv), max(end_seq) FROM journal_recent
      WHERE inv IN (SELECT n FROM json_each($1) wanted CROSS JOIN promises ON promises.id = wanted.value)
@@ -120,8 +120,8 @@ fn length(column: Option<i64>) -> u32 {
     u32::try_from(column.unwrap_or_default()).unwrap_or(u32::MAX)
 }
 
-/// Where the numbers of a page are looked for. An index that finds rows in no order is used only if it finds
-/// few, except for the tasks of one holder.
+/// Where the numbers of a page are looked for. An index that finds rows in no order is used only if
+/// it finds few, except for the tasks of one holder.
 async fn base<S: Session>(
     session: &mut S,
     filter: &InvocationFilter,
@@ -147,8 +147,8 @@ async fn base<S: Session>(
     Ok(Base::Tasks)
 }
 
-/// The number of rows that an index finds, counted as far as it matters; none: the index does not answer this
-/// filter.
+/// The number of rows that an index finds, counted as far as it matters; none: the index does not
+/// answer this filter.
 pub(crate) fn count(
     kind: Kind,
     base: Base,
@@ -173,8 +173,8 @@ pub(crate) fn count(
     Some(query)
 }
 
-/// The number of the last row that a page examines; none: the page lists every row that is examined, or the
-/// index holds few.
+/// The number of the last row that a page examines; none: the page lists every row that is
+/// examined, or the index holds few.
 pub(crate) fn bound(
     base: Base,
     filter: &InvocationFilter,
@@ -224,8 +224,8 @@ pub(crate) fn statement(
     query
 }
 
-/// The tables that are walked, and the column that orders them. For SQLite, the table that is walked comes
-/// first and its index is named, so that no statistics change that.
+/// The tables that are walked, and the column that orders them. For SQLite, the table that is
+/// walked comes first and its index is named, so that no statistics change that.
 fn tables(kind: Kind, base: Base) -> (&'static str, &'static str) {
     match (kind, base) {
         (Kind::Postgres, Base::Children) => ("tasks t JOIN promises p ON p.n = t.n", "p.n"),

@@ -1,8 +1,9 @@
-//! Reads, the same for both databases: each file has the statements of one noun, and what their rows mean.
+//! Reads, the same for both databases: each file has the statements of one noun, and what their
+//! rows mean.
 //!
-//! [`session`] is what a database has to offer. The reads are functions over a [`Session`]; [`Reader`]
-//! runs them on connections of its own, each of which sees everything that was committed when a statement
-//! began.
+//! [`session`] is what a database has to offer. The reads are functions over a [`Session`];
+//! [`Reader`] runs them on connections of its own, each of which sees everything that was committed
+//! when a statement began.
 
 mod session;
 
@@ -350,8 +351,8 @@ pub(crate) fn statements(kind: Kind) -> Vec<&'static str> {
     all.into_iter().flatten().map(|select| select.text(kind)).collect()
 }
 
-/// Those that PostgreSQL is to answer by indexes, whatever the statistics say: the page of a scan may read a
-/// small table through.
+/// Those that PostgreSQL is to answer by indexes, whatever the statistics say: the page of a scan
+/// may read a small table through.
 #[cfg(test)]
 pub(crate) fn walked_by_index(kind: Kind) -> Vec<&'static str> {
     let all = [

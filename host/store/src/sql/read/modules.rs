@@ -23,8 +23,8 @@ const MODULES: Select = Select::differing(
       FROM modules ORDER BY digest",
 );
 
-/// SQLite is told the index: another one holds the finished tasks as well, and every one of them would be
-/// examined.
+/// SQLite is told the index: another one holds the finished tasks as well, and every one of them
+/// would be examined.
 const IN_USE: Select = Select::differing(
     "
     SELECT digest, (SELECT count(*) FROM (

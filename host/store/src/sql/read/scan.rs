@@ -10,8 +10,8 @@ use crate::{
     sql::{self, Failure, Fields, promise_columns, promise_tables},
 };
 
-/// Each line of the list is what one class of damage looks like in the tables. The last two columns of every
-/// row say where the page ends.
+/// Each line of the list is what one class of damage looks like in the tables. The last two columns
+/// of every row say where the page ends.
 const CANDIDATES: Select = Select::differing(
     "
     WITH page AS (SELECT n, id, state, target FROM promises WHERE n > $1 ORDER BY n LIMIT $2)

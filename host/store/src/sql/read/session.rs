@@ -1,8 +1,9 @@
 //! A connection that is read from, whichever database it leads to.
 //!
-//! Both databases take parameters as `$1`, `$2`, …. A list is one parameter: JSON for SQLite, an array for
-//! PostgreSQL. A statement that both databases understand is written once ([`Select::common`]); where the
-//! databases differ, the two texts stand side by side ([`Select::differing`]).
+//! Both databases take parameters as `$1`, `$2`, …. A list is one parameter: JSON for SQLite, an
+//! array for PostgreSQL. A statement that both databases understand is written once
+//! ([`Select::common`]); where the databases differ, the two texts stand side by side
+//! ([`Select::differing`]).
 
 use crate::sql::Failure;
 use std::ops::ControlFlow;

@@ -16,8 +16,8 @@ const PAGES: &str = "
     SELECT page_count * page_size, freelist_count * page_size
       FROM pragma_page_count, pragma_page_size, pragma_freelist_count";
 
-/// Every table with its indexes. SQLite reads every page of the database; PostgreSQL adds the rows as the last
-/// vacuum counted them.
+/// Every table with its indexes. SQLite reads every page of the database; PostgreSQL adds the rows
+/// as the last vacuum counted them.
 const PARTS: Select = Select::differing("
     SELECT tbl_name, sum(pgsize) FROM dbstat JOIN sqlite_schema USING (name)
      WHERE tbl_name <> '_sqlx_migrations'
@@ -27,7 +27,8 @@ const PARTS: Select = Select::differing("
      WHERE relnamespace = current_schema()::regnamespace AND relkind = 'r' AND relname NOT LIKE '\\_sqlx%'
      ORDER BY 2 DESC");
 
-/// Bytes of each promise, in the order of their creation, which is that of makers before what they made.
+/// Bytes of each promise, in the order of their creation, which is that of makers before what they
+/// made.
 const CONTENT: Select = Select::differing("
     WITH content (n, bytes) AS (
         SELECT n, length(param) + ifnull(length(value), 0) FROM promises

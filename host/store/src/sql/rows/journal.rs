@@ -60,7 +60,8 @@ pub(crate) fn decoded(records: &[u8], invocation: &PromiseId) -> Result<Vec<Reco
     })
 }
 
-/// Lines that a guest logged: `lines, count`, and the number of the last of them from 1, from column `first` on.
+/// Lines that a guest logged: `lines, count`, and the number of the last of them from 1, from
+/// column `first` on.
 pub(crate) fn log_lines(
     row: &impl Fields,
     first: usize,

@@ -18,8 +18,8 @@ use crate::{
 /// message = format: u8 (129), then the message in postcard
 /// ```
 ///
-/// The first version wrote none: the first byte of its messages is their kind, 0 to 3, and so no format has a number below
-/// 128.
+/// The first version wrote none: the first byte of its messages is their kind, 0 to 3, and so no
+/// format has a number below 128.
 pub(in crate::sql) const MESSAGE_FORMAT: u8 = 129;
 
 /// A message as it is stored.

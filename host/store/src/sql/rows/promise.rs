@@ -10,8 +10,9 @@ use segno_core::{
 use super::column::{at, damaged, headers, id, json, needed, small, tags, value};
 use crate::sql::{Cell, Failure, Fields};
 
-/// Columns of a promise `p` with its task `t`, in the order in which [`promise`] and [`task`] read them. They take
-/// `promise_tables`. Two expressions, if they are given, stand for the parameter and the value.
+/// Columns of a promise `p` with its task `t`, in the order in which [`promise`] and [`task`] read
+/// them. They take `promise_tables`. Two expressions, if they are given, stand for the parameter
+/// and the value.
 macro_rules! promise_columns {
     () => {
         promise_columns!("p.param", "p.value")

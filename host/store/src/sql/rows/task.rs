@@ -131,7 +131,8 @@ pub(crate) fn ready(row: &impl Fields) -> Result<Ready, Failure> {
     })
 }
 
-/// The task that the deadline of `awaited` wakes, if there is one: its id and version, from column `first` on.
+/// The task that the deadline of `awaited` wakes, if there is one: its id and version, from column
+/// `first` on.
 pub(crate) fn wake(
     row: &impl Fields,
     first: usize,
