@@ -21,7 +21,7 @@ use segno_core::{
 
 use self::kept::Kept;
 use super::{CallTree, Commit, Hints, Modules, Read, Scan, Store, StoreError, WorkQueue, hints};
-use segno_env::{Clock, Surroundings};
+use segno_env::{Clock, Env};
 
 /// A store that keeps everything in memory.
 pub struct MemoryStore {
@@ -33,9 +33,9 @@ pub struct MemoryStore {
 
 impl MemoryStore {
     /// An empty store.
-    pub fn new(config: Config, surroundings: Surroundings, hints: Arc<dyn Hints>) -> Arc<Self> {
+    pub fn new(config: Config, env: Env, hints: Arc<dyn Hints>) -> Arc<Self> {
         let kept = Mutex::new(Kept::new());
-        Arc::new(Self { clock: surroundings.clock, config, hints, kept })
+        Arc::new(Self { clock: env.clock, config, hints, kept })
     }
 
     /// All rows, as a decision that is made elsewhere reads them.

@@ -14,7 +14,7 @@ use crate::{
     sql::read::{self, failed, refused},
     sqlite,
 };
-use segno_env::Surroundings;
+use segno_env::Env;
 
 const IS_NUMBERED: &str = "
     SELECT EXISTS (SELECT 1 FROM pg_attribute
@@ -42,10 +42,10 @@ impl PostgresImport {
     /// [`ArchiveError`]; nothing is in the database then that was not there before.
     pub async fn from_source(
         config: &PostgresConfig,
-        surroundings: &Surroundings,
+        env: &Env,
         from: &mut dyn ArchiveSource,
     ) -> Result<Self, ArchiveError> {
-        let opened = open::open(config, surroundings).await;
+        let opened = open::open(config, env).await;
         opened.map_err(|error| ArchiveError::Place(error.to_string()))?;
         let options = config.connection("import");
         let connected = PgConnection::connect_with(&options).await;

@@ -32,7 +32,7 @@ impl PostgresStore {
                 tokio::select! {
                     biased;
                     () = store.closed.cancelled() => return,
-                    () = store.shared.surroundings.runtime.sleep(PERIOD) => {}
+                    () = store.shared.env.runtime.sleep(PERIOD) => {}
                 }
                 // While the database is away, no incarnation can begin.
                 let Some(newest) = store.newest_incarnation(&node).await else { continue };
@@ -47,7 +47,7 @@ impl PostgresStore {
                 }
             }
         };
-        self.shared.surroundings.runtime.spawn("store life", Box::pin(watch));
+        self.shared.env.runtime.spawn("store life", Box::pin(watch));
     }
 
     async fn newest_incarnation(&self, node: &NodeName) -> Option<u64> {

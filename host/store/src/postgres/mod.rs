@@ -70,7 +70,7 @@ use super::{
     CallTree, Due, Hints, Modules, Ready, Scan, Store, StoreError, WorkQueue, limits,
     sql::read::Leases, writing::Writing,
 };
-use segno_env::Surroundings;
+use segno_env::Env;
 
 /// A store in a database that other hosts use too.
 pub struct PostgresStore {
@@ -113,11 +113,11 @@ impl PostgresStore {
     pub async fn open(
         config: PostgresConfig,
         engine: Config,
-        surroundings: Surroundings,
+        env: Env,
         hints: Arc<dyn Hints>,
     ) -> Result<Arc<Self>, OpenError> {
-        let opened = open::open(&config, &surroundings).await?;
-        let time = Arc::new(Time::new(surroundings.clock.clone(), config.server_time));
+        let opened = open::open(&config, &env).await?;
+        let time = Arc::new(Time::new(env.clock.clone(), config.server_time));
         time.of_server(Some(opened.now));
         let grace = Millis(engine.ttl.0.0 / 2 + 1_000);
         let (queue, requests) = mpsc::channel(QUEUE);
@@ -127,17 +127,17 @@ impl PostgresStore {
             config.clone(),
             &engine,
             &opened.schema,
-            surroundings.clone(),
+            env.clone(),
             hints.clone(),
             closed.clone(),
         );
         notifier.start();
-        let writing = Writing::new(surroundings.clock.clone());
+        let writing = Writing::new(env.clock.clone());
         let shared = Arc::new(Shared {
             notifications: notifier.notifications(),
             options: config.writer(),
             config: engine,
-            surroundings,
+            env,
             time,
             hints,
             availability: Availability::default(),
@@ -148,7 +148,7 @@ impl PostgresStore {
         let order = config.spread.then(RandomState::new);
         let reader = Reader::over(config.connection("reader"), config.readers);
         let writer = Writer::new(shared.clone(), requests, config.writers);
-        shared.surroundings.runtime.spawn("store writer", Box::pin(writer.run()));
+        shared.env.runtime.spawn("store writer", Box::pin(writer.run()));
         let of = |reader, for_clients| Self {
             shared: shared.clone(),
             reader,
@@ -167,11 +167,8 @@ impl PostgresStore {
     ///
     /// # Errors
     /// [`OpenError`] says why it cannot be used.
-    pub async fn look(
-        config: &PostgresConfig,
-        surroundings: &Surroundings,
-    ) -> Result<PostgresLook, OpenError> {
-        open::open(config, surroundings).await?;
+    pub async fn look(config: &PostgresConfig, env: &Env) -> Result<PostgresLook, OpenError> {
+        open::open(config, env).await?;
         Ok(PostgresLook { reader: Reader::over(config.connection("look"), 2) })
     }
 
@@ -257,7 +254,7 @@ impl Store for PostgresStore {
 #[async_trait]
 impl WorkQueue for PostgresStore {
     async fn due(&self, now: Timestamp, limit: u32) -> Result<Due, StoreError> {
-        let machine = self.shared.surroundings.clock.now();
+        let machine = self.shared.env.clock.now();
         let availability = &self.shared.availability;
         let leases = match availability.is_just_back(machine, self.grace) {
             true => Leases::Rest,

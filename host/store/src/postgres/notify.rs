@@ -27,7 +27,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{config::PostgresConfig, fields::escape};
 use crate::{Hints, sql};
-use segno_env::Surroundings;
+use segno_env::Env;
 
 /// Notifications of this length of time are sent together.
 const GATHER: Millis = Millis(5);
@@ -104,7 +104,7 @@ impl Notifications {
 /// Sends and receives the notifications of one host.
 pub(super) struct Notifier {
     config: PostgresConfig,
-    surroundings: Surroundings,
+    env: Env,
     hints: Arc<dyn Hints>,
     notifications: Arc<Notifications>,
     channel: String,
@@ -120,7 +120,7 @@ impl Notifier {
         config: PostgresConfig,
         engine: &Config,
         schema: &str,
-        surroundings: Surroundings,
+        env: Env,
         hints: Arc<dyn Hints>,
         closed: CancellationToken,
     ) -> Arc<Self> {
@@ -130,8 +130,8 @@ impl Notifier {
             .connect_lazy_with(config.connection("listener"));
         Arc::new(Self {
             config,
-            own: surroundings.runtime.nonce(),
-            surroundings,
+            own: env.runtime.nonce(),
+            env,
             hints,
             notifications: Arc::default(),
             channel: channel(schema),
@@ -148,7 +148,7 @@ impl Notifier {
 
     /// Starts polling, and sending and listening if the configuration says so.
     pub(super) fn start(self: &Arc<Self>) {
-        let runtime = self.surroundings.runtime.clone();
+        let runtime = self.env.runtime.clone();
         runtime.spawn("store look", Box::pin(self.clone().look()));
         if self.config.notify {
             runtime.spawn("store tell", Box::pin(self.clone().tell()));
@@ -165,7 +165,7 @@ impl Notifier {
                 () = self.closed.cancelled() => return,
                 () = self.notifications.changed.notified() => {}
             }
-            self.surroundings.runtime.sleep(GATHER).await;
+            self.env.runtime.sleep(GATHER).await;
             let text = self.written(self.notifications.take());
             if connection.is_none() {
                 connection =
@@ -179,7 +179,7 @@ impl Notifier {
             };
             if !sent {
                 connection = None;
-                self.surroundings.runtime.sleep(REST).await;
+                self.env.runtime.sleep(REST).await;
             }
         }
     }
@@ -214,7 +214,7 @@ impl Notifier {
             tokio::select! {
                 biased;
                 () = self.closed.cancelled() => return,
-                () = self.surroundings.runtime.sleep(REST) => {}
+                () = self.env.runtime.sleep(REST) => {}
             }
         }
     }
@@ -244,7 +244,7 @@ impl Notifier {
             tokio::select! {
                 biased;
                 () = self.closed.cancelled() => break,
-                () = self.surroundings.runtime.sleep(self.scan_period) => {}
+                () = self.env.runtime.sleep(self.scan_period) => {}
             }
             self.look_once().await;
         }

@@ -11,7 +11,7 @@ use sqlx::{
 
 use super::{config::PostgresConfig, failure};
 use crate::{error::BoxError, sql::Failure};
-use segno_env::Surroundings;
+use segno_env::Env;
 
 /// Why a database could not be opened. Nothing in it was changed.
 #[derive(Debug, thiserror::Error)]
@@ -177,17 +177,14 @@ pub(super) struct Opened {
 }
 
 /// Checks the database and brings it to today's format.
-pub(super) async fn open(
-    config: &PostgresConfig,
-    surroundings: &Surroundings,
-) -> Result<Opened, OpenError> {
+pub(super) async fn open(config: &PostgresConfig, env: &Env) -> Result<Opened, OpenError> {
     let address = config.shown();
     // Making tables takes as long as it takes, and so does waiting for another host that makes
     // them.
     let options =
         config.connection("start").options([("statement_timeout", "0"), ("lock_timeout", "0")]);
     let connecting = PgConnection::connect_with(&options);
-    let mut connection = match surroundings.within(PATIENCE, connecting).await {
+    let mut connection = match env.within(PATIENCE, connecting).await {
         Some(connected) => connected.map_err(|source| explain(address, source))?,
         None => {
             return Err(OpenError::Unreachable {
@@ -201,7 +198,7 @@ pub(super) async fn open(
     let _ = connection.close().await;
     let opened = opened?;
     if config.server_time
-        && let Some(skew) = Skew::between(surroundings.clock.now(), opened.now)
+        && let Some(skew) = Skew::between(env.clock.now(), opened.now)
     {
         tracing::warn!("{skew}");
     }

@@ -12,7 +12,7 @@ use crate::{
     Hints, Store as _,
     sql::read::{self, Kind},
 };
-use segno_env::Surroundings;
+use segno_env::Env;
 
 struct NoHints;
 
@@ -41,8 +41,7 @@ async fn every_statement_finds_its_rows_by_an_index() {
     let Some(cluster) = Cluster::shared() else { return };
     let config = PostgresConfig::new(&cluster.database().url()).expect("an address");
     let options = config.writer();
-    let opened =
-        PostgresStore::open(config, Config::default(), Surroundings::system(), Arc::new(NoHints));
+    let opened = PostgresStore::open(config, Config::default(), Env::system(), Arc::new(NoHints));
     opened.await.expect("it opens").close().await;
     let mut connection = PgConnection::connect_with(&options).await.expect("a connection");
     let reads = load::STATEMENTS.into_iter().chain(read::walked_by_index(Kind::Postgres));

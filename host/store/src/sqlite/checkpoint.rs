@@ -10,7 +10,7 @@ use sqlx::{Connection as _, Executor as _};
 use tokio::sync::watch;
 
 use super::{open::DataDirectory, writer::Written};
-use segno_env::Surroundings;
+use segno_env::Env;
 
 /// How long commits gather before they are carried over.
 const PAUSE: Millis = Millis(2_000);
@@ -18,12 +18,12 @@ const PAUSE: Millis = Millis(2_000);
 /// Runs until the writer drops its end of `commits`, which counts them.
 pub(super) async fn run(
     directory: Weak<DataDirectory>,
-    surroundings: Surroundings,
+    env: Env,
     mut commits: watch::Receiver<Written>,
 ) {
     let mut connection = None;
     while commits.changed().await.is_ok() {
-        surroundings.runtime.sleep(PAUSE).await;
+        env.runtime.sleep(PAUSE).await;
         commits.mark_unchanged();
         // The directory goes with the writer, and with it our right to touch it.
         let Some(directory) = directory.upgrade() else { break };

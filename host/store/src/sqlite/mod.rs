@@ -63,7 +63,7 @@ use super::{
     CallTree, Hints, ModuleRow, Modules, Read, Scan, Store, StoreError, WorkQueue, limits,
     writing::Writing,
 };
-use segno_env::Surroundings;
+use segno_env::Env;
 
 /// Where the database lies and how safely it commits.
 #[derive(Debug, Clone)]
@@ -91,7 +91,7 @@ pub struct SqliteStore {
     writing: Arc<Writing>,
     /// Who still holds the directory: the writer, and a checkpoint that is under way.
     directory: Weak<DataDirectory>,
-    surroundings: Surroundings,
+    env: Env,
 }
 
 impl SqliteConfig {
@@ -134,10 +134,10 @@ impl SqliteStore {
     pub async fn open(
         config: SqliteConfig,
         engine: Config,
-        surroundings: Surroundings,
+        env: Env,
         hints: Arc<dyn Hints>,
     ) -> Result<Arc<Self>, OpenError> {
-        Self::open_holding(CACHED_PROMISES, config, engine, surroundings, hints).await
+        Self::open_holding(CACHED_PROMISES, config, engine, env, hints).await
     }
 
     /// The same with another bound on what the writer holds in memory.
@@ -145,23 +145,22 @@ impl SqliteStore {
         cached_promises: usize,
         config: SqliteConfig,
         engine: Config,
-        surroundings: Surroundings,
+        env: Env,
         hints: Arc<dyn Hints>,
     ) -> Result<Arc<Self>, OpenError> {
         let directory = Arc::new(DataDirectory::open(&config).await?);
         let active_journals = Arc::new(ActiveJournals::default());
         let reader = Reader::of(&directory, active_journals.clone());
-        let (clock, limit) = (&surroundings.clock, limits::CLIENT_READ);
+        let (clock, limit) = (&env.clock, limits::CLIENT_READ);
         let for_clients = Reader::for_clients(&directory, active_journals.clone(), clock, limit);
         let (queue, requests) = mpsc::channel(QUEUE);
         let (counted, written) = watch::channel(Written::default());
-        let checkpoint =
-            checkpoint::run(Arc::downgrade(&directory), surroundings.clone(), written.clone());
+        let checkpoint = checkpoint::run(Arc::downgrade(&directory), env.clone(), written.clone());
         let held = Arc::downgrade(&directory);
-        let writing = Arc::new(Writing::new(surroundings.clock.clone()));
+        let writing = Arc::new(Writing::new(env.clock.clone()));
         let writer = Writer {
             place: Place::of(directory, cached_promises, active_journals),
-            clock: surroundings.clock.clone(),
+            clock: env.clock.clone(),
             config: engine,
             hints,
             queue: requests,
@@ -173,7 +172,7 @@ impl SqliteStore {
         let refuse = |source| OpenError::Directory { directory: config.dir.clone(), source };
         let thread = thread::Builder::new().name("store writer".to_owned());
         thread.spawn(move || writer.run()).map_err(refuse)?;
-        surroundings.runtime.spawn("store checkpoint", Box::pin(checkpoint));
+        env.runtime.spawn("store checkpoint", Box::pin(checkpoint));
         let of = |reader, for_clients| Self {
             reader,
             for_clients,
@@ -181,11 +180,11 @@ impl SqliteStore {
             written: written.clone(),
             writing: writing.clone(),
             directory: held.clone(),
-            surroundings: surroundings.clone(),
+            env: env.clone(),
         };
         let store = Arc::new(of(reader, Some(Arc::new(of(for_clients, None)))));
-        let rest = rest::run(Arc::downgrade(&store), surroundings.clone());
-        surroundings.runtime.spawn("store rest", Box::pin(rest));
+        let rest = rest::run(Arc::downgrade(&store), env.clone());
+        env.runtime.spawn("store rest", Box::pin(rest));
         Ok(store)
     }
 
@@ -264,7 +263,7 @@ impl Store for SqliteStore {
             if self.directory.strong_count() == 0 {
                 return;
             }
-            self.surroundings.runtime.sleep(Millis(5)).await;
+            self.env.runtime.sleep(Millis(5)).await;
         }
     }
 }

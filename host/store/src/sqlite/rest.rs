@@ -10,7 +10,7 @@ use std::sync::Weak;
 use segno_core::time::Millis;
 
 use super::{SqliteStore, writer::Request};
-use segno_env::Surroundings;
+use segno_env::Env;
 
 use crate::{StoreError, heap};
 
@@ -36,10 +36,10 @@ pub struct Held {
 }
 
 /// Runs until the store is closed or dropped.
-pub(super) async fn run(store: Weak<SqliteStore>, surroundings: Surroundings) {
+pub(super) async fn run(store: Weak<SqliteStore>, env: Env) {
     let mut before = 0;
     loop {
-        surroundings.runtime.sleep(QUIET).await;
+        env.runtime.sleep(QUIET).await;
         let Some(store) = store.upgrade() else { break };
         let commits = store.written().commits;
         let quiet = commits - before <= FEW;

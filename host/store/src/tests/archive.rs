@@ -4,7 +4,7 @@ use std::path::Path;
 
 use segno_core::{config::Config, reply::Orphan, snapshot::Snapshot, time::Millis};
 
-use super::{HandClock, deploy, postgres, script, sqlite, surroundings};
+use super::{HandClock, deploy, env, postgres, script, sqlite};
 use crate::Finding;
 use crate::{
     InvocationFilter, Scan, Store,
@@ -170,11 +170,10 @@ async fn a_store_moves_to_postgresql_and_back() {
 
     let reader = ArchiveReader::begin(&file[..]).expect("it begins");
     let mut interrupted = Interrupted { from: reader, after: 3 };
-    let import =
-        PostgresImport::from_source(&config, &surroundings(&clock), &mut interrupted).await;
+    let import = PostgresImport::from_source(&config, &env(&clock), &mut interrupted).await;
     assert!(matches!(import, Err(ArchiveError::Damaged(_))));
     let mut reader = ArchiveReader::begin(&file[..]).expect("it begins");
-    let import = PostgresImport::from_source(&config, &surroundings(&clock), &mut reader).await;
+    let import = PostgresImport::from_source(&config, &env(&clock), &mut reader).await;
     let import = import.expect("the first one left nothing");
     let engine = Config::default();
     let checked = crate::examine(&import, clock.now(), &engine, |_| {}).await;
@@ -189,7 +188,7 @@ async fn a_store_moves_to_postgresql_and_back() {
     import.keep().await.expect("it is kept");
 
     let mut reader = ArchiveReader::begin(&file[..]).expect("it begins");
-    let again = PostgresImport::from_source(&config, &surroundings(&clock), &mut reader).await;
+    let again = PostgresImport::from_source(&config, &env(&clock), &mut reader).await;
     assert!(matches!(again, Err(ArchiveError::NotEmpty(_))));
 
     let store = postgres::store(&database, &clock, &engine).await;

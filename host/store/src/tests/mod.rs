@@ -36,7 +36,7 @@ use super::{
     Hints, MemoryStore, Store,
     sqlite::{OpenError, SqliteConfig, SqliteStore},
 };
-use segno_env::{Clock, Surroundings, SystemRuntime};
+use segno_env::{Clock, Env, SystemRuntime};
 
 /// What stands for the module that the tests' functions are in.
 const COMPONENT: &[u8] = b"component";
@@ -71,12 +71,12 @@ impl Hints for NoHints {
     fn committed(&self, _effects: &[Effect]) {}
 }
 
-fn surroundings(clock: &Arc<HandClock>) -> Surroundings {
-    Surroundings { clock: clock.clone(), runtime: Arc::new(SystemRuntime) }
+fn env(clock: &Arc<HandClock>) -> Env {
+    Env { clock: clock.clone(), runtime: Arc::new(SystemRuntime) }
 }
 
 fn memory(clock: &Arc<HandClock>, config: &Config) -> Arc<MemoryStore> {
-    MemoryStore::new(config.clone(), surroundings(clock), Arc::new(NoHints))
+    MemoryStore::new(config.clone(), env(clock), Arc::new(NoHints))
 }
 
 /// A store in `dir` that does not wait for the disk: no test here pulls the plug.
@@ -90,16 +90,14 @@ async fn open(
     config: &Config,
 ) -> Result<Arc<SqliteStore>, OpenError> {
     let sqlite = SqliteConfig { dir: dir.to_owned(), relaxed: true };
-    SqliteStore::open(sqlite, config.clone(), surroundings(clock), Arc::new(NoHints)).await
+    SqliteStore::open(sqlite, config.clone(), env(clock), Arc::new(NoHints)).await
 }
 
 /// A store that holds next to nothing in memory, so that it has to read again and again.
 async fn forgetful(dir: &Path, clock: &Arc<HandClock>, config: &Config) -> Arc<SqliteStore> {
     let sqlite = SqliteConfig { dir: dir.to_owned(), relaxed: true };
-    let (surroundings, hints) = (surroundings(clock), Arc::new(NoHints));
-    SqliteStore::open_holding(3, sqlite, config.clone(), surroundings, hints)
-        .await
-        .expect("it opens")
+    let (env, hints) = (env(clock), Arc::new(NoHints));
+    SqliteStore::open_holding(3, sqlite, config.clone(), env, hints).await.expect("it opens")
 }
 
 async fn deploy(store: &dyn Store) {

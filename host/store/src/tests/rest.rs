@@ -7,7 +7,7 @@ use segno_core::{
     value::Value,
 };
 
-use segno_env::{BoxFuture, Runtime, Surroundings, SystemRuntime};
+use segno_env::{BoxFuture, Env, Runtime, SystemRuntime};
 
 use super::{
     HandClock, NoHints, conformance::walk, coverage::Seen, create, deploy, memory, sqlite,
@@ -94,8 +94,8 @@ async fn what_was_held_is_given_back() {
 async fn a_quiet_store_gives_back_what_it_holds_by_itself() {
     let dir = tempfile::tempdir().expect("a directory");
     let sqlite = SqliteConfig { dir: dir.path().to_owned(), relaxed: true };
-    let surroundings = Surroundings { clock: HandClock::new(), runtime: Arc::new(Hasty) };
-    let store = SqliteStore::open(sqlite, Config::default(), surroundings, Arc::new(NoHints));
+    let env = Env { clock: HandClock::new(), runtime: Arc::new(Hasty) };
+    let store = SqliteStore::open(sqlite, Config::default(), env, Arc::new(NoHints));
     let store = store.await.expect("it opens");
     work(&*store).await;
     let mut held = look(&store).await;

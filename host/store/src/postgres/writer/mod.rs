@@ -26,7 +26,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use self::submission::{Answer, Submission};
 use super::{availability::Availability, claims::Claims, notify::Notifications, time::Time};
 use crate::{Hints, StoreError, writing::Writing};
-use segno_env::Surroundings;
+use segno_env::Env;
 
 /// A batch takes no further submission once it has this many commands.
 const BATCH: usize = 256;
@@ -64,7 +64,7 @@ pub struct Written {
 pub(super) struct Shared {
     pub(super) options: PgConnectOptions,
     pub(super) config: Config,
-    pub(super) surroundings: Surroundings,
+    pub(super) env: Env,
     pub(super) time: Arc<Time>,
     pub(super) hints: Arc<dyn Hints>,
     pub(super) notifications: Arc<Notifications>,
@@ -133,7 +133,7 @@ impl Writer {
             if self.pending.is_empty() || self.idle.is_empty() {
                 patience = None;
             } else if patience.is_none() {
-                patience = Some(self.shared.surroundings.runtime.sleep(LATE));
+                patience = Some(self.shared.env.runtime.sleep(LATE));
             }
             tokio::select! {
                 biased;
@@ -159,7 +159,7 @@ impl Writer {
         }
         for slot in self.idle.into_iter().flatten() {
             // The database notices by itself where this does not reach it.
-            let _ = self.shared.surroundings.within(Millis(1_000), slot.close()).await;
+            let _ = self.shared.env.within(Millis(1_000), slot.close()).await;
         }
         if let Some(Some(answer)) = closing {
             let _ = answer.send(());
@@ -204,7 +204,7 @@ impl Writer {
                 // The receiver is gone when the writer has ended.
                 let _ = finished.send(Finished { slot, names });
             };
-            self.shared.surroundings.runtime.spawn("store batch", Box::pin(work));
+            self.shared.env.runtime.spawn("store batch", Box::pin(work));
         }
     }
 

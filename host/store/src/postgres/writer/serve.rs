@@ -47,7 +47,7 @@ impl Shared {
         batch: Vec<Submission>,
         waiting: usize,
     ) -> Vec<Submission> {
-        let began = self.surroundings.clock.elapsed();
+        let began = self.env.clock.elapsed();
         let commands: Vec<&Command> = batch
             .iter()
             .flat_map(|each| &each.commands)
@@ -64,7 +64,7 @@ impl Shared {
             };
             appends.commit(connection, &self.claims).await
         };
-        let appended = match self.surroundings.within(LONGEST, appending).await {
+        let appended = match self.env.within(LONGEST, appending).await {
             Some(Ok(appended)) => appended,
             // The append may have happened: the next decision sees whether.
             failed => {
@@ -90,8 +90,8 @@ impl Shared {
             }
         }
         if !served.is_empty() {
-            self.availability.is_here(self.surroundings.clock.now());
-            let took = self.surroundings.clock.elapsed().saturating_sub(began);
+            self.availability.is_here(self.env.clock.now());
+            let took = self.env.clock.elapsed().saturating_sub(began);
             self.hints.measured(&Commit { commands: served.len(), took, waiting });
             self.answer(served, committed);
         }
@@ -105,9 +105,9 @@ impl Shared {
         mut batch: Vec<Submission>,
         waiting: usize,
     ) -> ConnectionSlot {
-        let began = self.surroundings.clock.elapsed();
+        let began = self.env.clock.elapsed();
         let measured = |commands: usize| {
-            let took = self.surroundings.clock.elapsed().saturating_sub(began);
+            let took = self.env.clock.elapsed().saturating_sub(began);
             self.hints.measured(&Commit { commands, took, waiting });
         };
         let commands: Vec<&[FootprintedCommand]> =
@@ -164,7 +164,7 @@ impl Shared {
         loop {
             let failed = match self.run_once(slot, commands, &also).await {
                 Ok(committed) => {
-                    self.availability.is_here(self.surroundings.clock.now());
+                    self.availability.is_here(self.env.clock.now());
                     return Ok(committed);
                 }
                 Err(NotCommitted::LockFirst(ids)) => {
@@ -194,7 +194,7 @@ impl Shared {
                 Some(failed) => {
                     *slot = None;
                     self.writing.failed(&failed);
-                    self.availability.is_away(self.surroundings.clock.now(), &failed);
+                    self.availability.is_away(self.env.clock.now(), &failed);
                     if waited >= PATIENCE {
                         let reason = failed.source.to_string();
                         return Err(if unknown {
@@ -206,7 +206,7 @@ impl Shared {
                     self.jitter(Millis((50 + waited.0).min(1_000)))
                 }
             };
-            self.surroundings.runtime.sleep(wait).await;
+            self.env.runtime.sleep(wait).await;
             waited = Millis(waited.0 + wait.0);
         }
     }
@@ -222,7 +222,7 @@ impl Shared {
             None => slot.insert(self.connect().await?),
         };
         let batch = Batch::new(connection, &self.config, &self.time, &self.claims);
-        let done = self.surroundings.within(LONGEST, batch.run(commands, also)).await;
+        let done = self.env.within(LONGEST, batch.run(commands, also)).await;
         // The transaction may be anywhere, its commit included.
         let late = || Failed {
             statement: "a transaction",
@@ -233,14 +233,14 @@ impl Shared {
 
     async fn connect(&self) -> Result<PgConnection, Failed> {
         let connecting = PgConnection::connect_with(&self.options);
-        let connected = self.surroundings.within(CONNECT, connecting).await;
+        let connected = self.env.within(CONNECT, connecting).await;
         connected.unwrap_or(Err(sqlx::Error::PoolTimedOut)).map_err(Failed::of("connect"))
     }
 
     /// Something between half of `wait` and all of it, so that those who were in each other's way
     /// part.
     fn jitter(&self, wait: Millis) -> Millis {
-        let drawn = self.surroundings.runtime.nonce() % 1_000;
+        let drawn = self.env.runtime.nonce() % 1_000;
         Millis(wait.0 / 2 + (wait.0 * drawn.cast_signed()) / 2_000)
     }
 }

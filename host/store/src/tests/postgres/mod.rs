@@ -15,7 +15,7 @@ use std::sync::Arc;
 use segno_core::config::Config;
 use throwaway_postgres::{Cluster, Database};
 
-use super::{HandClock, NoHints, surroundings};
+use super::{HandClock, NoHints, env};
 use crate::postgres::{OpenError, PostgresConfig, PostgresStore};
 
 /// A new database, or none where PostgreSQL is not installed.
@@ -44,5 +44,5 @@ async fn open(
     engine: &Config,
 ) -> Result<Arc<PostgresStore>, OpenError> {
     let hints = Arc::new(NoHints);
-    PostgresStore::open(config(url), engine.clone(), surroundings(clock), hints).await
+    PostgresStore::open(config(url), engine.clone(), env(clock), hints).await
 }

@@ -8,14 +8,14 @@ use segno_core::{
 use throwaway_postgres::Cluster;
 
 use super::{
-    super::{HandClock, NoHints, create, surroundings},
+    super::{HandClock, NoHints, create, env},
     config, database, open, store,
 };
 use crate::{
     Store as _,
     postgres::{PostgresConfig, PostgresStore, Skew, check_version},
 };
-use segno_env::Surroundings;
+use segno_env::Env;
 
 /// What is said when `url` is opened.
 async fn refusal(url: &str) -> String {
@@ -83,11 +83,11 @@ async fn a_host_whose_clock_is_wrong_goes_by_the_databases() {
     let clock = HandClock::new();
     let mut config = PostgresConfig::new(&database.url()).expect("an address");
     config.spread = false;
-    let around = surroundings(&clock);
+    let around = env(&clock);
     let opened =
         PostgresStore::open(config, Config::default(), around, std::sync::Arc::new(NoHints));
     let store = opened.await.expect("it opens all the same");
-    let began = Surroundings::system().clock.now();
+    let began = Env::system().clock.now();
     store.execute(vec![create("a", &[])]).await.expect("it writes");
     let made =
         store.read().promise(&PromiseId::from("a")).await.expect("a read").expect("it was made");
