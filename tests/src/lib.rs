@@ -3,6 +3,7 @@
 pub mod chaos;
 pub mod fixtures;
 pub mod fuzz;
+pub mod gate;
 pub mod guests;
 pub mod linear;
 pub mod payments;

@@ -28,7 +28,7 @@ pub async fn reruns_from_every_place(guests: &dyn Guests, world: &World, id: &st
     for record in &journal {
         if let RecordBody::Notified { index, outcome: Stored::Own } = &record.body {
             let id = promise.id().command(*index);
-            let row = world.memory.promise(&id).await.expect("memory answers");
+            let row = world.memory.read().promise(&id).await.expect("memory answers");
             let row = row.expect("a long outcome has its promise");
             let settlement = row.promise.settlement().expect("a told promise is settled");
             own.insert(id.clone(), values::outcome(settlement));

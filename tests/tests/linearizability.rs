@@ -38,7 +38,7 @@ async fn sqlite(directory: &Path, clock: &Arc<HandClock>) -> Arc<dyn Store> {
 
 async fn deploy(store: &dyn Store) {
     let component: Arc<[u8]> = Arc::from(&b"component"[..]);
-    store.put_component(MODULE, component, "{}".into(), Timestamp(0)).await.expect("a component");
+    store.modules().put(MODULE, component, "{}".into(), Timestamp(0)).await.expect("a component");
     let deploy = Command::Deploy { alias: "shop".into(), module: MODULE };
     store.execute(vec![deploy]).await.expect("an alias");
 }

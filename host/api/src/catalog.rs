@@ -125,7 +125,7 @@ impl Api {
     /// The stored modules as they are now.
     pub(super) async fn modules(&self) -> Result<Arc<Modules>, ApiError> {
         let now = self.host.env.clock.now();
-        let modules = Arc::new(Modules::of(self.host.store.modules().await?));
+        let modules = Arc::new(Modules::of(self.host.store.modules().list().await?));
         let mut known = self.catalog.modules.lock().unwrap_or_else(PoisonError::into_inner);
         *known = Some((now, modules.clone()));
         Ok(modules)

@@ -121,7 +121,7 @@ async fn read(
     let (mut looked_at, mut last) = (0, None);
     while events.len() < limit && looked_at < LOOKED_AT {
         let rows = api.look().await?;
-        let rows = rows.events(after, LIMIT.min((limit as u32).max(64))).await?;
+        let rows = rows.read().events(after, LIMIT.min((limit as u32).max(64))).await?;
         let Some(end) = rows.last() else { break };
         after = Some(end.place);
         for row in rows {

@@ -30,7 +30,7 @@ pub async fn list(
 ) -> Result<Json<InvocationPage>, ApiError> {
     let stuck = query.stuck == Some(true);
     let filter = filter(query)?;
-    let page = api.look().await?.list(&filter).await?;
+    let page = api.look().await?.read().list(&filter).await?;
     let mut unreadable = view::unreadable("promise", page.unreadable);
     if stuck && filter.after.is_none() {
         unreadable.extend(quarantined(&api, filter.prefix.as_deref()));
@@ -101,12 +101,12 @@ pub async fn describe(
         other => return Err(unexpected(&other)),
     };
     let store = api.look().await?;
-    let waits = store.waits(&id).await?;
+    let waits = store.read().waits(&id).await?;
     let shown = waits.awaits.get(..SHOWN as usize).unwrap_or(&waits.awaits);
-    let awaited = store.promises(shown).await?;
+    let awaited = store.read().promises(shown).await?;
     let of_this =
         InvocationFilter { parent: Some(id.clone()), limit: SHOWN, ..InvocationFilter::default() };
-    let children = store.list(&of_this).await?;
+    let children = store.read().list(&of_this).await?;
     drop(store);
     let (promise, task) = (&found.promise, &found.task);
     let birth = &promise.birth;

@@ -44,9 +44,9 @@ pub async fn journal(
     let (from, limit) = range(&query)?;
     let store = api.look().await?;
     exists(&*store, &id).await?;
-    let records = store.journal(&id, from, limit).await?;
+    let records = store.read().journal(&id, from, limit).await?;
     let owners: Vec<PromiseId> = records.iter().filter_map(|record| owner(&id, record)).collect();
-    let mut values = store.promises(&owners).await?.into_iter();
+    let mut values = store.read().promises(&owners).await?.into_iter();
     drop(store);
     let shown: Vec<JournalRecord> = records
         .iter()
@@ -74,7 +74,7 @@ pub async fn logs(
     let (from, limit) = range(&query)?;
     let store = api.look().await?;
     exists(&*store, &id).await?;
-    let rows = store.logs(&id, from, limit).await?;
+    let rows = store.read().logs(&id, from, limit).await?;
     drop(store);
     let lines: Vec<LogLine> = rows
         .into_iter()
@@ -90,7 +90,7 @@ pub async fn logs(
 }
 
 async fn exists(store: &dyn Store, id: &PromiseId) -> Result<(), ApiError> {
-    let found = store.promise(id).await?.filter(|row| row.task.is_some());
+    let found = store.read().promise(id).await?.filter(|row| row.task.is_some());
     found.map(drop).ok_or_else(|| ApiError::UnknownInvocation(id.to_string()))
 }
 

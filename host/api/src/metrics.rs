@@ -22,8 +22,8 @@ pub async fn metrics(State(api): State<Api>) -> Result<Response, ApiError> {
     let metrics = &api.host.metrics;
     metrics.gauges.quarantined(&api.host.quarantine.counts());
     // Whoever looks after the host is answered while it is busy, one after the other.
-    let _alone = api.census.lock().await;
-    metrics.gauges.read(&reads::store(&api.host).census().await?);
+    let _alone = api.counts.lock().await;
+    metrics.gauges.read(&reads::store(&api.host).read().counts().await?);
     Ok(([(header::CONTENT_TYPE, CONTENT_TYPE)], metrics.text()).into_response())
 }
 

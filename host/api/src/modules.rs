@@ -70,7 +70,7 @@ pub async fn deploy(
     let description = serde_json::to_string(&description)
         .map_err(|error| ApiError::Internal(error.to_string()))?;
     let now = env.clock.now();
-    api.host.store.put_component(digest, component, description, now).await?;
+    api.host.store.modules().put(digest, component, description, now).await?;
     if let Some(alias) = &query.alias {
         let command = Command::Deploy { alias: Text::from(alias.as_str()), module: digest };
         match api.execute(command).await? {
@@ -88,7 +88,7 @@ pub async fn deploy(
 #[utoipa::path(get, path = "/v1/modules", tag = "modules", responses((status = 200, body = ModuleList), Refusals))]
 pub async fn list(State(api): State<Api>) -> Result<Json<ModuleList>, ApiError> {
     let store = api.look().await?;
-    let (modules, in_use) = (api.modules().await?, store.in_use().await?);
+    let (modules, in_use) = (api.modules().await?, store.modules().in_use().await?);
     let modules = modules.0.iter().map(|entry| shown(entry, &in_use)).collect();
     Ok(Json(ModuleList { modules }))
 }
@@ -119,7 +119,7 @@ pub async fn component(
 ) -> Result<impl IntoResponse, ApiError> {
     let store = api.look().await?;
     let digest = api.digest(&name).await?;
-    let component = store.component(digest).await?.ok_or_else(|| {
+    let component = store.modules().component(digest).await?.ok_or_else(|| {
         ApiError::Internal(format!("module {digest} is listed, and its component is gone"))
     })?;
     Ok(([(header::CONTENT_TYPE, WASM)], component.to_vec()))
@@ -131,7 +131,7 @@ async fn one(api: &Api, name: &str) -> Result<Module, ApiError> {
         name: name.to_owned(),
         known: modules.aliases(),
     })?;
-    Ok(shown(found, &api.host.store.in_use().await?))
+    Ok(shown(found, &api.host.store.modules().in_use().await?))
 }
 
 fn shown(entry: &Entry, in_use: &BTreeMap<Digest, u64>) -> Module {

@@ -112,7 +112,7 @@ pub async fn list(
     State(api): State<Api>,
     Query(query): Query<PromiseQuery>,
 ) -> Result<Json<PromisePage>, ApiError> {
-    let page = api.look().await?.find(&filter(query)?).await?;
+    let page = api.look().await?.read().find(&filter(query)?).await?;
     let line = |row: &PromiseRow| {
         let promise = &row.promise;
         PromiseSummary {
@@ -261,7 +261,7 @@ async fn settle(
 }
 
 async fn find(api: &Api, id: &PromiseId) -> Result<PromiseRow, ApiError> {
-    let found = api.host.store.promise(id).await?;
+    let found = api.host.store.read().promise(id).await?;
     found.ok_or_else(|| ApiError::UnknownPromise(id.to_string()))
 }
 
@@ -270,6 +270,6 @@ async fn shown(
     row: &PromiseRow,
     changed: Option<bool>,
 ) -> Result<Json<PromiseView>, ApiError> {
-    let waits = api.host.store.waits(row.promise.id()).await?;
+    let waits = api.host.store.read().waits(row.promise.id()).await?;
     Ok(Json(view::promise(row, &waits.awaited_by, changed)))
 }

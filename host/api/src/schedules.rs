@@ -70,7 +70,7 @@ pub async fn list(
     }
     let after = query.after.map(ScheduleId::new);
     let filter = ScheduleFilter { prefix: query.prefix, tags, after, limit };
-    let page = api.look().await?.schedules(&filter).await?;
+    let page = api.look().await?.read().schedules(&filter).await?;
     Ok(Json(ScheduleList {
         items: page.items.iter().map(shown).collect(),
         unreadable: view::unreadable("schedule", page.unreadable),
@@ -89,7 +89,7 @@ pub async fn describe(
     Segment(id): Segment,
 ) -> Result<Json<ScheduleView>, ApiError> {
     let id = schedule_id(id)?;
-    let found = api.look().await?.schedule(&id).await?;
+    let found = api.look().await?.read().schedule(&id).await?;
     let schedule = found.ok_or_else(|| ApiError::UnknownSchedule(id.to_string()))?;
     Ok(Json(shown(&schedule)))
 }

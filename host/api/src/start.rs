@@ -107,7 +107,7 @@ async fn begin(
     // First of all, so that a host with too much to do spends nothing on what it refuses.
     let place = api.room().await?;
     if let Some(id) = &given
-        && let Some(row) = api.host.store.promise(id).await?
+        && let Some(row) = api.host.store.read().promise(id).await?
     {
         // Whoever waits for the end of the first execution is in nobody's way.
         drop((place, room));

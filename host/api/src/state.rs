@@ -137,6 +137,7 @@ impl Api {
     pub(super) async fn invocation(&self, id: &PromiseId) -> Result<PromiseRow, ApiError> {
         self.host
             .store
+            .read()
             .promise(id)
             .await?
             .filter(|row| row.task.is_some())

@@ -39,7 +39,7 @@ pub async fn list(
         limit,
         ..InvocationFilter::default()
     };
-    let page = api.look().await?.list(&filter).await?;
+    let page = api.look().await?.read().list(&filter).await?;
     Ok(Json(TaskPage {
         items: page.items.iter().map(|row| shown(&row.promise, &row.task)).collect(),
         unreadable: view::unreadable("promise", page.unreadable),
@@ -58,7 +58,7 @@ pub async fn describe(
     Segment(id): Segment,
 ) -> Result<Json<TaskView>, ApiError> {
     let id = promise_id(id)?;
-    let row = api.look().await?.promise(&id).await?;
+    let row = api.look().await?.read().promise(&id).await?;
     let row = row.ok_or_else(|| ApiError::UnknownTask(id.to_string()))?;
     let task = row.task.as_ref().ok_or_else(|| ApiError::NoTask(id.to_string()))?;
     Ok(Json(shown(&row.promise, task)))

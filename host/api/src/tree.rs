@@ -52,7 +52,7 @@ pub async fn tree(
     let bounds = bounds(&query)?;
     let store = api.look().await?;
     let call_tree = store.call_tree();
-    let base = store.promise(&id).await?;
+    let base = store.read().promise(&id).await?;
     let base = base.ok_or_else(|| ApiError::UnknownPromise(id.to_string()))?;
     let path = ancestors(&*store, &base.promise, None).await?;
     let walk = match &query.after {
@@ -94,7 +94,7 @@ async fn ancestors(
         if path.len() == PATH || path.contains(&id) || id == *of.id() {
             break;
         }
-        let Some(row) = store.promise(&id).await? else { break };
+        let Some(row) = store.read().promise(&id).await? else { break };
         let found = until == Some(&id);
         path.push(id);
         if found {
@@ -122,7 +122,7 @@ async fn resumed(
 ) -> Result<Walk, ApiError> {
     let bad = |reason: &str| ApiError::BadField { field: "after", reason: reason.to_owned() };
     let place: Place = cursor.parse().map_err(|()| bad("is no cursor from an earlier page"))?;
-    let last = store.promise(&place.id).await?;
+    let last = store.read().promise(&place.id).await?;
     let last = last.ok_or_else(|| {
         bad("names a promise that has been removed meanwhile; begin again without it")
     })?;

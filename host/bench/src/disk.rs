@@ -29,7 +29,8 @@ pub async fn run(context: &BenchContext) -> anyhow::Result<Section> {
         let before = written_bytes()?;
         harness.run_one("disk", "steps", json!({ "steps": alone, "result_bytes": 22 })).await?;
         one_written.push((written_bytes()? - before) / f64::from(alone));
-        let journal = harness.host.store.journal(&PromiseId::from("disk"), 1, 2 * alone).await?;
+        let journal =
+            harness.host.store.read().journal(&PromiseId::from("disk"), 1, 2 * alone).await?;
         records.push(encode_records(&journal).len() as f64 / f64::from(alone));
         harness.close().await;
         let with_one = size(dir)?;

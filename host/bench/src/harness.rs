@@ -129,7 +129,7 @@ impl Harness {
         let inspected = ComponentInspector::inspect(&*context.wasm, component.clone()).await;
         let description = inspected.map_err(|rejected| anyhow!(rejected.message))?;
         let description = serde_json::to_string(&description)?;
-        host.store.put_component(context.digest, component, description, now).await?;
+        host.store.modules().put(context.digest, component, description, now).await?;
         let deploy = Command::Deploy { alias: "bench".into(), module: context.digest };
         host.store.execute(vec![deploy]).await?;
         let running = match worker {
@@ -233,7 +233,7 @@ impl Harness {
     pub async fn results(&self, ids: &[PromiseId]) -> anyhow::Result<Vec<Json>> {
         let mut values = Vec::with_capacity(ids.len());
         for page in ids.chunks(PAGE) {
-            for (id, row) in page.iter().zip(self.host.store.promises(page).await?) {
+            for (id, row) in page.iter().zip(self.host.store.read().promises(page).await?) {
                 let row = row.with_context(|| format!("`{id}` is not there"))?;
                 let settlement =
                     row.promise.settlement().with_context(|| format!("`{id}` has not ended"))?;
@@ -265,7 +265,7 @@ impl Harness {
     }
 
     async fn are_suspended(&self, ids: &[PromiseId]) -> anyhow::Result<bool> {
-        let rows = self.host.store.promises(ids).await?;
+        let rows = self.host.store.read().promises(ids).await?;
         let status = |row: &segno_store::PromiseRow| row.task.as_ref().map(|task| task.status());
         Ok(rows.iter().flatten().filter(|row| status(row) == Some(TaskStatus::Suspended)).count()
             == ids.len())

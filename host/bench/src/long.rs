@@ -47,7 +47,7 @@ pub async fn run(context: &BenchContext) -> anyhow::Result<Section> {
         let stopwatch = Stopwatch::start();
         let mut from = 0;
         loop {
-            let page = harness.host.store.journal(&id, from, 2_048).await?;
+            let page = harness.host.store.read().journal(&id, from, 2_048).await?;
             let Some(last) = page.last() else { break };
             from = last.seq + 1;
         }
@@ -105,7 +105,7 @@ async fn go_on(
     let next = id.named(&format!("turn-{}", turn + 1));
     let waits = async {
         loop {
-            let waits = harness.host.store.waits(id).await?;
+            let waits = harness.host.store.read().waits(id).await?;
             if waits.awaits.contains(&next) {
                 return anyhow::Ok(());
             }
@@ -114,6 +114,6 @@ async fn go_on(
     };
     let waited = context.env.within(Millis(120_000), waits).await;
     waited.context("it does not go on")??;
-    ensure!(harness.host.store.promise(&next).await?.is_some(), "it waits for nothing");
+    ensure!(harness.host.store.read().promise(&next).await?.is_some(), "it waits for nothing");
     Ok(())
 }

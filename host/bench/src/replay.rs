@@ -39,7 +39,7 @@ pub async fn run(context: &BenchContext) -> anyhow::Result<Section> {
         let id = id(*records);
         let steps = steps(*records);
         memory.run_one(id.as_str(), "steps", json!({ "steps": steps, "result_bytes": 22 })).await?;
-        let journal = memory.host.store.journal(&id, 0, u32::MAX).await?;
+        let journal = memory.host.store.read().journal(&id, 0, u32::MAX).await?;
         journals.copy(&id, journal).await?;
     }
 

@@ -44,7 +44,7 @@ impl StoreOnly {
         input: Json,
         module: Digest,
     ) -> anyhow::Result<Self> {
-        let mut records = harness.host.store.journal(id, 0, u32::MAX).await?;
+        let mut records = harness.host.store.read().journal(id, 0, u32::MAX).await?;
         records.pop().context("the journal is empty")?;
         let steps = records.split_off(1);
         ensure!(steps.len() % 2 == 0, "a step is a command and its result");

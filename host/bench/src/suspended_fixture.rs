@@ -134,13 +134,13 @@ impl Model {
         harness.create(vec![(id.clone(), input)], "turns").await?;
         harness.suspended(std::slice::from_ref(&id)).await?;
         let store = &harness.host.store;
-        let records = store.journal(&id, 0, u32::MAX).await?;
+        let records = store.read().journal(&id, 0, u32::MAX).await?;
         let index = match records.last().map(|record| &record.body) {
             Some(RecordBody::Command { index, .. }) => *index,
             other => anyhow::bail!("a workflow that waits ends with its promise, not {other:?}"),
         };
         let promise = async |id: PromiseId| -> anyhow::Result<Promise> {
-            Ok(store.promise(&id).await?.context("it was made")?.promise)
+            Ok(store.read().promise(&id).await?.context("it was made")?.promise)
         };
         let awaited = promise(id.named(AWAITED)).await?;
         Ok(Self { workflow: promise(id).await?, awaited, records, index })

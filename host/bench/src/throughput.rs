@@ -72,8 +72,12 @@ pub async fn run(context: &BenchContext) -> anyhow::Result<Section> {
         begin(context, &harness, "warm-up", workflows).await?;
         begin(context, &volatile, "warm-up", workflows).await?;
         if repetition == 0 {
-            let records =
-                harness.host.store.journal(&PromiseId::from("warm-up-0"), 1, 2 * STEPS).await?;
+            let records = harness
+                .host
+                .store
+                .read()
+                .journal(&PromiseId::from("warm-up-0"), 1, 2 * STEPS)
+                .await?;
             record = encode_records(&records).len() / STEPS as usize;
         }
         let (mut of_durable, mut of_logged, mut of_log, mut of_memory, mut of_bare) = (

@@ -103,7 +103,7 @@ async fn woken(context: &BenchContext, timers: u32) -> anyhow::Result<Woken> {
         let mut ended = Vec::with_capacity(ids.len());
         for (page, due) in ids.chunks(256).zip(due.chunks(256)) {
             for (row, due) in
-                harness.host.store.promises(page).await?.into_iter().flatten().zip(due)
+                harness.host.store.read().promises(page).await?.into_iter().flatten().zip(due)
             {
                 let settled = row.promise.settlement().context("it has ended")?.settled_at;
                 ended.push(settled.since(*due).0 as f64);

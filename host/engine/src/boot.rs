@@ -230,6 +230,6 @@ struct Components(Arc<dyn Store>);
 #[async_trait]
 impl ComponentSource for Components {
     async fn component(&self, digest: Digest) -> anyhow::Result<Option<Arc<[u8]>>> {
-        Ok(self.0.component(digest).await?)
+        Ok(self.0.modules().component(digest).await?)
     }
 }

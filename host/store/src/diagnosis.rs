@@ -1,7 +1,7 @@
-//! Looking over a whole store: every invariant, and what the reconcile duty would find.
+//! The diagnosis of a whole store: every invariant, and what the reconcile duty would find.
 //!
-//! A page is read with everything it refers to, checked, and dropped: memory follows the largest page (1,000 promises
-//! with their journals), not the store.
+//! A page is read with everything it refers to, checked, and dropped: memory follows the largest
+//! page (1,000 promises with their journals), not the store.
 
 use std::collections::BTreeSet;
 
@@ -20,7 +20,7 @@ use crate::{Examined, Scan, StoreError};
 
 /// Promises read at a time.
 const PAGE: u32 = 1_000;
-/// Symptoms that are kept; the others are only counted.
+/// Findings that are kept; further ones are only counted.
 const KEPT: usize = 10_000;
 
 /// Something that is wrong.
@@ -41,7 +41,7 @@ pub enum Finding {
     Database(String),
 }
 
-/// What a look over everything found.
+/// The result of a diagnosis.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Diagnosis {
     /// Promises looked at.
@@ -65,7 +65,7 @@ impl Diagnosis {
         }
     }
 
-    /// The promises that a command should look at.
+    /// The affected promises, for a command to repair.
     pub fn affected(&self) -> BTreeSet<PromiseId> {
         let ids = self.findings.iter().filter_map(|finding| match finding {
             Finding::Orphan { id, .. } => Some(std::slice::from_ref(id)),
@@ -76,7 +76,7 @@ impl Diagnosis {
     }
 }
 
-/// Looks over everything, changing nothing. `progress` is told how many promises were looked at.
+/// Examines everything and changes nothing. `progress` gets the number of examined promises.
 ///
 /// # Errors
 /// The store did not answer.
@@ -89,7 +89,7 @@ pub async fn examine(
     examine_pages(scan, PAGE, now, config, progress).await
 }
 
-/// The same with so many promises to a page.
+/// As [`examine`], with `page` promises to a page.
 ///
 /// # Errors
 /// The store did not answer.
@@ -119,7 +119,8 @@ fn look_at(page: &Examined, now: Timestamp, config: &Config, diagnosis: &mut Dia
     page.unreadable.iter().for_each(|row| diagnosis.add(Finding::Unreadable(row.clone())));
     let ids: BTreeSet<&PromiseId> = page.ids.iter().collect();
     for violation in invariants::check(&Snapshot::of(&page.state)) {
-        // Of the rows at the other ends only a part was read: what seems wrong with them is for their own page.
+        // Of the rows at the other ends only a part was read: what seems wrong with them is for
+        // their own page.
         let ours = violation.ids.first().is_none_or(|id| ids.contains(id))
             || violation.name.starts_with("schedule_");
         if ours || is_told_by_another(&violation, &ids) {
@@ -136,7 +137,8 @@ fn look_at(page: &Examined, now: Timestamp, config: &Config, diagnosis: &mut Dia
     }
 }
 
-/// Whether a rule that looks from an invocation to what it made is broken by something outside of the page.
+/// Whether a rule that looks from an invocation to what it made is broken by something outside of
+/// the page.
 fn is_told_by_another(violation: &Violation, ids: &BTreeSet<&PromiseId>) -> bool {
     violation.name == "minted_by_owner"
         && violation.ids.iter().all(|made| ids.iter().any(|owner| made.is_minted_by(owner)))

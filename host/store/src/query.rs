@@ -33,8 +33,8 @@ pub struct Due {
     pub next: Option<Timestamp>,
 }
 
-/// A suspended task that hosts run, and that goes on once a deadline is carried out. It may be claimed in the same
-/// commit; if anything has changed meanwhile, the version tells.
+/// A suspended task that hosts run, and that goes on once a deadline is carried out. It may be
+/// claimed in the same commit; if anything has changed meanwhile, the version tells.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Wake {
     /// The promise whose deadline it is.
@@ -124,7 +124,8 @@ pub struct ModuleRow {
     pub aliases: Vec<String>,
 }
 
-/// Where an event stands among those owed: by the instant, the number of its invocation, and its command.
+/// Where an event stands among those owed: by the instant, the number of its invocation, and its
+/// command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct EventPlace {
     /// When it was published.
@@ -135,7 +136,7 @@ pub struct EventPlace {
     pub index: CommandIndex,
 }
 
-/// An event that nobody has acknowledged.
+/// An event that was not acknowledged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EventRow {
     /// Where it stands among the others.
@@ -148,7 +149,7 @@ pub struct EventRow {
     pub payload: Value,
     /// How often it was handed over.
     pub attempts: u32,
-    /// When it is handed over next; never: nobody takes its topic.
+    /// The next delivery; never: no receiver takes its topic.
     pub next_at: Timestamp,
 }
 
@@ -179,7 +180,7 @@ impl EventRow {
 /// How much there is of what figures show.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Tasks held by somebody.
+    /// Tasks under a claim.
     pub acquired: u64,
     /// Tasks that wait for a person.
     pub halted: u64,
@@ -205,9 +206,11 @@ pub struct InvocationFilter {
     pub module: Option<String>,
     /// Only those of this function.
     pub function: Option<String>,
-    /// Only those in this state: pending, acquired, suspended, halted, resolved, rejected, cancelled, timed-out.
+    /// Only those in this state: pending, acquired, suspended, halted, resolved, rejected,
+    /// cancelled, timed-out.
     pub state: Option<String>,
-    /// Only those whose task this holds: a worker outside by the name that it gave itself, or a host by its own.
+    /// Only those whose task this holds: a worker outside by the name that it gave itself, or a
+    /// host by its own.
     pub holder: Option<String>,
     /// Only ids that begin so.
     pub prefix: Option<String>,
@@ -226,7 +229,7 @@ pub struct InvocationFilter {
 /// Where a promise stands, as a listing asks for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Standing {
-    /// Nobody knows its value yet; its deadline may have passed unnoticed.
+    /// It has no value yet; its deadline may have passed unnoticed.
     Pending,
     /// It has this outcome.
     Settled(Verdict),
@@ -322,7 +325,8 @@ impl ScheduleFilter {
 }
 
 impl Page<PromiseRow, PromiseId> {
-    /// The first `limit` of these rows. They were looked for up to the promise `bound`; none: among all that there are.
+    /// The first `limit` of these rows. They were looked for up to the promise `bound`; none: among
+    /// all that there are.
     pub(super) fn of(mut rows: Vec<PromiseRow>, limit: usize, bound: Option<PromiseId>) -> Self {
         let more = rows.len() > limit;
         rows.truncate(limit);
@@ -350,8 +354,8 @@ impl SchedulePage {
     }
 }
 
-/// A page of a listing. A filter that few rows fit is looked for in a bounded number of rows a page, so a page may be
-/// shorter than its limit, or empty, and still not be the last.
+/// A page of a listing. A filter that few rows fit is looked for in a bounded number of rows a
+/// page, so a page may be shorter than its limit, or empty, and still not be the last.
 #[derive(Debug, Clone)]
 pub struct Page<T, C = i64> {
     /// The lines.
@@ -377,9 +381,9 @@ impl Unreadable {
     /// # Errors
     /// The database did not give the row.
     pub(super) fn of(
-        id: Result<Option<std::borrow::Cow<'_, str>>, sqlx::Error>,
-        error: sqlx::Error,
-    ) -> Result<Self, sqlx::Error> {
+        id: Result<Option<std::borrow::Cow<'_, str>>, super::sql::Failure>,
+        error: super::sql::Failure,
+    ) -> Result<Self, super::sql::Failure> {
         let id = id.ok().flatten().unwrap_or_default().into_owned();
         Ok(Self { id, reason: super::sql::unreadable(error)? })
     }

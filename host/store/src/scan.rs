@@ -1,6 +1,7 @@
-//! Looking over a whole store, a page at a time: what the recovery driver, `segno doctor`, `size` and `export` read.
+//! Reading a whole store, a page at a time: for the recovery driver, `segno doctor`, `size` and
+//! `export`.
 //!
-//! Pages go in the order of creation. None of them is proportional to the store.
+//! Pages follow the order of creation. The cost of a page does not depend on the size of the store.
 
 use async_trait::async_trait;
 use segno_core::{id::PromiseId, promise::Promise, state::State, time::Timestamp};
@@ -10,23 +11,25 @@ use super::{
     archive::{ArchiveError, ArchiveSink},
 };
 
-/// What a look at one page found.
+/// What was found on one page.
 #[derive(Debug, Clone)]
 pub struct Found<T> {
     /// What was found.
     pub items: Vec<T>,
-    /// Promises looked at.
+    /// The number of promises that were examined.
     pub looked_at: u32,
     /// Where the next page begins; none: this was the last.
     pub next: Option<i64>,
 }
 
-/// A page of promises with all that belongs to them, and with the rows at the other ends of what they refer to.
+/// A page of promises with all that belongs to them, and with the rows at the other ends of what
+/// they refer to.
 #[derive(Debug, Default)]
 pub struct Examined {
     /// The rows.
     pub state: State,
-    /// The promises of the page; what else the state holds is there for their sake and not complete.
+    /// The promises of the page; what else the state holds is there for their sake and not
+    /// complete.
     pub ids: Vec<PromiseId>,
     /// Rows that cannot be read, and why.
     pub unreadable: Vec<String>,
@@ -37,11 +40,11 @@ pub struct Examined {
 /// Reading a store as a whole.
 #[async_trait]
 pub trait Scan: Send + Sync {
-    /// Promises whose rows look as if they contradicted each other, among the `limit` after `after`. It is for a
-    /// command to say whether they do.
+    /// Candidates for a repair among the `limit` promises after `after`: their rows look as if they
+    /// contradicted each other. A command decides whether they do.
     async fn candidates(&self, after: i64, limit: u32) -> Result<Found<PromiseId>, StoreError>;
 
-    /// Promises that nobody made under a claim and that have settled by `before`, among the `limit` after `after`.
+    /// Promises without a maker that had settled by `before`, among the `limit` after `after`.
     async fn finished(
         &self,
         after: i64,
@@ -49,7 +52,7 @@ pub trait Scan: Send + Sync {
         before: Timestamp,
     ) -> Result<Found<Promise>, StoreError>;
 
-    /// Everything about the `limit` promises after `after`; of those that `maker` made, if one is given.
+    /// Everything about the `limit` promises after `after`; with a `maker`, of those that it made.
     async fn examine(
         &self,
         maker: Option<&PromiseId>,
@@ -57,12 +60,12 @@ pub trait Scan: Send + Sync {
         limit: u32,
     ) -> Result<Examined, StoreError>;
 
-    /// Damage to the database itself, as the database finds it, in words.
+    /// Damage to the database itself, in the words of the database.
     async fn integrity(&self) -> Result<Vec<String>, StoreError>;
 
-    /// Hands everything to `sink`, as it is at one instant.
+    /// Hands every row to `sink`, as of one instant.
     async fn export(&self, sink: &mut dyn ArchiveSink) -> Result<(), ArchiveError>;
 
-    /// What takes the room; of trees, modules and functions the `top` largest.
+    /// The disk usage; of trees, modules and functions the `top` largest.
     async fn size(&self, top: u32) -> Result<SizeReport, StoreError>;
 }

@@ -1,4 +1,5 @@
-//! Whether writes are committed at present, as the last one tells, or a small one that is made to find out.
+//! Whether writes are committed at present, as the last one tells, or a small one that is made to
+//! find out.
 
 use std::{
     fmt::Display,
@@ -13,9 +14,10 @@ use std::{
 use super::StoreError;
 use segno_env::Clock;
 
-/// A commit tells for so long that the next one will be there too.
+/// The time for which a commit is taken as proof that writes are committed.
 const TELLS: Duration = Duration::from_secs(5);
-/// A refusal tells for so long, so that whoever asks in a loop writes no more than this.
+/// The time for which a refusal is believed, so that a caller in a loop writes no more often than
+/// this.
 const REFUSED: Duration = Duration::from_secs(1);
 
 /// See the module.
@@ -56,7 +58,8 @@ impl Writing {
         }
     }
 
-    /// Something was not committed, by the fault of what it is kept in: whether the next one is has to be found out.
+    /// Something was not committed, by the fault of what it is kept in: whether the next one is has
+    /// to be found out.
     pub(super) fn failed(&self, reason: &dyn Display) {
         self.say(reason);
         let mut last = self.last();
@@ -85,7 +88,7 @@ impl Writing {
                 self.committed();
                 return written;
             }
-            // The sentence is the same whoever asks.
+            // The sentence is the same for every caller.
             Err(StoreError::Unavailable { reason }) => reason.clone(),
             Err(other) => other.to_string(),
         };

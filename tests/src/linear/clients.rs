@@ -65,7 +65,7 @@ impl Served for Arc<dyn Store> {
     }
 
     async fn read(&self, id: &PromiseId) -> Result<Option<PromiseRow>, StoreError> {
-        self.promise(id).await
+        Store::read(&**self).promise(id).await
     }
 }
 

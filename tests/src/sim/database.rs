@@ -179,7 +179,7 @@ impl Database {
 
     /// All rows.
     pub async fn dump(&self) -> Snapshot {
-        self.memory.dump().await.expect("memory answers")
+        self.memory.read().dump().await.expect("memory answers")
     }
 
     /// Who looks on.

@@ -1,32 +1,17 @@
 //! A link as its owner uses it: a store like any other.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, PoisonError, atomic::Ordering},
-};
+use std::sync::{Arc, PoisonError, atomic::Ordering};
 
 use async_trait::async_trait;
 use segno::resonate::address::Destination;
-use segno::store::{
-    CallTree, Counts, Due, EventPlace, EventRow, Examined, Found, History, InvocationFilter,
-    InvocationRow, LogRow, ModuleRow, Page, PromiseFilter, PromiseRow, Ready, Scan, ScheduleFilter,
-    SchedulePage, SizeReport, Store, StoreError, Waits,
-    archive::{ArchiveError, ArchiveSink},
-};
-use segno_core::{
-    command::Command,
-    id::{Digest, PromiseId, ScheduleId},
-    invocation::Record,
-    promise::{Delivery, MessageKind, Promise, Schedule},
-    reply::Reply,
-    snapshot::Snapshot,
-    time::Timestamp,
-};
+use segno::store::{CallTree, MemoryStore, Modules, Read, Scan, Store, StoreError, WorkQueue};
+use segno_core::{command::Command, promise::Delivery, reply::Reply};
 
 use super::{
     fault::Noise,
     link::{Link, unknown},
 };
+use crate::{gate::Gate, gated_reads};
 
 /// Messages to workers and clients of the Resonate protocol leave by the front end of the host that hands them over.
 fn is_for_a_front_end(delivery: &Delivery) -> bool {
@@ -86,136 +71,12 @@ impl Store for Link {
         self.execute(commands.to_vec()).await
     }
 
-    async fn promise(&self, id: &PromiseId) -> Result<Option<PromiseRow>, StoreError> {
-        self.way().await?;
-        self.network.database.memory.promise(id).await
+    fn read(&self) -> &dyn Read {
+        self
     }
 
-    async fn promises(&self, ids: &[PromiseId]) -> Result<Vec<Option<PromiseRow>>, StoreError> {
-        self.way().await?;
-        self.network.database.memory.promises(ids).await
-    }
-
-    async fn journal(
-        &self,
-        id: &PromiseId,
-        from: u32,
-        limit: u32,
-    ) -> Result<Vec<Record>, StoreError> {
-        self.way().await?;
-        self.network.database.memory.journal(id, from, limit).await
-    }
-
-    async fn logs(&self, id: &PromiseId, from: u32, limit: u32) -> Result<Vec<LogRow>, StoreError> {
-        self.way().await?;
-        self.network.database.memory.logs(id, from, limit).await
-    }
-
-    async fn log_count(&self, id: &PromiseId) -> Result<u32, StoreError> {
-        self.way().await?;
-        self.network.database.memory.log_count(id).await
-    }
-
-    async fn histories(&self, of: &[(PromiseId, u32)]) -> Result<Vec<History>, StoreError> {
-        self.way().await?;
-        self.network.database.memory.histories(of).await
-    }
-
-    fn for_clients(&self) -> Option<Arc<dyn Store>> {
-        None
-    }
-
-    async fn waits(&self, id: &PromiseId) -> Result<Waits, StoreError> {
-        self.way().await?;
-        self.network.database.memory.waits(id).await
-    }
-
-    async fn list(&self, filter: &InvocationFilter) -> Result<Page<InvocationRow>, StoreError> {
-        self.way().await?;
-        self.network.database.memory.list(filter).await
-    }
-
-    async fn schedule(&self, id: &ScheduleId) -> Result<Option<Schedule>, StoreError> {
-        self.way().await?;
-        self.network.database.memory.schedule(id).await
-    }
-
-    async fn schedules(&self, filter: &ScheduleFilter) -> Result<SchedulePage, StoreError> {
-        self.way().await?;
-        self.network.database.memory.schedules(filter).await
-    }
-
-    async fn find(
-        &self,
-        filter: &PromiseFilter,
-    ) -> Result<Page<PromiseRow, PromiseId>, StoreError> {
-        self.way().await?;
-        self.network.database.memory.find(filter).await
-    }
-
-    async fn due(&self, now: Timestamp, limit: u32) -> Result<Due, StoreError> {
-        self.way().await?;
-        self.network.database.memory.due(now, limit).await
-    }
-
-    async fn ready(
-        &self,
-        now: Timestamp,
-        after: Option<i64>,
-        limit: u32,
-    ) -> Result<Vec<Ready>, StoreError> {
-        self.way().await?;
-        self.network.database.memory.ready(now, after, limit).await
-    }
-
-    async fn outbox_due(
-        &self,
-        kind: MessageKind,
-        now: Timestamp,
-        limit: u32,
-    ) -> Result<Due, StoreError> {
-        self.way().await?;
-        self.network.database.memory.outbox_due(kind, now, limit).await
-    }
-
-    async fn events(
-        &self,
-        after: Option<EventPlace>,
-        limit: u32,
-    ) -> Result<Vec<EventRow>, StoreError> {
-        self.way().await?;
-        self.network.database.memory.events(after, limit).await
-    }
-
-    async fn counts(&self) -> Result<Counts, StoreError> {
-        self.way().await?;
-        self.network.database.memory.counts().await
-    }
-
-    async fn put_component(
-        &self,
-        digest: Digest,
-        component: Arc<[u8]>,
-        description: String,
-        now: Timestamp,
-    ) -> Result<(), StoreError> {
-        self.way().await?;
-        self.network.database.memory.put_component(digest, component, description, now).await
-    }
-
-    async fn component(&self, digest: Digest) -> Result<Option<Arc<[u8]>>, StoreError> {
-        self.way().await?;
-        self.network.database.memory.component(digest).await
-    }
-
-    async fn modules(&self) -> Result<Vec<ModuleRow>, StoreError> {
-        self.way().await?;
-        self.network.database.memory.modules().await
-    }
-
-    async fn in_use(&self) -> Result<BTreeMap<Digest, u64>, StoreError> {
-        self.way().await?;
-        self.network.database.memory.in_use().await
+    fn work_queue(&self) -> &dyn WorkQueue {
+        self
     }
 
     fn scan(&self) -> &dyn Scan {
@@ -226,13 +87,12 @@ impl Store for Link {
         self.network.database.memory.call_tree()
     }
 
-    async fn remove_component(
-        &self,
-        digest: Digest,
-        before: Timestamp,
-    ) -> Result<bool, StoreError> {
-        self.way().await?;
-        self.network.database.memory.remove_component(digest, before).await
+    fn modules(&self) -> &dyn Modules {
+        self
+    }
+
+    fn for_clients(&self) -> Option<Arc<dyn Store>> {
+        None
     }
 
     async fn check_writes(&self) -> Result<(), StoreError> {
@@ -250,53 +110,21 @@ impl Store for Link {
         self.network.database.memory.wipe().await
     }
 
-    async fn dump(&self) -> Result<Snapshot, StoreError> {
-        self.way().await?;
-        self.network.database.memory.dump().await
-    }
-
     async fn close(&self) {}
 }
 
-/// The duties that look over everything do it over the same network.
-#[async_trait]
-impl Scan for Link {
-    async fn candidates(&self, after: i64, limit: u32) -> Result<Found<PromiseId>, StoreError> {
-        self.way().await?;
-        self.network.database.memory.scan().candidates(after, limit).await
+impl Gate for Link {
+    async fn pass(&self) -> Result<(), StoreError> {
+        self.way().await
     }
 
-    async fn finished(
-        &self,
-        after: i64,
-        limit: u32,
-        before: Timestamp,
-    ) -> Result<Found<Promise>, StoreError> {
-        self.way().await?;
-        self.network.database.memory.scan().finished(after, limit, before).await
+    fn memory(&self) -> &MemoryStore {
+        &self.network.database.memory
     }
 
-    async fn examine(
-        &self,
-        maker: Option<&PromiseId>,
-        after: i64,
-        limit: u32,
-    ) -> Result<Examined, StoreError> {
-        self.way().await?;
-        self.network.database.memory.scan().examine(maker, after, limit).await
-    }
-
-    async fn integrity(&self) -> Result<Vec<String>, StoreError> {
-        self.way().await?;
-        self.network.database.memory.scan().integrity().await
-    }
-
-    async fn export(&self, sink: &mut dyn ArchiveSink) -> Result<(), ArchiveError> {
-        self.network.database.memory.scan().export(sink).await
-    }
-
-    async fn size(&self, top: u32) -> Result<SizeReport, StoreError> {
-        self.way().await?;
-        self.network.database.memory.scan().size(top).await
+    fn shown(&self) -> u32 {
+        u32::MAX
     }
 }
+
+gated_reads!(Link);

@@ -294,7 +294,8 @@ async fn deploy(network: &Network) {
     let module = Digest::of(&component);
     let memory = &network.database.memory;
     memory
-        .put_component(module, component, String::new(), Timestamp(0))
+        .modules()
+        .put(module, component, String::new(), Timestamp(0))
         .await
         .expect("memory takes everything");
     let deploy = Command::Deploy { alias: "m".into(), module };

@@ -1,31 +1,16 @@
 //! A store that fails at one chosen commit, and checks the invariants after every one.
 
-use std::{
-    collections::BTreeMap,
-    sync::{
-        Arc, Mutex, PoisonError,
-        atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering},
-    },
+use std::sync::{
+    Arc, Mutex, PoisonError,
+    atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering},
 };
 
 use async_trait::async_trait;
-use segno::store::{
-    CallTree, Counts, Due, EventPlace, EventRow, Examined, Found, History, InvocationFilter,
-    InvocationRow, LogRow, MemoryStore, ModuleRow, Page, PromiseFilter, PromiseRow, Ready, Scan,
-    ScheduleFilter, SchedulePage, SizeReport, Store, StoreError, Waits,
-    archive::{ArchiveError, ArchiveSink},
-};
-use segno_core::{
-    command::Command,
-    id::{Digest, PromiseId, ScheduleId},
-    invariants,
-    invocation::Record,
-    promise::{MessageKind, Promise, Schedule},
-    reply::Reply,
-    snapshot::Snapshot,
-    time::Timestamp,
-};
+use segno::store::{CallTree, MemoryStore, Modules, Read, Scan, Store, StoreError, WorkQueue};
+use segno_core::{command::Command, invariants, reply::Reply};
 use tokio::sync::Notify;
+
+use crate::{gate::Gate, gated_reads};
 
 /// What goes wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -187,131 +172,12 @@ impl Store for FaultyStore {
         self.execute(commands.to_vec()).await
     }
 
-    async fn promise(&self, id: &PromiseId) -> Result<Option<PromiseRow>, StoreError> {
-        self.alive().await;
-        self.memory.promise(id).await
+    fn read(&self) -> &dyn Read {
+        self
     }
 
-    async fn promises(&self, ids: &[PromiseId]) -> Result<Vec<Option<PromiseRow>>, StoreError> {
-        self.alive().await;
-        self.memory.promises(ids).await
-    }
-
-    async fn journal(
-        &self,
-        id: &PromiseId,
-        from: u32,
-        limit: u32,
-    ) -> Result<Vec<Record>, StoreError> {
-        self.alive().await;
-        let shown = self.faults.shown();
-        self.memory.journal(id, from, limit.min(shown.saturating_sub(from))).await
-    }
-
-    async fn logs(&self, id: &PromiseId, from: u32, limit: u32) -> Result<Vec<LogRow>, StoreError> {
-        self.memory.logs(id, from, limit).await
-    }
-
-    async fn log_count(&self, id: &PromiseId) -> Result<u32, StoreError> {
-        self.alive().await;
-        self.memory.log_count(id).await
-    }
-
-    async fn histories(&self, of: &[(PromiseId, u32)]) -> Result<Vec<History>, StoreError> {
-        let mut histories = Vec::with_capacity(of.len());
-        for (id, len) in of {
-            let records = self.journal(id, 0, *len).await?;
-            histories.push(History { records, lines: self.log_count(id).await? });
-        }
-        Ok(histories)
-    }
-
-    fn for_clients(&self) -> Option<Arc<dyn Store>> {
-        None
-    }
-
-    async fn waits(&self, id: &PromiseId) -> Result<Waits, StoreError> {
-        self.memory.waits(id).await
-    }
-
-    async fn find(
-        &self,
-        filter: &PromiseFilter,
-    ) -> Result<Page<PromiseRow, PromiseId>, StoreError> {
-        self.alive().await;
-        self.memory.find(filter).await
-    }
-
-    async fn list(&self, filter: &InvocationFilter) -> Result<Page<InvocationRow>, StoreError> {
-        self.memory.list(filter).await
-    }
-
-    async fn schedule(&self, id: &ScheduleId) -> Result<Option<Schedule>, StoreError> {
-        self.alive().await;
-        self.memory.schedule(id).await
-    }
-
-    async fn schedules(&self, filter: &ScheduleFilter) -> Result<SchedulePage, StoreError> {
-        self.memory.schedules(filter).await
-    }
-
-    async fn due(&self, now: Timestamp, limit: u32) -> Result<Due, StoreError> {
-        self.alive().await;
-        self.memory.due(now, limit).await
-    }
-
-    async fn ready(
-        &self,
-        now: Timestamp,
-        after: Option<i64>,
-        limit: u32,
-    ) -> Result<Vec<Ready>, StoreError> {
-        self.alive().await;
-        self.memory.ready(now, after, limit).await
-    }
-
-    async fn outbox_due(
-        &self,
-        kind: MessageKind,
-        now: Timestamp,
-        limit: u32,
-    ) -> Result<Due, StoreError> {
-        self.alive().await;
-        self.memory.outbox_due(kind, now, limit).await
-    }
-
-    async fn events(
-        &self,
-        after: Option<EventPlace>,
-        limit: u32,
-    ) -> Result<Vec<EventRow>, StoreError> {
-        self.memory.events(after, limit).await
-    }
-
-    async fn counts(&self) -> Result<Counts, StoreError> {
-        self.memory.counts().await
-    }
-
-    async fn put_component(
-        &self,
-        digest: Digest,
-        component: Arc<[u8]>,
-        description: String,
-        now: Timestamp,
-    ) -> Result<(), StoreError> {
-        self.memory.put_component(digest, component, description, now).await
-    }
-
-    async fn component(&self, digest: Digest) -> Result<Option<Arc<[u8]>>, StoreError> {
-        self.memory.component(digest).await
-    }
-
-    async fn modules(&self) -> Result<Vec<ModuleRow>, StoreError> {
-        self.memory.modules().await
-    }
-
-    async fn in_use(&self) -> Result<BTreeMap<Digest, u64>, StoreError> {
-        self.memory.in_use().await
+    fn work_queue(&self) -> &dyn WorkQueue {
+        self
     }
 
     fn scan(&self) -> &dyn Scan {
@@ -322,13 +188,12 @@ impl Store for FaultyStore {
         self.memory.call_tree()
     }
 
-    async fn remove_component(
-        &self,
-        digest: Digest,
-        before: Timestamp,
-    ) -> Result<bool, StoreError> {
-        self.alive().await;
-        self.memory.remove_component(digest, before).await
+    fn modules(&self) -> &dyn Modules {
+        self
+    }
+
+    fn for_clients(&self) -> Option<Arc<dyn Store>> {
+        None
     }
 
     async fn check_writes(&self) -> Result<(), StoreError> {
@@ -341,10 +206,6 @@ impl Store for FaultyStore {
         self.memory.vacuum().await
     }
 
-    async fn dump(&self) -> Result<Snapshot, StoreError> {
-        self.memory.dump().await
-    }
-
     async fn wipe(&self) -> Result<(), StoreError> {
         self.memory.wipe().await
     }
@@ -352,43 +213,20 @@ impl Store for FaultyStore {
     async fn close(&self) {}
 }
 
-/// The duties that look over everything read through the same faults.
-#[async_trait]
-impl Scan for FaultyStore {
-    async fn candidates(&self, after: i64, limit: u32) -> Result<Found<PromiseId>, StoreError> {
+impl Gate for FaultyStore {
+    async fn pass(&self) -> Result<(), StoreError> {
         self.alive().await;
-        self.memory.scan().candidates(after, limit).await
+        Ok(())
     }
 
-    async fn finished(
-        &self,
-        after: i64,
-        limit: u32,
-        before: Timestamp,
-    ) -> Result<Found<Promise>, StoreError> {
-        self.alive().await;
-        self.memory.scan().finished(after, limit, before).await
+    fn memory(&self) -> &MemoryStore {
+        &self.memory
     }
 
-    async fn examine(
-        &self,
-        maker: Option<&PromiseId>,
-        after: i64,
-        limit: u32,
-    ) -> Result<Examined, StoreError> {
-        self.alive().await;
-        self.memory.scan().examine(maker, after, limit).await
-    }
-
-    async fn integrity(&self) -> Result<Vec<String>, StoreError> {
-        self.memory.scan().integrity().await
-    }
-
-    async fn export(&self, sink: &mut dyn ArchiveSink) -> Result<(), ArchiveError> {
-        self.memory.scan().export(sink).await
-    }
-
-    async fn size(&self, top: u32) -> Result<SizeReport, StoreError> {
-        self.memory.scan().size(top).await
+    /// A read shows as much of a journal as the faults allow.
+    fn shown(&self) -> u32 {
+        self.faults.shown()
     }
 }
+
+gated_reads!(FaultyStore);

@@ -138,7 +138,8 @@ impl World {
         let memory = MemoryStore::new(config.clone(), quiet, switch.clone());
         let digest = Digest::of(&component);
         memory
-            .put_component(digest, component, String::new(), clock.now())
+            .modules()
+            .put(digest, component, String::new(), clock.now())
             .await
             .expect("memory takes everything");
         let world = Self {
@@ -282,14 +283,15 @@ impl World {
     /// # Panics
     /// There is no such invocation.
     pub async fn task(&self, id: &str) -> Task {
-        let row = self.memory.promise(&PromiseId::from(id)).await.expect("memory answers");
+        let row = self.memory.read().promise(&PromiseId::from(id)).await.expect("memory answers");
         row.and_then(|row| row.task).unwrap_or_else(|| panic!("`{id}` has no task"))
     }
 
     /// Runs until the task of an invocation, which may not exist yet, stands so.
     pub async fn stands(&mut self, id: &str, status: TaskStatus) {
         self.until(&format!("`{id}` is {status}"), async |world| {
-            let row = world.memory.promise(&PromiseId::from(id)).await.expect("memory answers");
+            let row =
+                world.memory.read().promise(&PromiseId::from(id)).await.expect("memory answers");
             row.and_then(|row| row.task).is_some_and(|task| task.status() == status)
         })
         .await;
@@ -308,7 +310,7 @@ impl World {
 
     /// What a guest logged.
     pub async fn logs(&self, id: &str) -> Vec<String> {
-        let rows = self.memory.logs(&PromiseId::from(id), 0, u32::MAX).await;
+        let rows = self.memory.read().logs(&PromiseId::from(id), 0, u32::MAX).await;
         rows.expect("memory answers").into_iter().map(|row| row.message).collect()
     }
 
@@ -331,6 +333,7 @@ impl World {
     /// The promise, if it is there.
     pub async fn promise(&self, id: &str) -> Option<Promise> {
         self.memory
+            .read()
             .promise(&PromiseId::from(id))
             .await
             .expect("memory answers")
@@ -381,7 +384,7 @@ impl World {
 
     /// The whole journal.
     pub async fn journal(&self, id: &str) -> Vec<Record> {
-        self.memory.journal(&PromiseId::from(id), 0, u32::MAX).await.expect("memory answers")
+        self.memory.read().journal(&PromiseId::from(id), 0, u32::MAX).await.expect("memory answers")
     }
 
     /// The journal without its times: what must not depend on crashes.

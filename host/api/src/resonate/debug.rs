@@ -55,8 +55,10 @@ async fn tick(front: &Resonate, request: &Request) -> Result<Answer, ProtocolErr
     }
     let store = &front.host.store;
     loop {
-        let mut due = store.due(now, PAGE).await?.commands;
-        due.extend(store.outbox_due(MessageKind::CancelChildren, now, PAGE).await?.commands);
+        let mut due = store.work_queue().due(now, PAGE).await?.commands;
+        due.extend(
+            store.work_queue().outbox_due(MessageKind::CancelChildren, now, PAGE).await?.commands,
+        );
         if due.is_empty() {
             return Ok(Answer::ok(json!([])));
         }
@@ -66,7 +68,7 @@ async fn tick(front: &Resonate, request: &Request) -> Result<Answer, ProtocolErr
 
 /// Everything there is, in the order of ids.
 async fn snap(front: &Resonate) -> Result<Answer, ProtocolError> {
-    let dump = front.host.store.dump().await?;
+    let dump = front.host.store.read().dump().await?;
     let pending = dump.promises.values().filter(|promise| promise.is_pending());
     let promise_timeouts: Vec<Json> = pending
         .map(

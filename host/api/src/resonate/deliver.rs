@@ -98,7 +98,9 @@ impl Deliverer {
     /// Hands over what waited for a stream that has opened now, or found nobody at another host.
     pub(super) async fn offer(&self, waiting: Vec<OutboxKey>) {
         for key in waiting {
-            let Ok(Some(row)) = self.host.store.promise(key.promise()).await else { continue };
+            let Ok(Some(row)) = self.host.store.read().promise(key.promise()).await else {
+                continue;
+            };
             let (promise, task) = (&row.promise, row.task.as_ref());
             match &key {
                 OutboxKey::Execute(id) => {

@@ -28,7 +28,7 @@ pub(super) async fn of(
         limit: COUNT,
         ..PromiseFilter::default()
     };
-    let rows = current(front, front.host.store.find(&filter).await?.items).await?;
+    let rows = current(front, front.host.store.read().find(&filter).await?.items).await?;
     let mut room = BYTES;
     let mut told = Vec::new();
     for row in rows.iter().filter(|row| row.promise.id() != except) {

@@ -84,7 +84,7 @@ pub(super) async fn create(front: &Resonate, request: &Request) -> Result<Answer
 pub(super) async fn get(front: &Resonate, request: &Request) -> Result<Answer, ProtocolError> {
     let Named { id } = request.read()?;
     let id = schedule_id(request, id)?;
-    match front.host.store.schedule(&id).await? {
+    match front.host.store.read().schedule(&id).await? {
         Some(schedule) => Ok(Answer::ok(json!({ "schedule": record(&schedule) }))),
         None => Err(ProtocolError::unknown(format!("there is no schedule `{id}`"))),
     }
@@ -108,7 +108,7 @@ pub(super) async fn search(front: &Resonate, request: &Request) -> Result<Answer
     let tags = values::stored_tags(tags.unwrap_or_default());
     let after = cursor.map(ScheduleId::new);
     let filter = ScheduleFilter { tags, after, limit, ..ScheduleFilter::default() };
-    let page = front.api.look().await?.schedules(&filter).await?;
+    let page = front.api.look().await?.read().schedules(&filter).await?;
     let mut data = json!({ "schedules": page.items.iter().map(record).collect::<Vec<_>>() });
     if let Some(next) = page.next {
         data["cursor"] = Json::String(next.to_string());

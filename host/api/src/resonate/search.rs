@@ -83,7 +83,7 @@ pub(super) async fn current(
     let due = overdue.iter().map(|id| Command::PromiseDue { id: id.clone() }).collect();
     front.host.store.execute(due).await?;
     for row in rows.iter_mut().filter(|row| row.promise.is_overdue(now)) {
-        if let Some(settled) = front.host.store.promise(row.promise.id()).await? {
+        if let Some(settled) = front.host.store.read().promise(row.promise.id()).await? {
             *row = settled;
         }
     }
@@ -104,7 +104,7 @@ async fn found(
     front: &Resonate,
     filter: PromiseFilter,
 ) -> Result<(Vec<PromiseRow>, Option<String>), ProtocolError> {
-    let page = front.api.look().await?.find(&filter).await?;
+    let page = front.api.look().await?.read().find(&filter).await?;
     Ok((page.items, page.next.map(|id| id.to_string())))
 }
 

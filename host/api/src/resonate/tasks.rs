@@ -244,7 +244,7 @@ pub(super) async fn held(
     };
     let mut held = Vec::new();
     loop {
-        let page = front.host.store.list(&filter).await?;
+        let page = front.host.store.read().list(&filter).await?;
         let claim =
             |row: &InvocationRow| Claim { id: row.task.id.clone(), version: row.task.version };
         held.extend(page.items.iter().map(claim));

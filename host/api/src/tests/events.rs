@@ -131,7 +131,7 @@ async fn events_that_nobody_is_pushed_are_not_written_again() {
     let recovery = segno_engine::recovery::Recovery::start(&world.api.host);
     world.api.host.env.runtime.sleep(Millis(300)).await;
     recovery.stop();
-    let rows = world.api.host.store.dump().await.expect("memory answers").outbox;
+    let rows = world.api.host.store.read().dump().await.expect("memory answers").outbox;
     let row = &rows[&OutboxKey::Event("a".into(), CommandIndex(1))];
     assert_eq!((row.attempts, row.next_at), (0, row.created_at));
 }

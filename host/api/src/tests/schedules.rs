@@ -93,7 +93,8 @@ async fn what_a_schedule_makes_can_be_run() {
     world.post("/v1/schedules", nightly()).await.ok();
     let path = "/v1/schedules/nightly%2Freport";
     let next = world.get(path).await.ok()["next_at_ms"].as_i64().expect("an instant");
-    let due = world.api.host.store.due(Timestamp(next), 10).await.expect("what is due");
+    let due =
+        world.api.host.store.work_queue().due(Timestamp(next), 10).await.expect("what is due");
     assert_eq!(due.commands, [Command::ScheduleDue { id: "nightly/report".into() }]);
 }
 

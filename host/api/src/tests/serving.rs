@@ -126,7 +126,7 @@ async fn far_more_clients_than_there_is_room_for_get_their_answers_over_one_conn
     for number in 0..CLIENTS {
         let id = |request| PromiseId::new(format!("{number}-{request}"));
         let ids: Vec<_> = (0..EACH).map(id).collect();
-        let rows = world.api.host.store.promises(&ids).await.expect("it reads");
+        let rows = world.api.host.store.read().promises(&ids).await.expect("it reads");
         there += rows.iter().flatten().count();
     }
     assert_eq!(taken, there, "who is refused finds nothing done, who is not finds it done once");

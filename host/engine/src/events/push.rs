@@ -114,7 +114,7 @@ impl Channel for Push {
 pub async fn offer(host: &Host, routes: &Routes) -> Result<usize, StoreError> {
     let (mut after, mut offered) = (None, 0);
     loop {
-        let page = host.store.events(after, PAGE).await?;
+        let page = host.store.read().events(after, PAGE).await?;
         let Some(last) = page.last() else { return Ok(offered) };
         after = Some(last.place);
         let unclaimed = page.iter().filter(|event| event.next_at == Timestamp::NEVER);

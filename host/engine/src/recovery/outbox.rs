@@ -36,7 +36,7 @@ pub async fn turn(host: Host) -> Result<Next, StoreError> {
         // What is left alone stays due, and must not hide what is behind it either.
         let quarantine = &host.quarantine;
         let page = (PAGE + quarantine.len()) as u32;
-        let due = host.store.outbox_due(kind, now, page).await?;
+        let due = host.store.work_queue().outbox_due(kind, now, page).await?;
         let fresh = due
             .commands
             .into_iter()
@@ -202,7 +202,7 @@ mod tests {
     }
 
     async fn owed(host: &Host) -> BTreeSet<String> {
-        let rows = host.store.dump().await.expect("memory answers").outbox;
+        let rows = host.store.read().dump().await.expect("memory answers").outbox;
         let text = |(key, row): (&OutboxKey, &segno_core::promise::OutboxRow)| match key {
             OutboxKey::Unblock(_, address) if row.next_at == Timestamp::NEVER => {
                 format!("{address}, unclaimed")
@@ -225,11 +225,11 @@ mod tests {
     #[tokio::test]
     async fn kinds_that_no_channel_takes_are_left_alone() {
         let host = host(&["poll://a"]).await;
-        let before = host.store.dump().await.expect("memory answers");
+        let before = host.store.read().dump().await.expect("memory answers");
         for _ in 0..3 {
             assert_eq!(turn(host.clone()).await.expect("memory answers"), Next::Idle);
         }
-        assert_eq!(host.store.dump().await.expect("memory answers"), before);
+        assert_eq!(host.store.read().dump().await.expect("memory answers"), before);
     }
 
     #[tokio::test]

@@ -93,7 +93,7 @@ async fn call_back_schedules(host: &Host) -> Result<(), StoreError> {
     let now = host.env.clock.now();
     let mut filter = ScheduleFilter::default();
     loop {
-        let page = host.store.schedules(&filter).await?;
+        let page = host.store.read().schedules(&filter).await?;
         let ahead: Vec<_> = page.items.iter().filter(|schedule| schedule.is_ahead(now)).collect();
         for schedule in &ahead {
             tracing::warn!(

@@ -14,7 +14,7 @@ pub async fn turn(host: Host) -> Result<Next, StoreError> {
     host.notifier.plan_timers(None);
     // What is left alone stays due, and must not hide what comes after it.
     let page = PAGE + host.quarantine.len() as u32;
-    let look = || host.store.due(host.env.clock.now(), page);
+    let look = || host.store.work_queue().due(host.env.clock.now(), page);
     let mut due = look().await?;
     if renews_own(&host, &due.commands).await {
         // Nobody is told of the new leases, which may be over by this clock: what changed meanwhile is seen now.
@@ -166,7 +166,8 @@ mod tests {
         clock.0.fetch_add((host.config.ttl.0 + Millis(5_000)).0, Ordering::Relaxed);
         turn(host.clone()).await.expect("a turn");
         for (id, status) in [("alive", TaskStatus::Acquired), ("dead", TaskStatus::Pending)] {
-            let row = host.store.promise(&id.into()).await.expect("a read").expect("a promise");
+            let row =
+                host.store.read().promise(&id.into()).await.expect("a read").expect("a promise");
             assert_eq!(row.task.expect("a task").status(), status, "{id}");
         }
     }
@@ -210,7 +211,8 @@ mod tests {
             assert_eq!(settled.iter().map(|nap| nap.id().clone()).collect::<Vec<_>>(), [nap]);
             assert!(!settled[0].is_pending(), "what it waited for comes with the claim");
         }
-        let third = host.store.promise(&"c".into()).await.expect("a read").expect("a promise");
+        let third =
+            host.store.read().promise(&"c".into()).await.expect("a read").expect("a promise");
         assert_eq!(third.task.expect("a task").status(), TaskStatus::Pending, "it is offered");
         assert!(slots.slot().is_none());
         let hinted = host.notifier.take_dispatched().expect("nobody took it").recv().await;

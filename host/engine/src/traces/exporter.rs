@@ -135,7 +135,8 @@ impl Exporting {
             Told::Settled(id) => id,
             Told::Replayed(replayed) => &replayed.id,
         };
-        let Some(PromiseRow { promise, task: Some(task) }) = self.store.promise(id).await? else {
+        let Some(PromiseRow { promise, task: Some(task) }) = self.store.read().promise(id).await?
+        else {
             // Sleeps and promises of people are steps of those who wait for them.
             return Ok(Vec::new());
         };
@@ -145,7 +146,7 @@ impl Exporting {
         Ok(match &told {
             Told::Replayed(replayed) => vec![spans::replay(&context, replayed)],
             Told::Settled(id) => {
-                let journal: Vec<Record> = self.store.journal(id, 0, RECORDS).await?;
+                let journal: Vec<Record> = self.store.read().journal(id, 0, RECORDS).await?;
                 spans::execution(&context, &promise, &task, &journal)
             }
         })
@@ -163,7 +164,7 @@ impl Exporting {
         }
         let row = match root == *promise.id() {
             true => Some(promise.clone()),
-            false => self.store.promise(&root).await?.map(|row| row.promise),
+            false => self.store.read().promise(&root).await?.map(|row| row.promise),
         };
         let Some(row) = row else { return Ok(None) };
         let given = row.birth.param.headers.get(TRACEPARENT).map(String::as_str);

@@ -87,7 +87,7 @@ async fn read_ahead(
     if wanted.is_empty() {
         return HashMap::new();
     }
-    match worker.host.store.histories(&wanted).await {
+    match worker.host.store.read().histories(&wanted).await {
         Ok(histories) => {
             let whole = wanted.into_iter().zip(histories).filter(|((_, len), history)| {
                 usize::try_from(*len).is_ok_and(|len| len == history.records.len())

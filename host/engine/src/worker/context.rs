@@ -117,6 +117,6 @@ impl WorkerContext {
         if ids.is_empty() {
             return Ok(Vec::new());
         }
-        Ok(self.host.store.promises(ids).await?)
+        Ok(self.host.store.read().promises(ids).await?)
     }
 }

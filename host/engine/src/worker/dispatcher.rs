@@ -132,7 +132,8 @@ async fn scan_ready(
 ) {
     let mut after = None;
     while queue.len() < QUEUE_CAPACITY {
-        let page = match worker.host.store.ready(worker.now(), after, SCAN_PAGE).await {
+        let page = match worker.host.store.work_queue().ready(worker.now(), after, SCAN_PAGE).await
+        {
             Ok(page) => page,
             Err(error) => {
                 tracing::warn!(%error, "the scan for ready tasks failed; it comes again");

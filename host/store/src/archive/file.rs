@@ -41,12 +41,12 @@ enum Piece {
 const ROWS: u32 = 0;
 const END: u32 = 1;
 
-/// What a file may take once it is unpacked.
+/// The largest size of an unpacked file: the larger of the two bounds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bounds {
-    /// So many times its size.
+    /// As a multiple of the size of the file.
     pub expansion: u64,
-    /// But this many bytes in any case.
+    /// Bytes that are allowed whatever the size of the file.
     pub bytes: u64,
 }
 
@@ -70,7 +70,7 @@ impl<R: Read> Read for Counted<R> {
     }
 }
 
-/// Writes a file.
+/// Writes an archive as a file.
 pub struct ArchiveWriter<W: Write> {
     out: FrameEncoder<W>,
     digest: Sha256,
@@ -149,7 +149,7 @@ impl Cell {
     }
 }
 
-/// Reads a file.
+/// Reads an archive from a file.
 pub struct ArchiveReader<R: Read> {
     from: FrameDecoder<Counted<R>>,
     digest: Sha256,

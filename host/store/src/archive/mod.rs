@@ -1,7 +1,8 @@
-//! Moving house: a whole store, as it leaves one place and enters another.
+//! Archives: a whole store, exported from one database and imported into another.
 //!
-//! Rows are what the tables hold, column by column: the databases have the same tables, so nothing is interpreted on the
-//! way, and rows of later formats need no change here. On the way they are a [`file`].
+//! An archive holds the rows of the tables, column by column. Both databases have the same tables,
+//! so no row is interpreted on the way, and rows of later formats need no change here. Between the
+//! databases an archive is a [`file`].
 
 mod file;
 mod schema;
@@ -11,7 +12,7 @@ use std::io;
 use segno_core::value::Bytes;
 use serde::{Deserialize, Serialize};
 
-use super::StoreError;
+use super::{StoreError, error::BoxError, sql::Failure};
 
 pub use file::{ArchiveReader, ArchiveWriter, Bounds};
 pub use schema::{Checked, Column, Kind, Known, Schema, verify};
@@ -32,18 +33,18 @@ pub enum Cell {
 /// A row, in the order of its table's columns.
 pub type Row = Vec<Cell>;
 
-/// A table that moves.
+/// A table of an archive.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Table {
     /// Its name.
     pub name: String,
     /// Its columns.
     pub columns: Vec<String>,
-    /// How many rows it has.
+    /// The number of its rows.
     pub rows: u64,
 }
 
-/// What the file holds.
+/// What an archive holds.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Head {
     /// The version of segno that wrote it.
@@ -55,13 +56,13 @@ pub struct Head {
 }
 
 impl Head {
-    /// All rows.
+    /// The number of rows in all tables.
     pub fn rows(&self) -> u64 {
         self.tables.iter().fold(0, |rows, table| rows.saturating_add(table.rows))
     }
 }
 
-/// Why a store did not move. What it was to move into is as it was.
+/// Why an export or an import failed. The store that was to be filled is unchanged.
 #[derive(Debug, thiserror::Error)]
 pub enum ArchiveError {
     /// The file cannot be read or written.
@@ -70,7 +71,7 @@ pub enum ArchiveError {
     /// The file is something else.
     #[error("this is not an export of a store")]
     NotAnExport,
-    /// It was written by a newer segno.
+    /// A newer segno wrote the file.
     #[error("it has format {found}, and this segno knows formats up to {known}: use a newer segno")]
     Newer {
         /// Its format.
@@ -81,7 +82,7 @@ pub enum ArchiveError {
     /// The file ends too early, or its bytes are not those that were written.
     #[error("the file is damaged or incomplete: {0}; export again")]
     Damaged(String),
-    /// It is whole, and holds what no export of a store holds.
+    /// The file is complete, and holds what no export of a store holds.
     #[error("the file is no export of a store: {place}: {reason}")]
     Foreign {
         /// The table, the column and the row, as far as they are known.
@@ -89,10 +90,10 @@ pub enum ArchiveError {
         /// What is wrong there.
         reason: String,
     },
-    /// It grows beyond what is taken.
+    /// Unpacked, the file is larger than allowed.
     #[error("the file is too large once it is unpacked: {0}")]
     TooLarge(String),
-    /// Something is in the store already.
+    /// The store to be filled holds something.
     #[error("`{0}` is not empty: a store moves into an empty one only")]
     NotEmpty(String),
     /// The database refused.
@@ -102,7 +103,7 @@ pub enum ArchiveError {
         what: String,
         /// Its answer.
         #[source]
-        source: sqlx::Error,
+        source: BoxError,
     },
     /// The store did not answer.
     #[error(transparent)]
@@ -112,27 +113,34 @@ pub enum ArchiveError {
     Place(String),
 }
 
-/// Takes what leaves a store.
+impl ArchiveError {
+    /// The error of a statement that the database refused.
+    pub(crate) fn refused(what: impl Into<String>, source: impl Into<Failure>) -> Self {
+        Self::Database { what: what.into(), source: source.into().into() }
+    }
+}
+
+/// Takes the rows of a store that is exported.
 pub trait ArchiveSink: Send {
-    /// What will come; once, before all rows.
+    /// Takes the head; called once, before all rows.
     ///
     /// # Errors
     /// The file cannot be written.
     fn head(&mut self, head: &Head) -> Result<(), ArchiveError>;
 
-    /// A row of a table, by its place in the head.
+    /// Takes a row of the table at this place in the head.
     ///
     /// # Errors
     /// The file cannot be written.
     fn write_row(&mut self, table: usize, row: Row) -> Result<(), ArchiveError>;
 }
 
-/// Hands out what enters a store.
+/// Yields the rows of a store that is imported.
 pub trait ArchiveSource: Send {
-    /// What will come.
+    /// The head.
     fn head(&self) -> &Head;
 
-    /// Some rows of one table, by its place in the head; none: that was all, and it was whole.
+    /// Rows of the table at this place in the head; none at the end of a complete archive.
     ///
     /// # Errors
     /// The file cannot be read, or is damaged.

@@ -1,5 +1,6 @@
-//! What a file may hold: exactly the tables and columns of its format, values of their kinds, and modules whose bytes have
-//! their digests. Names in statements are those of the schema, never those of a file.
+//! What a file may hold: exactly the tables and columns of its format, values of their kinds, and
+//! modules whose bytes have their digests. Names in statements are those of the schema, never those
+//! of a file.
 
 use segno_core::id::Digest;
 
@@ -170,7 +171,8 @@ impl<'a> Checked<'a> {
         &self.tables
     }
 
-    /// The next rows: of which table, by its place, the number of the first of them in it, from 1, and the rows.
+    /// The next rows: of which table, by its place, the number of the first of them in it, from 1,
+    /// and the rows.
     ///
     /// # Errors
     /// The file is damaged, or they do not fit.

@@ -1,4 +1,4 @@
-//! Who made whom, and who waits for whom.
+//! The tree of calls, from the model.
 
 use std::collections::BTreeMap;
 
@@ -51,7 +51,8 @@ impl CallTree for MemoryStore {
 }
 
 impl Kept {
-    /// The promises that nobody made under a claim, by whom they name as their parent if that is another.
+    /// The promises that were not made under a claim, by the parent that they name if that is
+    /// another promise.
     fn named(&self) -> BTreeMap<&str, Vec<&Promise>> {
         let mut named: BTreeMap<&str, Vec<&Promise>> = BTreeMap::new();
         for promise in self.state.promises().filter(|promise| promise.birth.made_by.is_none()) {

@@ -1,5 +1,6 @@
 //! What is due: deadlines, timers, schedules, messages.
 
+use async_trait::async_trait;
 use segno_core::{
     address,
     command::Command,
@@ -8,8 +9,49 @@ use segno_core::{
     time::Timestamp,
 };
 
-use super::kept::Kept;
-use crate::{Due, Wake, listing};
+use super::{MemoryStore, kept::Kept};
+use crate::{Due, Ready, StoreError, Wake, WorkQueue, order};
+
+#[async_trait]
+impl WorkQueue for MemoryStore {
+    async fn due(&self, now: Timestamp, limit: u32) -> Result<Due, StoreError> {
+        Ok(self.kept().due(now, limit))
+    }
+
+    async fn ready(
+        &self,
+        now: Timestamp,
+        after: Option<i64>,
+        limit: u32,
+    ) -> Result<Vec<Ready>, StoreError> {
+        let kept = self.kept();
+        let younger = after.map_or(i64::MIN, |after| after + 1)..;
+        let offered = kept.numbers.range(younger).filter_map(|(number, id)| {
+            let (promise, task) = (kept.state.promise(id)?, kept.state.task(id)?);
+            let TaskState::Pending { offered: true, .. } = task.state else { return None };
+            let target = promise.target().filter(|target| address::is_hosted(target))?;
+            if promise.birth.timeout_at <= now {
+                return None;
+            }
+            Some(Ready {
+                cursor: *number,
+                id: id.clone(),
+                version: task.version,
+                target: target.to_owned(),
+            })
+        });
+        Ok(offered.take(limit as usize).collect())
+    }
+
+    async fn outbox_due(
+        &self,
+        kind: MessageKind,
+        now: Timestamp,
+        limit: u32,
+    ) -> Result<Due, StoreError> {
+        Ok(self.kept().outbox_due(kind, now, limit))
+    }
+}
 
 impl Kept {
     /// Deadlines first, then what tasks wait for, then schedules; each by instant and number.
@@ -38,7 +80,7 @@ impl Kept {
     /// The messages of a kind that are to be sent.
     pub(super) fn outbox_due(&self, kind: MessageKind, now: Timestamp, limit: u32) -> Due {
         let owed = self.state.outbox().filter(|(key, _)| key.kind() == kind).map(|(key, row)| {
-            let order = (self.number(key.promise()), listing::outbox_order(key));
+            let order = (self.number(key.promise()), order::outbox_order(key));
             (row.next_at, order, Command::OutboxDue { key: key.clone() })
         });
         first_due(owed.collect(), now, limit)

@@ -10,7 +10,7 @@ use segno_core::{
     time::Timestamp,
 };
 
-use crate::listing;
+use crate::order;
 
 /// Everything that is kept.
 pub(super) struct Kept {
@@ -52,7 +52,7 @@ impl Kept {
             });
             self.logs.remove(id);
         }
-        for id in listing::unnumbered(delta, |id| self.by_id.contains_key(id)) {
+        for id in order::unnumbered(delta, |id| self.by_id.contains_key(id)) {
             self.last_number += 1;
             self.numbers.insert(self.last_number, id.clone());
             self.by_id.insert(id, self.last_number);

@@ -1,10 +1,11 @@
 //! Records under claims, appended by one statement that is a transaction of its own.
 //!
-//! It is decided on what [`Claims`] remember, and nothing is read first. The statement locks the tasks, in the order of
-//! their numbers like everybody, and takes only those whose rows nobody has written since. While such a row is the same,
-//! the promise is pending (whoever settles it changes the task with it) and nobody else may write to the journal. That
-//! its end is where it was said to be, the unique key of the journal sees to. What was not taken is for a batch that
-//! reads.
+//! The decision rests on what [`Claims`] remember, and nothing is read first. The statement locks
+//! the tasks, in the order of their numbers like every transaction, and takes only those whose rows
+//! were not written since. While such a row is unchanged, the promise is pending (a settlement
+//! changes the task with it) and no other host may write to the journal. The unique key of the
+//! journal guards the place of its end. Commands whose tasks were not taken are decided by a batch
+//! that reads.
 
 use std::{
     collections::{BTreeSet, HashMap, HashSet},
@@ -32,11 +33,11 @@ use crate::sql::{Cell, JournalRow, Numbers, Written};
 
 /// Of a row of a journal, and of the log beside it.
 const COLUMNS: [Kind; 12] = [Int, Int, Int, Int, Int, Int, Int, Int, Int, Blob, Int, Blob];
-/// So many are of the journal.
+/// The number of them that belong to the journal.
 const OF_JOURNAL: usize = 10;
 
-/// The tasks, written so that there is one way only to find them, whatever the statistics say: one by one, in the order
-/// given.
+/// The tasks, written so that there is one way only to find them, whatever the statistics say: one
+/// by one, in the order given.
 const HELD: &str = "
      CROSS JOIN LATERAL (
            SELECT FROM tasks
@@ -74,7 +75,7 @@ struct Row {
 }
 
 impl Appends {
-    /// Decides these, one of each journal: who comes after it has to be decided when that one is there.
+    /// Decides at most one command of each journal: the next one needs the records of the first.
     pub(super) fn decide(
         claims: &Claims,
         commands: &[&Command],
@@ -110,7 +111,8 @@ impl Appends {
         self.decided.iter().flatten().map(|decided| &decided.id)
     }
 
-    /// Appends. Answers what each command led to; none where the task was not as remembered, or nothing was decided.
+    /// Appends. Answers what each command led to; none where the task was not as remembered, or
+    /// nothing was decided.
     pub(super) async fn commit(
         &mut self,
         connection: &mut PgConnection,

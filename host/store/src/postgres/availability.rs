@@ -1,10 +1,10 @@
-//! Whether the database is there, as the writer and the scans see it.
+//! The availability of the database, as the writer and the reads of due work see it.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use segno_core::time::{Millis, Timestamp};
 
-/// Absences shorter than this held nobody up.
+/// Shorter absences delayed no heartbeat.
 const WORTH_NOTING: Millis = Millis(1_000);
 
 /// When it went away, and when it came back.
@@ -37,7 +37,8 @@ impl Availability {
         }
     }
 
-    /// Whether it was away, and came back less than `grace` ago: heartbeats may not have come through yet.
+    /// Whether it was away, and came back less than `grace` ago: heartbeats may not have come
+    /// through yet.
     pub(super) fn is_just_back(&self, now: Timestamp, grace: Millis) -> bool {
         let seen = self.seen();
         seen.away_since.is_some() || seen.back_since.is_some_and(|back| now.since(back) < grace)

@@ -1,9 +1,7 @@
-//! One transaction: locks and loads what commands read, decides them, writes what they change, commits.
+//! One transaction: locks and loads what commands read, decides them, writes what they change,
+//! commits.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::OnceLock,
-};
+use std::{collections::BTreeSet, sync::OnceLock};
 
 use segno_core::{
     command::Command, config::Config, delta::Delta, effect::Effect, footprint,
@@ -19,10 +17,10 @@ use super::{
     time::Time,
     write::{RAISE_FIRST_VERSION, REMOVE, write},
 };
-use crate::{listing, sql::Cache};
-
-/// A command's rows are known after so many looks: its own, what these lead to, and who waits for that.
-const LOOKS: usize = 5;
+use crate::{
+    hints,
+    sql::{Cache, Looks},
+};
 
 const NUMBERS: &str = "SELECT nextval('promises_n') FROM generate_series(1, $1)";
 
@@ -42,11 +40,12 @@ pub(super) struct Committed {
 pub(super) enum NotCommitted {
     /// Nothing was written.
     Failed(Failed),
-    /// Nobody knows.
+    /// Whether it was written is unknown.
     Unknown(Failed),
-    /// Nothing was written: somebody else holds one of these, which have to be among the first that are locked.
+    /// Nothing was written: another transaction holds one of these rows, which have to be among the
+    /// first that are locked.
     LockFirst(BTreeSet<PromiseId>),
-    /// Nothing was written: somebody else began a life of the same host.
+    /// Nothing was written: another process began an incarnation of the same host.
     Overtaken,
 }
 
@@ -65,7 +64,7 @@ impl From<NotLoaded> for NotCommitted {
     }
 }
 
-/// A command, and the rows that it names: worked out once, if anybody asks.
+/// A command, and the rows that it names: computed once, when they are first needed.
 #[derive(Debug)]
 pub(super) struct FootprintedCommand {
     pub(super) command: Command,
@@ -122,7 +121,8 @@ impl<'a> Batch<'a> {
         }
     }
 
-    /// Decides all of these, one after the other, and commits them together. `also` is locked with what they name.
+    /// Decides all of these, one after the other, and commits them together. `also` is locked with
+    /// what they name.
     pub(super) async fn run(
         mut self,
         submissions: &[&[FootprintedCommand]],
@@ -157,7 +157,10 @@ impl<'a> Batch<'a> {
         for commands in submissions.iter().copied().flatten() {
             wanted.merge(widen(&self.cache.state, &commands.command, commands.named()));
         }
-        self.load(wanted).await?;
+        let missing = self.cache.missing(wanted);
+        if !missing.is_empty() {
+            self.load(missing).await?;
+        }
         for submission in submissions {
             let mut replies = Vec::with_capacity(submission.len());
             for commands in *submission {
@@ -173,20 +176,9 @@ impl<'a> Batch<'a> {
         command: &Command,
         named: &Footprint,
     ) -> Result<Reply, NotCommitted> {
-        let trees = named.trees.clone();
-        let named = Footprint { trees: BTreeMap::new(), ..named.clone() };
-        if !trees.is_empty() {
-            self.load(Footprint { trees, ..Footprint::default() }).await?;
-        }
-        for _ in 0..LOOKS {
-            let mut wanted = widen(&self.cache.state, command, &named);
-            if self.cache.has(&named) && self.cache.has(&wanted) {
-                break;
-            }
-            wanted.merge(named.clone());
-            if !self.load(wanted).await? {
-                break;
-            }
+        let mut looks = Looks::of(named.clone());
+        while let Some(missing) = looks.next(&mut self.cache, command) {
+            self.load(missing).await?;
         }
         let decision = transition(&self.cache.state, command, self.now, self.config);
         if decision.delta.removed.is_empty() {
@@ -221,16 +213,12 @@ impl<'a> Batch<'a> {
         Ok(())
     }
 
-    /// Loads what is not held. Whether there was anything.
-    async fn load(&mut self, wanted: Footprint) -> Result<bool, NotCommitted> {
-        let missing = self.cache.missing(wanted);
-        if missing.is_empty() {
-            return Ok(false);
-        }
+    /// Loads rows that the cache lacks.
+    async fn load(&mut self, missing: Footprint) -> Result<(), NotCommitted> {
         // What was decided so far must be in the tables before they are read again.
         self.write().await?;
         self.locked.load(self.connection, &mut self.cache, missing).await?;
-        Ok(true)
+        Ok(())
     }
 
     /// Writes what is decided and not written.
@@ -274,7 +262,7 @@ impl<'a> Batch<'a> {
     }
 
     async fn commit(mut self) -> Result<Committed, NotCommitted> {
-        listing::drop_stale(&mut self.committed.effects, &self.cache.state);
+        hints::drop_stale(&mut self.committed.effects, &self.cache.state);
         self.committed.statements += self.locked.statements;
         let committed = self.say("COMMIT").await;
         match &committed {

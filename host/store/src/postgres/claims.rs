@@ -1,8 +1,10 @@
-//! What this host remembers of the tasks that it holds, from one commit under their claims to the next.
+//! What this host remembers of the tasks that it holds, from one commit under their claims to the
+//! next.
 //!
-//! A step adds records to its journal and nothing else. All that this decision reads was in the host's hands when it last
-//! wrote there, so it need not be read again; the statement that appends compares instead ([`super::append`]). What is
-//! remembered may be wrong, and then nothing is appended: it is never more than a guess that is checked.
+//! A step adds records to its journal and nothing else. All that this decision reads was in the
+//! host's hands when it last wrote there, so it need not be read again; the statement that appends
+//! compares instead ([`super::append`]). What is remembered may be wrong, and then nothing is
+//! appended: it is never more than a guess that is checked.
 
 use std::{
     collections::HashMap,
@@ -18,7 +20,7 @@ use segno_core::{
 
 use crate::sql::Cache;
 
-/// So many are remembered; when there are more, all are read anew.
+/// The largest number that is remembered; beyond it, all are read anew.
 const LIMIT: usize = 16_384;
 
 /// Tasks that this host holds, by their promises.
@@ -42,13 +44,14 @@ pub(super) struct Row {
     pub(super) guard: Guard,
 }
 
-/// What says that nobody has written a task since. While that is so, everything about the task is as it was.
+/// The proof that a task was not written since. While it holds, everything about the task is as it
+/// was.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Guard {
     /// The version of the claim.
     pub(super) version: i64,
-    /// The transaction that wrote the row, its `xmin`: a row that is written again gets another one, a row that is locked
-    /// or vacuumed keeps it.
+    /// The transaction that wrote the row, its `xmin`: a row that is written again gets another
+    /// one, a row that is locked or vacuumed keeps it.
     pub(super) writer: TransactionId,
 }
 
@@ -75,7 +78,8 @@ impl Claims {
         view.task(&claim.id).is_some_and(|task| task.version == claim.version)
     }
 
-    /// Takes note of what a commit left: of every task in the cache, whether it is held, and who wrote its row.
+    /// Takes note of what a commit left: of every task in the cache, whether it is held, and who
+    /// wrote its row.
     pub(super) fn learn(&self, cache: &Cache, writers: &HashMap<i64, TransactionId>) {
         let mut remembered = self.remembered();
         for task in cache.state.tasks() {
@@ -111,7 +115,7 @@ impl Claims {
         ids.for_each(|id| remembered.forget(id));
     }
 
-    /// What is remembered, while nobody changes it.
+    /// The remembered rows, locked against changes.
     pub(super) fn remembered(&self) -> MutexGuard<'_, Remembered> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -131,7 +135,7 @@ impl Remembered {
 }
 
 impl Row {
-    /// None, if nobody knows who wrote it.
+    /// None, if its writer is unknown.
     fn of(number: i64, task: &Task, writers: &HashMap<i64, TransactionId>) -> Option<Self> {
         let (version, writer) = (task.version.0.cast_signed(), *writers.get(&number)?);
         Some(Self { number, guard: Guard { version, writer } })

@@ -16,7 +16,8 @@ pub struct PostgresConfig {
     options: Box<PgConnectOptions>,
     /// The address without its password.
     shown: String,
-    /// Whether hosts tell each other at once what happened. Without, they find out by looking, a little later.
+    /// Whether hosts tell each other at once what happened. Without, they find out by looking, a
+    /// little later.
     pub notify: bool,
     /// Batches that are committed at the same time.
     pub writers: usize,
@@ -24,7 +25,8 @@ pub struct PostgresConfig {
     pub readers: u32,
     /// Whether time is the database's. Debuggers and tests say themselves what time it is.
     pub server_time: bool,
-    /// Whether each host looks at tasks that wait in an order of its own, so that not all reach for the same.
+    /// Whether each host looks at tasks that wait in an order of its own, so that not all reach for
+    /// the same.
     pub spread: bool,
 }
 
@@ -58,7 +60,7 @@ impl PostgresConfig {
         })
     }
 
-    /// The address as it may be shown to anybody.
+    /// The address without its password.
     pub fn shown(&self) -> &str {
         &self.shown
     }
@@ -81,8 +83,8 @@ impl PostgresConfig {
             .disable_statement_logging()
     }
 
-    /// How a connection is made on which clients look around: its statements end soon, and are planned anew each time, for
-    /// the piece of the table that is asked for.
+    /// How a connection is made on which clients look around: its statements end soon, and are
+    /// planned anew each time, for the piece of the table that is asked for.
     pub(super) fn clients(&self, limit: Millis) -> PgConnectOptions {
         let limit = format!("{}ms", limit.0);
         self.connection("clients").options([
@@ -95,8 +97,9 @@ impl PostgresConfig {
         ])
     }
 
-    /// How a connection that writes is made. Every statement of the writer names the rows it wants and has an index for
-    /// them, so plans are made once, and never to read a table through: statistics cannot mislead them.
+    /// How a connection that writes is made. Every statement of the writer names the rows it wants
+    /// and has an index for them, so plans are made once, and never to read a table through:
+    /// statistics cannot mislead them.
     pub(super) fn writer(&self) -> PgConnectOptions {
         self.connection("writer").options([
             ("plan_cache_mode", "force_generic_plan"),

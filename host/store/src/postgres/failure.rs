@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::StoreError;
+use crate::{StoreError, sql::Failure};
 
 /// A statement that failed.
 #[derive(Debug)]
@@ -10,7 +10,7 @@ pub(super) struct Failed {
     /// Which.
     pub(super) statement: &'static str,
     /// PostgreSQL's answer, or what came instead of one.
-    pub(super) source: sqlx::Error,
+    pub(super) source: Failure,
 }
 
 /// What a failure before a commit leaves true: nothing was written.
@@ -20,7 +20,7 @@ pub(super) enum Cause {
     Race,
     /// The database is not there, or the connection to it is not.
     Away,
-    /// It refuses to be written to, and will go on until somebody acts.
+    /// The database refuses writes until the operator acts.
     ReadOnly,
     /// It will say the same again.
     Refused,
@@ -30,15 +30,15 @@ pub(super) enum Cause {
 pub(super) const TOO_LONG: &str = "57014";
 
 impl Failed {
-    pub(super) fn of(statement: &'static str) -> impl Fn(sqlx::Error) -> Self {
-        move |source| Self { statement, source }
+    pub(super) fn of<F: Into<Failure>>(statement: &'static str) -> impl Fn(F) -> Self {
+        move |source| Self { statement, source: source.into() }
     }
 
     pub(super) fn cause(&self) -> Cause {
         cause(&self.source)
     }
 
-    /// What the failure is to whoever asked.
+    /// The error for the caller.
     pub(super) fn explain(self) -> StoreError {
         match self.cause() {
             Cause::Race => StoreError::Conflict,
@@ -47,7 +47,7 @@ impl Failed {
                 reason: format!("it is read-only at the moment ({})", self.source),
             },
             Cause::Refused => {
-                StoreError::Database { statement: self.statement, source: self.source }
+                StoreError::Database { statement: self.statement, source: self.source.into() }
             }
         }
     }
@@ -60,30 +60,34 @@ impl fmt::Display for Failed {
 }
 
 /// PostgreSQL's code for what went wrong, if it was PostgreSQL that said so.
-pub(super) fn code(error: &sqlx::Error) -> Option<String> {
+pub(super) fn code(error: &Failure) -> Option<String> {
+    let Failure::Driver(error) = error else { return None };
     Some(error.as_database_error()?.code()?.into_owned())
 }
 
-pub(super) fn cause(error: &sqlx::Error) -> Cause {
+pub(super) fn cause(error: &Failure) -> Cause {
     let Some(code) = code(error) else {
         return match error {
-            sqlx::Error::Io(_)
-            | sqlx::Error::Tls(_)
-            | sqlx::Error::Protocol(_)
-            | sqlx::Error::PoolTimedOut
-            | sqlx::Error::WorkerCrashed
-            | sqlx::Error::BeginFailed => Cause::Away,
+            Failure::Driver(
+                sqlx::Error::Io(_)
+                | sqlx::Error::Tls(_)
+                | sqlx::Error::Protocol(_)
+                | sqlx::Error::PoolTimedOut
+                | sqlx::Error::WorkerCrashed
+                | sqlx::Error::BeginFailed,
+            ) => Cause::Away,
             _ => Cause::Refused,
         };
     };
     match code.as_str() {
-        // Serialization failure, deadlock, lock not available; a promise that somebody else made meanwhile, or a module
-        // that was removed; a schema that changed under a prepared statement.
+        // Serialization failure, deadlock, lock not available; a promise that another transaction
+        // made meanwhile, or a module that was removed; a schema that changed under a prepared
+        // statement.
         "40001" | "40P01" | "55P03" | "23505" | "23503" | "0A000" => Cause::Race,
         // A standby, or made read-only by its owner.
         "25006" => Cause::ReadOnly,
-        // Connection exceptions, shutdown and crash, starting up, too many connections, idle in a transaction, no
-        // space, a statement that took too long.
+        // Connection exceptions, shutdown and crash, starting up, too many connections, idle in a
+        // transaction, no space, a statement that took too long.
         code if code.starts_with("08") || code.starts_with("57P") || code.starts_with("53") => {
             Cause::Away
         }
@@ -93,7 +97,8 @@ pub(super) fn cause(error: &sqlx::Error) -> Cause {
 }
 
 /// Whether a `COMMIT` that failed so has certainly not happened.
-pub(super) fn is_undone(error: &sqlx::Error) -> bool {
-    // Whatever PostgreSQL itself says about a commit, it says instead of committing, except that it is going down.
+pub(super) fn is_undone(error: &Failure) -> bool {
+    // Whatever PostgreSQL itself says about a commit, it says instead of committing, except that it
+    // is going down.
     code(error).is_some_and(|code| !code.starts_with("57P") && !code.starts_with("08"))
 }

@@ -4,38 +4,39 @@ use std::borrow::Cow;
 
 use sqlx::{Row as _, ValueRef as _, postgres::PgRow};
 
-use crate::sql::Fields;
+use crate::sql::{Failure, Fields};
 
 impl Fields for PgRow {
-    fn int(&self, column: usize) -> Result<Option<i64>, sqlx::Error> {
+    fn int(&self, column: usize) -> Result<Option<i64>, Failure> {
         let value = self.try_get_raw(column)?;
         if value.is_null() {
             return Ok(None);
         }
-        // Prepared statements answer in binary: a number in as many bytes as its type has, the highest first.
-        let bytes = value.as_bytes().map_err(sqlx::Error::Decode)?;
+        // Prepared statements answer in binary: a number in as many bytes as its type has, the
+        // highest first.
+        let bytes = value.as_bytes().map_err(|error| Failure::Unreadable(error.to_string()))?;
         let number = match *bytes {
             [truth] => i64::from(truth),
             [a, b] => i16::from_be_bytes([a, b]).into(),
             [a, b, c, d] => i32::from_be_bytes([a, b, c, d]).into(),
             [a, b, c, d, e, f, g, h] => i64::from_be_bytes([a, b, c, d, e, f, g, h]),
-            _ => return Err(sqlx::Error::Decode(format!("column {column} is no number").into())),
+            _ => return Err(Failure::Unreadable(format!("column {column} is no number"))),
         };
         Ok(Some(number))
     }
 
-    fn text(&self, column: usize) -> Result<Option<Cow<'_, str>>, sqlx::Error> {
+    fn text(&self, column: usize) -> Result<Option<Cow<'_, str>>, Failure> {
         Ok(self.try_get::<Option<&str>, _>(column)?.map(unescape))
     }
 
-    fn blob(&self, column: usize) -> Result<Option<&[u8]>, sqlx::Error> {
-        self.try_get(column)
+    fn blob(&self, column: usize) -> Result<Option<&[u8]>, Failure> {
+        Ok(self.try_get(column)?)
     }
 }
 
-/// A text as it is stored: PostgreSQL has no U+0000, so that becomes U+0001 U+0001, and U+0001 becomes U+0001 U+0002.
-/// The order of texts stays what it was, and so does what begins with what.
-pub(super) fn escape(text: &str) -> Cow<'_, str> {
+/// A text as it is stored: PostgreSQL has no U+0000, so that becomes U+0001 U+0001, and U+0001
+/// becomes U+0001 U+0002. The order of texts stays what it was, and so does what begins with what.
+pub(crate) fn escape(text: &str) -> Cow<'_, str> {
     if !text.contains(['\0', '\u{1}']) {
         return Cow::Borrowed(text);
     }

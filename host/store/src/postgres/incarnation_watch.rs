@@ -1,7 +1,8 @@
-//! Whether a host still has its name for itself.
+//! The incarnation watch: a host ends when another process was started under its name.
 //!
-//! Two processes that share a node's name are a mistake of whoever started them. The newer one took the claims of the
-//! older when it came up, so nothing is lost; the older has to end, and to say why.
+//! Two processes with one node name are a mistake of the operator. The newer process took the
+//! claims of the older one when it started, so nothing is lost; the older one has to end, and to
+//! say why.
 
 use std::sync::Arc;
 
@@ -11,13 +12,14 @@ use tokio_util::sync::CancellationToken;
 
 use super::{PostgresStore, fields::escape};
 
-/// How often it is looked.
+/// The time between two looks.
 const PERIOD: Millis = Millis(2_000);
 
 const INCARNATION: &str = "SELECT incarnation FROM hosts WHERE node = $1";
 
 impl PostgresStore {
-    /// Cancels `superseded` when a life of `node` newer than `incarnation` has begun, until the store is closed.
+    /// Cancels `superseded` when a life of `node` newer than `incarnation` has begun, until the
+    /// store is closed.
     pub fn watch_incarnation(
         self: &Arc<Self>,
         node: NodeName,
@@ -32,7 +34,7 @@ impl PostgresStore {
                     () = store.closed.cancelled() => return,
                     () = store.shared.env.runtime.sleep(PERIOD) => {}
                 }
-                // Where the database is away, nobody can have begun a life either.
+                // While the database is away, no incarnation can begin.
                 let Some(newest) = store.newest_incarnation(&node).await else { continue };
                 if newest > incarnation {
                     tracing::error!(

@@ -1,9 +1,10 @@
 //! The shared store: a PostgreSQL database that any number of hosts use as equals.
 //!
-//! No host leads. What a decision reads is locked and loaded in the transaction that writes ([`batch`], [`load`],
-//! [`write`]), except that a host remembers the tasks it holds well enough to append to their journals, and lets the
-//! statement that appends compare ([`claims`], [`append`]). Hosts tell each other what happened ([`notifications`]), and nothing
-//! depends on their hearing it. What the tables hold is in `host/migrations/postgres`.
+//! No host leads. What a decision reads is locked and loaded in the transaction that writes
+//! ([`batch`], [`load`], [`write`]), except that a host remembers the tasks it holds well enough to
+//! append to their journals, and lets the statement that appends compare ([`claims`], [`append`]).
+//! Hosts tell each other what happened ([`notifications`]), and nothing depends on their hearing
+//! it. What the tables hold is in `host/migrations/postgres`.
 
 mod config;
 mod failure;
@@ -22,27 +23,17 @@ mod write;
 mod writer;
 
 mod archive;
-mod call_tree;
-mod counts;
-mod dump;
-mod events;
-mod examine;
-mod find;
-mod history;
 mod incarnation_watch;
-mod list;
 mod notify;
 mod reader;
 mod resources;
-mod scan;
 mod schedules;
-mod size;
+mod session;
 
 #[cfg(test)]
 mod plans;
 
 use std::{
-    collections::BTreeMap,
     hash::{BuildHasher as _, RandomState},
     sync::Arc,
 };
@@ -51,11 +42,8 @@ use async_trait::async_trait;
 use segno_core::{
     command::Command,
     config::Config,
-    id::{Digest, PromiseId, ScheduleId},
-    invocation::Record,
-    promise::{MessageKind, Schedule},
+    promise::MessageKind,
     reply::Reply,
-    snapshot::Snapshot,
     time::{Millis, Timestamp},
 };
 use tokio::sync::{mpsc, oneshot, watch};
@@ -63,6 +51,7 @@ use tokio_util::sync::CancellationToken;
 
 pub use archive::PostgresImport;
 pub use config::{BadAddress, PostgresConfig};
+pub(crate) use fields::escape;
 pub use load::{PLAN, Read};
 pub use open::OpenError;
 #[cfg(test)]
@@ -78,9 +67,8 @@ use self::{
     writer::{QUEUE, Request, Shared, Writer},
 };
 use super::{
-    CallTree, Counts, Due, EventPlace, EventRow, Hints, History, InvocationFilter, InvocationRow,
-    LogRow, ModuleRow, Page, PromiseFilter, PromiseRow, Ready, Scan, ScheduleFilter, SchedulePage,
-    Store, StoreError, Waits, listing, writing::Writing,
+    CallTree, Due, Hints, Modules, Ready, Scan, Store, StoreError, WorkQueue, limits,
+    sql::read::Leases, writing::Writing,
 };
 use segno_env::Env;
 
@@ -92,7 +80,8 @@ pub struct PostgresStore {
     for_clients: Option<Arc<Self>>,
     queue: mpsc::Sender<Request>,
     written: watch::Receiver<Written>,
-    /// How long leases are not ended after the database was away: until every host has had a heartbeat through.
+    /// How long leases are not ended after the database was away: until every host has had a
+    /// heartbeat through.
     grace: Millis,
     /// The order in which this host reaches for tasks that wait, if it has one of its own.
     order: Option<RandomState>,
@@ -157,7 +146,7 @@ impl PostgresStore {
             written: counted,
         });
         let order = config.spread.then(RandomState::new);
-        let reader = Reader::new(config.connection("reader"), config.readers);
+        let reader = Reader::over(config.connection("reader"), config.readers);
         let writer = Writer::new(shared.clone(), requests, config.writers);
         shared.env.runtime.spawn("store writer", Box::pin(writer.run()));
         let of = |reader, for_clients| Self {
@@ -170,7 +159,7 @@ impl PostgresStore {
             order: order.clone(),
             closed: closed.clone(),
         };
-        let for_clients = Reader::new(config.clients(listing::CLIENT_READ), config.readers);
+        let for_clients = Reader::over(config.clients(limits::CLIENT_READ), config.readers);
         Ok(Arc::new(of(reader, Some(Arc::new(of(for_clients, None))))))
     }
 
@@ -180,7 +169,7 @@ impl PostgresStore {
     /// [`OpenError`] says why it cannot be used.
     pub async fn look(config: &PostgresConfig, env: &Env) -> Result<PostgresLook, OpenError> {
         open::open(config, env).await?;
-        Ok(PostgresLook { reader: Reader::new(config.connection("look"), 2) })
+        Ok(PostgresLook { reader: Reader::over(config.connection("look"), 2) })
     }
 
     /// The time of this database, for everything that the host plans.
@@ -214,67 +203,64 @@ impl Store for PostgresStore {
         self.execute(commands.to_vec()).await
     }
 
-    async fn promise(&self, id: &PromiseId) -> Result<Option<PromiseRow>, StoreError> {
-        Ok(self.reader.promises(std::slice::from_ref(id)).await?.pop().flatten())
+    fn read(&self) -> &dyn crate::Read {
+        &self.reader
     }
 
-    async fn promises(&self, ids: &[PromiseId]) -> Result<Vec<Option<PromiseRow>>, StoreError> {
-        self.reader.promises(ids).await
+    fn work_queue(&self) -> &dyn WorkQueue {
+        self
     }
 
-    async fn journal(
-        &self,
-        id: &PromiseId,
-        from: u32,
-        limit: u32,
-    ) -> Result<Vec<Record>, StoreError> {
-        self.reader.journal(id, from, limit).await
+    fn scan(&self) -> &dyn Scan {
+        &self.reader
     }
 
-    async fn logs(&self, id: &PromiseId, from: u32, limit: u32) -> Result<Vec<LogRow>, StoreError> {
-        self.reader.logs(id, from, limit).await
+    fn call_tree(&self) -> &dyn CallTree {
+        &self.reader
     }
 
-    async fn log_count(&self, id: &PromiseId) -> Result<u32, StoreError> {
-        self.reader.log_count(id).await
-    }
-
-    async fn histories(&self, of: &[(PromiseId, u32)]) -> Result<Vec<History>, StoreError> {
-        self.reader.histories(of).await
-    }
-
-    async fn waits(&self, id: &PromiseId) -> Result<Waits, StoreError> {
-        self.reader.waits(id).await
+    fn modules(&self) -> &dyn Modules {
+        &self.reader
     }
 
     fn for_clients(&self) -> Option<Arc<dyn Store>> {
         self.for_clients.clone().map(|store| store as Arc<dyn Store>)
     }
 
-    async fn list(&self, filter: &InvocationFilter) -> Result<Page<InvocationRow>, StoreError> {
-        self.reader.list(filter).await
+    async fn check_writes(&self) -> Result<(), StoreError> {
+        self.shared.writing.check(self.reader.try_writing()).await
     }
 
-    async fn find(
-        &self,
-        filter: &PromiseFilter,
-    ) -> Result<Page<PromiseRow, PromiseId>, StoreError> {
-        self.reader.find(filter).await
+    /// Its database does that by itself.
+    async fn vacuum(&self) -> Result<bool, StoreError> {
+        Ok(false)
     }
 
-    async fn schedule(&self, id: &ScheduleId) -> Result<Option<Schedule>, StoreError> {
-        self.reader.schedule(id).await
+    async fn wipe(&self) -> Result<(), StoreError> {
+        self.reader.wipe().await
     }
 
-    async fn schedules(&self, filter: &ScheduleFilter) -> Result<SchedulePage, StoreError> {
-        self.reader.schedules(filter).await
+    async fn close(&self) {
+        // If the writer ended already, there is nothing left to close.
+        let _ = self.ask(|answer| Request::Close { answer }).await;
+        self.closed.cancel();
+        if let Some(clients) = &self.for_clients {
+            clients.reader.pool.close().await;
+        }
+        self.reader.pool.close().await;
     }
+}
 
+#[async_trait]
+impl WorkQueue for PostgresStore {
     async fn due(&self, now: Timestamp, limit: u32) -> Result<Due, StoreError> {
         let machine = self.shared.env.clock.now();
         let availability = &self.shared.availability;
-        let leases_rest = availability.is_just_back(machine, self.grace);
-        let due = self.reader.due(now, limit, leases_rest).await;
+        let leases = match availability.is_just_back(machine, self.grace) {
+            true => Leases::Rest,
+            false => Leases::End,
+        };
+        let due = self.reader.due_with(now, limit, leases).await;
         match &due {
             Ok(_) => availability.is_here(machine),
             Err(error @ (StoreError::Away { .. } | StoreError::TooLong { .. })) => {
@@ -306,82 +292,5 @@ impl Store for PostgresStore {
         limit: u32,
     ) -> Result<Due, StoreError> {
         self.reader.outbox_due(kind, now, limit).await
-    }
-
-    async fn events(
-        &self,
-        after: Option<EventPlace>,
-        limit: u32,
-    ) -> Result<Vec<EventRow>, StoreError> {
-        self.reader.events(after, limit).await
-    }
-
-    async fn counts(&self) -> Result<Counts, StoreError> {
-        self.reader.counts().await
-    }
-
-    async fn put_component(
-        &self,
-        digest: Digest,
-        component: Arc<[u8]>,
-        description: String,
-        now: Timestamp,
-    ) -> Result<(), StoreError> {
-        self.reader.put_component(digest, &component, &description, now).await
-    }
-
-    async fn component(&self, digest: Digest) -> Result<Option<Arc<[u8]>>, StoreError> {
-        self.reader.component(digest).await
-    }
-
-    async fn modules(&self) -> Result<Vec<ModuleRow>, StoreError> {
-        self.reader.modules().await
-    }
-
-    async fn in_use(&self) -> Result<BTreeMap<Digest, u64>, StoreError> {
-        self.reader.in_use().await
-    }
-
-    fn scan(&self) -> &dyn Scan {
-        &self.reader
-    }
-
-    fn call_tree(&self) -> &dyn CallTree {
-        &self.reader
-    }
-
-    async fn remove_component(
-        &self,
-        digest: Digest,
-        before: Timestamp,
-    ) -> Result<bool, StoreError> {
-        self.reader.remove_component(digest, before).await
-    }
-
-    async fn check_writes(&self) -> Result<(), StoreError> {
-        self.shared.writing.check(self.reader.try_writing()).await
-    }
-
-    /// Its database does that by itself.
-    async fn vacuum(&self) -> Result<bool, StoreError> {
-        Ok(false)
-    }
-
-    async fn dump(&self) -> Result<Snapshot, StoreError> {
-        Ok(Snapshot::of(&self.reader.whole().await?))
-    }
-
-    async fn wipe(&self) -> Result<(), StoreError> {
-        self.reader.wipe().await
-    }
-
-    async fn close(&self) {
-        // If the writer ended already, there is nothing left to close.
-        let _ = self.ask(|answer| Request::Close { answer }).await;
-        self.closed.cancel();
-        if let Some(clients) = &self.for_clients {
-            clients.reader.pool.close().await;
-        }
-        self.reader.pool.close().await;
     }
 }

@@ -1,8 +1,8 @@
-//! What the hosts of one database tell each other, and what they find out without being told.
+//! Notifications between the hosts of one database, and the polling that replaces lost ones.
 //!
-//! News are hints: sent after the commit they are about, on a connection of their own (a commit that carries a
-//! notification waits for every other that does), several commits in one message. Whoever misses some looks at the
-//! tables a little later.
+//! Notifications are hints. They are sent after the commit, on a connection of their own (a commit
+//! with a notification waits for every other commit with one), several commits in one message. A
+//! host that misses some reads the tables a little later.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -29,9 +29,9 @@ use super::{config::PostgresConfig, fields::escape};
 use crate::{Hints, sql};
 use segno_env::Env;
 
-/// How long news gather before they are sent.
+/// Notifications of this length of time are sent together.
 const GATHER: Millis = Millis(5);
-/// How long nobody is told anything after that did not work.
+/// The pause after a failure to send or to listen.
 const REST: Millis = Millis(1_000);
 /// PostgreSQL takes less than 8,000 bytes.
 const LONGEST: usize = 7_500;
@@ -45,12 +45,12 @@ const SETTLED: &str = "SELECT id FROM promises WHERE id = ANY($1::text[]) AND st
 /// One message, as JSON.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Message {
-    /// Who sent it: senders hear themselves, too.
+    /// The sender: a host receives its own messages too.
     from: u64,
     /// Tasks wait for a worker.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     ready: bool,
-    /// More happened than fits: everything is to be looked at.
+    /// More happened than fits: the receiver reads the tables.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     more: bool,
     /// Promises that settled.
@@ -59,7 +59,7 @@ struct Message {
     /// Invocations that were asked to stop.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     cancelled: BTreeSet<PromiseId>,
-    /// Messages that found nobody at this host.
+    /// Messages without a receiver at this host.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     wanted: BTreeSet<OutboxKey>,
     /// Claims that ended under their holders, by task.
@@ -67,7 +67,7 @@ struct Message {
     interrupted: BTreeMap<PromiseId, u64>,
 }
 
-/// What happened here and was not told yet.
+/// What happened at this host and was not sent yet.
 #[derive(Debug, Default)]
 pub(super) struct Notifications {
     pending: Mutex<Message>,
@@ -75,7 +75,7 @@ pub(super) struct Notifications {
 }
 
 impl Notifications {
-    /// Takes note of what a commit led to.
+    /// Adds the effects of a commit.
     pub(super) fn add(&self, effects: &[Effect]) {
         let mut pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
         for effect in effects {
@@ -101,7 +101,7 @@ impl Notifications {
     }
 }
 
-/// The messenger of one host.
+/// Sends and receives the notifications of one host.
 pub(super) struct Notifier {
     config: PostgresConfig,
     env: Env,
@@ -115,7 +115,7 @@ pub(super) struct Notifier {
 }
 
 impl Notifier {
-    /// A messenger for the tables in `schema`, until `closed`.
+    /// A notifier for the tables in `schema`, until `closed`.
     pub(super) fn new(
         config: PostgresConfig,
         engine: &Config,
@@ -141,12 +141,12 @@ impl Notifier {
         })
     }
 
-    /// Where commits are told of.
+    /// Where commits add their effects.
     pub(super) fn notifications(&self) -> Arc<Notifications> {
         self.notifications.clone()
     }
 
-    /// Starts looking, and telling and listening if that is wanted.
+    /// Starts polling, and sending and listening if the configuration says so.
     pub(super) fn start(self: &Arc<Self>) {
         let runtime = self.env.runtime.clone();
         runtime.spawn("store look", Box::pin(self.clone().look()));
@@ -156,7 +156,7 @@ impl Notifier {
         }
     }
 
-    /// Sends what was gathered.
+    /// Sends what was added.
     async fn tell(self: Arc<Self>) {
         let mut connection: Option<PgConnection> = None;
         loop {
@@ -201,7 +201,7 @@ impl Notifier {
             if let Ok(mut listener) = PgListener::connect_with(&self.pool).await
                 && listener.listen(&self.channel).await.is_ok()
             {
-                // Whatever was told before this was missed.
+                // Earlier notifications were missed.
                 self.hear(Message { ready: true, more: true, ..Message::default() }).await;
                 while let Ok(Some(told)) = listener.try_recv().await {
                     match serde_json::from_str::<Message>(told.payload()) {
@@ -238,7 +238,7 @@ impl Notifier {
         }
     }
 
-    /// Finds out what others settled, told or not.
+    /// Polls for promises that other hosts settled.
     async fn look(self: Arc<Self>) {
         loop {
             tokio::select! {

@@ -1,5 +1,5 @@
-//! Opening a database: whether it is there, whether it may be used, whether it is ours, and bringing it to today's
-//! format.
+//! Opening a database: whether it is there, whether it may be used, whether it is ours, and
+//! bringing it to today's format.
 
 use std::{borrow::Cow, fmt};
 
@@ -10,12 +10,13 @@ use sqlx::{
 };
 
 use super::{config::PostgresConfig, failure};
+use crate::{error::BoxError, sql::Failure};
 use segno_env::Env;
 
 /// Why a database could not be opened. Nothing in it was changed.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// Nobody answers there.
+    /// No server answers there.
     #[error("no database answers at {address}: check the address and that it runs ({reason})")]
     Unreachable {
         /// Where, without the password.
@@ -116,7 +117,7 @@ pub enum OpenError {
         address: String,
         /// PostgreSQL's answer.
         #[source]
-        source: sqlx::Error,
+        source: BoxError,
     },
 }
 
@@ -143,11 +144,12 @@ const MIGRATIONS: &[(i64, &str, &str)] = &[
     (10, "first version", include_str!("../../migrations/postgres/0010_first_version.sql")),
 ];
 
-/// Hosts that start together look one after the other, so that none sees tables half made. "Segn"; it ends with the
-/// connection.
+/// Hosts that start together look one after the other, so that none sees tables half made. "Segn";
+/// it ends with the connection.
 const ONE_BY_ONE: &str = "SELECT pg_advisory_lock(x'5365676e'::bigint)";
 
-/// What is asked first. The comment on the table of hosts is how a database of ours is told from others.
+/// What is asked first. The comment on the table of hosts is how a database of ours is told from
+/// others.
 const LOOK: &str = "
     SELECT current_setting('server_version_num')::int / 10000,
            pg_is_in_recovery() OR current_setting('transaction_read_only')::bool,
@@ -177,7 +179,8 @@ pub(super) struct Opened {
 /// Checks the database and brings it to today's format.
 pub(super) async fn open(config: &PostgresConfig, env: &Env) -> Result<Opened, OpenError> {
     let address = config.shown();
-    // Making tables takes as long as it takes, and so does waiting for another host that makes them.
+    // Making tables takes as long as it takes, and so does waiting for another host that makes
+    // them.
     let options =
         config.connection("start").options([("statement_timeout", "0"), ("lock_timeout", "0")]);
     let connecting = PgConnection::connect_with(&options);
@@ -202,7 +205,7 @@ pub(super) async fn open(config: &PostgresConfig, env: &Env) -> Result<Opened, O
     Ok(opened)
 }
 
-/// Two clocks that differ by so much that somebody should know.
+/// Two clocks that differ so much that the operator should know.
 #[derive(Debug)]
 pub(crate) struct Skew {
     /// How far this machine's is behind.
@@ -297,17 +300,19 @@ async fn migrate(connection: &mut PgConnection, address: &str) -> Result<(), Ope
         MigrateError::Execute(source) | MigrateError::ExecuteMigration(source, _) => {
             explain(address, source)
         }
-        other => OpenError::Database { address: owned(), source: other.into() },
+        other => {
+            OpenError::Database { address: owned(), source: Box::new(sqlx::Error::from(other)) }
+        }
     })
 }
 
-fn explain(address: &str, source: sqlx::Error) -> OpenError {
-    let address = address.to_owned();
+fn explain(address: &str, source: impl Into<Failure>) -> OpenError {
+    let (address, source) = (address.to_owned(), source.into());
     let reason = source.to_string();
     let Some(code) = failure::code(&source) else {
         return match failure::cause(&source) {
             failure::Cause::Away => OpenError::Unreachable { address, reason },
-            _ => OpenError::Database { address, source },
+            _ => OpenError::Database { address, source: source.into() },
         };
     };
     match code.as_str() {
@@ -319,7 +324,7 @@ fn explain(address: &str, source: sqlx::Error) -> OpenError {
         code if code.starts_with("57P") || code.starts_with("53") => {
             OpenError::Unreachable { address, reason }
         }
-        _ => OpenError::Database { address, source },
+        _ => OpenError::Database { address, source: source.into() },
     }
 }
 

@@ -1,4 +1,5 @@
-//! Every statement finds its rows by an index: its cost depends on what it finds, not on what there is.
+//! Every statement finds its rows by an index: its cost depends on what it finds, not on what there
+//! is.
 
 use std::sync::Arc;
 
@@ -6,8 +7,11 @@ use segno_core::{config::Config, effect::Effect};
 use sqlx::{AssertSqlSafe, Connection as _, Executor as _, PgConnection, Row as _};
 use throwaway_postgres::Cluster;
 
-use super::{PostgresConfig, PostgresStore, append, call_tree, history, load, reader, write};
-use crate::{Hints, Store as _};
+use super::{PostgresConfig, PostgresStore, append, load, write};
+use crate::{
+    Hints, Store as _,
+    sql::read::{self, Kind},
+};
 use segno_env::Env;
 
 struct NoHints;
@@ -16,7 +20,8 @@ impl Hints for NoHints {
     fn committed(&self, _effects: &[Effect]) {}
 }
 
-/// How PostgreSQL goes about a statement when it may read a table through only where there is no other way.
+/// How PostgreSQL goes about a statement when it may read a table through only where there is no
+/// other way.
 async fn plan(connection: &mut PgConnection, statement: &str) -> Vec<String> {
     let parameters = (1..20).take_while(|n| statement.contains(&format!("${n}"))).count();
     let prepare = format!("PREPARE looked_at AS {statement}");
@@ -39,15 +44,12 @@ async fn every_statement_finds_its_rows_by_an_index() {
     let opened = PostgresStore::open(config, Config::default(), Env::system(), Arc::new(NoHints));
     opened.await.expect("it opens").close().await;
     let mut connection = PgConnection::connect_with(&options).await.expect("a connection");
-    let reads = load::STATEMENTS
-        .iter()
-        .chain(&reader::STATEMENTS)
-        .chain(&history::STATEMENTS)
-        .chain(&call_tree::STATEMENTS)
-        .map(ToString::to_string);
+    let reads = load::STATEMENTS.into_iter().chain(read::walked_by_index(Kind::Postgres));
+    let reads = reads.map(ToOwned::to_owned);
     for statement in reads.chain(write::statements()).chain(append::statements()) {
         let plan = plan(&mut connection, &statement).await;
-        // Neither is a table read through, nor is what was found searched again for every row that is given.
+        // Neither is a table read through, nor is what was found searched again for every row that
+        // is given.
         let through = |step: &&String| step.contains("Seq Scan") || step.contains("Materialize");
         let scans: Vec<_> = plan.iter().filter(through).collect();
         assert!(scans.is_empty(), "{statement}\n{plan:#?}");

@@ -15,7 +15,8 @@ const WORTH_A_WORD: Millis = Millis(1_000);
 /// The database's time, as far as it was heard, carried on by this machine's clock.
 pub struct Time {
     machine: Arc<dyn Clock>,
-    /// Whether the database is asked at all. Debuggers and tests say themselves what time it is, backwards too.
+    /// Whether the database is asked at all. Debuggers and tests say themselves what time it is,
+    /// backwards too.
     asked: bool,
     /// How far the database is ahead of this machine.
     ahead: AtomicI64,
@@ -34,10 +35,12 @@ impl Time {
         }
     }
 
-    /// Hears what time it is in the database. Answers what time it is here then: never earlier than before.
+    /// Hears what time it is in the database. Answers what time it is here then: never earlier than
+    /// before.
     pub(super) fn of_server(&self, server: Option<Timestamp>) -> Timestamp {
         let Some(server) = server.filter(|_| self.asked) else { return self.now() };
-        // Less than nothing where this machine is ahead: that is no length of time, of which there is none then.
+        // Less than nothing where this machine is ahead: that is no length of time, of which there
+        // is none then.
         let ahead = server.0.saturating_sub(self.machine.now().0);
         self.ahead.store(ahead, Ordering::Relaxed);
         let latest = self.latest.fetch_max(server.0, Ordering::Relaxed);
@@ -51,7 +54,8 @@ impl Time {
         Timestamp(latest.max(server.0))
     }
 
-    /// How far the database's clock is ahead of this machine's; less than nothing where it is behind.
+    /// How far the database's clock is ahead of this machine's; less than nothing where it is
+    /// behind.
     pub fn ahead(&self) -> Millis {
         Millis(self.ahead.load(Ordering::Relaxed))
     }

@@ -1,7 +1,8 @@
 //! A delta as one statement, whatever tables and however many rows it has.
 //!
-//! The parts of a statement see the database as it was before it, and no row is written twice by one delta, so the
-//! order of the parts does not matter. Foreign keys are checked at the end of the statement.
+//! The parts of a statement see the database as it was before it, and no row is written twice by
+//! one delta, so the order of the parts does not matter. Foreign keys are checked at the end of the
+//! statement.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -29,8 +30,8 @@ struct Part {
     after: &'static str,
 }
 
-/// It never falls. Who makes a task reads it after the locks, so it shows every removal of the id that was seen to be
-/// gone.
+/// It never falls. Who makes a task reads it after the locks, so it shows every removal of the id
+/// that was seen to be gone.
 pub(super) const RAISE_FIRST_VERSION: &str = "
     INSERT INTO first_version (one, version) VALUES (1, $1)
     ON CONFLICT (one) DO UPDATE SET version = greatest(first_version.version, excluded.version)";
@@ -70,8 +71,8 @@ const SETTLE_PROMISES: Part = Part {
     after: "AS given (n, state, settled_at, headers, value) WHERE promises.n = given.n AND promises.state = 0",
 };
 
-/// A row that is already past this version stays: the fence's second lock. No module has the number 0: one that was removed
-/// since the decision is refused as a foreign key.
+/// A row that is already past this version stays: the fence's second lock. No module has the number
+/// 0: one that was removed since the decision is refused as a foreign key.
 const PUT_TASKS: Part = Part {
     columns: &[
         Int, Int, Int, Int, Int, Int, Int, Text, Int, Int, Int, Int, Blob, Int, Int, Int, Int, Int, Blob,
@@ -168,7 +169,8 @@ const PUT_ALIASES: Part = Part {
             ON CONFLICT (name) DO UPDATE SET module = excluded.module",
 };
 
-/// The count of a host's lives only grows: who comes second with the same number writes nothing, and is told.
+/// The count of a host's lives only grows: who comes second with the same number writes nothing,
+/// and is told.
 const PUT_HOSTS: Part = Part {
     columns: &[Text, Int],
     before: "INSERT INTO hosts (node, incarnation) SELECT * FROM",
@@ -187,7 +189,7 @@ macro_rules! insert_schedules {
 const SCHEDULE: &[Kind] =
     &[Text, Text, Text, Text, Blob, Text, Int, Int, Int, Int, Int, Int, Text, Int];
 
-/// Those that were not there: if they are by now, somebody else was faster.
+/// Rows that did not exist: if they exist by now, another transaction was faster.
 const NEW_SCHEDULES: Part = Part { columns: SCHEDULE, before: insert_schedules!(), after: "" };
 
 const PUT_SCHEDULES: Part = Part {
@@ -271,8 +273,8 @@ pub(super) struct Sent {
     pub(super) complete: bool,
 }
 
-/// Writes `delta`, which was applied to `cache`; `fresh` are the promises it makes, `locked` says which schedules and
-/// resources exist.
+/// Writes `delta`, which was applied to `cache`; `fresh` are the promises it makes, `locked` says
+/// which schedules and resources exist.
 pub(super) async fn write(
     connection: &mut PgConnection,
     cache: &Cache,
@@ -281,7 +283,8 @@ pub(super) async fn write(
     locked: &LockedRows,
 ) -> Result<Sent, Failed> {
     let mut written = Written::of(delta, fresh, &cache.state, &ByDigest(cache));
-    // Two hosts that make the same promises wait for each other's: in one order, whatever order was asked for.
+    // Two hosts that make the same promises wait for each other's: in one order, whatever order was
+    // asked for.
     written.new_promises.sort_by(|left, right| text_of(&left[1]).cmp(text_of(&right[1])));
     let mut main = Statement::default();
     main.push(&INSERT_PROMISES, written.new_promises);
@@ -314,7 +317,8 @@ pub(super) async fn write(
         .into_iter()
         .partition(|row| named(row, |name| locked.leases.contains(&ResourceName::new(name))));
     main.push(&PUT_LEASES, known);
-    // Rows that nobody locked come last, always in this order, so that two transactions cannot wait for each other.
+    // Rows that are not locked come last, always in this order, so that two transactions cannot
+    // wait for each other.
     let mut schedules = Statement::default();
     schedules.push(&NEW_SCHEDULES, new);
     let (mut resources, mut leases) = (Statement::default(), Statement::default());

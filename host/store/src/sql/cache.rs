@@ -1,6 +1,7 @@
 //! The part of a database that a writer holds in memory, and which rows that is.
 //!
-//! What is here equals what is committed, except while a batch is being decided. A batch that fails clears it.
+//! What is here equals what is committed, except while a batch is being decided. A batch that fails
+//! clears it.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -13,7 +14,7 @@ use segno_core::{
     value::{Tags, Text, Value},
 };
 
-use crate::listing;
+use crate::order;
 
 /// Bytes that a promise with its task takes beside what they say, as they were measured.
 const AROUND: usize = 1_792;
@@ -23,7 +24,8 @@ const AROUND: usize = 1_792;
 pub(crate) struct Cache {
     /// The rows.
     pub(crate) state: State,
-    /// Whether all modules, aliases and hosts are held, always; otherwise they are looked up for each batch.
+    /// Whether all modules, aliases and hosts are held, always; otherwise they are looked up for
+    /// each batch.
     pub(crate) holds_globals: bool,
     /// The numbers of modules, if all are held.
     pub(crate) modules: HashMap<Digest, i64>,
@@ -77,7 +79,8 @@ struct ThisBatch {
 }
 
 impl Cache {
-    /// Whether all of this is held for certain: a quick look, before [`Cache::missing`] says what is not.
+    /// Whether all of this is held for certain: a quick look, before [`Cache::missing`] says what
+    /// is not.
     pub(crate) fn has(&mut self, wanted: &Footprint) -> bool {
         let Footprint {
             composites,
@@ -112,7 +115,8 @@ impl Cache {
             && rows.iter().all(|id| self.holds(id, Level::Rows))
     }
 
-    /// The part of a footprint that is not held. Trees never are: what belongs to one may have grown since.
+    /// The part of a footprint that is not held. Trees never are: what belongs to one may have
+    /// grown since.
     pub(crate) fn missing(&mut self, mut wanted: Footprint) -> Footprint {
         self.tick += 1;
         wanted.composites.retain(|id| !self.holds(id, Level::Composite));
@@ -199,7 +203,7 @@ impl Cache {
 
     /// Applies a decision. Answers the promises that are new.
     pub(crate) fn apply(&mut self, delta: &Delta) -> Vec<PromiseId> {
-        let fresh = listing::unnumbered(delta, |id| self.number(id).is_some());
+        let fresh = order::unnumbered(delta, |id| self.number(id).is_some());
         for id in &fresh {
             let number = self.next_number;
             self.next_number += 1;
@@ -213,7 +217,8 @@ impl Cache {
         fresh
     }
 
-    /// Ends a batch that is committed: what was looked up for it alone is forgotten, and what was not used for long.
+    /// Ends a batch that is committed: what was looked up for it alone is forgotten, and what was
+    /// not used for long.
     pub(crate) fn end_batch(&mut self) {
         let batch = std::mem::take(&mut self.this_batch);
         self.state.forget_lookups();
@@ -258,7 +263,8 @@ impl Cache {
         let number = self.number(id);
         self.forget(id);
         self.state.evict(id);
-        // Callbacks that it shares with a promise that stays, stay; its number, by which they are written, stays with them.
+        // Callbacks that it shares with a promise that stays, stay; its number, by which they are
+        // written, stays with them.
         let number = number.filter(|_| self.shares_callbacks(id));
         if number.is_some() {
             self.know(id, number, Level::Number);

@@ -20,7 +20,8 @@ use super::{
 pub(crate) trait Numbers {
     /// The number of a promise that exists and was looked up, or that is new.
     fn promise(&self, id: &PromiseId) -> Option<i64>;
-    /// How a row names a module: by its number, or by its digest where the statement looks the number up.
+    /// How a row names a module: by its number, or by its digest where the statement looks the
+    /// number up.
     fn module(&self, digest: &Digest) -> Cell;
 }
 
@@ -102,8 +103,7 @@ impl Written {
             }
         }
         for (key, row) in &delta.outbox {
-            // A message about a promise that does not exist was asked for by somebody else's key: there is no row
-            // either.
+            // A key may name a promise that does not exist: then there is no row either.
             let Some(source) = numbers.promise(key.promise()) else { continue };
             match row {
                 Some(row) => written.outbox.push(rows::outbox_cells(source, key, row)),

@@ -6,7 +6,7 @@ use segno_core::{
 };
 
 use super::{
-    Fields, digest_at, fact, head, id, lease, number, outbox, promise, promise_columns,
+    Failure, Fields, digest_at, fact, head, id, lease, number, outbox, promise, promise_columns,
     promise_tables, records, resource, schedule, schedule_columns, small, task, text,
 };
 
@@ -89,7 +89,7 @@ pub(crate) const WHOLE: [(About, &str); 14] = [
 ];
 
 /// Puts a row of a dump.
-pub(crate) fn put(state: &mut State, about: About, row: &impl Fields) -> Result<(), sqlx::Error> {
+pub(crate) fn put(state: &mut State, about: About, row: &impl Fields) -> Result<(), Failure> {
     match about {
         About::Promise => {
             let (_, promise) = promise(row)?;

@@ -1,4 +1,5 @@
-//! A page of promises with everything that belongs to them, as far as it can be read: what cannot is reported.
+//! A page of promises with everything that belongs to them, as far as it can be read: what cannot
+//! is reported.
 
 use segno_core::{
     id::{CommandIndex, PromiseId},
@@ -6,7 +7,7 @@ use segno_core::{
 };
 
 use super::{
-    Fields, digest_at, fact, head, id, outbox, promise, records,
+    Failure, Fields, digest_at, fact, head, id, outbox, promise, records,
     rows::{damaged, needed},
     schedule, small, task, text,
 };
@@ -14,14 +15,14 @@ use crate::Examined;
 
 impl Examined {
     /// A promise of the page, with its task. Answers its number.
-    pub(crate) fn put_member(&mut self, row: &impl Fields) -> Result<i64, sqlx::Error> {
+    pub(crate) fn put_member(&mut self, row: &impl Fields) -> Result<i64, Failure> {
         self.ids.push(id(row, 1)?);
         self.put(row)?;
-        row.int(0)?.ok_or(sqlx::Error::RowNotFound)
+        row.int(0)?.ok_or(Failure::NoRow)
     }
 
     /// A promise with its task.
-    pub(crate) fn put(&mut self, row: &impl Fields) -> Result<(), sqlx::Error> {
+    pub(crate) fn put(&mut self, row: &impl Fields) -> Result<(), Failure> {
         let id = id(row, 1)?;
         self.keep(promise(row), |state, (_, promise)| state.put_promise(promise));
         self.keep(task(row, &id), |state, task| {
@@ -48,7 +49,7 @@ impl Examined {
     }
 
     /// A callback: awaited, awaiter, consumed.
-    pub(crate) fn put_callback(&mut self, row: &impl Fields) -> Result<(), sqlx::Error> {
+    pub(crate) fn put_callback(&mut self, row: &impl Fields) -> Result<(), Failure> {
         let (awaited, awaiter) = (id(row, 0)?, id(row, 1)?);
         let consumed = row.int(2).and_then(|consumed| needed(consumed, &awaiter, "consumed"));
         self.keep(consumed, |state, consumed| state.put_callback(awaited, awaiter, consumed == 1));
@@ -56,7 +57,7 @@ impl Examined {
     }
 
     /// A listener: awaited, address.
-    pub(crate) fn put_listener(&mut self, row: &impl Fields) -> Result<(), sqlx::Error> {
+    pub(crate) fn put_listener(&mut self, row: &impl Fields) -> Result<(), Failure> {
         let awaited = id(row, 0)?;
         let address = text(row, 1).map_err(|_| damaged(&awaited, "address of a listener").into());
         self.keep(address, |state, address| state.put_listener(awaited, address));
@@ -64,14 +65,14 @@ impl Examined {
     }
 
     /// A message: about whom, then what [`outbox`] reads.
-    pub(crate) fn put_message(&mut self, row: &impl Fields) -> Result<(), sqlx::Error> {
+    pub(crate) fn put_message(&mut self, row: &impl Fields) -> Result<(), Failure> {
         let source = id(row, 0)?;
         self.keep(outbox(row, 1, &source), |state, (key, row)| state.put_outbox(key, row));
         Ok(())
     }
 
     /// The key of a signal: to whom, the key, which signal.
-    pub(crate) fn put_signal_key(&mut self, row: &impl Fields) -> Result<(), sqlx::Error> {
+    pub(crate) fn put_signal_key(&mut self, row: &impl Fields) -> Result<(), Failure> {
         let invocation = id(row, 0)?;
         let read = small(row, 2, &invocation, "number of a signal")
             .and_then(|number: u32| Ok((text(row, 1)?, number)));
@@ -79,8 +80,9 @@ impl Examined {
         Ok(())
     }
 
-    /// A part of a journal: whose, then what [`head`] reads, then the records. In the order of the journal.
-    pub(crate) fn put_journal(&mut self, row: &impl Fields) -> Result<(), sqlx::Error> {
+    /// A part of a journal: whose, then what [`head`] reads, then the records. In the order of the
+    /// journal.
+    pub(crate) fn put_journal(&mut self, row: &impl Fields) -> Result<(), Failure> {
         let invocation = id(row, 0)?;
         self.keep(records(row, 6, &invocation), |state, more| {
             state.extend_tail(&invocation, more);
@@ -111,10 +113,10 @@ impl Examined {
         ids
     }
 
-    fn keep<T>(&mut self, row: Result<T, sqlx::Error>, put: impl FnOnce(&mut State, T)) {
+    fn keep<T>(&mut self, row: Result<T, Failure>, put: impl FnOnce(&mut State, T)) {
         match row {
             Ok(row) => put(&mut self.state, row),
-            Err(sqlx::Error::Decode(error)) => self.unreadable.push(error.to_string()),
+            Err(Failure::Unreadable(reason)) => self.unreadable.push(reason),
             Err(error) => self.unreadable.push(error.to_string()),
         }
     }

@@ -6,7 +6,7 @@ use segno_core::{
     invocation::{JournalHead, Record, encode_records, join_records},
 };
 
-use super::{Cell, rows};
+use super::{Cell, Failure, rows};
 
 /// See the module.
 #[derive(Debug, Clone)]
@@ -23,7 +23,8 @@ pub(crate) struct JournalRow {
     pub(crate) records: Vec<u8>,
 }
 
-/// Rows are joined up to so many records and bytes: a journal is read in pages, and whoever reads a page reads whole rows.
+/// Rows are joined up to this number of records and bytes: a journal is read in pages, and a reader
+/// of a page reads whole rows.
 const JOINED_RECORDS: u32 = 1_024;
 const JOINED_BYTES: usize = 64 << 10;
 
@@ -41,7 +42,8 @@ impl JournalRow {
         })
     }
 
-    /// Adds a row that follows. Whether it could: a row stays of a size that is worth reading at once.
+    /// Adds a row that follows. Whether it could: a row stays of a size that is worth reading at
+    /// once.
     pub(crate) fn join(&mut self, next: &Self) -> bool {
         let fits = next.head.len - self.first <= JOINED_RECORDS
             && self.records.len() + next.records.len() <= JOINED_BYTES;
@@ -54,7 +56,7 @@ impl JournalRow {
     }
 
     /// Its records.
-    pub(crate) fn decode(&self) -> Result<Vec<Record>, sqlx::Error> {
+    pub(crate) fn decode(&self) -> Result<Vec<Record>, Failure> {
         rows::decoded(&self.records, &self.invocation)
     }
 

@@ -8,9 +8,12 @@ mod cell;
 mod delta;
 pub(crate) mod dump;
 mod examined;
+mod failure;
 mod fields;
 mod journal;
+mod looks;
 mod put;
+pub(crate) mod read;
 mod resource;
 mod rows;
 mod schedule;
@@ -19,8 +22,10 @@ mod wipe;
 pub(crate) use cache::{Cache, Level};
 pub(crate) use cell::Cell;
 pub(crate) use delta::{Numbers, Written};
+pub(crate) use failure::Failure;
 pub(crate) use fields::Fields;
 pub(crate) use journal::JournalRow;
+pub(crate) use looks::Looks;
 pub(crate) use put::{
     put_callback, put_fact, put_head, put_lease, put_listener, put_message, put_promise,
     put_resource, put_schedule, put_signal_key, put_tail, readable, unreadable,

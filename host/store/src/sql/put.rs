@@ -1,8 +1,8 @@
 //! Rows on their way into what decisions read, the same from every database.
 //!
-//! A row that cannot be read is damage from outside, and spoils only what it is about: that is marked
-//! ([`segno_core::unreadable`]), and the rows beside it are loaded. Only a row that does not even say whose it is ends
-//! the load.
+//! A row that cannot be read is damage from outside, and spoils only what it is about: that is
+//! marked ([`segno_core::unreadable`]), and the rows beside it are loaded. Only a row that does not
+//! even say whose it is ends the load.
 
 use segno_core::{
     id::{PromiseId, ResourceName, ScheduleId},
@@ -13,7 +13,7 @@ use segno_core::{
 };
 
 use super::{
-    Cache, Fields, Level, fact, head, id, lease, outbox, outbox_key, promise, resource,
+    Cache, Failure, Fields, Level, fact, head, id, lease, outbox, outbox_key, promise, resource,
     rows::needed, schedule, small, task, text,
 };
 
@@ -21,22 +21,21 @@ use super::{
 ///
 /// # Errors
 /// Any other error: the database did not give the row.
-pub(crate) fn unreadable(error: sqlx::Error) -> Result<String, sqlx::Error> {
+pub(crate) fn unreadable(error: Failure) -> Result<String, Failure> {
     match error {
-        sqlx::Error::Decode(error) => Ok(error.to_string()),
-        sqlx::Error::ColumnDecode { index, source } => Ok(format!("column {index}: {source}")),
+        Failure::Unreadable(reason) => Ok(reason),
         other => Err(other),
     }
 }
 
-/// The rows that can be read, of a list that has to go on behind those that cannot. The round over everything names
-/// them.
+/// The rows that can be read, of a list that has to go on behind those that cannot. The round over
+/// everything names them.
 ///
 /// # Errors
 /// The database did not give a row.
 pub(crate) fn readable<T>(
-    rows: impl Iterator<Item = Result<T, sqlx::Error>>,
-) -> Result<Vec<T>, sqlx::Error> {
+    rows: impl Iterator<Item = Result<T, Failure>>,
+) -> Result<Vec<T>, Failure> {
     let mut read = Vec::new();
     for row in rows {
         match row {
@@ -51,9 +50,9 @@ pub(crate) fn readable<T>(
 fn keep<T>(
     state: &mut State,
     subject: impl FnOnce() -> Subject,
-    read: Result<T, sqlx::Error>,
+    read: Result<T, Failure>,
     put: impl FnOnce(&mut State, T),
-) -> Result<(), sqlx::Error> {
+) -> Result<(), Failure> {
     match read {
         Ok(read) => put(state, read),
         Err(error) => state.put_unreadable(subject(), Text::from(&*unreadable(error)?)),
@@ -66,7 +65,7 @@ pub(crate) fn put_promise(
     cache: &mut Cache,
     row: &impl Fields,
     level: Level,
-) -> Result<(i64, PromiseId), sqlx::Error> {
+) -> Result<(i64, PromiseId), Failure> {
     let id = id(row, 1)?;
     let number = needed(row.int(0)?, &id, "n")?;
     cache.know(&id, Some(number), level);
@@ -89,8 +88,8 @@ pub(crate) fn put_callback(
     cache: &mut Cache,
     awaited: (Option<i64>, PromiseId),
     awaiter: (Option<i64>, PromiseId),
-    consumed: Result<Option<i64>, sqlx::Error>,
-) -> Result<(), sqlx::Error> {
+    consumed: Result<Option<i64>, Failure>,
+) -> Result<(), Failure> {
     cache.know(&awaited.1, awaited.0, Level::Number);
     cache.know(&awaiter.1, awaiter.0, Level::Number);
     let subject = || Subject::Promise(awaiter.1.clone());
@@ -105,7 +104,7 @@ pub(crate) fn put_listener(
     awaited: PromiseId,
     row: &impl Fields,
     column: usize,
-) -> Result<(), sqlx::Error> {
+) -> Result<(), Failure> {
     let subject = || Subject::Promise(awaited.clone());
     keep(&mut cache.state, subject, text(row, column), |state, address| {
         state.put_listener(awaited.clone(), address);
@@ -118,7 +117,7 @@ pub(crate) fn put_message(
     source: &PromiseId,
     row: &impl Fields,
     first: usize,
-) -> Result<(), sqlx::Error> {
+) -> Result<(), Failure> {
     let key = outbox_key(row, first, source);
     let subject = || key.map_or_else(|_| Subject::Promise(source.clone()), Subject::Message);
     keep(&mut cache.state, subject, outbox(row, first, source), |state, (key, message)| {
@@ -132,7 +131,7 @@ pub(crate) fn put_head(
     invocation: PromiseId,
     row: &impl Fields,
     first: usize,
-) -> Result<(), sqlx::Error> {
+) -> Result<(), Failure> {
     let read = head(row, first, &invocation);
     let subject = || Subject::Promise(invocation.clone());
     keep(&mut cache.state, subject, read, |state, head| state.put_head(invocation.clone(), head))
@@ -145,7 +144,7 @@ pub(crate) fn put_signal_key(
     row: &impl Fields,
     number: usize,
     key: usize,
-) -> Result<(), sqlx::Error> {
+) -> Result<(), Failure> {
     let read = small(row, number, &"signal_keys", "number")
         .and_then(|number| Ok((text(row, key)?, number)));
     let subject = || Subject::Promise(invocation.clone());
@@ -155,10 +154,7 @@ pub(crate) fn put_signal_key(
 }
 
 /// Puts a schedule, whose id is in the first column. Answers that.
-pub(crate) fn put_schedule(
-    cache: &mut Cache,
-    row: &impl Fields,
-) -> Result<ScheduleId, sqlx::Error> {
+pub(crate) fn put_schedule(cache: &mut Cache, row: &impl Fields) -> Result<ScheduleId, Failure> {
     let id = ScheduleId::new(needed(row.text(0)?, &"schedules", "id")?);
     let subject = || Subject::Schedule(id.clone());
     keep(&mut cache.state, subject, schedule(row), State::put_schedule)?;
@@ -166,10 +162,7 @@ pub(crate) fn put_schedule(
 }
 
 /// Puts a resource, whose name is in the first column. Answers that.
-pub(crate) fn put_resource(
-    cache: &mut Cache,
-    row: &impl Fields,
-) -> Result<ResourceName, sqlx::Error> {
+pub(crate) fn put_resource(cache: &mut Cache, row: &impl Fields) -> Result<ResourceName, Failure> {
     let name = ResourceName::new(needed(row.text(0)?, &"resources", "name")?);
     let subject = || Subject::Resource(name.clone());
     keep(&mut cache.state, subject, resource(row, 0), State::put_resource)?;
@@ -177,15 +170,16 @@ pub(crate) fn put_resource(
 }
 
 /// Puts the lease on a resource, whose name is in the first column. Answers that.
-pub(crate) fn put_lease(cache: &mut Cache, row: &impl Fields) -> Result<ResourceName, sqlx::Error> {
+pub(crate) fn put_lease(cache: &mut Cache, row: &impl Fields) -> Result<ResourceName, Failure> {
     let name = ResourceName::new(needed(row.text(0)?, &"resource_leases", "name")?);
     let subject = || Subject::Resource(name.clone());
     keep(&mut cache.state, subject, lease(row, 0), State::put_resource_lease)?;
     Ok(name)
 }
 
-/// Puts what a row says of the invocation's facts: its number and id, then a fact, or none if it has none.
-pub(crate) fn put_fact(cache: &mut Cache, row: &impl Fields) -> Result<(), sqlx::Error> {
+/// Puts what a row says of the invocation's facts: its number and id, then a fact, or none if it
+/// has none.
+pub(crate) fn put_fact(cache: &mut Cache, row: &impl Fields) -> Result<(), Failure> {
     let invocation = id(row, 1)?;
     cache.know(&invocation, row.int(0)?, Level::Number);
     let read = match row.text(2) {
@@ -203,14 +197,14 @@ pub(crate) fn put_fact(cache: &mut Cache, row: &impl Fields) -> Result<(), sqlx:
     )
 }
 
-/// Puts the last records of a journal from `from` on. One that cannot be read has none: it contradicts its end then, and
-/// is dealt with as such.
+/// Puts the last records of a journal from `from` on. One that cannot be read has none: it
+/// contradicts its end then, and is dealt with as such.
 pub(crate) fn put_tail(
     cache: &mut Cache,
     invocation: &PromiseId,
-    tail: Result<Vec<Record>, sqlx::Error>,
+    tail: Result<Vec<Record>, Failure>,
     from: u32,
-) -> Result<(), sqlx::Error> {
+) -> Result<(), Failure> {
     let mut tail = match tail {
         Ok(tail) => tail,
         Err(error) => unreadable(error).map(|_| Vec::new())?,

@@ -1,4 +1,5 @@
-//! Resources, leases on them and facts of sagas as the core knows them, and as the tables of every database hold them.
+//! Resources, leases on them and facts of sagas as the core knows them, and as the tables of every
+//! database hold them.
 
 use segno_core::{
     id::{PromiseId, ResourceName},
@@ -8,7 +9,7 @@ use segno_core::{
 };
 
 use super::{
-    Cell, Fields,
+    Cell, Failure, Fields,
     rows::{at, headers, id, needed, number, small, text, value},
 };
 
@@ -23,7 +24,7 @@ pub(crate) fn resource_cells(resource: &Resource) -> [Cell; 4] {
 }
 
 /// The resource of a row of these columns from `first` on.
-pub(crate) fn resource(row: &impl Fields, first: usize) -> Result<Resource, sqlx::Error> {
+pub(crate) fn resource(row: &impl Fields, first: usize) -> Result<Resource, Failure> {
     let name = ResourceName::new(needed(row.text(first)?, &"resources", "name")?);
     let data = needed(row.blob(first + 3)?, &name, "value")?;
     Ok(Resource {
@@ -44,7 +45,7 @@ pub(crate) fn lease_cells(lease: &ResourceLease) -> [Cell; 4] {
 }
 
 /// The lease of a row of these columns from `first` on.
-pub(crate) fn lease(row: &impl Fields, first: usize) -> Result<ResourceLease, sqlx::Error> {
+pub(crate) fn lease(row: &impl Fields, first: usize) -> Result<ResourceLease, Failure> {
     let name = ResourceName::new(needed(row.text(first)?, &"resource_leases", "name")?);
     Ok(ResourceLease {
         token: FenceToken(number(row, first + 1, &name, "token")?.cast_unsigned()),
@@ -69,11 +70,9 @@ pub(crate) fn fact_cells(invocation: i64, key: &FactKey, fact: &Fact) -> [Cell; 
     ]
 }
 
-/// The fact of a row of these columns from `first` on, with the invocation's id instead of its number.
-pub(crate) fn fact(
-    row: &impl Fields,
-    first: usize,
-) -> Result<(PromiseId, FactKey, Fact), sqlx::Error> {
+/// The fact of a row of these columns from `first` on, with the invocation's id instead of its
+/// number.
+pub(crate) fn fact(row: &impl Fields, first: usize) -> Result<(PromiseId, FactKey, Fact), Failure> {
     let invocation = id(row, first)?;
     let kind = FactKind::from_number(small(row, first + 3, &invocation, "fact")?);
     let key = FactKey {

@@ -8,11 +8,12 @@ use segno_core::{
 };
 
 use super::{
-    Cell, Fields,
+    Cell, Failure, Fields,
     rows::{at, headers, json, needed, number, small, tags, value},
 };
 
-/// Columns of a schedule, in the order in which [`schedule`] reads them and [`schedule_cells`] writes them.
+/// Columns of a schedule, in the order in which [`schedule`] reads them and [`schedule_cells`]
+/// writes them.
 macro_rules! schedule_columns {
     () => {
         "schedules.id, cron, promise_id, param_headers, param, tags, timeout, overlap, paused, created_at, next_at, \
@@ -43,10 +44,9 @@ pub(crate) fn schedule_cells(schedule: &Schedule) -> [Cell; 14] {
 }
 
 /// The schedule of a row of `schedule_columns`.
-pub(crate) fn schedule(row: &impl Fields) -> Result<Schedule, sqlx::Error> {
+pub(crate) fn schedule(row: &impl Fields) -> Result<Schedule, Failure> {
     let id = ScheduleId::new(needed(row.text(0)?, &"schedules", "id")?);
-    let text =
-        |column, name| Ok::<_, sqlx::Error>(Text::from(&*needed(row.text(column)?, &id, name)?));
+    let text = |column, name| Ok::<_, Failure>(Text::from(&*needed(row.text(column)?, &id, name)?));
     let template = Template {
         id: text(2, "promise_id")?,
         param: value(row, 3, needed(row.blob(4)?, &id, "param")?, &id)?,

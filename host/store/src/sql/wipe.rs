@@ -1,6 +1,8 @@
-//! Forgetting everything but modules, aliases and hosts: for debugging, where it lies behind a flag.
+//! Forgetting everything but modules, aliases and hosts: for debugging, where it lies behind a
+//! flag.
 
-/// In this order: rows before those they refer to, and tasks before the facts of sagas, which stay as long as these.
+/// In this order: rows before those they refer to, and tasks before the facts of sagas, which stay
+/// as long as these.
 pub(crate) const WIPE: [&str; 12] = [
     "DELETE FROM callbacks",
     "DELETE FROM listeners",

@@ -1,14 +1,12 @@
-//! Moving out of a database, and into a new one.
+//! Import into a new database, and the tables of each format.
 
 use std::{
     fs::{self, File},
     path::{Path, PathBuf},
 };
 
-use futures::TryStreamExt as _;
 use sqlx::{
     AssertSqlSafe, ConnectOptions as _, Connection as _, Executor as _, Row as _, SqliteConnection,
-    TypeInfo as _, ValueRef as _,
     query::Query,
     sqlite::{Sqlite, SqliteArguments, SqliteRow},
 };
@@ -20,14 +18,12 @@ use super::{
 use crate::{
     Scan,
     archive::{
-        ArchiveError, ArchiveSink, ArchiveSource, Cell, Checked, Column as KnownColumn, Head, Kind,
-        Known, Row, Schema, Table,
+        ArchiveError, ArchiveSource, Cell, Checked, Column as KnownColumn, Kind, Known, Row, Schema,
     },
+    sql::read::refused,
 };
 
-/// Tables that others refer to, before those that do. What is not listed comes after them, by name.
-const FIRST: [&str; 4] = ["modules", "aliases", "promises", "tasks"];
-
+/// The tables of an archive.
 const TABLES: &str = "
     SELECT name FROM sqlite_schema
      WHERE type = 'table' AND name NOT LIKE 'sqlite_%' AND name NOT LIKE '_sqlx_%' AND name <> 'journal_recent'";
@@ -35,80 +31,28 @@ const TABLES: &str = "
 const KNOWN: &str =
     "SELECT name, type, \"notnull\" = 0 AND pk = 0 FROM pragma_table_info(?1) ORDER BY cid";
 
-const COLUMNS: &str = "SELECT name FROM pragma_table_info(?1) ORDER BY cid";
-
 /// Rows that one statement inserts.
 const CHUNK: usize = 64;
-
-impl Reader {
-    /// Hands everything to `sink`, as it is at one instant; commits go on meanwhile.
-    pub(super) async fn write_archive(
-        &self,
-        sink: &mut dyn ArchiveSink,
-    ) -> Result<(), ArchiveError> {
-        let refused = refused("read everything");
-        let mut transaction = self.pool.begin().await.map_err(&refused)?;
-        let head = head(&mut transaction).await.map_err(&refused)?;
-        sink.head(&head)?;
-        for (place, table) in head.tables.iter().enumerate() {
-            let order = if table.columns.len() > 1 { "1, 2" } else { "1" };
-            for source in sources(&table.name) {
-                let columns = list(table);
-                let text = format!("SELECT {columns} FROM \"{source}\" ORDER BY {order}");
-                let mut rows = sqlx::query(AssertSqlSafe(text)).fetch(&mut *transaction);
-                while let Some(row) = rows.try_next().await.map_err(&refused)? {
-                    let row = (0..table.columns.len()).map(|column| cell(&row, column));
-                    sink.write_row(place, row.collect::<Result<_, _>>().map_err(&refused)?)?;
-                }
-            }
-        }
-        transaction.commit().await.map_err(&refused)
-    }
-}
-
-async fn head(connection: &mut SqliteConnection) -> Result<Head, sqlx::Error> {
-    let format = "SELECT max(version) FROM _sqlx_migrations";
-    let format = sqlx::query_scalar(format).fetch_one(&mut *connection).await?;
-    let mut names: Vec<String> = sqlx::query_scalar(TABLES).fetch_all(&mut *connection).await?;
-    names.sort_by_key(|name| {
-        (FIRST.iter().position(|first| first == name).unwrap_or(FIRST.len()), name.clone())
-    });
-    let mut tables = Vec::with_capacity(names.len());
-    for name in names {
-        let columns = sqlx::query_scalar(COLUMNS).bind(&name).fetch_all(&mut *connection).await?;
-        let mut rows: i64 = 0;
-        for source in sources(&name) {
-            let count = AssertSqlSafe(format!("SELECT count(*) FROM \"{source}\""));
-            rows += sqlx::query_scalar::<_, i64>(count).fetch_one(&mut *connection).await?;
-        }
-        tables.push(Table { name, columns, rows: rows.cast_unsigned() });
-    }
-    Ok(Head { written_by: env!("CARGO_PKG_VERSION").to_owned(), format, tables })
-}
-
-/// What has the rows of a table, one after the other. Those of claims under way go with the journals they belong to.
-fn sources(table: &str) -> Vec<&str> {
-    if table == "journal" { vec![table, "journal_ahead"] } else { vec![table] }
-}
 
 /// The tables of a format, as its migrations make them. PostgreSQL has the same.
 ///
 /// # Errors
 /// No such format is known.
 pub async fn schema(format: i64) -> Result<Schema, ArchiveError> {
-    let refused = refused("look at the tables of a format");
-    let mut connection = SqliteConnection::connect("sqlite::memory:").await.map_err(&refused)?;
+    let what = "look at the tables of a format";
+    let mut connection =
+        SqliteConnection::connect("sqlite::memory:").await.map_err(refused(what))?;
     open::migrate_to(&mut connection, format).await?;
     let names: Vec<String> =
-        sqlx::query_scalar(TABLES).fetch_all(&mut connection).await.map_err(&refused)?;
+        sqlx::query_scalar(TABLES).fetch_all(&mut connection).await.map_err(refused(what))?;
     let mut tables = Vec::with_capacity(names.len());
     for name in names {
         let columns = sqlx::query(KNOWN).bind(&name).fetch_all(&mut connection).await;
-        let columns = columns.map_err(&refused)?;
-        let columns = columns.iter().map(known).collect::<Result<_, _>>().map_err(&refused)?;
+        let columns = columns.map_err(refused(what))?;
+        let columns = columns.iter().map(known).collect::<Result<_, _>>().map_err(refused(what))?;
         tables.push(Known { name, columns });
     }
-    connection.close().await.map_err(&refused)?;
+    connection.close().await.map_err(refused(what))?;
     Ok(Schema { format, tables })
 }
 
@@ -122,17 +66,17 @@ fn known(row: &SqliteRow) -> Result<KnownColumn, sqlx::Error> {
     Ok(KnownColumn { name: row.try_get(0)?, kind, nullable: row.try_get(2)? })
 }
 
-/// A database that is being moved into, beside the place where it will be. Dropped before it is finished, it is gone.
+/// An import, as a database beside its later place. Dropped before it is kept, it is removed.
 pub struct SqliteImport {
     directory: PathBuf,
     file: PathBuf,
     reader: Reader,
-    // Until the end nobody else begins with the directory.
+    // Until the end, no other process takes the directory.
     _lock: File,
 }
 
 impl SqliteImport {
-    /// Moves everything into a data directory that is made, or in which nothing is.
+    /// Imports everything into a data directory that is created or empty.
     ///
     /// # Errors
     /// [`ArchiveError`]; nothing is in the directory then that was not there before.
@@ -168,15 +112,15 @@ impl SqliteImport {
         connection.close().await.map_err(refused("close the new database"))
     }
 
-    /// What has arrived, to be checked before it is kept.
+    /// Reads of the imported store, to check it before it is kept.
     pub fn scan(&self) -> &dyn Scan {
         &self.reader
     }
 
-    /// Puts the database where hosts find it.
+    /// Moves the database to its place.
     ///
     /// # Errors
-    /// The disk failed; what had arrived is gone.
+    /// The disk failed; the import is removed.
     pub async fn keep(self) -> Result<(), ArchiveError> {
         self.reader.pool.close().await;
         File::open(&self.file)?.sync_all()?;
@@ -228,7 +172,7 @@ async fn insert(
         let last = number + count as u64 - 1;
         let what = || format!("insert rows {number} to {last} into `{}`", table.name);
         let inserted = query.execute(&mut *connection).await;
-        inserted.map_err(|source| ArchiveError::Database { what: what(), source })?;
+        inserted.map_err(|source| ArchiveError::refused(what(), source))?;
         number = last + 1;
     }
     Ok(())
@@ -244,25 +188,4 @@ fn bind(
         Cell::Text(value) => query.bind(value),
         Cell::Blob(value) => query.bind(value.to_vec()),
     }
-}
-
-fn cell(row: &SqliteRow, column: usize) -> Result<Cell, sqlx::Error> {
-    let raw = row.try_get_raw(column)?;
-    if raw.is_null() {
-        return Ok(Cell::Null);
-    }
-    let kind = raw.type_info().name().to_owned();
-    Ok(match kind.as_str() {
-        "INTEGER" => Cell::Int(row.try_get_unchecked(column)?),
-        "TEXT" => Cell::Text(row.try_get_unchecked(column)?),
-        _ => Cell::Blob(row.try_get_unchecked::<Vec<u8>, _>(column)?.into()),
-    })
-}
-
-fn list(table: &Table) -> String {
-    table.columns.iter().map(|column| format!("\"{column}\"")).collect::<Vec<_>>().join(", ")
-}
-
-fn refused(what: &'static str) -> impl Fn(sqlx::Error) -> ArchiveError {
-    move |source| ArchiveError::Database { what: what.to_owned(), source }
 }

@@ -24,11 +24,9 @@ use super::{
     writer::Submission,
     writer_cache::WriterCache,
 };
-use crate::listing;
+use crate::{hints, sql::Looks};
 
 const COMMIT: &str = "COMMIT";
-/// A command's rows are known after so many looks: its own, what these lead to, and who waits for that.
-const LOOKS: usize = 5;
 
 /// What a committed batch answers: the replies of each submission, and all hints in order.
 #[derive(Debug, Default)]
@@ -46,7 +44,7 @@ pub(super) struct Committed {
 pub(super) enum NotCommitted {
     /// Nothing was written.
     Refused(Failed),
-    /// Nobody knows.
+    /// Whether it was written is unknown.
     Unknown(Failed),
     /// The disk failed earlier: nothing was written.
     Stopped,
@@ -110,14 +108,14 @@ impl<'a> Batch<'a> {
         }
         // What belongs to a tree is seen when its turn comes: the commands before may add to it.
         wanted.trees.clear();
-        if self.load(wanted)? {
+        if self.load_missing(wanted)? {
             let mut wider = Footprint::default();
             for (command, named) in commands().zip(&named) {
                 if let Some(named) = named {
                     wider.merge(widen(&self.writer_cache.rows.state, command, named));
                 }
             }
-            self.load(wider)?;
+            self.load_missing(wider)?;
         }
         let mut named = named.into_iter();
         for Submission { commands, .. } in submissions {
@@ -130,38 +128,28 @@ impl<'a> Batch<'a> {
         Ok(())
     }
 
-    /// What a command names. None if it rests on a claim alone whose rows are held: mostly such a command only appends,
-    /// and nothing has to be looked for.
+    /// What a command names. None if it rests on a claim alone whose rows are held: mostly such a
+    /// command only appends, and nothing has to be looked for.
     fn names(&mut self, command: &Command) -> Option<Footprint> {
         let claim = rests_on(command).filter(|claim| self.writer_cache.rows.holds_whole(&claim.id));
         claim.is_none().then(|| footprint(command))
     }
 
     fn decide(&mut self, command: &Command, named: Option<Footprint>) -> Result<Reply, Failed> {
-        let mut named = match named {
+        let named = match named {
             Some(named) => named,
             None => {
-                let decision =
-                    transition(&self.writer_cache.rows.state, command, self.now, self.config);
+                let state = &self.writer_cache.rows.state;
+                let decision = transition(state, command, self.now, self.config);
                 if decision.delta.only_appends() {
                     return Ok(self.take(decision));
                 }
                 footprint(command)
             }
         };
-        let trees = std::mem::take(&mut named.trees);
-        if !trees.is_empty() {
-            self.load(Footprint { trees, ..Footprint::default() })?;
-        }
-        for _ in 0..LOOKS {
-            let mut wanted = widen(&self.writer_cache.rows.state, command, &named);
-            if self.writer_cache.rows.has(&named) && self.writer_cache.rows.has(&wanted) {
-                break;
-            }
-            wanted.merge(named.clone());
-            if !self.load(wanted)? {
-                break;
-            }
+        let mut looks = Looks::of(named);
+        while let Some(missing) = looks.next(&mut self.writer_cache.rows, command) {
+            self.load(missing)?;
         }
         let decision = transition(&self.writer_cache.rows.state, command, self.now, self.config);
         if decision.delta.removed.is_empty() {
@@ -188,23 +176,28 @@ impl<'a> Batch<'a> {
         Ok(())
     }
 
-    /// Loads what is not held. Whether there was anything.
-    fn load(&mut self, wanted: Footprint) -> Result<bool, Failed> {
+    /// Loads what the cache lacks of `wanted`. Returns whether it lacked anything.
+    fn load_missing(&mut self, wanted: Footprint) -> Result<bool, Failed> {
         let missing = self.writer_cache.rows.missing(wanted);
         if missing.is_empty() {
             return Ok(false);
         }
+        self.load(missing)?;
+        Ok(true)
+    }
+
+    /// Loads rows that the cache lacks.
+    fn load(&mut self, missing: Footprint) -> Result<(), Failed> {
         // What was decided so far must be in the tables before they are read again.
         if !self.delta.is_empty() {
             self.write()?;
         }
         self.committed.loads += 1;
-        load::load(self.connection, self.writer_cache, missing)?;
-        Ok(true)
+        load::load(self.connection, self.writer_cache, missing)
     }
 
     fn commit(mut self) -> Result<Committed, NotCommitted> {
-        listing::drop_stale(&mut self.committed.effects, &self.writer_cache.rows.state);
+        hints::drop_stale(&mut self.committed.effects, &self.writer_cache.rows.state);
         if self.delta.is_empty() && !self.begun {
             return Ok(self.committed);
         }

@@ -1,6 +1,7 @@
 //! Carries the write-ahead log over into the database, beside the writer.
 //!
-//! A passive checkpoint takes no lock that the writer or a reader would wait for; it copies what it can.
+//! A passive checkpoint takes no lock that the writer or a reader would wait for; it copies what it
+//! can.
 
 use std::sync::Weak;
 

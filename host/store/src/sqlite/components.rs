@@ -46,7 +46,8 @@ pub(super) fn put(
     Ok(())
 }
 
-/// Removes a module that nobody refers to, uploaded before that instant. Whether it did.
+/// Removes a module that nothing refers to, uploaded before that instant. Returns whether it was
+/// removed.
 pub(super) fn remove(
     connection: &mut Connection,
     cache: &mut Cache,

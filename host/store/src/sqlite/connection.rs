@@ -1,7 +1,7 @@
 //! The writer's connection, which lives on the writer's thread.
 //!
-//! It is `rusqlite`'s and not `sqlx`'s: a statement here is a call, there it is a message to another thread and back. So
-//! each statement writes one row, and stays prepared.
+//! It is `rusqlite`'s and not `sqlx`'s: a statement here is a call, there it is a message to
+//! another thread and back. So each statement writes one row, and stays prepared.
 
 use std::{path::Path, time::Duration};
 
@@ -12,13 +12,12 @@ use rusqlite::{
     types::{Null, ToSqlOutput},
 };
 
-use super::failure;
-use crate::sql::Cell;
+use crate::sql::{Cell, Failure};
 
 /// More than there are statements.
 const PREPARED: usize = 128;
 
-/// How long a lock of somebody else is waited for.
+/// The longest wait for a lock of another connection.
 pub(super) const PATIENCE: Duration = Duration::from_secs(5);
 
 const TRUNCATE_LOG: &str = "PRAGMA wal_checkpoint(TRUNCATE)";
@@ -38,7 +37,7 @@ pub(super) struct Failed {
     /// Which.
     pub(super) statement: &'static str,
     /// SQLite's answer.
-    pub(super) source: sqlx::Error,
+    pub(super) source: Failure,
 }
 
 /// See the module.
@@ -95,7 +94,7 @@ impl Connection {
         name: &'static str,
         text: &str,
         parameters: impl rusqlite::Params,
-        mut take: impl FnMut(&Row<'_>) -> Result<(), sqlx::Error>,
+        mut take: impl FnMut(&Row<'_>) -> Result<(), Failure>,
     ) -> Result<(), Failed> {
         let refused = |source| failed(name, source);
         let mut prepared = self.open.prepare_cached(text).map_err(refused)?;
@@ -122,7 +121,7 @@ impl Connection {
         self.say("PRAGMA shrink_memory")
     }
 
-    /// Gives back the room of the write-ahead log, unless somebody reads what is only there: nobody is waited for.
+    /// Truncates the write-ahead log, unless a connection reads what is only there; does not wait.
     pub(super) fn truncate_log(&mut self) -> Result<(), Failed> {
         let refused = |source| failed("set how long locks are waited for", source);
         self.open.busy_timeout(Duration::ZERO).map_err(refused)?;
@@ -131,7 +130,8 @@ impl Connection {
         truncated
     }
 
-    /// Carries the write-ahead log over and closes. Readers may be in its way; the next start carries it over then.
+    /// Carries the write-ahead log over and closes. Readers may be in its way; the next start
+    /// carries it over then.
     pub(super) fn close(mut self) {
         let _ = self.read("carry over", TRUNCATE_LOG, [], |_| Ok(()));
         let _ = self.open.close();
@@ -153,7 +153,7 @@ pub(super) unsafe fn page_bytes(handle: *mut ffi::sqlite3) -> u64 {
 }
 
 fn failed(statement: &'static str, source: rusqlite::Error) -> Failed {
-    Failed { statement, source: failure::known(source) }
+    Failed { statement, source: source.into() }
 }
 
 impl ToSql for Cell {

@@ -1,11 +1,14 @@
-//! What claims under way appended, and `journal` does not have yet.
+//! The journal buffer: records that active claims appended, and that the table `journal` does not
+//! have yet.
 //!
-//! An entry of `journal` has its place in an index among those of all other journals, so that a commit of many steps
-//! writes a page for nearly each of them. So what a claim appends lies in `journal_recent` first, whose rows follow each
-//! other, and is gathered here; when the claim ends it becomes one row of `journal`, and a replay reads one place. Rows
-//! of `journal_recent` that `journal` has by now are passed over by readers, until the table is emptied.
+//! A row of `journal` has its place in an index among the rows of all other journals, so a commit
+//! of many steps writes a page for nearly each of them. Records of an active claim are therefore
+//! appended to `journal_recent`, whose rows follow each other, and are kept here. When the claim
+//! ends, its records become one row of `journal`, and a replay reads one place. Readers skip rows
+//! of `journal_recent` that `journal` has as well, until the table is emptied.
 //!
-//! What is here equals what is committed, like the writer's cache, and is read again when a batch fails.
+//! The buffer equals what is committed, like the writer's cache, and is read again when a batch
+//! fails.
 
 use std::{
     collections::{BTreeSet, HashMap, HashSet},
@@ -15,15 +18,16 @@ use std::{
 use segno_core::id::PromiseId;
 
 use super::connection::{Connection, Failed, Statement};
-use crate::sql::{self, Cell, Fields as _, JournalRow};
+use crate::sql::{self, Cell, Failure, Fields as _, JournalRow};
 
-/// The table is emptied before it has more rows: whoever reads the journal of a claim under way looks at all of them.
+/// The table is emptied before it has more rows: a read of the journal of an active claim examines
+/// all of them.
 const ROWS: usize = 8_192;
-/// It is emptied when it has so many and `journal` has all of them.
+/// The table is emptied when it has this many rows and `journal` has all of them.
 const MOVED_ROWS: usize = 1_024;
-/// What is gathered takes no more memory than this.
+/// The buffer takes no more memory than this.
 const BYTES: usize = 8 << 20;
-/// A row of so many bytes is worth a row of `journal` at once.
+/// A row of more bytes goes to `journal` at once.
 const LARGE: usize = 16 << 10;
 
 static APPEND: Statement = Statement {
@@ -51,7 +55,7 @@ const UNMERGED: &str = "
       FROM journal_ahead JOIN promises ON promises.n = inv
      ORDER BY journal_ahead.n";
 
-/// See the module.
+/// Records of active claims, as the rows that they will become.
 #[derive(Debug)]
 pub(super) struct JournalBuffer {
     /// What `journal` does not have, as the rows that it will get.
@@ -62,18 +66,20 @@ pub(super) struct JournalBuffer {
     touched: HashSet<i64>,
     /// Rows in the table.
     rows: usize,
-    /// Of whom something was moved in the batch that is being decided.
+    /// Journals that left the buffer in the batch that is being decided.
     moved: Vec<(i64, PromiseId)>,
-    /// Whose rows cannot be read, and why. They are kept for a person, and so the table is not emptied.
+    /// Invocations whose rows cannot be read, and why. A person has to look at them, so the table
+    /// is not emptied.
     damaged: HashMap<i64, String>,
     active_journals: Arc<ActiveJournals>,
 }
 
-/// Which invocations may have records that `journal` does not have: whoever reads another one looks in one place.
+/// The invocations that may have records outside `journal`: a read of any other one looks in one
+/// place.
 ///
-/// It is right or names too many: an invocation is entered before the commit, and goes after it.
+/// The set is exact or too large: an invocation is added before the commit and removed after it.
 #[derive(Debug, Default)]
-pub(super) struct ActiveJournals(RwLock<Option<HashSet<PromiseId>>>);
+pub(crate) struct ActiveJournals(RwLock<Option<HashSet<PromiseId>>>);
 
 /// Rows to write.
 #[derive(Debug, Default)]
@@ -84,7 +90,7 @@ struct Moves {
 }
 
 impl ActiveJournals {
-    /// Whether any of these may. So long as nobody has looked, each may.
+    /// Whether any of these may have such records; always, until the tables have been read.
     pub(super) fn may_have<'a>(&self, ids: impl IntoIterator<Item = &'a PromiseId>) -> bool {
         let held = self.0.read().unwrap_or_else(PoisonError::into_inner);
         held.as_ref().is_none_or(|held| ids.into_iter().any(|id| held.contains(id)))
@@ -139,8 +145,8 @@ impl JournalBuffer {
         Ok(journal_buffer)
     }
 
-    /// Writes what was appended to journals: of those in `ended` the claim has ended, and what is gathered of theirs
-    /// goes with it.
+    /// Writes appended records. The claims of `ended` have ended: their buffered records move to
+    /// `journal`.
     pub(super) fn write(
         &mut self,
         connection: &mut Connection,
@@ -165,7 +171,7 @@ impl JournalBuffer {
         self.put(connection, moves)
     }
 
-    /// Lets nothing of these invocations stay in the table.
+    /// Removes the rows of these invocations from the table.
     pub(super) fn leave(
         &mut self,
         connection: &mut Connection,
@@ -179,17 +185,17 @@ impl JournalBuffer {
         self.put(connection, moves)
     }
 
-    /// What is gathered of a journal.
+    /// The buffered records of a journal.
     pub(super) fn of(&self, number: i64) -> Option<&JournalRow> {
         self.buffered.get(&number)
     }
 
-    /// Why what lies here of a journal cannot be read, if it cannot.
+    /// Why the buffered records of a journal cannot be read, if that is so.
     pub(super) fn damage(&self, number: i64) -> Option<&str> {
         self.damaged.get(&number).map(String::as_str)
     }
 
-    /// Takes note that the batch is committed.
+    /// Notes that the batch was committed.
     pub(super) fn committed(&mut self) {
         if self.moved.is_empty() {
             return;
@@ -204,7 +210,8 @@ impl JournalBuffer {
         });
     }
 
-    /// Gathers a row. Whether it is to be written by itself as well; otherwise a row of `journal` has it.
+    /// Buffers a row. Returns whether `journal_recent` needs the row as well; otherwise `journal`
+    /// has it.
     fn buffer(&mut self, row: &JournalRow, moves: &mut Moves) -> bool {
         let Some(buffered) = self.buffered.get_mut(&row.number) else {
             self.bytes += row.records.len();
@@ -226,7 +233,7 @@ impl JournalBuffer {
         false
     }
 
-    /// Moves what is gathered of a journal, and this row after it, in one if that is worth it.
+    /// Moves the buffered records of a journal and `row` to `journal`, as one row if they fit.
     fn move_with(&mut self, row: JournalRow, moves: &mut Moves) {
         match self.release(row.number) {
             Some(mut buffered) => {
@@ -271,7 +278,7 @@ impl JournalBuffer {
 }
 
 /// A row of [`UNMERGED`].
-fn unmerged_row(row: &rusqlite::Row<'_>) -> Result<JournalRow, sqlx::Error> {
+fn unmerged_row(row: &rusqlite::Row<'_>) -> Result<JournalRow, Failure> {
     let invocation = sql::id(row, 0)?;
     Ok(JournalRow {
         head: sql::head(row, 1, &invocation)?,

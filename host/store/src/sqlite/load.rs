@@ -1,4 +1,5 @@
-//! Loads the rows that a decision reads into the writer's memory: a few statements, whatever number of promises.
+//! Loads the rows that a decision reads into the writer's memory: a few statements, whatever number
+//! of promises.
 
 use segno_core::{
     footprint::Footprint,
@@ -17,8 +18,8 @@ use super::{
     writer_cache::WriterCache,
 };
 use crate::{
-    listing,
-    sql::{self, Cache, Fields, Level, promise_columns, promise_tables},
+    order,
+    sql::{self, Cache, Failure, Fields, Level, promise_columns, promise_tables},
 };
 
 /// Promises and their tasks, by ids.
@@ -38,7 +39,8 @@ const HELD_BY: &str = concat!(
     promise_tables!(),
 );
 
-/// A page of the pending children of an invocation; of those that were not asked to stop, if that is asked for.
+/// A page of the pending children of an invocation; of those that were not asked to stop, if that
+/// is asked for.
 const CHILDREN: &str = concat!(
     "SELECT ", promise_columns!(),
     "FROM promises p ", promise_tables!(),
@@ -47,7 +49,7 @@ const CHILDREN: &str = concat!(
      ORDER BY p.id LIMIT ?3",
 );
 
-/// A promise and everything made by its members, at most so many.
+/// A promise and everything made by its members, up to a limit.
 const TREE: &str = concat!(
     "WITH RECURSIVE tree (n) AS (
          SELECT n FROM promises WHERE id = ?1
@@ -297,7 +299,7 @@ fn load_tail(
     let Some(number) = cache.number(invocation) else { return Ok(()) };
     let name = "load the end of a journal";
     let mut tail = Ok(Vec::new());
-    let mut add = |more: Result<Vec<Record>, sqlx::Error>| match (&mut tail, more) {
+    let mut add = |more: Result<Vec<Record>, Failure>| match (&mut tail, more) {
         (Ok(tail), Ok(more)) => tail.extend(more),
         (Ok(_), Err(error)) => tail = Err(error),
         (Err(_), _) => {}
@@ -319,25 +321,25 @@ fn fetch(
     name: &'static str,
     text: &str,
     wanted: &(impl serde::Serialize + ?Sized),
-    take: impl FnMut(&rusqlite::Row<'_>) -> Result<(), sqlx::Error>,
+    take: impl FnMut(&rusqlite::Row<'_>) -> Result<(), Failure>,
 ) -> Result<(), Failed> {
     let wanted = serde_json::to_string(wanted).expect("lists of texts and numbers are JSON");
     connection.read(name, text, [wanted], take)
 }
 
 fn outbox_key(key: &OutboxKey) -> (&PromiseId, i64, String) {
-    let (kind, part) = listing::outbox_order(key);
+    let (kind, part) = order::outbox_order(key);
     (key.promise(), kind, part)
 }
 
-fn message(cache: &mut Cache, row: &impl Fields) -> Result<(), sqlx::Error> {
+fn message(cache: &mut Cache, row: &impl Fields) -> Result<(), Failure> {
     let source = sql::id(row, 1)?;
     cache.know(&source, row.int(0)?, Level::Number);
     sql::put_message(cache, &source, row, 2)
 }
 
 /// A number that is never NULL.
-fn int(row: &impl Fields, column: usize) -> Result<i64, sqlx::Error> {
+fn int(row: &impl Fields, column: usize) -> Result<i64, Failure> {
     Ok(row.int(column)?.unwrap_or_default())
 }
 

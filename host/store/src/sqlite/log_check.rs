@@ -1,5 +1,5 @@
-//! Whether SQLite's write-ahead log is whole, looked at before SQLite opens it: a log that is damaged or cut off is read by
-//! SQLite up to that place, without a word.
+//! Whether SQLite's write-ahead log is whole, looked at before SQLite opens it: a log that is
+//! damaged or cut off is read by SQLite up to that place, without a word.
 //!
 //! ```text
 //! segno.db-wal   header of 32 bytes: magic, version, page size, sequence, salt (8 bytes), checksum (8)
@@ -7,9 +7,9 @@
 //! segno.db-shm   the log's index, shared by processes: among others how many frames were committed, under which salt
 //! ```
 //!
-//! A commit is acknowledged after its frames were synced, so two things are no accident of a crash: a committed frame behind
-//! a broken one, and fewer frames than the index has seen of the same log. The formats are SQLite's, which keeps them
-//! stable ("WAL-mode File Format" in its documentation).
+//! A commit is acknowledged after its frames were synced, so two things are no accident of a crash:
+//! a committed frame behind a broken one, and fewer frames than the index has seen of the same log.
+//! The formats are SQLite's, which keeps them stable ("WAL-mode File Format" in its documentation).
 
 use std::{
     fs::File,
@@ -43,7 +43,7 @@ pub(super) enum Evidence {
         /// The later one.
         committed: u64,
     },
-    /// The index has seen so many frames of this log.
+    /// The number of frames of this log that the index has.
     Cut {
         /// Frames.
         seen: u64,
@@ -71,7 +71,8 @@ impl std::fmt::Display for Loss {
     }
 }
 
-/// What is missing from the log of `database`; nothing of a log that is whole, or that is not there.
+/// What is missing from the log of `database`; nothing of a log that is whole, or that is not
+/// there.
 ///
 /// # Errors
 /// The files cannot be read.
@@ -208,7 +209,8 @@ fn big(bytes: &[u8], at: usize) -> u32 {
     u32::from_be_bytes(bytes[at..at + 4].try_into().expect("four bytes"))
 }
 
-/// SQLite's checksum, continued over `bytes`: of pairs of words, in the order of bytes that the log names.
+/// SQLite's checksum, continued over `bytes`: of pairs of words, in the order of bytes that the log
+/// names.
 fn summed((mut one, mut two): (u32, u32), bytes: &[u8], big_endian: bool) -> (u32, u32) {
     let word = |bytes: &[u8]| {
         let bytes = bytes.try_into().expect("four bytes");

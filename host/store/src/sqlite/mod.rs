@@ -1,7 +1,8 @@
 //! The embedded store: one SQLite database in a data directory that one process owns.
 //!
-//! One writer ([`writer`]), a thread of its own, holds the hot part of the state in memory and commits groups; readers have connections of
-//! their own and see what was committed. What the tables hold is in `host/migrations/sqlite`.
+//! One writer ([`writer`]), a thread of its own, holds the hot part of the state in memory and
+//! commits groups; readers have connections of their own and see what was committed. What the
+//! tables hold is in `host/migrations/sqlite`.
 
 mod failure;
 mod log_check;
@@ -21,19 +22,10 @@ mod writer;
 mod writer_cache;
 
 mod archive;
-mod call_tree;
-mod counts;
-mod dump;
-mod events;
-mod examine;
-mod find;
-mod history;
-mod list;
 mod reader;
 mod resources;
-mod scan;
 mod schedules;
-mod size;
+mod session;
 
 #[cfg(test)]
 mod plans;
@@ -49,11 +41,8 @@ use async_trait::async_trait;
 use segno_core::{
     command::Command,
     config::Config,
-    id::{Digest, PromiseId, ScheduleId},
-    invocation::Record,
-    promise::{MessageKind, Schedule},
+    id::Digest,
     reply::Reply,
-    snapshot::Snapshot,
     time::{Millis, Timestamp},
 };
 use tokio::sync::{mpsc, oneshot, watch};
@@ -71,9 +60,8 @@ use self::{
     writer::{Place, QUEUE, Request, Writer},
 };
 use super::{
-    CallTree, Counts, Due, EventPlace, EventRow, Hints, History, InvocationFilter, InvocationRow,
-    LogRow, ModuleRow, Page, PromiseFilter, PromiseRow, Ready, Scan, ScheduleFilter, SchedulePage,
-    Store, StoreError, Waits, listing, writing::Writing,
+    CallTree, Hints, ModuleRow, Modules, Read, Scan, Store, StoreError, WorkQueue, limits,
+    writing::Writing,
 };
 use segno_env::Env;
 
@@ -82,8 +70,8 @@ use segno_env::Env;
 pub struct SqliteConfig {
     /// The data directory; made if it is missing.
     pub dir: PathBuf,
-    /// Whether a power loss may take the last commits with it (`synchronous = NORMAL`). A crash of the process never
-    /// does. Commits are about ten times cheaper.
+    /// Whether a power loss may take the last commits with it (`synchronous = NORMAL`). A crash of
+    /// the process never does. Commits are about ten times cheaper.
     pub relaxed: bool,
 }
 
@@ -163,7 +151,7 @@ impl SqliteStore {
         let directory = Arc::new(DataDirectory::open(&config).await?);
         let active_journals = Arc::new(ActiveJournals::default());
         let reader = Reader::of(&directory, active_journals.clone());
-        let (clock, limit) = (&env.clock, listing::CLIENT_READ);
+        let (clock, limit) = (&env.clock, limits::CLIENT_READ);
         let for_clients = Reader::for_clients(&directory, active_journals.clone(), clock, limit);
         let (queue, requests) = mpsc::channel(QUEUE);
         let (counted, written) = watch::channel(Written::default());
@@ -226,117 +214,12 @@ impl Store for SqliteStore {
         self.ask(|answer| Request::Execute { commands, answer }).await?
     }
 
-    async fn promise(&self, id: &PromiseId) -> Result<Option<PromiseRow>, StoreError> {
-        Ok(self.reader.promises(std::slice::from_ref(id)).await?.pop().flatten())
+    fn read(&self) -> &dyn Read {
+        &self.reader
     }
 
-    async fn promises(&self, ids: &[PromiseId]) -> Result<Vec<Option<PromiseRow>>, StoreError> {
-        self.reader.promises(ids).await
-    }
-
-    async fn journal(
-        &self,
-        id: &PromiseId,
-        from: u32,
-        limit: u32,
-    ) -> Result<Vec<Record>, StoreError> {
-        self.reader.journal(id, from, limit).await
-    }
-
-    async fn logs(&self, id: &PromiseId, from: u32, limit: u32) -> Result<Vec<LogRow>, StoreError> {
-        self.reader.logs(id, from, limit).await
-    }
-
-    async fn log_count(&self, id: &PromiseId) -> Result<u32, StoreError> {
-        self.reader.log_count(id).await
-    }
-
-    async fn histories(&self, of: &[(PromiseId, u32)]) -> Result<Vec<History>, StoreError> {
-        self.reader.histories(of).await
-    }
-
-    async fn waits(&self, id: &PromiseId) -> Result<Waits, StoreError> {
-        self.reader.waits(id).await
-    }
-
-    fn for_clients(&self) -> Option<Arc<dyn Store>> {
-        self.for_clients.clone().map(|store| store as Arc<dyn Store>)
-    }
-
-    async fn list(&self, filter: &InvocationFilter) -> Result<Page<InvocationRow>, StoreError> {
-        self.reader.list(filter).await
-    }
-
-    async fn schedule(&self, id: &ScheduleId) -> Result<Option<Schedule>, StoreError> {
-        self.reader.schedule(id).await
-    }
-
-    async fn schedules(&self, filter: &ScheduleFilter) -> Result<SchedulePage, StoreError> {
-        self.reader.schedules(filter).await
-    }
-
-    async fn find(
-        &self,
-        filter: &PromiseFilter,
-    ) -> Result<Page<PromiseRow, PromiseId>, StoreError> {
-        self.reader.find(filter).await
-    }
-
-    async fn due(&self, now: Timestamp, limit: u32) -> Result<Due, StoreError> {
-        self.reader.due(now, limit).await
-    }
-
-    async fn ready(
-        &self,
-        now: Timestamp,
-        after: Option<i64>,
-        limit: u32,
-    ) -> Result<Vec<Ready>, StoreError> {
-        self.reader.ready(now, after, limit).await
-    }
-
-    async fn outbox_due(
-        &self,
-        kind: MessageKind,
-        now: Timestamp,
-        limit: u32,
-    ) -> Result<Due, StoreError> {
-        self.reader.outbox_due(kind, now, limit).await
-    }
-
-    async fn events(
-        &self,
-        after: Option<EventPlace>,
-        limit: u32,
-    ) -> Result<Vec<EventRow>, StoreError> {
-        self.reader.events(after, limit).await
-    }
-
-    async fn counts(&self) -> Result<Counts, StoreError> {
-        self.reader.counts().await
-    }
-
-    async fn put_component(
-        &self,
-        digest: Digest,
-        component: Arc<[u8]>,
-        description: String,
-        now: Timestamp,
-    ) -> Result<(), StoreError> {
-        let component = NewComponent { digest, bytes: component, description, now };
-        self.ask(|answer| Request::PutComponent { component, answer }).await?
-    }
-
-    async fn component(&self, digest: Digest) -> Result<Option<Arc<[u8]>>, StoreError> {
-        self.reader.component(digest).await
-    }
-
-    async fn modules(&self) -> Result<Vec<ModuleRow>, StoreError> {
-        self.reader.modules().await
-    }
-
-    async fn in_use(&self) -> Result<BTreeMap<Digest, u64>, StoreError> {
-        self.reader.in_use().await
+    fn work_queue(&self) -> &dyn WorkQueue {
+        &self.reader
     }
 
     fn scan(&self) -> &dyn Scan {
@@ -347,12 +230,12 @@ impl Store for SqliteStore {
         &self.reader
     }
 
-    async fn remove_component(
-        &self,
-        digest: Digest,
-        before: Timestamp,
-    ) -> Result<bool, StoreError> {
-        self.ask(|answer| Request::RemoveComponent { digest, before, answer }).await?
+    fn modules(&self) -> &dyn Modules {
+        self
+    }
+
+    fn for_clients(&self) -> Option<Arc<dyn Store>> {
+        self.for_clients.clone().map(|store| store as Arc<dyn Store>)
     }
 
     async fn check_writes(&self) -> Result<(), StoreError> {
@@ -362,10 +245,6 @@ impl Store for SqliteStore {
 
     async fn vacuum(&self) -> Result<bool, StoreError> {
         self.ask(|answer| Request::Vacuum { answer }).await?
-    }
-
-    async fn dump(&self) -> Result<Snapshot, StoreError> {
-        Ok(Snapshot::of(&self.reader.whole().await?))
     }
 
     async fn wipe(&self) -> Result<(), StoreError> {
@@ -386,5 +265,35 @@ impl Store for SqliteStore {
             }
             self.env.runtime.sleep(Millis(5)).await;
         }
+    }
+}
+
+#[async_trait]
+impl Modules for SqliteStore {
+    async fn put(
+        &self,
+        digest: Digest,
+        component: Arc<[u8]>,
+        description: String,
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
+        let component = NewComponent { digest, bytes: component, description, now };
+        self.ask(|answer| Request::PutComponent { component, answer }).await?
+    }
+
+    async fn component(&self, digest: Digest) -> Result<Option<Arc<[u8]>>, StoreError> {
+        self.reader.component(digest).await
+    }
+
+    async fn list(&self) -> Result<Vec<ModuleRow>, StoreError> {
+        self.reader.modules().await
+    }
+
+    async fn in_use(&self) -> Result<BTreeMap<Digest, u64>, StoreError> {
+        self.reader.in_use().await
+    }
+
+    async fn remove(&self, digest: Digest, before: Timestamp) -> Result<bool, StoreError> {
+        self.ask(|answer| Request::RemoveComponent { digest, before, answer }).await?
     }
 }

@@ -1,4 +1,5 @@
-//! Opening a data directory: who owns it, whether the database in it is ours, and bringing it to today's format.
+//! Opening a data directory: who owns it, whether the database in it is ours, and bringing it to
+//! today's format.
 
 use std::{
     cmp::Ordering,
@@ -18,7 +19,7 @@ use super::{
     connection::{Connection, Failed},
     failure, log_check,
 };
-use crate::archive::ArchiveError;
+use crate::{archive::ArchiveError, error::BoxError, sql::Failure};
 
 /// Why a data directory could not be opened. Nothing of it was changed.
 #[derive(Debug, thiserror::Error)]
@@ -99,7 +100,7 @@ pub enum OpenError {
         file: PathBuf,
         /// SQLite's answer.
         #[source]
-        source: sqlx::Error,
+        source: BoxError,
     },
     /// Anything else that SQLite said.
     #[error("`{}` cannot be opened", file.display())]
@@ -108,7 +109,7 @@ pub enum OpenError {
         file: PathBuf,
         /// SQLite's answer.
         #[source]
-        source: sqlx::Error,
+        source: BoxError,
     },
 }
 
@@ -134,20 +135,24 @@ const MIGRATIONS: &[(i64, &str, &str)] = &[
     (10, "first version", include_str!("../../migrations/sqlite/0010_first_version.sql")),
 ];
 
-/// What every connection is told. Times are in milliseconds, sizes in bytes. The time is `PATIENCE`.
+/// What every connection is told. Times are in milliseconds, sizes in bytes. The time is
+/// `PATIENCE`.
 const PRAGMAS: [(&str, &str); 3] =
     [("busy_timeout", "5000"), ("temp_store", "memory"), ("journal_size_limit", "67108864")];
 
-/// What connections that write are told besides. The background checkpoints when nothing waits; at 16,000 pages a
-/// writer that never rests does it itself.
+/// What connections that write are told besides. The background checkpoints when nothing waits; at
+/// 16,000 pages a writer that never rests does it itself.
 const WRITER_PRAGMAS: [(&str, &str); 1] = [("wal_autocheckpoint", "16000")];
 
-/// Pages that are held, as a negative number of KiB: by the writer, and by a migration, which looks at whole tables.
+/// Pages that are held, as a negative number of KiB: by the writer, and by a migration, which looks
+/// at whole tables.
 const WRITER_CACHE: (&str, &str) = ("cache_size", "-65536");
-/// By a connection that reads. A commit of anybody empties it, so it is for what one statement finds again.
+/// By a connection that reads. Any commit empties this cache, so it serves what one statement finds
+/// again.
 const READER_CACHE: (&str, &str) = ("cache_size", "-4096");
 
-/// The database of a data directory, for reading only: it may belong to another process, which is not disturbed.
+/// The database of a data directory, for reading only: it may belong to another process, which is
+/// not disturbed.
 ///
 /// # Errors
 /// [`OpenError`].
@@ -206,7 +211,8 @@ pub(super) async fn holds_something(directory: &Path) -> Result<bool, OpenError>
     Ok(anything != 0)
 }
 
-/// A database that is being filled: nobody else knows of it, and what is half written is thrown away.
+/// The options of a database that is being imported: no other process knows of it, and a
+/// half-written one is removed.
 pub(super) fn importing(file: &Path) -> SqliteConnectOptions {
     SqliteConnectOptions::new()
         .filename(file)
@@ -243,7 +249,7 @@ pub(super) fn newest() -> i64 {
     MIGRATIONS.iter().map(|(number, ..)| *number).max().unwrap_or_default()
 }
 
-/// A database, whoever it belongs to.
+/// A database, of any owner.
 #[derive(Debug)]
 struct Files {
     database: PathBuf,
@@ -295,7 +301,8 @@ impl DataDirectory {
         let options = self
             .files
             .options()
-            // Only a new database takes this: what retention frees can then be given back, a piece at a time.
+            // Only a new database takes this: what retention frees can then be given back, a piece
+            // at a time.
             .auto_vacuum(SqliteAutoVacuum::Incremental)
             .journal_mode(SqliteJournalMode::Wal);
         WRITER_PRAGMAS.iter().fold(options, |options, (name, value)| options.pragma(*name, *value))
@@ -348,7 +355,9 @@ impl DataDirectory {
             MigrateError::Execute(source) | MigrateError::ExecuteMigration(source, _) => {
                 self.files.explain(source)
             }
-            other => OpenError::Database { file: file(), source: other.into() },
+            other => {
+                OpenError::Database { file: file(), source: Box::new(sqlx::Error::from(other)) }
+            }
         })
     }
 }
@@ -384,16 +393,19 @@ impl Files {
         Err(OpenError::NotOurs { file: self.database.clone() })
     }
 
-    fn explain(&self, source: sqlx::Error) -> OpenError {
-        let file = self.database.clone();
+    fn explain(&self, source: impl Into<Failure>) -> OpenError {
+        let (file, source) = (self.database.clone(), source.into());
         match failure::primary_code(&source) {
             Some(failure::NOT_A_DATABASE) => OpenError::NotOurs { file },
             Some(failure::READ_ONLY | failure::CANNOT_OPEN) => OpenError::ReadOnly { file },
             Some(failure::FULL) => OpenError::Full { file },
             // The file that processes share could not grow, or a write was beyond a quota.
             Some(failure::DISK) if !failure::is_final(&source) => OpenError::Full { file },
-            Some(failure::CORRUPT | failure::DISK) => OpenError::Damaged { file, source },
-            _ => OpenError::Database { file, source },
+            Some(failure::CORRUPT | failure::DISK) => {
+                OpenError::Damaged { file, source: source.into() }
+            }
+
+            _ => OpenError::Database { file, source: source.into() },
         }
     }
 }
@@ -436,7 +448,7 @@ pub(super) fn take(directory: &Path) -> Result<File, OpenError> {
         }
         Err(TryLockError::Error(source)) => return Err(refuse(source)),
     }
-    // Only a hint for whoever comes next: on a full disk it is left out.
+    // Only a hint for the next start: on a full disk it is left out.
     let written = lock.set_len(0).and_then(|()| lock.rewind());
     let _ = written.and_then(|()| writeln!(lock, "{}", std::process::id()));
     Ok(lock)

@@ -1,14 +1,13 @@
-//! Every statement finds its rows by an index: its cost depends on what it finds, not on what there is.
+//! Every statement finds its rows by an index: its cost depends on what it finds, not on what there
+//! is.
 
 use sqlx::{Executor as _, Row as _, SqliteConnection};
 
-use super::{
-    SqliteConfig, call_tree, counts, events, examine, find, history, journal_buffer, list, load,
-    open::DataDirectory, reader, resources, scan, schedules, write,
-};
+use super::{SqliteConfig, journal_buffer, load, open::DataDirectory, resources, schedules, write};
 use crate::{
     InvocationFilter, PromiseFilter, Standing,
-    listing::{Base, ListedState},
+    invocation_filter::{Base, ListedState},
+    sql::read::{self, Kind, call_tree, counts, find, list},
 };
 use segno_core::{id::PromiseId, value::Tags};
 
@@ -46,21 +45,18 @@ async fn every_statement_finds_its_rows_by_an_index() {
     let dir = tempfile::tempdir().expect("a directory");
     let directory = DataDirectory::open(&SqliteConfig::new(dir.path())).await.expect("it opens");
     let mut connection = directory.connect().await.expect("a connection");
-    let reads = load::STATEMENTS.iter().chain(&reader::STATEMENTS);
-    let reads = reads.chain(&events::STATEMENTS).chain(&history::STATEMENTS);
-    let reads = reads.chain(&schedules::STATEMENTS).chain(&resources::STATEMENTS);
-    let reads = reads.chain(&call_tree::STATEMENTS);
-    let reads = reads.chain(&examine::STATEMENTS).chain(&scan::STATEMENTS);
-    let reads = reads.chain(&journal_buffer::STATEMENTS);
-    for statement in write::statements().chain(reads.copied()) {
+    let reads = load::STATEMENTS.iter().chain(&schedules::STATEMENTS);
+    let reads = reads.chain(&resources::STATEMENTS).chain(&journal_buffer::STATEMENTS).copied();
+    let reads = reads.chain(read::statements(Kind::Sqlite));
+    for statement in write::statements().chain(reads) {
         let plan = plan(&mut connection, statement).await;
         let scans: Vec<_> = plan.iter().filter(|step| reads_a_whole_table(step)).collect();
         assert!(scans.is_empty(), "{statement}\n{plan:#?}");
     }
 }
 
-/// Whatever is asked for, a list walks its base in the order of the list and between two ends, and what it sorts are the
-/// few numbers of an index that has another order.
+/// Whatever is asked for, a list walks its base in the order of the list and between two ends, and
+/// what it sorts are the few numbers of an index that has another order.
 #[tokio::test]
 async fn a_list_walks_its_base_in_its_order_whatever_the_filter_is() {
     let dir = tempfile::tempdir().expect("a directory");
@@ -96,8 +92,8 @@ async fn a_list_walks_its_base_in_its_order_whatever_the_filter_is() {
                 Base::Tasks => {}
             }
             let state = filter.state.as_deref().map(|name| ListedState::named(name).expect(name));
-            let query = list::statement(base, &filter, state, Some(1), 10);
-            let steps = plan(&mut connection, query.sql().as_str()).await;
+            let query = list::statement(Kind::Sqlite, base, &filter, state, Some(1), 10);
+            let steps = plan(&mut connection, &query.text).await;
             let first =
                 steps.iter().find(|step| step.starts_with("SEARCH") || step.starts_with("SCAN"));
             assert!(
@@ -106,9 +102,12 @@ async fn a_list_walks_its_base_in_its_order_whatever_the_filter_is() {
             );
             let sorts = steps.iter().any(|step| step.contains("TEMP B-TREE"));
             assert!(!(sorts && in_order), "{base:?} {filter:?}\n{steps:#?}");
-            let ends = [list::bound(base, &filter, state), list::count(base, &filter, state)];
+            let ends = [
+                list::bound(base, &filter, state),
+                list::count(Kind::Sqlite, base, &filter, state),
+            ];
             for query in ends.into_iter().flatten() {
-                let steps = plan(&mut connection, query.sql().as_str()).await;
+                let steps = plan(&mut connection, &query.text).await;
                 assert!(!steps.iter().any(|step| step.contains("TEMP B-TREE")), "{steps:#?}");
                 let whole =
                     |step: &&String| step.starts_with("SCAN promises") || *step == "SCAN tasks";
@@ -132,13 +131,12 @@ async fn promises_are_found_between_two_ids() {
         PromiseFilter { tasks: true, prefix: Some("a".to_owned()), ..all() },
         PromiseFilter { tasks: true, prefix: Some("z".to_owned()), ..all() },
     ] {
-        let bound = find::bound(&filter).expect("it is bounded");
-        for query in [bound, find::statement(&filter, Some(&"n".into()))] {
-            let text = query.sql();
-            let steps = plan(&mut connection, text.as_str()).await;
+        let bound = find::bound(Kind::Sqlite, &filter).expect("it is bounded");
+        for query in [bound, find::statement(Kind::Sqlite, &filter, Some(&"n".into()))] {
+            let steps = plan(&mut connection, &query.text).await;
             let between = steps[0].starts_with("SEARCH p USING ") && steps[0].contains("(id>?");
             assert!(between, "{steps:#?}");
-            let is_ended = steps[0].contains("id<?") || text.as_str().contains("OFFSET");
+            let is_ended = steps[0].contains("id<?") || query.text.contains("OFFSET");
             assert!(is_ended, "{steps:#?}");
             assert!(!steps.iter().any(|step| step.contains("TEMP B-TREE")), "{steps:#?}");
         }
@@ -150,8 +148,8 @@ async fn a_census_walks_only_what_it_counts() {
     let dir = tempfile::tempdir().expect("a directory");
     let directory = DataDirectory::open(&SqliteConfig::new(dir.path())).await.expect("it opens");
     let mut connection = directory.connect().await.expect("a connection");
-    for statement in counts::STATEMENTS {
-        let plan = plan(&mut connection, statement).await;
+    for select in counts::STATEMENTS {
+        let plan = plan(&mut connection, select.text(Kind::Sqlite)).await;
         let walks =
             plan.iter().filter(|step| step.starts_with("SCAN ") && !step.contains("CONSTANT"));
         let of_all = ["tasks_held", "tasks_halted", "tasks_ready"];
@@ -168,9 +166,9 @@ async fn children_are_found_by_their_indexes_and_in_their_order() {
     let directory = DataDirectory::open(&SqliteConfig::new(dir.path())).await.expect("it opens");
     let mut connection = directory.connect().await.expect("a connection");
     for (statement, beyond) in
-        [(call_tree::STATEMENTS[0], "rowid>?"), (call_tree::STATEMENTS[1], "")]
+        [(&call_tree::STATEMENTS[0], "rowid>?"), (&call_tree::STATEMENTS[1], "")]
     {
-        let plan = plan(&mut connection, statement).await;
+        let plan = plan(&mut connection, statement.text(Kind::Sqlite)).await;
         for index in ["promises_made_by (made_by=?", "promises_parent (<expr>=?"] {
             let step = plan.iter().find(|step| step.contains(index));
             let step = step.unwrap_or_else(|| panic!("{index} is not used: {plan:#?}"));
@@ -188,8 +186,8 @@ async fn the_promises_of_a_branch_are_found_by_its_index_and_in_its_order() {
     let directory = DataDirectory::open(&SqliteConfig::new(dir.path())).await.expect("it opens");
     let mut connection = directory.connect().await.expect("a connection");
     let filter = PromiseFilter { branch: Some("a".to_owned()), ..PromiseFilter::default() };
-    let query = find::statement(&filter, None);
-    let plan = plan(&mut connection, query.sql().as_str()).await;
+    let query = find::statement(Kind::Sqlite, &filter, None);
+    let plan = plan(&mut connection, &query.text).await;
     assert!(plan[0].starts_with("SEARCH p USING INDEX promises_branch"), "{plan:#?}");
     assert!(!plan.iter().any(|step| step.contains("TEMP B-TREE")), "{plan:#?}");
 }

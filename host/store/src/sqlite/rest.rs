@@ -1,8 +1,9 @@
-//! Gives back what a store holds to be fast, once next to nothing is committed any more: the rows that the writer keeps,
-//! the pages that SQLite keeps, and the room of the write-ahead log.
+//! Gives back what a store holds to be fast, once next to nothing is committed any more: the rows
+//! that the writer keeps, the pages that SQLite keeps, and the room of the write-ahead log.
 //!
-//! All of it is bounded (`docs/operations.md` has the table), but what a busy host took would stay for ever: nothing that
-//! a quiet one does pushes it out. The next commit reads what it needs again.
+//! All of it is bounded (`docs/operations.md` has the table), but what a busy host took would stay
+//! for ever: nothing that a quiet one does pushes it out. The next commit reads what it needs
+//! again.
 
 use std::sync::Weak;
 
@@ -15,10 +16,10 @@ use crate::{StoreError, heap};
 
 /// How long a store has to be quiet, and how often it gives back what it holds by then.
 const QUIET: Millis = Millis(30_000);
-/// So many commits in that time are next to nothing.
+/// A store with no more commits than this in that time is idle.
 const FEW: u64 = 30;
-/// So many bytes of each kind are kept: a host that does a little now and then has its rows at hand, and overwrites its
-/// log, which takes half as long as making it longer.
+/// Bytes of each kind that are kept: a host that does a little now and then has its rows at
+/// hand, and overwrites its log, which takes half as long as making it longer.
 const KEPT: u64 = 4 << 20;
 
 /// What was held, in bytes.
@@ -61,7 +62,8 @@ impl SqliteStore {
     /// [`StoreError`]: some of it is still held.
     pub(crate) async fn rest(&self, kept: u64) -> Result<Held, StoreError> {
         let mut held = self.ask(|answer| Request::Rest { kept, answer }).await??;
-        // The SQLite that is linked here takes a process's unused pages for one lot: whoever shrinks empties all.
+        // The SQLite that is linked here pools the unused pages of the process: one connection that
+        // shrinks empties all.
         held.reader_bytes += self.reader.shrink(kept).await?;
         if let Some(clients) = &self.for_clients {
             held.reader_bytes += clients.reader.shrink(kept).await?;

@@ -1,4 +1,4 @@
-//! Giving room that is free in the file back to the system, a bounded piece at a time.
+//! Incremental vacuum: a bounded number of free pages at a time leaves the file.
 
 use super::connection::{Connection, Failed};
 use crate::sql::Fields as _;
@@ -8,11 +8,11 @@ const FREE_PAGES: &str =
 const VACUUM: &str = "PRAGMA incremental_vacuum(256)";
 /// What `auto_vacuum` says where pages may be given back.
 const INCREMENTAL: i64 = 2;
-/// Free pages that stay: the next commits use them.
+/// Free pages that stay for the next commits.
 const KEPT_FREE: i64 = 64;
 
-/// Moves a piece of the free pages out of the file. Whether there are more; never, if the database was made without
-/// the setting that allows it.
+/// Removes up to 256 free pages from the file. Returns whether there are more; never, if the
+/// database was made without the setting that allows it.
 pub(super) fn step(connection: &mut Connection) -> Result<bool, Failed> {
     if free(connection)? <= KEPT_FREE {
         return Ok(false);

@@ -1,7 +1,8 @@
-//! The one thread that writes. It drains a queue, decides what it drained as one transaction, commits, and answers.
+//! The one thread that writes. It drains a queue, decides what it drained as one transaction,
+//! commits, and answers.
 //!
-//! When the queue is empty it commits at once; while it commits, the queue gathers the next batch. A caller that goes
-//! away does not take its commit with it.
+//! When the queue is empty it commits at once; while it commits, the queue gathers the next batch.
+//! A caller that goes away does not take its commit with it.
 
 use std::sync::Arc;
 
@@ -12,7 +13,7 @@ use super::{
     batch::{Batch, Committed, NotCommitted},
     components::{self, NewComponent},
     connection::{Connection, Failed},
-    failure,
+    failure::{self, Fault},
     journal_buffer::{self, ActiveJournals},
     open::DataDirectory,
     rest::Held,
@@ -22,9 +23,9 @@ use super::{
 use crate::{Commit, Hints, StoreError, sql, writing::Writing};
 use segno_env::Clock;
 
-/// A batch takes no further submission once it has so many commands.
+/// A batch takes no further submission once it has this many commands.
 const BATCH: usize = 512;
-/// Submissions that may wait; whoever comes after waits to submit.
+/// Submissions that may wait; further callers wait to submit.
 pub(super) const QUEUE: usize = 1024;
 
 type Answer<T> = oneshot::Sender<Result<T, StoreError>>;
@@ -35,13 +36,14 @@ pub(super) enum Request {
     Execute { commands: Arc<[Command]>, answer: Answer<Vec<Reply>> },
     /// To keep a component.
     PutComponent { component: NewComponent, answer: Answer<()> },
-    /// To remove a module that nobody refers to, uploaded before that instant.
+    /// To remove a module that nothing refers to, uploaded before that instant.
     RemoveComponent { digest: Digest, before: Timestamp, answer: Answer<bool> },
     /// To give a piece of the free room back to the system.
     Vacuum { answer: Answer<bool> },
     /// To commit something small that changes nothing.
     TryWriting { answer: Answer<()> },
-    /// To give back what it holds and can read again, of each kind if that is more than these bytes.
+    /// To give back what it holds and can read again, of each kind if that is more than these
+    /// bytes.
     Rest { kept: u64, answer: Answer<Held> },
     /// To forget everything but modules, aliases and hosts.
     Wipe { answer: Answer<()> },
@@ -113,7 +115,7 @@ pub(super) struct Submission {
 }
 
 impl Writer {
-    /// Works until it is told to close, or until nobody can ask any more.
+    /// Runs until it is told to close, or until every sender is gone.
     pub(super) fn run(mut self) {
         let mut next = None;
         loop {
@@ -169,7 +171,8 @@ impl Writer {
         self.shut();
     }
 
-    /// Executes `first` and what waits behind it. Answers the request that ended the batch, if one did.
+    /// Executes `first` and what waits behind it. Answers the request that ended the batch, if one
+    /// did.
     fn batch(&mut self, first: Submission) -> Option<Request> {
         let mut size = first.commands.len();
         let mut submissions = vec![first];
@@ -192,13 +195,13 @@ impl Writer {
         next
     }
 
-    /// Commits these together. Where one of them is refused, the others must not suffer for it: they are halved until it
-    /// is alone.
+    /// Commits these together. Where one of them is refused, the others must not suffer for it:
+    /// they are halved until it is alone.
     fn execute(&mut self, mut submissions: Vec<Submission>) {
         match self.commit(&submissions) {
             Ok(committed) => self.answer(submissions, committed),
             Err(NotCommitted::Refused(failed))
-                if submissions.len() > 1 && failure::is_of_one(&failed.source) =>
+                if submissions.len() > 1 && failure::fault(&failed.source) == Fault::Submission =>
             {
                 let others = submissions.split_off(submissions.len() / 2);
                 self.execute(submissions);
@@ -210,7 +213,7 @@ impl Writer {
 
     fn answer(&self, submissions: Vec<Submission>, committed: Committed) {
         for (submission, replies) in submissions.into_iter().zip(committed.replies) {
-            // Nobody may be waiting any more; the commit stands.
+            // The caller may be gone; the commit stands.
             let _ = submission.answer.send(Ok(replies));
         }
         self.hints.committed(&committed.effects);
@@ -238,7 +241,7 @@ impl Writer {
         }
     }
 
-    /// Decides and commits, once more if nobody knows what became of the first time.
+    /// Decides and commits, once more if the outcome of the first time is unknown.
     fn commit(&mut self, submissions: &[Submission]) -> Result<Committed, NotCommitted> {
         match self.try_commit(submissions) {
             // Commands absorb their own repetition, so it does not matter whether they happened.
@@ -274,18 +277,23 @@ impl Writer {
             Err(NotCommitted::Stopped) => self.writing.failed(&"the database has to be looked at"),
             Err(NotCommitted::Refused(failed) | NotCommitted::Unknown(failed)) => {
                 let Failed { statement, source } = failed;
-                let is_of_one = failure::is_of_one(source);
+                let fault = failure::fault(source);
                 tracing::debug!(statement, error = %source, "a batch was not committed");
                 self.place.writer_cache = None;
-                if !failure::is_of_rows(source) {
-                    self.writing.failed(source);
-                    self.lacks_room = true;
-                } else if !is_of_one {
-                    // Of one submission alone, whoever asked for it says so.
-                    tracing::warn!(statement, error = %source, "a batch was not committed");
+                match fault {
+                    Fault::Medium => {
+                        self.writing.failed(source);
+                        self.lacks_room = true;
+                    }
+                    Fault::Moment => {
+                        tracing::warn!(statement, error = %source, "a batch was not committed");
+                    }
+                    // The error of one submission is for the caller to report.
+                    Fault::Submission => {}
                 }
-                // Where SQLite did not answer, what the connection is in the middle of is not known.
-                if (failure::primary_code(source).is_none() && !is_of_one)
+                // Where SQLite did not answer, what the connection is in the middle of is not
+                // known.
+                if (failure::primary_code(source).is_none() && fault != Fault::Submission)
                     || matches!(done, Err(NotCommitted::Unknown(_)))
                 {
                     self.place.connection = None;
@@ -314,8 +322,8 @@ impl Writer {
         vacuum::step(connection).map_err(failure::explain)
     }
 
-    /// Commits a page that says what it said before. Whatever was refused, this is how it is found out that it is not
-    /// refused any more, where nobody else writes.
+    /// Commits a page that says what it said before. Whatever was refused, this is how it is found
+    /// out that it is not refused any more, where nothing else writes.
     fn try_writing(&mut self) -> Result<(), StoreError> {
         if self.stopped {
             let reason = failure::DISK_FAILED.to_owned();
@@ -343,7 +351,8 @@ impl Writer {
         Err(failure::explain(failed))
     }
 
-    /// Gives back what it holds, where that is more than so many bytes. The next commit reads what it needs again.
+    /// Releases the memory of each kind that takes more than `kept` bytes. The next commit reads
+    /// again what it needs.
     fn rest(&mut self, kept: u64) -> Result<Held, StoreError> {
         let Place { directory, connection, writer_cache, .. } = &mut self.place;
         let (Some(connection), Some(writer_cache), false) =
@@ -381,7 +390,7 @@ impl Writer {
             let _ = connection.say("ROLLBACK");
         }
         self.place.writer_cache = None;
-        // No number is given twice: somebody may be in the middle of a list.
+        // No number is given twice: a client may be in the middle of a list.
         let (_, WriterCache { rows: cache, .. }) = self.ready().map_err(failure::explain)?;
         cache.next_number = cache.next_number.max(next_number);
         wiped.map_err(failure::explain)
@@ -428,7 +437,8 @@ impl Place {
     }
 }
 
-/// Heartbeats go first and expired leases last, so that a host that was held up does not lose claims it still serves.
+/// Heartbeats go first and expired leases last, so that a host that was held up does not lose
+/// claims it still serves.
 fn urgency(commands: &[Command]) -> u8 {
     if commands.iter().all(|command| matches!(command, Command::TaskHeartbeat { .. })) {
         return 0;

@@ -1,4 +1,5 @@
-//! What the writer holds in memory of the database. It is committed, except while a batch is being decided.
+//! The rows of the database that the writer keeps in memory. They are the committed ones, except
+//! while a batch is being decided.
 
 use std::sync::Arc;
 
@@ -9,20 +10,20 @@ use super::{
 };
 use crate::sql::Cache;
 
-/// Bytes of promises that are held in memory, so that a commit about them reads nothing.
+/// Bytes of promises that are kept, so that a commit about them reads no row.
 const CACHED_BYTES: usize = 112 << 20;
 
-/// See the module.
+/// The rows that the writer keeps.
 #[derive(Debug)]
 pub(super) struct WriterCache {
     /// The rows that decisions read.
     pub(super) rows: Cache,
-    /// The ends of journals that grow.
+    /// Records that the table `journal` does not have yet.
     pub(super) journal_buffer: JournalBuffer,
 }
 
 impl WriterCache {
-    /// Reads what is always held. So many promises are held at most, of those that commands will be about.
+    /// Reads the rows that are always kept. At most `promises` promises will be added to them.
     pub(super) fn read(
         connection: &mut Connection,
         promises: usize,
@@ -34,12 +35,12 @@ impl WriterCache {
         Ok(Self { rows: cache, journal_buffer: JournalBuffer::read(connection, active_journals)? })
     }
 
-    /// Forgets what decisions can read again; what claims under way appended stays.
+    /// Drops the rows that can be read again. The journal buffer stays.
     pub(super) fn forget(&mut self) {
         self.rows.forget_all();
     }
 
-    /// Takes note that a batch is committed.
+    /// Notes that a batch was committed.
     pub(super) fn committed(&mut self) {
         self.rows.end_batch();
         self.journal_buffer.committed();

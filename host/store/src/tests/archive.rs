@@ -22,11 +22,11 @@ pub(super) async fn populated(dir: &Path) -> Snapshot {
     let mut dice = script::Dice::new(11);
     for _ in 0..600 {
         clock.wait(Millis(dice.roll(3_000) as i64));
-        let seen = store.dump().await.expect("a dump");
+        let seen = store.read().dump().await.expect("a dump");
         let command = script::command(&mut dice, &seen, clock.now());
         store.execute(vec![command]).await.expect("a reply");
     }
-    let dump = store.dump().await.expect("a dump");
+    let dump = store.read().dump().await.expect("a dump");
     assert!(dump.promises.len() > 20 && !dump.journals.is_empty() && !dump.outbox.is_empty());
     store.close().await;
     dump
@@ -61,9 +61,9 @@ async fn everything_arrives_in_the_order_in_which_it_was_made() {
     let (clock, config) = (HandClock::new(), Config::default());
     let moved = sqlite(new.path(), &clock, &config).await;
     let stayed = sqlite(old.path(), &clock, &config).await;
-    assert_eq!(moved.dump().await.expect("a dump"), dump);
+    assert_eq!(moved.read().dump().await.expect("a dump"), dump);
     let filter = InvocationFilter { limit: 1_000, ..InvocationFilter::default() };
-    let (left, right) = (moved.list(&filter).await, stayed.list(&filter).await);
+    let (left, right) = (moved.read().list(&filter).await, stayed.read().list(&filter).await);
     let ids = |page: Result<crate::Page<crate::InvocationRow>, _>| {
         page.expect("a page")
             .items
@@ -73,12 +73,16 @@ async fn everything_arrives_in_the_order_in_which_it_was_made() {
     };
     assert_eq!(ids(left), ids(right));
     for id in dump.promises.keys() {
-        let (left, right) = (moved.logs(id, 0, 100).await, stayed.logs(id, 0, 100).await);
+        let (left, right) =
+            (moved.read().logs(id, 0, 100).await, stayed.read().logs(id, 0, 100).await);
         assert_eq!(left.expect("logs"), right.expect("logs"));
     }
-    for module in stayed.modules().await.expect("modules") {
-        let component = moved.component(module.digest).await.expect("a component");
-        assert_eq!(component, stayed.component(module.digest).await.expect("a component"));
+    for module in stayed.modules().list().await.expect("modules") {
+        let component = moved.modules().component(module.digest).await.expect("a component");
+        assert_eq!(
+            component,
+            stayed.modules().component(module.digest).await.expect("a component")
+        );
     }
     // It lives on.
     let mut dice = script::Dice::new(12);
@@ -87,7 +91,10 @@ async fn everything_arrives_in_the_order_in_which_it_was_made() {
         let replies = moved.execute(vec![command.clone()]).await.expect("a reply");
         assert_eq!(replies, stayed.execute(vec![command]).await.expect("a reply"));
     }
-    assert_eq!(moved.dump().await.expect("a dump"), stayed.dump().await.expect("a dump"));
+    assert_eq!(
+        moved.read().dump().await.expect("a dump"),
+        stayed.read().dump().await.expect("a dump")
+    );
 }
 
 #[tokio::test]
@@ -185,7 +192,7 @@ async fn a_store_moves_to_postgresql_and_back() {
     assert!(matches!(again, Err(ArchiveError::NotEmpty(_))));
 
     let store = postgres::store(&database, &clock, &engine).await;
-    assert_eq!(store.dump().await.expect("a dump"), dump);
+    assert_eq!(store.read().dump().await.expect("a dump"), dump);
     let scan = store.scan();
     assert_eq!(scan.candidates(0, 1_000).await.expect("candidates").items, candidates);
     let size = scan.size(3).await.expect("a size");
@@ -194,16 +201,19 @@ async fn a_store_moves_to_postgresql_and_back() {
     let back = packed_from(scan).await;
     filled(new.path(), &back).await.expect("it moves back");
     let moved = sqlite(new.path(), &clock, &engine).await;
-    assert_eq!(moved.dump().await.expect("a dump"), dump);
+    assert_eq!(moved.read().dump().await.expect("a dump"), dump);
 
     // And it lives on, numbers and all.
     let mut dice = script::Dice::new(13);
     for _ in 0..60 {
-        let seen = store.dump().await.expect("a dump");
+        let seen = store.read().dump().await.expect("a dump");
         let command = script::command(&mut dice, &seen, clock.now());
         let replies = store.execute(vec![command.clone()]).await.expect("a reply");
         assert_eq!(replies, moved.execute(vec![command]).await.expect("a reply"));
     }
-    assert_eq!(moved.dump().await.expect("a dump"), store.dump().await.expect("a dump"));
+    assert_eq!(
+        moved.read().dump().await.expect("a dump"),
+        store.read().dump().await.expect("a dump")
+    );
     store.close().await;
 }

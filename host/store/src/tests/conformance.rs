@@ -77,7 +77,10 @@ async fn a_store_that_is_opened_again_goes_on_as_if_nothing_had_happened() {
     for seed in 100..110 {
         let store = sqlite(dir.path(), &clock, &config).await;
         deploy(&*store).await;
-        assert_eq!(store.dump().await.expect("a dump"), model.dump().await.expect("a dump"));
+        assert_eq!(
+            store.read().dump().await.expect("a dump"),
+            model.read().dump().await.expect("a dump")
+        );
         walk(&*model, &*store, &clock, seed, 40, &mut Seen::new()).await;
         store.close().await;
     }
@@ -96,17 +99,17 @@ async fn a_store_that_is_wiped_is_as_new() {
 pub(super) async fn wipe(model: &dyn Store, store: &dyn Store, clock: &Arc<HandClock>) {
     deploy(model).await;
     deploy(store).await;
-    let begun = store.dump().await.expect("a dump");
+    let begun = store.read().dump().await.expect("a dump");
     for seed in 70..72 {
         walk(model, store, clock, seed, 60, &mut Seen::new()).await;
-        let full = store.dump().await.expect("a dump");
+        let full = store.read().dump().await.expect("a dump");
         assert!(!full.promises.is_empty() && full.promises != begun.promises);
         model.wipe().await.expect("it is wiped");
         store.wipe().await.expect("it is wiped");
-        let wiped = store.dump().await.expect("a dump");
-        assert_eq!(wiped, model.dump().await.expect("a dump"));
+        let wiped = store.read().dump().await.expect("a dump");
+        assert_eq!(wiped, model.read().dump().await.expect("a dump"));
         assert!(wiped.promises.is_empty() && wiped.journals.is_empty());
-        assert_eq!(store.modules().await.expect("modules").len(), 1, "modules stay");
+        assert_eq!(store.modules().list().await.expect("modules").len(), 1, "modules stay");
     }
 }
 
@@ -135,7 +138,7 @@ pub(super) async fn batches(
         let mut expected = Vec::new();
         let mut commands = Vec::new();
         for _ in 0..1 + dice.roll(20) {
-            let seen = model.dump().await.expect("a dump");
+            let seen = model.read().dump().await.expect("a dump");
             let command = script::command(&mut dice, &seen, clock.now());
             expected.extend(model.execute(vec![command.clone()]).await.expect("replies"));
             commands.push(command);
@@ -157,16 +160,21 @@ pub(super) async fn walk(
     met: &mut Seen,
 ) {
     let mut dice = Dice::new(seed);
-    let mut seen = model.dump().await.expect("a dump");
+    let mut seen = model.read().dump().await.expect("a dump");
     for step in 0..steps {
         if dice.roll(3) == 0 {
             clock.wait(Millis(dice.roll(6_000) as i64));
         }
         let commands = match dice.roll(6) {
-            0 => model.due(clock.now(), 3).await.expect("what is due").commands,
+            0 => model.work_queue().due(clock.now(), 3).await.expect("what is due").commands,
             1 => {
                 let kind = dice.of(&MessageKind::ALL);
-                model.outbox_due(kind, clock.now(), 2).await.expect("what is owed").commands
+                model
+                    .work_queue()
+                    .outbox_due(kind, clock.now(), 2)
+                    .await
+                    .expect("what is owed")
+                    .commands
             }
             _ => vec![script::command(&mut dice, &seen, clock.now())],
         };
@@ -204,8 +212,8 @@ pub(super) async fn compare(
     clock: &Arc<HandClock>,
     context: &str,
 ) -> Snapshot {
-    let expected = model.dump().await.expect("a dump");
-    assert_eq!(store.dump().await.expect("a dump"), expected, "{context}");
+    let expected = model.read().dump().await.expect("a dump");
+    assert_eq!(store.read().dump().await.expect("a dump"), expected, "{context}");
     let violations = invariants::check(&expected);
     assert!(violations.is_empty(), "{context}: {violations:?}");
     let (one, two) = (reads(model, clock, &expected).await, reads(store, clock, &expected).await);
@@ -217,36 +225,43 @@ pub(super) async fn compare(
 async fn reads(store: &dyn Store, clock: &Arc<HandClock>, seen: &Snapshot) -> Vec<String> {
     let now = clock.now();
     let mut answers = vec![
-        format!("{:?}", store.due(now, 3).await.expect("what is due")),
-        format!("{:?}", store.due(now + Millis(20_000), 2).await.expect("what is due")),
-        format!("{:?}", store.ready(now, None, 3).await.expect("tasks")),
-        format!("{:?}", store.ready(now, Some(3), 1).await.expect("tasks")),
-        format!("{:?}", store.modules().await.expect("modules")),
-        format!("{:?}", store.in_use().await.expect("counts")),
+        format!("{:?}", store.work_queue().due(now, 3).await.expect("what is due")),
+        format!(
+            "{:?}",
+            store.work_queue().due(now + Millis(20_000), 2).await.expect("what is due")
+        ),
+        format!("{:?}", store.work_queue().ready(now, None, 3).await.expect("tasks")),
+        format!("{:?}", store.work_queue().ready(now, Some(3), 1).await.expect("tasks")),
+        format!("{:?}", store.modules().list().await.expect("modules")),
+        format!("{:?}", store.modules().in_use().await.expect("counts")),
     ];
-    answers.push(format!("{:?}", store.counts().await.expect("counts")));
+    answers.push(format!("{:?}", store.read().counts().await.expect("counts")));
     let journals: Vec<_> = seen
         .journals
         .iter()
         .map(|(id, journal)| (id.clone(), journal.records.len() as u32))
         .collect();
-    answers.push(format!("{:?}", store.histories(&journals).await.expect("journals")));
-    let first = store.events(None, 2).await.expect("events");
-    let rest = store.events(first.first().map(|event| event.place), 100).await.expect("events");
+    answers.push(format!("{:?}", store.read().histories(&journals).await.expect("journals")));
+    let first = store.read().events(None, 2).await.expect("events");
+    let rest =
+        store.read().events(first.first().map(|event| event.place), 100).await.expect("events");
     answers.push(format!("{first:?} {rest:?}"));
     for kind in MessageKind::ALL {
-        answers.push(format!("{:?}", store.outbox_due(kind, now, 2).await.expect("what is owed")));
+        answers.push(format!(
+            "{:?}",
+            store.work_queue().outbox_due(kind, now, 2).await.expect("what is owed")
+        ));
     }
     let ids: Vec<PromiseId> = seen.promises.keys().cloned().collect();
-    answers.push(format!("{:?}", store.promises(&ids).await.expect("promises")));
+    answers.push(format!("{:?}", store.read().promises(&ids).await.expect("promises")));
     answers.extend(call_tree(store, &ids).await);
     for id in &ids {
-        answers.push(format!("{:?}", store.waits(id).await.expect("waits")));
-        answers.push(format!("{:?}", store.journal(id, 2, 3).await.expect("a journal")));
-        answers.push(format!("{:?}", store.logs(id, 1, 2).await.expect("logs")));
+        answers.push(format!("{:?}", store.read().waits(id).await.expect("waits")));
+        answers.push(format!("{:?}", store.read().journal(id, 2, 3).await.expect("a journal")));
+        answers.push(format!("{:?}", store.read().logs(id, 1, 2).await.expect("logs")));
     }
     for id in seen.schedules.keys() {
-        answers.push(format!("{:?}", store.schedule(id).await.expect("a schedule")));
+        answers.push(format!("{:?}", store.read().schedule(id).await.expect("a schedule")));
     }
     let blue = Tags::from([("label:team".to_owned(), "blue".to_owned())]);
     let all = ScheduleFilter::default();
@@ -257,13 +272,13 @@ async fn reads(store: &dyn Store, clock: &Arc<HandClock>, seen: &Snapshot) -> Ve
         ScheduleFilter { prefix: Some("n".to_owned()), ..all.clone() },
         ScheduleFilter { tags: blue, ..all },
     ] {
-        answers.push(format!("{:?}", store.schedules(&filter).await.expect("schedules")));
+        answers.push(format!("{:?}", store.read().schedules(&filter).await.expect("schedules")));
     }
     for filter in filters(ids.first()) {
-        answers.push(format!("{:?}", store.list(&filter).await.expect("a list")));
+        answers.push(format!("{:?}", store.read().list(&filter).await.expect("a list")));
     }
     for filter in finds(ids.first()) {
-        answers.push(format!("{:?}", store.find(&filter).await.expect("promises")));
+        answers.push(format!("{:?}", store.read().find(&filter).await.expect("promises")));
     }
     answers
 }
@@ -336,7 +351,7 @@ async fn a_state_that_does_not_exist_is_refused_by_name() {
     let filter = InvocationFilter { state: Some("done".to_owned()), ..InvocationFilter::default() };
     store.execute(vec![super::create("a", &[("target", "poll://w")])]).await.expect("a promise");
     model.execute(vec![super::create("a", &[("target", "poll://w")])]).await.expect("a promise");
-    for refused in [store.list(&filter).await, model.list(&filter).await] {
+    for refused in [store.read().list(&filter).await, model.read().list(&filter).await] {
         let message = refused.expect_err("there is no such state").to_string();
         assert!(message.starts_with("`done` is no state"), "{message}");
     }
@@ -352,6 +367,6 @@ async fn a_guarded_command_reads_what_a_command_before_it_in_the_same_submission
     let callback = Command::RegisterCallback { awaited: "b".into(), awaiter: "a".into() };
     let replies = store.execute(vec![awaited, awaiter, callback]).await.expect("replies");
     assert!(matches!(replies[2], Reply::Promise { .. }), "{:?}", replies[2]);
-    let waits = store.waits(&"b".into()).await.expect("waits");
+    let waits = store.read().waits(&"b".into()).await.expect("waits");
     assert_eq!(waits.awaited_by, ["a".into()]);
 }

@@ -46,7 +46,7 @@ async fn a_closed_store_answers_that_it_is_closed() {
     store.close().await;
     let refused = store.execute(vec![create("a", &[])]).await;
     assert!(matches!(refused, Err(StoreError::Closed)), "{refused:?}");
-    let refused = store.promise(&PromiseId::from("a")).await;
+    let refused = store.read().promise(&PromiseId::from("a")).await;
     assert!(matches!(refused, Err(StoreError::Closed)), "{refused:?}");
     store.close().await;
 }
@@ -63,8 +63,8 @@ async fn whoever_comes_behind_the_close_is_told_that_nothing_was_written() {
     assert!(before.is_ok(), "{before:?}");
     assert!(matches!(behind, Err(StoreError::Closed)), "{behind:?}");
     let store = sqlite(dir.path(), &clock, &config).await;
-    assert!(store.promise(&PromiseId::from("a")).await.expect("a read").is_some());
-    assert!(store.promise(&PromiseId::from("b")).await.expect("a read").is_none());
+    assert!(store.read().promise(&PromiseId::from("a")).await.expect("a read").is_some());
+    assert!(store.read().promise(&PromiseId::from("b")).await.expect("a read").is_none());
 }
 
 #[tokio::test]
@@ -121,7 +121,8 @@ async fn one_refused_row_does_not_fail_the_neighbours() {
         (0..40).map(|n| if n == 20 { "poison".to_owned() } else { format!("p{n}") }).collect();
     let answers = join_all(ids.iter().map(|id| store.execute(vec![create(id, &[])]))).await;
     for (id, answer) in ids.iter().zip(answers) {
-        let kept = store.promise(&PromiseId::from(id.as_str())).await.expect("a read").is_some();
+        let kept =
+            store.read().promise(&PromiseId::from(id.as_str())).await.expect("a read").is_some();
         if id == "poison" {
             assert!(matches!(answer, Err(StoreError::Database { .. })), "{answer:?}");
             assert!(!kept);
@@ -151,7 +152,7 @@ async fn a_statement_that_fails_half_way_leaves_nothing_and_the_store_goes_on() 
         "{refused:?}"
     );
     assert_eq!(
-        store.promise(&PromiseId::from("a")).await.expect("a read").map(|row| row.promise),
+        store.read().promise(&PromiseId::from("a")).await.expect("a read").map(|row| row.promise),
         None
     );
     connection.execute("DROP TRIGGER fails").await.expect("no trigger");
@@ -227,7 +228,7 @@ async fn a_caller_that_goes_away_does_not_take_its_commit_with_it() {
         assert!(futures::poll!(gone.as_mut()).is_pending());
     }
     store.execute(vec![create("b", &[])]).await.expect("a reply");
-    assert!(store.promise(&PromiseId::from("a")).await.expect("a read").is_some());
+    assert!(store.read().promise(&PromiseId::from("a")).await.expect("a read").is_some());
 }
 
 #[tokio::test]
@@ -260,7 +261,10 @@ async fn a_thousand_children_are_cancelled_page_by_page() {
         assert_eq!(store.execute(vec![command]).await.expect("a reply"), expected);
     }
     for round in 0.. {
-        let owed = model.outbox_due(MessageKind::CancelChildren, Timestamp(i64::MAX), 1).await;
+        let owed = model
+            .work_queue()
+            .outbox_due(MessageKind::CancelChildren, Timestamp(i64::MAX), 1)
+            .await;
         let due = owed.expect("what is owed").commands;
         if due.is_empty() {
             break;
@@ -270,8 +274,8 @@ async fn a_thousand_children_are_cancelled_page_by_page() {
         let expected = model.execute(due.clone()).await.expect("a reply");
         assert_eq!(store.execute(due).await.expect("a reply"), expected);
     }
-    let dump = store.dump().await.expect("a dump");
-    assert_eq!(dump, model.dump().await.expect("a dump"));
+    let dump = store.read().dump().await.expect("a dump");
+    assert_eq!(dump, model.read().dump().await.expect("a dump"));
     assert!(dump.promises.values().all(|promise| !promise.is_pending()));
 }
 
@@ -301,7 +305,7 @@ async fn an_id_that_begins_anew_after_a_start_begins_above_its_earlier_life() {
         other => panic!("{other:?}"),
     };
     assert!(version(&again[0]) > version(&first[0]), "{again:?} after {first:?}");
-    assert_eq!(store.dump().await.expect("a dump").first_version.next(), version(&again[0]));
+    assert_eq!(store.read().dump().await.expect("a dump").first_version.next(), version(&again[0]));
     store.close().await;
 }
 
@@ -332,7 +336,7 @@ async fn a_look_for_damage_takes_no_child_from_the_message_in_the_same_batch() {
     let key = OutboxKey::CancelChildren(parent.clone());
     let both = vec![Command::Reconcile { id: parent }, Command::OutboxDue { key }];
     store.execute(both).await.expect("replies");
-    let rows = store.dump().await.expect("a dump");
+    let rows = store.read().dump().await.expect("a dump");
     let left = rows.promises.values().filter(|promise| promise.is_pending()).count();
     assert_eq!(left, 0, "children nobody asks to stop any more");
     store.close().await;

@@ -56,7 +56,7 @@ async fn a_store_on_a_full_disk_says_so_and_goes_on_when_there_is_room() {
         assert!(refused.contains("no space is left"), "{refused}");
         clock.wait(Millis(2_000));
     }
-    assert!(store.promise(&"p0".into()).await.is_ok(), "what is there can be read");
+    assert!(store.read().promise(&"p0".into()).await.is_ok(), "what is there can be read");
     disk.free();
     clock.wait(Millis(2_000));
     store.check_writes().await.expect("it found out by itself");

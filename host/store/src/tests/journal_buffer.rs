@@ -216,12 +216,12 @@ async fn who_is_removed_leaves_nothing_that_a_later_one_could_find() {
     // The youngest is gone, so that a store that is opened again gives its number to the next.
     pair.open_again(false).await;
     pair.both(create("w2", &[("target", "wasm://shop/order")])).await;
-    assert!(pair.store.journal(&"w2".into(), 0, 10).await.expect("a journal").is_empty());
+    assert!(pair.store.read().journal(&"w2".into(), 0, 10).await.expect("a journal").is_empty());
     pair.held[1] = (pair.take("w2").await, 0);
     pair.append(1).await;
     pair.append(0).await;
-    let expected = pair.model.dump().await.expect("a dump");
-    assert_eq!(pair.store.dump().await.expect("a dump"), expected);
+    let expected = pair.model.read().dump().await.expect("a dump");
+    assert_eq!(pair.store.read().dump().await.expect("a dump"), expected);
 }
 
 #[tokio::test]
@@ -249,5 +249,5 @@ async fn a_wiped_store_has_no_recent_records_either() {
     pair.append(0).await;
     pair.store.wipe().await.expect("it forgets");
     assert_eq!(pair.rows().await, (0, 0, 0));
-    assert!(pair.store.journal(&"w0".into(), 0, 10).await.expect("a journal").is_empty());
+    assert!(pair.store.read().journal(&"w0".into(), 0, 10).await.expect("a journal").is_empty());
 }

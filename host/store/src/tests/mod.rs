@@ -105,7 +105,8 @@ async fn deploy(store: &dyn Store) {
     assert_eq!(Digest::of(&component), MODULE);
     let now = Timestamp(1_000);
     store
-        .put_component(MODULE, component, "{}".to_owned(), now)
+        .modules()
+        .put(MODULE, component, "{}".to_owned(), now)
         .await
         .expect("a component is kept");
     let command = Command::Deploy { alias: "shop".into(), module: MODULE };

@@ -29,7 +29,7 @@ async fn fill(store: &dyn Store) {
 async fn listed(store: &dyn Store, mut filter: InvocationFilter) -> (usize, Vec<PromiseId>) {
     let (mut pages, mut ids) = (0, Vec::new());
     loop {
-        let page = store.list(&filter).await.expect("a page");
+        let page = store.read().list(&filter).await.expect("a page");
         pages += 1;
         ids.extend(page.items.iter().map(|row| row.promise.id().clone()));
         match page.next {
@@ -42,7 +42,7 @@ async fn listed(store: &dyn Store, mut filter: InvocationFilter) -> (usize, Vec<
 async fn found(store: &dyn Store, mut filter: PromiseFilter) -> (usize, Vec<PromiseId>) {
     let (mut pages, mut ids) = (0, Vec::new());
     loop {
-        let page = store.find(&filter).await.expect("a page");
+        let page = store.read().find(&filter).await.expect("a page");
         pages += 1;
         ids.extend(page.items.iter().map(|row| row.promise.id().clone()));
         match page.next {

@@ -54,7 +54,7 @@ async fn work(store: &dyn Store) {
         store.execute(made.collect()).await.expect("replies");
     }
     for some in ids.chunks(100) {
-        let found = store.promises(some).await.expect("rows");
+        let found = store.read().promises(some).await.expect("rows");
         assert!(found.iter().all(Option::is_some));
     }
 }

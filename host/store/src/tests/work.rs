@@ -23,7 +23,7 @@ pub(super) async fn run(host: &dyn Store, command: Command) -> Reply {
 /// The claim of a workflow that waits for a holder, taken for a node.
 pub(super) async fn acquire(host: &dyn Store, id: &str, node: &str) -> Claim {
     let id = PromiseId::from(id);
-    let row = host.promise(&id).await.expect("a row").expect("it is there");
+    let row = host.read().promise(&id).await.expect("a row").expect("it is there");
     let version = row.task.expect("it has a task").version;
     let holder = Holder { node: node.into(), incarnation: 1 };
     let hold = Hold { holder, nonce: 7, ttl: LEASE };

@@ -81,7 +81,7 @@ async fn what_found_nobody_at_another_host_goes_out_here() {
     world.host.notifier.heard(&[Effect::Wanted(execute), Effect::Wanted(unblock.clone())]);
     assert_eq!(message(&mut stream).await["data"], settled);
     world.settle_down().await;
-    let owed = world.stores().dump().await.expect("memory answers").outbox;
+    let owed = world.stores().read().dump().await.expect("memory answers").outbox;
     assert!(!owed.contains_key(&unblock), "it was taken: {owed:?}");
 }
 
@@ -244,7 +244,8 @@ async fn a_listener_that_takes_nothing_is_given_up_after_an_hour_of_attempts() {
     let world = World::new();
     world.done("promise.create", create("p", "poll://any@g")).await;
     world.done("promise.settle", json!({ "id": "p", "state": "resolved" })).await;
-    let row = world.stores().promise(&"p".into()).await.expect("memory answers").expect("it is");
+    let row =
+        world.stores().read().promise(&"p".into()).await.expect("memory answers").expect("it is");
     let mut waited = Millis::ZERO;
     for attempt in 1..=UNBLOCK_ATTEMPTS + 1 {
         let (promise, address) = (row.promise.clone(), "poll://uni@g/w".into());

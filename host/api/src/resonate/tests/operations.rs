@@ -299,7 +299,7 @@ async fn a_child_outlives_the_task_that_made_it() {
     world.done("task.fulfill", json!({ "id": "root", "version": version, "action": settle })).await;
     let child = world.done("promise.get", json!({ "id": "root:d1" })).await;
     assert_eq!(child["promise"]["state"], "pending");
-    let dump = world.stores().dump().await.expect("a dump");
+    let dump = world.stores().read().dump().await.expect("a dump");
     assert_eq!(dump.outbox.len(), 1, "the child's offer, and nothing to cancel it");
 }
 
@@ -309,7 +309,7 @@ async fn heartbeats_extend_what_is_named_or_everything() {
     world.task("a").await;
     world.task("b").await;
     let lease = async |id: &str| {
-        let row = world.stores().promise(&id.into()).await.expect("a store").expect("a row");
+        let row = world.stores().read().promise(&id.into()).await.expect("a store").expect("a row");
         row.task.and_then(|task| task.last_heartbeat)
     };
     let beat = |tasks: Json| json!({ "pid": "w", "tasks": tasks });

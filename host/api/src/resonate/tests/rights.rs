@@ -225,7 +225,8 @@ async fn tags_and_names_of_workers_give_no_rights() {
     // An empty list extends what the worker holds within the prefix, and nothing else.
     done(&world, &of("b:"), "task.create", task("b:1")).await;
     let until = async |id: &str| {
-        let row = world.stores().promise(&id.into()).await.expect("a read").expect("a promise");
+        let row =
+            world.stores().read().promise(&id.into()).await.expect("a read").expect("a promise");
         row.task.and_then(|task| task.lease().map(|lease| lease.until)).expect("a lease")
     };
     let before = [until("a:1").await, until("b:1").await];
@@ -318,7 +319,7 @@ async fn a_stranger_s_departure_takes_no_claims_away() {
 async fn what_a_token_has_others_execute_has_the_rights_of_the_token() {
     let world = world();
     let rights = async |id: &str| {
-        let row = world.host.store.promise(&id.into()).await.expect("a store in memory");
+        let row = world.host.store.read().promise(&id.into()).await.expect("a store in memory");
         row.expect("it was made").promise.birth.tags.get(tags::RIGHTS).cloned()
     };
     let given = Some("a:".to_owned());
@@ -341,7 +342,8 @@ async fn what_a_token_has_others_execute_has_the_rights_of_the_token() {
     done(&world, &of("a:"), "promise.create", own("a:5", "a:5")).await;
     assert_eq!(rights("a:5").await, Some("a:5".to_owned()));
     done(&world, &of("a:"), "schedule.create", schedule("a:s", "{{.id}}:{{.timestamp}}")).await;
-    let schedule = world.host.store.schedule(&"a:s".into()).await.expect("a store in memory");
+    let schedule =
+        world.host.store.read().schedule(&"a:s".into()).await.expect("a store in memory");
     assert_eq!(schedule.expect("it was made").template.tags.get(tags::RIGHTS).cloned(), given);
     // Rights over everything leave no mark.
     done(&world, &admin(), "promise.create", create("b:1", "poll://any@g")).await;

@@ -71,7 +71,12 @@ async fn deliver(world: &World, at: i64, sent: &mut Messages) {
     world.clock.set(Some(Timestamp(at)));
     let store = world.stores();
     for kind in [MessageKind::Execute, MessageKind::Unblock] {
-        let due = store.outbox_due(kind, Timestamp(at), 100).await.expect("a store").commands;
+        let due = store
+            .work_queue()
+            .outbox_due(kind, Timestamp(at), 100)
+            .await
+            .expect("a store")
+            .commands;
         for command in due {
             let Command::OutboxDue { key } = command.clone() else { panic!("{command:?}") };
             let reply = store.execute(vec![command]).await.expect("a store").remove(0);

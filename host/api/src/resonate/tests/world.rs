@@ -69,7 +69,7 @@ impl World {
         host.config = Arc::new(config.clone());
         host.store = place.open(config, deciding, host.notifier.clone()).await;
         let (component, module) = (Arc::from(&b"component"[..]), Digest([7; 32]));
-        let kept = host.store.put_component(module, component, "{}".to_owned(), Timestamp(0)).await;
+        let kept = host.store.modules().put(module, component, "{}".to_owned(), Timestamp(0)).await;
         kept.expect("a store keeps components");
         let named = Command::Deploy { alias: "shop".into(), module };
         host.store.execute(vec![named]).await.expect("a store keeps names");

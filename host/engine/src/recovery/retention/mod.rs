@@ -164,10 +164,10 @@ async fn remove_modules(
     let Keep::For(age) = retention.modules() else { return Ok(0) };
     let mut removed = 0;
     let scheduled = scheduled_modules(host).await?;
-    for module in host.store.modules().await? {
+    for module in host.store.modules().list().await? {
         if module.aliases.is_empty()
             && !scheduled.contains(&module.digest)
-            && host.store.remove_component(module.digest, ago(now, age)).await?
+            && host.store.modules().remove(module.digest, ago(now, age)).await?
         {
             tracing::info!(module = %module.digest, bytes = module.size, "a module nobody used was removed");
             removed += 1;
@@ -181,7 +181,7 @@ async fn scheduled_modules(host: &Host) -> Result<BTreeSet<Digest>, StoreError> 
     let mut filter = ScheduleFilter::default();
     let mut digests = BTreeSet::new();
     loop {
-        let page = host.store.schedules(&filter).await?;
+        let page = host.store.read().schedules(&filter).await?;
         let targets =
             page.items.iter().filter_map(|schedule| tags::target(&schedule.template.tags));
         digests.extend(targets.filter_map(|target| match Address::parse(target) {

@@ -121,7 +121,7 @@ async fn rows(host: &Host) {
         assert!(!matches!(reply, Reply::Refused(_)), "{command:?}: {reply:?}");
     };
     let component: Arc<[u8]> = Arc::from(&b"component"[..]);
-    let kept = host.store.put_component(MODULE, component, "{}".to_owned(), Timestamp(1_000));
+    let kept = host.store.modules().put(MODULE, component, "{}".to_owned(), Timestamp(1_000));
     kept.await.expect("a component is kept");
     run(Command::Deploy { alias: "shop".into(), module: MODULE }).await;
     run(Command::HostStart { node: NodeName::from("n") }).await;
@@ -216,7 +216,7 @@ fn quarantined(host: &Host) -> Vec<Subject> {
 }
 
 async fn is_settled(host: &Host, id: &str) -> bool {
-    let row = host.store.promise(&id.into()).await.expect("a read").expect("a promise");
+    let row = host.store.read().promise(&id.into()).await.expect("a read").expect("a promise");
     matches!(row.promise.state, PromiseState::Settled(_))
 }
 
@@ -233,13 +233,14 @@ async fn what_is_due_is_carried_out_beside_rows_that_cannot_be_read() {
             assert!(is_settled(&host, &id).await, "{id}");
         }
         let status = async |id: &str| {
-            let row = host.store.promise(&id.into()).await.expect("a read").expect("a promise");
+            let row =
+                host.store.read().promise(&id.into()).await.expect("a read").expect("a promise");
             row.task.expect("a task").status()
         };
         assert_eq!(status("good-awaiter").await, TaskStatus::Pending, "its gate was settled");
         assert_eq!(status("good-lease").await, TaskStatus::Pending, "its lease had ended");
         let made = PromiseFilter { prefix: Some("good-schedule@".into()), ..Default::default() };
-        assert!(!host.store.find(&made).await.expect("a list").items.is_empty());
+        assert!(!host.store.read().find(&made).await.expect("a list").items.is_empty());
 
         let both = ["bad-lease", "bad-param", "bad-promise", "bad-retry"];
         let mut expected: Vec<Subject> = both.into_iter().map(promise).collect();
@@ -358,7 +359,7 @@ async fn a_batch_is_committed_but_for_what_the_tables_refuse() {
 async fn lists_answer_and_show_what_cannot_be_read() {
     for place in places() {
         let host = damaged(&place, &clock()).await;
-        let page = host.store.list(&InvocationFilter::default()).await.expect("a list");
+        let page = host.store.read().list(&InvocationFilter::default()).await.expect("a list");
         let unreadable: BTreeSet<&str> =
             page.unreadable.iter().map(|row| row.id.as_str()).collect();
         let mut expected = BTreeSet::from(["bad-awaiter", "bad-lease", "bad-retry"]);
@@ -373,7 +374,7 @@ async fn lists_answer_and_show_what_cannot_be_read() {
         let mut found = Vec::new();
         let mut filter = PromiseFilter { prefix: Some("b".into()), limit: 2, ..Default::default() };
         loop {
-            let page = host.store.find(&filter).await.expect("a list");
+            let page = host.store.read().find(&filter).await.expect("a list");
             found.extend(page.items.iter().map(|row| row.promise.id().to_string()));
             match page.next {
                 Some(next) => filter.after = Some(next),
@@ -386,13 +387,14 @@ async fn lists_answer_and_show_what_cannot_be_read() {
             readable.insert(2, "bad-no-lease");
         }
         assert_eq!(found, readable);
-        let page = host.store.schedules(&ScheduleFilter::default()).await.expect("a list");
+        let page = host.store.read().schedules(&ScheduleFilter::default()).await.expect("a list");
         let listed: Vec<&str> = page.items.iter().map(|it| it.id.as_str()).collect();
         assert_eq!(listed, ["good-schedule"]);
         assert_eq!(page.unreadable[0].id, "bad-schedule");
-        let modules = host.store.modules().await.expect("modules");
+        let modules = host.store.modules().list().await.expect("modules");
         assert_eq!(modules.iter().map(|it| it.digest).collect::<Vec<Digest>>(), [MODULE]);
-        let ready = host.store.ready(Timestamp(1_000), None, 100).await.expect("tasks");
+        let ready =
+            host.store.work_queue().ready(Timestamp(1_000), None, 100).await.expect("tasks");
         assert!(ready.iter().any(|task| task.id.as_str() == "good-retry"));
     }
 }
@@ -417,7 +419,7 @@ async fn a_schedule_that_cannot_be_read_is_on_one_page() {
         let mut filter = ScheduleFilter { limit: 1, ..Default::default() };
         let mut pages = Vec::new();
         loop {
-            let page = host.store.schedules(&filter).await.expect("a list");
+            let page = host.store.read().schedules(&filter).await.expect("a list");
             let items = page.items.iter().map(|it| it.id.to_string());
             let unreadable = page.unreadable.iter().map(|row| row.id.clone());
             pages.push(items.chain(unreadable).collect::<Vec<_>>().join(" "));
@@ -445,7 +447,7 @@ async fn messages_are_delivered_beside_one_that_cannot_be_read() {
         let ack = Command::OutboxAck { key: key("bad-told") };
         let replies = host.store.execute(vec![ack]).await.expect("an answer");
         assert_eq!(replies, [Reply::Done]);
-        let rows = host.store.outbox_due(key("x").kind(), Timestamp::NEVER, 100).await;
+        let rows = host.store.work_queue().outbox_due(key("x").kind(), Timestamp::NEVER, 100).await;
         let left = rows.expect("messages").commands;
         assert!(!left.contains(&Command::OutboxDue { key: key("bad-told") }), "{left:?}");
         outbox::turn(host.clone()).await.expect("a turn");
@@ -502,7 +504,7 @@ async fn a_schedule_that_cannot_be_read_can_be_deleted() {
         let host = damaged(&place, &clock()).await;
         let delete = Command::ScheduleDelete { id: "bad-schedule".into() };
         assert_eq!(host.store.execute(vec![delete]).await.expect("an answer"), [Reply::Done]);
-        let page = host.store.schedules(&ScheduleFilter::default()).await.expect("a list");
+        let page = host.store.read().schedules(&ScheduleFilter::default()).await.expect("a list");
         assert!(page.unreadable.is_empty());
     }
 }

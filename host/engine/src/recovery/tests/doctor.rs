@@ -237,7 +237,7 @@ async fn a_round_calls_back_schedules_that_a_clock_took_along() {
     }
     bed.wait(right.0 - bed.clock.now().0);
     let next = async || {
-        let schedule = bed.host.store.schedule(&"nightly".into()).await.expect("a store");
+        let schedule = bed.host.store.read().schedule(&"nightly".into()).await.expect("a store");
         schedule.expect("it is there").next_at
     };
     assert!(next().await.0 > 2_000 * super::DAY, "{}", next().await);

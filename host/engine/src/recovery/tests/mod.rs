@@ -60,7 +60,7 @@ impl Bed {
         let host = Self::open(dir.path(), &clock).await;
         let component: Arc<[u8]> = Arc::from(&b"component"[..]);
         let store = &host.store;
-        let kept = store.put_component(MODULE, component, "{}".to_owned(), Timestamp(1_000)).await;
+        let kept = store.modules().put(MODULE, component, "{}".to_owned(), Timestamp(1_000)).await;
         kept.expect("a component is kept");
         let bed = Self { host, clock, dir };
         bed.run(Command::Deploy { alias: "shop".into(), module: MODULE }).await;
@@ -109,7 +109,7 @@ impl Bed {
     }
 
     async fn dump(&self) -> Snapshot {
-        self.host.store.dump().await.expect("a dump")
+        self.host.store.read().dump().await.expect("a dump")
     }
 
     async fn workflow(&self, id: &str, labels: &[(&str, &str)]) -> Claim {
@@ -160,7 +160,8 @@ impl Bed {
 
     /// Takes a task, whatever its version.
     async fn take(&self, id: &str) -> Claim {
-        let row = self.host.store.promise(&id.into()).await.expect("a store").expect("it is");
+        let row =
+            self.host.store.read().promise(&id.into()).await.expect("a store").expect("it is");
         let version = row.task.expect("it has a task").version;
         let claim = Claim { id: id.into(), version };
         match self.run(Command::TaskAcquire { claim, hold: hold(), stall_limit: None }).await {

@@ -53,7 +53,7 @@ async fn whole_old_trees_go_and_the_rest_stays() {
     assert!(!rows.journals.contains_key(&PromiseId::from("old")));
     assert_eq!(rows.signal_keys.len(), 3);
     let old = PromiseId::from("old");
-    assert_eq!(bed.host.store.log_count(&old).await.expect("a count"), 0);
+    assert_eq!(bed.host.store.read().log_count(&old).await.expect("a count"), 0);
     assert_eq!(bed.findings().await, Vec::new());
     let again = bed.run(Command::PromiseCreate(new("old", &[]))).await;
     assert!(matches!(again, Reply::Promise { changed: true, .. }), "the id begins anew");
@@ -150,10 +150,10 @@ async fn modules_that_nobody_refers_to_go() {
     let next: Arc<[u8]> = Arc::from(&b"next"[..]);
     let digest = Digest([8; 32]);
     let store = &bed.host.store;
-    store.put_component(digest, next, "{}".to_owned(), bed.clock.now()).await.expect("kept");
+    store.modules().put(digest, next, "{}".to_owned(), bed.clock.now()).await.expect("kept");
     bed.run(Command::Deploy { alias: "shop".into(), module: digest }).await;
     let kept = async || {
-        let modules = bed.host.store.modules().await.expect("modules");
+        let modules = bed.host.store.modules().list().await.expect("modules");
         modules.into_iter().map(|module| module.digest).collect::<Vec<_>>()
     };
     bed.wait(8 * DAY);
@@ -164,7 +164,7 @@ async fn modules_that_nobody_refers_to_go() {
     bed.round(&rules("default = \"1d\"\nmodules = \"7d\"")).await;
     assert_eq!(kept().await, [digest]);
     let again: Arc<[u8]> = Arc::from(&b"component"[..]);
-    let put = bed.host.store.put_component(MODULE, again, "{}".to_owned(), bed.clock.now()).await;
+    let put = bed.host.store.modules().put(MODULE, again, "{}".to_owned(), bed.clock.now()).await;
     put.expect("it is uploaded again");
     assert_eq!(kept().await, [MODULE, digest]);
 }

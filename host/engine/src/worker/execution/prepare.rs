@@ -121,7 +121,7 @@ impl Execution {
             }
             None => {
                 let (outline, first) = journal.outline().await?;
-                (outline, first, worker.host.store.log_count(promise.id()).await?)
+                (outline, first, worker.host.store.read().log_count(promise.id()).await?)
             }
         };
         let signals = outline.signals();

@@ -101,7 +101,8 @@ pub async fn replay(
     let mut journal = StoredJournal::whole(&*host.store, id);
     let (outline, _) = journal.outline().await.map_err(unread)?;
     // The journal first: one that has its end by then has it in its promise as well.
-    let row = host.store.promise(id).await?.ok_or_else(|| ReplayError::NotFound(id.clone()))?;
+    let row =
+        host.store.read().promise(id).await?.ok_or_else(|| ReplayError::NotFound(id.clone()))?;
     let end = row.promise.settlement();
     let end = end.map(|settlement| journals::stored(&values::outcome(settlement), false));
     let journal = journal.ending(end);

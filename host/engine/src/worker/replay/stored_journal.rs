@@ -85,7 +85,8 @@ impl<'a> StoredJournal<'a> {
 
     async fn page(&self, from: u32) -> Result<Vec<Record>, NotRead> {
         let limit = self.len.map_or(PAGE, |len| PAGE.min(len.saturating_sub(from)));
-        let mut page = self.store.journal(self.id, from, limit).await.map_err(NotRead::Store)?;
+        let mut page =
+            self.store.read().journal(self.id, from, limit).await.map_err(NotRead::Store)?;
         if let Some(Record { body: RecordBody::Finished { outcome }, .. }) = page.last_mut()
             && *outcome == StoredOutcome::Own
             && let Some(end) = &self.end
@@ -110,7 +111,7 @@ impl JournalSource for StoredJournal<'_> {
     }
 
     async fn outcome(&self, id: &PromiseId) -> Result<Outcome, NotRead> {
-        let row = self.store.promise(id).await.map_err(NotRead::Store)?;
+        let row = self.store.read().promise(id).await.map_err(NotRead::Store)?;
         let settlement = row.as_ref().and_then(|row| row.promise.settlement());
         settlement.map(values::outcome).ok_or_else(|| NotRead::NoValue(id.clone()))
     }

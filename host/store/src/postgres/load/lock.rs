@@ -16,11 +16,11 @@ use crate::{
     sql::{self, Cache, promise_columns},
 };
 
-/// Locks promises. Numbers never change, so everybody waits in the same order.
+/// Locks promises. Numbers never change, so every transaction waits in the same order.
 pub(super) const LOCK_PROMISES: &str =
     "SELECT n, id FROM promises WHERE id = ANY($1::text[]) ORDER BY n FOR NO KEY UPDATE";
 
-/// The same for those that nobody else holds.
+/// The same for promises that no other transaction holds.
 pub(super) const TRY_PROMISES: &str = "SELECT n, id FROM promises WHERE id = ANY($1::text[]) ORDER BY n FOR NO KEY UPDATE SKIP LOCKED";
 
 /// The tasks of promises, and those that await one of them.
@@ -31,8 +31,9 @@ macro_rules! tasks_of {
     };
 }
 
-/// Locks tasks and reads them as they are then. With them come their promises, as they were when the statement began:
-/// as they are, for those that are locked already, and a guess for those of who awaits.
+/// Locks tasks and reads them as they are then. With them come their promises, as they were when
+/// the statement began: as they are, for those that are locked already, and a guess for those of
+/// who awaits.
 macro_rules! lock_tasks {
     () => {
         concat!(
@@ -109,8 +110,8 @@ impl LockedRows {
         ids.into_iter().filter(|id| !self.promises.contains_key(*id)).cloned().collect()
     }
 
-    /// Locks promises. Answers the numbers of those that were found; whether the others really do not exist is asked
-    /// when nothing is waited for any more ([`LockedRows::load_parts`]).
+    /// Locks promises. Answers the numbers of those that were found; whether the others really do
+    /// not exist is asked when nothing is waited for any more ([`LockedRows::load_parts`]).
     pub(super) async fn lock_promises(
         &mut self,
         connection: &mut PgConnection,

@@ -1,15 +1,18 @@
-//! Locks the rows that a decision reads, and loads them: a few statements, whatever number of promises.
+//! Locks the rows that a decision reads, and loads them: a few statements, whatever number of
+//! promises.
 //!
-//! A batch locks in one order: schedules by id, resources by name, promises by their numbers, then tasks by theirs. Who awaits a promise is known for sure
-//! once the promise is locked, because a callback on it is only added under that lock; and no callback of a task is
-//! changed without the task's lock.
+//! A batch locks in one order: schedules by id, resources by name, promises by their numbers, then
+//! tasks by theirs. The awaiters of a promise are certain once the promise is locked, because a
+//! callback on it is only added under that lock; and no callback of a task is changed without the
+//! task's lock.
 //!
 //! **What a decision sees is one committed state of the tables**: that of the last [`parts::PARTS`]. Every statement has a
-//! snapshot of its own, taken when it begins, and one that waits for a lock goes on with the snapshot it had: it finds the
-//! newest version of a row that it knows, and no row that was inserted meanwhile. So a statement that locks says what the
-//! rows are that it found, and nothing about the others. The statement that comes after all locks has a snapshot at least
-//! as new as the end of every transaction that was waited for; a row that is locked is in it as it was when it was locked;
-//! and whatever is not locked is read by it, also if an earlier load had read it:
+//! snapshot of its own, taken when it begins, and one that waits for a lock goes on with the
+//! snapshot it had: it finds the newest version of a row that it knows, and no row that was
+//! inserted meanwhile. So a statement that locks says what the rows are that it found, and nothing
+//! about the others. The statement that comes after all locks has a snapshot at least as new as the
+//! end of every transaction that was waited for; a row that is locked is in it as it was when it
+//! was locked; and whatever is not locked is read by it, also if an earlier load had read it:
 //!
 //! | what | why it is as in that snapshot |
 //! |---|---|
@@ -27,11 +30,12 @@
 //! | facts of sagas | not locked, read by a statement right after it. A fact is written with the settlement of the one promise it is about, so a newer one is that of a promise that the decision does not settle; who writes the same one second is refused by its key |
 //! | the time | read by that statement |
 //!
-//! A module that is removed after that is refused by the foreign key of who would have named it, and the batch begins again.
+//! A module that is removed after that is refused by the foreign key of who would have named it,
+//! and the batch begins again.
 //!
-//! What turns out to be needed later is locked only where nobody has to be waited for. Where somebody would have to be,
-//! the batch gives up and begins again with these rows among the first. So nobody ever waits for a lower row than one
-//! that he holds, and no two batches wait for each other.
+//! What turns out to be needed later is locked only without waiting. Where a lock would have to be
+//! waited for, the batch gives up and begins again with these rows among the first. So no batch
+//! waits for a lower row than one that it holds, and no two batches wait for each other.
 
 mod lock;
 mod parts;
@@ -49,7 +53,9 @@ use sqlx::{Executor as _, PgConnection, Row as _, postgres::PgRow};
 
 pub use self::plan::{PLAN, Read};
 use super::{claims::TransactionId, failure::Failed, fields::escape, resources::FACTS};
-use crate::sql::{self, AFTER_PROMISE, Cache, Fields as _, Level, promise_columns, promise_tables};
+use crate::sql::{
+    self, AFTER_PROMISE, Cache, Failure, Fields as _, Level, promise_columns, promise_tables,
+};
 
 /// Promises and their tasks, by numbers: those that have no task, and those of who awaits.
 const PROMISES: &str = concat!(
@@ -70,7 +76,8 @@ const HELD_BY: &str = "
 pub(super) enum NotLoaded {
     /// A statement failed.
     Failed(Failed),
-    /// Somebody else holds one of these, or made one of them meanwhile: they have to be among the first that are locked.
+    /// Another transaction holds one of these, or made one of them meanwhile: they have to be among
+    /// the first that are locked.
     LockFirst(BTreeSet<PromiseId>),
 }
 
@@ -80,7 +87,7 @@ impl From<Failed> for NotLoaded {
     }
 }
 
-/// What one transaction holds.
+/// The rows that one transaction has locked.
 #[derive(Debug, Default)]
 pub(super) struct LockedRows {
     /// Promises that are locked, by id; none: there is no such promise.
@@ -111,7 +118,8 @@ impl LockedRows {
         }
     }
 
-    /// Locks and loads `wanted`, which the cache does not hold. The first time, it waits for those who hold rows.
+    /// Locks and loads `wanted`, which the cache does not hold. The first load of a transaction
+    /// waits for other transactions.
     pub(super) async fn load(
         &mut self,
         connection: &mut PgConnection,
@@ -159,22 +167,24 @@ impl LockedRows {
         Ok(())
     }
 
-    /// Takes what the statement that locked tasks read of them. Answers the numbers of promises that are to be read yet.
+    /// Takes what the statement that locked tasks read of them. Answers the numbers of promises
+    /// that are to be read yet.
     fn put_tasks(
         &mut self,
         cache: &mut Cache,
         numbers: &[i64],
         tasks: &[PgRow],
     ) -> Result<BTreeSet<i64>, Failed> {
-        let failed = Failed::of("lock tasks");
+        let name = "lock tasks";
         let mut fresh: BTreeSet<i64> = numbers.iter().copied().collect();
         for row in tasks {
-            let number: i64 = row.try_get(0).map_err(&failed)?;
-            let writer = row.int(AFTER_PROMISE).map_err(&failed)?.map(TransactionId::of);
+            let number: i64 = row.try_get(0).map_err(Failed::of(name))?;
+            let writer = row.int(AFTER_PROMISE).map_err(Failed::of(name))?.map(TransactionId::of);
             self.writers.extend(writer.map(|writer| (number, writer)));
-            // Whose promise is locked can be taken as it came; of the others only the task is certain.
+            // Whose promise is locked can be taken as it came; of the others only the task is
+            // certain.
             if fresh.remove(&number) {
-                sql::put_promise(cache, row, Level::Rows).map_err(&failed)?;
+                sql::put_promise(cache, row, Level::Rows).map_err(Failed::of(name))?;
                 self.loaded.insert(number);
             } else {
                 fresh.insert(number);
@@ -200,7 +210,8 @@ impl LockedRows {
         Ok(())
     }
 
-    /// The facts of the sagas of these invocations, and of all that were asked for before: they are not locked.
+    /// The facts of the sagas of these invocations, and of all that were asked for before: they are
+    /// not locked.
     async fn load_facts(
         &mut self,
         connection: &mut PgConnection,
@@ -211,16 +222,17 @@ impl LockedRows {
         if self.asked.facts.is_empty() {
             return Ok(());
         }
-        let failed = Failed::of("load the facts of sagas");
+        let name = "load the facts of sagas";
         self.statements += 1;
         let query = sqlx::query(FACTS).bind(lock::escaped(&self.asked.facts));
-        for row in &connection.fetch_all(query).await.map_err(&failed)? {
-            sql::put_fact(cache, row).map_err(&failed)?;
+        for row in &connection.fetch_all(query).await.map_err(Failed::of(name))? {
+            sql::put_fact(cache, row).map_err(Failed::of(name))?;
         }
         Ok(())
     }
 
-    /// The tasks that these hosts or workers hold. Which they are is not locked, so that is looked at again when they are.
+    /// The tasks that these hosts or workers hold. Which they are is not locked, so that is looked
+    /// at again when they are.
     async fn load_held(
         &mut self,
         connection: &mut PgConnection,
@@ -247,13 +259,15 @@ impl LockedRows {
         connection: &mut PgConnection,
         nodes: &BTreeSet<NodeName>,
     ) -> Result<Vec<(i64, PromiseId)>, Failed> {
-        let failed = Failed::of("load the tasks of a host");
+        let name = "load the tasks of a host";
         let nodes: Vec<_> = nodes.iter().map(|node| escape(node.as_str())).collect();
         self.statements += 1;
-        let found =
-            connection.fetch_all(sqlx::query(HELD_BY).bind(nodes)).await.map_err(&failed)?;
+        let found = connection
+            .fetch_all(sqlx::query(HELD_BY).bind(nodes))
+            .await
+            .map_err(Failed::of(name))?;
         let locked = |row: &PgRow| Ok((row.try_get(0)?, sql::id(row, 1)?));
-        found.iter().map(locked).collect::<Result<_, sqlx::Error>>().map_err(failed)
+        found.iter().map(locked).collect::<Result<_, Failure>>().map_err(Failed::of(name))
     }
 
     async fn rows(

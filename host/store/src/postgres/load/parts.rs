@@ -1,4 +1,5 @@
-//! What belongs to promises that are locked, and what no promise has: callbacks, messages, journals, modules, hosts.
+//! What belongs to promises that are locked, and what no promise has: callbacks, messages,
+//! journals, modules, hosts.
 
 use std::collections::BTreeSet;
 
@@ -11,9 +12,9 @@ use sqlx::{Executor as _, PgConnection, postgres::PgRow};
 
 use super::{LockedRows, NotLoaded, lock::escaped};
 use crate::{
-    listing,
+    order,
     postgres::{failure::Failed, fields::escape},
-    sql::{self, Cache, Fields as _, Level},
+    sql::{self, Cache, Failure, Fields as _, Level},
 };
 
 /// Everything else, whatever it is: the first column says what a row is.
@@ -135,9 +136,9 @@ fn texts<'a>(texts: impl Iterator<Item = &'a str>) -> Vec<String> {
 }
 
 impl LockedRows {
-    /// The last statement of every load, and the first that is sent when nothing is waited for any more: its snapshot is the one
-    /// that the decision is made on. What is not locked is read by it, also what earlier loads had read. `again`: so is
-    /// what was looked for in vain.
+    /// The last statement of every load, and the first that is sent when nothing is waited for any
+    /// more: its snapshot is the one that the decision is made on. What is not locked is read by
+    /// it, also what earlier loads had read. `again`: so is what was looked for in vain.
     pub(super) async fn load_parts(
         &mut self,
         connection: &mut PgConnection,
@@ -145,12 +146,12 @@ impl LockedRows {
         wanted: &Footprint,
         again: bool,
     ) -> Result<(), NotLoaded> {
-        let failed = Failed::of("load composites");
+        let name = "load composites";
         let composites: Vec<i64> =
             wanted.composites.iter().filter_map(|id| *self.promises.get(id)?).collect();
         let mut keys = (Vec::new(), Vec::new(), Vec::new());
         for key in &wanted.outbox {
-            let (kind, part) = listing::outbox_order(key);
+            let (kind, part) = order::outbox_order(key);
             keys.0.push(escape(key.promise().as_str()));
             keys.1.push(kind);
             keys.2.push(escape(&part).into_owned());
@@ -186,14 +187,14 @@ impl LockedRows {
         }
         self.statements += 1;
         let mut appeared = None;
-        for row in &connection.fetch_all(query).await.map_err(&failed)? {
-            match row.int(0).map_err(&failed)? {
+        for row in &connection.fetch_all(query).await.map_err(Failed::of(name))? {
+            match row.int(0).map_err(Failed::of(name))? {
                 Some(9) => {
-                    let id = sql::id(row, 1).map_err(&failed)?;
+                    let id = sql::id(row, 1).map_err(Failed::of(name))?;
                     appeared.get_or_insert_with(BTreeSet::new).insert(id);
                 }
                 Some(10..) => drop(appeared.get_or_insert_default()),
-                _ => self.put_part(cache, row).map_err(&failed)?,
+                _ => self.put_part(cache, row).map_err(Failed::of(name))?,
             }
         }
         // A message may be about a promise of which nothing else is asked.
@@ -230,7 +231,7 @@ impl LockedRows {
         }
     }
 
-    fn put_part(&mut self, cache: &mut Cache, row: &PgRow) -> Result<(), sqlx::Error> {
+    fn put_part(&mut self, cache: &mut Cache, row: &PgRow) -> Result<(), Failure> {
         match row.int(0)? {
             Some(0) => {
                 self.now = self.now.or(row.int(2)?.map(Timestamp));

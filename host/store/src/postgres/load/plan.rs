@@ -1,5 +1,6 @@
-//! What a load does, in order. The store sends the statements; the simulation goes through the same list over rows of its
-//! own, with a snapshot for each entry, and compares what a decision saw with what there was.
+//! What a load does, in order. The store sends the statements; the simulation goes through the same
+//! list over rows of its own, with a snapshot for each entry, and compares what a decision saw with
+//! what there was.
 
 /// An entry: one statement, or a few alike, with a snapshot of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,15 +15,16 @@ pub enum Read {
     Promises,
     /// Everything else is read.
     Rest {
-        /// Whether what was looked for in vain is looked for again: it may have come while a lock was waited for.
+        /// Whether what was looked for in vain is looked for again: it may have come while a lock
+        /// was waited for.
         again: bool,
     },
     /// The facts of sagas are read.
     Facts,
 }
 
-/// A load. Nothing is waited for after [`Read::LockTasks`]; so [`Read::Rest`] sees all that those did who were waited for,
-/// and its snapshot is the one that a decision is made on.
+/// A load. Nothing is waited for after [`Read::LockTasks`]; so [`Read::Rest`] sees all that those
+/// did who were waited for, and its snapshot is the one that a decision is made on.
 pub const PLAN: [Read; 6] = [
     Read::LockNamed,
     Read::LockPromises,

@@ -1,4 +1,5 @@
-//! Children and trees: more promises than a command names, which are found first and then locked like any other.
+//! Children and trees: more promises than a command names, which are found first and then locked
+//! like any other.
 
 use std::collections::BTreeSet;
 
@@ -12,16 +13,17 @@ use sqlx::{Executor as _, PgConnection, postgres::PgRow};
 use super::{LockedRows, NotLoaded};
 use crate::{
     postgres::{failure::Failed, fields::escape},
-    sql::{self, Cache, Fields as _, Level},
+    sql::{self, Cache, Failure, Fields as _, Level},
 };
 
-/// A page of the pending children of an invocation; of those that were not asked to stop, if that is asked for.
+/// A page of the pending children of an invocation; of those that were not asked to stop, if that
+/// is asked for.
 pub(super) const CHILDREN: &str = "
     SELECT id FROM promises LEFT JOIN tasks USING (n)
      WHERE made_by = $1 AND promises.state = 0 AND attached = 1 AND id > $2
        AND ($4 = 0 OR coalesce(tasks.cancel, 0) = 0) ORDER BY id LIMIT $3";
 
-/// A promise and everything made by its members, at most so many.
+/// A promise and everything made by its members, up to a limit.
 const TREE: &str = "
     WITH RECURSIVE tree (n) AS (
         SELECT n FROM promises WHERE id = $1
@@ -35,8 +37,8 @@ const OWED: &str = "
       FROM outbox JOIN promises ON promises.n = outbox.source WHERE outbox.source = ANY($1::bigint[])";
 
 impl LockedRows {
-    /// A page of children as whole composites. Who settles meanwhile would leave the page short, as if it were the
-    /// last: so it is read again once all of it is held.
+    /// A page of children as whole composites. Who settles meanwhile would leave the page short, as
+    /// if it were the last: so it is read again once all of it is held.
     pub(super) async fn load_children(
         &mut self,
         connection: &mut PgConnection,
@@ -60,8 +62,8 @@ impl LockedRows {
         }
     }
 
-    /// A tree as whole composites, with all messages about its members. Like a page of children, it is read again once
-    /// all of it is held.
+    /// A tree as whole composites, with all messages about its members. Like a page of children, it
+    /// is read again once all of it is held.
     pub(super) async fn load_tree(
         &mut self,
         connection: &mut PgConnection,
@@ -134,7 +136,7 @@ impl LockedRows {
     }
 }
 
-fn put_message(cache: &mut Cache, row: &PgRow) -> Result<(), sqlx::Error> {
+fn put_message(cache: &mut Cache, row: &PgRow) -> Result<(), Failure> {
     let source = sql::id(row, 1)?;
     cache.know(&source, row.int(0)?, Level::Number);
     sql::put_message(cache, &source, row, 2)

@@ -1,4 +1,4 @@
-//! Why a batch has no replies, and what each who asked is told.
+//! Why a batch has no replies, and the error of each of its submissions.
 
 use crate::{StoreError, postgres::failure::Failed};
 
@@ -11,7 +11,8 @@ pub(super) enum BatchError {
 }
 
 impl BatchError {
-    /// The same for everybody. Only who was alone is refused.
+    /// The error of each submission. Only the first one gets the refusal of the database: a refused
+    /// batch has one submission.
     pub(super) fn shares(self) -> impl Iterator<Item = Self> {
         let mut own = Some(self);
         let copy = match &own {

@@ -1,11 +1,13 @@
-//! What writes: one task that gathers what is asked into batches, and a connection for each batch that runs.
+//! What writes: one task that gathers what is asked into batches, and a connection for each batch
+//! that runs.
 //!
-//! When something waits, a batch begins, as long as few run; a further one begins when it is worth a connection. So what
-//! comes meanwhile gathers, and commits carry more.
+//! When something waits, a batch begins, as long as few run; a further one begins when it is worth
+//! a connection. So what comes meanwhile gathers, and commits carry more.
 //!
-//! Commands that rest on remembered claims alone make batches of their own, of one statement each; all others read first.
-//! Batches of one host that name the same promises run one after the other: at the database they would only hold up
-//! a connection each. A caller that goes away does not take its commit with it.
+//! Commands that rest on remembered claims alone make batches of their own, of one statement each;
+//! all others read first. Batches of one host that name the same promises run one after the other:
+//! at the database they would only hold up a connection each. A caller that goes away does not take
+//! its commit with it.
 
 mod batch_error;
 mod serve;
@@ -26,15 +28,16 @@ use super::{availability::Availability, claims::Claims, notify::Notifications, t
 use crate::{Hints, StoreError, writing::Writing};
 use segno_env::Env;
 
-/// A batch takes no further submission once it has so many commands.
+/// A batch takes no further submission once it has this many commands.
 const BATCH: usize = 256;
-/// So many batches run whatever there is for them. A further one begins when it can be a full one, or when what there is
-/// for it has waited for so long: those that run may wait for somebody.
+/// The number of batches that run however few submissions there are. A further batch begins when it
+/// can be a full one, or when its submissions have waited for `LATE`: the running ones may wait for
+/// locks.
 const AT_ONCE: usize = 2;
 const LATE: Millis = Millis(5);
-/// Submissions that may wait; whoever comes after waits to submit.
+/// Submissions that may wait; further callers wait to submit.
 pub(super) const QUEUE: usize = 1024;
-/// A batch looks so far for submissions that are in nobody's way.
+/// The number of waiting submissions that a batch examines.
 const LOOK: usize = 2048;
 /// What the writer is asked.
 pub(super) enum Request {
@@ -85,7 +88,7 @@ pub(super) struct Writer {
     hasher: RandomState,
 }
 
-/// A connection, when there is one.
+/// A place for one connection; none while it is closed.
 type ConnectionSlot = Option<PgConnection>;
 
 struct Finished {
@@ -108,7 +111,7 @@ impl Writer {
         }
     }
 
-    /// Works until it is told to close, or until nobody can ask any more.
+    /// Runs until it is told to close, or until every sender is gone.
     pub(super) async fn run(mut self) {
         let mut closing = None;
         // Runs while something could begin that is not worth it.
@@ -198,15 +201,16 @@ impl Writer {
             let waiting = self.pending.len() + self.queue.len();
             let work = async move {
                 let slot = shared.serve(slot, batch, waiting).await;
-                // Nobody is left to hear it when the writer has ended.
+                // The receiver is gone when the writer has ended.
                 let _ = finished.send(Finished { slot, names });
             };
             self.shared.env.runtime.spawn("store batch", Box::pin(work));
         }
     }
 
-    /// What waits and is in nobody's way, in order: a submission passes none that names a promise it names. Those that
-    /// only append to remembered journals are not mixed with others.
+    /// The waiting submissions that conflict with no running batch, in order: a submission passes
+    /// none that names a promise it names. Those that only append to remembered journals are not
+    /// mixed with others.
     fn gather(&mut self) -> Vec<Submission> {
         let mut batch: Vec<Submission> = Vec::new();
         let (mut size, mut all_short) = (0, false);

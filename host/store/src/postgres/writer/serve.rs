@@ -1,5 +1,5 @@
-//! Serving a batch: it is tried until its fate is known, over a connection that is made where there is none, and who asked
-//! is told.
+//! Serving a batch: the batch runs until its outcome is known, over a connection that is opened if
+//! there is none, and each submission is answered.
 
 use std::collections::BTreeSet;
 
@@ -27,7 +27,8 @@ const PATIENCE: Millis = Millis(5_000);
 const RACES: u32 = 20;
 
 impl Shared {
-    /// Commits a batch: by appending where that is all there is to do, and what is left then as any other.
+    /// Commits a batch: by appending where that is all there is to do, and what is left then as any
+    /// other.
     pub(super) async fn serve(
         &self,
         mut slot: ConnectionSlot,
@@ -65,7 +66,7 @@ impl Shared {
         };
         let appended = match self.env.within(LONGEST, appending).await {
             Some(Ok(appended)) => appended,
-            // It may have happened, or not: whoever decides again sees.
+            // The append may have happened: the next decision sees whether.
             failed => {
                 let lost =
                     |failed: &Failed| matches!(failed.cause(), Cause::Away | Cause::ReadOnly);
@@ -116,7 +117,8 @@ impl Shared {
                 measured(batch.iter().map(|each| each.commands.len()).sum());
                 self.answer(batch, committed);
             }
-            // One of them is refused by the tables: the others must not suffer for it. They are halved until it is alone.
+            // One of them is refused by the tables: the others must not suffer for it. They are
+            // halved until it is alone.
             Err(BatchError::Refused(_)) if batch.len() > 1 => {
                 let others = batch.split_off(batch.len() / 2);
                 slot = Box::pin(self.execute(slot, batch, waiting)).await;
@@ -141,15 +143,15 @@ impl Shared {
             written.statements += committed.statements as u64;
         });
         for (submission, replies) in batch.into_iter().zip(committed.replies) {
-            // Nobody may be waiting any more; the commit stands.
+            // The caller may be gone; the commit stands.
             let _ = submission.answer.send(Ok(replies));
         }
         self.hints.committed(&committed.effects);
         self.notifications.add(&committed.effects);
     }
 
-    /// Decides and commits, again and again where another transaction was in the way or the database was away. Commands
-    /// absorb their own repetition, so it does not matter whether an earlier attempt happened.
+    /// Decides and commits, again after a race with another transaction or while the database is
+    /// away. Commands absorb their own repetition, so an earlier attempt may have happened.
     async fn commit(
         &self,
         slot: &mut ConnectionSlot,
@@ -224,7 +226,7 @@ impl Shared {
         // The transaction may be anywhere, its commit included.
         let late = || Failed {
             statement: "a transaction",
-            source: sqlx::Error::Protocol("the database did not answer in time".to_owned()),
+            source: sqlx::Error::Protocol("the database did not answer in time".to_owned()).into(),
         };
         done.unwrap_or_else(|| Err(NotCommitted::Unknown(late())))
     }
@@ -235,7 +237,8 @@ impl Shared {
         connected.unwrap_or(Err(sqlx::Error::PoolTimedOut)).map_err(Failed::of("connect"))
     }
 
-    /// Something between half of `wait` and all of it, so that those who were in each other's way part.
+    /// Something between half of `wait` and all of it, so that those who were in each other's way
+    /// part.
     fn jitter(&self, wait: Millis) -> Millis {
         let drawn = self.env.runtime.nonce() % 1_000;
         Millis(wait.0 / 2 + (wait.0 * drawn.cast_signed()) / 2_000)

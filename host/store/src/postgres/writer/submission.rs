@@ -19,7 +19,8 @@ pub(super) struct Submission {
     pub(super) answer: Answer,
     /// The claim that the one command in it rests on alone, if it does.
     pub(super) claim: Option<Claim>,
-    /// The promises that they name, hashed: two that look alike by accident only run one after the other.
+    /// The promises that they name, hashed: two that look alike by accident only run one after the
+    /// other.
     pub(super) names: Vec<u64>,
     /// Whether nothing else may share its transaction: it reads rows that it does not lock.
     pub(super) alone: bool,

@@ -8,7 +8,7 @@ use segno_core::{
     value::{Bytes, Tags, Text, Value},
 };
 
-use crate::sql::{Cell, Fields};
+use crate::sql::{Cell, Failure, Fields};
 
 /// A row that cannot be what we wrote.
 #[derive(Debug)]
@@ -22,19 +22,19 @@ impl fmt::Display for Damaged {
 
 impl std::error::Error for Damaged {}
 
-impl From<Damaged> for sqlx::Error {
+impl From<Damaged> for Failure {
     fn from(damaged: Damaged) -> Self {
-        Self::Decode(Box::new(damaged))
+        Self::Unreadable(damaged.to_string())
     }
 }
 
 /// The id in column `column`.
-pub(crate) fn id(row: &impl Fields, column: usize) -> Result<PromiseId, sqlx::Error> {
+pub(crate) fn id(row: &impl Fields, column: usize) -> Result<PromiseId, Failure> {
     Ok(PromiseId::new(needed(row.text(column)?, &"promises", "id")?))
 }
 
 /// The text in column `column`.
-pub(crate) fn text(row: &impl Fields, column: usize) -> Result<Text, sqlx::Error> {
+pub(crate) fn text(row: &impl Fields, column: usize) -> Result<Text, Failure> {
     Ok(Text::from(&*needed(row.text(column)?, &"a table", "text")?))
 }
 
@@ -44,7 +44,7 @@ pub(crate) fn number(
     column: usize,
     owner: &dyn fmt::Display,
     name: &str,
-) -> Result<i64, sqlx::Error> {
+) -> Result<i64, Failure> {
     needed(row.int(column)?, owner, name)
 }
 
@@ -54,7 +54,7 @@ pub(crate) fn small<T: TryFrom<i64>>(
     column: usize,
     owner: &dyn fmt::Display,
     name: &str,
-) -> Result<T, sqlx::Error> {
+) -> Result<T, Failure> {
     needed(T::try_from(number(row, column, owner, name)?).ok(), owner, name)
 }
 
@@ -69,7 +69,7 @@ pub(in crate::sql) fn value(
     headers: usize,
     data: &[u8],
     id: &dyn fmt::Display,
-) -> Result<Value, sqlx::Error> {
+) -> Result<Value, Failure> {
     let headers = match row.text(headers)? {
         None => Tags::new(),
         Some(json) => tags(&json, id)?,
@@ -93,10 +93,7 @@ pub(in crate::sql) fn tags(json: &str, id: &dyn fmt::Display) -> Result<Tags, Da
 }
 
 /// An instant that may be missing.
-pub(in crate::sql) fn at(
-    row: &impl Fields,
-    column: usize,
-) -> Result<Option<Timestamp>, sqlx::Error> {
+pub(in crate::sql) fn at(row: &impl Fields, column: usize) -> Result<Option<Timestamp>, Failure> {
     Ok(row.int(column)?.map(Timestamp))
 }
 
@@ -105,6 +102,6 @@ pub(in crate::sql) fn needed<T>(
     value: Option<T>,
     owner: &dyn fmt::Display,
     name: &str,
-) -> Result<T, sqlx::Error> {
+) -> Result<T, Failure> {
     value.ok_or_else(|| damaged(owner, name).into())
 }

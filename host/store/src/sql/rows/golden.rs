@@ -1,6 +1,6 @@
-//! What is stored stays readable. Each format of a blob has a file with every shape that it can have, as it was written
-//! when the format was new; a change of what is written, or of what can be read, is seen here. A new format gets a new
-//! number and a new file, and the old files stay.
+//! What is stored stays readable. Each format of a blob has a file with every shape that it can
+//! have, as it was written when the format was new; a change of what is written, or of what can be
+//! read, is seen here. A new format gets a new number and a new file, and the old files stay.
 
 use std::{env, fs, path::Path};
 
@@ -18,8 +18,8 @@ use super::{
     task::{decode_details, encode_details},
 };
 
-/// The blobs of a file, one after the other: `length: u32, little endian; bytes`. With `SEGNO_GOLDEN=write`, a file that
-/// is not there is written.
+/// The blobs of a file, one after the other: `length: u32, little endian; bytes`. With
+/// `SEGNO_GOLDEN=write`, a file that is not there is written.
 fn golden(name: &str, written: &[Vec<u8>]) -> Vec<Vec<u8>> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/sql/golden");
     let file = folder.join(name);

@@ -1,5 +1,6 @@
 //! A journal as the tables hold it: its end, its records, the lines that were logged beside it.
 
+use crate::sql::Failure;
 use segno_core::{
     id::PromiseId,
     invocation::{JournalHead, LogLine, Record, decode_records},
@@ -33,7 +34,7 @@ pub(crate) fn head(
     row: &impl Fields,
     first: usize,
     id: &PromiseId,
-) -> Result<JournalHead, sqlx::Error> {
+) -> Result<JournalHead, Failure> {
     Ok(JournalHead {
         len: small(row, first, id, "end_seq")?,
         commands: small(row, first + 1, id, "commands")?,
@@ -48,23 +49,24 @@ pub(crate) fn records(
     row: &impl Fields,
     column: usize,
     invocation: &PromiseId,
-) -> Result<Vec<Record>, sqlx::Error> {
+) -> Result<Vec<Record>, Failure> {
     decoded(needed(row.blob(column)?, invocation, "records")?, invocation)
 }
 
 /// Records as they are stored.
-pub(crate) fn decoded(records: &[u8], invocation: &PromiseId) -> Result<Vec<Record>, sqlx::Error> {
+pub(crate) fn decoded(records: &[u8], invocation: &PromiseId) -> Result<Vec<Record>, Failure> {
     decode_records(records).map_err(|error| {
-        sqlx::Error::Decode(format!("the journal of `{invocation}` cannot be read: {error}").into())
+        Failure::Unreadable(format!("the journal of `{invocation}` cannot be read: {error}"))
     })
 }
 
-/// Lines that a guest logged: `lines, count`, and the number of the last of them from 1, from column `first` on.
+/// Lines that a guest logged: `lines, count`, and the number of the last of them from 1, from
+/// column `first` on.
 pub(crate) fn log_lines(
     row: &impl Fields,
     first: usize,
     id: &PromiseId,
-) -> Result<Vec<LogRow>, sqlx::Error> {
+) -> Result<Vec<LogRow>, Failure> {
     let lines = needed(row.blob(first)?.and_then(decode_lines), id, "lines")?;
     let (count, end): (u32, u32) =
         (small(row, first + 1, id, "count")?, small(row, first + 2, id, "count")?);

@@ -1,5 +1,5 @@
-//! Rows as the core knows them, and as the tables of every database hold them: a file a table, and what their columns have
-//! in common.
+//! Rows as the core knows them, and as the tables of every database hold them: a file a table, and
+//! what their columns have in common.
 
 mod column;
 mod promise;

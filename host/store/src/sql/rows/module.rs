@@ -1,5 +1,6 @@
 //! A module as the tables hold it.
 
+use crate::sql::Failure;
 use std::fmt;
 
 use segno_core::id::Digest;
@@ -8,7 +9,7 @@ use super::column::{at, damaged, needed, number};
 use crate::{ModuleRow, sql::Fields};
 
 /// A module: `digest, size, created_at, description`, and its aliases as a JSON list.
-pub(crate) fn module(row: &impl Fields) -> Result<ModuleRow, sqlx::Error> {
+pub(crate) fn module(row: &impl Fields) -> Result<ModuleRow, Failure> {
     let digest = digest_at(row, 0)?;
     let aliases = row.text(4)?.and_then(|json| serde_json::from_str(&json).ok());
     Ok(ModuleRow {
@@ -21,17 +22,17 @@ pub(crate) fn module(row: &impl Fields) -> Result<ModuleRow, sqlx::Error> {
 }
 
 /// A module's digest, and a count.
-pub(crate) fn counted(row: &impl Fields) -> Result<(Digest, u64), sqlx::Error> {
+pub(crate) fn counted(row: &impl Fields) -> Result<(Digest, u64), Failure> {
     let digest = digest_at(row, 0)?;
     Ok((digest, number(row, 1, &digest, "count")?.cast_unsigned()))
 }
 
 /// A digest as it is stored.
-pub(super) fn digest(bytes: &[u8], owner: &dyn fmt::Display) -> Result<Digest, sqlx::Error> {
+pub(super) fn digest(bytes: &[u8], owner: &dyn fmt::Display) -> Result<Digest, Failure> {
     bytes.try_into().map(Digest).map_err(|_| damaged(owner, "digest").into())
 }
 
 /// The digest in column `column`.
-pub(crate) fn digest_at(row: &impl Fields, column: usize) -> Result<Digest, sqlx::Error> {
+pub(crate) fn digest_at(row: &impl Fields, column: usize) -> Result<Digest, Failure> {
     digest(needed(row.blob(column)?, &"modules", "digest")?, &"modules")
 }

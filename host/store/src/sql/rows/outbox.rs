@@ -8,8 +8,8 @@ use segno_core::{
 
 use super::column::{at, damaged, id, needed, number, small};
 use crate::{
-    EventRow, listing,
-    sql::{Cell, Fields},
+    EventRow, order,
+    sql::{Cell, Failure, Fields},
 };
 
 /// The format byte of a message.
@@ -18,8 +18,8 @@ use crate::{
 /// message = format: u8 (129), then the message in postcard
 /// ```
 ///
-/// The first version wrote none: the first byte of its messages is their kind, 0 to 3, and so no format has a number below
-/// 128.
+/// The first version wrote none: the first byte of its messages is their kind, 0 to 3, and so no
+/// format has a number below 128.
 pub(in crate::sql) const MESSAGE_FORMAT: u8 = 129;
 
 /// A message as it is stored.
@@ -53,7 +53,7 @@ pub(crate) fn outbox_cells(source: i64, key: &OutboxKey, row: &OutboxRow) -> [Ce
 
 /// The key of a message about promise `source`.
 pub(crate) fn outbox_key_cells(source: i64, key: &OutboxKey) -> [Cell; 3] {
-    let (kind, part) = listing::outbox_order(key);
+    let (kind, part) = order::outbox_order(key);
     [source.into(), kind.into(), part.into()]
 }
 
@@ -62,7 +62,7 @@ pub(crate) fn outbox(
     row: &impl Fields,
     first: usize,
     source: &PromiseId,
-) -> Result<(OutboxKey, OutboxRow), sqlx::Error> {
+) -> Result<(OutboxKey, OutboxRow), Failure> {
     let key = outbox_key(row, first, source)?;
     let message = row.blob(first + 5)?.and_then(decode_message);
     let row = OutboxRow {
@@ -75,7 +75,7 @@ pub(crate) fn outbox(
 }
 
 /// An event: its source, the source's number, then the columns of [`outbox`].
-pub(crate) fn event(row: &impl Fields) -> Result<EventRow, sqlx::Error> {
+pub(crate) fn event(row: &impl Fields) -> Result<EventRow, Failure> {
     let source = id(row, 0)?;
     let number = number(row, 1, &source, "n")?;
     let (key, message) = outbox(row, 2, &source)?;
@@ -83,12 +83,12 @@ pub(crate) fn event(row: &impl Fields) -> Result<EventRow, sqlx::Error> {
 }
 
 /// The key of a message about `source`, `kind, part` from column `first` on: the other way of
-/// [`listing::outbox_order`].
+/// [`order::outbox_order`].
 pub(crate) fn outbox_key(
     row: &impl Fields,
     first: usize,
     source: &PromiseId,
-) -> Result<OutboxKey, sqlx::Error> {
+) -> Result<OutboxKey, Failure> {
     let kind = number(row, first, source, "kind")?;
     let part = needed(row.text(first + 1)?, source, "part")?;
     let source = source.clone();

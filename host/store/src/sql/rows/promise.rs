@@ -8,10 +8,11 @@ use segno_core::{
 };
 
 use super::column::{at, damaged, headers, id, json, needed, small, tags, value};
-use crate::sql::{Cell, Fields};
+use crate::sql::{Cell, Failure, Fields};
 
-/// Columns of a promise `p` with its task `t`, in the order in which [`promise`] and [`task`] read them. They take
-/// `promise_tables`. Two expressions, if they are given, stand for the parameter and the value.
+/// Columns of a promise `p` with its task `t`, in the order in which [`promise`] and [`task`] read
+/// them. They take `promise_tables`. Two expressions, if they are given, stand for the parameter
+/// and the value.
 macro_rules! promise_columns {
     () => {
         promise_columns!("p.param", "p.value")
@@ -77,7 +78,7 @@ pub(crate) fn settlement(promise: &Promise) -> [Cell; 4] {
 }
 
 /// The number and the promise of a row of `promise_columns`.
-pub(crate) fn promise(row: &impl Fields) -> Result<(i64, Promise), sqlx::Error> {
+pub(crate) fn promise(row: &impl Fields) -> Result<(i64, Promise), Failure> {
     let id = id(row, 1)?;
     let number = small(row, 2, &id, "state")?;
     let state = if number == 0 {

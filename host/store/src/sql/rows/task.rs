@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     Ready, Wake,
-    sql::{Cell, Fields},
+    sql::{Cell, Failure, Fields},
 };
 
 /// The columns that no statement looks at.
@@ -68,7 +68,7 @@ pub(crate) fn task_cells(n: i64, module: Cell, target: Option<&str>, task: &Task
 }
 
 /// The task of a row of `promise_columns`, if the promise has one.
-pub(crate) fn task(row: &impl Fields, id: &PromiseId) -> Result<Option<Task>, sqlx::Error> {
+pub(crate) fn task(row: &impl Fields, id: &PromiseId) -> Result<Option<Task>, Failure> {
     if row.int(12)?.is_none() {
         return Ok(None);
     }
@@ -121,7 +121,7 @@ pub(crate) fn task(row: &impl Fields, id: &PromiseId) -> Result<Option<Task>, sq
 }
 
 /// A task that waits for a worker: `n, id, version, target`.
-pub(crate) fn ready(row: &impl Fields) -> Result<Ready, sqlx::Error> {
+pub(crate) fn ready(row: &impl Fields) -> Result<Ready, Failure> {
     let id = id(row, 1)?;
     Ok(Ready {
         cursor: number(row, 0, &id, "n")?,
@@ -131,12 +131,13 @@ pub(crate) fn ready(row: &impl Fields) -> Result<Ready, sqlx::Error> {
     })
 }
 
-/// The task that the deadline of `awaited` wakes, if there is one: its id and version, from column `first` on.
+/// The task that the deadline of `awaited` wakes, if there is one: its id and version, from column
+/// `first` on.
 pub(crate) fn wake(
     row: &impl Fields,
     first: usize,
     awaited: &PromiseId,
-) -> Result<Option<Wake>, sqlx::Error> {
+) -> Result<Option<Wake>, Failure> {
     let Some(id) = row.text(first)? else { return Ok(None) };
     let id = PromiseId::new(id);
     let version = Version(number(row, first + 1, &id, "version")?.cast_unsigned());

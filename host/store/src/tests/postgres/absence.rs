@@ -55,7 +55,7 @@ async fn commits_under_way_when_the_database_ends_are_made_exactly_once() {
             assert!(matches!(replies[0], Reply::Promise { .. }), "{id}: {replies:?}");
         }
         let ids: Vec<PromiseId> = ids.iter().map(|id| id.as_str().into()).collect();
-        let kept = store.promises(&ids).await.expect("the database answers again");
+        let kept = store.read().promises(&ids).await.expect("the database answers again");
         assert!(kept.iter().all(Option::is_some), "an answered promise is lost");
     }
 }
@@ -68,12 +68,12 @@ async fn a_database_that_stays_away_is_said_to_be_away_and_used_when_it_is_back(
     cluster.stop();
     let refused = store.execute(vec![create("meanwhile", &[])]).await;
     assert!(matches!(refused, Err(StoreError::Away { .. })), "{refused:?}");
-    let refused = store.promise(&"before".into()).await;
+    let refused = store.read().promise(&"before".into()).await;
     assert!(matches!(refused, Err(StoreError::Away { .. })), "{refused:?}");
     cluster.up().expect("it starts again");
     let replies = store.execute(vec![create("meanwhile", &[])]).await.expect("it is back");
     assert!(matches!(replies[0], Reply::Promise { changed: true, .. }), "nothing was written");
-    assert!(store.promise(&"before".into()).await.expect("a read").is_some());
+    assert!(store.read().promise(&"before".into()).await.expect("a read").is_some());
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -64,12 +64,12 @@ async fn records_under_a_claim_take_one_statement() {
     let told = Command::TaskFence { claim: claim.clone(), records, logs, actions };
     let (reply, statements) = statements(&one, told.clone()).await;
     assert_eq!((length(&reply), statements), (5, 1));
-    assert_eq!(one.log_count(&claim.id).await.expect("a count"), 2);
+    assert_eq!(one.read().log_count(&claim.id).await.expect("a count"), 2);
     // A repetition has to be compared with what is stored.
     assert_eq!(length(&run(&*one, told).await), 5);
-    assert_eq!(one.journal(&claim.id, 0, 100).await.expect("a journal").len(), 5);
-    assert_eq!(one.log_count(&claim.id).await.expect("a count"), 2);
-    assert!(invariants::check(&one.dump().await.expect("a dump")).is_empty());
+    assert_eq!(one.read().journal(&claim.id, 0, 100).await.expect("a journal").len(), 5);
+    assert_eq!(one.read().log_count(&claim.id).await.expect("a count"), 2);
+    assert!(invariants::check(&one.read().dump().await.expect("a dump")).is_empty());
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -103,7 +103,7 @@ async fn what_another_host_wrote_to_the_task_is_not_lost() {
     assert_eq!(length(&reply), 2);
     assert!(statements_then > 1, "the task had changed, so it was read");
     assert_eq!(statements(&one, fence(&claim, 2)).await.1, 1, "it is remembered as it is now");
-    let row = one.promise(&claim.id).await.expect("a row").expect("it is there");
+    let row = one.read().promise(&claim.id).await.expect("a row").expect("it is there");
     assert_eq!(row.task.expect("it has a task").cancel, CancelState::Requested);
 }
 
@@ -133,9 +133,9 @@ async fn a_journal_that_grew_elsewhere_under_the_same_claim_goes_on_from_there()
     assert_eq!(length(&run(&*one, fence(&claim, 5)).await), 6);
     let refused = run(&*one, fence(&claim, 7)).await;
     assert!(matches!(refused, Reply::Refused(Refusal::JournalMismatch { .. })), "{refused:?}");
-    let journal = one.journal(&claim.id, 0, 100).await.expect("a journal");
+    let journal = one.read().journal(&claim.id, 0, 100).await.expect("a journal");
     assert_eq!(journal.iter().map(|record| record.seq).collect::<Vec<_>>(), [0, 1, 2, 3, 4, 5]);
-    assert!(invariants::check(&one.dump().await.expect("a dump")).is_empty());
+    assert!(invariants::check(&one.read().dump().await.expect("a dump")).is_empty());
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -153,7 +153,7 @@ async fn a_deadline_that_came_is_carried_out_before_records_are_taken() {
     clock.wait(Millis(30_000));
     let refused = run(&*one, fence(&claim, 1)).await;
     assert!(matches!(refused, Reply::Refused(Refusal::Conflict(_))), "{refused:?}");
-    let row = one.promise(&claim.id).await.expect("a row").expect("it is there");
+    let row = one.read().promise(&claim.id).await.expect("a row").expect("it is there");
     assert!(!row.promise.is_pending(), "a timeout always wins");
 }
 
@@ -176,8 +176,8 @@ async fn tables_that_were_divided_by_the_invocation_are_used_like_any() {
     for seq in 0..4 {
         assert_eq!(statements(&one, fence(&claim, seq)).await.1, 1);
     }
-    assert_eq!(one.journal(&claim.id, 0, 100).await.expect("a journal").len(), 4);
-    assert!(invariants::check(&one.dump().await.expect("a dump")).is_empty());
+    assert_eq!(one.read().journal(&claim.id, 0, 100).await.expect("a journal").len(), 4);
+    assert!(invariants::check(&one.read().dump().await.expect("a dump")).is_empty());
     let parts = "SELECT (SELECT count(*) FROM journal_0) + (SELECT count(*) FROM journal_1)";
     assert_eq!(database.sql(parts), "4");
 }

@@ -103,7 +103,7 @@ impl Crossing {
             let mut held = holding.await.expect("it ends");
             let crossed = crossing.await.expect("it ends").remove(0);
             held.truncate(1);
-            let came = (held.remove(0), crossed, self.one.dump().await.expect("a dump"));
+            let came = (held.remove(0), crossed, self.one.read().dump().await.expect("a dump"));
             let in_order = |commands: [&Command; 3]| {
                 let mut rules = self.rules.clone();
                 let replies = commands.map(|command| self.decide(&mut rules, command));

@@ -80,14 +80,14 @@ async fn hosts_that_remove_the_same_trees_remove_each_of_them_once() {
         let gone = Reply::Pruned(Pruned::Gone { promises: 201 });
         assert_eq!(answers, [gone, Reply::Pruned(Pruned::Kept(Kept::Absent))]);
     }
-    let rows = hosts[0].dump().await.expect("a dump");
+    let rows = hosts[0].read().dump().await.expect("a dump");
     assert!(rows.promises.is_empty() && rows.tasks.is_empty() && rows.journals.is_empty());
     let again = hosts[1].execute(vec![create("t0", &[])]).await.expect("a reply");
     assert!(matches!(again[0], Reply::Promise { changed: true, .. }));
     // What goes through one host raises the version at which another one makes tasks.
     let target = [(tags::TARGET, "wasm://shop/order")];
     hosts[1].execute(vec![create("t1", &target)]).await.expect("a reply");
-    let rows = hosts[0].dump().await.expect("a dump");
+    let rows = hosts[0].read().dump().await.expect("a dump");
     assert_eq!(rows.tasks[&PromiseId::from("t1")].version, rows.first_version);
     assert!(rows.first_version > Version(1), "t1 was held at version 1 in its earlier life");
     join_all(hosts.iter().map(|host| host.close())).await;
@@ -111,11 +111,11 @@ async fn a_tree_somebody_waits_for_or_a_module_somebody_runs_stays() {
 
     let next: Arc<[u8]> = Arc::from(&b"next"[..]);
     let digest = Digest([8; 32]);
-    store.put_component(digest, next, "{}".to_owned(), clock.now()).await.expect("it is kept");
+    store.modules().put(digest, next, "{}".to_owned(), clock.now()).await.expect("it is kept");
     let deploy = Command::Deploy { alias: "shop".into(), module: digest };
     store.execute(vec![deploy]).await.expect("a reply");
     let remove =
-        async |digest| store.remove_component(digest, clock.now()).await.expect("an answer");
+        async |digest| store.modules().remove(digest, clock.now()).await.expect("an answer");
     assert!(!remove(MODULE).await, "what has ended is still kept, and runs it");
     assert!(!remove(digest).await, "an alias stands for it");
     store.execute(vec![prune("root", clock.now())]).await.expect("a reply");

@@ -140,7 +140,7 @@ async fn nobody_is_left_waiting_by_settlements_from_all_sides() {
     for replies in join_all(work).await {
         replies.expect("replies");
     }
-    let dump = hosts[0].dump().await.expect("a dump");
+    let dump = hosts[0].read().dump().await.expect("a dump");
     assert!(dump.promises.values().all(|promise| !promise.is_pending()));
     assert!(invariants::check(&dump).is_empty());
     assert_eq!(deadlocks(&database), "0");
@@ -156,7 +156,7 @@ async fn random_scripts_of_several_hosts_break_no_invariant() {
     let mut refused = 0;
     for round in 0..rounds {
         clock.wait(Millis(500));
-        let seen = hosts[0].dump().await.expect("a dump");
+        let seen = hosts[0].read().dump().await.expect("a dump");
         let work = hosts.iter().enumerate().map(|(number, host)| {
             let mut dice = Dice::new((round * HOSTS + number) as u64 + 1_000);
             let batches: Vec<Vec<Command>> = (0..12)
@@ -174,7 +174,7 @@ async fn random_scripts_of_several_hosts_break_no_invariant() {
                 Err(error) => panic!("round {round}: {error:?}"),
             }
         }
-        let dump = hosts[0].dump().await.expect("a dump");
+        let dump = hosts[0].read().dump().await.expect("a dump");
         let violations = invariants::check(&dump);
         assert!(violations.is_empty(), "round {round}: {violations:?}");
     }

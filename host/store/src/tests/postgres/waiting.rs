@@ -146,7 +146,7 @@ fn suspend(claim: &Claim, on: &[&str]) -> Command {
 }
 
 async fn is_sound(host: &PostgresStore) {
-    let dump = host.dump().await.expect("a dump");
+    let dump = host.read().dump().await.expect("a dump");
     let violations = invariants::check(&dump);
     assert!(violations.is_empty(), "{violations:?}");
 }
@@ -237,7 +237,7 @@ async fn what_others_do_to_a_task_is_not_undone_by_a_heartbeat_of_its_worker() {
     let Some(database) = database() else { return };
     let (clock, one, two) = hosts(&database).await;
     let claim = workflow(&one).await;
-    let held = one.promise(&claim.id).await.expect("a row").and_then(|row| row.task);
+    let held = one.read().promise(&claim.id).await.expect("a row").and_then(|row| row.task);
     let held = held.expect("it has a task").lease().expect("it is held").holder.clone();
     clock.wait(Millis(500));
     let gate = Gate::id(&database, "z").await;
@@ -248,7 +248,7 @@ async fn what_others_do_to_a_task_is_not_undone_by_a_heartbeat_of_its_worker() {
     let beat = run(&*one, Command::WorkerHeartbeat { holder: held });
     let (_, beat) = one_after_the_other(&database, gate, cancelled, beat).await;
     assert!(matches!(&beat, Reply::Heartbeat(beats) if beats.len() == 1), "{beat:?}");
-    let row = one.promise(&claim.id).await.expect("a row").expect("it is there");
+    let row = one.read().promise(&claim.id).await.expect("a row").expect("it is there");
     let task = row.task.expect("it has a task");
     assert_eq!(task.cancel, CancelState::Requested, "{task:?}");
     assert_eq!(task.last_heartbeat, Some(Timestamp(1_500)));
@@ -286,7 +286,7 @@ async fn records_that_wait_for_a_change_of_their_task_are_decided_on_it() {
     let (_, fenced) =
         one_after_the_other(&database, gate, cancelled, run(&*one, fence(&claim, 2))).await;
     assert_eq!(length(&fenced), 3);
-    let row = one.promise(&claim.id).await.expect("a row").expect("it is there");
+    let row = one.read().promise(&claim.id).await.expect("a row").expect("it is there");
     assert_eq!(row.task.expect("it has a task").cancel, CancelState::Requested);
     is_sound(&one).await;
 }
@@ -298,7 +298,7 @@ async fn a_module_that_is_removed_meanwhile_is_not_left_out_of_what_names_it() {
     let (_clock, one, _two) = hosts(&database).await;
     let digest = Digest([9; 32]);
     let bytes = Arc::from(&b"another"[..]);
-    one.put_component(digest, bytes, "{}".to_owned(), Timestamp(1_000)).await.expect("it is kept");
+    one.modules().put(digest, bytes, "{}".to_owned(), Timestamp(1_000)).await.expect("it is kept");
     let target = format!("wasm://sha256:{digest}/order");
     // The removal is under way when the decision reads, and ends when the task is written.
     let mut gate = Gate::shut(&database, "DELETE FROM modules WHERE component = 'another'").await;
@@ -310,7 +310,7 @@ async fn a_module_that_is_removed_meanwhile_is_not_left_out_of_what_names_it() {
     };
     let (made, ()) = tokio::join!(made, removed);
     assert!(matches!(made, Reply::Refused(_)), "{made:?}");
-    assert!(one.promise(&"m".into()).await.expect("a row").is_none());
+    assert!(one.read().promise(&"m".into()).await.expect("a row").is_none());
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -151,7 +151,7 @@ async fn who_fails_is_left_in_peace_for_longer_and_longer() {
     assert!(waits[4] >= 800 && waits[4] >= 4 * waits[0], "{waits:?}");
     workers.well.store(true, Ordering::SeqCst);
     host.until(100, "the settlement is told", || workers.taken() == 1).await;
-    let owed = async || world.stores().dump().await.expect("a dump").outbox.len();
+    let owed = async || world.stores().read().dump().await.expect("a dump").outbox.len();
     for _ in 0..500 {
         if owed().await == 0 {
             break;

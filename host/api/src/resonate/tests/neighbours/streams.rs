@@ -78,7 +78,7 @@ async fn a_slow_reader_costs_little_and_others_of_its_group_get_what_it_does_not
         read >= count * size / 2
     })
     .await;
-    let owed = async || host.world.stores().dump().await.expect("a dump").outbox.len();
+    let owed = async || host.world.stores().read().dump().await.expect("a dump").outbox.len();
     for _ in 0..2_000 {
         if owed().await == 0 {
             break;

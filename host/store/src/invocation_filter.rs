@@ -1,0 +1,154 @@
+//! Which invocations a filter takes, where a database looks for them, and their order on a page.
+
+use segno_core::{
+    id::Holder,
+    promise::{Promise, PromiseState, Task, TaskStatus, Verdict},
+    tags,
+};
+
+use super::{
+    InvocationFilter, InvocationRow, Page, StoreError, Unreadable, promise_filter::tag_pair,
+};
+
+/// A state by which invocations are listed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ListedState {
+    /// Its task stands so, and its promise is pending.
+    Open(TaskStatus),
+    /// Its promise has this outcome.
+    Settled(Verdict),
+}
+
+impl ListedState {
+    /// The state with this name.
+    pub(super) fn named(name: &str) -> Result<Self, StoreError> {
+        Ok(match name {
+            "pending" => Self::Open(TaskStatus::Pending),
+            "acquired" => Self::Open(TaskStatus::Acquired),
+            "suspended" => Self::Open(TaskStatus::Suspended),
+            "halted" => Self::Open(TaskStatus::Halted),
+            "resolved" => Self::Settled(Verdict::Resolved),
+            "rejected" => Self::Settled(Verdict::Rejected),
+            "cancelled" => Self::Settled(Verdict::Canceled),
+            "timed-out" => Self::Settled(Verdict::TimedOut),
+            other => {
+                return Err(StoreError::Filter(format!(
+                    "`{other}` is no state; there are pending, acquired, suspended, halted, resolved, rejected, \
+                     cancelled and timed-out"
+                )));
+            }
+        })
+    }
+
+    fn takes(self, promise: &Promise, task: &Task) -> bool {
+        match (self, &promise.state) {
+            (Self::Open(status), PromiseState::Pending) => task.status() == status,
+            (Self::Settled(verdict), PromiseState::Settled(settled)) => settled.verdict == verdict,
+            (Self::Open(_), PromiseState::Settled(_))
+            | (Self::Settled(_), PromiseState::Pending) => false,
+        }
+    }
+}
+
+/// Where the invocations of a page are looked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Base {
+    /// Among all tasks, the newest first.
+    Tasks,
+    /// Among the halted, the newest first.
+    Halted,
+    /// Among those that one invocation made, the newest first.
+    Children,
+    /// Among those held by these names, in no order.
+    Held,
+    /// Among all that are held, in no order.
+    Acquired,
+    /// Among ids that begin so, in no order.
+    Prefix,
+}
+
+/// Whether `filter` takes every invocation, or every child of an invocation, but for its state and
+/// holder.
+pub(super) fn takes_all(filter: &InvocationFilter) -> bool {
+    filter.module.is_none()
+        && filter.function.is_none()
+        && filter.prefix.is_none()
+        && filter.label.is_none()
+        && !filter.roots
+}
+
+/// Whether `filter` takes this invocation; its cursor and limit are the caller's business.
+pub(super) fn takes(
+    filter: &InvocationFilter,
+    promise: &Promise,
+    task: &Task,
+) -> Result<bool, StoreError> {
+    let state = filter.state.as_deref().map(ListedState::named).transpose()?;
+    let birth = &promise.birth;
+    let target = promise.target().unwrap_or_default();
+    let in_module = |module: &String| {
+        target
+            .strip_prefix("wasm://")
+            .and_then(|rest| rest.split_once('/'))
+            .is_some_and(|(named, _)| named == module)
+    };
+    let of_function = |function: &String| {
+        target == function
+            || target.strip_suffix(function.as_str()).is_some_and(|rest| rest.ends_with('/'))
+    };
+    let labelled =
+        |(label, value): &(String, String)| birth.tags.get(&label_tag(label)) == Some(value);
+    let held_by = |holder: &str| {
+        let holds =
+            |name: &String| task.lease().is_some_and(|lease| lease.holder.node.as_str() == name);
+        holder_names(holder).iter().any(holds)
+    };
+    Ok(state.is_none_or(|state| state.takes(promise, task))
+        && filter.module.as_ref().is_none_or(in_module)
+        && filter.function.as_ref().is_none_or(of_function)
+        && filter.prefix.as_ref().is_none_or(|prefix| birth.id.as_str().starts_with(prefix))
+        && filter.holder.as_deref().is_none_or(held_by)
+        && filter.label.as_ref().is_none_or(labelled)
+        && filter.parent.as_ref().is_none_or(|parent| birth.made_by.as_ref() == Some(parent))
+        && !(filter.roots && birth.made_by.is_some()))
+}
+
+/// The names under which the store has a holder that clients call `holder`: an external worker, or
+/// a host.
+pub(super) fn holder_names(holder: &str) -> [String; 2] {
+    [Holder::worker(holder).node.to_string(), holder.to_owned()]
+}
+
+/// The tag that carries a label.
+pub(super) fn label_tag(label: &str) -> String {
+    format!("{}{label}", tags::LABEL_PREFIX)
+}
+
+/// A label and its value as they stand in tags that are written as JSON.
+pub(super) fn label_pair(label: &str, value: &str) -> String {
+    tag_pair(&label_tag(label), value)
+}
+
+/// A page of invocations by their numbers, of which there is one more than `limit` if there are
+/// more. They were looked for down to the number `bound`; none: among all that there are.
+pub(super) fn newest_first(
+    found: Vec<(i64, InvocationRow)>,
+    unreadable: Vec<(i64, Unreadable)>,
+    limit: u32,
+    bound: Option<i64>,
+) -> Page<InvocationRow> {
+    let mut rows: Vec<_> = found.into_iter().map(|(number, row)| (number, Ok(row))).collect();
+    rows.extend(unreadable.into_iter().map(|(number, row)| (number, Err(row))));
+    rows.sort_by_key(|(number, _)| std::cmp::Reverse(*number));
+    let more = rows.len() > limit as usize;
+    rows.truncate(limit as usize);
+    let last = rows.last().map(|(number, _)| *number).filter(|_| more);
+    let mut page = Page { items: Vec::new(), unreadable: Vec::new(), next: last.or(bound) };
+    for (_, row) in rows {
+        match row {
+            Ok(row) => page.items.push(row),
+            Err(row) => page.unreadable.push(row),
+        }
+    }
+    page
+}

@@ -1,0 +1,67 @@
+//! Modules, from the model.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use async_trait::async_trait;
+use segno_core::{id::Digest, promise::TaskStatus, time::Timestamp};
+
+use super::{MemoryStore, kept::Module};
+use crate::{ModuleRow, Modules, StoreError};
+
+#[async_trait]
+impl Modules for MemoryStore {
+    async fn put(
+        &self,
+        digest: Digest,
+        component: Arc<[u8]>,
+        description: String,
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
+        let mut kept = self.kept();
+        kept.state.put_module(digest);
+        kept.modules.entry(digest).or_insert(Module { component, description, created_at: now });
+        Ok(())
+    }
+
+    async fn component(&self, digest: Digest) -> Result<Option<Arc<[u8]>>, StoreError> {
+        Ok(self.kept().modules.get(&digest).map(|module| module.component.clone()))
+    }
+
+    async fn list(&self) -> Result<Vec<ModuleRow>, StoreError> {
+        let kept = self.kept();
+        let rows = kept.modules.iter().map(|(digest, module)| {
+            let aliases = kept.state.aliases().filter(|(_, named)| *named == digest);
+            ModuleRow {
+                digest: *digest,
+                size: module.component.len() as u64,
+                created_at: module.created_at,
+                description: module.description.clone(),
+                aliases: aliases.map(|(alias, _)| alias.to_string()).collect(),
+            }
+        });
+        Ok(rows.collect())
+    }
+
+    async fn in_use(&self) -> Result<BTreeMap<Digest, u64>, StoreError> {
+        let kept = self.kept();
+        let unfinished = kept.state.tasks().filter(|task| task.status() != TaskStatus::Fulfilled);
+        let mut in_use = BTreeMap::new();
+        for module in unfinished.filter_map(|task| task.module) {
+            *in_use.entry(module).or_default() += 1;
+        }
+        Ok(in_use)
+    }
+
+    async fn remove(&self, digest: Digest, before: Timestamp) -> Result<bool, StoreError> {
+        let mut kept = self.kept();
+        let old = kept.modules.get(&digest).is_some_and(|module| module.created_at <= before);
+        let used = kept.state.aliases().any(|(_, named)| *named == digest)
+            || kept.state.tasks().any(|task| task.module == Some(digest));
+        if !old || used {
+            return Ok(false);
+        }
+        kept.modules.remove(&digest);
+        kept.state.remove_module(&digest);
+        Ok(true)
+    }
+}

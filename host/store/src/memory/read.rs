@@ -1,0 +1,173 @@
+//! Reads of promises, journals, schedules and events, from the model.
+
+use async_trait::async_trait;
+use segno_core::{
+    address,
+    id::{PromiseId, ScheduleId},
+    invocation::Record,
+    promise::{Promise, Schedule, TaskState},
+    snapshot::Snapshot,
+};
+
+use super::MemoryStore;
+use crate::{
+    Counts, EventPlace, EventRow, History, InvocationFilter, InvocationRow, LogRow, Page,
+    PromiseFilter, PromiseRow, Read, ScheduleFilter, SchedulePage, StoreError, Waits,
+    invocation_filter, limits, promise_filter,
+};
+
+#[async_trait]
+impl Read for MemoryStore {
+    async fn promise(&self, id: &PromiseId) -> Result<Option<PromiseRow>, StoreError> {
+        Ok(self.promises(std::slice::from_ref(id)).await?.pop().flatten())
+    }
+
+    async fn promises(&self, ids: &[PromiseId]) -> Result<Vec<Option<PromiseRow>>, StoreError> {
+        let kept = self.kept();
+        let row = |id: &PromiseId| {
+            let promise = kept.state.promise(id)?.clone();
+            Some(PromiseRow { promise, task: kept.state.task(id).cloned() })
+        };
+        Ok(ids.iter().map(row).collect())
+    }
+
+    async fn journal(
+        &self,
+        id: &PromiseId,
+        from: u32,
+        limit: u32,
+    ) -> Result<Vec<Record>, StoreError> {
+        let kept = self.kept();
+        let records = kept.state.tail(id).iter().skip(from as usize).take(limit as usize);
+        Ok(records.cloned().collect())
+    }
+
+    async fn logs(&self, id: &PromiseId, from: u32, limit: u32) -> Result<Vec<LogRow>, StoreError> {
+        let kept = self.kept();
+        let lines = kept.logs.get(id).map_or(&[][..], Vec::as_slice);
+        let page = (0..).zip(lines).skip(from as usize).take(limit as usize);
+        Ok(page.map(|(line, logged)| LogRow::numbered(line, logged)).collect())
+    }
+
+    async fn log_count(&self, id: &PromiseId) -> Result<u32, StoreError> {
+        let count = self.kept().logs.get(id).map_or(0, Vec::len);
+        Ok(u32::try_from(count).unwrap_or(u32::MAX))
+    }
+
+    async fn histories(&self, of: &[(PromiseId, u32)]) -> Result<Vec<History>, StoreError> {
+        let mut histories = Vec::with_capacity(of.len());
+        for (id, len) in of {
+            let records = self.journal(id, 0, *len).await?;
+            histories.push(History { records, lines: self.log_count(id).await? });
+        }
+        Ok(histories)
+    }
+
+    async fn waits(&self, id: &PromiseId) -> Result<Waits, StoreError> {
+        let kept = self.kept();
+        let unconsumed = |awaited: &&PromiseId| kept.state.callback(awaited, id) == Some(false);
+        let awaiting = kept.state.callbacks_on(id).filter(|(_, consumed)| !consumed);
+        Ok(Waits {
+            awaits: kept.state.awaited_by(id).filter(unconsumed).cloned().collect(),
+            awaited_by: awaiting.map(|(awaiter, _)| awaiter.clone()).collect(),
+        })
+    }
+
+    async fn list(&self, filter: &InvocationFilter) -> Result<Page<InvocationRow>, StoreError> {
+        let kept = self.kept();
+        let limit = limits::page_limit(filter.limit) as usize;
+        let mut items = Vec::new();
+        let mut last = None;
+        let mut more = false;
+        let older = ..filter.after.unwrap_or(i64::MAX);
+        for (number, id) in kept.numbers.range(older).rev() {
+            let Some((promise, task)) = kept.state.promise(id).zip(kept.state.task(id)) else {
+                continue;
+            };
+            if !invocation_filter::takes(filter, promise, task)? {
+                continue;
+            }
+            if items.len() == limit {
+                more = true;
+                break;
+            }
+            items.push(InvocationRow {
+                promise: promise.clone(),
+                task: task.clone(),
+                journal_len: kept.state.head(id).len,
+            });
+            last = Some(*number);
+        }
+        Ok(Page { items, unreadable: Vec::new(), next: last.filter(|_| more) })
+    }
+
+    async fn schedule(&self, id: &ScheduleId) -> Result<Option<Schedule>, StoreError> {
+        Ok(self.kept().state.schedule(id).cloned())
+    }
+
+    async fn schedules(&self, filter: &ScheduleFilter) -> Result<SchedulePage, StoreError> {
+        let kept = self.kept();
+        let listed = kept.state.schedules().filter(|schedule| {
+            filter.after.as_ref().is_none_or(|after| schedule.id > *after) && filter.takes(schedule)
+        });
+        Ok(SchedulePage::of(listed.cloned(), limits::page_limit(filter.limit) as usize))
+    }
+
+    async fn find(
+        &self,
+        filter: &PromiseFilter,
+    ) -> Result<Page<PromiseRow, PromiseId>, StoreError> {
+        let kept = self.kept();
+        let after = |promise: &&Promise| filter.after.as_ref().is_none_or(|id| promise.id() > id);
+        let rows = kept.state.promises().filter(after).filter_map(|promise| {
+            let task = kept.state.task(promise.id());
+            promise_filter::finds(filter, promise, task)
+                .then(|| PromiseRow { promise: promise.clone(), task: task.cloned() })
+        });
+        let limit = limits::page_limit(filter.limit) as usize;
+        Ok(Page::of(rows.take(limit.saturating_add(1)).collect(), limit, None))
+    }
+
+    async fn events(
+        &self,
+        after: Option<EventPlace>,
+        limit: u32,
+    ) -> Result<Vec<EventRow>, StoreError> {
+        let kept = self.kept();
+        let rows = kept.state.outbox();
+        let mut events: Vec<EventRow> = rows
+            .filter_map(|(key, row)| EventRow::of(key, row, kept.number(key.promise())))
+            .collect();
+        events.retain(|event| after.is_none_or(|after| event.place > after));
+        events.sort_by_key(|event| event.place);
+        events.truncate(limit as usize);
+        Ok(events)
+    }
+
+    async fn counts(&self) -> Result<Counts, StoreError> {
+        let kept = self.kept();
+        let mut counts = Counts::default();
+        for task in kept.state.tasks() {
+            match &task.state {
+                TaskState::Acquired { .. } => counts.acquired += 1,
+                TaskState::Halted { .. } => counts.halted += 1,
+                TaskState::Pending { offered: true, .. } => {
+                    let promise = kept.state.promise(&task.id);
+                    let target = promise.and_then(Promise::target);
+                    counts.ready += u64::from(target.is_some_and(address::is_hosted));
+                }
+                TaskState::Pending { offered: false, .. }
+                | TaskState::Suspended
+                | TaskState::Fulfilled => {}
+            }
+        }
+        for (key, _) in kept.state.outbox() {
+            *counts.outbox.entry(key.kind()).or_default() += 1;
+        }
+        Ok(counts)
+    }
+
+    async fn dump(&self) -> Result<Snapshot, StoreError> {
+        Ok(Snapshot::of(&self.kept().state))
+    }
+}

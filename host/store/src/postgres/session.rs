@@ -1,0 +1,123 @@
+//! PostgreSQL's side of the common reads.
+
+use std::ops::ControlFlow;
+
+use futures::TryStreamExt as _;
+use segno_core::id::PromiseId;
+use sqlx::{
+    Executor as _, PgConnection, Postgres, Row as _, SqlStr, TypeInfo as _, ValueRef as _,
+    postgres::{PgArguments, PgRow},
+    query::Query,
+};
+
+use super::{
+    failure::{self, Failed},
+    fields::escape,
+};
+use crate::{
+    StoreError,
+    archive::Cell,
+    limits,
+    sql::{
+        Failure, Fields as _,
+        read::{Dialect, Kind, Parameter, Session, Unmerged},
+    },
+};
+
+/// An export or an import takes as long as it takes.
+pub(super) const NO_TIME_LIMIT: &str =
+    "SET LOCAL statement_timeout = 0; SET LOCAL idle_in_transaction_session_timeout = 0";
+
+/// Every record is in the table `journal`.
+#[derive(Debug)]
+pub(crate) struct NoneUnmerged;
+
+impl Dialect for Postgres {
+    const SNAPSHOT: &'static str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
+    type Unmerged = NoneUnmerged;
+
+    fn failed(statement: &'static str, source: Failure) -> StoreError {
+        match source {
+            Failure::Driver(sqlx::Error::PoolClosed) => StoreError::Closed,
+            source if failure::code(&source).is_some_and(|code| code == failure::TOO_LONG) => {
+                StoreError::TooLong { statement, seconds: limits::CLIENT_READ.0 / 1_000 }
+            }
+            source => Failed { statement, source }.explain(),
+        }
+    }
+}
+
+impl Unmerged for NoneUnmerged {
+    fn may_have<'a>(&self, _ids: impl IntoIterator<Item = &'a PromiseId>) -> bool {
+        false
+    }
+}
+
+impl Session for PgConnection {
+    type Row = PgRow;
+    const KIND: Kind = Kind::Postgres;
+
+    async fn rows(
+        &mut self,
+        text: SqlStr,
+        parameters: &[Parameter<'_>],
+    ) -> Result<Vec<PgRow>, Failure> {
+        Ok(query(text, parameters).fetch_all(self).await?)
+    }
+
+    async fn each(
+        &mut self,
+        text: SqlStr,
+        parameters: &[Parameter<'_>],
+        mut take: impl FnMut(PgRow) -> Result<ControlFlow<()>, Failure> + Send,
+    ) -> Result<(), Failure> {
+        let mut rows = query(text, parameters).fetch(self);
+        while let Some(row) = rows.try_next().await? {
+            if take(row)?.is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    async fn without_time_limit(&mut self) -> Result<(), Failure> {
+        self.execute(NO_TIME_LIMIT).await?;
+        Ok(())
+    }
+
+    fn cell(row: &PgRow, column: usize) -> Result<Cell, Failure> {
+        let raw = row.try_get_raw(column)?;
+        if raw.is_null() {
+            return Ok(Cell::Null);
+        }
+        let kind = raw.type_info().name().to_owned();
+        Ok(match kind.as_str() {
+            "TEXT" => row.text(column)?.map_or(Cell::Null, |text| Cell::Text(text.into_owned())),
+            "BYTEA" => {
+                row.blob(column)?.map_or(Cell::Null, |bytes| Cell::Blob(bytes.to_vec().into()))
+            }
+            _ => row.int(column)?.map_or(Cell::Null, Cell::Int),
+        })
+    }
+}
+
+/// A list is one parameter: an array.
+fn query(text: SqlStr, parameters: &[Parameter<'_>]) -> Query<'static, Postgres, PgArguments> {
+    let stored = |text: &str| escape(text).into_owned();
+    let mut query = sqlx::query(text);
+    for parameter in parameters {
+        query = match parameter {
+            Parameter::Int(value) => query.bind(*value),
+            Parameter::Text(value) => query.bind(stored(value)),
+            Parameter::Owned(value) => query.bind(stored(value)),
+            Parameter::Stored(value) => query.bind(value.clone()),
+            Parameter::Blob(value) => query.bind(value.to_vec()),
+            Parameter::Texts(list) => {
+                query.bind(list.iter().map(|text| stored(text)).collect::<Vec<_>>())
+            }
+            Parameter::Numbers(list) => query.bind(list.to_vec()),
+            Parameter::Pairs(_) => unreachable!("only statements of SQLite take pairs"),
+        };
+    }
+    query
+}

@@ -1,0 +1,45 @@
+//! Which promises a filter takes.
+
+use segno_core::{
+    promise::{Promise, Task},
+    tags,
+};
+
+use super::{PromiseFilter, Standing};
+
+/// Whether every promise that the filter's index holds is found; else rows are looked at that are
+/// not.
+pub(super) fn finds_all(filter: &PromiseFilter) -> bool {
+    filter.standing.is_none() && filter.tags.is_empty() && !filter.tasks && filter.status.is_none()
+}
+
+/// Whether `filter` finds this promise; its cursor and limit are the caller's business.
+pub(super) fn finds(filter: &PromiseFilter, promise: &Promise, task: Option<&Task>) -> bool {
+    let birth = &promise.birth;
+    let stands = |standing| match (standing, promise.settlement()) {
+        (Standing::Pending, settlement) => settlement.is_none(),
+        (Standing::Settled(verdict), settlement) => {
+            settlement.is_some_and(|settlement| settlement.verdict == verdict)
+        }
+    };
+    let in_branch =
+        |branch: &String| birth.made_by.is_none() && birth.tags.get(tags::BRANCH) == Some(branch);
+    filter.branch.as_ref().is_none_or(in_branch)
+        && filter.standing.is_none_or(stands)
+        && filter.tags.iter().all(|(name, value)| birth.tags.get(name) == Some(value))
+        && (!filter.tasks || task.is_some())
+        && filter.prefix.as_ref().is_none_or(|prefix| birth.id.as_str().starts_with(prefix))
+        && filter.status.is_none_or(|status| task.is_some_and(|task| task.status() == status))
+}
+
+/// The bytes that a promise adds to a page.
+pub(super) fn page_bytes(promise: &Promise) -> usize {
+    let value = promise.settlement().and_then(|settlement| settlement.value.as_ref());
+    promise.birth.param.data.len() + value.map_or(0, |value| value.data.len())
+}
+
+/// A tag as it stands in tags that are written as JSON.
+pub(super) fn tag_pair(name: &str, value: &str) -> String {
+    let (name, value) = (serde_json::Value::from(name), serde_json::Value::from(value));
+    format!("{name}:{value}")
+}

@@ -1,0 +1,75 @@
+//! Reads of promises, journals, schedules and events.
+
+use async_trait::async_trait;
+use segno_core::{
+    id::{PromiseId, ScheduleId},
+    invocation::Record,
+    promise::Schedule,
+    snapshot::Snapshot,
+};
+
+use super::{
+    Counts, EventPlace, EventRow, History, InvocationFilter, InvocationRow, LogRow, Page,
+    PromiseFilter, PromiseRow, ScheduleFilter, SchedulePage, StoreError, Waits,
+};
+
+/// Reads. Each sees a committed state at least as new as every `execute` that had been answered
+/// before the read began.
+#[async_trait]
+pub trait Read: Send + Sync {
+    /// A promise with its task, waits left out.
+    async fn promise(&self, id: &PromiseId) -> Result<Option<PromiseRow>, StoreError>;
+
+    /// Several promises at once, in the order of `ids`.
+    async fn promises(&self, ids: &[PromiseId]) -> Result<Vec<Option<PromiseRow>>, StoreError>;
+
+    /// The records of an invocation from `from` on, at most `limit`.
+    async fn journal(
+        &self,
+        id: &PromiseId,
+        from: u32,
+        limit: u32,
+    ) -> Result<Vec<Record>, StoreError>;
+
+    /// What a guest logged, from line `from` on, at most `limit`.
+    async fn logs(&self, id: &PromiseId, from: u32, limit: u32) -> Result<Vec<LogRow>, StoreError>;
+
+    /// The number of lines that a guest logged so far.
+    async fn log_count(&self, id: &PromiseId) -> Result<u32, StoreError>;
+
+    /// The histories from which executions continue: all records of each invocation, whose number
+    /// is given, and the number of logged lines.
+    async fn histories(&self, of: &[(PromiseId, u32)]) -> Result<Vec<History>, StoreError>;
+
+    /// The promises that `id` awaits, and those that await it.
+    async fn waits(&self, id: &PromiseId) -> Result<Waits, StoreError>;
+
+    /// Invocations in the order of their creation, newest first.
+    async fn list(&self, filter: &InvocationFilter) -> Result<Page<InvocationRow>, StoreError>;
+
+    /// A schedule.
+    async fn schedule(&self, id: &ScheduleId) -> Result<Option<Schedule>, StoreError>;
+
+    /// Schedules, by id.
+    async fn schedules(&self, filter: &ScheduleFilter) -> Result<SchedulePage, StoreError>;
+
+    /// Promises in the order of their ids.
+    async fn find(&self, filter: &PromiseFilter)
+    -> Result<Page<PromiseRow, PromiseId>, StoreError>;
+
+    /// Events that were not acknowledged, in the order in which they were published, after this
+    /// place, at most `limit`. A host with a clock of its own may commit an event behind a place
+    /// that was read already: a reader that must miss none reads from the beginning, and
+    /// acknowledges what it has processed.
+    async fn events(
+        &self,
+        after: Option<EventPlace>,
+        limit: u32,
+    ) -> Result<Vec<EventRow>, StoreError>;
+
+    /// The numbers that metrics show.
+    async fn counts(&self) -> Result<Counts, StoreError>;
+
+    /// Everything, in canonical form: two stores with the same content answer the same.
+    async fn dump(&self) -> Result<Snapshot, StoreError>;
+}

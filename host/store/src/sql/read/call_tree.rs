@@ -1,0 +1,159 @@
+//! The tree of calls.
+
+use std::collections::BTreeMap;
+
+use segno_core::id::PromiseId;
+
+use super::{Kind, Parameter, Select, Session, promises::promise_row};
+use crate::{
+    Child, Neighbours, Parent,
+    sql::{self, AFTER_PROMISE, Failure, Fields, promise_columns, promise_tables},
+};
+
+/// Each list ends at its own limit, so that what is read depends on what is answered. PostgreSQL
+/// compares texts as the tags have them, letter by letter.
+const CHILDREN: Select = Select::differing(
+    concat!(
+        "WITH parents (place, n, id, after) AS MATERIALIZED (
+         SELECT wanted.key, me.n, json_extract(wanted.value, '$[0]'), json_extract(wanted.value, '$[1]')
+           FROM json_each($1) wanted JOIN promises me ON me.id = json_extract(wanted.value, '$[0]'))
+     SELECT ",
+        promise_columns!(
+            "CASE WHEN length(p.param) <= 65536 THEN p.param ELSE x'' END",
+            "CASE WHEN length(p.value) <= 65536 THEN p.value END"
+        ),
+        ", parents.place
+       FROM parents CROSS JOIN promises p ON p.n IN (
+            SELECT n FROM (SELECT n FROM promises WHERE made_by = parents.n AND n > parents.after ORDER BY n LIMIT $2)
+             UNION ALL
+            SELECT n FROM (SELECT n FROM promises
+                            WHERE made_by IS NULL AND json_extract(tags, '$.parent') = parents.id
+                              AND n > parents.after AND n <> parents.n ORDER BY n LIMIT $2)) ",
+        promise_tables!(),
+    ),
+    concat!(
+        "SELECT ",
+        promise_columns!(
+            "CASE WHEN octet_length(p.param) <= 65536 THEN p.param ELSE ''::bytea END",
+            "CASE WHEN octet_length(p.value) <= 65536 THEN p.value END"
+        ),
+        r#", wanted.place - 1
+       FROM unnest($1::text[], $2::text[], $3::bigint[]) WITH ORDINALITY wanted (id, named, after, place)
+       JOIN promises me ON me.id = wanted.id
+      CROSS JOIN LATERAL (
+            (SELECT n FROM promises WHERE made_by = me.n AND n > wanted.after ORDER BY n LIMIT $4)
+             UNION ALL
+            (SELECT n FROM promises
+              WHERE made_by IS NULL AND position('"parent":"' in tags) > 0
+                AND md5(substring(tags from '"parent":("([^"\\]|\\.)*")')) = md5(wanted.named)
+                AND n > wanted.after AND n <> me.n ORDER BY n LIMIT $4)) child
+       JOIN promises p ON p.n = child.n "#,
+        promise_tables!(),
+    ),
+);
+
+/// A promise that names itself as its parent is no child of its own.
+const COUNTS: Select = Select::differing(
+    "
+    SELECT wanted.key, me.n,
+           (SELECT count(*) FROM (SELECT 1 FROM promises WHERE made_by = me.n LIMIT $2))
+         + (SELECT count(*) FROM (SELECT 1 FROM promises
+             WHERE made_by IS NULL AND json_extract(tags, '$.parent') = wanted.value AND n <> me.n LIMIT $2))
+      FROM json_each($1) wanted JOIN promises me ON me.id = wanted.value",
+    r#"
+    SELECT wanted.place - 1, me.n,
+           (SELECT count(*) FROM (SELECT FROM promises WHERE made_by = me.n LIMIT $2) AS made)
+         + (SELECT count(*) FROM (SELECT FROM promises
+             WHERE made_by IS NULL AND position('"parent":"' in tags) > 0
+               AND md5(substring(tags from '"parent":("([^"\\]|\\.)*")')) = md5(wanted.named)
+               AND n <> me.n LIMIT $2) AS named)
+      FROM unnest($1::text[], $3::text[]) WITH ORDINALITY wanted (id, named, place)
+      JOIN promises me ON me.id = wanted.id"#,
+);
+
+const AWAITS: Select = Select::differing(
+    "
+    SELECT wanted.key, other.id FROM json_each($1) wanted CROSS JOIN promises me ON me.id = wanted.value
+     CROSS JOIN promises other ON other.n IN (
+           SELECT awaited FROM callbacks WHERE awaiter = me.n AND consumed = 0 ORDER BY awaited LIMIT $2)
+     ORDER BY other.n",
+    "
+    SELECT wanted.place - 1, other.id
+      FROM unnest($1::text[]) WITH ORDINALITY wanted (id, place) JOIN promises me ON me.id = wanted.id
+     CROSS JOIN LATERAL (SELECT awaited FROM callbacks WHERE awaiter = me.n AND consumed = 0
+                          ORDER BY awaited LIMIT $2) waits
+      JOIN promises other ON other.n = waits.awaited
+     ORDER BY other.n",
+);
+
+/// Children of each of these, at most `each` by either list.
+pub(super) async fn children<S: Session>(
+    session: &mut S,
+    parents: &[Parent],
+    each: u32,
+) -> Result<Vec<Child>, Failure> {
+    let found = match S::KIND {
+        Kind::Sqlite => {
+            let wanted = parents.iter().map(|parent| (parent.id.as_str(), parent.after)).collect();
+            session.all(&CHILDREN, &[Parameter::Pairs(wanted), each.into()]).await?
+        }
+        Kind::Postgres => {
+            let ids = || parents.iter().map(|parent| &parent.id);
+            let named = named(ids());
+            let after: Vec<i64> = parents.iter().map(|parent| parent.after).collect();
+            let parameters =
+                [Parameter::ids(ids()), texts(&named), Parameter::Numbers(&after), each.into()];
+            session.all(&CHILDREN, &parameters).await?
+        }
+    };
+    let child = |row: &S::Row| {
+        let number = row.int(0)?.unwrap_or_default();
+        Ok(Child { parent: place(row, AFTER_PROMISE)?, number, row: promise_row(row)? })
+    };
+    found.iter().map(child).collect()
+}
+
+/// The neighbours of each of these.
+pub(super) async fn neighbours<S: Session>(
+    session: &mut S,
+    ids: &[PromiseId],
+    count: u32,
+    awaits: u32,
+) -> Result<Vec<Option<Neighbours>>, Failure> {
+    let mut found: BTreeMap<usize, Neighbours> = BTreeMap::new();
+    let named = named(ids);
+    let mut parameters = vec![Parameter::ids(ids), count.into()];
+    if S::KIND == Kind::Postgres {
+        parameters.push(texts(&named));
+    }
+    for row in &session.all(&COUNTS, &parameters).await? {
+        let number = row.int(1)?.unwrap_or_default();
+        let children = row.int(2)?.unwrap_or_default();
+        let children = u32::try_from(children).unwrap_or(u32::MAX).min(count);
+        found.insert(place(row, 0)?, Neighbours { number, children, awaits: Vec::new() });
+    }
+    for row in &session.all(&AWAITS, &[Parameter::ids(ids), awaits.into()]).await? {
+        let id = sql::id(row, 1)?;
+        found.entry(place(row, 0)?).or_default().awaits.push(id);
+    }
+    Ok((0..ids.len()).map(|place| found.remove(&place)).collect())
+}
+
+/// The place of a promise among those that were asked for.
+fn place(row: &impl Fields, column: usize) -> Result<usize, Failure> {
+    let place = row.int(column)?.and_then(|place| usize::try_from(place).ok());
+    place.ok_or(Failure::NoRow)
+}
+
+/// Ids as tags have them.
+fn named<'a>(ids: impl IntoIterator<Item = &'a PromiseId>) -> Vec<String> {
+    ids.into_iter().map(|id| serde_json::Value::from(id.as_str()).to_string()).collect()
+}
+
+fn texts(texts: &[String]) -> Parameter<'_> {
+    Parameter::Texts(texts.iter().map(String::as_str).collect())
+}
+
+/// For the tests of plans: first the children.
+#[cfg(test)]
+pub(crate) static STATEMENTS: &[Select] = &[CHILDREN, COUNTS, AWAITS];

@@ -1,0 +1,43 @@
+//! The numbers that metrics show. Each count walks an index of just what it counts.
+
+use crate::sql::Failure;
+use segno_core::promise::MessageKind;
+
+use super::{Select, Session};
+use crate::{Counts, sql::Fields};
+
+const TASKS: Select = Select::common(
+    "
+    SELECT (SELECT count(*) FROM tasks WHERE state = 2),
+           (SELECT count(*) FROM tasks WHERE state = 4),
+           (SELECT count(*) FROM tasks WHERE state = 1 AND hosted = 1 AND offered = 1)",
+);
+
+const OUTBOX: Select = Select::common("SELECT count(*) FROM outbox WHERE kind = $1");
+
+/// The counts.
+pub(super) async fn counts(session: &mut impl Session) -> Result<Counts, Failure> {
+    let tasks = session.one(&TASKS, &[]).await?;
+    let mut counts = Counts {
+        acquired: count(&tasks, 0)?,
+        halted: count(&tasks, 1)?,
+        ready: count(&tasks, 2)?,
+        ..Counts::default()
+    };
+    for kind in MessageKind::ALL {
+        let row = session.one(&OUTBOX, &[i64::from(kind.number()).into()]).await?;
+        let owed = count(&row, 0)?;
+        if owed > 0 {
+            counts.outbox.insert(kind, owed);
+        }
+    }
+    Ok(counts)
+}
+
+fn count(row: &impl Fields, column: usize) -> Result<u64, Failure> {
+    Ok(row.int(column)?.unwrap_or_default().cast_unsigned())
+}
+
+/// For the tests of plans.
+#[cfg(test)]
+pub(crate) static STATEMENTS: &[Select] = &[TASKS, OUTBOX];

@@ -1,0 +1,178 @@
+//! What is due: deadlines, timers, schedules and messages; and the tasks that wait for a worker.
+//!
+//! A statement here finds (id, instant, …), the earliest first, and at the end the instant of the
+//! next one without an id: rows that are not due are not read. 253402300799999 is
+//! [`Timestamp::NEVER`], as the indexes have it.
+
+use segno_core::{
+    command::Command,
+    id::{PromiseId, ScheduleId},
+    promise::{MessageKind, TaskStatus},
+    time::Timestamp,
+};
+
+use super::{Parameter, Select, Session};
+use crate::{
+    Due, Ready,
+    sql::{self, Failure, Fields as _},
+};
+
+/// Whether leases that ran out are ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Leases {
+    End,
+    Rest,
+}
+
+/// Deadlines, and of the tasks that await each promise the first, if it is suspended and hosts run
+/// it.
+const DEADLINES: Select = Select::common(
+    "
+    SELECT * FROM (
+    SELECT p.id, p.timeout_at, waiting.id AS waiting, tasks.version
+      FROM promises p
+      LEFT JOIN tasks ON tasks.n = (SELECT min(awaiter) FROM callbacks WHERE awaited = p.n AND consumed = 0)
+                     AND tasks.state = 3 AND hosted = 1
+      LEFT JOIN promises waiting ON waiting.n = tasks.n
+     WHERE p.state = 0 AND p.timeout_at < 253402300799999 AND p.timeout_at <= $1
+     ORDER BY p.timeout_at, p.n LIMIT $2) AS due
+     UNION ALL
+    SELECT NULL, min(timeout_at), NULL, NULL FROM promises
+     WHERE state = 0 AND timeout_at < 253402300799999 AND timeout_at > $1",
+);
+
+/// Leases and retries.
+const TIMERS: Select = Select::common(
+    "
+    SELECT * FROM (
+    SELECT promises.id, wake_at, tasks.state FROM tasks JOIN promises USING (n)
+     WHERE wake_at < 253402300799999 AND wake_at <= $1
+     ORDER BY wake_at, tasks.n LIMIT $2) AS due
+     UNION ALL
+    SELECT NULL, min(wake_at), NULL FROM tasks WHERE wake_at < 253402300799999 AND wake_at > $1",
+);
+
+const SCHEDULES: Select = Select::common(
+    "
+    SELECT * FROM (
+    SELECT id, next_at FROM schedules
+     WHERE paused = 0 AND next_at < 253402300799999 AND next_at <= $1
+     ORDER BY next_at, id LIMIT $2) AS due
+     UNION ALL
+    SELECT NULL, min(next_at) FROM schedules
+     WHERE paused = 0 AND next_at < 253402300799999 AND next_at > $1",
+);
+
+const OUTBOX: Select = Select::common(
+    "
+    SELECT * FROM (
+    SELECT promises.id, next_at, kind, part FROM outbox JOIN promises ON promises.n = source
+     WHERE kind = $3 AND next_at < 253402300799999 AND next_at <= $1
+     ORDER BY next_at, source, part LIMIT $2) AS due
+     UNION ALL
+    SELECT NULL, min(next_at), NULL, NULL FROM outbox
+     WHERE kind = $3 AND next_at > $1 AND next_at < 253402300799999",
+);
+
+const READY: Select = Select::common(
+    "
+    SELECT promises.n, promises.id, tasks.version, promises.target
+      FROM tasks JOIN promises USING (n)
+     WHERE tasks.state = 1 AND hosted = 1 AND offered = 1 AND tasks.n > $1 AND timeout_at > $2
+     ORDER BY tasks.n LIMIT $3",
+);
+
+/// Due commands, at most `limit`: deadlines, then leases and retries, then schedules.
+pub(super) async fn due<S: Session>(
+    session: &mut S,
+    now: Timestamp,
+    limit: u32,
+    leases: Leases,
+) -> Result<Due, Failure> {
+    let mut wakes = Vec::new();
+    let deadlines = first_due(session, &DEADLINES, parameters(now, limit), limit, |row, id| {
+        // The task that it wakes is only a hint.
+        wakes.extend(sql::wake(row, 2, &id).ok().flatten());
+        Ok(Command::PromiseDue { id })
+    });
+    let deadlines = deadlines.await?;
+    let deadlines = Due { wakes, ..deadlines };
+    let left = limit.saturating_sub(deadlines.commands.len() as u32);
+    let timers = first_due(session, &TIMERS, parameters(now, left), left, |row, id| {
+        match TaskStatus::from_number(sql::small(row, 2, &id, "state")?) {
+            Some(TaskStatus::Acquired) => Ok(Command::LeaseDue { id }),
+            _ => Ok(Command::RetryDue { id }),
+        }
+    });
+    let mut timers = timers.await?;
+    if leases == Leases::Rest {
+        timers.commands.retain(|command| !matches!(command, Command::LeaseDue { .. }));
+    }
+    let due = deadlines.and(timers);
+    let left = limit.saturating_sub(due.commands.len() as u32);
+    let schedules = first_due(session, &SCHEDULES, parameters(now, left), left, |_, id| {
+        Ok(Command::ScheduleDue { id: ScheduleId::new(id.as_str()) })
+    });
+    Ok(due.and(schedules.await?))
+}
+
+/// Messages of a kind that are due, at most `limit`.
+pub(super) async fn outbox(
+    session: &mut impl Session,
+    kind: MessageKind,
+    now: Timestamp,
+    limit: u32,
+) -> Result<Due, Failure> {
+    let [now, end] = parameters(now, limit);
+    let parameters = [now, end, i64::from(kind.number()).into()];
+    let due = first_due(session, &OUTBOX, parameters, limit, |row, id| {
+        Ok(Command::OutboxDue { key: sql::outbox_key(row, 2, &id)? })
+    });
+    due.await
+}
+
+/// Tasks that wait for a worker, after the one with the number `after`, at most `limit`.
+pub(super) async fn ready(
+    session: &mut impl Session,
+    now: Timestamp,
+    after: Option<i64>,
+    limit: u32,
+) -> Result<Vec<Ready>, Failure> {
+    let parameters = [after.unwrap_or(i64::MIN).into(), now.0.into(), limit.into()];
+    let found = session.all(&READY, &parameters).await?;
+    sql::readable(found.iter().map(sql::ready))
+}
+
+/// One more than `limit` is asked for, to know whether there are more.
+fn parameters(now: Timestamp, limit: u32) -> [Parameter<'static>; 2] {
+    [now.0.into(), (i64::from(limit) + 1).into()]
+}
+
+async fn first_due<S: Session, const PARAMETERS: usize>(
+    session: &mut S,
+    select: &'static Select,
+    parameters: [Parameter<'static>; PARAMETERS],
+    limit: u32,
+    mut command: impl FnMut(&S::Row, PromiseId) -> Result<Command, Failure> + Send,
+) -> Result<Due, Failure> {
+    let mut due = Due::default();
+    for row in &session.all(select, &parameters).await? {
+        let at = row.int(1)?.map(Timestamp);
+        let is_due = row.text(0)?.is_some();
+        if !is_due || due.commands.len() == limit as usize {
+            due.next = at;
+            break;
+        }
+        let found = sql::id(row, 0).and_then(|id| command(row, id));
+        // A row that does not even say what it is must not keep the others back.
+        match found {
+            Ok(command) => due.commands.push(command),
+            Err(error) => drop(sql::unreadable(error)?),
+        }
+    }
+    Ok(due)
+}
+
+/// For the tests of plans.
+#[cfg(test)]
+pub(super) static STATEMENTS: &[Select] = &[DEADLINES, TIMERS, SCHEDULES, OUTBOX, READY];

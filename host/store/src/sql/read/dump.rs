@@ -1,0 +1,28 @@
+//! Everything that is stored, as the model has it.
+
+use crate::sql::Failure;
+use segno_core::state::State;
+use sqlx::SqlSafeStr as _;
+
+use super::{Kind, Session};
+use crate::sql::dump::{self, About};
+
+/// SQLite has the records of active claims in a table of their own.
+const JOURNALS: &str = "
+    SELECT promises.id, end_seq, commands, notified, at, finished, records
+      FROM journals JOIN promises ON promises.n = inv ORDER BY inv, first_seq";
+
+/// Everything, read by several statements: in a transaction that sees one instant.
+pub(super) async fn whole<S: Session>(session: &mut S) -> Result<State, Failure> {
+    let mut state = State::whole();
+    for (about, text) in dump::WHOLE {
+        let text = match (S::KIND, about) {
+            (Kind::Sqlite, About::Journal) => JOURNALS,
+            _ => text,
+        };
+        for row in &session.rows(text.into_sql_str(), &[]).await? {
+            dump::put(&mut state, about, row)?;
+        }
+    }
+    Ok(state)
+}

@@ -1,0 +1,36 @@
+//! Events that were not acknowledged, in the order in which they were published.
+
+use super::{Select, Session};
+use crate::sql::Failure;
+use crate::{EventPlace, EventRow, sql};
+
+/// The index of each database has the place of an event with the cast that is written here.
+const EVENTS: Select = Select::differing(
+    "
+    SELECT promises.id, promises.n, kind, part, next_at, outbox.created_at, attempts, message
+      FROM outbox JOIN promises ON promises.n = source
+     WHERE kind = 3 AND (outbox.created_at, source, CAST(part AS INTEGER)) > ($1, $2, $3)
+     ORDER BY outbox.created_at, source, CAST(part AS INTEGER) LIMIT $4",
+    "
+    SELECT promises.id, promises.n, kind, part, next_at, outbox.created_at, attempts, message
+      FROM outbox JOIN promises ON promises.n = source
+     WHERE kind = 3 AND (outbox.created_at, source, part::bigint) > ($1, $2, $3)
+     ORDER BY outbox.created_at, source, part::bigint LIMIT $4",
+);
+
+/// Events after a place, at most `limit`.
+pub(super) async fn events(
+    session: &mut impl Session,
+    after: Option<EventPlace>,
+    limit: u32,
+) -> Result<Vec<EventRow>, Failure> {
+    let (at, number, index) = after
+        .map_or((i64::MIN, 0, -1), |place| (place.at.0, place.number, i64::from(place.index.0)));
+    let parameters = [at.into(), number.into(), index.into(), limit.into()];
+    let found = session.all(&EVENTS, &parameters).await?;
+    sql::readable(found.iter().map(sql::event))
+}
+
+/// For the tests of plans.
+#[cfg(test)]
+pub(super) static STATEMENTS: &[Select] = &[EVENTS];

@@ -1,0 +1,181 @@
+//! A page of promises with everything that belongs to them.
+
+use segno_core::{id::PromiseId, state::State};
+
+use super::{Parameter, Select, Session};
+use crate::{
+    Examined,
+    sql::{Failure, promise_columns, promise_tables, schedule_columns},
+};
+
+const PAGE: Select = Select::common(concat!(
+    "SELECT ",
+    promise_columns!(),
+    "FROM promises p ",
+    promise_tables!(),
+    "WHERE p.n > $1 ORDER BY p.n LIMIT $2",
+));
+
+const PAGE_OF: Select = Select::common(concat!(
+    "SELECT ",
+    promise_columns!(),
+    "FROM promises p ",
+    promise_tables!(),
+    "WHERE p.made_by = (SELECT n FROM promises WHERE id = $3) AND p.n > $1 ORDER BY p.n LIMIT $2",
+));
+
+const BY_ID: Select = Select::differing(
+    concat!(
+        "SELECT ",
+        promise_columns!(),
+        "FROM json_each($1) wanted JOIN promises p ON p.id = wanted.value ",
+        promise_tables!(),
+    ),
+    concat!(
+        "SELECT ",
+        promise_columns!(),
+        "FROM promises p ",
+        promise_tables!(),
+        "WHERE p.id = ANY($1::text[])",
+    ),
+);
+
+/// One pending attached promise of each of these that was not asked to stop, if there is one.
+const FIRST_CHILDREN: Select = Select::differing(
+    concat!(
+        "SELECT ",
+        promise_columns!(),
+        "FROM json_each($1) wanted JOIN promises p ON p.n =
+          (SELECT min(child.n) FROM promises child LEFT JOIN tasks asked ON asked.n = child.n
+            WHERE child.made_by = wanted.value AND child.state = 0 AND child.attached = 1
+              AND ifnull(asked.cancel, 0) = 0) ",
+        promise_tables!(),
+    ),
+    concat!(
+        "SELECT ",
+        promise_columns!(),
+        "FROM unnest($1::bigint[]) wanted (n) JOIN promises p ON p.n =
+          (SELECT min(child.n) FROM promises child LEFT JOIN tasks asked ON asked.n = child.n
+            WHERE child.made_by = wanted.n AND child.state = 0 AND child.attached = 1
+              AND coalesce(asked.cancel, 0) = 0) ",
+        promise_tables!(),
+    ),
+);
+
+const JOURNALS: Select = Select::differing("
+    SELECT promises.id, end_seq, commands, notified, at, finished, records, inv, first_seq
+      FROM json_each($1) wanted JOIN journal ON inv = wanted.value JOIN promises ON promises.n = inv
+     UNION ALL
+    SELECT (SELECT id FROM promises WHERE n = inv), end_seq, commands, notified, at, finished, records, inv, first_seq
+      FROM journal_ahead WHERE inv IN (SELECT value FROM json_each($1))
+     ORDER BY inv, first_seq", "
+    SELECT promises.id, end_seq, commands, notified, at, finished, records
+      FROM journal JOIN promises ON promises.n = inv
+     WHERE inv = ANY($1::bigint[]) ORDER BY inv, first_seq");
+
+const SIGNAL_KEYS: Select = Select::differing("
+    SELECT promises.id, signal_keys.key, number FROM json_each($1) wanted JOIN signal_keys ON inv = wanted.value
+      JOIN promises ON promises.n = inv", "
+    SELECT promises.id, signal_keys.key, number FROM signal_keys JOIN promises ON promises.n = inv
+     WHERE inv = ANY($1::bigint[])");
+
+const FACTS: Select = Select::differing("
+    SELECT promises.id, saga, seq, fact, promise, compensate, unknown, at
+      FROM json_each($1) wanted JOIN compensations ON inv = wanted.value JOIN promises ON promises.n = inv", "
+    SELECT promises.id, saga, seq, fact, promise, compensate, unknown, at
+      FROM compensations JOIN promises ON promises.n = inv WHERE inv = ANY($1::bigint[])");
+
+const LISTENERS: Select = Select::differing(
+    "
+    SELECT promises.id, address FROM json_each($1) wanted JOIN listeners ON awaited = wanted.value
+      JOIN promises ON promises.n = awaited",
+    "
+    SELECT promises.id, address FROM listeners JOIN promises ON promises.n = awaited
+     WHERE awaited = ANY($1::bigint[])",
+);
+
+const OUTBOX: Select = Select::differing("
+    SELECT promises.id, outbox.kind, outbox.part, next_at, outbox.created_at, attempts, message
+      FROM json_each($1) wanted JOIN outbox ON source = wanted.value JOIN promises ON promises.n = source", "
+    SELECT promises.id, outbox.kind, outbox.part, next_at, outbox.created_at, attempts, message
+      FROM outbox JOIN promises ON promises.n = source WHERE source = ANY($1::bigint[])");
+
+const MODULES: Select = Select::common("SELECT digest FROM modules");
+
+/// There are few, and all of them belong to the first page.
+const SCHEDULES: Select = Select::common(concat!("SELECT ", schedule_columns!(), "FROM schedules"));
+
+/// Callbacks on these and callbacks by these: two walks for SQLite, of which each finds its index.
+const CALLBACKS: Select = Select::differing(
+    "
+    SELECT awaited.id, awaiter.id, consumed FROM json_each($1) wanted
+      JOIN callbacks ON callbacks.awaited = wanted.value
+      JOIN promises awaited ON awaited.n = callbacks.awaited JOIN promises awaiter ON awaiter.n = callbacks.awaiter
+     UNION ALL
+    SELECT awaited.id, awaiter.id, consumed FROM json_each($1) wanted
+      JOIN callbacks ON callbacks.awaiter = wanted.value
+      JOIN promises awaited ON awaited.n = callbacks.awaited JOIN promises awaiter ON awaiter.n = callbacks.awaiter",
+    "
+    SELECT awaited.id, awaiter.id, consumed FROM callbacks
+      JOIN promises awaited ON awaited.n = callbacks.awaited JOIN promises awaiter ON awaiter.n = callbacks.awaiter
+     WHERE callbacks.awaited = ANY($1::bigint[]) OR callbacks.awaiter = ANY($1::bigint[])",
+);
+
+/// Reads the `limit` promises after `after`, of those that `maker` made if one is given.
+pub(crate) async fn read(
+    session: &mut impl Session,
+    maker: Option<&PromiseId>,
+    after: i64,
+    limit: u32,
+) -> Result<Examined, Failure> {
+    let found = match maker {
+        None => session.all(&PAGE, &[after.into(), limit.into()]).await?,
+        Some(maker) => session.all(&PAGE_OF, &[after.into(), limit.into(), maker.into()]).await?,
+    };
+    let mut page = Examined { state: State::whole(), ..Examined::default() };
+    let mut numbers = Vec::with_capacity(found.len());
+    for row in &found {
+        numbers.push(page.put_member(row)?);
+    }
+    page.next = numbers.last().copied().filter(|_| found.len() == limit as usize);
+    for row in &session.all(&MODULES, &[]).await? {
+        page.put_module(row);
+    }
+    if maker.is_none() && after == 0 {
+        for row in &session.all(&SCHEDULES, &[]).await? {
+            page.put_schedule(row);
+        }
+    }
+    let numbers = [Parameter::Numbers(&numbers)];
+    for row in &session.all(&CALLBACKS, &numbers).await? {
+        page.put_callback(row)?;
+    }
+    for row in &session.all(&LISTENERS, &numbers).await? {
+        page.put_listener(row)?;
+    }
+    for row in &session.all(&OUTBOX, &numbers).await? {
+        page.put_message(row)?;
+    }
+    for row in &session.all(&SIGNAL_KEYS, &numbers).await? {
+        page.put_signal_key(row)?;
+    }
+    for row in &session.all(&FACTS, &numbers).await? {
+        page.put_fact(row);
+    }
+    for row in &session.all(&JOURNALS, &numbers).await? {
+        page.put_journal(row)?;
+    }
+    for row in &session.all(&FIRST_CHILDREN, &numbers).await? {
+        page.put(row)?;
+    }
+    let referenced = page.referenced();
+    for row in &session.all(&BY_ID, &[Parameter::ids(&referenced)]).await? {
+        page.put(row)?;
+    }
+    Ok(page)
+}
+
+/// For the tests of plans.
+#[cfg(test)]
+pub(super) static STATEMENTS: &[Select] =
+    &[PAGE_OF, BY_ID, FIRST_CHILDREN, JOURNALS, SIGNAL_KEYS, FACTS, CALLBACKS, LISTENERS, OUTBOX];

@@ -1,0 +1,103 @@
+//! Export: every row of every table, into an archive.
+
+use std::ops::ControlFlow;
+
+use sqlx::{AssertSqlSafe, SqlSafeStr as _};
+
+use super::{Kind, Select, Session};
+use crate::{
+    archive::{ArchiveError, ArchiveSink, Head, Table},
+    sql::{self, Failure, Fields as _},
+};
+
+/// Tables that others refer to come before those; all other tables come after them, by name.
+const FIRST_TABLES: [&str; 4] = ["modules", "aliases", "promises", "tasks"];
+
+const FORMAT: Select = Select::common("SELECT max(version) FROM _sqlx_migrations");
+
+const TABLES: Select = Select::differing(
+    "
+    SELECT name FROM sqlite_schema
+     WHERE type = 'table' AND name NOT LIKE 'sqlite_%' AND name NOT LIKE '_sqlx_%' AND name <> 'journal_recent'",
+    "
+    SELECT relname::text FROM pg_class
+     WHERE relnamespace = current_schema()::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition
+       AND relname NOT LIKE '\\_sqlx%'",
+);
+
+const COLUMNS: Select = Select::differing(
+    "SELECT name FROM pragma_table_info($1) ORDER BY cid",
+    "
+    SELECT attname::text FROM pg_attribute
+     WHERE attrelid = to_regclass(quote_ident($1)) AND attnum > 0 AND NOT attisdropped ORDER BY attnum",
+);
+
+/// Hands every row to `sink`, as the transaction sees it.
+pub(crate) async fn export<S: Session>(
+    session: &mut S,
+    sink: &mut dyn ArchiveSink,
+) -> Result<(), ArchiveError> {
+    let what = "read everything";
+    session.without_time_limit().await.map_err(refused(what))?;
+    let head = head(session).await.map_err(refused(what))?;
+    sink.head(&head)?;
+    for (place, table) in head.tables.iter().enumerate() {
+        let order = if table.columns.len() > 1 { "1, 2" } else { "1" };
+        let columns: Vec<_> = table.columns.iter().map(|name| format!("\"{name}\"")).collect();
+        for source in sources(S::KIND, &table.name) {
+            let text = format!("SELECT {} FROM \"{source}\" ORDER BY {order}", columns.join(", "));
+            let mut written = Ok(());
+            let rows = session.each(AssertSqlSafe(text).into_sql_str(), &[], |row| {
+                let row = (0..columns.len()).map(|column| S::cell(&row, column));
+                written = sink.write_row(place, row.collect::<Result<_, _>>()?);
+                Ok(match &written {
+                    Ok(()) => ControlFlow::Continue(()),
+                    Err(_) => ControlFlow::Break(()),
+                })
+            });
+            rows.await.map_err(refused(what))?;
+            written?;
+        }
+    }
+    Ok(())
+}
+
+async fn head<S: Session>(session: &mut S) -> Result<Head, Failure> {
+    let format = session.one(&FORMAT, &[]).await?.int(0)?.unwrap_or_default();
+    let names = session.all(&TABLES, &[]).await?;
+    let names = names.iter().map(|row| Ok(sql::text(row, 0)?.to_string()));
+    let mut names = names.collect::<Result<Vec<_>, Failure>>()?;
+    names.sort_by_key(|name| {
+        let first = FIRST_TABLES.iter().position(|first| first == name);
+        (first.unwrap_or(FIRST_TABLES.len()), name.clone())
+    });
+    let mut tables = Vec::with_capacity(names.len());
+    for name in names {
+        let columns = session.all(&COLUMNS, &[name.as_str().into()]).await?;
+        let columns = columns.iter().map(|row| Ok(sql::text(row, 0)?.to_string()));
+        let columns = columns.collect::<Result<Vec<_>, Failure>>()?;
+        let mut rows: i64 = 0;
+        for source in sources(S::KIND, &name) {
+            let count = AssertSqlSafe(format!("SELECT count(*) FROM \"{source}\""));
+            for row in &session.rows(count.into_sql_str(), &[]).await? {
+                rows += row.int(0)?.unwrap_or_default();
+            }
+        }
+        tables.push(Table { name, columns, rows: rows.cast_unsigned() });
+    }
+    Ok(Head { written_by: env!("CARGO_PKG_VERSION").to_owned(), format, tables })
+}
+
+/// The tables that have the rows of a table of an archive. SQLite has the records of active claims
+/// apart, and exports them with the journals that they belong to.
+fn sources(kind: Kind, table: &str) -> Vec<&str> {
+    match (kind, table) {
+        (Kind::Sqlite, "journal") => vec![table, "journal_ahead"],
+        _ => vec![table],
+    }
+}
+
+/// The error of a statement that the database refused.
+pub(crate) fn refused<F: Into<Failure>>(what: &'static str) -> impl Fn(F) -> ArchiveError + Copy {
+    move |source| ArchiveError::refused(what, source)
+}

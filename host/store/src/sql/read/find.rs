@@ -1,0 +1,142 @@
+//! Promises by their tags and states, in the order of their ids.
+
+use std::ops::ControlFlow;
+
+use segno_core::id::PromiseId;
+
+use super::{Built, Kind, Session, list::end_of_prefix, promises::promise_row};
+use crate::{
+    Page, PromiseFilter, PromiseRow, Standing, Unreadable,
+    limits::{self, LOOKED_AT, PAGE_BYTES},
+    promise_filter,
+    sql::{self, Failure, Fields as _, promise_columns, promise_tables},
+};
+
+const FOUND: &str =
+    concat!("SELECT ", promise_columns!(), "FROM promises p ", promise_tables!(), "WHERE 1 = 1");
+
+/// The tag `branch` as it is in the tags, letter by letter as the index of each database has it.
+const BRANCH_OF_SQLITE: &str = " AND p.made_by IS NULL AND json_extract(p.tags, '$.branch') = ";
+const BRANCH_OF_POSTGRES: &str = r#" AND p.made_by IS NULL AND position('"branch":"' in p.tags) > 0
+    AND md5(substring(p.tags from '"branch":("([^"\\]|\\.)*")')) = md5("#;
+
+/// A page of promises.
+pub(super) async fn page<S: Session>(
+    session: &mut S,
+    filter: &PromiseFilter,
+) -> Result<Page<PromiseRow, PromiseId>, Failure> {
+    let limit = limits::page_limit(filter.limit) as usize;
+    let bound = match bound(S::KIND, filter) {
+        None => None,
+        Some(bound) => {
+            session.all_of(bound).await?.first().map(|row| sql::id(row, 0)).transpose()?
+        }
+    };
+    let mut page = Page { items: Vec::new(), unreadable: Vec::new(), next: None };
+    let (mut bytes, mut is_full) = (0, false);
+    let found = statement(S::KIND, filter, bound.as_ref());
+    let found = session.each_of(found, |row| {
+        // A row that cannot be read has its place in the page all the same.
+        if bytes >= PAGE_BYTES || page.items.len() + page.unreadable.len() == limit {
+            is_full = true;
+            return Ok(ControlFlow::Break(()));
+        }
+        page.next = Some(sql::id(&row, 1)?);
+        match promise_row(&row) {
+            Ok(row) => {
+                bytes += promise_filter::page_bytes(&row.promise);
+                page.items.push(row);
+            }
+            Err(error) => page.unreadable.push(Unreadable::of(row.text(1), error)?),
+        }
+        Ok(ControlFlow::Continue(()))
+    });
+    found.await?;
+    if !is_full {
+        page.next = bound;
+    }
+    Ok(page)
+}
+
+/// The id of the last row that a page examines; none: the page holds every row that is examined.
+pub(crate) fn bound(kind: Kind, filter: &PromiseFilter) -> Option<Built> {
+    if promise_filter::finds_all(filter) {
+        return None;
+    }
+    let mut query = Built::new("SELECT p.id FROM promises p WHERE 1 = 1");
+    walked(&mut query, kind, filter, None);
+    query.push(format!(" ORDER BY p.id LIMIT 1 OFFSET {}", LOOKED_AT - 1));
+    Some(query)
+}
+
+/// Finds what `filter` asks for: one more than its limit, to know whether there are more.
+pub(crate) fn statement(kind: Kind, filter: &PromiseFilter, bound: Option<&PromiseId>) -> Built {
+    let mut query = Built::new(FOUND);
+    walked(&mut query, kind, filter, bound);
+    match filter.standing {
+        None => {}
+        Some(Standing::Pending) => {
+            query.push(" AND p.state = 0");
+        }
+        Some(Standing::Settled(verdict)) => {
+            query.push(" AND p.state = ").bind(i64::from(verdict.number()));
+        }
+    }
+    for (name, value) in &filter.tags {
+        match kind {
+            Kind::Sqlite => {
+                // Tags that cannot be read may have the pair, and are shown.
+                query.push(" AND CASE WHEN json_valid(p.tags) THEN");
+                query.push(" EXISTS (SELECT 1 FROM json_each(p.tags) WHERE key = ");
+                query.bind(name.clone()).push(" AND value = ").bind(value.clone());
+                query.push(") ELSE 1 END");
+            }
+            Kind::Postgres => has_pair(&mut query, &promise_filter::tag_pair(name, value)),
+        }
+    }
+    if filter.tasks {
+        query.push(" AND t.n IS NOT NULL");
+    }
+    if let Some(status) = filter.status {
+        query.push(" AND t.state = ").bind(i64::from(status.number()));
+    }
+    query.push(" ORDER BY p.id LIMIT ").bind(i64::from(limits::page_limit(filter.limit)) + 1);
+    query
+}
+
+/// Tags are written in one way only, so PostgreSQL looks for a pair as text: its own JSON does not
+/// bear every character.
+pub(super) fn has_pair(query: &mut Built, pair: &str) {
+    query.push(" AND (position(").bind(format!("{{{pair}")).push(" in p.tags) > 0");
+    query.push(" OR position(").bind(format!(",{pair}")).push(" in p.tags) > 0)");
+}
+
+/// The conditions that an index answers, in the order of the ids, up to `bound` if there is one.
+/// There is one lower end and one upper end, because an index is walked between two ends only.
+fn walked(query: &mut Built, kind: Kind, filter: &PromiseFilter, bound: Option<&PromiseId>) {
+    match (&filter.branch, kind) {
+        (None, _) => {}
+        (Some(branch), Kind::Sqlite) => {
+            query.push(BRANCH_OF_SQLITE).bind(branch.clone());
+        }
+        (Some(branch), Kind::Postgres) => {
+            let branch = serde_json::Value::from(branch.as_str()).to_string();
+            query.push(BRANCH_OF_POSTGRES).bind(branch).push(")");
+        }
+    }
+    let prefix = filter.prefix.as_deref();
+    match (&filter.after, prefix) {
+        (Some(after), prefix) if prefix.is_none_or(|prefix| after.as_str() >= prefix) => {
+            query.push(" AND p.id > ").bind(after.as_str().to_owned());
+        }
+        (_, Some(prefix)) => {
+            query.push(" AND p.id >= ").bind(prefix.to_owned());
+        }
+        (_, None) => {}
+    }
+    if let Some(bound) = bound {
+        query.push(" AND p.id <= ").bind(bound.as_str().to_owned());
+    } else if let Some(end) = prefix.and_then(|prefix| end_of_prefix(kind, prefix)) {
+        query.push(" AND p.id < ").bind(end);
+    }
+}

@@ -1,0 +1,345 @@
+//! The list of invocations, newest first.
+//!
+//! The cost of a page depends on the page and not on the store. Where an index finds few enough
+//! invocations, they are sorted; every other filter is tried on a bounded number of rows, and the
+//! page says where the next one begins.
+
+use std::collections::BTreeMap;
+
+use segno_core::promise::TaskStatus;
+use sqlx::SqlSafeStr as _;
+
+use super::{Built, Kind, Parameter, Select, Session, find::has_pair, promises::promise_row};
+use crate::{
+    InvocationFilter, InvocationRow, Page, StoreError, Unreadable,
+    invocation_filter::{self, Base, ListedState},
+    limits::{self, LOOKED_AT, SORTED},
+    order,
+    postgres::escape,
+    sql::{self, AFTER_PROMISE, Failure, Fields as _, promise_columns, promise_tables},
+};
+
+/// The columns of the invocations whose numbers were found. Long parameters and values are left
+/// out: no list shows them.
+const INVOCATIONS: Select = Select::differing(
+    concat!(
+        "SELECT ",
+        promise_columns!(
+            "CASE WHEN length(p.param) <= 16384 THEN p.param ELSE x'' END",
+            "CASE WHEN length(p.value) <= 16384 THEN p.value END"
+        ),
+        ", (SELECT end_seq FROM journal WHERE inv = p.n ORDER BY first_seq DESC LIMIT 1)
+       FROM (",
+    ),
+    concat!(
+        "SELECT ",
+        promise_columns!(
+            "CASE WHEN octet_length(p.param) <= 16384 THEN p.param ELSE ''::bytea END",
+            "CASE WHEN octet_length(p.value) <= 16384 THEN p.value END"
+        ),
+        ", (SELECT end_seq FROM journal WHERE inv = p.n ORDER BY first_seq DESC LIMIT 1)
+       FROM (",
+    ),
+);
+
+/// SQLite takes the tables in this order.
+const OF_THOSE: Select = Select::differing(
+    concat!(") found CROSS JOIN promises p ON p.n = found.n ", promise_tables!()),
+    concat!(") found JOIN promises p ON p.n = found.n ", promise_tables!()),
+);
+
+/// The lengths of journals of active claims, with the records that the table `journal` lacks.
+/// PostgreSQL has no such records.
+const LENGTHS: &str = "
+    SELECT (SELECT id FROM promises WHERE n = inv), max(end_seq) FROM journal_recent
+     WHERE inv IN (SELECT n FROM json_each($1) wanted CROSS JOIN promises ON promises.id = wanted.value)
+     GROUP BY inv";
+
+/// The state that a filter names.
+pub(super) fn state(filter: &InvocationFilter) -> Result<Option<ListedState>, StoreError> {
+    filter.state.as_deref().map(ListedState::named).transpose()
+}
+
+/// A page of invocations.
+pub(super) async fn page<S: Session>(
+    session: &mut S,
+    filter: &InvocationFilter,
+    state: Option<ListedState>,
+) -> Result<Page<InvocationRow>, Failure> {
+    let limit = limits::page_limit(filter.limit);
+    let base = base(session, filter, state).await?;
+    let bound = match bound(base, filter, state) {
+        None => None,
+        Some(bound) => match session.all_of(bound).await?.first() {
+            Some(row) => row.int(0)?,
+            None => None,
+        },
+    };
+    let found = session.all_of(statement(S::KIND, base, filter, state, bound, limit)).await?;
+    let (mut items, mut unreadable) = (Vec::with_capacity(found.len()), Vec::new());
+    for row in &found {
+        let number = row.int(0)?.ok_or(Failure::NoRow)?;
+        let listed = match promise_row(row) {
+            Ok(listed) => listed,
+            Err(error) => {
+                unreadable.push((number, Unreadable::of(row.text(1), error)?));
+                continue;
+            }
+        };
+        let journal_len = length(row.int(AFTER_PROMISE)?);
+        let Some(task) = listed.task else { continue };
+        items.push((number, InvocationRow { promise: listed.promise, task, journal_len }));
+    }
+    let mut page = invocation_filter::newest_first(items, unreadable, limit, bound);
+    if S::KIND == Kind::Sqlite {
+        add_unmerged(session, &mut page.items).await?;
+    }
+    Ok(page)
+}
+
+/// Adds the records that the table `journal` lacks to the lengths of journals.
+async fn add_unmerged(
+    session: &mut impl Session,
+    items: &mut [InvocationRow],
+) -> Result<(), Failure> {
+    let active = items.iter_mut().filter(|row| row.task.status() == TaskStatus::Acquired);
+    let mut active: BTreeMap<_, _> = active.map(|row| (row.promise.id().clone(), row)).collect();
+    if active.is_empty() {
+        return Ok(());
+    }
+    let ids = [Parameter::ids(active.keys())];
+    for row in &session.rows(LENGTHS.into_sql_str(), &ids).await? {
+        if let Some(invocation) = active.get_mut(&sql::id(row, 0)?) {
+            invocation.journal_len = invocation.journal_len.max(length(row.int(1)?));
+        }
+    }
+    Ok(())
+}
+
+fn length(column: Option<i64>) -> u32 {
+    u32::try_from(column.unwrap_or_default()).unwrap_or(u32::MAX)
+}
+
+/// Where the numbers of a page are looked for. An index that finds rows in no order is used only if
+/// it finds few, except for the tasks of one holder.
+async fn base<S: Session>(
+    session: &mut S,
+    filter: &InvocationFilter,
+    state: Option<ListedState>,
+) -> Result<Base, Failure> {
+    if filter.parent.is_some() {
+        return Ok(Base::Children);
+    }
+    if filter.holder.is_some() {
+        return Ok(Base::Held);
+    }
+    if state == Some(ListedState::Open(TaskStatus::Halted)) {
+        return Ok(Base::Halted);
+    }
+    for base in [Base::Acquired, Base::Prefix] {
+        let Some(count) = count(S::KIND, base, filter, state) else { continue };
+        let found = session.all_of(count).await?;
+        let count = found.first().map(|row| row.int(0)).transpose()?.flatten();
+        if count.is_some_and(|count| count <= i64::from(SORTED)) {
+            return Ok(base);
+        }
+    }
+    Ok(Base::Tasks)
+}
+
+/// The number of rows that an index finds, counted as far as it matters; none: the index does not
+/// answer this filter.
+pub(crate) fn count(
+    kind: Kind,
+    base: Base,
+    filter: &InvocationFilter,
+    state: Option<ListedState>,
+) -> Option<Built> {
+    let mut query = Built::new("SELECT count(*) FROM (SELECT 1 FROM ");
+    match base {
+        Base::Acquired if state == Some(ListedState::Open(TaskStatus::Acquired)) => {
+            query.push(match kind {
+                Kind::Sqlite => "tasks INDEXED BY tasks_held WHERE state = 2",
+                Kind::Postgres => "tasks WHERE state = 2",
+            });
+        }
+        Base::Prefix => {
+            query.push("promises p WHERE 1 = 1");
+            prefixed(&mut query, kind, filter.prefix.as_ref()?);
+        }
+        _ => return None,
+    }
+    query.push(format!(" LIMIT {}) AS counted", SORTED + 1));
+    Some(query)
+}
+
+/// The number of the last row that a page examines; none: the page lists every row that is
+/// examined, or the index holds few.
+pub(crate) fn bound(
+    base: Base,
+    filter: &InvocationFilter,
+    state: Option<ListedState>,
+) -> Option<Built> {
+    let mut query = match base {
+        Base::Held | Base::Acquired | Base::Prefix => return None,
+        Base::Halted if invocation_filter::takes_all(filter) => return None,
+        Base::Tasks if invocation_filter::takes_all(filter) && state.is_none() => return None,
+        Base::Halted => Built::new("SELECT n FROM tasks WHERE state = 4"),
+        Base::Tasks => Built::new("SELECT n FROM tasks WHERE 1 = 1"),
+        // Some of its children are no invocations.
+        Base::Children => Built::new("SELECT n FROM promises WHERE 1 = 1"),
+    };
+    if let Some(parent) = &filter.parent {
+        query.push(" AND made_by = (SELECT n FROM promises WHERE id = ");
+        query.bind(parent.as_str().to_owned()).push(")");
+    }
+    if let Some(after) = filter.after {
+        query.push(" AND n < ").bind(after);
+    }
+    query.push(format!(" ORDER BY n DESC LIMIT 1 OFFSET {}", LOOKED_AT - 1));
+    Some(query)
+}
+
+/// Lists what `filter` takes, in no order: one more than `limit`, to know whether there are more.
+pub(crate) fn statement(
+    kind: Kind,
+    base: Base,
+    filter: &InvocationFilter,
+    state: Option<ListedState>,
+    bound: Option<i64>,
+    limit: u32,
+) -> Built {
+    let mut query = Built::new(INVOCATIONS.text(kind));
+    let (tables, order) = tables(kind, base);
+    query.push(format!("SELECT {order} AS n FROM {tables} WHERE 1 = 1"));
+    if let Some(after) = filter.after {
+        query.push(format!(" AND {order} < ")).bind(after);
+    }
+    if let Some(bound) = bound {
+        query.push(format!(" AND {order} >= ")).bind(bound);
+    }
+    conditions(&mut query, kind, base, filter, state);
+    query.push(format!(" ORDER BY {order} DESC LIMIT "));
+    query.bind(i64::from(limit) + 1).push(OF_THOSE.text(kind));
+    query
+}
+
+/// The tables that are walked, and the column that orders them. For SQLite, the table that is
+/// walked comes first and its index is named, so that no statistics change that.
+fn tables(kind: Kind, base: Base) -> (&'static str, &'static str) {
+    match (kind, base) {
+        (Kind::Postgres, Base::Children) => ("tasks t JOIN promises p ON p.n = t.n", "p.n"),
+        (Kind::Postgres, _) => ("tasks t JOIN promises p ON p.n = t.n", "t.n"),
+        (Kind::Sqlite, Base::Tasks) => ("tasks t CROSS JOIN promises p ON p.n = t.n", "t.n"),
+        (Kind::Sqlite, Base::Halted) => {
+            ("tasks t INDEXED BY tasks_halted CROSS JOIN promises p ON p.n = t.n", "t.n")
+        }
+        (Kind::Sqlite, Base::Held | Base::Acquired) => {
+            ("tasks t INDEXED BY tasks_held CROSS JOIN promises p ON p.n = t.n", "t.n")
+        }
+        (Kind::Sqlite, Base::Children) => {
+            ("promises p INDEXED BY promises_made_by CROSS JOIN tasks t ON t.n = p.n", "p.n")
+        }
+        (Kind::Sqlite, Base::Prefix) => (
+            "promises p INDEXED BY sqlite_autoindex_promises_1 CROSS JOIN tasks t ON t.n = p.n",
+            "t.n",
+        ),
+    }
+}
+
+fn conditions(
+    query: &mut Built,
+    kind: Kind,
+    base: Base,
+    filter: &InvocationFilter,
+    state: Option<ListedState>,
+) {
+    if let Some(module) = &filter.module {
+        begins(query, kind, "p.target", &format!("wasm://{module}/"));
+    }
+    if let Some(function) = &filter.function {
+        let ending = format!("/{function}");
+        query.push(" AND (p.target = ").bind(function.clone());
+        match kind {
+            Kind::Sqlite => {
+                query.push(format!(" OR substr(p.target, -{}) = ", ending.chars().count()))
+            }
+            Kind::Postgres => {
+                query.push(format!(" OR right(p.target, {}) = ", escape(&ending).chars().count()))
+            }
+        };
+        query.bind(ending).push(")");
+    }
+    match state {
+        None => {}
+        Some(ListedState::Open(status)) => {
+            // The number is written out, as the partial indexes have it.
+            query.push(format!(" AND p.state = 0 AND t.state = {}", status.number()));
+        }
+        Some(ListedState::Settled(verdict)) => {
+            query.push(" AND p.state = ").bind(i64::from(verdict.number()));
+        }
+    }
+    if let Some(holder) = &filter.holder {
+        let [worker, host] = invocation_filter::holder_names(holder);
+        query.push(" AND t.state = 2 AND t.node IN (").bind(worker);
+        query.push(", ").bind(host).push(")");
+    }
+    if let Some(prefix) = &filter.prefix {
+        match (base, kind) {
+            (Base::Prefix, _) => prefixed(query, kind, prefix),
+            // Not the bare column: an index would find the rows in another order.
+            (_, Kind::Sqlite) => begins(query, kind, "p.id", prefix),
+            (_, Kind::Postgres) => begins(query, kind, "p.id || ''", prefix),
+        }
+    }
+    if let Some((label, value)) = &filter.label {
+        match kind {
+            Kind::Sqlite => {
+                query.push(" AND EXISTS (SELECT 1 FROM json_each(p.tags) WHERE key = ");
+                query.bind(invocation_filter::label_tag(label));
+                query.push(" AND value = ").bind(value.clone()).push(")");
+            }
+            Kind::Postgres => has_pair(query, &invocation_filter::label_pair(label, value)),
+        }
+    }
+    if let Some(parent) = &filter.parent {
+        query.push(" AND p.made_by = (SELECT n FROM promises WHERE id = ");
+        query.bind(parent.as_str().to_owned()).push(")");
+    }
+    if filter.roots {
+        query.push(" AND p.made_by IS NULL");
+    }
+}
+
+/// Texts that begin so, compared without an index.
+fn begins(query: &mut Built, kind: Kind, expression: &str, beginning: &str) {
+    match kind {
+        Kind::Sqlite => {
+            let length = beginning.chars().count();
+            query.push(format!(" AND substr({expression}, 1, {length}) = "));
+            query.bind(beginning.to_owned());
+        }
+        Kind::Postgres => {
+            query.push(format!(" AND starts_with({expression}, "));
+            query.bind(beginning.to_owned()).push(")");
+        }
+    }
+}
+
+/// Ids that begin so, as the index of ids finds them.
+fn prefixed(query: &mut Built, kind: Kind, prefix: &str) {
+    query.push(" AND p.id >= ").bind(prefix.to_owned());
+    if let Some(end) = end_of_prefix(kind, prefix) {
+        query.push(" AND p.id < ").bind(end);
+    }
+}
+
+/// The first text behind all that begin so, as the database stores it.
+pub(super) fn end_of_prefix(kind: Kind, prefix: &str) -> Option<Parameter<'static>> {
+    let end = match kind {
+        Kind::Sqlite => order::end_of_prefix(prefix),
+        Kind::Postgres => order::end_of_prefix(&escape(prefix)),
+    };
+    end.map(Parameter::Stored)
+}

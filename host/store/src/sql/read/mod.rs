@@ -1,0 +1,366 @@
+//! Reads, the same for both databases: each file has the statements of one noun, and what their
+//! rows mean.
+//!
+//! [`session`] is what a database has to offer. The reads are functions over a [`Session`];
+//! [`Reader`] runs them on connections of its own, each of which sees everything that was committed
+//! when a statement began.
+
+mod session;
+
+pub(crate) mod call_tree;
+pub(crate) mod counts;
+mod due;
+mod dump;
+mod events;
+mod examine;
+mod export;
+pub(crate) mod find;
+mod journal;
+pub(crate) mod list;
+mod modules;
+mod promises;
+mod scan;
+mod schedules;
+mod size;
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use async_trait::async_trait;
+use segno_core::{
+    id::{Digest, PromiseId, ScheduleId},
+    invocation::Record,
+    promise::{MessageKind, Promise, Schedule},
+    snapshot::Snapshot,
+    time::Timestamp,
+};
+use sqlx::{Pool, Transaction, pool::PoolConnection};
+
+pub(crate) use self::{
+    due::Leases,
+    examine::read as examine,
+    export::{export, refused},
+    scan::{candidates, finished},
+    session::{Built, Dialect, Kind, Parameter, Select, Session, Unmerged},
+    size::report as size_report,
+};
+use crate::{
+    CallTree, Child, Counts, Due, EventPlace, EventRow, Examined, Found, History, InvocationFilter,
+    InvocationRow, LogRow, ModuleRow, Neighbours, Page, Parent, PromiseFilter, PromiseRow, Read,
+    Ready, Scan, ScheduleFilter, SchedulePage, SizeReport, StoreError, Waits, WorkQueue,
+    archive::{ArchiveError, ArchiveSink},
+    call_tree::in_order,
+    sql::Failure,
+};
+
+/// The connections that read.
+#[derive(Debug)]
+pub(crate) struct Reader<D: Dialect> {
+    pub(crate) pool: Pool<D>,
+    pub(crate) unmerged: D::Unmerged,
+}
+
+impl<D: Dialect> Reader<D> {
+    /// A connection, for a read with this name.
+    async fn connection(&self, name: &'static str) -> Result<PoolConnection<D>, StoreError> {
+        self.pool.acquire().await.map_err(failed::<D, _>(name))
+    }
+
+    /// A transaction that sees one instant, for a read with this name.
+    async fn snapshot(&self, name: &'static str) -> Result<Transaction<'static, D>, StoreError> {
+        self.pool.begin_with(D::SNAPSHOT).await.map_err(failed::<D, _>(name))
+    }
+
+    /// As [`WorkQueue::due`]; leases may rest.
+    pub(crate) async fn due_with(
+        &self,
+        now: Timestamp,
+        limit: u32,
+        leases: Leases,
+    ) -> Result<Due, StoreError> {
+        let name = "read what is due";
+        let mut connection = self.connection(name).await?;
+        due::due(&mut *connection, now, limit, leases).await.map_err(failed::<D, _>(name))
+    }
+
+    /// As [`crate::Modules::component`].
+    pub(crate) async fn component(&self, digest: Digest) -> Result<Option<Arc<[u8]>>, StoreError> {
+        let name = "read a component";
+        let mut connection = self.connection(name).await?;
+        modules::component(&mut *connection, digest).await.map_err(failed::<D, _>(name))
+    }
+
+    /// As [`crate::Modules::list`].
+    pub(crate) async fn modules(&self) -> Result<Vec<ModuleRow>, StoreError> {
+        let name = "read modules";
+        let mut connection = self.connection(name).await?;
+        modules::modules(&mut *connection).await.map_err(failed::<D, _>(name))
+    }
+
+    /// As [`crate::Modules::in_use`].
+    pub(crate) async fn in_use(&self) -> Result<BTreeMap<Digest, u64>, StoreError> {
+        let name = "count what runs modules";
+        let mut connection = self.connection(name).await?;
+        modules::in_use(&mut *connection).await.map_err(failed::<D, _>(name))
+    }
+}
+
+#[async_trait]
+impl<D: Dialect> WorkQueue for Reader<D> {
+    async fn due(&self, now: Timestamp, limit: u32) -> Result<Due, StoreError> {
+        self.due_with(now, limit, Leases::End).await
+    }
+
+    async fn ready(
+        &self,
+        now: Timestamp,
+        after: Option<i64>,
+        limit: u32,
+    ) -> Result<Vec<Ready>, StoreError> {
+        let name = "read tasks that wait for a worker";
+        let mut connection = self.connection(name).await?;
+        due::ready(&mut *connection, now, after, limit).await.map_err(failed::<D, _>(name))
+    }
+
+    async fn outbox_due(
+        &self,
+        kind: MessageKind,
+        now: Timestamp,
+        limit: u32,
+    ) -> Result<Due, StoreError> {
+        let name = "read messages";
+        let mut connection = self.connection(name).await?;
+        due::outbox(&mut *connection, kind, now, limit).await.map_err(failed::<D, _>(name))
+    }
+}
+
+#[async_trait]
+impl<D: Dialect> Read for Reader<D> {
+    async fn promise(&self, id: &PromiseId) -> Result<Option<PromiseRow>, StoreError> {
+        Ok(self.promises(std::slice::from_ref(id)).await?.pop().flatten())
+    }
+
+    async fn promises(&self, ids: &[PromiseId]) -> Result<Vec<Option<PromiseRow>>, StoreError> {
+        let name = "read promises";
+        let mut connection = self.connection(name).await?;
+        promises::promises(&mut *connection, ids).await.map_err(failed::<D, _>(name))
+    }
+
+    async fn journal(
+        &self,
+        id: &PromiseId,
+        from: u32,
+        limit: u32,
+    ) -> Result<Vec<Record>, StoreError> {
+        let name = "read a journal";
+        let unmerged = self.unmerged.may_have([id]);
+        let mut connection = self.connection(name).await?;
+        let records = journal::records(&mut *connection, id, from, limit, unmerged).await;
+        records.map_err(failed::<D, _>(name))
+    }
+
+    async fn logs(&self, id: &PromiseId, from: u32, limit: u32) -> Result<Vec<LogRow>, StoreError> {
+        let name = "read logs";
+        let mut connection = self.connection(name).await?;
+        journal::logs(&mut *connection, id, from, limit).await.map_err(failed::<D, _>(name))
+    }
+
+    async fn log_count(&self, id: &PromiseId) -> Result<u32, StoreError> {
+        let name = "count log lines";
+        let mut connection = self.connection(name).await?;
+        journal::log_count(&mut *connection, id).await.map_err(failed::<D, _>(name))
+    }
+
+    async fn histories(&self, of: &[(PromiseId, u32)]) -> Result<Vec<History>, StoreError> {
+        let name = "read journals";
+        let unmerged = self.unmerged.may_have(of.iter().map(|(id, _)| id));
+        let mut connection = self.connection(name).await?;
+        journal::histories(&mut *connection, of, unmerged).await.map_err(failed::<D, _>(name))
+    }
+
+    async fn waits(&self, id: &PromiseId) -> Result<Waits, StoreError> {
+        let name = "read who waits";
+        let mut connection = self.connection(name).await?;
+        promises::waits(&mut *connection, id).await.map_err(failed::<D, _>(name))
+    }
+
+    async fn list(&self, filter: &InvocationFilter) -> Result<Page<InvocationRow>, StoreError> {
+        let name = "list invocations";
+        // A name of a state that does not exist is refused before anything is read.
+        let state = list::state(filter)?;
+        match D::Connection::KIND {
+            // The lengths of journals are read by a statement of their own.
+            Kind::Sqlite => {
+                let mut transaction = self.snapshot(name).await?;
+                let page = list::page(&mut *transaction, filter, state).await;
+                let page = page.map_err(failed::<D, _>(name))?;
+                transaction.commit().await.map_err(failed::<D, _>(name))?;
+                Ok(page)
+            }
+            Kind::Postgres => {
+                let mut connection = self.connection(name).await?;
+                list::page(&mut *connection, filter, state).await.map_err(failed::<D, _>(name))
+            }
+        }
+    }
+
+    async fn schedule(&self, id: &ScheduleId) -> Result<Option<Schedule>, StoreError> {
+        let name = "read a schedule";
+        let mut connection = self.connection(name).await?;
+        schedules::schedule(&mut *connection, id).await.map_err(failed::<D, _>(name))
+    }
+
+    async fn schedules(&self, filter: &ScheduleFilter) -> Result<SchedulePage, StoreError> {
+        let name = "list schedules";
+        let mut connection = self.connection(name).await?;
+        schedules::page(&mut *connection, filter).await.map_err(failed::<D, _>(name))
+    }
+
+    async fn find(
+        &self,
+        filter: &PromiseFilter,
+    ) -> Result<Page<PromiseRow, PromiseId>, StoreError> {
+        let name = "find promises";
+        let mut connection = self.connection(name).await?;
+        find::page(&mut *connection, filter).await.map_err(failed::<D, _>(name))
+    }
+
+    async fn events(
+        &self,
+        after: Option<EventPlace>,
+        limit: u32,
+    ) -> Result<Vec<EventRow>, StoreError> {
+        let name = "read events";
+        let mut connection = self.connection(name).await?;
+        events::events(&mut *connection, after, limit).await.map_err(failed::<D, _>(name))
+    }
+
+    async fn counts(&self) -> Result<Counts, StoreError> {
+        let name = "count tasks and messages";
+        let mut connection = self.connection(name).await?;
+        counts::counts(&mut *connection).await.map_err(failed::<D, _>(name))
+    }
+
+    async fn dump(&self) -> Result<Snapshot, StoreError> {
+        let name = "read everything";
+        let mut transaction = self.snapshot(name).await?;
+        let state = dump::whole(&mut *transaction).await.map_err(failed::<D, _>(name))?;
+        transaction.commit().await.map_err(failed::<D, _>(name))?;
+        Ok(Snapshot::of(&state))
+    }
+}
+
+#[async_trait]
+impl<D: Dialect> Scan for Reader<D> {
+    async fn candidates(&self, after: i64, limit: u32) -> Result<Found<PromiseId>, StoreError> {
+        let name = "look for damage";
+        let mut connection = self.connection(name).await?;
+        scan::candidates(&mut *connection, after, limit).await.map_err(failed::<D, _>(name))
+    }
+
+    async fn finished(
+        &self,
+        after: i64,
+        limit: u32,
+        before: Timestamp,
+    ) -> Result<Found<Promise>, StoreError> {
+        let name = "look for finished trees";
+        let mut connection = self.connection(name).await?;
+        scan::finished(&mut *connection, after, limit, before).await.map_err(failed::<D, _>(name))
+    }
+
+    async fn examine(
+        &self,
+        maker: Option<&PromiseId>,
+        after: i64,
+        limit: u32,
+    ) -> Result<Examined, StoreError> {
+        let name = "examine a page";
+        let mut transaction = self.snapshot(name).await?;
+        let page = examine::read(&mut *transaction, maker, after, limit).await;
+        let page = page.map_err(failed::<D, _>(name))?;
+        transaction.commit().await.map_err(failed::<D, _>(name))?;
+        Ok(page)
+    }
+
+    async fn integrity(&self) -> Result<Vec<String>, StoreError> {
+        let name = "check the database";
+        let mut connection = self.connection(name).await?;
+        scan::integrity(&mut *connection).await.map_err(failed::<D, _>(name))
+    }
+
+    async fn export(&self, sink: &mut dyn ArchiveSink) -> Result<(), ArchiveError> {
+        let what = "read everything";
+        let mut transaction = self.pool.begin_with(D::SNAPSHOT).await.map_err(refused(what))?;
+        export(&mut *transaction, sink).await?;
+        transaction.commit().await.map_err(refused(what))
+    }
+
+    async fn size(&self, top: u32) -> Result<SizeReport, StoreError> {
+        let name = "measure the database";
+        let mut transaction = self.snapshot(name).await?;
+        let report = size::report(&mut *transaction, top).await.map_err(failed::<D, _>(name))?;
+        transaction.commit().await.map_err(failed::<D, _>(name))?;
+        Ok(report)
+    }
+}
+
+#[async_trait]
+impl<D: Dialect> CallTree for Reader<D> {
+    async fn children(&self, parents: &[Parent], each: u32) -> Result<Vec<Child>, StoreError> {
+        let name = "read children";
+        let mut connection = self.connection(name).await?;
+        let children = call_tree::children(&mut *connection, parents, each).await;
+        Ok(in_order(children.map_err(failed::<D, _>(name))?, each))
+    }
+
+    async fn neighbours(
+        &self,
+        ids: &[PromiseId],
+        count: u32,
+        awaits: u32,
+    ) -> Result<Vec<Option<Neighbours>>, StoreError> {
+        let name = "read who is around";
+        let mut connection = self.connection(name).await?;
+        call_tree::neighbours(&mut *connection, ids, count, awaits)
+            .await
+            .map_err(failed::<D, _>(name))
+    }
+}
+
+/// The error of a read with this name.
+pub(crate) fn failed<D: Dialect, F: Into<Failure>>(
+    statement: &'static str,
+) -> impl Fn(F) -> StoreError + Copy {
+    move |source| D::failed(statement, source.into())
+}
+
+/// Every statement that looks for something, for the tests of their plans.
+#[cfg(test)]
+pub(crate) fn statements(kind: Kind) -> Vec<&'static str> {
+    let all = [
+        promises::STATEMENTS,
+        journal::STATEMENTS,
+        due::STATEMENTS,
+        modules::STATEMENTS,
+        events::STATEMENTS,
+        schedules::STATEMENTS,
+        call_tree::STATEMENTS,
+        examine::STATEMENTS,
+        scan::STATEMENTS,
+    ];
+    all.into_iter().flatten().map(|select| select.text(kind)).collect()
+}
+
+/// Those that PostgreSQL is to answer by indexes, whatever the statistics say: the page of a scan
+/// may read a small table through.
+#[cfg(test)]
+pub(crate) fn walked_by_index(kind: Kind) -> Vec<&'static str> {
+    let all = [
+        promises::STATEMENTS,
+        journal::STATEMENTS,
+        due::STATEMENTS,
+        modules::STATEMENTS,
+        call_tree::STATEMENTS,
+    ];
+    all.into_iter().flatten().map(|select| select.text(kind)).collect()
+}

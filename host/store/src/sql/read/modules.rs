@@ -1,0 +1,64 @@
+//! Modules and their components.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use segno_core::id::Digest;
+
+use super::{Parameter, Select, Session};
+use crate::{
+    COUNTED, ModuleRow,
+    sql::{self, Failure, Fields as _},
+};
+
+const COMPONENT: Select = Select::common("SELECT component FROM modules WHERE digest = $1");
+
+const MODULES: Select = Select::differing(
+    "
+    SELECT digest, length(component), created_at, description,
+           (SELECT json_group_array(name) FROM (SELECT name FROM aliases WHERE module = modules.n ORDER BY name))
+      FROM modules ORDER BY digest",
+    "
+    SELECT digest, octet_length(component)::bigint, created_at, description,
+           (SELECT coalesce(json_agg(name ORDER BY name), '[]')::text FROM aliases WHERE module = modules.n)
+      FROM modules ORDER BY digest",
+);
+
+/// SQLite is told the index: another one holds the finished tasks as well, and every one of them
+/// would be examined.
+const IN_USE: Select = Select::differing(
+    "
+    SELECT digest, (SELECT count(*) FROM (
+           SELECT 1 FROM tasks INDEXED BY tasks_module WHERE module = modules.n AND state <> 5 LIMIT $1))
+      FROM modules",
+    "
+    SELECT digest, (SELECT count(*) FROM (
+           SELECT 1 FROM tasks WHERE module = modules.n AND module IS NOT NULL AND state <> 5 LIMIT $1) counted)
+      FROM modules",
+);
+
+/// The bytes of a component.
+pub(super) async fn component(
+    session: &mut impl Session,
+    digest: Digest,
+) -> Result<Option<Arc<[u8]>>, Failure> {
+    let found = session.first(&COMPONENT, &[Parameter::Blob(&digest.0)]).await?;
+    found.map(|row| Ok(Arc::from(row.blob(0)?.unwrap_or_default()))).transpose()
+}
+
+/// Every module with its aliases.
+pub(super) async fn modules(session: &mut impl Session) -> Result<Vec<ModuleRow>, Failure> {
+    let found = session.all(&MODULES, &[]).await?;
+    sql::readable(found.iter().map(sql::module))
+}
+
+/// Unfinished executions of each module that has any, counted up to [`COUNTED`].
+pub(super) async fn in_use(session: &mut impl Session) -> Result<BTreeMap<Digest, u64>, Failure> {
+    let found = session.all(&IN_USE, &[COUNTED.into()]).await?;
+    let mut in_use = found.iter().map(sql::counted).collect::<Result<BTreeMap<_, _>, _>>()?;
+    in_use.retain(|_, count| *count > 0);
+    Ok(in_use)
+}
+
+/// For the tests of plans.
+#[cfg(test)]
+pub(super) static STATEMENTS: &[Select] = &[COMPONENT];

@@ -1,0 +1,81 @@
+//! Schedules, by id.
+
+use segno_core::{id::ScheduleId, promise::Schedule};
+
+use super::{Parameter, Select, Session};
+use crate::{
+    ScheduleFilter, SchedulePage, Unreadable,
+    limits::{self, LOOKED_AT},
+    query::Begin,
+    sql::{self, Failure, Fields as _, schedule_columns},
+};
+
+const SCHEDULES: Select = Select::differing(
+    concat!(
+        "SELECT ",
+        schedule_columns!(),
+        "FROM json_each($1) wanted JOIN schedules ON schedules.id = wanted.value"
+    ),
+    concat!("SELECT ", schedule_columns!(), "FROM schedules WHERE id = ANY($1::text[])"),
+);
+
+/// Schedules after one, by id.
+const PAGE: Select = Select::common(concat!(
+    "SELECT ",
+    schedule_columns!(),
+    "FROM schedules WHERE id > $1 ORDER BY id LIMIT $2"
+));
+
+/// The same, from one on.
+const PAGE_FROM: Select = Select::common(concat!(
+    "SELECT ",
+    schedule_columns!(),
+    "FROM schedules WHERE id >= $1 ORDER BY id LIMIT $2"
+));
+
+/// The number of rows that one statement reads.
+const LOOK: u32 = 256;
+
+/// A schedule.
+pub(super) async fn schedule(
+    session: &mut impl Session,
+    id: &ScheduleId,
+) -> Result<Option<Schedule>, Failure> {
+    let found = session.first(&SCHEDULES, &[Parameter::Texts(vec![id.as_str()])]).await?;
+    found.map(|row| sql::schedule(&row)).transpose()
+}
+
+/// A page of schedules.
+pub(super) async fn page(
+    session: &mut impl Session,
+    filter: &ScheduleFilter,
+) -> Result<SchedulePage, Failure> {
+    let limit = limits::page_limit(filter.limit) as usize;
+    let (mut taken, mut unreadable): (Vec<Schedule>, Vec<Unreadable>) = Default::default();
+    let mut after = filter.after.clone();
+    for _ in 0..LOOKED_AT.div_ceil(LOOK) {
+        let (begin, from) = filter.begins_at(after.as_ref());
+        let select = if begin == Begin::At { &PAGE_FROM } else { &PAGE };
+        let found = session.all(select, &[from.into(), LOOK.into()]).await?;
+        let mut is_behind = false;
+        for row in &found {
+            let id = ScheduleId::new(row.text(0)?.unwrap_or_default());
+            is_behind |= filter.is_behind(&id);
+            match sql::schedule(row) {
+                Ok(schedule) => taken.extend(filter.takes(&schedule).then_some(schedule)),
+                Err(error) if !is_behind => unreadable.push(Unreadable::of(row.text(0), error)?),
+                Err(_) => {}
+            }
+            after = Some(id);
+        }
+        if found.len() < LOOK as usize || is_behind || taken.len() > limit {
+            return Ok(SchedulePage::of(taken.into_iter(), limit).beside(unreadable));
+        }
+    }
+    let page = SchedulePage::of(taken.into_iter(), limit);
+    Ok(SchedulePage { next: page.next.or(after), ..page }.beside(unreadable))
+}
+
+/// For the tests of plans.
+#[cfg(test)]
+pub(super) static STATEMENTS: &[Select] = &[SCHEDULES, PAGE, PAGE_FROM];

@@ -1,0 +1,111 @@
+//! SQLite's side of the common reads.
+
+use std::{ops::ControlFlow, sync::Arc};
+
+use futures::TryStreamExt as _;
+use segno_core::id::PromiseId;
+use sqlx::{
+    Row as _, SqlStr, Sqlite, SqliteConnection, TypeInfo as _, ValueRef as _,
+    query::Query,
+    sqlite::{SqliteArguments, SqliteRow},
+};
+
+use super::{failure, journal_buffer::ActiveJournals};
+use crate::{
+    StoreError,
+    archive::Cell,
+    limits,
+    sql::{
+        Failure,
+        read::{Dialect, Kind, Parameter, Session, Unmerged},
+    },
+};
+
+impl Dialect for Sqlite {
+    const SNAPSHOT: &'static str = "BEGIN";
+    /// None: another process writes, and any journal may lack records.
+    type Unmerged = Option<Arc<ActiveJournals>>;
+
+    fn failed(statement: &'static str, source: Failure) -> StoreError {
+        match source {
+            Failure::Driver(sqlx::Error::PoolClosed) => StoreError::Closed,
+            // Only the clients' connections have a limit.
+            source if failure::primary_code(&source) == Some(failure::INTERRUPTED) => {
+                StoreError::TooLong { statement, seconds: limits::CLIENT_READ.0 / 1_000 }
+            }
+            source => StoreError::Database { statement, source: source.into() },
+        }
+    }
+}
+
+impl Unmerged for Option<Arc<ActiveJournals>> {
+    fn may_have<'a>(&self, ids: impl IntoIterator<Item = &'a PromiseId>) -> bool {
+        self.as_ref().is_none_or(|active| active.may_have(ids))
+    }
+}
+
+impl Session for SqliteConnection {
+    type Row = SqliteRow;
+    const KIND: Kind = Kind::Sqlite;
+
+    async fn rows(
+        &mut self,
+        text: SqlStr,
+        parameters: &[Parameter<'_>],
+    ) -> Result<Vec<SqliteRow>, Failure> {
+        Ok(query(text, parameters).fetch_all(self).await?)
+    }
+
+    async fn each(
+        &mut self,
+        text: SqlStr,
+        parameters: &[Parameter<'_>],
+        mut take: impl FnMut(SqliteRow) -> Result<ControlFlow<()>, Failure> + Send,
+    ) -> Result<(), Failure> {
+        let mut rows = query(text, parameters).fetch(self);
+        while let Some(row) = rows.try_next().await? {
+            if take(row)?.is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// The limit of a client's connection belongs to the connection.
+    async fn without_time_limit(&mut self) -> Result<(), Failure> {
+        Ok(())
+    }
+
+    fn cell(row: &SqliteRow, column: usize) -> Result<Cell, Failure> {
+        let raw = row.try_get_raw(column)?;
+        if raw.is_null() {
+            return Ok(Cell::Null);
+        }
+        let kind = raw.type_info().name().to_owned();
+        Ok(match kind.as_str() {
+            "INTEGER" => Cell::Int(row.try_get_unchecked(column)?),
+            "TEXT" => Cell::Text(row.try_get_unchecked(column)?),
+            _ => Cell::Blob(row.try_get_unchecked::<Vec<u8>, _>(column)?.into()),
+        })
+    }
+}
+
+/// A list is one parameter: JSON.
+fn query(text: SqlStr, parameters: &[Parameter<'_>]) -> Query<'static, Sqlite, SqliteArguments> {
+    let json = |list: Result<String, serde_json::Error>| {
+        list.expect("lists of texts and numbers are JSON")
+    };
+    let mut query = sqlx::query(text);
+    for parameter in parameters {
+        query = match parameter {
+            Parameter::Int(value) => query.bind(*value),
+            Parameter::Text(value) => query.bind((*value).to_owned()),
+            Parameter::Owned(value) | Parameter::Stored(value) => query.bind(value.clone()),
+            Parameter::Blob(value) => query.bind(value.to_vec()),
+            Parameter::Texts(list) => query.bind(json(serde_json::to_string(list))),
+            Parameter::Numbers(list) => query.bind(json(serde_json::to_string(list))),
+            Parameter::Pairs(list) => query.bind(json(serde_json::to_string(list))),
+        };
+    }
+    query
+}

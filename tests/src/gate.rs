@@ -1,0 +1,263 @@
+//! A store in memory behind a gate: every read passes the gate first.
+//!
+//! The gates are the faults of a test (`world::faults`) and a link of the simulation (`sim::remote`).
+
+use segno::store::{MemoryStore, StoreError};
+
+/// What a read passes before it reaches the memory.
+pub trait Gate {
+    /// Lets a read pass, later, or never.
+    fn pass(&self) -> impl Future<Output = Result<(), StoreError>> + Send;
+
+    /// The store behind the gate.
+    fn memory(&self) -> &MemoryStore;
+
+    /// The number of records that a read of a journal shows.
+    fn shown(&self) -> u32;
+}
+
+/// Implements every part of [`segno::store::Store`] that reads, and the modules.
+#[macro_export]
+macro_rules! gated_reads {
+    ($store:ty) => {
+        const _: () = {
+            use std::{collections::BTreeMap, sync::Arc};
+
+            use async_trait::async_trait;
+            use segno::store::{
+                Counts, Due, EventPlace, EventRow, Examined, Found, History, InvocationFilter,
+                InvocationRow, LogRow, ModuleRow, Modules, Page, PromiseFilter, PromiseRow, Read,
+                Ready, Scan, ScheduleFilter, SchedulePage, SizeReport, Store as _, StoreError,
+                Waits, WorkQueue,
+                archive::{ArchiveError, ArchiveSink},
+            };
+            use segno_core::{
+                id::{Digest, PromiseId, ScheduleId},
+                invocation::Record,
+                promise::{MessageKind, Promise, Schedule},
+                snapshot::Snapshot,
+                time::Timestamp,
+            };
+            use $crate::gate::Gate;
+
+            #[async_trait]
+            impl Read for $store {
+                async fn promise(&self, id: &PromiseId) -> Result<Option<PromiseRow>, StoreError> {
+                    self.pass().await?;
+                    self.memory().read().promise(id).await
+                }
+
+                async fn promises(
+                    &self,
+                    ids: &[PromiseId],
+                ) -> Result<Vec<Option<PromiseRow>>, StoreError> {
+                    self.pass().await?;
+                    self.memory().read().promises(ids).await
+                }
+
+                async fn journal(
+                    &self,
+                    id: &PromiseId,
+                    from: u32,
+                    limit: u32,
+                ) -> Result<Vec<Record>, StoreError> {
+                    self.pass().await?;
+                    let limit = limit.min(self.shown().saturating_sub(from));
+                    self.memory().read().journal(id, from, limit).await
+                }
+
+                async fn logs(
+                    &self,
+                    id: &PromiseId,
+                    from: u32,
+                    limit: u32,
+                ) -> Result<Vec<LogRow>, StoreError> {
+                    self.pass().await?;
+                    self.memory().read().logs(id, from, limit).await
+                }
+
+                async fn log_count(&self, id: &PromiseId) -> Result<u32, StoreError> {
+                    self.pass().await?;
+                    self.memory().read().log_count(id).await
+                }
+
+                async fn histories(
+                    &self,
+                    of: &[(PromiseId, u32)],
+                ) -> Result<Vec<History>, StoreError> {
+                    self.pass().await?;
+                    let mut histories = self.memory().read().histories(of).await?;
+                    for history in &mut histories {
+                        history.records.truncate(self.shown() as usize);
+                    }
+                    Ok(histories)
+                }
+
+                async fn waits(&self, id: &PromiseId) -> Result<Waits, StoreError> {
+                    self.pass().await?;
+                    self.memory().read().waits(id).await
+                }
+
+                async fn list(
+                    &self,
+                    filter: &InvocationFilter,
+                ) -> Result<Page<InvocationRow>, StoreError> {
+                    self.pass().await?;
+                    self.memory().read().list(filter).await
+                }
+
+                async fn schedule(&self, id: &ScheduleId) -> Result<Option<Schedule>, StoreError> {
+                    self.pass().await?;
+                    self.memory().read().schedule(id).await
+                }
+
+                async fn schedules(
+                    &self,
+                    filter: &ScheduleFilter,
+                ) -> Result<SchedulePage, StoreError> {
+                    self.pass().await?;
+                    self.memory().read().schedules(filter).await
+                }
+
+                async fn find(
+                    &self,
+                    filter: &PromiseFilter,
+                ) -> Result<Page<PromiseRow, PromiseId>, StoreError> {
+                    self.pass().await?;
+                    self.memory().read().find(filter).await
+                }
+
+                async fn events(
+                    &self,
+                    after: Option<EventPlace>,
+                    limit: u32,
+                ) -> Result<Vec<EventRow>, StoreError> {
+                    self.pass().await?;
+                    self.memory().read().events(after, limit).await
+                }
+
+                async fn counts(&self) -> Result<Counts, StoreError> {
+                    self.pass().await?;
+                    self.memory().read().counts().await
+                }
+
+                async fn dump(&self) -> Result<Snapshot, StoreError> {
+                    self.pass().await?;
+                    self.memory().read().dump().await
+                }
+            }
+
+            #[async_trait]
+            impl WorkQueue for $store {
+                async fn due(&self, now: Timestamp, limit: u32) -> Result<Due, StoreError> {
+                    self.pass().await?;
+                    self.memory().work_queue().due(now, limit).await
+                }
+
+                async fn ready(
+                    &self,
+                    now: Timestamp,
+                    after: Option<i64>,
+                    limit: u32,
+                ) -> Result<Vec<Ready>, StoreError> {
+                    self.pass().await?;
+                    self.memory().work_queue().ready(now, after, limit).await
+                }
+
+                async fn outbox_due(
+                    &self,
+                    kind: MessageKind,
+                    now: Timestamp,
+                    limit: u32,
+                ) -> Result<Due, StoreError> {
+                    self.pass().await?;
+                    self.memory().work_queue().outbox_due(kind, now, limit).await
+                }
+            }
+
+            #[async_trait]
+            impl Scan for $store {
+                async fn candidates(
+                    &self,
+                    after: i64,
+                    limit: u32,
+                ) -> Result<Found<PromiseId>, StoreError> {
+                    self.pass().await?;
+                    self.memory().scan().candidates(after, limit).await
+                }
+
+                async fn finished(
+                    &self,
+                    after: i64,
+                    limit: u32,
+                    before: Timestamp,
+                ) -> Result<Found<Promise>, StoreError> {
+                    self.pass().await?;
+                    self.memory().scan().finished(after, limit, before).await
+                }
+
+                async fn examine(
+                    &self,
+                    maker: Option<&PromiseId>,
+                    after: i64,
+                    limit: u32,
+                ) -> Result<Examined, StoreError> {
+                    self.pass().await?;
+                    self.memory().scan().examine(maker, after, limit).await
+                }
+
+                async fn integrity(&self) -> Result<Vec<String>, StoreError> {
+                    self.pass().await?;
+                    self.memory().scan().integrity().await
+                }
+
+                async fn export(&self, sink: &mut dyn ArchiveSink) -> Result<(), ArchiveError> {
+                    self.memory().scan().export(sink).await
+                }
+
+                async fn size(&self, top: u32) -> Result<SizeReport, StoreError> {
+                    self.pass().await?;
+                    self.memory().scan().size(top).await
+                }
+            }
+
+            #[async_trait]
+            impl Modules for $store {
+                async fn put(
+                    &self,
+                    digest: Digest,
+                    component: Arc<[u8]>,
+                    description: String,
+                    now: Timestamp,
+                ) -> Result<(), StoreError> {
+                    self.pass().await?;
+                    self.memory().modules().put(digest, component, description, now).await
+                }
+
+                async fn component(&self, digest: Digest) -> Result<Option<Arc<[u8]>>, StoreError> {
+                    self.pass().await?;
+                    self.memory().modules().component(digest).await
+                }
+
+                async fn list(&self) -> Result<Vec<ModuleRow>, StoreError> {
+                    self.pass().await?;
+                    self.memory().modules().list().await
+                }
+
+                async fn in_use(&self) -> Result<BTreeMap<Digest, u64>, StoreError> {
+                    self.pass().await?;
+                    self.memory().modules().in_use().await
+                }
+
+                async fn remove(
+                    &self,
+                    digest: Digest,
+                    before: Timestamp,
+                ) -> Result<bool, StoreError> {
+                    self.pass().await?;
+                    self.memory().modules().remove(digest, before).await
+                }
+            }
+        };
+    };
+}
