@@ -14,7 +14,12 @@ use segno_core::{
     snapshot::Snapshot,
 };
 
-use super::metrics::{self, Step};
+use super::{
+    holding::Tokens,
+    metrics::{self, Step},
+    timetable::Timetable,
+    trip,
+};
 
 /// See the module.
 pub struct Judge {
@@ -27,6 +32,8 @@ pub struct Judge {
     overdue: BTreeMap<PromiseId, (Version, i64)>,
     /// The longest that a lease was over before the task was given back.
     pub longest_overdue: i64,
+    timetable: Timetable,
+    tokens: Tokens,
 }
 
 impl Judge {
@@ -38,6 +45,8 @@ impl Judge {
             granted: BTreeSet::new(),
             overdue: BTreeMap::new(),
             longest_overdue: 0,
+            timetable: Timetable::default(),
+            tokens: Tokens::default(),
         }
     }
 
@@ -52,6 +61,9 @@ impl Judge {
             wrong.extend(step.after.tasks.values().filter_map(|task| self.lease(task)));
         }
         wrong.extend(self.claims(step));
+        wrong.extend(self.timetable.step(step));
+        wrong.extend(self.tokens.step(step));
+        wrong.extend(trip::step(step));
         for difference in metrics::difference(step, effects) {
             wrong.push(format!("counted wrongly: {difference}"));
         }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use segno_core::config::VersionRule;
+use segno_core::{config::VersionRule, promise::Overlap};
 
 use super::{
     dice::Dice,
@@ -61,6 +61,27 @@ pub enum Op {
         /// For how long.
         lasts: i64,
     },
+    /// Makes a schedule, and deletes it after a while.
+    Timetable {
+        /// Its id.
+        id: String,
+        /// What happens while the last occurrence goes on.
+        overlap: Overlap,
+        /// How long it is there.
+        lasts: i64,
+    },
+    /// Takes a resource that others want as well, and writes it.
+    Hold {
+        /// Which.
+        resource: &'static str,
+        /// Who.
+        client: u64,
+    },
+    /// Starts a saga of a worker outside, whose last step fails.
+    Trip {
+        /// As which invocation.
+        id: String,
+    },
     /// Something that a client of the Resonate protocol does.
     Resonate {
         /// The workflow it is about.
@@ -81,7 +102,10 @@ impl Op {
             | Self::Cancel { id }
             | Self::Kill { id }
             | Self::Pause { id, .. }
+            | Self::Timetable { id, .. }
+            | Self::Trip { id }
             | Self::Resonate { id, .. } => id,
+            Self::Hold { resource, .. } => resource,
         }
     }
 
@@ -200,6 +224,7 @@ impl Scenario {
         if dice.chance(400) {
             scenario.resonate(&mut dice);
         }
+        scenario.others(&mut Dice::new(seed, "others"));
         scenario.statements = Dice::new(seed, "statements").chance(400);
         scenario.anew = Dice::new(seed, "anew").chance(150);
         scenario.ops.sort_by_key(|(at, _)| *at);
@@ -227,6 +252,25 @@ impl Scenario {
                 _ => Fault::WorkerSilence { worker, lasts: dice.between(1_000, 6_000) },
             };
             self.faults.push((dice.between(0, CALM - 3_000), fault));
+        }
+    }
+
+    /// Schedules, resources and sagas.
+    fn others(&mut self, dice: &mut Dice) {
+        if dice.chance(250) {
+            let rules = [Overlap::Allow, Overlap::Skip, Overlap::Queue];
+            let (at, overlap) = (dice.between(0, 3_000), dice.pick(&rules));
+            let lasts = dice.between(1_000, 12_000);
+            self.ops.push((at, Op::Timetable { id: "s0".into(), overlap, lasts }));
+        }
+        if dice.chance(200) {
+            for client in 0..dice.below(3) + 1 {
+                let hold = Op::Hold { resource: "lock", client };
+                self.ops.push((dice.between(0, 3_000), hold));
+            }
+        }
+        if dice.chance(250) {
+            self.ops.push((dice.between(0, 3_000), Op::Trip { id: "t0".into() }));
         }
     }
 
