@@ -202,3 +202,40 @@ fn a_schedule_a_resource_and_a_saga_survive_every_fault_at_every_commit_of_two_h
     let ops = ops.into_iter().map(|op| (0, op)).collect();
     every_fault_of(&Scenario { ops, ..Scenario::quiet(4, &[]) });
 }
+
+/// A table of what leases of several lengths cost: short ones are lost by hosts that are only slow, and long ones keep
+/// what a dead host held.
+#[test]
+#[ignore = "a table, which takes some minutes"]
+fn longer_leases_repeat_less_and_recover_later() {
+    let seeds = number("SEGNO_SEEDS").unwrap_or(60);
+    println!(
+        "| lease | claims that ran out | steps run again | recovery, median | recovery, longest |"
+    );
+    println!("|---|---|---|---|---|");
+    let mut rows = Vec::new();
+    for lease in [500, 1_000, 2_000, 3_000, 5_000, 10_000, 15_000, 30_000] {
+        let tally: Mutex<(Vec<i64>, u64, u64)> = Mutex::default();
+        run_all((0..seeds).map(|seed| Scenario::lost(seed, lease)), |_, report| {
+            let mut tally = tally.lock().expect("nobody panics with it");
+            tally.0.extend(&report.unheard);
+            tally.1 += report.runs.0;
+            tally.2 += report.runs.1;
+        });
+        let (mut unheard, runs, again) = tally.into_inner().expect("nobody panics with it");
+        unheard.sort_unstable();
+        let (median, longest) = (unheard[unheard.len() / 2], unheard[unheard.len() - 1]);
+        let again = again as f64 * 100.0 / runs as f64;
+        println!(
+            "| {:.1} s | {} | {again:.1} % | {:.1} s | {:.1} s |",
+            lease as f64 / 1e3,
+            unheard.len(),
+            median as f64 / 1e3,
+            longest as f64 / 1e3,
+        );
+        rows.push((again, median));
+    }
+    let (shortest, longest) = (rows[0], rows[rows.len() - 1]);
+    assert!(shortest.0 > longest.0 && shortest.1 < longest.1, "{rows:?}");
+    assert!(rows.is_sorted_by_key(|(_, median)| *median), "{rows:?}");
+}

@@ -160,6 +160,8 @@ pub struct Scenario {
     pub seed: u64,
     /// How many hosts there are.
     pub hosts: usize,
+    /// How long leases are, in milliseconds.
+    pub lease: i64,
     /// When versions rise.
     pub rule: VersionRule,
     /// Whether suspended instances are kept.
@@ -178,6 +180,9 @@ pub struct Scenario {
     pub faults: Vec<(i64, Fault)>,
 }
 
+/// How long leases are in scenarios that do not compare them.
+const LEASE: i64 = 3_000;
+
 /// The workflows that scenarios are made of.
 const FUNCTIONS: [&str; 9] =
     ["order", "fan", "listener", "race", "patient", "outside", "detach", "spin", "saga"];
@@ -192,6 +197,7 @@ impl Scenario {
         let mut scenario = Self {
             seed,
             hosts,
+            lease: LEASE,
             rule,
             warm: dice.chance(600),
             workers: 0,
@@ -305,6 +311,7 @@ impl Scenario {
         let mut scenario = Self {
             seed,
             hosts: 2,
+            lease: LEASE,
             rule: VersionRule::EveryHandover,
             warm: seed.is_multiple_of(2),
             workers: 0,
@@ -321,6 +328,24 @@ impl Scenario {
             scenario.ops.push((10, Op::Listen { id }));
         }
         scenario.ops.sort_by_key(|(at, _)| *at);
+        scenario
+    }
+
+    /// The same work under leases of another length: hosts die for long, freeze, and do not reach the store.
+    pub fn lost(seed: u64, lease: i64) -> Self {
+        let mut dice = Dice::new(seed, "lost");
+        let mut scenario = Self { hosts: 3, lease, ..Self::quiet(seed, &["fan", "fan", "fan"]) };
+        for _ in 0..4 {
+            let host = usize::try_from(dice.below(3)).expect("a small number");
+            let lasts = dice.between(500, 8_000);
+            let fault = match dice.below(3) {
+                // The last one goes on.
+                0 => Fault::Crash { host: host % 2, down: 90_000 },
+                1 => Fault::Freeze { host, lasts },
+                _ => Fault::Partition { host, lasts },
+            };
+            scenario.faults.push((dice.between(0, 3_000), fault));
+        }
         scenario
     }
 
@@ -400,10 +425,10 @@ fn fault(hosts: usize, dice: &mut Dice) -> Fault {
 
 impl fmt::Display for Scenario {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { seed, hosts, rule, warm, workers, grace, statements, anew, .. } = self;
+        let Self { seed, hosts, lease, rule, warm, workers, grace, statements, anew, .. } = self;
         writeln!(
             f,
-            "seed {seed}: {hosts} hosts, versions rise by {rule:?}, warm instances: {warm}, \
+            "seed {seed}: {hosts} hosts, leases of {lease} ms, versions rise by {rule:?}, warm instances: {warm}, \
              {workers} workers with a grace of {grace:?}, a database that decides by statements: {statements}, \
              removed and begun anew: {anew}"
         )?;
