@@ -4,11 +4,12 @@ use std::{
     collections::BTreeMap,
     sync::{
         Arc, Mutex, PoisonError,
-        atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, Ordering},
     },
 };
 
 use async_trait::async_trait;
+use segno::runtime::Runtime as _;
 use segno::store::{
     Census, Due, EventPlace, EventRow, Examined, Found, History, InvocationFilter, InvocationRow,
     Lineage, LogRow, MemoryStore, ModuleRow, Page, PromiseFilter, PromiseRow, Ready,
@@ -23,9 +24,11 @@ use segno_core::{
     promise::{MessageKind, Promise, Schedule},
     reply::Reply,
     snapshot::Snapshot,
-    time::Timestamp,
+    time::{Millis, Timestamp},
 };
 use tokio::sync::Notify;
+
+use super::SimRuntime;
 
 /// What goes wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,6 +58,8 @@ pub struct Faults {
     pub crash: Notify,
     struck: AtomicBool,
     refuse: Mutex<Option<Refuse>>,
+    /// How long each commit takes, in milliseconds.
+    takes: AtomicI64,
     /// How many records of a journal are shown, if not all.
     shown: AtomicU32,
     submitted: Mutex<Vec<Vec<Command>>>,
@@ -100,6 +105,11 @@ impl Faults {
     /// The store answers again.
     pub fn relent(&self) {
         *self.refuse.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    /// From now on each commit takes this long.
+    pub fn take(&self, length: Millis) {
+        self.takes.store(length.0, Ordering::Relaxed);
     }
 
     /// What hosts committed so far, together as they submitted it.
@@ -177,6 +187,10 @@ impl Store for FaultyStore {
             None => {}
         }
         self.faults.keep(&commands);
+        let takes = self.faults.takes.load(Ordering::Relaxed);
+        if takes > 0 {
+            SimRuntime::default().sleep(Millis(takes)).await;
+        }
         let replies = self.memory.execute(commands).await?;
         let violations = invariants::check(&self.memory.dump().await?);
         assert!(violations.is_empty(), "after commit {}: {violations:?}", self.faults.commits());
