@@ -6,6 +6,7 @@
 //! (`SEGNO_MUTATION=words` for those whose description has these words).
 
 mod bench;
+mod outside;
 mod switched;
 mod table;
 
@@ -22,6 +23,40 @@ use table::{MUTATIONS, Mutation};
 
 const CORE: &[Part] =
     &[Part { folder: "host/core", package: "segno-core", program: "--lib", mutations: MUTATIONS }];
+
+const OUTSIDE: &[Part] = &[
+    Part {
+        folder: "host/store",
+        package: "segno-store",
+        program: "--lib",
+        mutations: outside::STORES,
+    },
+    Part {
+        folder: "host/api",
+        package: "segno-api",
+        program: "--lib",
+        mutations: outside::RESONATE,
+    },
+    Part {
+        folder: "host/engine",
+        package: "tests",
+        program: "replay",
+        mutations: outside::REPLAYS,
+    },
+    Part { folder: "host/engine", package: "tests", program: "worker", mutations: outside::STARTS },
+    Part {
+        folder: "host/core",
+        package: "tests",
+        program: "simulation",
+        mutations: outside::SIMULATED_RULES,
+    },
+    Part {
+        folder: "host/api",
+        package: "tests",
+        program: "simulation",
+        mutations: outside::SIMULATED_MESSAGES,
+    },
+];
 
 fn sources_of(part: &Part) -> PathBuf {
     root().join(part.folder).join("src")
@@ -43,8 +78,8 @@ impl Mutation {
 
 #[test]
 fn every_defect_can_be_put_in() {
-    for part in CORE {
-        let tests = sources(&sources_of(part));
+    for part in CORE.iter().chain(OUTSIDE) {
+        let tests = sources(&bench::folder_of(&root(), part.package));
         for mutation in part.mutations {
             let path = sources_of(part).join(mutation.file);
             let text = fs::read_to_string(path);
@@ -78,7 +113,7 @@ fn sources(directory: &Path) -> String {
         let path = entry.expect("an entry").path();
         if path.is_dir() {
             all.push_str(&sources(&path));
-        } else {
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
             all.push_str(&fs::read_to_string(&path).expect("sources are text"));
         }
     }
@@ -93,5 +128,14 @@ fn words() -> String {
 fn every_defect_of_the_core_is_noticed_by_what_is_there_for_it() {
     let bench = Bench::build("mutation-core", &["host/core"], Some(&["host/core"]), CORE);
     let survivors = bench.survivors(CORE, &words());
+    assert!(survivors.is_empty(), "{survivors:#?}");
+}
+
+#[test]
+#[ignore = "builds the whole workspace once more: half an hour"]
+fn every_defect_outside_of_the_core_is_noticed_by_what_is_there_for_it() {
+    let folders = ["docs", "host", "guest-sdk", "tests", "examples"];
+    let bench = Bench::build("mutation-workspace", &folders, None, OUTSIDE);
+    let survivors = bench.survivors(OUTSIDE, &words());
     assert!(survivors.is_empty(), "{survivors:#?}");
 }
