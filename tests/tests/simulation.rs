@@ -149,7 +149,10 @@ fn every_fault_at_every_commit(functions: &[&'static str]) {
 }
 
 fn every_fault_of(quiet: &Scenario) {
-    let commits = run(quiet).commits;
+    let Report { wrong, commits, .. } = run(quiet);
+    if !wrong.is_empty() {
+        fail(quiet);
+    }
     assert!(commits > 10, "{commits}");
     let points = (0..commits).flat_map(|number| {
         CommitFault::ALL.map(|how| {

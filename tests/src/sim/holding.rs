@@ -63,7 +63,7 @@ pub struct Tokens {
 }
 
 impl Tokens {
-    /// Nobody is given what another holds, each lease has a token of its own, and no write comes after one under a later
+    /// No client is given what another holds, each lease has a token of its own, and no write comes after one under a later
     /// token.
     pub fn step(&mut self, step: &Step<'_>) -> Vec<String> {
         let mut wrong = Vec::new();

@@ -54,7 +54,7 @@ fn occurrences<'a>(
     rows.promises.keys().filter(move |id| id.as_str().starts_with(&prefix))
 }
 
-/// The occurrences of all schedules, as somebody outside the engine counts them.
+/// The occurrences of all schedules, counted outside the engine.
 #[derive(Default)]
 pub struct Timetable {
     /// The next occurrence of each schedule.

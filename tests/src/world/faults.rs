@@ -4,7 +4,7 @@ use std::{
     collections::BTreeMap,
     sync::{
         Arc, Mutex, PoisonError,
-        atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering},
     },
 };
 
@@ -58,8 +58,8 @@ pub struct Faults {
     pub crash: Notify,
     struck: AtomicBool,
     refuse: Mutex<Option<Refuse>>,
-    /// How long each commit takes, in milliseconds.
-    takes: AtomicI64,
+    /// Which commands take their time, and how long.
+    slow: Mutex<Option<(&'static str, Millis)>>,
     /// How many records of a journal are shown, if not all.
     shown: AtomicU32,
     submitted: Mutex<Vec<Vec<Command>>>,
@@ -107,9 +107,16 @@ impl Faults {
         *self.refuse.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
-    /// From now on each commit takes this long.
-    pub fn take(&self, length: Millis) {
-        self.takes.store(length.0, Ordering::Relaxed);
+    /// From now on a commit with such a command takes this long, and others overtake it.
+    pub fn slow(&self, name: &'static str, length: Millis) {
+        *self.slow.lock().unwrap_or_else(PoisonError::into_inner) = Some((name, length));
+    }
+
+    /// How long these take.
+    fn length(&self, commands: &[Command]) -> Option<Millis> {
+        let slow = *self.slow.lock().unwrap_or_else(PoisonError::into_inner);
+        let (name, length) = slow?;
+        commands.iter().any(|command| command.name() == name).then_some(length)
     }
 
     /// What hosts committed so far, together as they submitted it.
@@ -186,11 +193,10 @@ impl Store for FaultyStore {
             }
             None => {}
         }
-        self.faults.keep(&commands);
-        let takes = self.faults.takes.load(Ordering::Relaxed);
-        if takes > 0 {
-            SimRuntime::default().sleep(Millis(takes)).await;
+        if let Some(length) = self.faults.length(&commands) {
+            SimRuntime::default().sleep(length).await;
         }
+        self.faults.keep(&commands);
         let replies = self.memory.execute(commands).await?;
         let violations = invariants::check(&self.memory.dump().await?);
         assert!(violations.is_empty(), "after commit {}: {violations:?}", self.faults.commits());

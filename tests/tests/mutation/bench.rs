@@ -138,8 +138,10 @@ impl Bench {
         let begun = clock.now();
         let program = &self.programs[&(part.package, part.program)];
         let (passed, said) = self.run(part.package, program, number, &[mutation.tests]);
-        // Names of tests that passed say nothing.
-        let said = said.lines().filter(|line| !line.ends_with("... ok")).collect::<Vec<_>>();
+        // Names of tests that passed, or that take long, say nothing.
+        let says_nothing =
+            |line: &str| line.ends_with("... ok") || line.contains("has been running for over");
+        let said = said.lines().filter(|line| !says_nothing(line)).collect::<Vec<_>>();
         let word = match (passed, said.iter().any(|line| line.contains(mutation.killer))) {
             (false, true) => "killed",
             (false, false) => "killed by another",

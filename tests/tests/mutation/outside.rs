@@ -216,7 +216,7 @@ pub const RESONATE: &[Mutation] = &[
         killer: "a_listener_that_takes_nothing_is_given_up_after_an_hour_of_attempts",
     },
     Mutation {
-        what: "an address is taken that nobody could mean",
+        what: "an address is taken that leads nowhere",
         file: "resonate/address.rs",
         says: "(sane && Url::parse(address).is_ok())",
         would_say: "(sane || Url::parse(address).is_ok())",
@@ -315,7 +315,7 @@ pub const STARTS: &[Mutation] = &[
         what: "a heartbeat that fails is not sent again soon",
         file: "worker/heartbeat.rs",
         says: "                wait = soon;\n",
-        would_say: "                wait = period + period;\n",
+        would_say: "                wait = period + period + period;\n",
         tests: "claims::",
         killer: "no_lease_ends_while_fewer_heartbeats_fail_than_the_margin_covers",
     },

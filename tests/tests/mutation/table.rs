@@ -594,7 +594,7 @@ pub const MUTATIONS: &[Mutation] = &[
         file: "transition/fence.rs",
         says: "id.is_minted_by(claimed) && self.promise(id).is_some_and(stranger)",
         would_say: "{ let _ = (id, claimed, stranger); false }",
-        tests: "a_command_is_not_recorded_over",
+        tests: "a_command_is_not_recorded_over_what_another",
         killer: "minted_by_owner",
     },
     Mutation {

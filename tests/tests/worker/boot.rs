@@ -37,8 +37,8 @@ async fn a_host_begins_its_life_then_gives_back_what_it_held_and_only_then_works
     world.crash();
     world.clock.jump(Millis(2_000));
     let earlier = world.faults.submitted().len();
-    // Whatever does not wait for its turn gets it while the store takes its time.
-    world.faults.take(Millis(50));
+    // Work that does not wait overtakes what is given back.
+    world.faults.slow("host-release", Millis(1_000));
     world.boot().await;
     world.pass(Millis(3_000)).await;
     let submitted = world.faults.submitted();

@@ -27,7 +27,7 @@ async fn what_the_last_round_found_damaged_is_in_the_metrics_until_the_next_find
         line.map(|number| number.trim().to_owned())
     };
     assert_eq!(gauge(world.metrics()).as_deref(), Some("0"), "after the round at the beginning");
-    // Somebody deletes the row that says what it waits for.
+    // The row that says what it waits for is deleted from outside.
     let waits = (("it/p/approval".into(), "it".into()), None);
     let damage = Delta { callbacks: [waits].into(), ..Delta::default() };
     world.memory.write(&damage, Vec::new());

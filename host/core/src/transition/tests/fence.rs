@@ -172,7 +172,7 @@ fn an_id_under_its_own_that_somebody_else_made_refuses_the_batch() {
 }
 
 #[test]
-fn a_command_is_not_recorded_over_what_somebody_else_made_before() {
+fn a_command_is_not_recorded_over_what_another_made_before() {
     let (mut world, claim) = held();
     world.done(world::fence(claim.clone(), vec![world::started()], Vec::new()));
     world.done(world::create("w/0", &[]));

@@ -22,7 +22,7 @@ fn a_fence_costs_about_as_much_in_a_large_store_as_in_a_small_one() {
     assert!(times < 10.0, "a fence takes {times:.1} times as long among 20,000 others");
 }
 
-/// A claim on `w`, in a store with so many other workflows.
+/// A claim on `w`, in a store with this number of other workflows.
 fn held(others: u32) -> World {
     let mut world = World::new();
     world.done(world::workflow("w"));
