@@ -312,14 +312,6 @@ pub const STARTS: &[Mutation] = &[
         killer: "what_the_last_round_found_damaged_is_in_the_metrics_until_the_next_finds_nothing",
     },
     Mutation {
-        what: "a heartbeat that fails is not sent again soon",
-        file: "worker/heartbeat.rs",
-        says: "                wait = soon;\n",
-        would_say: "                wait = period + period + period;\n",
-        tests: "claims::",
-        killer: "no_lease_ends_while_fewer_heartbeats_fail_than_the_margin_covers",
-    },
-    Mutation {
         what: "heartbeats are as far apart as a lease is long",
         file: "worker/heartbeat.rs",
         says: "/ BEATS).max(1)",
