@@ -88,7 +88,7 @@ async fn a_thousand_children_are_added_up() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_reminder_sleeps_for_a_day() {
+async fn a_reminder_waits_on_a_timer_that_ends_a_day_later() {
     let stage = stage("reminder").await;
     let input = json!({ "who": "ada", "what": "practise", "days": 2 });
     stage.start_as("later", "reminder/remind", input).await.expect("it starts");

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use segno_core::{
     command::Command,
     config::Config,
-    effect::Effect,
+    effect::{Effect, Metric, RequeueCause},
     id::{Claim, PromiseId, Version},
     invariants::{check, check_step},
     promise::{Task, TaskStatus},
@@ -14,7 +14,12 @@ use segno_core::{
     snapshot::Snapshot,
 };
 
-use super::metrics::{self, Step};
+use super::{
+    holding::Tokens,
+    metrics::{self, Step},
+    timetable::Timetable,
+    trip,
+};
 
 /// See the module.
 pub struct Judge {
@@ -27,6 +32,10 @@ pub struct Judge {
     overdue: BTreeMap<PromiseId, (Version, i64)>,
     /// The longest that a lease was over before the task was given back.
     pub longest_overdue: i64,
+    /// How long holders had not been heard of whose claims ran out.
+    pub unheard: Vec<i64>,
+    timetable: Timetable,
+    tokens: Tokens,
 }
 
 impl Judge {
@@ -38,6 +47,9 @@ impl Judge {
             granted: BTreeSet::new(),
             overdue: BTreeMap::new(),
             longest_overdue: 0,
+            unheard: Vec::new(),
+            timetable: Timetable::default(),
+            tokens: Tokens::default(),
         }
     }
 
@@ -52,6 +64,13 @@ impl Judge {
             wrong.extend(step.after.tasks.values().filter_map(|task| self.lease(task)));
         }
         wrong.extend(self.claims(step));
+        self.unheard.extend(effects.iter().filter_map(|effect| match effect {
+            Effect::Count(Metric::Requeued(RequeueCause::Expiry, unheard)) => Some(unheard.0),
+            _ => None,
+        }));
+        wrong.extend(self.timetable.step(step));
+        wrong.extend(self.tokens.step(step));
+        wrong.extend(trip::step(step));
         for difference in metrics::difference(step, effects) {
             wrong.push(format!("counted wrongly: {difference}"));
         }

@@ -100,6 +100,11 @@ fn expected(step: &Step<'_>) -> Vec<Metric> {
                 metrics.push(Metric::FencingRejected);
             }
         }
+        Command::FencedPut { .. } => {
+            if let Reply::Refused(Refusal::Conflict(Conflict::StaleToken { .. })) = step.reply {
+                metrics.push(Metric::FencingRejected);
+            }
+        }
         _ => {}
     }
     metrics

@@ -6,6 +6,7 @@
 //! - `judge`, `metrics`: what must be true of every step, kept outside the engine;
 //! - `statements`, `view`, `locks`: the database as PostgreSQL is: statements with snapshots, and rows that are waited for;
 //! - `database`, `network`, `link`, `remote`, `bus`: the store, what a host sees of it, and who hears of its commits;
+//! - `timetable`, `holding`, `trip`: schedules, resources and sagas, and what must be true of them;
 //! - `resonate`: workers and clients of the Resonate protocol;
 //! - `host`, `outside`, `effects`: hosts and their lives, workers and clients outside, the functions they run;
 //! - `run`, `stage`: one scenario from beginning to end; `strike`: faults as they are carried out; `again`: what was asked
@@ -19,6 +20,7 @@ mod desks;
 mod dice;
 mod effects;
 mod fault;
+mod holding;
 mod host;
 mod judge;
 mod link;
@@ -34,6 +36,8 @@ mod shrink;
 mod stage;
 mod statements;
 mod strike;
+mod timetable;
+mod trip;
 mod verdict;
 mod view;
 

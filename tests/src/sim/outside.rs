@@ -27,6 +27,7 @@ use super::{
     network::Network,
     resonate::{Client, Worker},
     scenario::Op,
+    trip,
 };
 
 /// The one module, as it is uploaded.
@@ -36,12 +37,12 @@ pub const ADDRESS: &str = "poll://client";
 
 /// Everybody outside.
 pub struct Outside {
-    network: Arc<Network>,
-    effects: Arc<Effects>,
-    clients: Link,
+    pub(super) network: Arc<Network>,
+    pub(super) effects: Arc<Effects>,
+    pub(super) clients: Link,
     /// The client of the Resonate protocol.
     pub resonate: Arc<Client>,
-    claims: AtomicU64,
+    pub(super) claims: AtomicU64,
     open: AtomicU64,
     heard: Mutex<Heard>,
 }
@@ -124,6 +125,9 @@ impl Outside {
 
     async fn receive(&self, delivery: Delivery) {
         match delivery {
+            Delivery::Execute { task, version, target } if target.as_str() == trip::TARGET => {
+                self.travel(task, version).await;
+            }
             Delivery::Execute { task, version, .. } => self.perform(task, version).await,
             Delivery::Unblock { promise, address, .. } => {
                 let id = promise.id().clone();
@@ -191,6 +195,11 @@ impl Outside {
         let id = PromiseId::from(op.id());
         match op {
             Op::Resonate { id, errand } => self.resonate.act(id, errand).await,
+            Op::Timetable { id, overlap, lasts } => {
+                self.keep_timetable(id, *overlap, *lasts).await;
+            }
+            Op::Hold { resource, client } => self.hold(resource, *client).await,
+            Op::Trip { id } => self.begin_trip(id).await,
             Op::Start { function, input, .. } => {
                 let input = Payload::Json(input.to_string());
                 let target = format!("wasm://m/{function}");
@@ -272,7 +281,7 @@ impl Outside {
         self.sleep(at - self.network.book.at()).await;
     }
 
-    async fn sleep(&self, length: i64) {
+    pub(super) async fn sleep(&self, length: i64) {
         if length > 0 {
             self.network.runtime.sleep(Millis(length)).await;
         }

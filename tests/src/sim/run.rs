@@ -21,6 +21,10 @@ pub struct Report {
     pub lasted: i64,
     /// The longest that a lost claim stayed lost while a host was well.
     pub longest_overdue: i64,
+    /// For each claim that ran out, how long its holder had not been heard of when the task was offered again.
+    pub unheard: Vec<i64>,
+    /// Runs of steps, and how many of them were repetitions.
+    pub runs: (u64, u64),
 }
 
 /// What is left at the end of a run.
@@ -59,8 +63,8 @@ pub fn run(scenario: &Scenario) -> Report {
 pub(super) fn config(scenario: &Scenario) -> Config {
     Config {
         retry_interval: Millis(1_000),
-        ttl: (Millis(3_000), Millis(3_000), Millis(3_000)),
-        stall_limit: Some(Millis(4_000)),
+        ttl: (Millis(scenario.lease), Millis(scenario.lease), Millis(scenario.lease)),
+        stall_limit: Some(Millis(scenario.lease + 1_000)),
         backoff: (Millis(50), 2, Millis(1_000)),
         lost_limit: 1_000,
         version_rule: scenario.rule,

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use segno_core::config::VersionRule;
+use segno_core::{config::VersionRule, promise::Overlap};
 
 use super::{
     dice::Dice,
@@ -61,6 +61,27 @@ pub enum Op {
         /// For how long.
         lasts: i64,
     },
+    /// Makes a schedule, and deletes it after a while.
+    Timetable {
+        /// Its id.
+        id: String,
+        /// What happens while the last occurrence goes on.
+        overlap: Overlap,
+        /// How long it is there.
+        lasts: i64,
+    },
+    /// Takes a resource that others want as well, and writes it.
+    Hold {
+        /// Which.
+        resource: &'static str,
+        /// Who.
+        client: u64,
+    },
+    /// Starts a saga of a worker outside, whose last step fails.
+    Trip {
+        /// As which invocation.
+        id: String,
+    },
     /// Something that a client of the Resonate protocol does.
     Resonate {
         /// The workflow it is about.
@@ -81,7 +102,10 @@ impl Op {
             | Self::Cancel { id }
             | Self::Kill { id }
             | Self::Pause { id, .. }
+            | Self::Timetable { id, .. }
+            | Self::Trip { id }
             | Self::Resonate { id, .. } => id,
+            Self::Hold { resource, .. } => resource,
         }
     }
 
@@ -136,6 +160,8 @@ pub struct Scenario {
     pub seed: u64,
     /// How many hosts there are.
     pub hosts: usize,
+    /// How long leases are, in milliseconds.
+    pub lease: i64,
     /// When versions rise.
     pub rule: VersionRule,
     /// Whether suspended instances are kept.
@@ -154,6 +180,9 @@ pub struct Scenario {
     pub faults: Vec<(i64, Fault)>,
 }
 
+/// How long leases are in scenarios that do not compare them.
+const LEASE: i64 = 3_000;
+
 /// The workflows that scenarios are made of.
 const FUNCTIONS: [&str; 9] =
     ["order", "fan", "listener", "race", "patient", "outside", "detach", "spin", "saga"];
@@ -168,6 +197,7 @@ impl Scenario {
         let mut scenario = Self {
             seed,
             hosts,
+            lease: LEASE,
             rule,
             warm: dice.chance(600),
             workers: 0,
@@ -200,6 +230,7 @@ impl Scenario {
         if dice.chance(400) {
             scenario.resonate(&mut dice);
         }
+        scenario.others(&mut Dice::new(seed, "others"));
         scenario.statements = Dice::new(seed, "statements").chance(400);
         scenario.anew = Dice::new(seed, "anew").chance(150);
         scenario.ops.sort_by_key(|(at, _)| *at);
@@ -227,6 +258,25 @@ impl Scenario {
                 _ => Fault::WorkerSilence { worker, lasts: dice.between(1_000, 6_000) },
             };
             self.faults.push((dice.between(0, CALM - 3_000), fault));
+        }
+    }
+
+    /// Schedules, resources and sagas.
+    fn others(&mut self, dice: &mut Dice) {
+        if dice.chance(250) {
+            let rules = [Overlap::Allow, Overlap::Skip, Overlap::Queue];
+            let (at, overlap) = (dice.between(0, 3_000), dice.pick(&rules));
+            let lasts = dice.between(1_000, 12_000);
+            self.ops.push((at, Op::Timetable { id: "s0".into(), overlap, lasts }));
+        }
+        if dice.chance(200) {
+            for client in 0..dice.below(3) + 1 {
+                let hold = Op::Hold { resource: "lock", client };
+                self.ops.push((dice.between(0, 3_000), hold));
+            }
+        }
+        if dice.chance(250) {
+            self.ops.push((dice.between(0, 3_000), Op::Trip { id: "t0".into() }));
         }
     }
 
@@ -261,6 +311,7 @@ impl Scenario {
         let mut scenario = Self {
             seed,
             hosts: 2,
+            lease: LEASE,
             rule: VersionRule::EveryHandover,
             warm: seed.is_multiple_of(2),
             workers: 0,
@@ -277,6 +328,24 @@ impl Scenario {
             scenario.ops.push((10, Op::Listen { id }));
         }
         scenario.ops.sort_by_key(|(at, _)| *at);
+        scenario
+    }
+
+    /// The same work under leases of another length: hosts die for long, freeze, and do not reach the store.
+    pub fn lost(seed: u64, lease: i64) -> Self {
+        let mut dice = Dice::new(seed, "lost");
+        let mut scenario = Self { hosts: 3, lease, ..Self::quiet(seed, &["fan", "fan", "fan"]) };
+        for _ in 0..4 {
+            let host = usize::try_from(dice.below(3)).expect("a small number");
+            let lasts = dice.between(500, 8_000);
+            let fault = match dice.below(3) {
+                // The last one goes on.
+                0 => Fault::Crash { host: host % 2, down: 90_000 },
+                1 => Fault::Freeze { host, lasts },
+                _ => Fault::Partition { host, lasts },
+            };
+            scenario.faults.push((dice.between(0, 3_000), fault));
+        }
         scenario
     }
 
@@ -356,10 +425,10 @@ fn fault(hosts: usize, dice: &mut Dice) -> Fault {
 
 impl fmt::Display for Scenario {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { seed, hosts, rule, warm, workers, grace, statements, anew, .. } = self;
+        let Self { seed, hosts, lease, rule, warm, workers, grace, statements, anew, .. } = self;
         writeln!(
             f,
-            "seed {seed}: {hosts} hosts, versions rise by {rule:?}, warm instances: {warm}, \
+            "seed {seed}: {hosts} hosts, leases of {lease} ms, versions rise by {rule:?}, warm instances: {warm}, \
              {workers} workers with a grace of {grace:?}, a database that decides by statements: {statements}, \
              removed and begun anew: {anew}"
         )?;

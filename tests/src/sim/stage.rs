@@ -159,7 +159,11 @@ impl Stage {
         let commits = self.network.database.commits();
         let longest_overdue =
             self.network.database.judge().map_or(0, |judge| judge.longest_overdue);
-        (Report { wrong, log, struck, commits, lasted, longest_overdue }, end)
+        let unheard =
+            self.network.database.judge().map_or(Vec::new(), |judge| judge.unheard.clone());
+        let runs: u64 = end.effects.values().map(|runs| u64::from(*runs)).sum();
+        let runs = (runs, runs - end.effects.len() as u64);
+        (Report { wrong, log, struck, commits, lasted, longest_overdue, unheard, runs }, end)
     }
 
     /// Waits until all that has ended is removed, and begins it anew under the same ids.

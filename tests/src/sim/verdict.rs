@@ -15,6 +15,7 @@ use serde_json::Value as Json;
 use super::{
     run::End,
     scenario::{Op, Scenario, root},
+    trip,
 };
 
 /// All that is wrong with an end in itself.
@@ -24,6 +25,7 @@ pub fn end(end: &End) -> Vec<String> {
     wrong.extend(told(&end.rows));
     wrong.extend(heard(end));
     wrong.extend(told_abroad(end));
+    wrong.extend(trip::end(&end.rows));
     wrong
 }
 

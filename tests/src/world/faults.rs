@@ -6,10 +6,12 @@ use std::sync::{
 };
 
 use async_trait::async_trait;
+use segno::runtime::Runtime as _;
 use segno::store::{CallTree, MemoryStore, Modules, Read, Scan, Store, StoreError, WorkQueue};
-use segno_core::{command::Command, invariants, reply::Reply};
+use segno_core::{command::Command, invariants, reply::Reply, time::Millis};
 use tokio::sync::Notify;
 
+use super::SimRuntime;
 use crate::{gate::Gate, gated_reads};
 
 /// What goes wrong.
@@ -40,6 +42,8 @@ pub struct Faults {
     pub crash: Notify,
     struck: AtomicBool,
     refuse: Mutex<Option<Refuse>>,
+    /// Which commands take their time, and how long.
+    slow: Mutex<Option<(&'static str, Millis)>>,
     /// How many records of a journal are shown, if not all.
     shown: AtomicU32,
     submitted: Mutex<Vec<Vec<Command>>>,
@@ -85,6 +89,18 @@ impl Faults {
     /// The store answers again.
     pub fn relent(&self) {
         *self.refuse.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    /// From now on a commit with such a command takes this long, and others overtake it.
+    pub fn slow(&self, name: &'static str, length: Millis) {
+        *self.slow.lock().unwrap_or_else(PoisonError::into_inner) = Some((name, length));
+    }
+
+    /// How long these take.
+    fn length(&self, commands: &[Command]) -> Option<Millis> {
+        let slow = *self.slow.lock().unwrap_or_else(PoisonError::into_inner);
+        let (name, length) = slow?;
+        commands.iter().any(|command| command.name() == name).then_some(length)
     }
 
     /// What hosts committed so far, together as they submitted it.
@@ -160,6 +176,9 @@ impl Store for FaultyStore {
                 }
             }
             None => {}
+        }
+        if let Some(length) = self.faults.length(&commands) {
+            SimRuntime::default().sleep(length).await;
         }
         self.faults.keep(&commands);
         let replies = self.memory.execute(commands).await?;

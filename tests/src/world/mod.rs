@@ -231,6 +231,14 @@ impl World {
         }
     }
 
+    /// The metrics of the host that is up, as text.
+    ///
+    /// # Panics
+    /// No host is up.
+    pub fn metrics(&self) -> String {
+        self.life.as_ref().expect("a host is up").running.host.metrics.text()
+    }
+
     /// How many lives there were.
     pub fn lives(&self) -> u64 {
         self.lives

@@ -190,7 +190,10 @@ async fn what_is_refused_at_first_is_refused_as_always() {
     let mut world = up(&Arc::new(script)).await;
     let (task, _) = told(&mut world, module()).await;
     assert!(task.created);
-    let (begun, _) = world.outcome("it").await;
+    let begun = world.outcome("it").await;
+    assert_eq!(begun.0, Verdict::Rejected);
+    let message = begun.1["message"].as_str().unwrap_or_default();
+    assert!(message.contains("`nowhere` is not deployed"), "{}", begun.1);
     let mut plain = World::with(
         Plan::default(),
         &Arc::new(Script::default().workflow("flow", |desk| async move {
@@ -199,8 +202,7 @@ async fn what_is_refused_at_first_is_refused_as_always() {
     )
     .await;
     plain.start("it", "wasm://m/flow", &Json::Null).await;
-    let (stored, _) = plain.outcome("it").await;
-    assert_eq!(begun, stored, "however it was started");
+    assert_eq!(begun, plain.outcome("it").await, "however it was started");
 }
 
 #[tokio::test(flavor = "current_thread", start_paused = true)]

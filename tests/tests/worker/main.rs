@@ -2,10 +2,12 @@
 
 mod activities;
 mod beginning;
+mod boot;
 mod cancel;
 mod claims;
 mod commands;
 mod concurrency;
+mod damage;
 mod halts;
 mod journal;
 mod signals;

@@ -177,10 +177,10 @@ mod tests {
 
     #[test]
     fn errors_and_warnings_are_kept_and_progress_is_not() {
-        let stderr = "    Updating index\n   Compiling order v0.1.0\nerror[E0425]: no `x`\n --> src/lib.rs:1:1\n  |\n1 | x\n\nerror: could not compile `order`\n";
+        let stderr = "    Updating index\n   Compiling order v0.1.0\nwarning: unused import: `y`\n --> src/lib.rs:2:5\n\nerror[E0425]: no `x`\n --> src/lib.rs:1:1\n  |\n1 | x\n\nerror: could not compile `order`\n";
         assert_eq!(
             complaints(stderr),
-            "error[E0425]: no `x`\n --> src/lib.rs:1:1\n  |\n1 | x\n\nerror: could not compile `order`"
+            "warning: unused import: `y`\n --> src/lib.rs:2:5\n\nerror[E0425]: no `x`\n --> src/lib.rs:1:1\n  |\n1 | x\n\nerror: could not compile `order`"
         );
     }
 }

@@ -421,6 +421,20 @@ mod tests {
     }
 
     #[test]
+    fn a_command_differs_in_its_kind_its_name_or_its_request() {
+        let (records, [a, b, _]) = whole();
+        let differing = [
+            Asked { kind: b.kind, ..a.clone() },
+            Asked { name: b.name, ..a.clone() },
+            Asked { request: b.request, ..a },
+        ];
+        for asked in differing {
+            let mut cursor = ReplayCursor::new(records.clone()).expect("a journal");
+            assert_eq!(place(cursor.answer(&asked)), 1, "{asked:?}");
+        }
+    }
+
+    #[test]
     fn a_journal_in_pages_of_any_size_replays_as_a_whole_one() {
         let (records, [a, b, c]) = whole();
         for page in 1..=records.len() {

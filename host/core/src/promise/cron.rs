@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn what_never_comes_is_found_out_in_time() {
+    fn what_never_comes_has_no_next_occurrence() {
         for text in ["0 0 30 2 *", "0 0 31 4,6,9,11 *", "0 0 12 24 12 * 2020"] {
             assert_eq!(next(text), None, "{text}");
         }

@@ -2,7 +2,7 @@
 
 use crate::command::{Command, FenceAct, FenceAction, HeartbeatItem, Hold};
 use crate::id::{Claim, CommandIndex, Holder, NodeName, PromiseId, ScheduleId};
-use crate::invocation::{JournalHead, Record};
+use crate::invocation::{CommandKind, JournalHead, Record, RecordBody};
 use crate::promise::{Deferral, OutboxKey, Overlap, ReleaseReason, TrapKey, Verdict};
 use crate::tags;
 use crate::time::{Millis, Timestamp};
@@ -69,6 +69,9 @@ fn scheduled(world: &World) -> Vec<Step> {
             value: Value::default(),
         },
         Command::PromiseCreate(world::new("", &[], Timestamp::NEVER)),
+        Command::PromiseCreate(world::new("b", &[], world.now - Millis(10))),
+        Command::Prune { top: "a".into(), before: world.now - Millis(10_000), part: false },
+        world::callback("a", "a"),
         Command::RegisterListener { awaited: "a".into(), address: Text::from("segno:http") },
     ];
     let steps = commands.into_iter().map(Step::Command);
@@ -206,6 +209,8 @@ fn fences(world: &World, name: &str, other: &str, version: u64) -> Vec<Command> 
     let hosted = world.state.task(&id).is_some_and(|task| task.module.is_some());
     let fence = |mut records: Vec<Record>, acts| {
         records.retain(|_| hosted);
+        // Journals go with the clock, but for how they begin, which is repeated.
+        records.iter_mut().filter(|record| record.seq > 0).for_each(|record| record.at = world.now);
         world::fence(claim(name, version), records, acts)
     };
     vec![
@@ -213,11 +218,13 @@ fn fences(world: &World, name: &str, other: &str, version: u64) -> Vec<Command> 
         fence(vec![world::started()], vec![create()]),
         fence(vec![], vec![step(0), step(1)]),
         fence(vec![], vec![settle(part(0), Verdict::Resolved), FenceAct::Cancel { id: part(1) }]),
+        // The same step of the saga once more, as another promise.
+        fence(vec![], vec![step(2), settle(part(2), Verdict::Resolved)]),
         fence(vec![], vec![undo.clone(), settle(undone.clone(), Verdict::Resolved)]),
         fence(vec![], vec![undo, settle(undone, Verdict::Rejected)]),
         fence(vec![world::asked(1, 3)], vec![]),
-        publish(&head, claim(name, version), hosted && head.open() == 0),
-        publish(&head, claim(name, version), false),
+        publish(world, &head, claim(name, version), hosted && head.open() == 0),
+        publish(world, &head, claim(name, version), false),
         fence(
             vec![],
             vec![FenceAct::CreateLoose {
@@ -241,12 +248,18 @@ fn fences(world: &World, name: &str, other: &str, version: u64) -> Vec<Command> 
 
 /// The next command publishes an event, where none is open, because the next record notifies the last one; without its
 /// record, that is what is asked after a replay.
-fn publish(head: &JournalHead, claim: Claim, with_record: bool) -> Command {
-    let records = match (with_record, head.len) {
+fn publish(world: &World, head: &JournalHead, claim: Claim, with_record: bool) -> Command {
+    let mut records = match (with_record, head.len) {
         (false, _) => Vec::new(),
         (true, 0) => vec![world::started(), world::asked(1, 0)],
         (true, seq) => vec![world::asked(seq, head.commands)],
     };
+    for record in records.iter_mut().filter(|record| record.seq > 0) {
+        record.at = world.now;
+        if let RecordBody::Command { kind, .. } = &mut record.body {
+            *kind = CommandKind::Publish;
+        }
+    }
     let index = CommandIndex(if with_record { head.commands } else { 0 });
     let act = FenceAct::Publish { topic: Text::from("t"), payload: Value::default() };
     let actions = vec![FenceAction { index, act }];

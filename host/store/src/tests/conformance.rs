@@ -358,7 +358,7 @@ async fn a_state_that_does_not_exist_is_refused_by_name() {
 }
 
 #[tokio::test]
-async fn a_guarded_command_reads_what_a_command_before_it_in_the_same_submission_wrote() {
+async fn a_command_reads_what_a_command_before_it_in_the_same_submission_wrote() {
     let dir = tempfile::tempdir().expect("a directory");
     let clock = HandClock::new();
     let store = sqlite(dir.path(), &clock, &Config::default()).await;

@@ -1,6 +1,9 @@
 //! Somebody who asks, and whose questions and answers may get lost.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{
+    Arc, Mutex, MutexGuard, PoisonError,
+    atomic::{AtomicU64, Ordering},
+};
 
 use segno::{resonate::envelope::VERSION, runtime::Runtime};
 use segno_core::time::Millis;
@@ -27,13 +30,32 @@ pub struct Caller {
     dice: Mutex<Dice>,
     /// What it asked under claims.
     claimed: Mutex<Vec<String>>,
+    /// How often its stream of messages ended, or lost one.
+    breaks: AtomicU64,
 }
 
 impl Caller {
     /// Somebody who asks nothing yet.
     pub fn new(who: String, network: Arc<Network>) -> Self {
         let dice = Mutex::new(Dice::new(network.seed, &who));
-        Self { who, network, conditions: Arc::default(), dice, claimed: Mutex::default() }
+        Self {
+            who,
+            network,
+            conditions: Arc::default(),
+            dice,
+            claimed: Mutex::default(),
+            breaks: AtomicU64::new(0),
+        }
+    }
+
+    /// Its stream of messages ended, or lost one.
+    pub fn missed(&self) {
+        self.breaks.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// How often messages to it may have been lost so far.
+    pub fn misses(&self) -> u64 {
+        self.breaks.load(Ordering::Relaxed)
     }
 
     /// Asks once, at any host that is up. None: nobody knows what became of it.

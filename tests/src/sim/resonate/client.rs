@@ -21,8 +21,6 @@ const ADDRESS: &str = "poll://uni@clients/c";
 const NEVER: i64 = 9_000_000_000_000;
 /// Between two looks.
 const PAUSE: Millis = Millis(230);
-/// Looks before it asks to be told once more.
-const LOOKS: u32 = 10;
 
 /// See the module.
 pub struct Client {
@@ -85,20 +83,30 @@ impl Client {
         }
     }
 
-    /// Asks to be told, and asks again as long as it is not.
+    /// Asks to be told, once; and once more only if its stream has ended since, or has lost a message.
     async fn hear(&self, id: &str) {
         loop {
+            let missed = self.caller.misses();
             let data = json!({ "awaited": id, "address": ADDRESS });
             let (status, answer) = self.caller.insist("promise.register_listener", data).await;
-            if status == 200 && answer["promise"]["state"] != "pending" {
+            if status != 200 {
+                // It is not there yet.
+                self.caller.sleep(PAUSE).await;
+                continue;
+            }
+            if answer["promise"]["state"] != "pending" {
                 self.learn(&answer["promise"]);
             }
-            for _ in 0..LOOKS {
+            loop {
                 if self.told().contains_key(id) {
                     return;
                 }
                 self.caller.sleep(PAUSE).await;
+                if self.caller.misses() > missed {
+                    break;
+                }
             }
+            self.caller.network.book.struck("listeners registered again");
         }
     }
 

@@ -30,6 +30,7 @@ pub async fn listen(
         if let Some(mut messages) = messages {
             while let Some(message) = messages.next().await {
                 if caller.roll(Noise::MessageLoss) {
+                    caller.missed();
                     if caller.dice().chance(300) {
                         // With everything that was under way on the same connection.
                         break;
@@ -50,6 +51,7 @@ pub async fn listen(
                     );
                 }
             }
+            caller.missed();
         }
         caller.sleep(PAUSE).await;
     }

@@ -172,6 +172,17 @@ fn an_id_under_its_own_that_somebody_else_made_refuses_the_batch() {
 }
 
 #[test]
+fn a_command_is_not_recorded_over_what_another_made_before() {
+    let (mut world, claim) = held();
+    world.done(world::fence(claim.clone(), vec![world::started()], Vec::new()));
+    world.done(world::create("w/0", &[]));
+    world.wait(10);
+    let later = Record { at: world.now, ..world::asked(1, 0) };
+    let batch = world::fence(claim, vec![later], vec![call("w/0", "ship")]);
+    assert_eq!(world.refused(batch).kind(), "id-taken");
+}
+
+#[test]
 fn a_cancelled_record_says_that_the_guest_was_told() {
     let (mut world, claim) = held();
     world.done(world::fence(claim.clone(), vec![world::started()], Vec::new()));

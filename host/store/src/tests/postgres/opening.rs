@@ -3,6 +3,7 @@
 use segno_core::{
     config::Config,
     id::PromiseId,
+    reply::Reply,
     time::{Millis, Timestamp},
 };
 use throwaway_postgres::Cluster;
@@ -151,7 +152,10 @@ async fn a_role_needs_no_more_than_its_rows() {
          GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO {role}"
     ));
     let store = open(&url, &HandClock::new(), &Config::default()).await.expect("it opens");
-    store.execute(vec![create("a", &[("target", "poll://w")])]).await.expect("it writes");
+    let made = vec![create("a", &[("target", "poll://w")])];
+    let replies = store.execute(made).await.expect("it writes");
+    assert!(matches!(replies[..], [Reply::Promise { changed: true, .. }]), "{replies:?}");
+    assert_eq!(database.sql("SELECT count(*) FROM promises"), "1");
 }
 
 #[tokio::test(flavor = "multi_thread")]

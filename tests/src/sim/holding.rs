@@ -1,0 +1,102 @@
+//! Resources: clients take one after the other, and write it under their tokens, in time or too late.
+
+use std::collections::BTreeMap;
+
+use segno_core::{
+    command::Command,
+    id::ResourceName,
+    promise::FenceToken,
+    reply::{Conflict, Refusal, Reply},
+    time::Millis,
+    value::{Text, Value},
+};
+
+use super::{dice::Dice, metrics::Step, outside::Outside};
+
+/// How often each client takes it.
+const ROUNDS: u32 = 3;
+
+impl Outside {
+    /// Takes a resource a few times, and writes it each time.
+    pub(super) async fn hold(&self, name: &str, client: u64) {
+        let mut dice = Dice::new(self.network.seed, &format!("hold {name} {client}"));
+        let (name, holder) = (ResourceName::from(name), Text::from(format!("c{client}")));
+        for round in 0..ROUNDS {
+            let ttl = Millis(dice.between(50, 1_500));
+            let take =
+                || Command::ResourceLease { name: name.clone(), holder: holder.clone(), ttl };
+            let token = loop {
+                match self.clients.insist(take()).await {
+                    Reply::Resource { lease: Some(lease), .. } => break lease.token,
+                    Reply::Refused(Refusal::Conflict(Conflict::Busy { .. })) => {
+                        self.network.book.struck("resources found taken");
+                        self.sleep(70).await;
+                    }
+                    reply => {
+                        let book = &self.network.book;
+                        return book.wrong(format_args!("a lease was answered {reply:?}"));
+                    }
+                }
+            };
+            // Perhaps longer than the lease.
+            self.sleep(dice.between(0, 2_000)).await;
+            let value = Value::of(format!("{client}.{round}").into_bytes());
+            let write = Command::FencedPut { name: name.clone(), value, token };
+            match self.clients.insist(write).await {
+                Reply::Resource { .. } => {
+                    self.network.book.struck("resources written under a lease");
+                }
+                Reply::Refused(Refusal::Conflict(Conflict::StaleToken { .. })) => {
+                    self.network.book.struck("resources not written, since a later lease did");
+                }
+                reply => self.network.book.wrong(format_args!("a write was answered {reply:?}")),
+            }
+        }
+    }
+}
+
+/// The tokens of all resources, kept outside the engine.
+#[derive(Default)]
+pub struct Tokens {
+    granted: BTreeMap<ResourceName, FenceToken>,
+    written: BTreeMap<ResourceName, FenceToken>,
+}
+
+impl Tokens {
+    /// No client is given what another holds, each lease has a token of its own, and no write comes after one under a later
+    /// token.
+    pub fn step(&mut self, step: &Step<'_>) -> Vec<String> {
+        let mut wrong = Vec::new();
+        for (name, after) in &step.after.resource_leases {
+            let before = step.before.resource_leases.get(name);
+            if before == Some(after) {
+                continue;
+            }
+            if let Some(held) = before.filter(|lease| lease.until > step.now)
+                && held.holder != after.holder
+            {
+                wrong.push(format!("resource: `{name}` is held by {held:?} and by {after:?}"));
+            }
+            if self
+                .granted
+                .insert(name.clone(), after.token)
+                .is_some_and(|last| last >= after.token)
+            {
+                wrong.push(format!("resource: `{name}` was granted under {} again", after.token));
+            }
+        }
+        for (name, after) in &step.after.resources {
+            if step.before.resources.get(name) == Some(after) {
+                continue;
+            }
+            if self
+                .written
+                .insert(name.clone(), after.token)
+                .is_some_and(|last| last >= after.token)
+            {
+                wrong.push(format!("resource: `{name}` was written under {} late", after.token));
+            }
+        }
+        wrong
+    }
+}

@@ -1,0 +1,194 @@
+//! Sagas: a worker outside makes the steps of a trip, the last of which fails, and undoes the others from the last to the
+//! first. What is to be undone next is told from the stored facts alone, so a worker that takes over does the same.
+
+use std::sync::atomic::Ordering;
+
+use segno_core::{
+    command::{Command, FenceAct, FenceAction, Hold},
+    id::{Claim, CommandIndex, Holder, NodeName, PromiseId, Version},
+    promise::{NewPromise, Promise, Verdict},
+    reply::{Acted, Reply},
+    saga::{FactKey, FactKind, SagaNext, StepEnd, StepView, saga_next},
+    snapshot::Snapshot,
+    tags,
+    time::{Millis, Timestamp},
+    value::{Tags, Text, Value},
+};
+
+use super::{dice::Dice, effects, link::Link, metrics::Step, outside::Outside};
+
+/// Where the worker is.
+pub const TARGET: &str = "poll://workers/trip";
+/// How its saga is called.
+const SAGA: &str = "trip";
+/// Its steps; the last one fails.
+const STEPS: u32 = 4;
+
+/// One claim on a trip.
+struct Trip<'a> {
+    outside: &'a Outside,
+    link: Link,
+    claim: Claim,
+    dice: Dice,
+}
+
+impl Outside {
+    /// Begins a trip.
+    pub(super) async fn begin_trip(&self, id: &str) {
+        let new = NewPromise {
+            id: PromiseId::from(id),
+            param: Value::default(),
+            tags: Tags::from([(tags::TARGET.to_owned(), TARGET.to_owned())]),
+            timeout_at: Timestamp::NEVER,
+        };
+        self.clients.insist(Command::PromiseCreate(new)).await;
+    }
+
+    /// Takes a trip and goes on with it as long as the claim lasts.
+    pub(super) async fn travel(&self, id: PromiseId, version: Version) {
+        let number = self.claims.fetch_add(1, Ordering::Relaxed) + 1;
+        let name = format!("t{number}");
+        let link = Link::of_client(name.clone(), self.network.clone());
+        let holder = Holder { node: NodeName::from(name.as_str()), incarnation: 1 };
+        let hold = Hold { holder, nonce: number, ttl: Millis(3_000) };
+        let offer = Claim { id, version };
+        let acquire = Command::TaskAcquire { claim: offer, hold, stall_limit: None };
+        let Reply::Task(acquired) = link.insist(acquire).await else { return };
+        let claim = Claim { id: acquired.task.id.clone(), version: acquired.task.version };
+        let dice = Dice::new(self.network.seed, &name);
+        // None: the claim is over, and another goes on.
+        let _ = Trip { outside: self, link, claim, dice }.go().await;
+    }
+}
+
+impl Trip<'_> {
+    async fn go(mut self) -> Option<()> {
+        for seq in 0..STEPS {
+            let id = self.claim.id.command(CommandIndex(seq));
+            let tags = [
+                (tags::SAGA, SAGA.to_owned()),
+                (tags::SEQ, seq.to_string()),
+                (tags::COMPENSATE, "poll://workers/undo".to_owned()),
+            ];
+            let tags = tags.map(|(name, value)| (name.to_owned(), value));
+            let last = seq + 1 == STEPS;
+            self.step(
+                id,
+                Tags::from(tags),
+                if last { Verdict::Rejected } else { Verdict::Resolved },
+            )
+            .await?;
+        }
+        loop {
+            let rows = self.outside.network.database.dump().await;
+            let steps: Vec<StepView> = (0..STEPS).map(|seq| self.seen(&rows, seq)).collect();
+            let facts = facts(&rows, &self.claim.id);
+            match saga_next(facts, &steps, true) {
+                SagaNext::Compensate { seq } => {
+                    let undo = self.claim.id.compensation(SAGA, seq);
+                    self.step(undo, Tags::new(), Verdict::Resolved).await?;
+                    self.outside.network.book.struck("steps of sagas undone");
+                }
+                SagaNext::Compensated => break,
+                next => {
+                    self.outside
+                        .network
+                        .book
+                        .wrong(format_args!("saga: {next:?} in {}", self.claim.id));
+                    return None;
+                }
+            }
+        }
+        let (records, logs, claim) = (Vec::new(), Vec::new(), self.claim);
+        let value = Value::of(&b"\"undone\""[..]);
+        let verdict = Verdict::Rejected;
+        self.link.insist(Command::TaskFulfill { claim, records, logs, verdict, value }).await;
+        Some(())
+    }
+
+    /// Makes a promise, does what it stands for, and settles it; one that is settled is not done again.
+    async fn step(&mut self, id: PromiseId, tags: Tags, verdict: Verdict) -> Option<()> {
+        let new = NewPromise {
+            id: id.clone(),
+            param: Value::default(),
+            tags,
+            timeout_at: Timestamp::NEVER,
+        };
+        let made = self.act(FenceAct::Create { new }).await?;
+        if !made.is_pending() {
+            return Some(());
+        }
+        let run = self.outside.effects.ran(id.as_str());
+        let longest = if self.dice.chance(100) { 4_000 } else { 400 };
+        self.outside.sleep(self.dice.between(1, longest)).await;
+        let value = Value::of(effects::receipt(id.as_str(), run).into_bytes());
+        self.act(FenceAct::Settle { id, verdict, value }).await.map(drop)
+    }
+
+    async fn act(&self, act: FenceAct) -> Option<Promise> {
+        let actions = vec![FenceAction { index: CommandIndex(0), act }];
+        let (records, logs, claim) = (Vec::new(), Vec::new(), self.claim.clone());
+        let reply = self.link.insist(Command::TaskFence { claim, records, logs, actions }).await;
+        let Reply::Fenced { mut outcomes, .. } = reply else { return None };
+        match outcomes.pop() {
+            Some((_, Ok(Acted::Promise { promise, .. }))) => Some(promise),
+            other => {
+                self.outside.network.book.wrong(format_args!("a fence was answered {other:?}"));
+                None
+            }
+        }
+    }
+
+    fn seen(&self, rows: &Snapshot, seq: u32) -> StepView {
+        let promise = rows.promises.get(&self.claim.id.command(CommandIndex(seq)));
+        let end = match promise.and_then(Promise::settlement).map(|settled| settled.verdict) {
+            None => StepEnd::Open,
+            Some(Verdict::Resolved) => StepEnd::Acted,
+            Some(Verdict::Rejected) => StepEnd::Failed,
+            Some(Verdict::Canceled | Verdict::TimedOut) => StepEnd::Unknown,
+        };
+        StepView { seq, end }
+    }
+}
+
+fn facts<'a>(rows: &'a Snapshot, id: &'a PromiseId) -> impl Iterator<Item = &'a FactKey> {
+    rows.facts.keys().filter(move |(invocation, _)| invocation == id).map(|(_, key)| key)
+}
+
+/// All that is wrong with a step: nothing is undone before what was done after it, and nothing is done any more once
+/// something was undone.
+pub fn step(step: &Step<'_>) -> Vec<String> {
+    let new = step.after.facts.keys().filter(|fact| !step.before.facts.contains_key(*fact));
+    let wrong = new.filter_map(|(invocation, key)| {
+        let is = |seq, kind| {
+            let fact = FactKey { saga: Text::from(SAGA), seq, kind };
+            step.before.facts.contains_key(&(invocation.clone(), fact))
+        };
+        let undone = |seq| is(seq, FactKind::Completed);
+        let out_of_order = match key.kind {
+            FactKind::Registered => (0..STEPS).any(undone),
+            FactKind::Completed => {
+                (key.seq + 1..STEPS).any(|seq| is(seq, FactKind::Registered) && !undone(seq))
+            }
+            FactKind::Failed => true,
+        };
+        out_of_order.then(|| format!("saga: `{invocation}`: {key:?} comes out of order"))
+    });
+    wrong.collect()
+}
+
+/// All that is wrong with the end: every step that acted is undone, and the trip says so.
+pub fn end(rows: &Snapshot) -> Vec<String> {
+    let mut wrong = Vec::new();
+    for (id, promise) in
+        rows.promises.iter().filter(|(_, promise)| promise.target() == Some(TARGET))
+    {
+        let of_kind = |kind| facts(rows, id).filter(move |key| key.kind == kind).count() as u32;
+        let told = [FactKind::Registered, FactKind::Completed, FactKind::Failed].map(of_kind);
+        let verdict = promise.settlement().map(|settlement| settlement.verdict);
+        if told != [STEPS - 1, STEPS - 1, 0] || verdict != Some(Verdict::Rejected) {
+            wrong.push(format!("saga: `{id}` came to {verdict:?}, its facts are {told:?}"));
+        }
+    }
+    wrong
+}

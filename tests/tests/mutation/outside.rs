@@ -1,0 +1,376 @@
+//! Defects outside of the core: in the writes of the stores, in the mapping of the Resonate protocol, and in the replays of
+//! hosts.
+
+use super::table::Mutation;
+
+/// The same commands against a store and the model.
+const CONFORMANCE: &str = "random_scripts_are_answered_alike";
+
+/// Random operations against a host in memory and a second mapping.
+const DIFFERENTIAL: &str = "operations_are_answered_as_the_model_says";
+
+/// Of what the stores write and read.
+pub const STORES: &[Mutation] = &[
+    Mutation {
+        what: "a settlement is not written",
+        file: "sql/delta.rs",
+        says: "settled.into_iter().filter(|promise| !promise.is_pending())",
+        would_say: "settled.into_iter().filter(|promise| promise.is_pending())",
+        tests: CONFORMANCE,
+        killer: "random_scripts_are_answered_alike_until_every_command_was_answered_and_refused",
+    },
+    Mutation {
+        what: "a callback that is deleted stays",
+        file: "sql/delta.rs",
+        says: "None => written.deleted_callbacks.push([awaited, awaiter]),",
+        would_say: "None => drop([awaited, awaiter]),",
+        tests: CONFORMANCE,
+        killer: "random_scripts_are_answered_alike_until_every_command_was_answered_and_refused",
+    },
+    Mutation {
+        what: "a message that is deleted stays",
+        file: "sql/delta.rs",
+        says: "None => written.deleted_outbox.push(rows::outbox_key_cells(source, key)),",
+        would_say: "None => {}",
+        tests: CONFORMANCE,
+        killer: "random_scripts_are_answered_alike_until_every_command_was_answered_and_refused",
+    },
+    Mutation {
+        what: "a listener that is deleted stays",
+        file: "sqlite/write.rs",
+        says: "    connection.each(&DELETE_LISTENERS, &written.deleted_listeners)?;\n",
+        would_say: "",
+        tests: CONFORMANCE,
+        killer: "random_scripts_are_answered_alike_until_every_command_was_answered_and_refused",
+    },
+    Mutation {
+        what: "the key of a signal is not written",
+        file: "sqlite/write.rs",
+        says: "    connection.each(&PUT_SIGNAL_KEYS, &written.signal_keys)?;\n",
+        would_say: "",
+        tests: CONFORMANCE,
+        killer: "random_scripts_are_answered_alike_until_every_command_was_answered_and_refused",
+    },
+    Mutation {
+        what: "facts of sagas are not written",
+        file: "sqlite/write.rs",
+        says: "connection.each(&resources::APPEND_FACTS, &written.facts)",
+        would_say: "Ok(())",
+        tests: CONFORMANCE,
+        killer: "random_scripts_are_answered_alike_until_every_command_was_answered_and_refused",
+    },
+    Mutation {
+        what: "what was logged is not written",
+        file: "sqlite/write.rs",
+        says: "    connection.each(&APPEND_LOGS, &written.logs)?;\n",
+        would_say: "",
+        tests: CONFORMANCE,
+        killer: "random_scripts_are_answered_alike_until_every_command_was_answered_and_refused",
+    },
+    Mutation {
+        what: "records of one journal are written in another order",
+        file: "sql/delta.rs",
+        says: "    appends.sort_by_key(|(number, _)| *number);\n",
+        would_say: "    appends.reverse();\n    appends.sort_by_key(|(number, _)| *number);\n",
+        tests: "tests::conformance",
+        killer: "batches_leave_what_single_commands_leave",
+    },
+    Mutation {
+        what: "the first version is not written",
+        file: "sqlite/write.rs",
+        says: "    connection.each(&RAISE_FIRST_VERSION, first.as_slice())?;\n",
+        would_say: "    drop(first);\n",
+        tests: "an_id_that_begins_anew_after_a_start",
+        killer: "an_id_that_begins_anew_after_a_start_begins_above_its_earlier_life",
+    },
+    Mutation {
+        what: "what is removed leaves its recent records",
+        file: "sqlite/write.rs",
+        says: "    recent.leave(connection, &numbers)?;\n",
+        would_say: "    let _ = recent;\n",
+        tests: "tests::recent",
+        killer: "who_is_removed_leaves_nothing_that_a_later_one_could_find",
+    },
+    Mutation {
+        what: "a claim that ends does not move its records",
+        file: "sqlite/write.rs",
+        says: "task.status() != TaskStatus::Acquired);",
+        would_say: "task.status() == TaskStatus::Acquired);",
+        tests: "tests::recent",
+        killer: "what_a_claim_appended_is_one_row_of_its_journal_when_the_claim_ends",
+    },
+    Mutation {
+        what: "the store in memory offers what is past its deadline",
+        file: "memory/mod.rs",
+        says: "if promise.birth.timeout_at <= now {",
+        would_say: "if false {",
+        tests: CONFORMANCE,
+        killer: "random_scripts_are_answered_alike_until_every_command_was_answered_and_refused",
+    },
+    Mutation {
+        what: "the store in memory shows waits that are over",
+        file: "memory/mod.rs",
+        says: "kept.state.callback(awaited, id) == Some(false);",
+        would_say: "kept.state.callback(awaited, id).is_some();",
+        tests: CONFORMANCE,
+        killer: "random_scripts_are_answered_alike_until_every_command_was_answered_and_refused",
+    },
+];
+
+/// Of what the front end of the Resonate protocol makes of an operation.
+pub const RESONATE: &[Mutation] = &[
+    Mutation {
+        what: "a reserved name of a client's tag is taken for the engine's",
+        file: "resonate/values.rs",
+        says: "None if tags::RESERVED.contains(&name) => format!(\"{PREFIX}{name}\"),",
+        would_say: "None if false => format!(\"{PREFIX}{name}\"),",
+        tests: "resonate::values",
+        killer: "reserved_tags_change_their_names_and_no_other_tag_is_mistaken_for_one",
+    },
+    Mutation {
+        what: "text that is no base64 comes back as base64",
+        file: "resonate/values.rs",
+        says: "                form.push('t');\n",
+        would_say: "",
+        tests: "resonate::values",
+        killer: "what_was_sent_comes_back_letter_by_letter",
+    },
+    Mutation {
+        what: "a cancelled promise looks rejected",
+        file: "resonate/records.rs",
+        says: "Verdict::Canceled => \"rejected_canceled\",",
+        would_say: "Verdict::Canceled => \"rejected\",",
+        tests: DIFFERENTIAL,
+        killer: "operations_are_answered_as_the_model_says",
+    },
+    Mutation {
+        what: "a settled promise does not say when",
+        file: "resonate/records.rs",
+        says: "record[\"settledAt\"] = json!(settlement.settled_at.0);",
+        would_say: "let _ = settlement;",
+        tests: DIFFERENTIAL,
+        killer: "operations_are_answered_as_the_model_says",
+    },
+    Mutation {
+        what: "a task that has ended counts its wakes",
+        file: "resonate/records.rs",
+        says: "let resumes = if matches!(task.state, TaskState::Fulfilled) { 0 } else { resumes };",
+        would_say: "let resumes = resumes + u32::from(matches!(task.state, TaskState::Fulfilled));",
+        tests: DIFFERENTIAL,
+        killer: "operations_are_answered_as_the_model_says",
+    },
+    Mutation {
+        what: "a wait that is over already looks like one",
+        file: "resonate/tasks.rs",
+        says: "Reply::Ready { .. } => Ok(Answer { status: 300, data: json!({ \"preload\": [] }) }),",
+        would_say: "Reply::Ready { .. } => Ok(Answer { status: 200, data: json!({ \"preload\": [] }) }),",
+        tests: DIFFERENTIAL,
+        killer: "operations_are_answered_as_the_model_says",
+    },
+    Mutation {
+        what: "a task is fulfilled by what is about another promise",
+        file: "resonate/tasks.rs",
+        says: "if settle.id != claim.id.as_str() {",
+        would_say: "if settle.id != claim.id.as_str() && false {",
+        tests: DIFFERENTIAL,
+        killer: "operations_are_answered_as_the_model_says",
+    },
+    Mutation {
+        what: "a promise is awaited twice",
+        file: "resonate/tasks.rs",
+        says: "(!awaits.insert(awaited.clone())).then_some(awaited)",
+        would_say: "(!awaits.insert(awaited.clone()) && false).then_some(awaited)",
+        tests: DIFFERENTIAL,
+        killer: "operations_are_answered_as_the_model_says",
+    },
+    Mutation {
+        what: "what a worker makes under a claim ends with it",
+        file: "resonate/fence.rs",
+        says: "Ok(FenceAct::CreateLoose { new })",
+        would_say: "Ok(FenceAct::Create { new })",
+        tests: DIFFERENTIAL,
+        killer: "operations_are_answered_as_the_model_says",
+    },
+    Mutation {
+        what: "a schedule shows when it was made for when it runs",
+        file: "resonate/schedules.rs",
+        says: "\"nextRunAt\": schedule.next_at.0,",
+        would_say: "\"nextRunAt\": schedule.created_at.0,",
+        tests: DIFFERENTIAL,
+        killer: "operations_are_answered_as_the_model_says",
+    },
+    Mutation {
+        what: "a delay needs no target",
+        file: "resonate/promises.rs",
+        says: "if target.is_none() {",
+        would_say: "if false {",
+        tests: DIFFERENTIAL,
+        killer: "operations_are_answered_as_the_model_says",
+    },
+    Mutation {
+        what: "a listener that takes nothing is told for ever",
+        file: "resonate/deliver.rs",
+        says: "if attempt > UNBLOCK_ATTEMPTS {",
+        would_say: "if false {",
+        tests: "resonate::tests::http",
+        killer: "a_listener_that_takes_nothing_is_given_up_after_an_hour_of_attempts",
+    },
+    Mutation {
+        what: "an address is taken that leads nowhere",
+        file: "resonate/address.rs",
+        says: "(sane && Url::parse(address).is_ok())",
+        would_say: "(sane || Url::parse(address).is_ok())",
+        tests: "resonate::address",
+        killer: "addresses_of_workers_are_read",
+    },
+    Mutation {
+        what: "a worker is told of steps beyond its rights",
+        file: "resonate/preload.rs",
+        says: "prefix: rights.prefix().map(str::to_owned),",
+        would_say: "prefix: rights.prefix().map(str::to_owned).filter(|_| false),",
+        tests: "resonate::tests::rights",
+        killer: "tags_and_names_of_workers_give_no_rights",
+    },
+];
+
+/// Of what a host does again when it replays.
+pub const REPLAYS: &[Mutation] = &[
+    Mutation {
+        what: "a replayed event comes at another time",
+        file: "worker/recorder.rs",
+        says: "        self.at = record.at;\n        Ok(Some(match record.body {",
+        would_say: "        Ok(Some(match record.body {",
+        tests: "_is_the_same_from_every_place",
+        killer: "_is_the_same_from_every_place",
+    },
+    Mutation {
+        what: "a value that its own promise has is not compared whole",
+        file: "worker/recorder.rs",
+        says: "cursor.finish(&outcome::stored(&outcome, !self.read_only))",
+        would_say: "cursor.finish(&outcome::stored(&outcome, true))",
+        tests: "_is_the_same_from_every_place",
+        killer: "_is_the_same_from_every_place",
+    },
+    Mutation {
+        what: "a recorded step is executed again",
+        file: "worker/recorder.rs",
+        says: "Ask::Run { .. } if told_later || self.read_only => {",
+        would_say: "Ask::Run { .. } if false => {",
+        tests: "_is_the_same_from_every_place",
+        killer: "_is_the_same_from_every_place",
+    },
+    Mutation {
+        what: "a recorded value is read from another promise",
+        file: "worker/recorder.rs",
+        says: "let promise = self.open.close(index.0).and_then(|open| open.promise);",
+        would_say: "let promise = self.open.close(index.0).and_then(|open| open.promise).filter(|_| false);",
+        tests: "_is_the_same_from_every_place",
+        killer: "approval_is_the_same_from_every_place",
+    },
+    Mutation {
+        what: "the end of an invocation is not compared",
+        file: "worker/recorder.rs",
+        says: "Err(error) => return Err(self.stopped(error)),\n                Ok(Ending::Recorded | Ending::Live) => {}",
+        would_say: "Err(error) => drop(error),\n                Ok(Ending::Recorded | Ending::Live) => {}",
+        tests: "_is_the_same_from_every_place",
+        killer: "_is_the_same_from_every_place",
+    },
+    Mutation {
+        what: "commands are numbered from one",
+        file: "worker/recorder.rs",
+        says: "commands: 0,",
+        would_say: "commands: 1,",
+        tests: "_is_the_same_from_every_place",
+        killer: "_is_the_same_from_every_place",
+    },
+];
+
+/// Of how a host comes up, and what it does for its claims and for what is damaged.
+pub const STARTS: &[Mutation] = &[
+    Mutation {
+        what: "a host works before it has given back what it held",
+        file: "boot.rs",
+        says: "    recovery::each(&host, releases).await?;",
+        would_say: "    std::mem::forget(Recovery::start_keeping(&host, retention.clone()));\n    recovery::each(&host, releases).await?;",
+        tests: "boot::",
+        killer: "a_host_begins_its_life_then_gives_back_what_it_held_and_only_then_works",
+    },
+    Mutation {
+        what: "a host works before it has begun its life",
+        file: "boot.rs",
+        says: "    let replies = host.store.execute(vec![Command::HostStart",
+        would_say: "    std::mem::forget(Recovery::start_keeping(&host, retention.clone()));\n    let replies = host.store.execute(vec![Command::HostStart",
+        tests: "boot::",
+        killer: "a_host_that_could_not_begin_its_life_does_nothing",
+    },
+    Mutation {
+        what: "what a round found damaged is not shown",
+        file: "recovery/reconcile.rs",
+        says: "let found = round.found.get(&orphan).copied().unwrap_or_default();",
+        would_say: "let found = 0;",
+        tests: "damage::",
+        killer: "what_the_last_round_found_damaged_is_in_the_metrics_until_the_next_finds_nothing",
+    },
+    Mutation {
+        what: "heartbeats are as far apart as a lease is long",
+        file: "worker/heartbeat.rs",
+        says: "/ BEATS).max(1)",
+        would_say: "/ (BEATS / BEATS)).max(1)",
+        tests: "claims::",
+        killer: "no_lease_ends_while_fewer_heartbeats_fail_than_the_margin_covers",
+    },
+];
+
+/// Of rules that several clients and hosts together can break: schedules, resources and sagas.
+pub const SIMULATED_RULES: &[Mutation] = &[
+    Mutation {
+        what: "sagas are undone from the first step to the last",
+        file: "saga.rs",
+        says: "for seq in seqs.into_iter().rev() {",
+        would_say: "for seq in seqs {",
+        tests: "a_schedule_a_resource_and_a_saga_survive",
+        killer: "comes out of order",
+    },
+    Mutation {
+        what: "a resource is given to another while it is held",
+        file: "transition/resources.rs",
+        says: "lease.until > draft.now && lease.holder != *holder",
+        would_say: "lease.until > draft.now && lease.holder != *holder && false",
+        tests: "a_schedule_a_resource_and_a_saga_survive",
+        killer: "is held by",
+    },
+    Mutation {
+        what: "a write under an earlier lease is taken",
+        file: "transition/resources.rs",
+        says: "stored.filter(|stored| stored.token >= token)",
+        would_say: "stored.filter(|stored| stored.token == token)",
+        tests: "any_seed",
+        killer: "was written under",
+    },
+    Mutation {
+        what: "a schedule occurs ahead of its time",
+        file: "transition/schedules.rs",
+        says: ".filter(|schedule| schedule.due_at().is_some_and(|due_at| due_at <= draft.now));",
+        would_say: ".filter(|schedule| schedule.due_at().is_some_and(|due_at| due_at <= draft.now + Millis(2_000)));",
+        tests: "any_seed",
+        killer: "ahead of",
+    },
+    Mutation {
+        what: "a schedule leaves every other occurrence out",
+        file: "transition/schedules.rs",
+        says: "    schedule.next_at = schedule.after(at);\n    draft.put_schedule(schedule);",
+        would_say: "    schedule.next_at = schedule.after(schedule.after(at));\n    draft.put_schedule(schedule);",
+        tests: "a_schedule_a_resource_and_a_saga_survive",
+        killer: "too many left out",
+    },
+];
+
+/// Of what is said to have come of a message.
+pub const SIMULATED_MESSAGES: &[Mutation] = &[Mutation {
+    what: "a listener without a stream counts as told",
+    file: "resonate/deliver.rs",
+    says: "                        self.streams.wait(&group, worker.as_deref().filter(|_| alone), key);\n                        Delivered::Elsewhere",
+    would_say: "                        drop(key);\n                        Delivered::Done",
+    tests: "any_seed",
+    killer: "liveness",
+}];
