@@ -1,6 +1,7 @@
-//! One address that events are posted to: how many at once, how long each may take, and when it is left in peace.
+//! One address that events are posted to: concurrent posts, their timeout, and the pauses after
+//! failures.
 //!
-//! Signed as Standard Webhooks say, so that receivers find a library for it:
+//! Posts are signed according to Standard Webhooks, for which receivers find libraries.
 //!
 //! ```text
 //! webhook-id: order-1/3
@@ -24,18 +25,19 @@ use super::{CloudEvent, Route, Secret};
 use crate::delivery::Delivered;
 use segno_env::Env;
 
-/// Posts to one address at once.
+/// Maximum number of concurrent posts to one address.
 const AT_ONCE: usize = 16;
-/// Posts to one address that are under way or wait for a place; further ones come again soon.
+/// Maximum number of posts to one address that are under way or queued; further ones are tried
+/// again after `SOON`.
 const IN_LINE: usize = 128;
-/// An answer must come within this time; less than a message is left to its host.
+/// Timeout of one post; shorter than the time for which a message is left to one host.
 const PATIENCE: Millis = Millis(8_000);
-/// The wait when too many are in line.
+/// The delay before the next attempt when the queue is full.
 const SOON: Millis = Millis(500);
-/// How long an address that fails is left in peace: at first, and at most.
+/// The pause after a failure of the address: the first one, and the longest.
 const PAUSE: (Millis, Millis) = (Millis(100), Millis(60_000));
 
-/// See the module.
+/// One route's address, with its queue and its health.
 pub struct Receiver {
     route: Route,
     at_once: Semaphore,
@@ -43,12 +45,12 @@ pub struct Receiver {
     health: Mutex<Health>,
 }
 
-/// What is known of an address.
+/// What recent posts showed about an address.
 #[derive(Debug, Clone, Copy, Default)]
 struct Health {
     /// Failures since the last success.
     failures: u32,
-    /// Nothing is posted before.
+    /// No post before this instant.
     until: Timestamp,
 }
 
@@ -63,12 +65,12 @@ impl Receiver {
         }
     }
 
-    /// Whether it is not being left in peace.
+    /// Whether the address is not paused.
     pub fn is_open(&self, now: Timestamp) -> bool {
         self.lock().until <= now
     }
 
-    /// Posts the event, and says what came of it.
+    /// Posts the event and answers the result.
     pub async fn post(&self, client: &reqwest::Client, env: &Env, event: &CloudEvent) -> Delivered {
         let now = env.clock.now();
         if let Some(wait) = self.closed_for(now) {
@@ -109,7 +111,7 @@ impl Receiver {
                 .header("webhook-timestamp", seconds.to_string())
                 .header("webhook-signature", sign(secret, &event.id, seconds, &body));
         }
-        // An id that does not fit into a header still stands in the body.
+        // An id that does not fit into a header is still in the body.
         if let Ok(id) = http::HeaderValue::from_str(&event.id) {
             request = request.header("webhook-id", id);
         }
@@ -132,16 +134,16 @@ impl Receiver {
         *health = Health::default();
     }
 
-    /// Counts a failure; answers how long the address is left in peace.
+    /// Counts a failure; answers for how long the address is paused.
     fn failed(&self, now: Timestamp, event: &CloudEvent, failure: &str) -> Millis {
         let mut health = self.lock();
-        // Posts that were under way together count once.
+        // Posts that were under way concurrently count once.
         if health.until <= now {
             let doubled = PAUSE.0.0.saturating_mul(1 << health.failures.min(16));
             health.failures += 1;
             health.until = now + Millis(doubled.min(PAUSE.1.0));
             let (id, topic) = (&event.id, &event.topic);
-            // Once when it begins, and then now and then.
+            // The first failure is logged, and every tenth.
             if health.failures == 1 || health.failures.is_multiple_of(10) {
                 tracing::warn!(
                     invocation = event.subject, %id, %topic, url = %self.shown(), failure,
@@ -157,7 +159,7 @@ impl Receiver {
         health.until.since(now)
     }
 
-    /// The address without what may be secret in it.
+    /// The address without its parts that may be secret.
     fn shown(&self) -> String {
         let url = &self.route.url;
         let port = url.port().map(|port| format!(":{port}")).unwrap_or_default();
@@ -169,7 +171,7 @@ impl Receiver {
     }
 }
 
-/// A place in line, until it is dropped.
+/// A place in the queue, until dropped.
 struct Place<'a>(&'a AtomicUsize);
 
 impl<'a> Place<'a> {
@@ -193,7 +195,8 @@ fn sign(secret: &Secret, id: &str, seconds: i64, body: &[u8]) -> String {
     format!("v1,{}", BASE64_STANDARD.encode(mac.finalize().into_bytes()))
 }
 
-/// An error with what caused it; reqwest's own words leave the cause out, and name the address with its secrets.
+/// An error with its causes. reqwest's own message leaves the causes out, and contains the address
+/// with its secrets.
 fn chain(error: &reqwest::Error) -> String {
     let mut text = if error.is_connect() { "it cannot be reached" } else { "no answer" }.to_owned();
     let mut source = std::error::Error::source(error);

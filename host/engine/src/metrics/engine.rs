@@ -1,4 +1,4 @@
-//! What the engine decided, from the effects of commits.
+//! Metrics of what the engine decided, from the effects of commits.
 
 use prometheus_client::{
     metrics::{
@@ -14,7 +14,7 @@ use segno_core::{
     time::Millis,
 };
 
-/// See the module.
+/// Counters of promises, tasks, settlements and heartbeats.
 pub struct EngineMetrics {
     acquisition: Histogram,
     heartbeats: Family<super::Label, Counter>,
@@ -52,7 +52,7 @@ impl EngineMetrics {
         );
         registry.register(
             "heartbeats",
-            "Claims named in heartbeats, by what became of them",
+            "Claims named in heartbeats, by result",
             metrics.heartbeats.clone(),
         );
         registry.register("lease_expirations", "Leases that ran out", metrics.expirations.clone());
@@ -95,7 +95,8 @@ impl EngineMetrics {
         metrics
     }
 
-    /// A counter that was never raised is shown as zero and not left out, so that alerts can look at its rise.
+    /// Shows a counter that was never raised as zero instead of leaving it out, so that alerts can
+    /// watch its rise.
     fn begin_at_zero(&self) {
         for result in ["extended", "stale", "stalled"] {
             drop(self.heartbeats.get_or_create(&[("result", result)]));
@@ -105,7 +106,7 @@ impl EngineMetrics {
         }
     }
 
-    /// Counts what a commit says is to be counted.
+    /// Counts one effect of a commit.
     pub fn count(&self, metric: Metric) {
         let heartbeat = |result| {
             self.heartbeats.get_or_create(&[("result", result)]).inc();

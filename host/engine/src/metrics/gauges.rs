@@ -1,4 +1,4 @@
-//! How things stand: read from the store and the process when somebody asks.
+//! Current values, read from the store and the process at each scrape.
 
 use std::{collections::BTreeMap, fs};
 
@@ -11,7 +11,7 @@ use segno_core::promise::MessageKind;
 use segno_env::clock_jumps;
 use segno_store::Census;
 
-/// See the module.
+/// Numbers of promises and tasks by state, warm instances, quarantined rows, memory.
 pub struct Gauges {
     leases: Gauge,
     halted: Gauge,
@@ -86,7 +86,7 @@ impl Gauges {
         gauges
     }
 
-    /// Takes a reading of the store, and of the process.
+    /// Sets the gauges from counts of the store, and from the process.
     pub fn read(&self, census: &Census) {
         self.leases.set(whole(census.acquired));
         self.halted.set(whole(census.halted));
@@ -103,20 +103,20 @@ impl Gauges {
         }
     }
 
-    /// So many suspended instances are kept, with so much memory.
+    /// Sets the number of suspended instances kept warm and their memory, in bytes.
     pub fn warm(&self, instances: usize, bytes: usize) {
         self.warm_instances.set(whole(instances as u64));
         self.warm_bytes.set(whole(bytes as u64));
     }
 
-    /// So much of each kind is in quarantine.
+    /// Sets the number of quarantined subjects by kind.
     pub fn quarantined(&self, counts: &BTreeMap<&'static str, usize>) {
         for (kind, count) in counts {
             self.unreadable.get_or_create(&[("kind", kind)]).set(whole(*count as u64));
         }
     }
 
-    /// What a reconcile scan found of this class.
+    /// Sets how many orphans of this class a reconcile round found.
     pub fn orphans(&self, class: &'static str, found: usize) {
         self.orphans.get_or_create(&[("class", class)]).set(whole(found as u64));
     }
@@ -126,7 +126,7 @@ fn whole(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
-/// The second number in the file is the count of resident pages.
+/// Resident memory; the second number in the file is the count of resident pages.
 fn resident_bytes() -> Option<u64> {
     let pages = fs::read_to_string("/proc/self/statm").ok()?;
     let pages: u64 = pages.split_whitespace().nth(1)?.parse().ok()?;

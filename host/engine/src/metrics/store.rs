@@ -1,4 +1,4 @@
-//! What the store's writer did.
+//! Metrics of the store's writer.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use prometheus_client::{
     registry::{Registry, Unit},
 };
 
-/// See the module.
+/// Durations and sizes of transactions, and submissions waiting.
 pub struct StoreMetrics {
     commits: Counter,
     batch: Histogram,
@@ -47,7 +47,8 @@ impl StoreMetrics {
         metrics
     }
 
-    /// A transaction of so many commands took so long; so many submissions waited behind it.
+    /// Records a transaction of `commands` commands that took `took`, with `waiting` submissions
+    /// queued behind it.
     pub fn committed(&self, commands: usize, took: Duration, waiting: usize) {
         self.commits.inc();
         self.batch.observe(commands as f64);

@@ -1,18 +1,18 @@
-//! `segno doctor`: what a look over a whole store found, in words, and having it mended.
+//! The findings of `segno doctor` in words, and the repair of a store.
 
 use segno_core::id::PromiseId;
 
 use super::reconcile::{self, Finding};
 use segno_store::{Diagnosis, Store, StoreError, Symptom};
 
-/// What became of a repair.
+/// The result of a repair.
 #[derive(Debug, Default)]
 pub struct Mended {
-    /// What was done, in order.
+    /// The findings, in the order in which they were handled.
     pub findings: Vec<Finding>,
 }
 
-/// Has commands mend what the policy allows.
+/// Repairs what the policy allows, by commands.
 ///
 /// # Errors
 /// The store did not answer.
@@ -21,7 +21,7 @@ pub async fn repair(store: &dyn Store, diagnosis: &Diagnosis) -> Result<Mended, 
     Ok(Mended { findings: reconcile::mend(store, &patients).await? })
 }
 
-/// What is wrong, in words.
+/// A symptom in words.
 pub fn describe(symptom: &Symptom) -> String {
     match symptom {
         Symptom::Broken(violation) => violation.detail.clone(),
@@ -31,7 +31,7 @@ pub fn describe(symptom: &Symptom) -> String {
 }
 
 impl Mended {
-    /// Rows that could not be read, each on one line.
+    /// The rows that could not be read, one line each.
     pub fn unreadable(&self) -> impl Iterator<Item = String> {
         self.findings.iter().filter_map(|finding| match finding {
             Finding::Mended { .. } => None,

@@ -1,4 +1,4 @@
-//! Damage is found, told apart and mended.
+//! Damage is found, classified and repaired.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::recovery::{Action, Finding, ORPHANS, class, describe, reconcile, repa
 use segno_env::Clock as _;
 use segno_store::{Symptom, examine};
 
-/// Damages, what they are taken for, and what is done.
+/// Kinds of damage, and the statement that causes each.
 const DAMAGES: [(Orphan, &str); 8] = [
     (Orphan::TaskMissing, "DELETE FROM tasks WHERE n = (SELECT n FROM promises WHERE id = 'free')"),
     (
@@ -38,8 +38,8 @@ const DAMAGES: [(Orphan, &str); 8] = [
     ),
 ];
 
-/// `waits` is suspended on `gate`, to which somebody listens; `free` is pending; `waits` has a journal, and `runs` one that
-/// grows; `left` ended and left a child, whose message is owed.
+/// `waits` is suspended on `gate`, which has a listener; `free` is pending; `waits` has a journal,
+/// and `runs` one that grows; `left` ended and left a child, whose message is owed.
 async fn something_of_everything() -> Bed {
     let bed = Bed::new().await;
     bed.run(Command::PromiseCreate(new("gate", &[]))).await;
@@ -111,14 +111,15 @@ async fn what_reconcile_does_is_what_the_policy_says() {
                 assert!(after.outbox.contains_key(&OutboxKey::CancelChildren(id.clone())));
             }
         }
-        // What was only mended leaves nothing behind; a damaged journal stays damaged, and its execution halted.
+        // Repaired damage leaves nothing behind; a damaged journal stays damaged, and its execution
+        // halted.
         let left = bed.symptoms().await;
         let halted = class(orphan).action == Action::Halt;
         assert!(left.is_empty() || halted, "{orphan:?}: {left:?}");
     }
     let tried: Vec<Orphan> = DAMAGES.iter().map(|(orphan, _)| *orphan).collect();
     let untried: Vec<_> = ORPHANS.iter().filter(|orphan| !tried.contains(orphan)).collect();
-    // Without its promise a task has no id in this database: the database's own check tells of it.
+    // Without its promise a task has no id in this database: the database's own check reports that.
     assert_eq!(untried, [&Orphan::TaskWithoutPromise]);
 }
 
@@ -166,7 +167,8 @@ async fn a_child_that_was_not_asked_is_found_behind_those_that_were() {
     let survey = bed.host.store.survey();
     let suspects = survey.suspects(0, 1_000).await.expect("suspects").items;
     assert_eq!(suspects, [PromiseId::from("left")]);
-    // The look and the message that it owes may come in one batch: each reads its own page of the children.
+    // The reconcile command and the message that it owes may come in one batch: each reads its own
+    // page of the children.
     let key = OutboxKey::CancelChildren("left".into());
     let both = vec![Command::Reconcile { id: "left".into() }, Command::OutboxDue { key }];
     bed.all(both).await;
