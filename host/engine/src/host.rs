@@ -96,7 +96,7 @@ impl Host {
     }
 
     /// Commits one command for a client that waits for the reply. Lost races and unknown outcomes
-    /// are sent again at once, [`ATTEMPTS`] times at most.
+    /// are sent again at once, `ATTEMPTS` times at most.
     ///
     /// # Errors
     /// [`StoreError`]: nothing was written, or it is still unknown.

@@ -1,5 +1,5 @@
-//! Messages to workers with an HTTP address. One that hangs, refuses or fails costs a few connections and little memory,
-//! is left in peace for longer and longer, and holds up nobody else.
+//! Messages to workers with an HTTP address. An address that hangs, refuses or fails costs few
+//! connections and little memory, is paused for longer and longer, and delays no other address.
 
 use std::{
     collections::BTreeMap,
@@ -16,22 +16,22 @@ use segno_engine::host::Host;
 use segno_engine::metrics::Pushed;
 use segno_env::provide_tls;
 
-/// Messages under way to one server.
+/// Maximum number of messages being posted to one server.
 const AT_ONCE: usize = 16;
-/// Messages under way to all of them.
+/// Maximum number of messages being posted to all servers.
 const IN_ALL: usize = 256;
-/// Tasks that are being offered, those that will be tried again in a moment included. What comes beyond is left to the
-/// retry of its task.
+/// Maximum number of tasks being offered, including those that will be tried again in a moment.
+/// Further tasks are left to their own retries.
 const OFFERS: usize = 1_024;
-/// Servers, and addresses that fail, that are remembered.
+/// Maximum number of servers, and of failing addresses, that are remembered.
 const REMEMBERED: usize = 1_024;
-/// A server must answer within this time.
+/// The timeout of one post.
 const PATIENCE: Millis = Millis(10_000);
-/// Waits between attempts to offer a task.
+/// Delays between attempts to offer a task.
 const PAUSES: [Millis; 3] = [Millis(100), Millis(500), Millis(2_000)];
-/// How long an address that fails is left in peace: at first, and at most.
+/// The pause after a failure of an address: the first one, and the longest.
 const PEACE: (Millis, Millis) = (Millis(100), Millis(30_000));
-/// Until it is tried again where too many are under way.
+/// The delay before the next attempt when too many messages are being posted.
 const SOON: Millis = Millis(200);
 
 /// Posts messages. Cheap to clone.
@@ -47,27 +47,27 @@ pub(super) struct Push {
 
 #[derive(Default)]
 struct Known {
-    /// How many messages may be under way to each server.
+    /// Permits for messages being posted to each server.
     servers: BTreeMap<String, Arc<Semaphore>>,
-    /// Addresses that failed and have not been seen well since.
+    /// Addresses that failed and have not accepted a message since.
     failing: BTreeMap<Url, Failing>,
 }
 
-/// What is known of an address that fails.
+/// What recent posts showed about a failing address.
 #[derive(Clone, Copy, Default)]
 struct Failing {
     /// Failures since the last success.
     failures: u32,
-    /// Nothing is posted before.
+    /// No post before this instant.
     until: Timestamp,
-    /// Whether a message is on its way to see whether it is well again.
+    /// Whether one message is being posted to test the address.
     probed: bool,
 }
 
-/// A message was not taken; it makes no sense to come again earlier.
+/// The message was not accepted; an earlier attempt makes no sense.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct NotTaken {
-    /// How long to wait at least.
+    /// The minimum delay before the next attempt.
     pub(super) wait: Millis,
 }
 
@@ -76,7 +76,7 @@ impl Push {
         provide_tls();
         let http = Client::builder()
             .redirect(Policy::none())
-            // A server in between would resolve names itself.
+            // A proxy would resolve names itself, without the check.
             .no_proxy()
             .dns_resolver(Arc::new(reach))
             .user_agent(concat!("segno/", env!("CARGO_PKG_VERSION")))
@@ -86,7 +86,7 @@ impl Push {
         Ok(Self { host, http, reach, in_all, offers, known: Arc::default() })
     }
 
-    /// Posts a message and does not wait for what comes of it; tries a few times.
+    /// Posts a message in the background; tries a few times.
     pub(super) fn insist(&self, url: String, message: Bytes) {
         let Ok(offer) = self.offers.clone().try_acquire_owned() else {
             self.count(Pushed::HeldBack);
@@ -108,25 +108,25 @@ impl Push {
         self.host.env.runtime.spawn("push", Box::pin(posting));
     }
 
-    /// Tasks that are being offered now.
+    /// Number of tasks being offered.
     #[cfg(test)]
     pub(super) fn offering(&self) -> usize {
         OFFERS - self.offers.available_permits()
     }
 
-    /// Messages that are under way now.
+    /// Number of messages being posted.
     #[cfg(test)]
     pub(super) fn under_way(&self) -> usize {
         IN_ALL - self.in_all.available_permits()
     }
 
-    /// Posts a message once. Nothing is posted to an address that is left in peace, nor to a server that has too many
-    /// already.
+    /// Posts a message once. Nothing is posted to a paused address, nor to a server with too many
+    /// messages under way.
     ///
     /// # Errors
     /// [`NotTaken`].
     pub(super) async fn once(&self, url: &str, message: Bytes) -> Result<(), NotTaken> {
-        // Addresses are checked when they are given.
+        // Addresses are checked when they are registered.
         let Ok(url) = Url::parse(url) else { return Err(NotTaken { wait: PEACE.1 }) };
         let _room = self.room(&url).inspect_err(|_| self.count(Pushed::HeldBack))?;
         if let Err(private) = self.reach.allows(&url) {
@@ -135,7 +135,7 @@ impl Push {
         }
         let env = &self.host.env;
         let request = self.http.post(url.clone()).header(header::CONTENT_TYPE, "application/json");
-        // The answer's body is nobody's business: it is not read, however much of it there is.
+        // The body of the answer is ignored, and not read.
         let answer = env.within(PATIENCE, request.body(message).send()).await;
         let (pushed, failure) = match answer {
             Some(Ok(response)) if response.status().is_success() => {
@@ -151,7 +151,7 @@ impl Push {
         Err(NotTaken { wait: self.failed(&url, &failure) })
     }
 
-    /// Room for a message, until this is dropped.
+    /// Permits for a message, held until dropped.
     fn room(&self, url: &Url) -> Result<[OwnedSemaphorePermit; 2], NotTaken> {
         let now = self.host.env.clock.now();
         let full = || NotTaken { wait: SOON };
@@ -181,7 +181,7 @@ impl Push {
         }
     }
 
-    /// Counts a failure; answers how long the address is left in peace.
+    /// Counts a failure; answers for how long the address is paused.
     fn failed(&self, url: &Url, failure: &str) -> Millis {
         let now = self.host.env.clock.now();
         let mut known = self.lock();
@@ -193,13 +193,13 @@ impl Push {
         }
         let failing = known.failing.entry(url.clone()).or_default();
         failing.probed = false;
-        // Messages that were under way together count once.
+        // Messages posted concurrently count once.
         if failing.until <= now {
             let doubled = PEACE.0.0.saturating_mul(1 << failing.failures.min(16));
             failing.failures += 1;
             failing.until = now + Millis(doubled.min(PEACE.1.0));
             let failures = failing.failures;
-            // Once when it begins, and then now and then.
+            // The first failure is logged, and every tenth.
             if failures == 1 || failures.is_multiple_of(10) {
                 tracing::warn!(
                     url = shown(url),
@@ -221,7 +221,7 @@ impl Push {
     }
 }
 
-/// An address without what may be secret in it.
+/// An address without its parts that may be secret.
 fn shown(url: &Url) -> String {
     let port = url.port().map(|port| format!(":{port}")).unwrap_or_default();
     format!("{}://{}{port}{}", url.scheme(), url.host_str().unwrap_or_default(), url.path())
