@@ -1,7 +1,8 @@
-//! The cryptography of TLS.
+//! The cryptography library of TLS.
 
-/// Names the cryptography that every client of this process uses; reqwest wants to be told before the first.
+/// Installs the cryptography library for every client of this process; call before the first client
+/// is built.
 pub fn provide_tls() {
-    // The first provider installed stays; a second attempt is refused, which is as good.
+    // The first provider stays; refusing a second installation does no harm.
     let _ = rustls::crypto::ring::default_provider().install_default();
 }
