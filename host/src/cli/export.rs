@@ -18,9 +18,9 @@ use super::{CliError, Console, Exit, build::other, console::Bar, place::Place, s
 
 /// Write a whole store into one file, to move it
 ///
-/// Everything goes: executions with their journals and logs, modules, names, schedules, messages owed. The file is what the
-/// store was at one instant. A host may go on meanwhile, but what it does after that instant is not in the file: stop it
-/// before a move.
+/// The file contains everything at one instant: executions with their journals and logs, modules,
+/// names, schedules, messages owed. A host may run meanwhile, but later changes are not in the
+/// file: stop the host before a move.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -30,7 +30,7 @@ Examples:
 pub struct Export {
     #[command(flatten)]
     place: Place,
-    /// The file to write; it must not exist
+    /// New file to write
     #[arg(value_name = "FILE")]
     file: PathBuf,
 }
@@ -62,7 +62,8 @@ impl Export {
         Ok(Exit::Done)
     }
 
-    /// Under another name first: a file with the name that was asked for is whole.
+    /// The archive is written under another name first, so that a file under the given name is
+    /// complete.
     async fn pack(&self, survey: &dyn Survey, console: &Console) -> Result<Head, HouseError> {
         let mut name = self.file.as_os_str().to_owned();
         name.push(".part");
@@ -89,7 +90,7 @@ async fn pack_into(
     counted.head.ok_or(HouseError::NotAnExport)
 }
 
-/// Counts what goes through.
+/// Counts the bytes written.
 struct Counted<W: Write> {
     packer: Packer<W>,
     bar: Bar,
