@@ -1,17 +1,17 @@
-//! What goes wrong.
+//! The faults of a simulation.
 
 use std::fmt;
 
 /// What happens to the host whose commit is struck.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CommitFault {
-    /// It dies before the commit: nothing was written.
+    /// The host dies before the commit: nothing was written.
     CrashBefore,
-    /// It dies after the commit: everything was written, and it never learns.
+    /// The host dies after the commit: everything was written, and the host does not learn it.
     CrashAfter,
-    /// The commit happened, and the answer says that nobody knows.
+    /// The commit happened, and its outcome is reported as unknown.
     UnknownButDone,
-    /// The commit did not happen, and the answer says that nobody knows.
+    /// The commit did not happen, and its outcome is reported as unknown.
     UnknownAndLost,
 }
 
@@ -155,7 +155,7 @@ pub enum Fault {
         /// How long.
         lasts: i64,
     },
-    /// Every message has its risks; the level is so many in a thousand, or milliseconds.
+    /// All messages have this risk; the level is a probability in thousandths, or milliseconds.
     Noise {
         /// Which risk.
         what: Noise,

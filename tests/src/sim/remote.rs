@@ -1,4 +1,4 @@
-//! A link as its owner uses it: a store like any other.
+//! A link as a store like any other.
 
 use std::{
     collections::BTreeMap,
@@ -258,7 +258,7 @@ impl Store for Link {
     async fn close(&self) {}
 }
 
-/// The duties that look over everything do it over the same network.
+/// The duties that scan the whole store use the same network.
 #[async_trait]
 impl Survey for Link {
     async fn suspects(&self, after: i64, limit: u32) -> Result<Found<PromiseId>, StoreError> {

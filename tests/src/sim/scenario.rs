@@ -1,4 +1,5 @@
-//! What clients do and what goes wrong: a script that a seed decides, and that can be printed and shortened.
+//! The script of a run: operations of clients and faults, decided by a seed, which can be printed
+//! and shortened.
 
 use std::fmt;
 
@@ -13,7 +14,7 @@ use super::{
 /// Faults stop at this instant.
 pub const CALM: i64 = 10_000;
 
-/// One thing that a client does; it insists until it is answered.
+/// One operation of a client, which repeats it until it is answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Op {
     /// Starts a function.
@@ -280,7 +281,7 @@ impl Scenario {
         scenario
     }
 
-    /// What the script would be if nothing went wrong and nobody interfered.
+    /// The script without faults and interfering operations.
     pub fn without_faults(&self) -> Self {
         let ops = self.ops.iter().filter(|(_, op)| !op.interferes() && !op.pauses());
         let ops = ops.cloned().collect();

@@ -27,16 +27,16 @@ use segno_core::{
 };
 use tokio::sync::Notify;
 
-/// What goes wrong.
+/// The faults of a commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
     /// The host dies before the commit: nothing was written.
     CrashBefore,
-    /// The host dies after the commit: everything was written, and nobody knows.
+    /// The host dies after the commit: everything was written, and the outcome is unknown.
     CrashAfter,
-    /// The commit happened, and the answer says that nobody knows.
+    /// The commit happened, and its outcome is reported as unknown.
     UnknownButDone,
-    /// The commit did not happen, and the answer says that nobody knows.
+    /// The commit did not happen, and its outcome is reported as unknown.
     UnknownAndLost,
 }
 
@@ -127,7 +127,7 @@ impl Faults {
     }
 }
 
-/// The store as one life of a host sees it: after its crash it never answers again.
+/// The store as one incarnation of a host sees it: after its crash it never answers again.
 pub struct FaultyStore {
     /// What it keeps.
     pub memory: Arc<MemoryStore>,

@@ -1,4 +1,5 @@
-//! Defects put into the rules on purpose: each must be noticed, and by the predicate or test that is there for it.
+//! Deliberate defects in the rules: each must be detected, and by the predicate or test intended
+//! for it.
 //!
 //! `cargo test` checks that every defect can still be put in. The long form puts them in, one after the other, into a
 //! copy of the core, and runs its tests:

@@ -1,4 +1,4 @@
-//! How clients of the Resonate protocol insist on what they want.
+//! Clients of the Resonate protocol, with their retries.
 
 use std::{
     collections::BTreeMap,
@@ -15,16 +15,16 @@ use super::{
 };
 use crate::world::BEGINNING;
 
-/// Where it is told of settlements.
+/// The address at which the client receives settlements.
 const ADDRESS: &str = "poll://uni@clients/c";
 /// A promise without a deadline.
 const NEVER: i64 = 9_000_000_000_000;
-/// Between two looks.
+/// The pause between two reads.
 const PAUSE: Millis = Millis(230);
-/// Looks before it asks to be told once more.
+/// Number of reads before the client registers again.
 const LOOKS: u32 = 10;
 
-/// See the module.
+/// A client of the Resonate protocol.
 pub struct Client {
     caller: Arc<Caller>,
     workers: Vec<Arc<Worker>>,
@@ -85,7 +85,7 @@ impl Client {
         }
     }
 
-    /// Asks to be told, and asks again as long as it is not.
+    /// Registers a listener, and again until the settlement arrives.
     async fn hear(&self, id: &str) {
         loop {
             let data = json!({ "awaited": id, "address": ADDRESS });

@@ -1,6 +1,6 @@
-//! What clients of the Resonate protocol want.
+//! The operations of clients of the Resonate protocol.
 
-/// One thing that such a client does; it insists until it is answered.
+/// One operation of a client, which repeats it until it is answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Errand {
     /// Has a function run by whichever worker.
@@ -23,7 +23,7 @@ pub enum Errand {
         /// Which worker.
         worker: usize,
     },
-    /// Wants to be told of the outcome, and asks again until it is.
+    /// Registers for the outcome, again and again until it arrives.
     Hear,
     /// Gives what the first step of a workflow waits for.
     Grant,
