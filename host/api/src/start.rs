@@ -35,8 +35,8 @@ use super::{
     wait::{outcome, settled},
 };
 
-/// How long a speculative start holds its command permit. On an overloaded host a start takes
-/// longer than usual, and still counts as a command.
+/// The longest time that a speculative start holds its command permit. On an overloaded host a
+/// start takes longer than usual, and still counts as a command.
 const SOON: Millis = Millis(500);
 
 /// A parsed target of a request.

@@ -36,12 +36,12 @@ use crate::world::{SimClock, SimRuntime};
 pub enum Control {
     /// Die, and start again after `down`.
     Crash {
-        /// Milliseconds.
+        /// Downtime, in milliseconds.
         down: i64,
     },
     /// Stop as an operator does, and start again after `down`.
     Stop {
-        /// Milliseconds.
+        /// Downtime, in milliseconds.
         down: i64,
     },
     /// Die for ever.

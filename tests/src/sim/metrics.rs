@@ -23,7 +23,7 @@ pub struct Step<'a> {
     pub reply: &'a Reply,
     /// The rows after.
     pub after: &'a Snapshot,
-    /// When.
+    /// The time of the step.
     pub now: Timestamp,
 }
 

@@ -44,7 +44,7 @@ pub struct Again(BTreeSet<PromiseId>);
 pub struct Decided {
     /// The decision.
     pub decision: Decision,
-    /// When.
+    /// The time of the step.
     pub now: Timestamp,
 }
 

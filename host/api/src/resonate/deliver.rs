@@ -23,9 +23,8 @@ use super::{
 };
 
 /// Number of attempts to deliver a settlement before its listener is removed: with the back-off of
-/// the outbox (100 ms, doubled, at most 60 s) they take more than an hour, in which a host was
-/// there to try. A client that still listens has registered again meanwhile, as clients do every
-/// minute.
+/// the outbox (100 ms, doubled, at most 60 s) they take more than an hour of running hosts. A
+/// client that still listens has registered again meanwhile, as clients do every minute.
 pub(super) const UNBLOCK_ATTEMPTS: u32 = 75;
 
 /// The delay before a full stream is tried again.

@@ -30,7 +30,7 @@ pub use takeover::hold;
 const CONNECTIONS: [u32; 3] = [1, 8, 32];
 /// A promise without a deadline.
 const NEVER: i64 = 9_000_000_000_000;
-/// Commits of the round trips of a one-step workflow, through `run` and through `rpc`.
+/// Number of round trips, each a commit, of a one-step workflow: through `run`, through `rpc`.
 const TRIPS: [f64; 2] = [4.0, 5.0];
 
 pub async fn run(context: &BenchContext) -> anyhow::Result<Section> {
