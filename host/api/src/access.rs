@@ -33,7 +33,7 @@ pub enum AccessError {
     /// The host would accept requests from other machines without a token.
     #[error(
         "{0} can be reached from other machines: give a token with `--token` or SEGNO_TOKEN, or keys of tokens with \
-         `--jwt-key`, or let anybody in with `--insecure`"
+         `--jwt-key`, or allow every client with `--insecure`"
     )]
     Open(SocketAddr),
     /// The token could be guessed, or cannot be sent in a header.

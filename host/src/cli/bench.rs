@@ -30,7 +30,7 @@ Examples:
   segno bench
   segno bench steps throughput --repetitions 7
   segno bench --dir /var/lib --json > bench.json   # measures the disk under /var/lib
-  segno bench --quick                              # seconds, for a look
+  segno bench --quick                              # takes seconds, for a first look
   segno bench peers --postgres postgres://segno@db/segno
 
 Commits are those of a real host: an acknowledged write survives a power loss. Choose a directory on the disk that you

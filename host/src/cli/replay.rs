@@ -25,7 +25,7 @@ use super::{
 #[command(after_help = "\
 Examples:
   segno replay order-1001
-  segno replay order-1001 --module shop          # the module that is called shop now
+  segno replay order-1001 --module shop          # the present module shop
   segno replay order-1001 --module target/shop.wasm
   segno replay order-1001 --quiet && echo identical
 

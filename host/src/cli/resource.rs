@@ -25,7 +25,7 @@ Examples:
   segno resource lease stock --holder importer-1 --for 1m
   segno resource put stock '{\"left\": 12}' --lease-token 7
   segno resource get stock
-  segno resource lease stock --holder importer-1 --for 0s     # gives it back")]
+  segno resource lease stock --holder importer-1 --for 0s     # returns it")]
 pub struct Resource {
     #[command(subcommand)]
     what: What,

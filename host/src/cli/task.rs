@@ -28,7 +28,7 @@ Examples:
   segno task list --holder worker-7
   segno task get order-1001
   segno task halt order-1001 && segno task continue order-1001
-  segno task release order-1001     # its holder hangs: give it to another")]
+  segno task release order-1001     # its holder hangs: offer it to others")]
 pub struct Task {
     #[command(subcommand)]
     what: What,

@@ -62,7 +62,7 @@ impl DeliveryMetrics {
         }
         registry.register(
             "deliveries",
-            "Messages handed over, by kind and by result",
+            "Deliveries of messages, by kind and by result",
             metrics.deliveries.clone(),
         );
         registry.register(

@@ -46,7 +46,7 @@ impl EngineMetrics {
         metrics.begin_at_zero();
         registry.register_with_unit(
             "lease_acquisition_latency",
-            "How long tasks were pending before a worker acquired them",
+            "Time from a task's becoming pending to its acquisition",
             Unit::Seconds,
             metrics.acquisition.clone(),
         );
@@ -58,12 +58,12 @@ impl EngineMetrics {
         registry.register("lease_expirations", "Leases that ran out", metrics.expirations.clone());
         registry.register(
             "recovery_requeues",
-            "Tasks the engine took back from their holders, by cause",
+            "Tasks that the engine released from their holders, by cause",
             metrics.requeues.clone(),
         );
         registry.register_with_unit(
             "death_to_requeue",
-            "How long after its holder was last heard of a task was taken back",
+            "Time from the last heartbeat of a holder to the release of its task",
             Unit::Seconds,
             metrics.death_to_requeue.clone(),
         );
@@ -74,22 +74,22 @@ impl EngineMetrics {
         );
         registry.register(
             "settlements",
-            "Promises that got their outcome, by outcome and by what settled them",
+            "Promises settled, by outcome and by cause",
             metrics.settlements.clone(),
         );
         registry.register(
             "chain_length",
-            "Tasks that one settlement resumed",
+            "Tasks resumed by one settlement",
             metrics.chain_length.clone(),
         );
         registry.register(
             "quarantines",
-            "Executions the engine halted for a person to look at",
+            "Executions halted by the engine",
             metrics.quarantines.clone(),
         );
         registry.register(
             "compensation_failures",
-            "Steps of sagas that could not be undone",
+            "Saga steps whose compensation failed",
             metrics.compensation_failures.clone(),
         );
         metrics

@@ -45,41 +45,33 @@ impl Gauges {
             gauges.clock_jumps.clone(),
         );
         registry.register("leases_active", "Tasks held by a worker", gauges.leases.clone());
-        registry.register(
-            "quarantined_tasks",
-            "Executions that are halted and wait for a person",
-            gauges.halted.clone(),
-        );
-        registry.register(
-            "ready_tasks",
-            "Tasks of hosts that wait for a worker",
-            gauges.ready.clone(),
-        );
+        registry.register("quarantined_tasks", "Halted executions", gauges.halted.clone());
+        registry.register("ready_tasks", "Pending tasks of modules", gauges.ready.clone());
         registry.register("outbox_messages", "Messages owed, by kind", gauges.outbox.clone());
         registry.register(
             "orphans",
-            "What the last reconcile scan of this host found, by class",
+            "Orphans found by the last reconcile round of this host, by class",
             gauges.orphans.clone(),
         );
         registry.register(
             "quarantined_rows",
-            "What this host leaves alone because its rows cannot be read or are refused, by kind",
+            "Quarantined subjects of this host, by kind",
             gauges.unreadable.clone(),
         );
         registry.register(
             "warm_instances",
-            "Suspended instances kept",
+            "Suspended instances kept warm",
             gauges.warm_instances.clone(),
         );
         registry.register_with_unit(
             "warm_memory",
-            "Memory of the suspended instances kept",
+            "Memory of the suspended instances kept warm",
             Unit::Bytes,
             gauges.warm_bytes.clone(),
         );
         registry.register_with_unit(
             "process_resident_memory",
-            "Memory of this process that is in use",
+            "Resident memory of this process",
             Unit::Bytes,
             gauges.resident.clone(),
         );

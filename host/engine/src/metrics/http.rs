@@ -35,7 +35,7 @@ impl HttpMetrics {
         );
         registry.register_with_unit(
             "http_request_duration",
-            "How long answers took, by route; long polls wait on purpose",
+            "Duration of answers, by route; long polls wait on purpose",
             Unit::Seconds,
             metrics.duration.clone(),
         );

@@ -30,18 +30,18 @@ impl StoreMetrics {
         registry.register("store_commits", "Transactions committed", metrics.commits.clone());
         registry.register(
             "store_batch_commands",
-            "Commands that shared a transaction",
+            "Commands in one transaction",
             metrics.batch.clone(),
         );
         registry.register_with_unit(
             "store_commit_duration",
-            "How long transactions took, from the decision of their first command to their end",
+            "Duration of transactions, from the decision of their first command to their end",
             Unit::Seconds,
             metrics.latency.clone(),
         );
         registry.register(
             "store_queue_length",
-            "Submissions that waited for the writer when it began its last transaction",
+            "Submissions queued for the writer at the beginning of its last transaction",
             metrics.queue.clone(),
         );
         metrics

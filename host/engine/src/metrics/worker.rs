@@ -37,7 +37,7 @@ pub struct WorkerMetrics {
     divergences: Counter,
     traps: Counter,
     put_off: Counter,
-    /// Executions that have a permit to run.
+    /// Executions in a slot, with or without a permit to run.
     pub running: Gauge,
     /// Executions that wait for a permit to run.
     pub queued_runs: Gauge,
@@ -72,23 +72,23 @@ impl WorkerMetrics {
         );
         registry.register(
             "replayed_records",
-            "Journal records matched while executions were brought back to where they were",
+            "Journal records matched by replays",
             metrics.replayed.clone(),
         );
         registry.register(
             "replays",
-            "Executions brought back by a replay of their journal",
+            "Executions restored by a replay of their journal",
             metrics.replays.clone(),
         );
         registry.register_with_unit(
             "replay_duration",
-            "How long replays took",
+            "Duration of replays",
             Unit::Seconds,
             metrics.replay_time.clone(),
         );
         registry.register(
             "warm_starts",
-            "Executions that went on in the instance they were suspended in",
+            "Executions that continued in a warm instance",
             metrics.warm_starts.clone(),
         );
         registry.register(
@@ -99,24 +99,24 @@ impl WorkerMetrics {
         registry.register("claims", "Claims that ended, by how", metrics.claims.clone());
         registry.register(
             "divergences",
-            "Executions halted because a replay left their journal",
+            "Executions halted because a replay diverged from their journal",
             metrics.divergences.clone(),
         );
         registry.register("traps", "Guests that trapped", metrics.traps.clone());
         registry.register(
             "put_off",
-            "Executions put off since as many compute for long as may",
+            "Executions put off because the maximum number of calls compute for long",
             metrics.put_off.clone(),
         );
         registry.register("executions_running", "Executions that run now", metrics.running.clone());
         registry.register(
             "executions_waiting",
-            "Executions among them that wait for a processor",
+            "Executions among them that wait for a permit to run",
             metrics.queued_runs.clone(),
         );
         registry.register(
             "ready_queue_length",
-            "Ready tasks that wait for room on this host",
+            "Ready tasks that wait for a slot on this host",
             metrics.queued.clone(),
         );
         metrics
