@@ -111,8 +111,8 @@ pub struct Serve {
     /// Retention without a matching rule, like 30d or forever
     #[arg(long, value_name = "AGE")]
     keep: Option<Keep>,
-    /// Do not wait until commits are on disk: about ten times cheaper; a power loss may undo the last
-    /// commits, a crash of the process never does
+    /// Do not wait until commits are on disk: about ten times cheaper; a power loss may undo the
+    /// last commits, a crash of the process never does
     #[arg(long)]
     relaxed: bool,
     /// Further address for GET /metrics only, without a token
