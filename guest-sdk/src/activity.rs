@@ -1,4 +1,4 @@
-//! What an activity is given: what it knows about this attempt, and the little it may ask for.
+//! The context of an activity: its view of the attempt, and the requests that it may make.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::log::Level;
 use crate::payload::{self, Payload};
 use crate::time::Timestamp;
 
-/// What an attempt may ask of whoever runs it. These block.
+/// The operations of an attempt, implemented by the host or by a test. They block.
 pub(crate) trait Attempt: Send + Sync {
     fn heartbeat(&self, progress: Option<&Payload>) -> bool;
     fn http(&self, request: &wit::HttpRequest) -> Result<wit::HttpResponse, wit::Failure>;
@@ -24,8 +24,9 @@ pub(crate) trait Attempt: Send + Sync {
 
 /// One attempt of an activity. Cheap to clone.
 ///
-/// An activity is where effects happen. It may be attempted several times, also when an earlier attempt did its work and only
-/// could not say so; so whatever must act once should be given the [`idempotency_key`](Self::idempotency_key).
+/// An activity is where effects happen. It may be attempted several times, also when an earlier
+/// attempt did its work and could not report it; so an operation that must happen once should be
+/// given the [`idempotency_key`](Self::idempotency_key).
 #[derive(Clone)]
 pub struct ActivityContext(Arc<Inner>);
 
@@ -44,17 +45,19 @@ impl ActivityContext {
         &self.0.facts.invocation
     }
 
-    /// The same for every attempt of one call, and different for any other: pass it on to whatever should act only once.
+    /// A key that is the same for every attempt of one call, and different for any other: pass it
+    /// on to services that should act only once.
     pub fn idempotency_key(&self) -> &str {
         &self.0.facts.idempotency_key
     }
 
-    /// Larger for every later claim: a downstream that keeps the largest it has seen refuses stale writers.
+    /// A token that is larger for every later claim: a service that keeps the largest token it has
+    /// seen refuses stale writers.
     pub fn fence_token(&self) -> u64 {
         self.0.facts.fence_token
     }
 
-    /// 1 for the first.
+    /// The number of the attempt, from 1.
     pub fn attempt(&self) -> u32 {
         self.0.facts.attempt
     }
@@ -64,15 +67,15 @@ impl ActivityContext {
         Timestamp::from_millis(self.0.facts.started_at_ms)
     }
 
-    /// When the call is given up.
+    /// The deadline of the call, if there is one.
     pub fn deadline(&self) -> Option<Timestamp> {
         self.0.facts.deadline_ms.map(Timestamp::from_millis)
     }
 
-    /// What the previous attempt passed to [`heartbeat`](Self::heartbeat) last.
+    /// The last progress that the previous attempt passed to [`heartbeat`](Self::heartbeat).
     ///
     /// # Errors
-    /// Code 400 if it is no `T`.
+    /// Code 400 if the progress is no `T`.
     pub fn last_progress<T: DeserializeOwned>(&self) -> Result<Option<T>> {
         self.0
             .facts
@@ -82,7 +85,8 @@ impl ActivityContext {
             .transpose()
     }
 
-    /// Says that this attempt is alive and how far it got. True if cancellation was requested: then it should stop.
+    /// Reports that this attempt is alive, and its progress. True if cancellation was requested:
+    /// then the attempt should stop.
     ///
     /// # Errors
     /// Code 422 if `progress` cannot be written as JSON.
@@ -90,10 +94,11 @@ impl ActivityContext {
         Ok(self.0.attempt.heartbeat(Some(&payload::encode("the progress", progress)?)))
     }
 
-    /// One HTTP request, if the host's policy allows its address. Nothing is retried, and no header is added.
+    /// Sends one HTTP request, if the host's policy allows its address. Nothing is retried, and no
+    /// header is added.
     ///
     /// # Errors
-    /// As the host says: refused by policy, or no answer. Any status is an answer.
+    /// The failure that the host reports: refused by policy, or no answer. Any status is an answer.
     pub fn http(
         &self,
         request: http::Request,
@@ -111,7 +116,7 @@ impl ActivityContext {
     }
 }
 
-/// Makes one attempt from beginning to end.
+/// Runs one attempt from beginning to end.
 pub(crate) fn perform(
     entry: Option<&Entry>,
     function: &str,
@@ -137,7 +142,7 @@ pub(crate) fn perform(
 
 fn stuck(function: &str) -> wit::Failure {
     let message = format!(
-        "activity `{function}` awaits something that nobody will give: inside an activity only its context's own futures end"
+        "activity `{function}` awaits something that never completes: inside an activity only its context's own futures end"
     );
     Error::terminal(Error::REFUSED, message).into_failure()
 }

@@ -1,4 +1,4 @@
-//! The contract of `wit/segno.wit` as Rust, generated. What a person should use is wrapped in the other modules.
+//! The contract of `wit/segno.wit` in Rust, generated. The other modules wrap it for authors.
 
 wit_bindgen::generate!({
     path: "wit",

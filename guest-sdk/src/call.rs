@@ -12,22 +12,22 @@ use crate::journal::{Request, When};
 use crate::retry::RetryPolicy;
 use crate::time::{Timestamp, millis};
 
-/// Options that say nothing: the function's own defaults, else the host's.
+/// Options without values: the function's own defaults apply, else the host's.
 pub(crate) fn no_options() -> wit::CallOptions {
     wit::CallOptions { timeout_ms: None, retry: None, start_at_ms: None, labels: Vec::new() }
 }
 
-/// A call of a durable function, or an HTTP request, whose result is awaited. Issued when it is polled for the first time,
-/// or by [`start`](Self::start); its options are set before.
+/// A call of a durable function, or an HTTP request, whose result is awaited. The call is issued
+/// when it is polled for the first time, or by [`start`](Self::start); set its options before.
 #[must_use = "a call is issued when it is awaited, or by `start`"]
 pub struct Call<T>(pub(crate) Step<T>);
 
-/// Starting a durable function without waiting for its end. Awaiting it says that the start was stored and gives the id of the new
-/// invocation, which outlives this one.
+/// A start of a durable function without waiting for its end. Awaiting it confirms that the start
+/// was stored and gives the id of the new invocation, which outlives this one.
 #[must_use = "a send is issued when it is awaited, or by `start`"]
 pub struct Send(pub(crate) Step<String>);
 
-/// The options of a request that was not issued yet.
+/// The options of a request that has not been issued yet.
 fn options<T>(step: &mut Step<T>) -> Option<&mut wit::CallOptions> {
     match &mut step.stage {
         Stage::New(
@@ -50,7 +50,7 @@ macro_rules! with_options {
                 self
             }
 
-            /// How failed attempts are repeated, instead of what the function says.
+            /// The retry policy of this call, instead of the function's own.
             pub fn retry(mut self, policy: RetryPolicy) -> Self {
                 if let Some(options) = options(&mut self.0) {
                     options.retry = Some(policy.into_options());
@@ -58,7 +58,7 @@ macro_rules! with_options {
                 self
             }
 
-            /// A free label, for finding the call again from outside.
+            /// A label by which the call is listed.
             pub fn label(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
                 if let Some(options) = options(&mut self.0) {
                     options.labels.push((key.into(), value.into()));
@@ -66,7 +66,7 @@ macro_rules! with_options {
                 self
             }
 
-            /// Issues it now; see [`Step::start`].
+            /// Issues the command now; see [`Step::start`].
             pub fn start(self) -> Handle<$output> {
                 self.0.start()
             }
@@ -86,12 +86,12 @@ with_options!(Call<T>, T, T);
 with_options!(Send, String);
 
 impl Send {
-    /// Not begun before this instant.
+    /// Delays the start until this instant.
     pub fn at(self, instant: Timestamp) -> Self {
         self.when(When::At(instant))
     }
 
-    /// Not begun before this time has passed, counted from the moment at which the send is issued.
+    /// Delays the start by this time, counted from the moment at which the send is issued.
     pub fn after(self, delay: Duration) -> Self {
         self.when(When::After(delay))
     }

@@ -1,5 +1,6 @@
-//! Waiting for several things at once. The combinators of the `futures` crate work as well; of its `select!` use the
-//! biased form, since the other one draws from a generator that a replay does not know.
+//! Waiting for several futures at once. The combinators of the `futures` crate work as well; of its
+//! `select!` use the biased form, since the other one uses a random generator that a replay does
+//! not know.
 
 use std::future::Future;
 use std::pin::pin;
@@ -9,8 +10,8 @@ pub use futures::future::{
     Either, join, join_all, join3, join4, try_join, try_join_all, try_join3, try_join4,
 };
 
-/// Whichever is ready first; the other is dropped, so the host is told that nobody waits for it. If both are ready, the
-/// first.
+/// The future that is ready first; the other is dropped, so the host need not deliver its result.
+/// If both are ready, the first argument wins.
 pub async fn select<A: Future, B: Future>(first: A, second: B) -> Either<A::Output, B::Output> {
     let mut first = pin!(first);
     let mut second = pin!(second);

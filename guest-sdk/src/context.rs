@@ -1,4 +1,4 @@
-//! What a workflow is given: everything it may ask for.
+//! The context of a workflow: all of its commands.
 
 use std::cell::RefCell;
 use std::future::Future;
@@ -26,9 +26,10 @@ use crate::time::Timestamp;
 
 /// A workflow's way to everything that is not computation. Cheap to clone.
 ///
-/// Each method that asks for something gives a future and does nothing itself: the command is **issued when the future is polled
-/// for the first time**, or by its `start`. The order in which commands are issued is part of the workflow's history and must be the
-/// same in every replay; it is, as long as a workflow depends on nothing but its input and this context.
+/// Each method that issues a command returns a future and does nothing itself: the command is
+/// **issued when the future is polled for the first time**, or by its `start`. The order in which
+/// commands are issued is part of the workflow's history and must be the same in every replay,
+/// which holds as long as a workflow depends only on its input and this context.
 ///
 /// After a cancellation every await that is pending at that moment fails with code 499; awaits begun later work as
 /// usual, so that a workflow can clean up.
@@ -60,12 +61,12 @@ impl Context {
         Timestamp::from_millis(self.0.journal.now())
     }
 
-    /// Random numbers, the same in every replay.
+    /// A random generator with the same numbers in every replay.
     pub fn random(&self) -> Random {
         Random(self.0.clone())
     }
 
-    /// True once the invocation was told to cancel.
+    /// Whether the invocation was cancelled.
     pub fn is_cancelled(&self) -> bool {
         self.0.is_cancelled()
     }
@@ -75,7 +76,8 @@ impl Context {
         self.0.journal.log(level.into(), message.as_ref());
     }
 
-    /// Calls a durable function of this crate and gives its result. Input and result are checked when this is compiled.
+    /// Calls a durable function of this crate and gives its result. The types of input and result
+    /// are checked at compile time.
     ///
     /// ```
     /// # extern crate segno_sdk as segno;
@@ -96,7 +98,7 @@ impl Context {
     ///
     /// ```
     ///
-    /// What does not fit does not compile:
+    /// A call with a wrong type does not compile:
     ///
     /// ```compile_fail,E0308
     /// # extern crate segno_sdk as segno;
@@ -134,8 +136,9 @@ impl Context {
         Call(Step::new(&self.0, request, decode_result))
     }
 
-    /// Calls a function of a worker outside, for example of a Resonate application: `address` says which workers, as in
-    /// `poll://any@GROUP`, and `arguments` is the tuple of what the function takes.
+    /// Calls a function of an external worker, for example of a Resonate application: `address`
+    /// names the workers, as in `poll://any@GROUP`, and `arguments` is the tuple of the function's
+    /// arguments.
     ///
     /// ```
     /// # extern crate segno_sdk as segno;
@@ -176,9 +179,10 @@ impl Context {
         Send(Step::new(&self.0, request, decode_result))
     }
 
-    /// Computes something once and records the result: what a replay must not compute again, because it is slow, or because it
-    /// could turn out differently. The closure returns a value, or a `Result` of one; it only computes (effects belong in
-    /// activities), and draws random numbers from a generator of its own.
+    /// Computes a value once and records the result: for computations that a replay must not
+    /// repeat, because they are slow or could give another result. The closure returns a value, or
+    /// a `Result` of one; it only computes (effects belong in activities), and draws random numbers
+    /// from a generator of its own.
     pub fn run<S, R: RunOutput<S>>(
         &self,
         name: &str,
@@ -187,7 +191,8 @@ impl Context {
         Run::new(&self.0, name, closure)
     }
 
-    /// Waits, counted from the moment at which the sleep is issued. It may be days.
+    /// Waits for this time, counted from the moment at which the sleep is issued. Days are
+    /// possible.
     pub fn sleep(&self, duration: Duration) -> Step<()> {
         self.sleeping(When::After(duration))
     }
@@ -201,12 +206,12 @@ impl Context {
         Step::new(&self.0, Ok(Request::Sleep { when }), ignore)
     }
 
-    /// A value that somebody outside will give.
+    /// A promise that is settled from outside.
     pub fn promise<T: DeserializeOwned>(&self) -> Promise<T> {
         self.promising(None)
     }
 
-    /// The same, with the id `{invocation}/p/{name}`, which others can know beforehand.
+    /// The same, with the id `{invocation}/p/{name}`, which others can know in advance.
     pub fn named_promise<T: DeserializeOwned>(&self, name: impl Into<String>) -> Promise<T> {
         self.promising(Some(name.into()))
     }
@@ -217,7 +222,7 @@ impl Context {
         Promise(RefCell::new(Step::new(&self.0, Ok(request), decode)))
     }
 
-    /// Settles a promise: gives it its value, or rejects it.
+    /// Settles a promise: resolves it with a value, or rejects it.
     pub fn settle<T: Serialize + ?Sized>(&self, promise: &str, outcome: Result<&T>) -> Step<()> {
         let outcome = match outcome {
             Ok(value) => payload::encode(&format!("the value of promise `{promise}`"), value)
@@ -237,7 +242,7 @@ impl Context {
     /// The value of the next signal with this name.
     ///
     /// # Errors
-    /// Code 499 if the invocation is cancelled while it waits, 400 if the value does not fit.
+    /// Code 499 if the invocation is cancelled meanwhile, 400 if the value is no `T`.
     pub fn signal<T: DeserializeOwned>(
         &self,
         name: &str,
@@ -246,29 +251,30 @@ impl Context {
         async move { signals.receive().await.and_then(|signal: Signal| signal.json()) }
     }
 
-    /// Cancels a call, send, sleep, promise or request that was started; awaiting it then fails with code 499.
+    /// Cancels a call, send, sleep, promise or request that was started; awaiting its handle then
+    /// fails with code 499.
     pub fn cancel<T>(&self, handle: &Handle<T>) -> Step<()> {
         Step::new(&self.0, Ok(Request::Cancel { command: handle.command() }), ignore)
     }
 
-    /// Makes an HTTP request, durably: it is repeated as its retry policy says, survives the host's restart, and carries
-    /// an `Idempotency-Key` that is the same in every attempt. Answers that may pass (408, 425, 429 and 5xx) are repeated like
-    /// errors, and become one when the policy ends; any other status is an answer; see
-    /// [`Response::ok`](http::Response::ok).
+    /// Sends an HTTP request, durably: the request is repeated by its retry policy, survives the
+    /// host's restart, and carries an `Idempotency-Key` that is the same in every attempt.
+    /// Transient answers (408, 425, 429 and 5xx) are repeated like errors, and become one when the
+    /// policy ends; any other status is an answer; see [`Response::ok`](http::Response::ok).
     pub fn http(&self, request: http::Request) -> Call<http::Response> {
         let request =
             request.into_wit().map(|request| Request::Http { request, options: no_options() });
         Call(Step::new(&self.0, request, http::Response::decode))
     }
 
-    /// Publishes an event, delivered at least once to whoever subscribed to the topic.
+    /// Publishes an event, delivered at least once to the receiver of the topic.
     pub fn publish<T: Serialize + ?Sized>(&self, topic: &str, payload: &T) -> Step<()> {
         let request = payload::encode(&format!("the event for topic `{topic}`"), payload)
             .map(|payload| Request::Publish { topic: topic.to_owned(), payload });
         Step::new(&self.0, request, ignore)
     }
 
-    /// What `future` gives, if it does so within `duration`; it is dropped if not.
+    /// The output of `future`, if it is ready within `duration`; otherwise the future is dropped.
     ///
     /// # Errors
     /// Code 408 when the time is over; otherwise the error of `future`.
@@ -287,7 +293,7 @@ impl Context {
     }
 }
 
-/// For commands whose value says nothing.
+/// For commands whose value is empty.
 fn ignore(_: Payload) -> Result<()> {
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Why something failed, and whether trying again could help. Knows nothing about what failed.
+//! Errors, and whether another attempt could help.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ use crate::payload::{self, Payload};
 /// The result of a durable function and of most steps.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// A failure with a code that reads as in HTTP.
+/// A failure with a code that has the meaning of HTTP's.
 ///
 /// The code also says whether an **activity** is tried again. Codes 400 to 499 are *final*, except 408 (timed out), 425
 /// (too early) and 429 (too many requests); everything else is *retryable*: the call's
@@ -50,20 +50,21 @@ impl Error {
     pub const NOT_FOUND: u32 = 404;
     /// A deadline passed.
     pub const TIMED_OUT: u32 = 408;
-    /// The code of a final error that has no better one.
+    /// The code of a final error without a more specific one.
     pub const REFUSED: u32 = 422;
     /// The invocation, or the awaited step, was cancelled.
     pub const CANCELLED: u32 = 499;
-    /// The code of an error that has no better one; retryable.
+    /// The code of an error without a more specific one; retryable.
     pub const FAILED: u32 = 500;
 
-    /// A final error: trying again would not help. `code` is a final code (see [`Error`]); one that is not is replaced
-    /// by [`REFUSED`](Self::REFUSED), since the host would try again after it.
+    /// A final error: another attempt would not help. `code` must be a final code (see [`Error`]);
+    /// any other is replaced by [`REFUSED`](Self::REFUSED), since the host would try again after
+    /// it.
     pub fn terminal(code: u32, message: impl Into<String>) -> Self {
         Self::with_code(if is_final(code) { code } else { Self::REFUSED }, message)
     }
 
-    /// A failure that may pass; an activity that returns it is tried again.
+    /// A transient failure; an activity that returns it is tried again.
     pub fn retryable(message: impl Into<String>) -> Self {
         Self::with_code(Self::FAILED, message)
     }
@@ -78,12 +79,13 @@ impl Error {
         Self::with_code(Self::TIMED_OUT, format!("{what} timed out"))
     }
 
-    /// What an await answers when the invocation is cancelled.
+    /// The error of an await when the invocation is cancelled.
     pub fn cancelled() -> Self {
         Self::with_code(Self::CANCELLED, "cancelled")
     }
 
-    /// Adds a value for programs to the error. Details that cannot be written as JSON become their error's text.
+    /// Adds a value for programs to the error. Details that cannot be written as JSON are replaced
+    /// by the text of that error.
     #[must_use]
     pub fn with_details<T: Serialize + ?Sized>(mut self, details: &T) -> Self {
         let json = serde_json::to_string(details)
@@ -97,7 +99,7 @@ impl Error {
         self.code
     }
 
-    /// What went wrong, for people.
+    /// The message, for people.
     pub fn message(&self) -> &str {
         &self.message
     }
@@ -107,17 +109,17 @@ impl Error {
         payload::decode("the details", self.details.as_ref()?).ok()
     }
 
-    /// True if trying again would not help.
+    /// Whether another attempt would not help.
     pub fn is_final(&self) -> bool {
         is_final(self.code)
     }
 
-    /// True if the invocation or the step was cancelled.
+    /// Whether the invocation or the step was cancelled.
     pub fn is_cancelled(&self) -> bool {
         self.code == Self::CANCELLED
     }
 
-    /// True if a deadline passed.
+    /// Whether a deadline passed.
     pub fn is_timed_out(&self) -> bool {
         self.code == Self::TIMED_OUT
     }
@@ -131,7 +133,7 @@ impl Error {
     }
 }
 
-/// Any standard error: code 500, its sources in the message.
+/// Any standard error becomes one with code 500 and its sources in the message.
 impl<E: Into<Box<dyn std::error::Error + Send + Sync>>> From<E> for Error {
     fn from(error: E) -> Self {
         let error = error.into();

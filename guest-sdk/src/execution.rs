@@ -1,4 +1,5 @@
-//! Drives the future of one workflow, poll style: until it has nothing more to do, then back to the host.
+//! Drives the future of one workflow: polls until the future has nothing more to do, then returns
+//! to the host.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -13,18 +14,18 @@ use crate::invocation::Invocation;
 use crate::journal::Journal;
 use crate::payload::Payload;
 
-/// A future that ends with what the host is told.
+/// A future whose output is the outcome for the host.
 pub(crate) type OutcomeFuture = Pin<Box<dyn Future<Output = wit::Outcome>>>;
 
 /// One invocation and the future that produces its outcome.
 pub(crate) struct Execution {
     invocation: Arc<Invocation>,
-    /// None once it has ended.
+    /// `None` once the future has ended.
     future: Option<OutcomeFuture>,
 }
 
 impl Execution {
-    /// Begins `entry` and runs it until it waits. An input that does not fit ends it at once.
+    /// Begins `entry` and runs it until it waits. An input of a wrong type ends it at once.
     pub(crate) fn start(
         entry: Option<&Entry>,
         function: &str,
@@ -49,7 +50,7 @@ impl Execution {
         execution
     }
 
-    /// Tells the workflow of one event and runs it until it waits again.
+    /// Delivers one event to the workflow and runs it until it waits again.
     pub(crate) fn resume(&mut self, event: wit::Event) {
         self.invocation.tell(event);
         self.advance();
@@ -64,7 +65,7 @@ impl Execution {
     }
 }
 
-/// What the caller of a function that is not there is told.
+/// The failure of a call of a function that does not exist.
 pub(crate) fn no_such_function(function: &str) -> wit::Failure {
     let message =
         format!("this module has no function `{function}`; is it in the list of `segno::module!`?");
@@ -79,7 +80,7 @@ impl Wake for Woken {
     }
 }
 
-/// Polls until the future is ready, or is pending and nothing woke it in the meantime.
+/// Polls until the future is ready, or is pending and has not been woken meanwhile.
 pub(crate) fn poll_until_idle<F: Future + ?Sized>(mut future: Pin<&mut F>) -> Option<F::Output> {
     let woken = Arc::new(Woken(AtomicBool::new(true)));
     let waker = Waker::from(woken.clone());

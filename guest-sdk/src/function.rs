@@ -1,4 +1,4 @@
-//! Durable functions as types, so that a call is checked when it is compiled.
+//! Durable functions as types, so that calls are checked at compile time.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -19,37 +19,38 @@ use crate::payload::{self, Payload};
 use crate::retry::RetryPolicy;
 use crate::time::millis;
 
-/// What `#[segno::workflow]` and `#[segno::activity]` know about a function. Implemented by them only.
+/// The description of a function, implemented by `#[segno::workflow]` and `#[segno::activity]`
+/// only.
 pub trait Function: 'static {
     /// [`Context`] for a workflow, [`ActivityContext`] for an activity.
     type Context: FunctionContext;
     /// `()` for a function without input.
     type Input: DeserializeOwned + JsonSchema + 'static;
-    /// What it gives if it succeeds.
+    /// The output of a success.
     type Output: Serialize + JsonSchema + 'static;
 
-    /// The name by which it is called.
+    /// The name for calls.
     const NAME: &'static str;
     /// The first paragraph of its documentation.
     const SUMMARY: Option<&'static str>;
 
-    /// Its defaults.
+    /// The defaults of calls.
     fn defaults() -> Defaults;
 
-    /// Begins it.
+    /// Begins the function.
     fn begin(context: Self::Context, input: Self::Input) -> Body<Self>
     where
         Self: Sized;
 }
 
-/// What calls of a function get that do not say otherwise.
+/// The defaults of calls of a function.
 #[derive(Default)]
 pub struct Defaults {
-    /// A workflow that takes signals.
+    /// Whether the workflow receives signals.
     pub signals: bool,
-    /// From the call to its deadline.
+    /// Time from the call to its deadline.
     pub timeout: Option<Duration>,
-    /// How failed attempts are repeated.
+    /// The retry policy.
     pub retry: Option<RetryPolicy>,
 }
 
@@ -59,7 +60,8 @@ pub trait FunctionContext: Sized + 'static {
     fn kind<F: Function<Context = Self>>() -> Kind;
 }
 
-/// What a durable function returns: a future of its result. It can be awaited directly, without a journal record of its own.
+/// The return value of a durable function: a future of its result. It can be awaited directly,
+/// without its own journal record.
 pub struct Body<F: Function> {
     future: Pin<Box<dyn Future<Output = Result<F::Output>>>>,
 }
@@ -82,7 +84,8 @@ impl<F: Function> Future for Body<F> {
     }
 }
 
-/// What the `async fn` under an attribute may return: a `Result` whose error converts into [`Error`].
+/// The return value of the `async fn` under an attribute: a `Result` whose error converts into
+/// [`Error`].
 #[diagnostic::on_unimplemented(
     message = "a durable function cannot return `{Self}`",
     note = "it returns `segno::Result<T>`, or another `Result` whose error converts into `segno::Error`"
@@ -103,13 +106,13 @@ impl<T, E: Into<Error>> Returns for std::result::Result<T, E> {
     }
 }
 
-/// A function item made durable by an attribute. `Arguments` is inferred.
+/// A function with an attribute. `Arguments` is inferred.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a durable function",
     note = "put `#[segno::workflow]` or `#[segno::activity]` on it"
 )]
 pub trait Item<Arguments>: Copy + 'static {
-    /// Its type.
+    /// The type of the function.
     type Function: Function;
 }
 

@@ -1,4 +1,4 @@
-//! Commands as futures: a [`Step`] is one not issued yet, a [`Handle`] one that was.
+//! Commands as futures: a [`Step`] has not been issued yet, a [`Handle`] has.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -11,14 +11,14 @@ use crate::invocation::Invocation;
 use crate::journal::{Issued, Request};
 use crate::payload::Payload;
 
-/// How the value of a command is read.
+/// The function that decodes the value of a command.
 pub(crate) type Decode<T> = fn(Payload) -> Result<T>;
 
-/// A command that was issued and whose answer is awaited by polling this.
+/// A command that was issued; polling the handle awaits its answer.
 ///
-/// Dropping it before the answer came tells the host that nobody waits any more; what it stands for goes on. To stop that
-/// too, use [`Context::cancel`](crate::Context::cancel).
-#[must_use = "the command was issued; await its answer, or drop it if nobody needs it"]
+/// Dropping the handle before the answer tells the host not to deliver it; the work itself
+/// continues. To stop that too, use [`Context::cancel`](crate::Context::cancel).
+#[must_use = "the command was issued; await its answer, or drop the handle if the answer is not needed"]
 pub struct Handle<T> {
     invocation: Arc<Invocation>,
     issued: Issued,
@@ -67,8 +67,9 @@ impl<T> Drop for Handle<T> {
     }
 }
 
-/// A command not issued yet. It is issued when it is polled for the first time, so the order of first polls is the order
-/// of commands in the journal; [`start`](Self::start) issues it at once.
+/// A command that has not been issued yet. It is issued when it is polled for the first time, so
+/// the order of first polls is the order of commands in the journal; [`start`](Self::start) issues
+/// it at once.
 #[must_use = "a command is issued when it is awaited, or by `start`"]
 pub struct Step<T> {
     pub(crate) invocation: Arc<Invocation>,
@@ -79,7 +80,7 @@ pub struct Step<T> {
 pub(crate) enum Stage<T> {
     New(Request),
     Issued(Handle<T>),
-    /// Its input could not be written.
+    /// The input could not be encoded.
     Failed(Error),
     Done,
 }
@@ -97,10 +98,11 @@ impl<T> Step<T> {
         Self { invocation: invocation.clone(), stage, decode }
     }
 
-    /// Issues the command now. Its handle can be awaited later, be cancelled, or be dropped.
+    /// Issues the command now. Its handle can be awaited later, be passed to `cancel`, or be
+    /// dropped.
     ///
     /// # Panics
-    /// If the input could not be written as JSON; awaiting the step instead gives that as an error.
+    /// If the input cannot be written as JSON; awaiting the step instead gives that as an error.
     pub fn start(mut self) -> Handle<T> {
         self.issue();
         match std::mem::replace(&mut self.stage, Stage::Done) {

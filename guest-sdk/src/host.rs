@@ -1,4 +1,5 @@
-//! The host as seen from inside a component: the imports behind the traits that the rest of the crate uses.
+//! The host seen from inside a component: the imports, as the traits that the rest of the crate
+//! uses.
 
 use crate::activity::Attempt;
 use crate::bindings::segno::workflow::{activity, journal, types as wit};

@@ -1,4 +1,4 @@
-//! HTTP requests and their answers, the same for workflows (durable) and activities (one attempt).
+//! HTTP requests and answers, the same for workflows (durable) and activities (one attempt).
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::bindings::segno::workflow::types as wit;
 use crate::error::{Error, Result};
 use crate::payload::{self, Payload};
 
-/// A request to be made.
+/// A request.
 ///
 /// ```
 /// # extern crate segno_sdk as segno;
@@ -62,7 +62,8 @@ impl Request {
         self
     }
 
-    /// Sets the body to `value` as JSON, and says so in the headers. What cannot be written fails the request, not this.
+    /// Sets the body to `value` as JSON, with its content type. A value that cannot be encoded
+    /// fails the request, and not this call.
     #[must_use]
     pub fn json<T: Serialize + ?Sized>(mut self, value: &T) -> Self {
         self.body =
@@ -83,7 +84,7 @@ impl Request {
     }
 }
 
-/// An answer; any status is one.
+/// An answer, with any status.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Response {
     status: u16,
@@ -92,12 +93,12 @@ pub struct Response {
 }
 
 impl Response {
-    /// An answer made by hand, for a test.
+    /// An answer for tests.
     pub fn new(status: u16, body: impl Into<Vec<u8>>) -> Self {
         Self { status, headers: Vec::new(), body: body.into() }
     }
 
-    /// An answer with a JSON body made by hand, for a test.
+    /// An answer with a JSON body, for tests.
     ///
     /// # Panics
     /// If `value` cannot be written as JSON.
@@ -131,15 +132,15 @@ impl Response {
         &self.body
     }
 
-    /// The body as text; what is not UTF-8 is replaced.
+    /// The body as text; bytes that are not UTF-8 are replaced.
     pub fn text(&self) -> String {
         String::from_utf8_lossy(&self.body).into_owned()
     }
 
-    /// The body read as JSON.
+    /// The body parsed as JSON.
     ///
     /// # Errors
-    /// Code 400 if it does not fit.
+    /// Code 400 if the body is no `T`.
     pub fn json<T: DeserializeOwned>(&self) -> Result<T> {
         payload::decode("the body of the answer", &Payload::Bytes(self.body.clone()))
     }
@@ -147,7 +148,8 @@ impl Response {
     /// The answer itself if it is a success.
     ///
     /// # Errors
-    /// Otherwise an error with its status as the code (which says whether it is final) and the beginning of its body.
+    /// Otherwise an error with its status as the code (which decides whether it is final) and the
+    /// beginning of its body.
     pub fn ok(self) -> Result<Self> {
         if self.is_success() {
             return Ok(self);
@@ -168,7 +170,7 @@ impl Response {
         wit::HttpResponse { status: self.status, headers: self.headers, body: self.body }
     }
 
-    /// Reads the completion of a durable request.
+    /// Decodes the completion of a durable request.
     pub(crate) fn decode(payload: Payload) -> Result<Self> {
         let answer: Answer = payload::decode("the answer of a request", &payload)?;
         let body = match (answer.body, answer.body_base64) {
@@ -183,7 +185,7 @@ impl Response {
         Ok(Self { status: answer.status, headers, body })
     }
 
-    /// Writes the completion of a durable request, as the host does.
+    /// Encodes the completion of a durable request, as the host does.
     #[cfg(not(target_arch = "wasm32"))]
     pub(crate) fn encode(self) -> Result<Payload> {
         let (body, body_base64) = match String::from_utf8(self.body) {
@@ -200,7 +202,7 @@ impl Response {
     }
 }
 
-/// The completion of a durable request as the host writes it.
+/// The completion of a durable request, as the host encodes it.
 #[derive(Serialize, Deserialize)]
 struct Answer {
     status: u16,

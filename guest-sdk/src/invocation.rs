@@ -1,5 +1,5 @@
-//! One running invocation as its own code sees it: what was asked and not answered yet, what was told and not read yet.
-//! Knows nothing about futures beyond their wakers.
+//! The state of one running invocation: commands without an answer, and events that were not read
+//! yet. Futures are unknown here, except for their wakers.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,7 +12,7 @@ use crate::bindings::segno::workflow::types as wit;
 use crate::error::Error;
 use crate::journal::{Issued, Journal, Request};
 
-/// The invocation; shared by its context and by everything it waits for.
+/// The state of the invocation, shared by its context and by everything that it waits for.
 pub(crate) struct Invocation {
     pub(crate) facts: wit::Context,
     pub(crate) journal: Arc<dyn Journal>,
@@ -21,9 +21,9 @@ pub(crate) struct Invocation {
 }
 
 struct State {
-    /// Commands somebody holds a handle of.
+    /// Commands with a handle.
     open: BTreeMap<u32, Wait>,
-    /// Those who wait for a signal, in the order in which they began to.
+    /// Waiting receivers of signals, in the order in which they began to wait.
     listeners: BTreeMap<u64, Listener>,
     next_listener: u64,
     signals: VecDeque<wit::Signal>,
@@ -49,7 +49,7 @@ struct Listener {
 struct Running {
     name: String,
     random: ChaCha12Rng,
-    /// Handles dropped by the closure; the host is told when it has ended.
+    /// Handles dropped by the closure; the host is told when the closure has ended.
     forgotten: Vec<u32>,
 }
 
@@ -87,7 +87,7 @@ impl Invocation {
         }
     }
 
-    /// Issues a command; its answer will be kept until somebody asks for it or lets go of it.
+    /// Issues a command; its answer is kept until it is read or the handle is dropped.
     pub(crate) fn issue(&self, request: Request) -> Issued {
         self.refuse_inside_run(|| request.describe());
         let issued = self.journal.issue(request);
@@ -134,7 +134,7 @@ impl Invocation {
         }
     }
 
-    /// Nobody holds a handle of this command any more.
+    /// Notes that the handle of this command was dropped.
     pub(crate) fn let_go(&self, index: u32) {
         let mut state = self.state();
         let Some(wait) = state.open.remove(&index) else { return };
@@ -162,7 +162,7 @@ impl Invocation {
         self.state().listeners.remove(&key);
     }
 
-    /// The oldest signal not taken yet, of this name if one is given.
+    /// The oldest unread signal, with this name if one is given.
     pub(crate) fn poll_signal(
         &self,
         key: u64,
@@ -193,7 +193,7 @@ impl Invocation {
         }
     }
 
-    /// Draws from the generator of the running closure, or else from that of the invocation.
+    /// Draws from the generator of the running closure, else from that of the invocation.
     pub(crate) fn with_random<T>(&self, draw: impl FnOnce(&mut ChaCha12Rng) -> T) -> T {
         let mut state = self.state();
         match &mut state.running {
@@ -206,7 +206,7 @@ impl Invocation {
         self.state().cancelled
     }
 
-    /// Takes in an event and wakes those who wait for it.
+    /// Takes an event and wakes the futures that wait for it.
     pub(crate) fn tell(&self, event: wit::Event) {
         match event {
             wit::Event::Completed(completion) => self.complete(completion),
@@ -237,7 +237,8 @@ impl Invocation {
         wakers.into_iter().for_each(Waker::wake);
     }
 
-    /// Fails every await that is pending now: those that were polled and have no answer. Later awaits are not touched.
+    /// Fails every await that is pending now: those that were polled and have no answer. Later
+    /// awaits are not affected.
     fn cancel(&self) {
         let mut state = self.state();
         state.cancelled = true;
@@ -261,7 +262,7 @@ impl Invocation {
         wakers.into_iter().for_each(Waker::wake);
     }
 
-    /// Says the end; what is dropped from now on is dropped silently.
+    /// Reports the end; handles dropped from now on are not reported.
     pub(crate) fn finish(&self, outcome: &wit::Outcome) {
         self.state().finished = true;
         self.journal.finish(outcome);

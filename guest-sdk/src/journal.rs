@@ -1,4 +1,5 @@
-//! What a workflow may ask of whoever runs it: the host, or a test. Deliberately plain data: a test keeps and compares it.
+//! The commands of a workflow, as plain data, so that a test can keep and compare them; the host or
+//! a test carries them out.
 
 use std::time::Duration;
 
@@ -7,7 +8,7 @@ use crate::function::Entry;
 use crate::payload::Payload;
 use crate::time::{Timestamp, millis};
 
-/// An instant, or a length counted from the moment at which the command is issued.
+/// An instant, or a duration from the moment at which the command is issued.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum When {
     At(Timestamp),
@@ -37,7 +38,7 @@ pub(crate) enum Request {
 }
 
 impl Request {
-    /// What a person would call it in a message.
+    /// A description for messages.
     pub(crate) fn describe(&self) -> String {
         match self {
             Request::Call { function, .. } => format!("call of `{function}`"),
@@ -53,13 +54,14 @@ impl Request {
     }
 }
 
-/// The answer to a command: its index, and the id of the promise it made, if that is not `{invocation}/{index}`.
+/// The result of issuing a command: its index, and the id of the promise it made, if that is not
+/// `{invocation}/{index}`.
 pub(crate) struct Issued {
     pub(crate) index: u32,
     pub(crate) promise: Option<String>,
 }
 
-/// The side of the journal that a workflow talks to. Nothing here blocks.
+/// The workflow's side of the journal. Nothing here blocks.
 pub(crate) trait Journal: Send + Sync {
     fn issue(&self, request: Request) -> Issued;
     fn run(&self, name: &str) -> wit::RunAnswer;
@@ -69,7 +71,7 @@ pub(crate) trait Journal: Send + Sync {
     fn log(&self, level: wit::Level, message: &str);
     fn finish(&self, outcome: &wit::Outcome);
 
-    /// Tells of a function of this crate that is about to be called; only a test wants to know.
+    /// Announces a function of this crate that is about to be called; only a test uses this.
     fn learn(&self, entry: fn() -> Entry) {
         let _ = entry;
     }

@@ -1,8 +1,9 @@
 //! Durable functions in ordinary async Rust.
 //!
-//! A **workflow** is an `async fn` that survives the death of its host: what it asked for and what it was told is in a
-//! journal, from which it is brought back to where it was. An **activity** is an `async fn` in which effects happen; it is
-//! attempted until it succeeds or a policy ends it. Use this package under the name `segno`:
+//! A **workflow** is an `async fn` that survives the death of its host: its commands and the events
+//! it received are in a journal, from which its state is restored. An **activity** is an `async fn`
+//! in which effects happen; it is attempted until it succeeds or a policy ends it. Use this package
+//! under the name `segno`:
 //!
 //! ```toml
 //! segno = { package = "segno-sdk", path = "…" }
@@ -84,7 +85,7 @@ pub use schemars::{self, JsonSchema};
 pub use serde::{self, Deserialize, Serialize};
 pub use serde_json;
 
-/// What the macros write. Not for people, and it may change.
+/// Used by the macros only, and subject to change.
 #[doc(hidden)]
 pub mod __private {
     pub use crate::bindings;

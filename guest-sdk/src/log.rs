@@ -2,18 +2,18 @@
 
 use crate::bindings::segno::workflow::types as wit;
 
-/// How much a line matters.
+/// The level of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
     /// Every detail.
     Trace,
-    /// For whoever looks for a fault.
+    /// Details for finding faults.
     Debug,
-    /// What happened.
+    /// Normal operation.
     Info,
-    /// What should not have happened, and was coped with.
+    /// An unexpected event that was handled.
     Warn,
-    /// What failed.
+    /// A failure.
     Error,
 }
 

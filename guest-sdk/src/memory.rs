@@ -1,8 +1,9 @@
 //! The memory of a module.
 //!
-//! `segno build` has the linker make a heap in the memory that an instance begins with. Growing a memory costs the host
-//! more than everything else that a small workflow does, and this allocator grows it only when that heap is used up. A
-//! module with an allocator of its own takes this package without its default features.
+//! The linker flags of `segno build` reserve a heap in the initial memory of an instance. Growing a
+//! memory costs the host more than everything else that a small workflow does, and this allocator
+//! grows the memory only when that heap is used up. A module with its own allocator takes this
+//! package without its default features.
 
 #[global_allocator]
 static ALLOCATOR: dlmalloc::GlobalDlmalloc = dlmalloc::GlobalDlmalloc;

@@ -68,7 +68,7 @@ pub fn start(module: &Module, function: &str, input: &Payload, facts: wit::Conte
 #[doc(hidden)]
 pub fn resume(event: wit::Event) {
     EXECUTION.with(|place| {
-        // The host does not resume what it did not start, nor what has ended.
+        // The host resumes only what it started and what has not ended.
         if let Some(execution) = place.borrow_mut().as_mut() {
             execution.resume(event);
         }
@@ -88,16 +88,17 @@ pub fn perform(
     activity::perform(module.find(function), function, input, facts, Box::new(HostAttempt))
 }
 
-/// Says what went wrong and where before the trap, of which the host sees only addresses.
+/// Logs the message and the place of a panic before the trap, of which the host sees only
+/// addresses.
 fn report_panics(log: fn(&str)) {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| std::panic::set_hook(Box::new(move |panic| log(&panic.to_string()))));
 }
 
-/// Lists the durable functions of a crate and exports them from its component. Once in a crate, usually at the end of
-/// `lib.rs`: `segno::module!(order, charge);`.
+/// Lists the durable functions of a crate and exports them from its component. Use it once in a
+/// crate, usually at the end of `lib.rs`: `segno::module!(order, charge);`.
 ///
-/// It makes a function `segno_module` that gives the list.
+/// The macro creates a function `segno_module` that returns the list.
 #[macro_export]
 macro_rules! module {
     ($($function:path),+ $(,)?) => {

@@ -1,4 +1,4 @@
-//! Values as they cross to the host: JSON text, made from and read into serde types.
+//! Values in calls of the host: JSON text, converted from and to serde types.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -18,7 +18,8 @@ pub(crate) fn encode<T: Serialize + ?Sized>(what: &str, value: &T) -> Result<Pay
     }
 }
 
-/// Reads `payload` into a `T`; `what` names it in the error, which also says at which place it did not fit.
+/// Decodes `payload` into a `T`; `what` names the value in the error, which also names the place of
+/// the mismatch.
 pub(crate) fn decode<T: DeserializeOwned>(what: &str, payload: &Payload) -> Result<T> {
     let refused = |problem: String| Error::terminal(400, format!("{what} does not fit: {problem}"));
     let bytes = match payload {
@@ -35,7 +36,7 @@ pub(crate) fn decode<T: DeserializeOwned>(what: &str, payload: &Payload) -> Resu
     Ok(value)
 }
 
-/// True for what stands for "no input": nothing at all, or JSON `null`.
+/// Whether the payload means "no input": it is empty, or JSON `null`.
 pub(crate) fn is_empty(payload: &Payload) -> bool {
     let bytes = match payload {
         Payload::Json(json) => json.as_bytes(),

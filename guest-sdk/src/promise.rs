@@ -11,15 +11,16 @@ use crate::handle::{Handle, Stage, Step};
 use crate::journal::Request;
 use crate::time::millis;
 
-/// A value that somebody outside gives by the promise's [`id`](Self::id): a person, another workflow, a web hook.
-/// Awaiting it gives the value, or the error it was rejected with.
+/// A promise that is settled from outside by its [`id`](Self::id): by a person, another workflow,
+/// or a web hook. Awaiting it gives the value, or the error with which it was rejected.
 ///
-/// It is made when it is polled for the first time, or when its id is asked for, whichever is first.
+/// The promise is created when it is polled for the first time, or when its id is read, whichever
+/// is first.
 #[must_use = "a promise is made when it is awaited, when its id is asked for, or by `start`"]
 pub struct Promise<T>(pub(crate) RefCell<Step<T>>);
 
 impl<T> Promise<T> {
-    /// The time until the promise is given up; then it is an error with code 408. To be set before the promise is made.
+    /// The time after which the promise fails with code 408. Set it before the promise is created.
     pub fn timeout(mut self, duration: Duration) -> Self {
         if let Stage::New(Request::Promise { options, .. }) = &mut self.0.get_mut().stage {
             options.timeout_ms = Some(millis(duration));
@@ -27,7 +28,8 @@ impl<T> Promise<T> {
         self
     }
 
-    /// The id under which it is settled: `{invocation}/p/{name}` for a named promise. Makes the promise.
+    /// The id by which the promise is settled: `{invocation}/p/{name}` for a named promise. Creates
+    /// the promise.
     pub fn id(&self) -> String {
         let mut step = self.0.borrow_mut();
         step.issue();
@@ -37,7 +39,7 @@ impl<T> Promise<T> {
         }
     }
 
-    /// Makes the promise now; see [`Step::start`].
+    /// Creates the promise now; see [`Step::start`].
     pub fn start(self) -> Handle<T> {
         self.0.into_inner().start()
     }

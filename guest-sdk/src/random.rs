@@ -8,26 +8,27 @@ use rand_chacha::rand_core::{Rng, TryRng};
 
 use crate::invocation::Invocation;
 
-/// The generator of one invocation (ChaCha with 12 rounds, from the invocation's seed). It implements the traits of
-/// `rand_core` 0.10, so it works with the `rand` crate.
+/// The generator of one invocation (ChaCha with 12 rounds, from the invocation's seed). It
+/// implements the traits of `rand_core` 0.10, so it works with the `rand` crate.
 ///
-/// Inside the closure of a [`run`](crate::Context::run) it draws from a generator that belongs to that closure, so that what comes
-/// later does not depend on whether the closure was executed or its result was replayed.
+/// Inside the closure of a [`run`](crate::Context::run), numbers come from a generator of that
+/// closure, so that later numbers do not depend on whether the closure was executed or its result
+/// was replayed.
 #[derive(Clone)]
 pub struct Random(pub(crate) Arc<Invocation>);
 
 impl Random {
-    /// Any number.
+    /// Any number, uniformly distributed.
     pub fn u64(&mut self) -> u64 {
         self.next_u64()
     }
 
-    /// A number from 0 up to, not including, `bound`, each as likely as any other; 0 if `bound` is 0.
+    /// A number from 0 up to, not including, `bound`, uniformly distributed; 0 if `bound` is 0.
     pub fn below(&mut self, bound: u64) -> u64 {
         if bound == 0 {
             return 0;
         }
-        // Draws above the largest multiple of `bound` would make small numbers likelier.
+        // Numbers above the largest multiple of `bound` would make small results likelier.
         let limit = u64::MAX - u64::MAX % bound;
         loop {
             let drawn = self.next_u64();

@@ -1,4 +1,4 @@
-//! When and how often a failed attempt is repeated.
+//! Retry policies.
 
 use std::time::Duration;
 
@@ -25,7 +25,8 @@ use crate::time::millis;
 pub struct RetryPolicy(wit::RetryOptions);
 
 impl RetryPolicy {
-    /// Waits that double from 100 ms to one minute, a fifth of each drawn at random, without end.
+    /// Delays that double from 100 ms to one minute, with a random fifth, without a limit on
+    /// attempts.
     pub fn exponential() -> Self {
         Self(wit::RetryOptions {
             initial_ms: 100,
@@ -42,42 +43,43 @@ impl RetryPolicy {
         Self::exponential().max_attempts(1)
     }
 
-    /// The wait after the first failed attempt.
+    /// The delay after the first failed attempt.
     #[must_use]
     pub fn initial(mut self, wait: Duration) -> Self {
         self.0.initial_ms = millis(wait);
         self
     }
 
-    /// By how much each wait is longer than the one before; below 1 it counts as 1.
+    /// The factor by which each delay is longer than the one before; below 1 it counts as 1.
     #[must_use]
     pub fn factor(mut self, factor: f64) -> Self {
         self.0.factor = if factor.is_finite() { factor.max(1.0) } else { 1.0 };
         self
     }
 
-    /// The longest wait.
+    /// The longest delay.
     #[must_use]
     pub fn max(mut self, wait: Duration) -> Self {
         self.0.max_ms = millis(wait);
         self
     }
 
-    /// The part of each wait that is drawn at random, 0 to 1, so that many failures do not come back together.
+    /// The random fraction of each delay, 0 to 1, so that many failures are not repeated at the
+    /// same time.
     #[must_use]
     pub fn jitter(mut self, fraction: f64) -> Self {
         self.0.jitter = if fraction.is_finite() { fraction.clamp(0.0, 1.0) } else { 0.0 };
         self
     }
 
-    /// Attempts in all, the first included; at least one.
+    /// Maximum number of attempts, the first included; at least one.
     #[must_use]
     pub fn max_attempts(mut self, attempts: u32) -> Self {
         self.0.max_attempts = Some(attempts.max(1));
         self
     }
 
-    /// Codes that are final at once, beside those that always are (see [`Error`](crate::Error)).
+    /// Further codes that are final, beside those that always are (see [`Error`](crate::Error)).
     #[must_use]
     pub fn non_retryable(mut self, codes: impl IntoIterator<Item = u32>) -> Self {
         self.0.non_retryable.extend(codes);

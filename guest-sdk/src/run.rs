@@ -15,8 +15,9 @@ use crate::invocation::Invocation;
 use crate::journal::Issued;
 use crate::payload::{self, Payload};
 
-/// A recorded computation. The closure is executed when this is polled for the first time, or by [`start`](Self::start);
-/// in a replay it is not, and the recorded result is given. An error is recorded like a value and is not tried again.
+/// A recorded computation. The closure is executed when the run is polled for the first time, or by
+/// [`start`](Self::start); a replay returns the recorded result instead. An error is recorded like
+/// a value and is not tried again.
 #[must_use = "a run is executed when it is awaited, or by `start`"]
 pub struct Run<T> {
     invocation: Arc<Invocation>,
@@ -33,7 +34,7 @@ enum Stage<T> {
     Done,
 }
 
-/// What a closure may return: a value, or a result of one.
+/// The return value of a closure: a value, or a result of one.
 #[diagnostic::on_unimplemented(
     message = "a run closure cannot return `{Self}`",
     note = "it returns a value that serde can write and read, or a `Result` of one whose error converts into `segno::Error`"
@@ -42,7 +43,7 @@ pub trait RunOutput<Shape> {
     /// The recorded value.
     type Value: Serialize + DeserializeOwned;
 
-    /// The value, or why there is none.
+    /// The value, or the error.
     fn into_result(self) -> Result<Self::Value>;
 }
 
@@ -93,7 +94,7 @@ impl<T: DeserializeOwned> Run<T> {
         }
     }
 
-    /// Executes the closure now, or finds its recorded result.
+    /// Executes the closure now, or reads its recorded result.
     pub fn start(mut self) -> Handle<T> {
         self.issue();
         match std::mem::replace(&mut self.stage, Stage::Done) {

@@ -1,4 +1,4 @@
-//! Messages sent to an invocation from outside while it runs.
+//! Signals: messages to a running invocation from outside.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -13,7 +13,7 @@ use crate::error::Result;
 use crate::invocation::Invocation;
 use crate::payload::{self, Payload};
 
-/// One message.
+/// One signal.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Signal {
     name: String,
@@ -21,15 +21,15 @@ pub struct Signal {
 }
 
 impl Signal {
-    /// What the sender called it.
+    /// The name that the sender gave.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Its value as a `T`.
+    /// The value as a `T`.
     ///
     /// # Errors
-    /// Code 400 if it does not fit.
+    /// Code 400 if the value is no `T`.
     pub fn json<T: DeserializeOwned>(&self) -> Result<T> {
         payload::decode(&format!("the payload of signal `{}`", self.name), &self.payload)
     }
@@ -41,8 +41,9 @@ impl From<wit::Signal> for Signal {
     }
 }
 
-/// The signals of this invocation in the order in which they came; those that came before anybody listened are kept. Each is given
-/// once, to whoever asks first. The stream has no end; a cancellation is given as one error.
+/// The signals of this invocation in the order of their arrival; signals that arrive before a
+/// receiver waits are kept. Each signal is given once, to the first receiver that waits. The stream
+/// has no end; a cancellation is given as one error.
 ///
 /// The function must be declared with `#[segno::workflow(signals)]`.
 pub struct Signals {
@@ -56,7 +57,7 @@ impl Signals {
         Self { invocation: invocation.clone(), key: invocation.add_listener(), name: None }
     }
 
-    /// Only the signals with this name; others are left for other listeners.
+    /// Only signals with this name; others are left for other receivers.
     #[must_use]
     pub fn named(mut self, name: impl Into<String>) -> Self {
         self.name = Some(name.into());

@@ -1,4 +1,4 @@
-//! Instants as the journal knows them.
+//! Instants of the journal.
 
 use std::fmt;
 use std::ops::{Add, Sub};
@@ -43,7 +43,8 @@ impl Timestamp {
     }
 }
 
-/// Whole milliseconds, rounded up, so that nothing is early; what does not fit is the largest number.
+/// Whole milliseconds, rounded up, so that no event is early; the maximum stands for longer
+/// durations.
 pub(crate) fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX)
 }
@@ -69,7 +70,7 @@ impl fmt::Display for Timestamp {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let time = SystemTime::UNIX_EPOCH.checked_add(Duration::from_millis(self.0));
         match time {
-            // The last second of the year 9999, beyond which the format has no form.
+            // The last second of the year 9999, beyond which RFC 3339 has no form.
             Some(time) if self.0 <= 253_402_300_799_999 => {
                 humantime::format_rfc3339_millis(time).fmt(formatter)
             }

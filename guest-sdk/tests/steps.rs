@@ -1,4 +1,4 @@
-//! Each thing a workflow may ask for, tried in a test of its own.
+//! Each command of a workflow, in a test of its own.
 
 // The name under which users depend on this package, and which the macros write.
 extern crate segno_sdk as segno;

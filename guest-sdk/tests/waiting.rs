@@ -1,4 +1,4 @@
-//! Waiting for several things, dropping what lost, and cancellation.
+//! Waiting for several futures, dropping the losers, and cancellation.
 
 // The name under which users depend on this package, and which the macros write.
 extern crate segno_sdk as segno;
@@ -14,7 +14,8 @@ const SECOND: Duration = Duration::from_secs(1);
 
 #[segno::activity]
 async fn slow(ctx: ActivityContext, seconds: u32) -> Result<u32> {
-    // An attempt takes no virtual time, so slowness is made of attempts, each a tenth of a second or more apart.
+    // An attempt takes no virtual time, so a slow activity consists of attempts, each a tenth of a
+    // second or more apart.
     if ctx.attempt() <= seconds { Err(Error::retryable("not yet")) } else { Ok(seconds) }
 }
 
@@ -131,7 +132,8 @@ fn cancellation_fails_the_pending_awaits_and_no_later_ones() {
             promised.unwrap_err().code(),
             signal.unwrap_err().code(),
         ];
-        // Compensation runs as usual, and what was not awaited at that time is not touched.
+        // Compensation runs as usual, and handles that were not awaited at that time are not
+        // affected.
         codes.push(ctx.call(slow, &1).await?);
         untouched.await?;
         codes.push(signals.receive().await?.json()?);

@@ -1,6 +1,6 @@
 //! Segno, the host: durable functions as WebAssembly components, interrupted and replayed.
 //!
-//! Every layer is a crate; here they have one name each, and the command line brings them together.
+//! Every layer is a crate; here they have one name each, and the command line combines them.
 
 pub mod cli;
 

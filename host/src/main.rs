@@ -5,13 +5,14 @@ use std::{process::ExitCode, time::Duration};
 use segno::cli::{Cli, Console, Exit};
 use tokio::runtime::Runtime;
 
-/// Memory passes from thread to thread here: a command is made on one, decided on another, and its answer freed on a
-/// third. This allocator is made for that; the system's spent a tenth of a step's time on it.
+/// Memory passes from thread to thread here: a command is allocated on one, decided on another, and
+/// its reply freed on a third. This allocator is made for that; the system's took a tenth of a
+/// step's time.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// What still works when the command has done what it was asked for gets this long. Everything that matters is done by
-/// then: nobody waits for a computation whose result is not wanted any more.
+/// How long background work may go on when the command has ended. All relevant work is done by
+/// then: the process must not wait for a computation whose result is not needed any more.
 const LEFT_OVER: Duration = Duration::from_secs(1);
 
 fn main() -> ExitCode {

@@ -1,4 +1,5 @@
-//! What the suites share: components built once, a world in virtual time, a stage of real processes, and printed seeds.
+//! Shared parts of the suites: components built once, a host in virtual time, real processes, and
+//! printed seeds.
 
 pub mod chaos;
 pub mod fixtures;

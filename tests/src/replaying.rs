@@ -1,4 +1,4 @@
-//! A journal is run again from each of its places, and every time it is the same.
+//! Replays of a journal from each of its positions, which must all be identical.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Where a suite's random draws come from, and how to repeat them.
+//! The seed of a suite's random numbers, printed and repeatable.
 
 use segno::{demo::rng::DemoRng, runtime::Env};
 

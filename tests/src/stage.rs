@@ -1,4 +1,4 @@
-//! A folder, a payment service and a real host for one test; nothing of them remains after it.
+//! A directory, a payment service and a real host for one test, removed after it.
 
 use std::path::Path;
 
@@ -16,7 +16,7 @@ use tempfile::TempDir;
 
 use crate::payments::PaymentService;
 
-/// One test's world of real processes.
+/// The real processes of one test.
 pub struct Stage {
     /// The host. It is ended before the folder goes.
     pub server: Server,

@@ -1,4 +1,4 @@
-//! Several hosts on one PostgreSQL database, and a payment service that all of them speak to.
+//! Several hosts on one PostgreSQL database, with one payment service.
 
 use std::path::Path;
 
@@ -14,7 +14,7 @@ use tempfile::TempDir;
 
 use crate::payments::PaymentService;
 
-/// One test's hosts. They are ended before the folder goes.
+/// The hosts of one test. They are stopped before the directory is removed.
 pub struct Troupe {
     /// The hosts.
     pub hosts: Vec<Server>,
@@ -27,8 +27,8 @@ pub struct Troupe {
 }
 
 impl Troupe {
-    /// So many hosts on the database at `url`, with further arguments of `segno serve`. Modules called `order` may speak
-    /// to the payment service.
+    /// Starts hosts on the database at `url`, with further arguments of `segno serve`. Modules
+    /// named `order` may call the payment service.
     ///
     /// # Panics
     /// A host does not come up; the message carries the end of its output.
@@ -71,7 +71,7 @@ impl Troupe {
         options
     }
 
-    /// Speaks to host `number`, or to the one that has its turn where there are fewer.
+    /// A client of host `number`, modulo the number of hosts.
     pub fn client(&self, number: usize) -> &Client {
         self.hosts[number % self.hosts.len()].client()
     }

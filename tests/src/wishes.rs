@@ -1,4 +1,4 @@
-//! A crowd's orders, of every fate.
+//! Orders with every expected outcome.
 
 use segno::demo::{
     clients::PlannedOrder,
@@ -7,7 +7,7 @@ use segno::demo::{
 };
 use segno_core::time::Millis;
 
-/// Nobody answers a forgotten order for so long.
+/// How long a forgotten order waits for its approval.
 pub const PATIENCE: Millis = Millis(3_000);
 
 /// Orders of every fate, placed between the first blow and the last.

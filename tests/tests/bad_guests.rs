@@ -1,4 +1,5 @@
-//! Guests that misbehave while they run: each is stopped, its invocation says why, and nobody else notices.
+//! Guests that misbehave while they run: each is stopped, its invocation names the reason, and no
+//! other execution is affected.
 
 use segno::{
     api::model::{Invocation, InvocationState},

@@ -1,4 +1,5 @@
-//! Crash at every point: the real wasm, the real worker, one fault at each commit in turn, and nobody can tell.
+//! Crash at every point: the real wasm, the real worker, one fault at each commit in turn, with the
+//! same result.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -14,7 +15,7 @@ use tests::{
     world::{Fault, Faults, World},
 };
 
-/// What must be the same whatever crashes.
+/// The results that must not depend on crashes.
 #[derive(Debug, PartialEq)]
 struct Seen {
     outcome: (Verdict, Json),
@@ -27,7 +28,7 @@ struct Script {
     module: &'static str,
     function: &'static str,
     input: Json,
-    /// Promises that somebody resolves when they appear.
+    /// Promises that the test resolves when they appear.
     resolves: Vec<(&'static str, Json)>,
     /// Whether its history has one order only.
     sequential: bool,
@@ -71,7 +72,7 @@ impl Script {
     async fn survives(&self) {
         let stored = self.survives_from(Start::Stored).await;
         let ahead = self.survives_from(Start::Ahead).await;
-        assert_eq!(ahead, stored, "nobody can tell how it was started");
+        assert_eq!(ahead, stored, "the way of starting makes no difference");
     }
 
     async fn survives_from(&self, start: Start) -> Seen {
@@ -102,14 +103,14 @@ impl Script {
 /// How a workflow is started.
 #[derive(Debug, Clone, Copy)]
 enum Start {
-    /// It is stored, and then taken by a host.
+    /// The invocation is stored, and then acquired by a host.
     Stored,
-    /// A host begins it, and stores it with what that comes to.
+    /// A host starts the invocation speculatively, and stores it with its first commit.
     Ahead,
 }
 
-/// A record without what a crash may move: the instant at which a sleep ends, and the seed, which is another one for
-/// whoever starts again what was never stored.
+/// A record without the parts that a crash may change: the instant at which a sleep ends, and the
+/// seed, which differs if an invocation that was never stored is started again.
 fn line(body: &RecordBody) -> String {
     match body {
         RecordBody::Command { index, kind: CommandKind::Sleep, .. } => format!("sleep {index}"),

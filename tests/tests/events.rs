@@ -20,7 +20,7 @@ use tokio::net::TcpListener;
 
 const SEGNO: &str = env!("CARGO_BIN_EXE_segno-under-test");
 
-/// Somebody who takes events, as long as it is in the mood.
+/// A receiver of events, which can be told to refuse them.
 #[derive(Clone, Default)]
 struct Receiver {
     posts: Arc<Mutex<Vec<CloudEvent>>>,
@@ -118,7 +118,7 @@ async fn events_are_read_again_under_the_same_ids_until_they_are_acknowledged() 
     assert_eq!(before[3].data, Some(json!({ "announced": 3 })));
     stage.server.kill().unwrap_or_else(|error| panic!("{error}"));
     stage.server.restart().await.unwrap_or_else(|error| panic!("{error}"));
-    assert_eq!(owed(&stage).await, before, "nobody acknowledged them");
+    assert_eq!(owed(&stage).await, before, "they are not acknowledged");
     let some = ids(&before[..2]);
     stage.client().acknowledge(some).await.unwrap_or_else(|error| panic!("{error}"));
     stage.server.kill().unwrap_or_else(|error| panic!("{error}"));

@@ -1,5 +1,5 @@
-//! Hosts that cannot write: on a disk that is full, and over a PostgreSQL that takes no writes. They say so, refuse what
-//! they cannot keep, lose nothing, and go on by themselves.
+//! Hosts that cannot write: on a full disk, and on a PostgreSQL that accepts no writes. They report
+//! it, refuse new work, lose nothing, and recover by themselves.
 
 use std::time::Duration;
 
@@ -30,7 +30,7 @@ fn start(id: &str) -> StartInvocation {
     }
 }
 
-/// What `/ready` says: its status, and its words; none: nobody answers.
+/// The answer of `/ready`: its status and its text; none: no host answers.
 async fn ready(client: &Client) -> Option<(u16, String)> {
     let answer = reqwest::get(format!("{}/ready", client.server())).await.ok()?;
     Some((answer.status().as_u16(), answer.text().await.ok()?))

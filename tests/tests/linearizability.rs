@@ -1,4 +1,5 @@
-//! Many clients at once: whatever a store answers, some order of the questions explains it, and the rules are the judge.
+//! Many concurrent clients: some order of the operations explains every answer of a store, by the
+//! core's rules.
 
 use std::{path::Path, sync::Arc};
 
@@ -158,7 +159,7 @@ async fn one_answer_changed_is_found() {
         matches!(operation.asked, Asked::Read(_))
             && operation.answer.as_ref().is_some_and(|answer| answer.contains("Pending"))
     };
-    let operation = groups.iter_mut().flatten().find(read).expect("somebody saw a pending promise");
+    let operation = groups.iter_mut().flatten().find(read).expect("a client saw a pending promise");
     operation.answer =
         operation.answer.as_ref().map(|answer| answer.replacen("Pending", "Settled", 1));
     assert!(verdicts(&groups).iter().any(|verdict| matches!(verdict, Verdict::Violated(_))));

@@ -1,5 +1,5 @@
-//! The document of the API is true: a fuzzer (PyPI `schemathesis`) makes requests from it, good and bad ones, and compares
-//! every answer of a real host with what the document says.
+//! The OpenAPI document is true: a fuzzer (PyPI `schemathesis`) generates valid and invalid
+//! requests from it, and compares every answer of a real host with the document.
 //!
 //! It runs with `SEGNO_CLIENTS=1`, which installs it, and `SEGNO_SCHEMATHESIS=SECONDS`, for so long: 300 in the long suite.
 

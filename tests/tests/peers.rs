@@ -119,7 +119,7 @@ async fn the_older_of_two_hosts_with_one_name_ends_and_says_why() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_host_whose_database_is_away_says_so_and_goes_on_when_it_is_back() {
     let Some(cluster) = Cluster::start(&[]) else { return };
-    // Whoever may come in by the socket needs no password; it must not be shown all the same.
+    // A connection by the socket needs no password; a password must not be printed all the same.
     let url = cluster.database().url().replace("segno@", "segno:hush-hush@");
     let payments = PaymentsOptions::default();
     let troupe = Troupe::start(SEGNO, &url, 1, payments, &["--no-notify", "--lease", "2"]).await;

@@ -9,12 +9,12 @@ use tests::{
     world::{Faults, World},
 };
 
-/// Runs a function of an example to its end, with somebody who resolves these promises, and replays it.
+/// Runs a function of an example to its end, resolving these promises, and replays it.
 async fn replays(module: &str, function: &str, input: Json, resolves: &[(&str, Json)]) {
     replays_after(Millis::ZERO, module, function, input, resolves).await;
 }
 
-/// The same for a workflow that sleeps at least so long.
+/// The same for a workflow that sleeps for at least `length`.
 async fn replays_after(
     length: Millis,
     module: &str,

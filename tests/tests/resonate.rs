@@ -1,6 +1,6 @@
-//! Released clients of the Resonate protocol, unmodified, on a real host: applications run, workers and hosts are
-//! killed, and functions of modules and of workers call each other. The same is asked of npm `@resonatehq/sdk` 0.11.5 and
-//! of PyPI `resonate-sdk` 0.8.1.
+//! Released clients of the Resonate protocol, unmodified, on a real host: applications run, workers
+//! and hosts are killed, and functions of modules and of workers call each other. The clients are
+//! npm `@resonatehq/sdk` 0.11.5 and PyPI `resonate-sdk` 0.8.1.
 //!
 //! They run with `SEGNO_CLIENTS=1`; `SEGNO_CLIENTS=required` fails where they cannot be installed.
 
@@ -171,7 +171,7 @@ async fn a_body_outlives_its_lease_by_heartbeats(language: Language) {
     let scene = Scene::new(language, &[]).await;
     let _worker = scene.hasty_worker("one");
     scene.expect(&["rpc", "slow", "dawdle", "5000"], json!("done"));
-    assert_eq!(scene.noted("dawdled"), 1, "nobody else took it");
+    assert_eq!(scene.noted("dawdled"), 1, "no other worker acquired it");
 }
 
 async fn another_worker_takes_over_from_one_that_was_killed(language: Language) {

@@ -1,5 +1,6 @@
-//! Several hosts, one store, one seed: the real worker and recovery in virtual time, with everything going wrong that
-//! can, and every rule looked at after every step. `docs/testing.md` says what is looked at and how to run more.
+//! Several hosts, one store, one seed: the real worker and recovery in virtual time, with all kinds
+//! of faults, and every rule checked after every step. `docs/testing.md` describes the checks and
+//! how to run more.
 
 use std::{
     collections::BTreeMap,
@@ -30,21 +31,21 @@ fn run_all(
         for _ in 0..thread::available_parallelism().map_or(2, usize::from) {
             scope.spawn(|| {
                 loop {
-                    let next = scenarios.lock().expect("nobody panics with it").next();
+                    let next = scenarios.lock().expect("no thread panics with it").next();
                     let Some(scenario) = next else { return };
-                    if failed.lock().expect("nobody panics with it").is_some() {
+                    if failed.lock().expect("no thread panics with it").is_some() {
                         return;
                     }
                     let report = run(&scenario);
                     see(&scenario, &report);
                     if !report.wrong.is_empty() {
-                        failed.lock().expect("nobody panics with it").get_or_insert(scenario);
+                        failed.lock().expect("no thread panics with it").get_or_insert(scenario);
                     }
                 }
             });
         }
     });
-    if let Some(scenario) = failed.into_inner().expect("nobody panics with it") {
+    if let Some(scenario) = failed.into_inner().expect("no thread panics with it") {
         fail(&scenario);
     }
 }
@@ -73,13 +74,13 @@ fn any_seed_keeps_every_rule() {
     run_all((first..first + seeds).map(Scenario::new), |_, report| {
         commits.fetch_add(report.commits, Ordering::Relaxed);
         lasted.fetch_add(report.lasted.unsigned_abs(), Ordering::Relaxed);
-        let mut struck = struck.lock().expect("nobody panics with it");
+        let mut struck = struck.lock().expect("no thread panics with it");
         for (kind, times) in &report.struck {
             *struck.entry(*kind).or_default() += times;
         }
     });
     let took = segno::runtime::Env::system().clock.now().since(begun).0.max(1).unsigned_abs();
-    let struck = struck.into_inner().expect("nobody panics with it");
+    let struck = struck.into_inner().expect("no thread panics with it");
     println!(
         "{seeds} seeds in {took} ms: {} seeds an hour, {} commits, {} virtual seconds",
         seeds * 3_600_000 / took,

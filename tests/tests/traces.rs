@@ -18,7 +18,7 @@ use tokio::net::TcpListener;
 
 const SEGNO: &str = env!("CARGO_BIN_EXE_segno-under-test");
 
-/// A trace that somebody else began.
+/// A trace begun by another system.
 const GIVEN: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
 
 /// Keeps the spans it is sent, and what sent them.
@@ -103,7 +103,7 @@ async fn a_tree_of_calls_is_one_trace_across_lives() {
     let (collector, url) = Collector::start(&Env::system()).await;
     let mut stage = Stage::with(SEGNO, PaymentsOptions::default(), &["--otlp", &url]).await;
     stage.deploy("tune", fixtures::fixture("tune-one")).await;
-    // Started with a trace of somebody else, and so by hand.
+    // Started with an external trace, so without the client.
     let request = reqwest::Client::new()
         .post(format!("{}/v1/invocations", stage.client().server()))
         .header("content-type", "application/json")

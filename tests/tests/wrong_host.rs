@@ -1,4 +1,5 @@
-//! Three real hosts on one PostgreSQL, asked at whichever is not the one that works: signals, values of promises, cancels.
+//! Three real hosts on one PostgreSQL; each request goes to a host other than the working one:
+//! signals, promises, cancellations.
 //!
 //! Every signal is told exactly once and in the order of its sender, no workflow halts, and no event that was acknowledged
 //! comes again. `SEGNO_SIGNALS` sets the number of signals (1,500), and `SEGNO_SECONDS` how long hosts are killed, paused
@@ -26,11 +27,11 @@ use tokio::sync::watch;
 const SEGNO: &str = env!("CARGO_BIN_EXE_segno-under-test");
 
 const LEASE: Millis = Millis(2_000);
-/// How long a host may be away for those who ask it.
+/// How long a host may be unreachable for its clients.
 const PATIENCE: Millis = Millis(60_000);
-/// Workflows at once.
+/// Number of concurrent workflows.
 const WIDTH: usize = 24;
-/// Senders of one workflow, and signals of each.
+/// Number of senders for one workflow.
 const SENDERS: usize = 2;
 const EACH: usize = 12;
 /// The signals of all of them.

@@ -7,7 +7,7 @@ use quote::quote;
 use syn::parse::{Parse, ParseStream};
 use syn::{ExprArray, Ident, LitFloat, LitInt, LitStr, Token, parenthesized};
 
-/// All of them; which are allowed where is decided by the function's kind.
+/// All arguments; the function's kind decides which are allowed.
 #[derive(Default)]
 pub struct Arguments {
     pub name: Option<LitStr>,

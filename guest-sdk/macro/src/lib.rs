@@ -16,9 +16,9 @@ use crate::function::Kind;
 /// The function takes a `segno::Context`, then perhaps an input that serde and schemars can read, and returns
 /// `segno::Result<T>`. Arguments:
 ///
-/// - `name = "…"`: the name by which it is called, instead of the function's.
-/// - `signals`: it takes signals; while it waits, a signal wakes it.
-/// - `timeout = "1h"`: from the call to its deadline, for calls that do not say.
+/// - `name = "…"`: the name for calls, instead of the function's.
+/// - `signals`: the workflow receives signals; while it waits, a signal wakes it.
+/// - `timeout = "1h"`: default time from the call to its deadline.
 /// - `retry(…)`: as for an activity.
 #[proc_macro_attribute]
 pub fn workflow(arguments: TokenStream, item: TokenStream) -> TokenStream {
@@ -30,10 +30,11 @@ pub fn workflow(arguments: TokenStream, item: TokenStream) -> TokenStream {
 /// The function takes a `segno::ActivityContext`, then perhaps an input that serde and schemars can read, and returns
 /// `segno::Result<T>`. Arguments:
 ///
-/// - `name = "…"`: the name by which it is called, instead of the function's.
-/// - `timeout = "30s"`: from the call to its deadline, all attempts included, for calls that do not say.
-/// - `retry(initial = "100ms", factor = 2.0, max = "1m", jitter = 0.2, max_attempts = 5, non_retryable = [503])`: how failed
-///   attempts are repeated, for calls that do not say. Each part may be left out.
+/// - `name = "…"`: the name for calls, instead of the function's.
+/// - `timeout = "30s"`: default time from the call to its deadline, all attempts included.
+/// - `retry(initial = "100ms", factor = 2.0, max = "1m", jitter = 0.2, max_attempts = 5,
+///   non_retryable = [503])`: default policy for repeating failed attempts. Each part may be
+///   omitted.
 #[proc_macro_attribute]
 pub fn activity(arguments: TokenStream, item: TokenStream) -> TokenStream {
     expand(Kind::Activity, arguments, item)
@@ -45,8 +46,8 @@ fn expand(kind: Kind, arguments: TokenStream, item: TokenStream) -> TokenStream 
     function::expand(kind, &arguments, &item).unwrap_or_else(syn::Error::into_compile_error).into()
 }
 
-/// Derives what an input or output needs (`Serialize`, `Deserialize` and `JsonSchema`), from the crates that the SDK
-/// brings along, so that they need not be dependencies of their own.
+/// Derives the traits of inputs and outputs (`Serialize`, `Deserialize` and `JsonSchema`), from the
+/// crates that the SDK depends on, so that they need not be dependencies of the module.
 #[proc_macro_attribute]
 pub fn data(_: TokenStream, item: TokenStream) -> TokenStream {
     let item = parse_macro_input!(item as DeriveInput);

@@ -13,7 +13,7 @@ use crate::retry::RetryPolicy;
 use super::doubles::Doubles;
 use super::recorder::{Common, lock};
 
-/// More than this is taken for an endless loop.
+/// More attempts than this are taken for an endless loop.
 const ATTEMPT_LIMIT: u32 = 1_000;
 
 /// What is attempted.
@@ -37,7 +37,7 @@ pub(super) struct Attempting {
 }
 
 impl Attempting {
-    /// `default` is what the function's description says.
+    /// A call in a test; `default` is the function's own retry policy.
     pub(super) fn new(
         body: Body,
         input: Payload,
@@ -53,7 +53,7 @@ impl Attempting {
         Self { body, input, key, retry, attempt: 0, progress: Arc::default() }
     }
 
-    /// Makes one attempt: the outcome, or after how many milliseconds to make another.
+    /// Runs one attempt: the outcome, or the delay in milliseconds before the next attempt.
     pub(super) fn attempt(
         &mut self,
         now_ms: u64,
@@ -127,7 +127,7 @@ impl Attempting {
     }
 }
 
-/// As the host: an answer that may pass (408, 425, 429 and 5xx) is a failure; any other is a success.
+/// Like the host: a transient answer (408, 425, 429 and 5xx) is a failure; any other is a success.
 fn durable(what: &str, answer: Response) -> crate::Result<Payload> {
     let status = answer.status();
     if status >= 500 || matches!(status, 408 | 425 | 429) {

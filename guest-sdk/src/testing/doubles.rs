@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::http::Response;
 use crate::payload::{self, Payload};
 
-/// A stand-in for a function, its types erased.
+/// A stand-in for a function, with its types erased.
 pub(super) type FunctionDouble = Box<dyn FnMut(&Payload) -> wit::Outcome + Send>;
 
 type HttpDouble = Box<dyn FnMut(&SeenRequest) -> Result<Response> + Send>;
@@ -45,14 +45,14 @@ impl SeenRequest {
     /// The body read as JSON.
     ///
     /// # Errors
-    /// Code 400 if it does not fit, or if there is none.
+    /// Code 400 if the body is no `T`, or if there is none.
     pub fn json<T: DeserializeOwned>(&self) -> Result<T> {
         let none = Payload::Json(String::new());
         payload::decode("the body of the request", self.request.body.as_ref().unwrap_or(&none))
     }
 }
 
-/// Everything a test said about what is outside.
+/// All stand-ins of a test.
 #[derive(Default)]
 pub(super) struct Doubles {
     pub(super) functions: BTreeMap<String, FunctionDouble>,

@@ -1,9 +1,10 @@
 //! Runs a workflow natively, in virtual time: no component, no host, no waiting.
 //!
-//! A [`Test`] plays the host. Functions of the same crate that the workflow calls run for real unless the test gives a
-//! [stand-in](Test::on); requests, promises and signals are answered by what the test says beforehand. When everything waits, time
-//! jumps to the next thing that is due, so a sleep of a year takes no time; when nothing is due any more, the test
-//! panics and says what the workflow still waits for.
+//! A [`Test`] takes the host's place. Functions of the same crate that the workflow calls run for
+//! real unless the test gives a [stand-in](Test::on); requests, promises and signals are answered
+//! as the test defines in advance. When everything waits, time jumps to the next event that is due,
+//! so a sleep of a year takes no time; when nothing more is due, the test panics and names what the
+//! workflow still waits for.
 //!
 //! ```
 //! # extern crate segno_sdk as segno;

@@ -1,4 +1,5 @@
-//! The journal of one invocation in a test: it answers commands, keeps them in order, and hands them to the world.
+//! The journal of one invocation in a test: it answers commands, keeps them in order, and passes
+//! them to the world.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -17,7 +18,7 @@ pub(super) enum Record {
     Finished(wit::Outcome),
 }
 
-/// What all invocations of one test share.
+/// State shared by all invocations of one test.
 #[derive(Default)]
 pub(super) struct Common {
     pub(super) logs: Vec<(Level, String)>,
@@ -25,7 +26,7 @@ pub(super) struct Common {
     pub(super) learned: BTreeMap<&'static str, Entry>,
 }
 
-/// What the world has to do for an invocation.
+/// Work of the world for an invocation.
 pub(super) enum Todo {
     Command(u32, Request),
     Ran(u32, wit::Outcome),
@@ -79,7 +80,7 @@ impl Recorder {
         lock(&self.state)
     }
 
-    /// Notes that the workflow is about to be told of `event`.
+    /// Records that `event` is about to be delivered to the workflow.
     pub(super) fn tell(&self, at_ms: u64, event: &wit::Event) {
         let mut state = self.state();
         state.now_ms = at_ms;
@@ -94,7 +95,7 @@ impl Recorder {
         self.state().records.clone()
     }
 
-    /// How many commands were issued.
+    /// The number of commands issued.
     pub(super) fn length(&self) -> u32 {
         self.state().next_index
     }

@@ -1,4 +1,4 @@
-//! Runs a workflow again from its journal and compares.
+//! Replays a workflow from its journal and compares.
 
 use std::sync::{Arc, Mutex};
 
@@ -9,7 +9,7 @@ use crate::payload::Payload;
 
 use super::recorder::{Common, Record, Recorder};
 
-/// All that a workflow was told, and what it asked for.
+/// The events that a workflow received, and its commands.
 pub(super) struct History {
     pub(super) entry: Entry,
     pub(super) input: Payload,

@@ -1,4 +1,4 @@
-//! What will happen to the workflow from outside, said before it runs.
+//! Events from outside, defined before the workflow runs.
 
 use std::time::Duration;
 
@@ -8,10 +8,10 @@ use crate::bindings::segno::workflow::types as wit;
 use crate::error::{Error, Result};
 use crate::payload;
 
-/// What settles a promise, given its id.
+/// Produces the outcome of a promise from its id.
 pub(super) type Settler = Box<dyn FnMut(&str) -> wit::Outcome + Send>;
 
-/// How promises are found.
+/// How a test identifies a promise.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Which {
     /// By name, or by whole id.
@@ -26,20 +26,20 @@ pub(super) struct PromisePlan {
     pub(super) settler: Settler,
 }
 
-/// What comes to the workflow under test at some time after its start.
+/// A signal or a cancellation at some time after the workflow's start.
 pub(super) struct Arrival {
     pub(super) after: Duration,
     pub(super) event: wit::Event,
 }
 
-/// Everything that will happen.
+/// All events from outside.
 #[derive(Default)]
 pub(super) struct Scenario {
     pub(super) promises: Vec<PromisePlan>,
     pub(super) arrivals: Vec<Arrival>,
 }
 
-/// Says how a promise will be settled. Made by [`Test::promise`](super::Test::promise).
+/// Defines how a promise will be settled. Made by [`Test::promise`](super::Test::promise).
 #[must_use = "say `resolve`, `reject` or `settle_with`"]
 pub struct PromiseScript<'a> {
     pub(super) scenario: &'a mut Scenario,
@@ -48,13 +48,13 @@ pub struct PromiseScript<'a> {
 }
 
 impl PromiseScript<'_> {
-    /// Not at once, but this long after the promise was made.
+    /// Delays the settlement by this time after the promise was created.
     pub fn after(mut self, delay: Duration) -> Self {
         self.after = delay;
         self
     }
 
-    /// Gives it this value.
+    /// Resolves the promise with this value.
     ///
     /// # Panics
     /// If the value cannot be written as JSON.
@@ -64,13 +64,13 @@ impl PromiseScript<'_> {
         self.plan(Box::new(move |_| wit::Outcome::Success(payload.clone())));
     }
 
-    /// Rejects it.
+    /// Rejects the promise.
     pub fn reject(self, error: Error) {
         let failure = error.into_failure();
         self.plan(Box::new(move |_| wit::Outcome::Failure(failure.clone())));
     }
 
-    /// Asks `settle` when the time has come; it is given the promise's id.
+    /// Calls `settle` with the promise's id when the time has come.
     pub fn settle_with<T: Serialize>(
         self,
         mut settle: impl FnMut(&str) -> Result<T> + Send + 'static,
@@ -86,17 +86,18 @@ impl PromiseScript<'_> {
 
     fn plan(self, settler: Settler) {
         let plan = PromisePlan { which: self.which, after: self.after, settler };
-        // What is said last about a promise holds.
+        // The last definition for a promise applies.
         self.scenario.promises.retain(|known| known.which != plan.which);
         self.scenario.promises.push(plan);
     }
 }
 
-/// Says when a signal comes. Made by [`Test::signal`](super::Test::signal); at once if nothing more is said.
+/// Defines when a signal arrives. Made by [`Test::signal`](super::Test::signal); by default at
+/// once.
 pub struct SignalScript<'a>(pub(super) &'a mut Arrival);
 
 impl SignalScript<'_> {
-    /// Not at once, but this long after the start.
+    /// Delays the signal by this time after the start.
     pub fn after(self, delay: Duration) {
         self.0.after = delay;
     }

@@ -1,4 +1,4 @@
-//! The test as its author sees it.
+//! The public interface of a test.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -22,7 +22,7 @@ use super::replay;
 use super::scenario::{Arrival, PromiseScript, Scenario, SignalScript, Which};
 use super::world::{Report, World};
 
-/// One run of a workflow under controlled circumstances. See the [module](super).
+/// One run of a workflow in a controlled environment. See the [module](super).
 pub struct Test {
     invocation: String,
     started_at: Timestamp,
@@ -39,7 +39,7 @@ impl Default for Test {
 }
 
 impl Test {
-    /// A test in which nothing comes from outside.
+    /// A test without events from outside.
     pub fn new() -> Self {
         Self {
             invocation: "test".to_owned(),
@@ -51,25 +51,26 @@ impl Test {
         }
     }
 
-    /// The id of the invocation under test; `test` if nobody says.
+    /// Sets the id of the invocation under test (default `test`).
     pub fn invocation(&mut self, id: impl Into<String>) -> &mut Self {
         self.invocation = id.into();
         self
     }
 
-    /// The logical time at which it starts.
+    /// Sets the logical time at which the invocation starts.
     pub fn start_at(&mut self, instant: Timestamp) -> &mut Self {
         self.started_at = instant;
         self
     }
 
-    /// Where its random numbers come from.
+    /// Sets the seed of its random numbers.
     pub fn seed(&mut self, seed: u64) -> &mut Self {
         self.seed = seed;
         self
     }
 
-    /// Lets `answer` stand in for a function. It may fail: an activity is then tried again as its policy says.
+    /// Lets `answer` stand in for a function. It may fail: an activity is then tried again by its
+    /// policy.
     pub fn on<A, I: Item<A>>(
         &mut self,
         function: I,
@@ -83,7 +84,7 @@ impl Test {
         self.on_named(<I::Function as Function>::NAME, answer)
     }
 
-    /// Lets `answer` stand in for a function by the name with which it is called.
+    /// Lets `answer` stand in for a function, by the name for calls.
     pub fn on_named<In: DeserializeOwned, Out: Serialize>(
         &mut self,
         function: &str,
@@ -93,7 +94,7 @@ impl Test {
         self
     }
 
-    /// Lets `answer` answer requests whose address begins with `url`; of several the longest.
+    /// Lets `answer` answer requests whose address begins with `url`; the longest match applies.
     pub fn on_http(
         &mut self,
         method: &str,
@@ -104,13 +105,13 @@ impl Test {
         self
     }
 
-    /// Says how a promise with this name, or this whole id, will be settled.
+    /// Defines how a promise with this name, or this whole id, will be settled.
     pub fn promise(&mut self, name: &str) -> PromiseScript<'_> {
         let which = Which::Named(name.to_owned());
         PromiseScript { scenario: &mut self.scenario, which, after: Duration::ZERO }
     }
 
-    /// Says how the `n`-th promise without a name, from 0, will be settled.
+    /// Defines how the `n`-th promise without a name, from 0, will be settled.
     pub fn unnamed_promise(&mut self, n: usize) -> PromiseScript<'_> {
         PromiseScript {
             scenario: &mut self.scenario,
@@ -119,7 +120,7 @@ impl Test {
         }
     }
 
-    /// Says that a signal will come.
+    /// Defines that a signal will arrive.
     ///
     /// # Panics
     /// If the value cannot be written as JSON.
@@ -131,16 +132,16 @@ impl Test {
         SignalScript(self.scenario.arrivals.last_mut().expect("an arrival was just added"))
     }
 
-    /// Says that the invocation will be cancelled this long after its start.
+    /// Defines that the invocation will be cancelled this long after its start.
     pub fn cancel_after(&mut self, delay: Duration) -> &mut Self {
         self.scenario.arrivals.push(Arrival { after: delay, event: wit::Event::Cancelled });
         self
     }
 
-    /// Runs a workflow to its end and gives what it returned.
+    /// Runs a workflow to its end and returns its result.
     ///
     /// # Panics
-    /// If it waits for something that nothing in this test will give; the message says for what.
+    /// If the workflow waits for an event that this test does not define; the message names it.
     pub fn run<A, I: Item<A>>(
         &mut self,
         function: I,
@@ -158,10 +159,10 @@ impl Test {
         }
     }
 
-    /// Runs a workflow with an input that need not fit it.
+    /// Runs a workflow with an input of any type.
     ///
     /// # Errors
-    /// Its own, and code 400 if the input does not fit.
+    /// The workflow's own error, and code 400 if the input has a wrong type.
     pub fn run_json<A, I: Item<A>>(&mut self, function: I, input: &Value) -> Result<Value> {
         let _ = function;
         match self.run_raw(Entry::of::<I::Function>(), Payload::Json(input.to_string())) {
@@ -215,7 +216,7 @@ impl Test {
         inputs.map(|input| read(name, input)).collect()
     }
 
-    /// The inputs of the sends to a function, each with the time before which it is not begun.
+    /// The inputs of the sends to a function, each with its earliest start.
     ///
     /// # Panics
     /// If nothing was run yet.
@@ -249,17 +250,17 @@ impl Test {
         events.collect()
     }
 
-    /// The HTTP requests that were made, those of activities and repeated ones included.
+    /// The HTTP requests, those of activities and repeated ones included.
     pub fn requests(&self) -> Vec<SeenRequest> {
         lock(&self.doubles).requests.clone()
     }
 
-    /// What activities passed to `heartbeat`.
+    /// The progress that activities passed to `heartbeat`.
     pub fn heartbeats(&self) -> Vec<Value> {
         lock(&self.doubles).heartbeats.iter().map(|progress| read("heartbeat", progress)).collect()
     }
 
-    /// What was logged, by workflows and activities.
+    /// The log lines of workflows and activities.
     ///
     /// # Panics
     /// If nothing was run yet.
@@ -267,7 +268,7 @@ impl Test {
         lock(&self.report().common).logs.clone()
     }
 
-    /// True if a line that contains `text` was logged.
+    /// Whether a line that contains `text` was logged.
     ///
     /// # Panics
     /// If nothing was run yet.
@@ -275,7 +276,8 @@ impl Test {
         self.logs().iter().any(|(_, line)| line.contains(text))
     }
 
-    /// The commands of the workflow under test that nobody waited for to the end: the losers of a `select`, dropped handles.
+    /// The commands of the workflow under test whose handles were dropped before their answer, for
+    /// example the losers of a `select`.
     ///
     /// # Panics
     /// If nothing was run yet.
@@ -283,7 +285,7 @@ impl Test {
         self.report().forgotten.clone()
     }
 
-    /// How much virtual time passed.
+    /// The virtual time that has passed.
     ///
     /// # Panics
     /// If nothing was run yet.
@@ -291,11 +293,12 @@ impl Test {
         Timestamp::from_millis(self.report().ended_at_ms).since(self.started_at)
     }
 
-    /// Runs every workflow of the last run again from its journal, with the same events in the same order, and compares each
-    /// command, as the host does after a restart.
+    /// Replays every workflow of the last run from its journal, with the same events in the same
+    /// order, and compares each command, as the host does after a restart.
     ///
     /// # Panics
-    /// At the first difference, which it names: the workflow depends on something else than its input and its context.
+    /// At the first difference, which the message names: the workflow depends on more than its
+    /// input and its context.
     pub fn replay_check(&self) {
         for history in &self.report().histories {
             replay::check(history);

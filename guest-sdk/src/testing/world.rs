@@ -1,4 +1,4 @@
-//! The part of the host in a test: starts invocations, answers their commands, and moves virtual time.
+//! The host's part in a test: starts invocations, answers their commands, and moves virtual time.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -20,14 +20,14 @@ use super::recorder::{Common, Recorder, Todo, lock};
 use super::replay::History;
 use super::scenario::{Scenario, Settler, Which};
 
-/// What is left of a run.
+/// The results of a run.
 pub(super) struct Report {
     pub(super) outcome: wit::Outcome,
     pub(super) ended_at_ms: u64,
     /// The commands of all invocations with the time of each.
     pub(super) commands: Vec<(u64, Request)>,
     pub(super) histories: Vec<History>,
-    /// Of the workflow under test.
+    /// Indices of forgotten commands of the workflow under test.
     pub(super) forgotten: Vec<u32>,
     pub(super) common: Arc<Mutex<Common>>,
 }
@@ -39,7 +39,7 @@ pub(super) struct World<'a> {
     scenario: &'a mut Scenario,
     common: Arc<Mutex<Common>>,
     invocations: BTreeMap<String, Running>,
-    /// What happens when, in the order in which it was decided where the time is equal.
+    /// Future actions by time, and in the order of their definition at equal times.
     due: BTreeMap<(u64, u64), Action>,
     decided: u64,
     promises: BTreeMap<String, (String, u32)>,
@@ -55,7 +55,7 @@ struct Running {
     execution: Execution,
     /// The command that waits for the result.
     parent: Option<(String, u32)>,
-    /// Commands without an answer, with what a person would call them.
+    /// Commands without an answer, with descriptions for messages.
     open: BTreeMap<u32, String>,
     outcome: Option<wit::Outcome>,
 }
@@ -159,7 +159,7 @@ impl<'a> World<'a> {
     }
 
     fn begin(&mut self, id: String, entry: Entry, input: Payload, parent: Option<(String, u32)>) {
-        // Each invocation draws from a generator of its own, named by its id.
+        // Each invocation has its own generator, seeded by its id.
         let name = id
             .bytes()
             .fold(self.seed, |seed, byte| seed.wrapping_mul(0x100_0000_01b3) ^ u64::from(byte));
@@ -193,7 +193,7 @@ impl<'a> World<'a> {
         self.attend(id);
     }
 
-    /// Does what the invocation asked for since it was looked at last.
+    /// Carries out the commands that the invocation issued since the last call.
     fn attend(&mut self, id: &str) {
         let recorder = self.invocations[id].recorder.clone();
         while let Some(todo) = recorder.next_todo() {
@@ -308,7 +308,7 @@ impl<'a> World<'a> {
         self.overdue(id, command, timeout_ms);
     }
 
-    /// Fails the command at its deadline, unless it was answered before.
+    /// Fails the command at its deadline, unless it has an answer.
     fn overdue(&mut self, id: &str, command: u32, timeout_ms: Option<u64>) {
         if let Some(timeout_ms) = timeout_ms {
             let what = self.invocations[id].open[&command].clone();
@@ -348,7 +348,7 @@ impl<'a> World<'a> {
         self.overdue(id, command, options.timeout_ms);
     }
 
-    /// Settles a promise if there is such a one that is pending; says what the settler is told.
+    /// Settles a promise if it exists and is pending; the answer for the settler.
     fn settle(&mut self, promise: &str, outcome: wit::Outcome) -> wit::Outcome {
         let Some((owner, command)) = self.promises.get(promise).cloned() else {
             return failure(Error::terminal(
@@ -369,7 +369,7 @@ impl<'a> World<'a> {
     fn cancel(&mut self, id: &str, command: u32) {
         let child = format!("{id}/{command}");
         match self.invocations.get(&child) {
-            // A workflow is told, and decides itself how it ends.
+            // The workflow receives the cancellation, and decides itself how it ends.
             Some(_) => self.decide(
                 self.now_ms,
                 Action::Tell { invocation: child, event: wit::Event::Cancelled },
@@ -404,7 +404,7 @@ impl<'a> World<'a> {
         }
     }
 
-    /// Runs what was sent, if this test knows it; nobody waits for its result.
+    /// Runs a sent function, if this test knows it; its result is not awaited.
     fn begin_sent(&mut self, id: String, function: &str, input: Payload) {
         if let Some(double) = lock(&self.doubles).functions.get_mut(function) {
             double(&input);
@@ -417,7 +417,7 @@ impl<'a> World<'a> {
                 let options = crate::call::no_options();
                 let mut attempting =
                     Attempting::new(Body::Activity(entry), input, id, &options, None);
-                // One attempt: whether it succeeds is not seen by anybody in this test.
+                // One attempt only: its result is not visible in this test.
                 let _ = attempting.attempt(self.now_ms, &self.doubles, &self.common);
             }
         }
@@ -425,7 +425,7 @@ impl<'a> World<'a> {
 
     fn complete(&mut self, id: &str, command: u32, outcome: wit::Outcome) {
         let Some(running) = self.invocations.get_mut(id) else { return };
-        // The first answer is the one that counts, and nobody is told of what was forgotten.
+        // The first answer counts, and a forgotten command gets none.
         if running.open.remove(&command).is_none() || running.recorder.is_forgotten(command) {
             return;
         }

@@ -1,7 +1,9 @@
-//! Who may ask: the token, and the guard against pages that reach for a host on the visitor's own machine.
+//! Authentication of requests, and the guard against web pages that address a host on the visitor's
+//! own machine.
 //!
-//! A browser sends `Host` and `Origin` as the page sees the world. A page that had its own name point at 127.0.0.1
-//! (DNS rebinding) still sends its own name as `Host`; a page that asks for 127.0.0.1 openly sends its own `Origin`.
+//! A browser sets `Host` and `Origin` from the page's own URL. A page that resolves its own name to
+//! 127.0.0.1 (DNS rebinding) still sends its own name as `Host`; a page that requests 127.0.0.1
+//! openly sends its own `Origin`.
 
 mod jwt;
 mod signatures;
@@ -25,36 +27,36 @@ use super::{Api, error::ApiError};
 
 pub use jwt::{Bad, Jwt, KeyError, Rights};
 
-/// What is said to whoever lets a host listen where others can reach it without a token.
+/// Why a host may not listen with these settings.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AccessError {
-    /// Anybody could use it.
+    /// The host would accept requests from other machines without a token.
     #[error(
         "{0} can be reached from other machines: give a token with `--token` or SEGNO_TOKEN, or keys of tokens with \
-         `--jwt-key`, or let anybody in with `--insecure`"
+         `--jwt-key`, or allow every client with `--insecure`"
     )]
     Open(SocketAddr),
-    /// A token that could be guessed, or not be sent.
+    /// The token could be guessed, or cannot be sent in a header.
     #[error("the token is no token: {0}")]
     Token(&'static str),
 }
 
-/// Who may ask. Cheap to clone.
+/// The checks of every request. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Access {
-    /// The token's hash, so that a comparison tells nothing of its length either.
+    /// The hash of the token, so that a comparison reveals nothing of its length either.
     token: Option<[u8; 32]>,
-    /// Whose tokens are taken besides.
+    /// The signers whose tokens are accepted besides.
     jwt: Option<Arc<Jwt>>,
     listens_on: IpAddr,
     names: Arc<[String]>,
 }
 
 impl Access {
-    /// For a host that listens on `address`. `names` are host names under which it is reached besides.
+    /// Access to a host that listens on `address`. `names` are further host names of the host.
     ///
     /// # Errors
-    /// [`AccessError`] if anybody could use it who is not meant to.
+    /// [`AccessError`] if other machines could use the host without a token.
     pub fn new(
         address: SocketAddr,
         token: Option<&str>,
@@ -64,10 +66,10 @@ impl Access {
         Self::signed(address, token, None, insecure, names)
     }
 
-    /// The same for a host that takes tokens which others signed, too.
+    /// The same for a host that also accepts signed tokens (JWT).
     ///
     /// # Errors
-    /// [`AccessError`] if anybody could use it who is not meant to.
+    /// [`AccessError`] if other machines could use the host without a token.
     pub fn signed(
         address: SocketAddr,
         token: Option<&str>,
@@ -91,12 +93,12 @@ impl Access {
         Ok(Self { token, jwt: jwt.map(Arc::new), listens_on: address.ip(), names })
     }
 
-    /// Whether a token is asked for.
+    /// Whether requests need a token.
     pub fn needs_token(&self) -> bool {
         self.token.is_some() || self.jwt.is_some()
     }
 
-    /// Whether it takes tokens that others signed, so that not all clients have the same rights.
+    /// Whether signed tokens are accepted, so that clients may have different rights.
     pub fn takes_signed_tokens(&self) -> bool {
         self.jwt.is_some()
     }
@@ -109,7 +111,8 @@ impl Access {
         }
         let host = parsed.host().trim_matches(['[', ']']).to_ascii_lowercase();
         let is_ours = match host.parse::<IpAddr>() {
-            // A page cannot make its own name look like an address, so any address is ours where all are listened on.
+            // A page cannot make its own name look like an address, so any address is accepted if
+            // the host listens on all.
             Ok(address) => {
                 address.is_loopback()
                     || address == self.listens_on
@@ -129,7 +132,8 @@ impl Access {
         if authority.eq_ignore_ascii_case(host) { Ok(()) } else { Err(foreign()) }
     }
 
-    /// Refuses a request whose `Host` or `Origin` is not this host's; `allowed`: its origin is, as an exception.
+    /// Refuses a request whose `Host` or `Origin` is not this host's; `allowed`: the origin is an
+    /// allowed exception.
     pub(crate) fn check_sender(&self, request: &Request, allowed: bool) -> Result<(), ApiError> {
         let headers = request.headers();
         let unreadable = |()| ApiError::ForeignHost("(none, or several)".to_owned());
@@ -147,10 +151,11 @@ impl Access {
         }
     }
 
-    /// What whoever presents this token may do.
+    /// The rights of the sender of this token.
     ///
     /// # Errors
-    /// [`ApiError::Unauthorized`]: there is none, or it is not good. [`ApiError::NoRights`]: it is, and allows nothing.
+    /// [`ApiError::Unauthorized`]: there is no token, or it is invalid. [`ApiError::NoRights`]: the
+    /// token is valid and allows nothing.
     pub(crate) fn rights(&self, given: Option<&str>, now: Timestamp) -> Result<Rights, ApiError> {
         if !self.needs_token() {
             return Ok(Rights::all());
@@ -173,7 +178,8 @@ impl Access {
         })
     }
 
-    /// What whoever sends these headers may do; `beside` is a token that was sent in another way, and goes first.
+    /// The rights of the sender of these headers; `beside` is a token that was sent in another way,
+    /// and takes precedence.
     ///
     /// # Errors
     /// As [`Access::rights`].
@@ -199,7 +205,7 @@ fn bearer(header: &HeaderValue) -> Option<&str> {
     scheme.eq_ignore_ascii_case("bearer ").then(|| token.trim_ascii())
 }
 
-/// The one value of a header; more than one is as bad as none.
+/// The one value of a header; several values are refused like none.
 fn only<'a>(headers: &'a HeaderMap, name: &header::HeaderName) -> Result<Option<&'a str>, ()> {
     let mut values = headers.get_all(name).iter();
     let first = values.next();
@@ -209,7 +215,7 @@ fn only<'a>(headers: &'a HeaderMap, name: &header::HeaderName) -> Result<Option<
     first.map(|value| value.to_str().map_err(|_| ())).transpose()
 }
 
-/// Lets through who may ask for everything. Liveness and readiness need no token.
+/// Passes on requests with rights over every id. Liveness and readiness need no token.
 pub async fn guard(
     State(api): State<Api>,
     request: Request,
@@ -218,7 +224,7 @@ pub async fn guard(
     api.access.check_sender(&request, false)?;
     if !matches!(request.uri().path(), "/health" | "/ready") {
         let now = api.host.env.clock.now();
-        // Most answers here are about any id.
+        // Most routes behind this guard concern any id.
         if api.access.rights_of(request.headers(), None, now)?.prefix().is_some() {
             let reason = "the token allows only what has an id with a certain beginning, which holds for the \
                           Resonate protocol; here a token for everything is asked for";

@@ -1,10 +1,11 @@
-//! How much is let in at once, so that memory stays flat however much arrives, and so that a host that has too much to do
-//! does it as fast as one that has enough.
+//! Limits on concurrent requests, commands and bodies, so that memory stays bounded under any load,
+//! and an overloaded host works as fast as any other.
 //!
-//! What comes beyond waits for a moment, in the order in which it came: there are no more who wait than connections. A
-//! request waits before it is read ([`super::connection`]), or where its connection did not know that it would have to,
-//! after its head. Who would wait for longer is refused and told when to come again. A refusal costs next to nothing,
-//! since nothing is looked up before, and whoever sends again at once waits at the end.
+//! A request beyond the limits waits for a moment, in order of arrival; at most one request per
+//! connection waits. A request waits before it is read ([`super::connection`]), or after its head
+//! if its connection could not know that it would have to wait. A request that would wait for
+//! longer is refused and told when to retry. A refusal costs little, since nothing is looked up
+//! before, and a client that retries at once waits at the end of the queue.
 
 use std::{
     num::NonZero,
@@ -17,22 +18,24 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use super::error::ApiError;
 use segno_env::Env;
 
-/// Who has a place and does not send by then lets others go first.
+/// How long a connection with a permit may send nothing before the permit passes to others.
 pub(super) const FIRST_BYTE_TIMEOUT: Millis = Millis(100);
-const FULL: &str = "as many requests as it takes are being worked on";
+const FULL: &str = "it is processing its maximum number of requests";
 
-/// What is let in.
+/// The limits.
 #[derive(Debug, Clone, Copy)]
 pub struct AdmissionLimits {
-    /// Requests that bring a body and are read or worked on. A body that is slow to come counts only at first.
+    /// Maximum number of requests with a body being read or processed. A body that arrives slowly
+    /// counts only at first.
     pub requests: usize,
-    /// Commands handed to the store and not answered yet. More than make a full commit gain nothing.
+    /// Maximum number of commands that the store has not answered yet. More than a full commit
+    /// gains nothing.
     pub commands: usize,
-    /// Reads of clients that look around, at a time.
+    /// Maximum number of concurrent reads of clients.
     pub reads: usize,
-    /// How long one waits for room at most.
+    /// How long a request waits for a permit.
     pub patience: Millis,
-    /// Bytes of bodies that are being read, wait or are worked on, all requests together.
+    /// Maximum number of bytes of bodies being read, queued or processed, for all requests.
     pub body_bytes: usize,
 }
 
@@ -48,14 +51,15 @@ impl Default for AdmissionLimits {
     }
 }
 
-/// The other half is for the work: two reads at a time on two processors made a start take twice as long beside them as
-/// alone, one made it take a quarter longer. More reads at a time would only each take longer.
+/// Half of the processors, so that the other half is for commands: two concurrent reads on two
+/// processors doubled the time of a start beside them, one read made it a quarter longer. More
+/// concurrent reads would only make each slower.
 fn half_of_the_processors() -> usize {
     let processors = std::thread::available_parallelism().map_or(1, NonZero::get);
     (processors / 2).clamp(1, 4)
 }
 
-/// Room for requests. Cheap to clone.
+/// The permits for requests, commands and bodies. Cheap to clone.
 #[derive(Clone)]
 pub struct Admission {
     requests: Arc<Semaphore>,
@@ -65,7 +69,7 @@ pub struct Admission {
 }
 
 impl Admission {
-    /// Everything is free.
+    /// All permits are free.
     pub fn new(limits: AdmissionLimits) -> Self {
         let semaphore = |permits: usize| Arc::new(Semaphore::new(permits));
         Self {
@@ -76,29 +80,29 @@ impl Admission {
         }
     }
 
-    /// Lets one request in, whose body is still to be read.
+    /// Waits for a permit for one request whose body is still to be read.
     pub(super) async fn request(&self, env: &Env) -> Result<OwnedSemaphorePermit, ApiError> {
         place(&self.requests, self.patience, env, FULL).await
     }
 
-    /// Whether a request would have to wait.
+    /// Whether a request would have to wait for a permit.
     pub(super) fn is_full(&self) -> bool {
         self.requests.available_permits() == 0
     }
 
-    /// Room for one command, until this is dropped.
+    /// Waits for a permit for one command.
     pub(super) async fn command(&self, env: &Env) -> Result<OwnedSemaphorePermit, ApiError> {
-        let full = "as many commands as it takes wait for the store";
+        let full = "its maximum number of commands waits for the store";
         place(&self.commands, self.patience, env, full).await
     }
 
-    /// An empty share of the room for bodies.
+    /// An empty share of the memory for bodies.
     pub(super) fn body(&self) -> BodyRoom {
         BodyRoom { _entry: None, bodies: self.bodies.clone(), taken: None }
     }
 }
 
-/// One of these places, waited for as long as there is patience.
+/// A permit, waited for up to `patience`.
 pub(super) async fn place(
     places: &Arc<Semaphore>,
     patience: Millis,
@@ -114,7 +118,8 @@ pub(super) async fn place(
     }
 }
 
-/// What came of waiting in line before a request was read: the place, or the refusal. Whoever takes it first has it.
+/// The result of queueing before a request was read: the permit, or the refusal. The first reader
+/// of the request takes it.
 #[derive(Debug, Clone, Default)]
 pub(super) struct AdmissionTicket(Arc<Mutex<Option<Place>>>);
 
@@ -130,7 +135,7 @@ impl AdmissionTicket {
     }
 }
 
-/// What one request and its body take of the room for all, until this is dropped.
+/// The permit of one request and the memory of its body, released on drop.
 pub(super) struct BodyRoom {
     _entry: Option<OwnedSemaphorePermit>,
     bodies: Arc<Semaphore>,
@@ -138,12 +143,12 @@ pub(super) struct BodyRoom {
 }
 
 impl BodyRoom {
-    /// The same, with the place of a request that was let in.
+    /// The same, with the permit of a request that was admitted.
     pub(super) fn within(self, entry: Option<OwnedSemaphorePermit>) -> Self {
         Self { _entry: entry, ..self }
     }
 
-    /// Takes room for so many bytes more.
+    /// Takes memory for `bytes` more bytes.
     pub(super) fn grow(&mut self, bytes: usize) -> Result<(), ApiError> {
         let more = u32::try_from(bytes).ok().and_then(|bytes| {
             let room = self.bodies.clone().try_acquire_many_owned(bytes);

@@ -1,4 +1,5 @@
-//! Reading what clients send: bounded in size and time, and with an answer that says what was wrong.
+//! Reading bodies, queries and paths: bounded in size and time, with refusals that say what was
+//! wrong.
 
 use std::pin::pin;
 
@@ -18,17 +19,18 @@ use super::{
     error::ApiError,
 };
 
-/// In this time, at least this many bytes of a body come, or its end: 4 KiB a second. A byte now and then is silence, too.
+/// The period in which at least 40 KiB of a body (4 KiB a second), or its end, must arrive. Single
+/// bytes now and then count as silence, too.
 const BODY_IDLE_TIMEOUT: Millis = Millis(10_000);
 const LEAST: usize = 40 * 1024;
-/// However steadily it comes, a body must be complete within this time.
+/// The time within which a whole body must arrive, at any rate.
 const WHOLE: Millis = Millis(300_000);
-/// After a refusal, the rest of a body is read for so long, so that the client gets to read the answer.
+/// How long the rest of a refused body is read, so that the client gets to read the answer.
 const DRAIN: Millis = Millis(2_000);
-/// The largest JSON body.
+/// Maximum size of a JSON body, in bytes.
 const JSON_LIMIT: usize = 4 * 1024 * 1024;
 
-/// A JSON body, and the room that it takes: what it says is kept as long as its handler goes on. None at all reads as
+/// A JSON body, and the memory that it takes, held until its handler ends. An empty body reads as
 /// `{}`.
 pub struct Body<T>(pub T, pub BodyRoom);
 
@@ -49,7 +51,7 @@ impl<T: DeserializeOwned> FromRequest<Api> for Body<T> {
     }
 }
 
-/// A query.
+/// The query of the URL.
 pub struct Query<T>(pub T);
 
 impl<T: DeserializeOwned> FromRequestParts<Api> for Query<T> {
@@ -77,7 +79,7 @@ impl FromRequestParts<Api> for Segment {
 }
 
 fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError> {
-    // A list would be read as an object's fields in their order.
+    // A list would be read as the fields of an object, in order.
     if bytes.trim_ascii_start().starts_with(b"[") {
         let reason = "a list is not expected here, but an object".to_owned();
         return Err(ApiError::BadJson { reason, line: 1, column: 1 });
@@ -89,7 +91,7 @@ fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError> {
     })
 }
 
-/// Refuses a body that says to be something else than `wanted`.
+/// Refuses a body whose content type is not `wanted`.
 pub fn check_type(headers: &HeaderMap, wanted: &'static str) -> Result<(), ApiError> {
     let given = headers
         .get(header::CONTENT_TYPE)
@@ -101,7 +103,7 @@ pub fn check_type(headers: &HeaderMap, wanted: &'static str) -> Result<(), ApiEr
     Err(ApiError::WrongContentType { given: given.to_owned(), wanted })
 }
 
-/// Waits until this request is let in, before its body is read.
+/// Waits until this request is admitted, before its body is read.
 pub(super) async fn let_in(
     api: &Api,
     came: &Extensions,
@@ -116,8 +118,9 @@ pub(super) async fn let_in(
     }
 }
 
-/// Reads a body of at most `limit` bytes; `setting` says what sets the limit. The room it takes is given back when the
-/// second part of the answer is dropped, and with it the `entry` of a request that was let in.
+/// Reads a body of at most `limit` bytes; `setting` names the setting behind the limit. Its memory
+/// is released when the second part of the answer is dropped, and with it the `entry` of an
+/// admitted request.
 pub(super) async fn read(
     api: &Api,
     headers: &HeaderMap,
@@ -181,7 +184,7 @@ pub(super) async fn read(
     }
 }
 
-/// How far a body was read within one period.
+/// The progress of reading a body within one period.
 enum Came {
     Some,
     All,

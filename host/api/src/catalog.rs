@@ -1,7 +1,7 @@
-//! The modules that are stored, remembered for a moment, and the schemas of their functions, remembered for good.
+//! The stored modules, cached for a moment, and the schemas of their functions, cached for ever.
 //!
-//! What is remembered only serves to answer early and in words: which module an execution runs is decided with the
-//! execution itself, by the engine.
+//! The cache only serves to refuse early and with a good message: the engine decides, with the
+//! execution itself, which module an execution runs.
 
 use std::{
     collections::HashMap,
@@ -22,21 +22,22 @@ use super::{
     model::{Function, Module, ModuleDescription},
 };
 
-/// How old an answer from memory may be. Uploads through this API are seen at once.
+/// Maximum age of the cached list. Uploads through this API are seen at once.
 const FRESH: Millis = Millis(2_000);
-/// So many misfits are named.
+/// Maximum number of misfits named in a refusal.
 const MISFITS: usize = 8;
-/// Reasons are cut to this length: they quote the input.
+/// Maximum length of a reason, in characters: reasons quote the input.
 const REASON: usize = 300;
 
-/// By module and function; none for those that take anything.
+/// By module and function; none for functions that take any input.
 type Schemas = HashMap<(Digest, String), Option<Arc<Validator>>>;
 
-/// What is remembered.
+/// The cached modules and schemas.
 #[derive(Default)]
 pub struct Catalog {
     modules: Mutex<Option<(Timestamp, Arc<Modules>)>>,
-    /// Held by whoever reads them because they are too old: the others wait for that.
+    /// Held by the request that reads the list again because it is too old: the others wait for
+    /// that.
     reading: tokio::sync::Mutex<()>,
     schemas: Mutex<Schemas>,
 }
@@ -46,9 +47,9 @@ pub struct Modules(pub Vec<Entry>);
 
 /// One module.
 pub struct Entry {
-    /// Its identity.
+    /// The digest of the component.
     pub digest: Digest,
-    /// As it is shown, but for how many executions run it.
+    /// The module's description, without the number of its executions.
     pub module: Module,
 }
 
@@ -59,7 +60,7 @@ impl Modules {
         Self(entries)
     }
 
-    /// The module with this alias, digest, or beginning of a digest that only one has.
+    /// The module with this alias, digest, or prefix of a digest that only one module has.
     pub fn find(&self, name: &str) -> Option<&Entry> {
         let by_alias = |entry: &&Entry| entry.module.aliases.iter().any(|alias| alias == name);
         if let Some(entry) = self.0.iter().find(by_alias) {
@@ -84,7 +85,7 @@ impl Modules {
 
 impl Entry {
     fn of(row: ModuleRow) -> Self {
-        // A description that an older host wrote may lack what this one shows.
+        // A description written by an older host may lack fields.
         let description: ModuleDescription =
             serde_json::from_str(&row.description).unwrap_or_default();
         let module = Module {
@@ -104,13 +105,13 @@ impl Entry {
     }
 }
 
-/// A function that was named in a request.
+/// The function that a request names.
 pub struct Resolved {
-    /// Its module.
+    /// The digest of its module.
     pub digest: Digest,
-    /// What it says of itself.
+    /// The function's description.
     pub function: Function,
-    /// Whether the module was named by an alias, rather than by its digest.
+    /// Whether the module was named by an alias, and not by its digest.
     pub by_alias: bool,
 }
 
@@ -122,7 +123,7 @@ impl Resolved {
 }
 
 impl Api {
-    /// The stored modules as they are now.
+    /// The list of stored modules, from the cache or the store.
     pub(super) async fn modules(&self) -> Result<Arc<Modules>, ApiError> {
         let now = self.host.env.clock.now();
         let modules = Arc::new(Modules::of(self.host.store.modules().list().await?));
@@ -131,7 +132,7 @@ impl Api {
         Ok(modules)
     }
 
-    /// The module called `name` and its `function`, refused by name if there is none.
+    /// The module `name` and its `function`, or the refusal that lists the known names.
     pub(super) async fn resolve(&self, name: &str, function: &str) -> Result<Resolved, ApiError> {
         if let Some(resolved) = self.recalled(name, function) {
             return Ok(resolved);
@@ -162,7 +163,7 @@ impl Api {
         Some(Resolved::of(entry, name, entry.function(function)?))
     }
 
-    /// The digest of the module called `name`.
+    /// The digest of the module `name`.
     pub(super) async fn digest(&self, name: &str) -> Result<Digest, ApiError> {
         let modules = self.modules().await?;
         let found = modules.find(name).map(|entry| entry.digest);
@@ -178,7 +179,7 @@ impl Api {
         known.as_ref().filter(|(at, _)| now < *at + FRESH).map(|(_, modules)| modules.clone())
     }
 
-    /// Where `input` does not fit the function's schema.
+    /// Where `input` does not match the function's schema.
     pub(super) fn misfits(
         &self,
         module: Digest,

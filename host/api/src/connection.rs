@@ -1,11 +1,13 @@
-//! A connection, and how it waits its turn.
+//! One connection, and how its requests wait for admission.
 //!
-//! IdleConnection two requests a connection needs nothing but its socket; while the HTTP library has it, it takes tens of KB. So
-//! where as many requests are worked on as there is room for, a connection is taken back from the library after each
-//! answer. With the next request it waits in line *before* anything of it is read, which is what keeps memory flat however
-//! many clients there are. Requests without a body pass the line: whoever looks what is going on gets an answer.
+//! Between two requests a connection needs nothing but its socket; while the HTTP library has it,
+//! the connection takes tens of KB. So when all permits for requests are taken, a connection is
+//! taken back from the library after each answer. Its next request queues *before* anything of the
+//! request is read, which keeps memory bounded for any number of clients. Requests without a body
+//! pass the queue: monitoring requests are answered at once.
 //!
-//! A client that has said all may close its half and still gets its answer, unless the answer is a stream: that ends then.
+//! A client that has sent everything may close its sending half and still gets its answer, unless
+//! the answer is a stream: that ends then.
 
 mod connection_state;
 mod socket;
@@ -47,21 +49,24 @@ use super::{
 
 /// How long a connection may be idle.
 const IDLE_TIMEOUT: Millis = Millis(60_000);
-/// The same, and how long a request's head may take, while the HTTP library has the connection.
+/// How long a connection may be idle, and a request's head may take, while the HTTP library has the
+/// connection.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(60);
-/// About so many bytes are read ahead or wait to be sent, for each connection. A longer head is refused.
+/// Approximate number of bytes read ahead or waiting to be sent, for each connection. A longer head
+/// is refused.
 const BUFFER: usize = 64 * 1024;
 
-/// An answer with this extension goes on for as long as its client is there, and a client that closes its half has left.
+/// An answer with this extension lasts as long as its client is there; a client that closes its
+/// sending half has left.
 #[derive(Debug, Clone, Copy)]
 pub struct EndsWithClient;
 
-/// Answers what comes over a connection, until it ends or the host stops.
+/// Answers requests on a connection, until the connection ends or the host stops.
 pub(super) async fn answer(stream: TcpStream, router: Router, api: Api, mark: Arc<Mark>) {
     let mut between = Some(IdleConnection { stream, ahead: Bytes::new(), mark });
     while let Some(waiting) = between.take() {
         match waiting.pass(&api).await {
-            // In a box of its own, so that whoever waits takes no room for it.
+            // Boxed, so that waiting connections take no memory for it.
             Ok(Some(pass)) => {
                 between = Box::pin(serve_http(waiting, router.clone(), &api, pass)).await
             }
@@ -71,17 +76,17 @@ pub(super) async fn answer(stream: TcpStream, router: Router, api: Api, mark: Ar
     }
 }
 
-/// A connection of which no request is being read or answered.
+/// A connection without a request being read or answered.
 struct IdleConnection {
     stream: TcpStream,
-    /// What was read of the next request.
+    /// Bytes of the next request that were read already.
     ahead: Bytes,
     mark: Arc<Mark>,
 }
 
 impl IdleConnection {
-    /// Waits for a request, and in line for its place if it may have a body. None: there is none any more. Who is in line
-    /// when the host stops stays there: it is not for long.
+    /// Waits for a request, and for admission if the request may have a body. None: there is no
+    /// further request. A request queued when the host stops stays queued: the host ends soon.
     async fn pass(&self, api: &Api) -> io::Result<Option<AdmissionTicket>> {
         let env = &api.host.env;
         let first = tokio::select! {
@@ -93,7 +98,7 @@ impl IdleConnection {
         self.mark.receives();
         Ok(match first {
             None => None,
-            // POST, PUT and PATCH; whatever else begins so is refused soon enough.
+            // POST, PUT and PATCH; any other method with this letter is refused soon enough.
             Some(b'P') => Some(AdmissionTicket::of(api.admission.request(env).await)),
             Some(_) => Some(AdmissionTicket::default()),
         })
@@ -104,15 +109,15 @@ impl IdleConnection {
         if let Some(first) = self.ahead.first() {
             return Ok(Some(*first));
         }
-        // What says that a socket is readable may be wrong, and is for each new one.
+        // The readiness of a socket may be a false alarm, and always is one for a new socket.
         let mut first = [0];
         let read = self.stream.peek(&mut first).await?;
         Ok((read > 0).then_some(first[0]))
     }
 }
 
-/// Reads and answers requests, the first of which came with `pass`. Answers the connection when it is between two
-/// requests and others wait for room; none: it has ended.
+/// Reads and answers requests, the first of which came with `pass`. Answers the connection when it
+/// is between two requests and others wait for admission; none: the connection has ended.
 async fn serve_http(
     between: IdleConnection,
     router: Router,
@@ -126,7 +131,7 @@ async fn serve_http(
         Answering { router, connection_state: connection_state.clone(), pass: pass.clone() };
     let mut builder = http1::Builder::new();
     builder.timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT).max_buf_size(BUFFER);
-    // The socket looks for the end of clients, whose answers the library would leave off.
+    // The socket detects clients that closed their half: the library would drop their answers.
     builder.half_close(true);
     let mut connection = builder.serve_connection(TokioIo::new(socket), service);
     let mut prompt = Some(api.host.env.runtime.sleep(FIRST_BYTE_TIMEOUT));
@@ -147,7 +152,7 @@ async fn serve_http(
                 is_stopping = true;
                 Pin::new(&mut connection).graceful_shutdown();
             }
-            // Whoever has a place and says nothing lets others go first.
+            // A connection that has a permit and sends nothing lets others go first.
             () = async { prompt.as_mut().expect("it runs").await }, if prompt.is_some() => {
                 prompt = None;
                 drop(pass.take());
@@ -158,7 +163,8 @@ async fn serve_http(
         None => {
             let parts = connection.into_parts();
             let (stream, unread) = parts.io.into_inner().into_parts();
-            // A copy, because what the library has read is a part of the buffer that is to be given back.
+            // A copy, because the bytes the library has read are a part of the buffer that is to be
+            // freed.
             Some(IdleConnection { stream, ahead: [parts.read_buf, unread].concat().into(), mark })
         }
         Some(Ok(())) => None,
@@ -169,7 +175,7 @@ async fn serve_http(
     }
 }
 
-/// The routes, to the HTTP library.
+/// The routes as a service of the HTTP library.
 struct Answering {
     router: Router,
     connection_state: Arc<ConnectionState>,

@@ -1,8 +1,9 @@
-//! Which connections there are, and which ends when there are too many.
+//! The open connections, and which one is closed when there are too many.
 //!
-//! A new connection always gets in. Where as many are open as there may be, in all or from one address, the one ends that
-//! has been idle for the longest; if none is idle, the one that has been sending the head of a request for the longest, then
-//! a body. Where all are being answered, a few more are let in, which may ask how the host is and nothing else.
+//! A new connection is always accepted. If the maximum number is open, in all or from one address,
+//! the connection that has been idle for the longest is closed; if none is idle, the one that has
+//! been sending the head of a request for the longest, then a body. If all are being answered, a
+//! few more are accepted, for health checks only.
 
 use std::{
     collections::HashMap,
@@ -18,12 +19,12 @@ use tokio_util::sync::CancellationToken;
 
 use segno_env::Clock;
 
-/// Connections beyond the limit that are let in, for `/health` and `/ready` alone.
+/// Number of connections accepted beyond the limit, for `/health` and `/ready` only.
 const FOR_HEALTH: usize = 64;
-/// From its first byte, the head of a request is complete within this time.
+/// How long the head of a request may take, from its first byte.
 pub(super) const HEAD: Millis = Millis(10_000);
 
-/// What a connection is at, in the order in which one makes room for others.
+/// The phase of a connection, in the order in which connections are closed to make room.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 enum Doing {
@@ -33,12 +34,12 @@ enum Doing {
     Answer,
 }
 
-/// What one connection is at, and since when.
+/// The phase of one connection, and its start.
 pub(super) struct Mark {
     clock: Arc<dyn Clock>,
     doing: AtomicU8,
     since_ms: AtomicU64,
-    /// It makes room, or has taken too long.
+    /// Cancelled when the connection makes room, or has taken too long.
     ended: CancellationToken,
 }
 
@@ -62,12 +63,12 @@ struct Entry {
     for_health: bool,
 }
 
-/// A connection that is let in, until this is dropped.
+/// An accepted connection, counted until dropped.
 pub(super) struct Entered {
     connections: Arc<Connections>,
     number: u64,
     pub(super) mark: Arc<Mark>,
-    /// Whether it may ask how the host is, and nothing else.
+    /// Whether only health checks are answered.
     pub(super) for_health: bool,
 }
 
@@ -78,29 +79,29 @@ impl Mark {
         Arc::new(Self { clock, doing, since_ms, ended: CancellationToken::new() })
     }
 
-    /// It is between two requests, or its client has said all.
+    /// The connection is between two requests, or its client has sent everything.
     pub(super) fn is_idle(&self) {
         self.changes_to(Doing::Idle);
     }
 
-    /// Something was received. After an answer it is the next head.
+    /// Bytes were received. After an answer they are the next head.
     pub(super) fn receives(&self) {
         if self.doing.load(Ordering::Acquire) == Doing::Idle as u8 {
             self.changes_to(Doing::Head);
         }
     }
 
-    /// A head was received, and a body comes.
+    /// A head was received, and a body follows.
     pub(super) fn awaits_a_body(&self) {
         self.changes_to(Doing::Body);
     }
 
-    /// A request was received, all of it.
+    /// A whole request was received.
     pub(super) fn is_answered(&self) {
         self.changes_to(Doing::Answer);
     }
 
-    /// Ends when the connection has to.
+    /// Completes when the connection has to end.
     pub(super) async fn ended(&self) {
         self.ended.cancelled().await;
     }
@@ -111,7 +112,7 @@ impl Mark {
         }
     }
 
-    /// Which makes room first: what it is at, then since when. None: it is being answered.
+    /// The order of closing: the phase, then its start. None: the connection is being answered.
     pub(super) fn makes_room(&self) -> Option<(u8, u64)> {
         let doing = self.doing.load(Ordering::Acquire);
         (doing != Doing::Answer as u8).then(|| (doing, self.since_ms.load(Ordering::Acquire)))
@@ -119,7 +120,7 @@ impl Mark {
 }
 
 impl Connections {
-    /// The largest number of connections, in all and of one peer.
+    /// Limits the number of connections, in all and of one peer.
     pub(super) fn new(clock: Arc<dyn Clock>, all: usize, of_a_peer: usize) -> Arc<Self> {
         Arc::new(Self {
             clock,
@@ -129,14 +130,14 @@ impl Connections {
         })
     }
 
-    /// Lets one in. Another may have to end for it.
+    /// Accepts a connection. Another may have to end for it.
     pub(super) fn enter(self: &Arc<Self>, from: IpAddr) -> Entered {
         let peer = peer(from);
         let mark = Mark::new(self.clock.clone());
         let mut open = self.open();
         let others = open.entries.values().filter(|entry| !entry.for_health);
         let of_peer = others.clone().filter(|entry| entry.peer == peer).count();
-        // On this machine a proxy may speak for everybody.
+        // A proxy on this machine may connect for many clients.
         let is_too_many = of_peer >= self.of_a_peer && !peer.is_loopback();
         let has_room = match (is_too_many, others.count() >= self.all) {
             (true, _) => open.end_one(|entry| !entry.for_health && entry.peer == peer),
@@ -156,7 +157,7 @@ impl Connections {
         Entered { connections: self.clone(), number, mark, for_health }
     }
 
-    /// Ends those that have been sending a head for too long.
+    /// Ends connections that have been sending a head for too long.
     pub(super) fn end_slow_heads(&self) {
         let now = elapsed_ms(&*self.clock);
         let longest = HEAD.0.cast_unsigned();
@@ -177,7 +178,7 @@ impl Connections {
 }
 
 impl Open {
-    /// Ends the first of these that makes room. Whether there is one.
+    /// Ends the first of these connections in the order of closing. Answers whether there was one.
     fn end_one(&mut self, of: impl Fn(&Entry) -> bool) -> bool {
         let those = self.entries.iter().filter(|(_, entry)| of(entry));
         let first = those.filter_map(|(number, entry)| Some((entry.mark.makes_room()?, *number)));
@@ -204,7 +205,7 @@ impl Drop for Entered {
     }
 }
 
-/// Whose address it is: one machine is given a whole network of the sixth version.
+/// The peer of an address: one machine has a whole IPv6 network.
 fn peer(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => {
@@ -268,7 +269,7 @@ mod tests {
             further.last().expect("one").mark.is_answered();
         }
         further.push(connections.enter(address(9)));
-        assert!(has_ended(head), "where nobody is idle, a slow head makes room");
+        assert!(has_ended(head), "where none is idle, a slow head makes room");
         assert!(!has_ended(busy) && further.iter().all(|entered| !entered.for_health));
     }
 

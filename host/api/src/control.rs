@@ -1,4 +1,4 @@
-//! Doing something to a running invocation.
+//! Operations on a running invocation.
 
 use axum::{Json, extract::State};
 use segno_core::{
@@ -21,12 +21,12 @@ use super::{
     wait::outcome,
 };
 
-/// A body that says nothing.
+/// An empty body.
 #[derive(Debug, Default, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Nothing {}
 
-/// Asks an invocation to end. It is told, and may clean up.
+/// Requests the cancellation of an invocation, which may clean up and end.
 #[utoipa::path(
     post, path = "/v1/invocations/{id}/cancel", tag = "invocations",
     params(("id" = String, Path, description = "The invocation; a slash is written %2F")),
@@ -43,7 +43,7 @@ pub async fn cancel(
     Ok(Json(Accepted { id: id.to_string(), changed: !before.state.is_settled() }))
 }
 
-/// Ends an invocation at once. It is not told.
+/// Ends an invocation at once, without notifying it.
 #[utoipa::path(
     post, path = "/v1/invocations/{id}/kill", tag = "invocations",
     params(("id" = String, Path, description = "The invocation; a slash is written %2F")),
@@ -63,7 +63,7 @@ pub async fn kill(
     Ok(Json(Accepted { id: id.to_string(), changed }))
 }
 
-/// Sets a halted invocation going again.
+/// Continues a halted invocation.
 #[utoipa::path(
     post, path = "/v1/invocations/{id}/continue", tag = "invocations",
     params(("id" = String, Path, description = "The invocation; a slash is written %2F")),
@@ -79,8 +79,8 @@ pub async fn proceed(
     Ok(Json(Accepted { id: id.to_string(), changed: true }))
 }
 
-/// Stops an invocation for a person to look at, until it is continued. Whoever holds its task loses the claim, and what it
-/// still writes is refused.
+/// Halts an invocation until it is continued. The holder of its task loses the claim, and its
+/// further writes are refused.
 #[utoipa::path(
     post, path = "/v1/invocations/{id}/halt", tag = "invocations",
     params(("id" = String, Path, description = "The invocation; a slash is written %2F")),
@@ -104,8 +104,8 @@ pub async fn halt(
     }
 }
 
-/// Takes the task of an invocation from whoever holds it, and offers it again at once. What the holder still writes is
-/// refused.
+/// Takes the claim on the task of an invocation from its holder, and offers the task again at once.
+/// Further writes of the holder are refused.
 #[utoipa::path(
     post, path = "/v1/invocations/{id}/release", tag = "invocations", request_body = ReleaseTask,
     params(("id" = String, Path, description = "The invocation; a slash is written %2F")),
@@ -123,7 +123,7 @@ pub async fn release(
     let command = Command::TaskRelease { claim, reason: ReleaseReason::Yield };
     match act(&api, &id, command).await {
         Err(ApiError::WrongState { id, state, .. }) => {
-            let wanted = "a claim is taken away from tasks that somebody holds";
+            let wanted = "only a task that has a holder can be released";
             Err(ApiError::WrongState { id, state, wanted })
         }
         answered => answered.map(|_| Json(Accepted { id: id.to_string(), changed: true })),

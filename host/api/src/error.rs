@@ -1,4 +1,4 @@
-//! How the API says no: one enum, one problem document each.
+//! The errors of the API: one enum, one problem document each.
 
 use axum::{
     Json,
@@ -11,12 +11,12 @@ use segno_store::StoreError;
 
 use super::model::Problem;
 
-/// A place in an input and what is wrong there.
+/// A place in an input that does not match the schema.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Misfit {
     /// A JSON pointer into the input; empty: the input itself.
     pub path: String,
-    /// What is wrong.
+    /// The reason.
     pub reason: String,
 }
 
@@ -26,31 +26,31 @@ pub enum ApiError {
     /// No such route.
     #[error("there is nothing at {path}; GET /openapi.json lists what there is")]
     UnknownRoute {
-        /// The path.
+        /// The path of the request.
         path: String,
     },
     /// The route exists for other methods.
     #[error("{method} is not a method of {path}")]
     WrongMethod {
-        /// The method.
+        /// The method of the request.
         method: String,
-        /// The path.
+        /// The path of the request.
         path: String,
     },
     /// The body is not of the type that the route takes.
     #[error("the body's content type is {given}; send {wanted}")]
     WrongContentType {
-        /// As it was sent.
+        /// The content type as sent.
         given: String,
-        /// As it should be.
+        /// The content type to send.
         wanted: &'static str,
     },
     /// The body is larger than the limit.
     #[error("the body is larger than the limit of {limit} bytes ({setting})")]
     TooLarge {
-        /// The limit in bytes.
+        /// The limit, in bytes.
         limit: u64,
-        /// What sets it.
+        /// The setting behind the limit.
         setting: &'static str,
     },
     /// The body came too slowly.
@@ -59,7 +59,7 @@ pub enum ApiError {
          in all"
     )]
     TooSlow {
-        /// The limit between two pieces.
+        /// The longest silence between two pieces, in seconds.
         seconds: i64,
     },
     /// The connection broke while the body was read.
@@ -68,41 +68,41 @@ pub enum ApiError {
     /// The body is not JSON, or not the JSON that the route takes.
     #[error("the body is not what is expected: {reason}")]
     BadJson {
-        /// What is wrong.
+        /// The reason.
         reason: String,
-        /// From 1.
+        /// The line, from 1.
         line: usize,
-        /// From 1.
+        /// The column, from 1.
         column: usize,
     },
     /// The query is not what the route takes.
     #[error("the query is not what is expected: {0}")]
     BadQuery(String),
-    /// A path that cannot be read.
+    /// The path cannot be decoded.
     #[error("the path is not what is expected: {0}")]
     BadPath(String),
-    /// Something in the request has an impossible value.
+    /// A field has an impossible value.
     #[error("`{field}` {reason}")]
     BadField {
-        /// The field.
+        /// The name of the field.
         field: &'static str,
-        /// Why not.
+        /// The reason.
         reason: String,
     },
-    /// The id cannot be one.
+    /// The text cannot be an id.
     #[error("`{id}` cannot be an id: {reason}")]
     BadId {
-        /// The id.
+        /// The text.
         id: String,
-        /// Why not.
+        /// The reason.
         reason: &'static str,
     },
-    /// No token, or a wrong one.
+    /// There is no token, or a wrong one.
     #[error(
         "{0}; send it as `Authorization: Bearer TOKEN` (`--token` or SEGNO_TOKEN for the command line)"
     )]
     Unauthorized(String),
-    /// A good token that does not allow this.
+    /// The token is valid and does not allow the request.
     #[error("{0}")]
     NoRights(String),
     /// The request was meant for another host name.
@@ -118,15 +118,15 @@ pub enum ApiError {
         "`{target}` is not a function: {reason}; write MODULE/FUNCTION or wasm://MODULE/FUNCTION"
     )]
     BadTarget {
-        /// The target.
+        /// The target as sent.
         target: String,
-        /// Why not.
+        /// The reason.
         reason: String,
     },
     /// No module has this alias or digest.
     #[error("there is no module `{name}`; {}", known_words("there are", .known, "upload one with `segno deploy`"))]
     UnknownModule {
-        /// As it was asked for.
+        /// The name as sent.
         name: String,
         /// The aliases that exist.
         known: Vec<String>,
@@ -134,19 +134,19 @@ pub enum ApiError {
     /// The module has no such function.
     #[error("module `{module}` has no function `{function}`; {}", known_words("it has", .known, "it has none"))]
     UnknownFunction {
-        /// The module.
+        /// The name of the module.
         module: String,
-        /// As it was asked for.
+        /// The name as sent.
         function: String,
-        /// The functions that it has.
+        /// The functions of the module.
         known: Vec<String>,
     },
     /// The input does not fit the function's schema.
     #[error("the input does not fit the schema of `{target}`: {}", misfit_words(.errors))]
     BadInput {
-        /// The function.
+        /// The target of the call.
         target: String,
-        /// Where and why.
+        /// The places that do not match, with reasons.
         errors: Vec<Misfit>,
     },
     /// No invocation has this id.
@@ -164,54 +164,54 @@ pub enum ApiError {
     /// No schedule has this id.
     #[error("there is no schedule `{0}`; `segno schedule list` shows which there are")]
     UnknownSchedule(String),
-    /// Nobody has taken or written this resource.
-    #[error("there is no resource `{0}`: nobody has taken or written it")]
+    /// The resource was never leased or written.
+    #[error("there is no resource `{0}`: it was never leased or written")]
     UnknownResource(String),
-    /// The promise is that of an invocation: nobody else may settle it.
+    /// The promise belongs to an invocation, which settles it itself.
     #[error("`{0}` is an invocation, which settles itself; use cancel or kill")]
     IsInvocation(String),
-    /// It has ended; nothing can be done to it.
+    /// The promise is settled; nothing can change it.
     #[error("`{id}` has already ended: it is {state}")]
     Settled {
-        /// The id.
+        /// The id of the promise.
         id: String,
-        /// How it ended.
+        /// The state of the promise.
         state: &'static str,
     },
-    /// It is not in the state in which that can be done.
+    /// The object's state does not allow the operation.
     #[error("`{id}` is {state}; {wanted}")]
     WrongState {
-        /// The id.
+        /// The id of the object.
         id: String,
-        /// Where it stands.
+        /// The state of the object.
         state: String,
-        /// What it would have to be.
+        /// The state that the operation needs.
         wanted: &'static str,
     },
-    /// Something else was refused by the engine.
+    /// Another refusal of the engine.
     #[error("refused: {reason}")]
     Refused {
-        /// The status that says so.
+        /// The HTTP status.
         status: StatusCode,
-        /// Stable.
+        /// The stable code.
         code: &'static str,
-        /// Why.
+        /// The reason.
         reason: String,
     },
     /// An upload that cannot be run.
     #[error("{reason}")]
     BadModule {
-        /// Stable: what is wrong.
+        /// A stable code for the fault.
         code: String,
-        /// What is wrong and what to do.
+        /// The fault and its remedy.
         reason: String,
-        /// The report as far as it got.
+        /// The report of the check, as far as it got.
         report: Option<Value>,
     },
-    /// The host is stopping or has not begun.
+    /// The host is stopping or has not started yet.
     #[error("the host is {0}")]
     NotReady(&'static str),
-    /// More arrives than the host can take.
+    /// More requests arrive than the host can process.
     #[error("the host is overloaded: {0}; nothing was done, send it again in a moment")]
     Overloaded(&'static str),
     /// The store did not answer as it should.
@@ -223,7 +223,7 @@ pub enum ApiError {
 }
 
 impl ApiError {
-    /// Stable, in kebab case.
+    /// The stable code, in kebab case.
     pub fn code(&self) -> &str {
         match self {
             Self::UnknownRoute { .. } => "unknown-route",
@@ -380,10 +380,10 @@ impl ApiError {
         }
     }
 
-    /// The document that is answered.
+    /// The problem document of the answer.
     pub fn problem(&self) -> Problem {
         let detail = match self {
-            // The database's own words help whoever runs the host.
+            // The database's own message helps the operator.
             Self::Store(error) => match std::error::Error::source(error) {
                 Some(source) => format!("{error}: {source}"),
                 None => error.to_string(),
@@ -405,9 +405,9 @@ impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
         let status = self.status();
         match &self {
-            // The busier it is, the less it should say.
+            // An overloaded host should log little.
             Self::Overloaded(_) => tracing::debug!(code = self.code(), "{self}"),
-            // The store has said it, once.
+            // The store has logged it, once.
             Self::Store(StoreError::Unavailable { .. }) | Self::NotReady(_) => {
                 tracing::debug!(code = self.code(), "{self}");
             }

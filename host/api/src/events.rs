@@ -1,8 +1,9 @@
-//! Published events: reading those that nobody acknowledged, and acknowledging them.
+//! Published events: reading unacknowledged ones, and acknowledging them.
 //!
-//! Reading takes nothing away. An event is there until its acknowledgement, however often and by whomever it is read;
-//! so a cursor is a bookmark and no promise: on several hosts an event may be committed behind one that was read. Who
-//! must miss none reads from the beginning and acknowledges.
+//! Reading removes nothing. An event is there until it is acknowledged, however often it is read,
+//! and by any client; so a cursor is a bookmark and no guarantee: with several hosts an event may
+//! be committed behind one that was read. A client that must miss no event reads from the beginning
+//! and acknowledges.
 
 use axum::{Json, extract::State};
 use segno_core::{
@@ -21,19 +22,19 @@ use super::{
     openapi::Refusals,
 };
 
-/// Events in a page, if nobody says.
+/// Default number of events in a page.
 const DEFAULT_LIMIT: u32 = 100;
-/// Events in a page, and ids in an acknowledgement.
+/// Maximum number of events in a page, and of ids in an acknowledgement.
 const LIMIT: u32 = 1_000;
-/// Events looked at for one page: a topic that hardly anybody publishes under must not cost more.
+/// Maximum number of events read for one page: a rare topic must not cost more.
 const LOOKED_AT: usize = 10_000;
-/// The longest wait.
+/// The longest wait, in milliseconds.
 const LONGEST_WAIT_MS: u64 = 300_000;
-/// How often somebody who waits looks for what other hosts published.
+/// How often a waiting request reads the store for events that other hosts published.
 const LOOK_AGAIN: Millis = Millis(1_000);
 
-/// Reads events that nobody acknowledged, the oldest first. With `wait_ms` an answer without any comes only when the
-/// time is over.
+/// Reads unacknowledged events, the oldest first. With `wait_ms` an empty answer comes only when
+/// the time is over.
 #[utoipa::path(
     get, path = "/v1/events", tag = "events", params(EventQuery),
     responses((status = 200, body = EventPage), Refusals),
@@ -53,7 +54,7 @@ pub async fn list(
     let env = &api.host.env;
     let until = env.clock.now() + wait;
     loop {
-        // First the ear, then the look: what is published in between is heard.
+        // Subscribe first, then read: an event published in between is notified.
         let mut published = api.host.notifier.published();
         let page = read(&api, after, topic, limit as usize).await?;
         let left = until.since(env.clock.now());
@@ -110,7 +111,7 @@ async fn submit(api: &Api, commands: Vec<Command>) -> Result<(), ApiError> {
     Ok(())
 }
 
-/// A page of events after this place, and the place it ends at.
+/// A page of events after this position, and the position at which it ends.
 async fn read(
     api: &Api,
     mut after: Option<EventPlace>,

@@ -1,4 +1,4 @@
-//! Whether the host lives and works.
+//! Liveness and readiness of the host.
 
 use axum::{Json, Router, extract::State, routing::get};
 use segno_core::time::Millis;
@@ -9,16 +9,16 @@ use super::{
     openapi::Refusals,
 };
 
-/// How long the store may take to say that it commits.
+/// How long the store may take to confirm that it commits.
 const LONGEST: Millis = Millis(5_000);
 
-/// Whether the process answers. Needs no token.
+/// Answers while the process is alive. Needs no token.
 #[utoipa::path(get, path = "/health", tag = "host", responses((status = 200, body = Health), Refusals))]
 pub async fn health() -> Json<Health> {
     Json(Health { status: "ok".to_owned(), version: env!("CARGO_PKG_VERSION").to_owned() })
 }
 
-/// Whether the host takes work, and its store commits it. Needs no token.
+/// Answers whether the host takes work, and its store commits it. Needs no token.
 #[utoipa::path(get, path = "/ready", tag = "host", responses((status = 200, body = Readiness), Refusals))]
 pub async fn ready(State(api): State<Api>) -> Result<Json<Readiness>, ApiError> {
     if api.stopping.is_cancelled() {
@@ -30,7 +30,7 @@ pub async fn ready(State(api): State<Api>) -> Result<Json<Readiness>, ApiError> 
     Ok(Json(Readiness { status: "ready".to_owned() }))
 }
 
-/// Nothing but how the host is, for connections beyond those that there may be.
+/// Health checks only, for connections beyond the limit.
 pub(super) fn only(api: Api) -> Router {
     let full = async || ApiError::Overloaded("as many connections as it takes are being answered");
     Router::new()

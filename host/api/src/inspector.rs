@@ -1,4 +1,4 @@
-//! The check of uploads, as a trait, and the one that wasmtime makes of it.
+//! The check of uploads, as a trait, and its implementation by wasmtime.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use segno_guest::{How, Invalid, Kind, ModuleReport, Wasm};
 
 use super::model::{Function, FunctionKind, Import, ImportStatus, ModuleDescription, Retry};
 
-/// Says what a component needs and offers, or what is wrong with it.
+/// Reports what a component needs and offers, or its faults.
 #[async_trait]
 pub trait ComponentInspector: Send + Sync + 'static {
     /// Checks `component`.
@@ -19,9 +19,9 @@ pub trait ComponentInspector: Send + Sync + 'static {
 /// Why a component cannot be run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rejected {
-    /// Stable, in kebab case, for example `not-wasm`.
+    /// A stable code in kebab case, for example `not-wasm`.
     pub code: String,
-    /// What is wrong and what to do.
+    /// The fault and its remedy.
     pub message: String,
     /// The report as far as it got.
     pub report: Option<Value>,

@@ -1,4 +1,4 @@
-//! Looking at invocations.
+//! Listing and reading invocations.
 
 use axum::{Json, extract::State};
 use segno_core::{command::Command, reply::Reply, tags};
@@ -16,7 +16,7 @@ use super::{
     view,
 };
 
-/// Waits and children that are shown with an invocation.
+/// Maximum number of waits and of children shown with an invocation.
 const SHOWN: u32 = 100;
 
 /// Lists invocations, newest first.
@@ -42,7 +42,7 @@ pub async fn list(
     }))
 }
 
-/// What this host leaves alone, of ids that begin so.
+/// The quarantined rows of this host whose ids have this prefix.
 fn quarantined(api: &Api, prefix: Option<&str>) -> Vec<UnreadableRow> {
     let cases = api.host.quarantine.cases().into_iter();
     let rows = cases.map(|(subject, case)| UnreadableRow {
@@ -84,7 +84,7 @@ fn filter(query: InvocationQuery) -> Result<InvocationFilter, ApiError> {
     })
 }
 
-/// Everything that is known of an invocation, without its journal.
+/// Reads an invocation, without its journal.
 #[utoipa::path(
     get, path = "/v1/invocations/{id}", tag = "invocations",
     params(("id" = String, Path, description = "The invocation; a slash is written %2F")),

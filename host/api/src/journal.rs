@@ -26,10 +26,10 @@ use super::{
     view,
 };
 
-/// Records or lines of a page.
+/// Number of records or lines of a page.
 const PAGE: PageSize = PageSize { usual: 1000, largest: 10_000 };
 
-/// The records of an invocation's journal, in order.
+/// Lists the records of an invocation's journal, in order.
 #[utoipa::path(
     get, path = "/v1/invocations/{id}/journal", tag = "invocations",
     params(("id" = String, Path, description = "The invocation; a slash is written %2F"), RangeQuery),
@@ -59,7 +59,7 @@ pub async fn journal(
     Ok(Json(JournalPage { id: id.to_string(), records: shown, next }))
 }
 
-/// What an invocation logged, in order.
+/// Lists the log lines of an invocation, in order.
 #[utoipa::path(
     get, path = "/v1/invocations/{id}/logs", tag = "invocations",
     params(("id" = String, Path, description = "The invocation; a slash is written %2F"), RangeQuery),
@@ -98,7 +98,7 @@ fn range(query: &RangeQuery) -> Result<(u32, u32), ApiError> {
     Ok((query.from.unwrap_or(0), PAGE.of(query.limit)?))
 }
 
-/// Rows count levels from 0.
+/// Stored levels count from 0.
 fn level(stored: u8) -> LogLevel {
     match Stored::from_number(stored.saturating_add(Stored::Trace.number())) {
         Some(Stored::Trace) => LogLevel::Trace,
@@ -109,7 +109,7 @@ fn level(stored: u8) -> LogLevel {
     }
 }
 
-/// The promise whose value a record names instead of repeating it.
+/// The promise whose value a record refers to instead of repeating it.
 fn owner(id: &PromiseId, record: &Record) -> Option<PromiseId> {
     match &record.body {
         RecordBody::Notified { index, outcome: Outcome::Own } => Some(id.command(*index)),
@@ -118,7 +118,7 @@ fn owner(id: &PromiseId, record: &Record) -> Option<PromiseId> {
     }
 }
 
-/// A record for people; `own` is the promise that [`owner`] named.
+/// A record in the API's form; `own` is the promise that [`owner`] named.
 fn show(record: &Record, own: Option<&PromiseRow>) -> JournalRecord {
     let mut shown = JournalRecord {
         seq: record.seq,

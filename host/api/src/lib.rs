@@ -1,6 +1,7 @@
-//! The native HTTP API: JSON under `/v1`, errors as problem documents, and the document that describes it all.
+//! The native HTTP API: JSON under `/v1`, errors as problem documents, and an OpenAPI document.
 //!
-//! Handlers read the store and send it commands; they decide nothing. What goes over the wire is in [`model`].
+//! Handlers read the store and send it commands; they decide nothing. The wire types are in
+//! [`model`].
 
 pub use segno_model as model;
 

@@ -1,4 +1,4 @@
-//! Figures for Prometheus, and the counting of requests.
+//! Metrics for Prometheus, and the counting of requests.
 
 use axum::{
     Router,
@@ -13,7 +13,7 @@ use segno_engine::metrics::CONTENT_TYPE;
 
 use super::{Api, ApiError, openapi::Refusals, reads};
 
-/// Figures for Prometheus.
+/// Metrics in the OpenMetrics format.
 #[utoipa::path(
     get, path = "/metrics", tag = "host",
     responses((status = 200, body = String, content_type = "application/openmetrics-text"), Refusals),
@@ -27,7 +27,7 @@ pub async fn metrics(State(api): State<Api>) -> Result<Response, ApiError> {
     Ok(([(header::CONTENT_TYPE, CONTENT_TYPE)], metrics.text()).into_response())
 }
 
-/// Nothing but the metrics, for an address of their own.
+/// A router with the metrics only, for an address of their own.
 pub fn metrics_only(api: Api) -> Router {
     Router::new().route("/metrics", get(metrics)).with_state(api)
 }
@@ -36,7 +36,7 @@ pub fn metrics_only(api: Api) -> Router {
 pub async fn count(State(api): State<Api>, request: Request, next: Next) -> Response {
     let method = match request.method().as_str() {
         known @ ("GET" | "POST" | "PUT" | "DELETE" | "HEAD" | "OPTIONS") => known.to_owned(),
-        // Anybody can make up methods; nobody can make up metrics.
+        // A client can invent any number of methods, which must not become as many metrics.
         _ => "other".to_owned(),
     };
     let route = request.extensions().get::<MatchedPath>().map(|path| path.as_str().to_owned());

@@ -21,8 +21,8 @@ use super::{
 
 const WASM: &str = "application/wasm";
 
-/// Uploads a component, checks it, and lets an alias stand for it. Executions that began on the module for which the
-/// alias stood before finish on that one.
+/// Uploads a component, checks it, and points an alias to it. Executions that began on the alias's
+/// former module finish on that module.
 #[utoipa::path(
     post, path = "/v1/modules", tag = "modules", params(DeployQuery),
     request_body(content = Vec<u8>, content_type = "application/wasm", description = "The component"),
@@ -51,7 +51,7 @@ pub async fn deploy(
     let digest = Digest::of(&component);
     let inspected = tokio::select! {
         biased;
-        // To compile takes longer than a host takes to stop.
+        // Compiling takes longer than a host takes to stop.
         () = api.stopping.cancelled() => return Err(ApiError::NotReady("stopping")),
         inspected = api.inspector.inspect(component.clone()) => inspected,
     };
@@ -84,7 +84,7 @@ pub async fn deploy(
     Ok((status, Json(Deployed { module, created, alias: query.alias, replaces })))
 }
 
-/// Lists the modules that are stored, newest first.
+/// Lists the stored modules, newest first.
 #[utoipa::path(get, path = "/v1/modules", tag = "modules", responses((status = 200, body = ModuleList), Refusals))]
 pub async fn list(State(api): State<Api>) -> Result<Json<ModuleList>, ApiError> {
     let store = api.look().await?;
@@ -107,7 +107,7 @@ pub async fn describe(
     one(&api, &name).await.map(Json)
 }
 
-/// The component of a module, as it was uploaded.
+/// Downloads the component of a module, as it was uploaded.
 #[utoipa::path(
     get, path = "/v1/modules/{module}/component", tag = "modules",
     params(("module" = String, Path, description = "An alias, a digest, or at least 8 digits of one")),

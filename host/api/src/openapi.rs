@@ -1,4 +1,4 @@
-//! The document that describes the API.
+//! The OpenAPI document of the API.
 
 use axum::Json;
 use utoipa::{
@@ -15,26 +15,27 @@ use super::{
     replay, resources, schedules, start, tasks, tree, wait,
 };
 
-/// What an id is made of, as a pattern: no control characters, and nothing that vanishes from a path.
+/// The characters of an id, as a pattern: no control characters, and no text that vanishes from a
+/// path.
 pub(super) const ID: &str = r"^(?!\.{1,2}$)[^\x00-\x1f\x7f-\x9f]+$";
 
-/// The largest number of characters in an id. It has as many bytes at most, so one with others than those of ASCII ends
-/// earlier, with 512 at the earliest.
+/// Maximum number of characters in an id. The limit on bytes is the same number, so an id with
+/// characters outside ASCII ends earlier, with 512 characters at the earliest.
 const LONGEST_ID: usize = 2048;
 
-/// Operations whose body may be left out, as `{}` is all they need.
+/// Operations whose body may be omitted, because `{}` is enough.
 const OPTIONAL_BODIES: [&str; 4] =
     ["promises_resolve", "promises_reject", "invocations_replay", "invocations_release"];
 
-/// What any route may answer besides; `code` in the problem document says more.
+/// Problems that any route may answer; `code` in the problem document says more.
 #[derive(IntoResponses)]
 #[expect(dead_code, reason = "a description: nothing is made of it but the document")]
 pub enum Refusals {
-    /// Something in the request cannot be read: `invalid-json`, `invalid-query`, `invalid-path`, `invalid-field`,
-    /// `invalid-id`, `invalid-target`.
+    /// The request cannot be read: `invalid-json`, `invalid-query`, `invalid-path`,
+    /// `invalid-field`, `invalid-id`, `invalid-target`.
     #[response(status = 400, content_type = "application/problem+json")]
     Bad(Problem),
-    /// `unauthorized`: this host asks for a token.
+    /// `unauthorized`: this host requires a token.
     #[response(status = 401, content_type = "application/problem+json")]
     Unauthorized(Problem),
     /// The request was made for another host or by a page of another site: `foreign-host`, `foreign-origin`; or the token
@@ -51,8 +52,9 @@ pub enum Refusals {
     /// `body-too-slow`.
     #[response(status = 408, content_type = "application/problem+json")]
     Slow(Problem),
-    /// It is not in a state for that: `already-settled`, `wrong-state`, `is-an-invocation`, `id-taken`, `no-journal`,
-    /// `journal-damaged`, `resource-busy`, `stale-token`.
+    /// The object's state does not allow the operation: `already-settled`, `wrong-state`,
+    /// `is-an-invocation`, `id-taken`, `no-journal`, `journal-damaged`, `resource-busy`,
+    /// `stale-token`.
     #[response(status = 409, content_type = "application/problem+json")]
     Conflict(Problem),
     /// `body-too-large`.
@@ -61,13 +63,13 @@ pub enum Refusals {
     /// `unsupported-media-type`.
     #[response(status = 415, content_type = "application/problem+json")]
     MediaType(Problem),
-    /// `invalid-input`, or what is wrong with a module that was uploaded.
+    /// `invalid-input`, or the fault of an uploaded module.
     #[response(status = 422, content_type = "application/problem+json")]
     Unfit(Problem),
     /// `internal`.
     #[response(status = 500, content_type = "application/problem+json")]
     Internal(Problem),
-    /// Later, perhaps: `not-ready`, `store-unavailable`, `unknown-outcome`, `conflict`.
+    /// Not now, try again later: `not-ready`, `store-unavailable`, `unknown-outcome`, `conflict`.
     #[response(status = 503, content_type = "application/problem+json")]
     Unavailable(Problem),
 }
@@ -143,7 +145,8 @@ pub fn document() -> openapi::OpenApi {
     for item in document.paths.paths.values_mut() {
         let operations = [&mut item.get, &mut item.put, &mut item.post, &mut item.delete];
         for operation in operations.into_iter().flatten() {
-            // Functions have the same names in several modules, and an id is an operation's own.
+            // Functions have the same names in several modules, and an operation's id must be
+            // unique.
             let tag = operation.tags.iter().flatten().next().cloned().unwrap_or_default();
             let name = operation.operation_id.take().unwrap_or_default();
             operation.operation_id = Some(format!("{tag}_{name}"));
@@ -169,7 +172,7 @@ pub fn document() -> openapi::OpenApi {
     document
 }
 
-/// Says what holds of every parameter of a place: a segment of a path is an id, and a query has no nulls.
+/// Adds the rules for parameters of a location: a path segment is an id, and a query has no nulls.
 fn complete(parameter: &mut Parameter) {
     let Some(RefOr::T(Schema::Object(schema))) = &mut parameter.schema else { return };
     match parameter.parameter_in {
@@ -190,8 +193,8 @@ fn complete(parameter: &mut Parameter) {
     }
 }
 
-/// Says of a number that cannot be negative which is the largest: formats of such numbers are not in OpenAPI's own list,
-/// and those of signed ones end earlier.
+/// Adds the maximum to an unsigned number: formats of unsigned numbers are not in OpenAPI's own
+/// list, and those of signed ones end earlier.
 fn bound(schema: &mut Object) {
     let (format, largest) = match &schema.format {
         Some(SchemaFormat::KnownFormat(KnownFormat::Int32)) => ("uint32", u64::from(u32::MAX)),
@@ -204,7 +207,7 @@ fn bound(schema: &mut Object) {
     }
 }
 
-/// This document.
+/// The OpenAPI document of this API.
 #[utoipa::path(
     get, path = "/openapi.json", tag = "host", operation_id = "openapi",
     responses((status = 200, body = Object, description = "The document"), Refusals),

@@ -1,23 +1,23 @@
-//! What every listing is asked: how much of it, from where on, and which label.
+//! The parameters of every listing: limit, cursor, and label.
 
 use super::ApiError;
 
-/// How many lines are on a page.
+/// The number of lines on a page.
 pub struct PageSize {
-    /// Where nothing else is asked for.
+    /// The default.
     pub usual: u32,
-    /// At most.
+    /// The maximum.
     pub largest: u32,
 }
 
-/// Of most listings.
+/// The sizes of most listings.
 pub const LISTING: PageSize = PageSize { usual: 100, largest: 1000 };
 
 impl PageSize {
-    /// How many lines are wanted.
+    /// The number of lines for this request.
     ///
     /// # Errors
-    /// None, or more than there may be on a page.
+    /// The number is zero, or larger than the maximum.
     pub fn of(&self, asked: Option<u32>) -> Result<u32, ApiError> {
         let (limit, largest) = (asked.unwrap_or(self.usual), self.largest);
         if !(1..=largest).contains(&limit) {
@@ -28,19 +28,19 @@ impl PageSize {
     }
 }
 
-/// The number after which a page begins, from the page before.
+/// The number after which a page begins, from the cursor of the page before.
 ///
 /// # Errors
-/// It is from nowhere.
+/// The text is no cursor.
 pub fn cursor(after: &str) -> Result<i64, ApiError> {
     let reason = || "is not a cursor from an earlier page".to_owned();
     after.parse().map_err(|_| ApiError::BadField { field: "after", reason: reason() })
 }
 
-/// A label that is asked for.
+/// Parses a label filter.
 ///
 /// # Errors
-/// It has no name.
+/// The label has no name.
 pub fn label(text: &str) -> Result<(String, String), ApiError> {
     let reason = || "is not of the form name=value".to_owned();
     let (name, value) = text

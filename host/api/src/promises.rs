@@ -1,4 +1,4 @@
-//! Promises: making them, looking at them, and settling those that are settled from outside.
+//! Creating, reading and listing promises, and settling external ones.
 
 use axum::{Json, extract::State, http::StatusCode};
 use segno_core::{
@@ -29,7 +29,7 @@ use super::{
     view,
 };
 
-/// Makes a promise. The same id again answers the first one, unchanged.
+/// Creates a promise. The same id again answers the first one, unchanged.
 #[utoipa::path(
     post, path = "/v1/promises", tag = "promises", request_body = CreatePromise,
     responses(
@@ -74,7 +74,8 @@ pub async fn create(
     }
 }
 
-/// Tags are called as the engine calls them: the prefix of the Resonate protocol is for the wire of that.
+/// Checks that tags have the engine's names: the prefix of the Resonate protocol belongs to that
+/// protocol's wire format.
 fn check_tags(tags: &Tags) -> Result<(), ApiError> {
     let prefixed = tags.keys().find_map(|name| {
         let bare = name.strip_prefix("resonate:")?;
@@ -103,7 +104,7 @@ fn check_target(api: &Api, target: &str) -> Result<(), ApiError> {
     }
 }
 
-/// Lists promises, by id: those of invocations, and all others.
+/// Lists promises by id: those of invocations, and all others.
 #[utoipa::path(
     get, path = "/v1/promises", tag = "promises", params(PromiseQuery),
     responses((status = 200, body = PromisePage), Refusals),
@@ -162,7 +163,7 @@ fn filter(query: PromiseQuery) -> Result<PromiseFilter, ApiError> {
     })
 }
 
-/// A promise.
+/// Reads a promise.
 #[utoipa::path(
     get, path = "/v1/promises/{id}", tag = "promises",
     params(("id" = String, Path, description = "The promise; a slash is written %2F")),
@@ -178,7 +179,8 @@ pub async fn describe(
     shown(&api, &row, None).await
 }
 
-/// Settles a promise with a value. A promise settles once: later attempts answer the first outcome.
+/// Resolves a promise with a value. A promise settles once: later attempts answer the first
+/// outcome.
 #[utoipa::path(
     post, path = "/v1/promises/{id}/resolve", tag = "promises",
     params(("id" = String, Path, description = "The promise; a slash is written %2F")),
@@ -193,7 +195,7 @@ pub async fn resolve(
     settle(&api, id, Verdict::Resolved, stored(&body.value)).await
 }
 
-/// Settles a promise with a failure, or with any JSON as the value of a rejection.
+/// Rejects a promise with a failure, or with any JSON value.
 #[utoipa::path(
     post, path = "/v1/promises/{id}/reject", tag = "promises",
     params(("id" = String, Path, description = "The promise; a slash is written %2F")),

@@ -1,9 +1,9 @@
-//! What clients look at: lists, inspections, trees and events.
+//! Read permits for lists, inspections, trees and events.
 //!
-//! Looking takes nothing from the engine: reads of clients have connections of their own, and there is room for a few of
-//! them at a time, so that the processor is left to the work. What comes beyond waits for a moment, in the order in which it
-//! came, and is then refused and told when to come again. What a start or a wait reads of its own invocation is not among
-//! this: it is one row.
+//! Reads of clients take nothing from the engine: they have their own database connections, and a
+//! few permits, so that the processors are left to commands. A read beyond the permits waits for a
+//! moment, in order of arrival, and is then refused and told when to retry. What a start or a wait
+//! reads of its own invocation needs no permit: it is one row.
 
 use std::{ops::Deref, sync::Arc};
 
@@ -19,38 +19,38 @@ use segno_store::Store;
 
 const FULL: &str = "as many reads as it takes are going on";
 
-/// Room for reads. Cheap to clone.
+/// The read permits. Cheap to clone.
 #[derive(Clone)]
 pub struct Reads {
     places: Arc<Semaphore>,
     patience: Millis,
 }
 
-/// The store, as long as there is a place for it. It is held no longer than reads take, and never while something else is
-/// waited for.
+/// The store with a read permit. A handler holds it no longer than its reads take, and never while
+/// it waits for something else.
 pub(crate) struct Read {
     store: Arc<dyn Store>,
     _place: OwnedSemaphorePermit,
 }
 
 impl Reads {
-    /// Everything is free.
+    /// All permits are free.
     pub(super) fn new(limits: AdmissionLimits) -> Self {
         let places = limits.reads.clamp(1, Semaphore::MAX_PERMITS);
         Self { places: Arc::new(Semaphore::new(places)), patience: limits.patience }
     }
 
-    /// A place, when there is one.
+    /// Waits for a permit.
     ///
     /// # Errors
-    /// There is none for a while.
+    /// No permit was free in time.
     pub(super) async fn place(&self, host: &Host) -> Result<Read, ApiError> {
         let place = admission::place(&self.places, self.patience, &host.env, FULL);
         Ok(Read { _place: place.await?, store: store(host) })
     }
 }
 
-/// The store as clients read it.
+/// The store's interface for reads of clients.
 pub(super) fn store(host: &Host) -> Arc<dyn Store> {
     host.store.for_clients().unwrap_or_else(|| host.store.clone())
 }

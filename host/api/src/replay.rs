@@ -1,4 +1,4 @@
-//! Replaying an invocation, to see whether its journal comes again.
+//! Replaying an invocation, to check whether its journal is reproduced.
 
 use axum::{Json, extract::State, http::StatusCode};
 use segno_core::{
@@ -23,7 +23,8 @@ use super::{
     state::{promise_id, refused, unexpected},
 };
 
-/// Runs an invocation's journal against a module, and says whether every record comes again. Nothing is changed.
+/// Runs an invocation's journal against a module, and reports whether every record is reproduced.
+/// Nothing is changed.
 #[utoipa::path(
     post, path = "/v1/invocations/{id}/replay", tag = "invocations",
     params(("id" = String, Path, description = "The invocation; a slash is written %2F")),
@@ -94,7 +95,7 @@ fn shown(divergence: &Divergence, report: &ReplayReport) -> DivergenceView {
     }
 }
 
-/// The guest did not get through: what it was, and how far it got.
+/// The report of a guest that failed during the replay, with the number of matched records.
 async fn failed(
     api: &Api,
     id: &PromiseId,

@@ -1,4 +1,5 @@
-//! Resources that several writers share: taking them, and writing them so that a stale writer changes nothing.
+//! Resources that several writers share: leasing them, and writing them so that a stale writer
+//! changes nothing.
 
 use axum::{Json, extract::State};
 use segno_core::{
@@ -19,7 +20,7 @@ use super::{
     values::{json_of, stored},
 };
 
-/// A resource, and the last lease on it.
+/// Reads a resource, and the last lease on it.
 #[utoipa::path(
     get, path = "/v1/resources/{name}", tag = "resources",
     params(("name" = String, Path, description = "The resource; a slash is written %2F")),
@@ -37,7 +38,8 @@ pub async fn describe(
     }
 }
 
-/// Takes a resource for a while: 409 `resource-busy` while another has it. Every lease has a larger token.
+/// Leases a resource: 409 `resource-busy` while another holder has it. Every lease has a larger
+/// token.
 #[utoipa::path(
     post, path = "/v1/resources/{name}/lease", tag = "resources", request_body = TakeResource,
     params(("name" = String, Path, description = "The resource; a slash is written %2F")),
@@ -55,8 +57,8 @@ pub async fn lease(
     Ok(Json(answered(&api, &name, command).await?))
 }
 
-/// Writes a resource: 409 `stale-token` if a token as large has written it, and then the writer must stop. The same
-/// write again changes nothing.
+/// Writes a resource: 409 `stale-token` if a token at least as large has written it, and then the
+/// writer must stop. The same write again changes nothing.
 #[utoipa::path(
     put, path = "/v1/resources/{name}", tag = "resources", request_body = WriteResource,
     params(("name" = String, Path, description = "The resource; a slash is written %2F")),

@@ -1,4 +1,4 @@
-//! Which path leads where.
+//! The routes of the API.
 
 use axum::{
     Router,
@@ -56,7 +56,7 @@ pub fn router(api: Api) -> Router {
         .route("/openapi.json", get(openapi::serve))
         .fallback(unknown)
         .method_not_allowed_fallback(wrong_method)
-        // Bodies are bounded where they are read.
+        // Bodies are limited where they are read.
         .layer(DefaultBodyLimit::disable())
         .layer(middleware::from_fn_with_state(api.clone(), access::guard))
         .layer(middleware::from_fn_with_state(api.clone(), metrics::count))

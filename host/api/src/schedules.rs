@@ -1,4 +1,4 @@
-//! Schedules: making them, looking at them, and what can be done with them.
+//! Creating, reading, listing, pausing and backfilling schedules.
 
 use axum::{Json, extract::State, http::StatusCode};
 use segno_core::{
@@ -31,10 +31,10 @@ use super::{
     view,
 };
 
-/// How invocations are called where nothing else is asked for.
+/// The default id of the invocations that a schedule creates.
 const INVOCATION_ID: &str = "{{.id}}@{{.timestamp}}";
 
-/// Makes a schedule. The same id again answers the first one, unchanged.
+/// Creates a schedule. The same id again answers the first one, unchanged.
 #[utoipa::path(
     post, path = "/v1/schedules", tag = "schedules", request_body = CreateSchedule,
     responses(
@@ -78,7 +78,7 @@ pub async fn list(
     }))
 }
 
-/// A schedule.
+/// Reads a schedule.
 #[utoipa::path(
     get, path = "/v1/schedules/{id}", tag = "schedules",
     params(("id" = String, Path, description = "The schedule; a slash is written %2F")),
@@ -94,7 +94,7 @@ pub async fn describe(
     Ok(Json(shown(&schedule)))
 }
 
-/// Removes a schedule. What it started stays.
+/// Removes a schedule. Its invocations remain.
 #[utoipa::path(
     delete, path = "/v1/schedules/{id}", tag = "schedules",
     params(("id" = String, Path, description = "The schedule; a slash is written %2F")),
@@ -112,7 +112,7 @@ pub async fn delete(
     }
 }
 
-/// Stops a schedule until it is resumed.
+/// Pauses a schedule until it is resumed.
 #[utoipa::path(
     post, path = "/v1/schedules/{id}/pause", tag = "schedules",
     params(("id" = String, Path, description = "The schedule; a slash is written %2F")),
@@ -127,8 +127,8 @@ pub async fn pause(
     Ok(Json(answered(&api, command).await?.1))
 }
 
-/// Lets a paused schedule go on with its next occurrence. What it passed over while it was paused is not made up for;
-/// a backfill does that.
+/// Resumes a paused schedule with its next occurrence. Occurrences missed during the pause are not
+/// started; a backfill starts them.
 #[utoipa::path(
     post, path = "/v1/schedules/{id}/resume", tag = "schedules",
     params(("id" = String, Path, description = "The schedule; a slash is written %2F")),
@@ -143,8 +143,8 @@ pub async fn resume(
     Ok(Json(answered(&api, command).await?.1))
 }
 
-/// Starts what a schedule would have started in a part of the past, in order, as far as it was not. Deadlines count
-/// from now. Repeating it starts nothing twice.
+/// Starts the missed occurrences of a schedule in a past interval, in order. Deadlines count from
+/// now. Repeating a backfill starts nothing twice.
 #[utoipa::path(
     post, path = "/v1/schedules/{id}/backfill", tag = "schedules", request_body = Backfill,
     params(("id" = String, Path, description = "The schedule; a slash is written %2F")),
@@ -169,7 +169,7 @@ pub async fn backfill(
     }
 }
 
-/// The schedule to make, after everything that can be said against it was said.
+/// Validates the request, and answers the schedule to create.
 async fn prepare(api: &Api, request: CreateSchedule) -> Result<NewSchedule, ApiError> {
     let id = schedule_id(request.id)?;
     let mut tags = labelled(&request.labels)?;

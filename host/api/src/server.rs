@@ -1,4 +1,4 @@
-//! Connections: how many there are, and how they end.
+//! The listeners: how many connections are open, and how they end.
 
 use std::{future::Future, io, net::SocketAddr, pin::pin};
 
@@ -9,25 +9,26 @@ use tokio_util::task::TaskTracker;
 
 use super::{Api, connection, connections::Connections, health, metrics::metrics_only, router};
 
-/// What was sent and not taken for so long tells that the other side is gone, or does not read any more.
+/// How long sent bytes may stay unacknowledged, in milliseconds: then the client is gone, or does
+/// not read any more.
 #[cfg(target_os = "linux")]
 const UNTAKEN_MS: u32 = 60_000;
-/// At the end, requests get this long to finish.
+/// How long requests may take to finish when the host stops.
 const GRACE: Millis = Millis(10_000);
-/// After a failed accept (out of files, say).
+/// The pause after a failed accept (out of file descriptors, for example).
 const PAUSE: Millis = Millis(100);
 
-/// How often slow heads are looked for.
+/// The interval between checks for slow heads.
 const SWEEP: Millis = Millis(1_000);
 
-/// Answers on `listener` until `stop` ends and the requests that were being answered then are done.
+/// Serves on `listener` until `stop` completes and the requests being answered then are done.
 pub async fn serve(listener: TcpListener, api: Api, stop: impl Future<Output = ()>) {
     let router = router(api.clone());
     answer(listener, api.clone(), router, stop).await;
     api.stopping.cancel();
 }
 
-/// Answers for the metrics alone on `listener`, until the host stops. Whoever reaches it needs no token.
+/// Serves the metrics only on `listener`, until the host stops. Clients need no token.
 pub async fn serve_metrics(listener: TcpListener, api: Api) {
     let stopping = api.stopping.clone();
     answer(listener, api.clone(), metrics_only(api), stopping.cancelled()).await;
@@ -80,9 +81,10 @@ async fn answer(listener: TcpListener, api: Api, router: Router, stop: impl Futu
 
 async fn accept(listener: &TcpListener) -> io::Result<(TcpStream, SocketAddr)> {
     let (stream, address) = listener.accept().await?;
-    // Answers are small and complete: waiting for more to send only adds delay.
+    // Answers are small and complete: waiting for more bytes to send only adds delay.
     stream.set_nodelay(true)?;
-    // Somebody who vanished without a word would otherwise be sent to for a quarter of an hour.
+    // Without this, data for a client that vanished silently would be retransmitted for a quarter
+    // of an hour.
     #[cfg(target_os = "linux")]
     rustix::net::sockopt::set_tcp_user_timeout(&stream, UNTAKEN_MS)?;
     Ok((stream, address))

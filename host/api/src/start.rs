@@ -35,11 +35,11 @@ use super::{
     wait::{outcome, settled},
 };
 
-/// How long a beginning is taken for a command at the store. On a host that has too much to do it takes longer than
-/// otherwise, and still counts.
+/// The longest time that a speculative start holds its command permit. On an overloaded host a
+/// start takes longer than usual, and still counts as a command.
 const SOON: Millis = Millis(500);
 
-/// A function as a request names it.
+/// A parsed target of a request.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Target<'a> {
     pub(super) module: &'a str,
@@ -67,7 +67,8 @@ impl<'a> Target<'a> {
         Ok(Self { module, function })
     }
 
-    /// As it is stored: digests are written out, so that they are not taken for aliases.
+    /// The target as stored: a digest is written out in full, so that it cannot be taken for an
+    /// alias.
     pub(super) fn address(&self, digest: Digest, by_alias: bool) -> String {
         let function = self.function;
         match by_alias {
@@ -77,8 +78,8 @@ impl<'a> Target<'a> {
     }
 }
 
-/// Starts an invocation. The same id again answers the first execution, and says so if that one was started with
-/// something else.
+/// Starts an invocation. The same id again answers the first execution, and reports a different
+/// target or input.
 #[utoipa::path(
     post, path = "/v1/invocations", tag = "invocations", request_body = StartInvocation,
     responses(
@@ -92,7 +93,7 @@ pub async fn start(
     headers: HeaderMap,
     Body(request, room): Body<StartInvocation>,
 ) -> Result<(StatusCode, Json<Started>), ApiError> {
-    // Apart, so that a request that waits to be let in takes no room for it.
+    // Boxed, so that a request that waits for admission takes no memory for it.
     Box::pin(begin(api, headers, request, room)).await
 }
 
@@ -104,12 +105,13 @@ async fn begin(
 ) -> Result<(StatusCode, Json<Started>), ApiError> {
     let target = Target::parse(&request.target)?;
     let given = request.id.clone().map(new_id).transpose()?;
-    // First of all, so that a host with too much to do spends nothing on what it refuses.
+    // The permit comes first, so that an overloaded host spends nothing on requests that it
+    // refuses.
     let place = api.room().await?;
     if let Some(id) = &given
         && let Some(row) = api.host.store.read().promise(id).await?
     {
-        // Whoever waits for the end of the first execution is in nobody's way.
+        // A wait for the end of the first execution needs no permit.
         drop((place, room));
         return exists(&api, &request, row).await;
     }
@@ -118,7 +120,8 @@ async fn begin(
         PromiseId::new(format!("{}-{nonce:016x}", target.function))
     });
     let (mut new, module) = prepare(&api, id.clone(), &target, &request).await?;
-    // Kept with the invocation: whoever tells of it later, in another life or on another host, tells the same trace.
+    // The parent span is stored with the invocation: another incarnation or host that exports the
+    // spans later uses the same trace.
     let parent = headers.get(TRACEPARENT).and_then(|header| header.to_str().ok());
     if let Some(parent) = parent.filter(|text| TraceContext::parse(text).is_some()) {
         new.param.headers.insert(TRACEPARENT.to_owned(), parent.to_owned());
@@ -128,11 +131,11 @@ async fn begin(
     drop(room);
     let invocation = match created {
         Created::Other => {
-            // Somebody else was faster with this id.
+            // Another request with this id was faster.
             let row = api.invocation(&id).await?;
             return exists(&api, &request, row).await;
         }
-        // It has said already what there is to say.
+        // The reply contains the answer already.
         Created::Begun(begun) if wait_ms == 0 || !begun.promise.is_pending() => {
             view::outcome(&begun.promise, &begun.task)
         }
@@ -143,18 +146,18 @@ async fn begin(
     Ok((StatusCode::CREATED, Json(started)))
 }
 
-/// What became of the wish to make an invocation.
+/// The result of creating an invocation.
 enum Created {
-    /// It began, and this is how it stands.
+    /// The invocation began; this is its task.
     Begun(Box<TaskReply>),
-    /// It waits for a worker.
+    /// The invocation waits for a worker.
     Waiting,
-    /// There is one with this id.
+    /// An invocation with this id exists.
     Other,
 }
 
-/// Makes the invocation. Where this host has room and it may begin `now`, it begins before it is stored, and goes on if
-/// the client hangs up.
+/// Creates the invocation. If this host has a free slot and the invocation may begin `now`, it
+/// begins before it is stored, and continues if the client disconnects.
 async fn create(
     api: &Api,
     new: NewPromise,
@@ -168,7 +171,8 @@ async fn create(
         Some((slot, slots)) => {
             let mut beginning = pin!(slots.begin(slot, new, module));
             let soon = api.host.env.within(SOON, &mut beginning).await;
-            // Whoever computes for long before there is anything to store is in the way of no command.
+            // A guest that computes for long before there is anything to store must not hold a
+            // command permit.
             drop(place);
             let begun = match soon {
                 Some(begun) => begun,
@@ -187,7 +191,7 @@ async fn create(
     }
 }
 
-/// The promise to make and the module that it runs, after everything that can be said against it was said.
+/// Validates the request, and answers the promise to create and the module to run.
 async fn prepare(
     api: &Api,
     id: PromiseId,
@@ -212,7 +216,7 @@ async fn prepare(
         tags.insert(tags::DELAY.to_owned(), at.to_string());
         begins = begins.max(Timestamp(at));
     }
-    // Counted from when it may begin, as for calls of guests.
+    // Counted from the instant at which the invocation may begin, as for calls of guests.
     let timeout_at = request
         .timeout_ms
         .or(function.timeout_ms)
@@ -239,7 +243,7 @@ fn after(begins: Timestamp, length_ms: u64) -> Timestamp {
     (begins + length).min(Timestamp::NEVER)
 }
 
-/// The answer where the id is taken: the first execution.
+/// The answer if the id is taken: the first execution.
 async fn exists(
     api: &Api,
     request: &StartInvocation,

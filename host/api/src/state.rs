@@ -1,4 +1,4 @@
-//! What the handlers share.
+//! The state that the handlers share.
 
 use std::sync::Arc;
 
@@ -30,35 +30,35 @@ use super::{
     reads::{Read, Reads},
 };
 
-/// Connections where nobody says otherwise.
+/// Default maximum number of open connections.
 pub const CONNECTIONS: usize = 4_096;
-/// Of them, those from one address other than this machine's.
+/// Default maximum number of open connections from one address other than this machine's.
 pub const CONNECTIONS_OF_A_PEER: usize = 3_072;
 
 /// Everything behind the routes. Cheap to clone.
 #[derive(Clone)]
 pub struct Api {
-    /// The host that is spoken for.
+    /// The host behind the API.
     pub host: Host,
-    /// Who checks uploads.
+    /// Checks uploads.
     pub inspector: Arc<dyn ComponentInspector>,
-    /// Who may ask.
+    /// Checks who may send requests.
     pub access: Access,
-    /// Where workers outside may be.
+    /// The addresses at which external workers may be reached.
     pub reach: Reach,
-    /// The largest component, in bytes.
+    /// Maximum size of a component, in bytes.
     pub component_limit: usize,
-    /// Ends long polls and readiness when the host stops.
+    /// Cancelled when the host stops; ends long polls and readiness.
     pub stopping: CancellationToken,
-    /// Connections that may be open; a further one takes the place of one that is idle.
+    /// Maximum number of open connections; a further one replaces an idle one.
     pub connections: usize,
-    /// Of them, those from one address other than this machine's.
+    /// Maximum number of open connections from one address other than this machine's.
     pub connections_of_a_peer: usize,
-    /// How much is let in at once.
+    /// Permits for requests, commands and bodies.
     pub admission: Admission,
-    /// What clients look at.
+    /// Permits for reads of clients.
     pub reads: Reads,
-    /// Routes beside the API's own, with guards of their own.
+    /// Routes beside the API's own, with their own guards.
     pub beside: Router,
     pub(super) catalog: Arc<Catalog>,
     /// Who counts for the metrics does so alone: there is nothing to be gained from counting twice at a time.
@@ -90,23 +90,24 @@ impl Api {
         }
     }
 
-    /// The same with other bounds on what is let in at once.
+    /// The same with other admission limits.
     #[must_use]
     pub fn admitting(self, limits: AdmissionLimits) -> Self {
         Self { admission: Admission::new(limits), reads: Reads::new(limits), ..self }
     }
 
-    /// The store for a client that looks around, when there is a place for it.
+    /// The store for reads of a client, with a read permit.
     pub(crate) async fn look(&self) -> Result<Read, ApiError> {
         self.reads.place(&self.host).await
     }
 
-    /// Room for one command, until this is dropped.
+    /// A permit for one command, held until dropped.
     pub(crate) async fn room(&self) -> Result<OwnedSemaphorePermit, ApiError> {
         self.admission.command(&self.host.env).await
     }
 
-    /// Lets one request in whose body is still to be read, if there is room, or if its connection has waited for it.
+    /// Admits a request whose body is still to be read, unless its connection has waited for the
+    /// permit already.
     pub(crate) async fn let_in(&self, came: &Extensions) -> Result<OwnedSemaphorePermit, ApiError> {
         match came.get().and_then(AdmissionTicket::take) {
             Some(place) => place,
@@ -114,8 +115,9 @@ impl Api {
         }
     }
 
-    /// A body of at most `limit` bytes; what sets the limit is `setting`. It holds the place of a request that was let in;
-    /// one that was not is read to be refused.
+    /// Reads a body of at most `limit` bytes; `setting` names the setting behind the limit. The
+    /// body holds the permit of an admitted request; the body of a refused one is read so that the
+    /// refusal can name the request.
     pub(crate) async fn read(
         &self,
         headers: &HeaderMap,
@@ -127,13 +129,14 @@ impl Api {
         body::read(self, headers, body, entry, limit, setting).await
     }
 
-    /// Sends one command, if there is room. A refusal is a reply here; only the store's failures are errors.
+    /// Sends one command, with a permit. A refusal is a reply here; only the store's failures are
+    /// errors.
     pub(super) async fn execute(&self, command: Command) -> Result<Reply, ApiError> {
         let _room = self.room().await?;
         Ok(self.host.attempt(command).await?)
     }
 
-    /// An invocation: a promise that a function produces.
+    /// Reads an invocation: a promise that a function produces.
     pub(super) async fn invocation(&self, id: &PromiseId) -> Result<PromiseRow, ApiError> {
         self.host
             .store
@@ -145,7 +148,7 @@ impl Api {
     }
 }
 
-/// The id of something that is to be made.
+/// Validates the id of a new object.
 pub(super) fn new_id(id: String) -> Result<PromiseId, ApiError> {
     let id = promise_id(id)?;
     match fits("the id", id.as_str()) {
@@ -157,7 +160,8 @@ pub(super) fn new_id(id: String) -> Result<PromiseId, ApiError> {
     }
 }
 
-/// The id of something that may be there. An earlier version may have made it, however long it is.
+/// Validates the id of an object that may exist. An earlier version may have created it with any
+/// length.
 pub(super) fn promise_id(id: String) -> Result<PromiseId, ApiError> {
     let reason = match id.as_str() {
         "" => "it is empty",
@@ -168,7 +172,7 @@ pub(super) fn promise_id(id: String) -> Result<PromiseId, ApiError> {
     Err(ApiError::BadId { id: id.escape_debug().to_string(), reason })
 }
 
-/// A refusal of the engine to clients who spoke of the invocation `id`.
+/// The error for a refusal of the engine that concerns the invocation `id`.
 pub(super) fn refused(id: &PromiseId, refusal: Refusal) -> ApiError {
     match refusal {
         Refusal::NotFound(missing) => ApiError::UnknownInvocation(missing.to_string()),
@@ -193,7 +197,7 @@ pub(super) fn refused(id: &PromiseId, refusal: Refusal) -> ApiError {
     }
 }
 
-/// A reply that the command cannot have.
+/// The error for a reply that the command cannot have.
 pub(super) fn unexpected(reply: &Reply) -> ApiError {
     ApiError::Internal(format!("the engine gave an answer of the wrong kind: {reply:?}"))
 }

@@ -1,4 +1,4 @@
-//! Tasks: who holds what, and until when. What is done to them by hand is done to the invocation, in `control`.
+//! Reading tasks and their holders. Operations on a task are those on its invocation, in `control`.
 
 use axum::{Json, extract::State};
 use segno_core::promise::{HaltReason, Promise, Task, TaskState as Stored};
@@ -15,7 +15,7 @@ use super::{
     view,
 };
 
-/// Lists tasks, newest first: those of functions of modules and those of workers outside.
+/// Lists tasks, newest first: those of functions of modules and those of external workers.
 #[utoipa::path(
     get, path = "/v1/tasks", tag = "tasks", params(TaskQuery),
     responses((status = 200, body = TaskPage), Refusals),
@@ -47,7 +47,7 @@ pub async fn list(
     }))
 }
 
-/// A task.
+/// Reads a task.
 #[utoipa::path(
     get, path = "/v1/tasks/{id}", tag = "tasks",
     params(("id" = String, Path, description = "The task, by the id of its promise; a slash is written %2F")),

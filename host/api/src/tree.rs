@@ -1,8 +1,8 @@
-//! The tree of calls below a promise, whichever world its nodes live in.
+//! The tree of calls below a promise, through modules and external workers.
 //!
-//! A page is read level by level: of the nodes that are known so far, those that come within the page are opened
-//! together. So a page costs a few statements a level, and what they read is about as long as the page, however wide or
-//! large the tree is.
+//! A page is read level by level: of the nodes known so far, those that fall within the page are
+//! expanded together. So a page costs a few statements a level, and reads about as many rows as the
+//! page has, however wide or large the tree is.
 
 mod walk;
 
@@ -27,17 +27,18 @@ use super::{
 
 use walk::{Bounds, Place, Seen, Walk};
 
-/// Levels below the first node, where nothing else is asked for, and at most.
+/// Default and maximum number of levels below the first node.
 const DEPTH: u32 = 8;
 const DEEPEST: u32 = 64;
-/// Nodes of a page.
+/// Number of nodes of a page.
 const PAGE: PageSize = PageSize { usual: 500, largest: 1000 };
-/// Ancestors that are named.
+/// Maximum number of ancestors that are named.
 const PATH: usize = 64;
-/// Errors are cut to so many characters: this is an overview.
+/// Maximum length of an error in the tree, in characters.
 const ERROR: usize = 300;
 
-/// The tree of calls below a promise, across functions of modules and of workers outside: each node before its children.
+/// Reads the tree of calls below a promise, through modules and external workers: each node before
+/// its children.
 #[utoipa::path(
     get, path = "/v1/promises/{id}/tree", tag = "promises",
     params(("id" = String, Path, description = "The promise or invocation; a slash is written %2F"), TreeQuery),
@@ -82,7 +83,8 @@ fn bounds(query: &TreeQuery) -> Result<Bounds, ApiError> {
     Ok(Bounds { depth, width: query.width.unwrap_or(u32::MAX), limit })
 }
 
-/// Whose it is: the parent of a promise, that one's parent, and so on, as far as `until`. Rings end where they close.
+/// The ancestors of a promise, up to `until`: its parent, the parent's parent, and so on. Cycles
+/// end where they close.
 async fn ancestors(
     store: &dyn Store,
     of: &Promise,
@@ -105,14 +107,14 @@ async fn ancestors(
     Ok(path)
 }
 
-/// Whose child a promise is.
+/// The parent of a promise.
 fn parent(promise: &Promise) -> Option<PromiseId> {
     let birth = &promise.birth;
     let named = || birth.tags.get(tags::PARENT).map(|id| PromiseId::from(id.as_str()));
     birth.made_by.clone().or_else(named).filter(|id| *id != birth.id)
 }
 
-/// Goes on behind the node that a page ended with.
+/// Continues after the node that ended a page.
 async fn resumed(
     store: &dyn Store,
     bounds: Bounds,
@@ -190,7 +192,8 @@ fn kind(row: &PromiseRow) -> NodeKind {
         _ if promise.is_timer() => NodeKind::Timer,
         Some(_) => NodeKind::Call,
         None if promise.birth.param.headers.contains_key(tags::SIGNAL_HEADER) => NodeKind::Signal,
-        // What a client of the Resonate protocol calls local, the worker itself settles.
+        // A step that a client of the Resonate protocol calls local is settled by the worker
+        // itself.
         None if tags.get("resonate:scope").is_some_and(|scope| scope == "local") => NodeKind::Step,
         None => match promise.birth.made_by.as_ref() {
             Some(maker) if view::is_signal(maker, promise.id()) => NodeKind::Signal,

@@ -1,4 +1,4 @@
-//! Values of promises as JSON, by the convention that workers keep.
+//! Values of promises as JSON, in the encoding that workers use.
 
 use base64::prelude::{BASE64_STANDARD, Engine as _};
 use segno_core::value::{Bytes, Tags, Value as Stored};
@@ -14,17 +14,17 @@ pub fn param(function: &str, input: &Value) -> Stored {
     values::param(function, &Payload::Json(input.to_string()), Tags::new())
 }
 
-/// JSON as a promise keeps it.
+/// JSON in the stored form.
 pub fn stored(json: &Value) -> Stored {
     Stored::of(Bytes::from(json.to_string().into_bytes()))
 }
 
-/// A failure as a rejected promise keeps it.
+/// A failure in the stored form of a rejection.
 pub fn stored_failure(failure: &FailureView) -> Stored {
     stored(&json!(failure))
 }
 
-/// Bytes as JSON, if they are; otherwise as an object that says so.
+/// Bytes as JSON, if they are; otherwise as an object that marks them as bytes.
 pub fn json_of(bytes: &[u8]) -> Value {
     if bytes.is_empty() {
         return Value::Null;
@@ -40,7 +40,8 @@ pub fn input_of(param: &Stored) -> Value {
     values::payload_json(&values::input(param))
 }
 
-/// The failure in the value of a rejected promise. What other programs wrote is kept whole in `details`.
+/// The failure in the value of a rejected promise. Values of other programs are kept whole in
+/// `details`.
 pub fn failure_of(value: Option<&Stored>) -> FailureView {
     let failure = values::failure(value.filter(|value| !value.data.is_empty()));
     FailureView {

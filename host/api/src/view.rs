@@ -1,4 +1,4 @@
-//! Rows as they are shown.
+//! Rows in the API's form.
 
 use std::collections::BTreeMap;
 
@@ -22,12 +22,12 @@ use super::{
     values::{failure_of, json_of},
 };
 
-/// A deadline, if it is one.
+/// A deadline; none if the promise has none.
 pub fn deadline(at: Timestamp) -> Option<i64> {
     (at < Timestamp::NEVER).then_some(at.0)
 }
 
-/// Where an invocation stands.
+/// The state of an invocation.
 pub fn state(promise: &Promise, task: &Task) -> InvocationState {
     match promise.settlement().map(|settlement| settlement.verdict) {
         Some(Verdict::Resolved) => InvocationState::Resolved,
@@ -44,7 +44,7 @@ pub fn state(promise: &Promise, task: &Task) -> InvocationState {
     }
 }
 
-/// Where a promise stands.
+/// The state of a promise.
 pub fn promise_state(promise: &Promise) -> PromiseState {
     match promise.settlement().map(|settlement| settlement.verdict) {
         None => PromiseState::Pending,
@@ -60,7 +60,7 @@ pub fn function(promise: &Promise) -> Option<String> {
     function_of(promise.target()?, &promise.birth.param)
 }
 
-/// The function that a call of `target` with this parameter means.
+/// The function that a call of `target` with this parameter runs.
 pub fn function_of(target: &str, param: &Value) -> Option<String> {
     match address::is_hosted(target) {
         true => target.rsplit(['/', ':']).next().map(str::to_owned),
@@ -68,7 +68,7 @@ pub fn function_of(target: &str, param: &Value) -> Option<String> {
     }
 }
 
-/// Who holds a task: a worker by the name that it gave itself, a host by its own.
+/// The holder of a task: a worker by the name that it chose, a host by its node name.
 pub fn holder(holder: &Holder) -> String {
     holder.worker_pid().unwrap_or(holder.node.as_str()).to_owned()
 }
@@ -104,7 +104,7 @@ pub fn failure(promise: &Promise) -> Option<FailureView> {
     }
 }
 
-/// A note.
+/// A note in the API's form.
 pub fn note(note: &StoredNote) -> Note {
     Note {
         kind: note.kind.to_string(),
@@ -113,7 +113,8 @@ pub fn note(note: &StoredNote) -> Note {
     }
 }
 
-/// How far an activity got that has not ended. Bytes that are no JSON stand behind a zero.
+/// The progress of an activity that has not ended. Bytes that are no JSON are stored behind a zero
+/// byte.
 pub fn progress(promise: &Promise, task: &Task) -> Option<Progress> {
     let payload = task.progress.payload.as_ref().filter(|_| promise.is_pending())?;
     let value = match payload.as_slice() {
@@ -123,7 +124,7 @@ pub fn progress(promise: &Promise, task: &Task) -> Option<Progress> {
     Some(Progress { value, at_ms: task.progress.at.0 })
 }
 
-/// Who runs it.
+/// The lease on a task.
 pub fn lease(task: &Task) -> Option<Lease> {
     task.lease().map(|lease| Lease {
         node: lease.holder.node.to_string(),
@@ -132,7 +133,7 @@ pub fn lease(task: &Task) -> Option<Lease> {
     })
 }
 
-/// How far a cancellation got.
+/// The progress of a cancellation.
 pub fn cancel(state: CancelState) -> CancelProgress {
     match state {
         CancelState::None => CancelProgress::None,
@@ -141,7 +142,7 @@ pub fn cancel(state: CancelState) -> CancelProgress {
     }
 }
 
-/// The free labels among tags.
+/// The labels of users among the tags.
 pub fn labels(tags: &Tags) -> BTreeMap<String, String> {
     tags.iter()
         .filter_map(|(name, value)| {
@@ -150,7 +151,7 @@ pub fn labels(tags: &Tags) -> BTreeMap<String, String> {
         .collect()
 }
 
-/// What those need who wait for an invocation.
+/// The outcome of an invocation, for clients that wait for it.
 pub fn outcome(promise: &Promise, task: &Task) -> InvocationOutcome {
     InvocationOutcome {
         id: promise.id().to_string(),
@@ -182,7 +183,7 @@ pub fn summary(row: &InvocationRow) -> InvocationSummary {
     }
 }
 
-/// Something that the invocation `waiter` waits for.
+/// A promise that the invocation `waiter` waits for.
 pub fn wait(waiter: &PromiseId, awaited: &Promise) -> Wait {
     let kind = match awaited.target() {
         _ if awaited.is_timer() => WaitKind::Timer,
@@ -198,7 +199,7 @@ pub fn wait(waiter: &PromiseId, awaited: &Promise) -> Wait {
     }
 }
 
-/// A promise.
+/// A promise in the API's form.
 pub fn promise(row: &PromiseRow, awaited_by: &[PromiseId], changed: Option<bool>) -> PromiseView {
     let promise = &row.promise;
     let birth = &promise.birth;
@@ -218,7 +219,7 @@ pub fn promise(row: &PromiseRow, awaited_by: &[PromiseId], changed: Option<bool>
     }
 }
 
-/// Rows of a page that cannot be read, of what is called `kind`.
+/// The unreadable rows of a page, which are of the kind `kind`.
 pub fn unreadable(kind: &str, rows: Vec<Unreadable>) -> Vec<UnreadableRow> {
     let shown = |row: Unreadable| {
         let Unreadable { id, reason } = row;

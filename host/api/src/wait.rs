@@ -14,12 +14,12 @@ use super::{
     view,
 };
 
-/// Without a wish.
+/// Default wait, in milliseconds.
 const DEFAULT_WAIT_MS: u64 = 30_000;
-/// Whatever is wished.
+/// Maximum wait, in milliseconds.
 const LONGEST_WAIT_MS: u64 = 300_000;
 
-/// Answers when the invocation has ended, or where it stands when the time is over.
+/// Waits for the end of the invocation; answers its state when the time is over.
 #[utoipa::path(
     get, path = "/v1/invocations/{id}/wait", tag = "invocations",
     params(("id" = String, Path, description = "The invocation; a slash is written %2F"), WaitQuery),
@@ -35,7 +35,7 @@ pub async fn wait(
     outcome(&row).map(Json)
 }
 
-/// Where the invocation stands.
+/// The state of the invocation.
 pub fn outcome(row: &PromiseRow) -> Result<InvocationOutcome, ApiError> {
     match &row.task {
         Some(task) => Ok(view::outcome(&row.promise, task)),
@@ -43,13 +43,13 @@ pub fn outcome(row: &PromiseRow) -> Result<InvocationOutcome, ApiError> {
     }
 }
 
-/// The invocation when it has ended, or as it is after `limit_ms`.
+/// The invocation when it has ended, or its state after `limit_ms`.
 pub async fn settled(api: &Api, id: &PromiseId, limit_ms: u64) -> Result<PromiseRow, ApiError> {
     if limit_ms == 0 {
         return api.invocation(id).await;
     }
     let (sender, mut receiver) = tokio::sync::mpsc::unbounded_channel();
-    // First the watch, then the read: a settlement in between is heard, one before is seen.
+    // Watch first, then read: a later settlement is notified, an earlier one is read.
     api.host.notifier.watch(id.clone(), sender);
     let row = api.invocation(id).await;
     if row.as_ref().is_ok_and(|row| row.promise.is_pending()) {

@@ -1,4 +1,4 @@
-//! The guest without a host around it: no journal, no store, no claims. What is left is what wasm costs.
+//! The guest without a host: no journal, no store, no claims. The remaining cost is that of wasm.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -19,10 +19,10 @@ use segno_guest::{
     Wasm, Workflow,
 };
 
-/// Answers every ask at once and keeps nothing but what it has to tell next.
+/// A journal that answers every question at once and keeps only the next event.
 struct Bare {
     commands: u32,
-    /// Steps are to be executed, not remembered.
+    /// Whether steps are executed, and not answered from records.
     execute: bool,
     completed: Option<Completion>,
     finished: bool,
@@ -69,7 +69,8 @@ pub struct BareGuest {
 }
 
 impl BareGuest {
-    /// Starts `function`. `execute`: steps are executed; otherwise they are told a remembered result.
+    /// Starts `function`. `execute`: steps are executed; otherwise they are answered with a
+    /// recorded result.
     pub async fn start(
         context: &BenchContext,
         function: &str,
@@ -79,7 +80,7 @@ impl BareGuest {
         Self::of(&context.wasm, context.digest, function, input, execute).await
     }
 
-    /// The same, of any module.
+    /// The same, for a function of any module.
     pub async fn of(
         wasm: &Wasm,
         module: Digest,
@@ -102,12 +103,13 @@ impl BareGuest {
         Ok(Self { instance, journal })
     }
 
-    /// Tells it the results of its steps until it ends or waits for something else.
+    /// Delivers the results of its steps until the workflow ends or waits for something else.
     pub async fn steps(&mut self, result: &str) -> anyhow::Result<()> {
         self.steps_logged(result, None).await
     }
 
-    /// The same; each result is told when a record of so many bytes is synced in a log, and the end is another record.
+    /// The same; each result is delivered when a record of `bytes` bytes is synced in a log, and
+    /// the end is another record.
     pub async fn steps_logged(
         &mut self,
         result: &str,
@@ -136,12 +138,12 @@ impl BareGuest {
         }
     }
 
-    /// Completes the command that was issued last with nothing.
+    /// Completes the last command with `null`.
     pub async fn turn(&mut self) -> anyhow::Result<()> {
         self.step("null").await
     }
 
-    /// Completes the command that was issued last with this.
+    /// Completes the last command with this result.
     pub async fn step(&mut self, result: &str) -> anyhow::Result<()> {
         let command =
             self.journal.lock().unwrap_or_else(PoisonError::into_inner).commands.saturating_sub(1);
@@ -153,7 +155,8 @@ impl BareGuest {
     }
 }
 
-/// So many workflows of so many steps at once, on all processors; with a log, each step waits until so many bytes are synced.
+/// Runs workflows of equal length concurrently, on all processors; with a log, each step waits
+/// until its record is synced.
 pub async fn crowd(
     context: &BenchContext,
     workflows: u32,
@@ -176,7 +179,7 @@ pub async fn crowd(
     Ok(())
 }
 
-/// `count` activities, one after the other.
+/// Runs `count` activities, one after the other.
 pub async fn activities(context: &BenchContext, count: u32) -> anyhow::Result<Passed> {
     let host: Arc<dyn ActivityHost> = Arc::new(Nobody);
     let stopwatch = Stopwatch::start();

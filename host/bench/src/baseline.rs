@@ -11,7 +11,8 @@ use tokio::{sync::oneshot, task::JoinSet};
 
 use super::measure::{Passed, Stopwatch};
 
-/// Bytes of a preallocated file, written once with zeros: appending to it changes no metadata.
+/// Size of a preallocated file, in bytes, written once with zeros: appending to it changes no
+/// metadata.
 const PREALLOCATED: usize = 16 << 20;
 
 /// A file whose appends are synced one by one.
@@ -21,7 +22,7 @@ pub struct Appends {
 }
 
 impl Appends {
-    /// In `dir`, preallocated.
+    /// A preallocated file in `dir`.
     pub fn new(dir: &Path) -> anyhow::Result<Self> {
         let path = dir.join("appends");
         let file =
@@ -31,7 +32,7 @@ impl Appends {
         Ok(Self { file, at: 0 })
     }
 
-    /// Appends and syncs; answers the microseconds that took.
+    /// Appends and syncs a record; answers the duration in microseconds.
     pub fn append(&mut self, record: &[u8]) -> anyhow::Result<f64> {
         let stopwatch = Stopwatch::start();
         self.write(record)?;
@@ -55,7 +56,7 @@ pub struct Commits {
 }
 
 impl Commits {
-    /// In `dir`.
+    /// A database in `dir`.
     pub async fn new(dir: &Path) -> anyhow::Result<Self> {
         let mut connection = SqliteConnectOptions::new()
             .filename(dir.join("commits.db"))
@@ -75,7 +76,7 @@ impl Commits {
         Ok(Self { connection })
     }
 
-    /// Commits one row; answers the microseconds that took.
+    /// Commits one row; answers the duration in microseconds.
     pub async fn commit(&mut self, record: &[u8]) -> anyhow::Result<f64> {
         let stopwatch = Stopwatch::start();
         sqlx::query("INSERT INTO log (record) VALUES (?1)")
@@ -91,21 +92,21 @@ impl Commits {
     }
 }
 
-/// One record for the log's thread, and who waits until it is synced.
+/// One record for the log's thread, and the sender that reports its sync.
 type Entry = (Vec<u8>, oneshot::Sender<()>);
 
-/// A log with group commit: a thread writes what has gathered and syncs it once.
+/// A log with group commit: a thread writes the queued records and syncs once.
 pub struct GroupedLog {
     queue: mpsc::Sender<Entry>,
     thread: JoinHandle<anyhow::Result<()>>,
 }
 
-/// Where records are handed to the log.
+/// The sending end of the log's queue.
 #[derive(Clone)]
 pub struct LogWriter(mpsc::Sender<Entry>);
 
 impl GroupedLog {
-    /// In `dir`.
+    /// A log in `dir`.
     pub fn new(dir: &Path) -> anyhow::Result<Self> {
         let mut log = Appends::new(dir)?;
         let (queue, entries) = mpsc::channel::<Entry>();
@@ -118,7 +119,7 @@ impl GroupedLog {
                 }
                 log.write(&group)?;
                 for waiter in waiters {
-                    // A writer that went away does not wait.
+                    // The waiting task may be gone.
                     let _ = waiter.send(());
                 }
             }
@@ -127,12 +128,12 @@ impl GroupedLog {
         Ok(Self { queue, thread })
     }
 
-    /// Somebody who appends to it.
+    /// A writer of this log.
     pub fn writer(&self) -> LogWriter {
         LogWriter(self.queue.clone())
     }
 
-    /// Ends it, after the last writer is gone.
+    /// Ends the log's thread, after the last writer is dropped.
     pub fn close(self) -> anyhow::Result<()> {
         drop(self.queue);
         self.thread.join().map_err(|_| anyhow::anyhow!("the log's thread panicked"))?
@@ -140,7 +141,7 @@ impl GroupedLog {
 }
 
 impl LogWriter {
-    /// Ends when a record of so many bytes is synced.
+    /// Completes when a record of `bytes` bytes is synced.
     pub async fn append(&self, bytes: usize) -> anyhow::Result<()> {
         let (waiter, synced) = oneshot::channel();
         self.0.send((vec![1; bytes], waiter)).context("the log's thread ended")?;

@@ -1,4 +1,5 @@
-//! The start of a host on a store full of workflows that wait: it must depend on what is due, not on what exists.
+//! The start of a host on a store full of waiting workflows: its cost must depend on what is due,
+//! not on what exists.
 
 use std::{path::Path, time::Duration};
 
@@ -18,9 +19,9 @@ use segno_client::Client;
 use segno_demo::server::{Server, ServerOptions};
 use segno_engine::worker::WorkerSettings;
 
-/// How long a host may settle down before its memory is looked at.
+/// How long a host settles before its memory is measured.
 const SETTLE: Millis = Millis(500);
-/// What a woken workflow may take.
+/// How long a woken workflow may take before the run counts as stuck.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 pub async fn run(context: &BenchContext) -> anyhow::Result<Section> {
@@ -37,7 +38,7 @@ pub async fn run(context: &BenchContext) -> anyhow::Result<Section> {
         fill(context, full.path(), *crowd).await?;
         let (mut start, mut bare_start, mut memory, mut bare_memory) =
             (vec![], vec![], vec![], vec![]);
-        // Not counted: the one that compiles the guest.
+        // Not counted: the first run compiles the guest.
         life(context, empty.path(), None).await?;
         life(context, full.path(), None).await?;
         for repetition in 0..context.repetitions {
@@ -60,7 +61,7 @@ pub async fn run(context: &BenchContext) -> anyhow::Result<Section> {
     Ok(section)
 }
 
-/// What one life of a host showed.
+/// The measurements of one run of a host.
 struct Life {
     start_ms: f64,
     memory_mb: f64,

@@ -1,4 +1,4 @@
-//! What all scenarios share: sizes, a place for data, the guest and its engine.
+//! What all scenarios share: sizes, a directory for data, the guest and its engine.
 
 use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
 
@@ -10,36 +10,36 @@ use super::BenchOptions;
 use segno_env::Env;
 use segno_guest::{Compiler, Limits, Policy, Wasm, WasmConfig};
 
-/// The component of `guest/`, built.
+/// The built component of `guest/`.
 const GUEST: &[u8] = include_bytes!("../guest/bench.wasm");
 
-/// See the module.
+/// The settings and resources of a benchmark.
 pub struct BenchContext {
-    /// Small sizes.
+    /// Whether small sizes are used.
     pub quick: bool,
-    /// How often each scenario is run.
+    /// Number of runs of each scenario.
     pub repetitions: usize,
-    /// For all data; gone with this.
+    /// The directory for all data, removed on drop.
     pub folder: TempDir,
-    /// The address of a PostgreSQL database, if there is one to be measured.
+    /// The address of a PostgreSQL database, if one is to be measured.
     pub postgres: Option<String>,
     /// The command `segno`.
     pub binary: PathBuf,
-    /// Time and tasks.
+    /// Clock and runtime.
     pub env: Env,
-    /// The engine, with the guest compiled once for all scenarios.
+    /// The wasm engine, with the guest compiled once for all scenarios.
     pub wasm: Arc<Wasm>,
-    /// The guest.
+    /// The digest of the guest.
     pub digest: Digest,
-    /// Its bytes.
+    /// The component of the guest.
     pub component: Arc<[u8]>,
 }
 
 impl BenchContext {
-    /// Makes the folder and the engine.
+    /// Creates the directory and the engine.
     ///
     /// # Errors
-    /// One of them cannot be made.
+    /// The directory or the engine cannot be created.
     pub fn new(options: BenchOptions, env: Env) -> anyhow::Result<Self> {
         let mut builder = tempfile::Builder::new();
         builder.prefix("segno-bench-");
@@ -72,15 +72,15 @@ impl BenchContext {
         })
     }
 
-    /// One of two sizes.
+    /// The size for this run: `quick` or `full`.
     pub fn size<T>(&self, full: T, quick: T) -> T {
         if self.quick { quick } else { full }
     }
 
-    /// A new place for data.
+    /// A new directory for data.
     ///
     /// # Errors
-    /// It cannot be made.
+    /// The directory cannot be created.
     pub fn place(&self) -> anyhow::Result<TempDir> {
         tempfile::tempdir_in(self.folder.path()).context("cannot make a folder for data")
     }

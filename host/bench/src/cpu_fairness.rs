@@ -1,4 +1,4 @@
-//! Guests that compute without end beside others that do nothing: how long the others wait for them.
+//! Guests that compute without end beside no-ops: how long the no-ops wait for them.
 
 use std::sync::{
     Arc,
@@ -21,15 +21,16 @@ use segno_client::Client;
 use segno_demo::server::{Server, ServerOptions};
 use segno_guest::COMPUTING;
 
-/// Calls of the host by a guest that computes: some tenths of a second, and it is started again.
+/// Number of host calls by a guest that computes: some tenths of a second, then the guest is
+/// started again.
 const CROSSINGS: u32 = 3_000_000;
-/// By then they compute.
+/// The time after which the guests compute.
 const BEGIN: Millis = Millis(200);
-/// Guests that compute at once in the second part.
+/// Number of guests that compute concurrently in the second part.
 const CROWD: u32 = 8;
-/// What they may add to the p99 of others, in milliseconds.
+/// The latency that they may add to the p99 of no-ops, in milliseconds.
 const LATE: Goal = Goal::AtMost { must: 5.0, aim: 3.0 };
-/// On how many processors they have to get on nevertheless.
+/// The number of processors that the guests must get nevertheless.
 const WORK: Goal = Goal::AtLeast { must: 0.1, aim: 0.5 };
 
 pub async fn run(context: &BenchContext) -> anyhow::Result<Section> {
@@ -75,14 +76,14 @@ pub async fn run(context: &BenchContext) -> anyhow::Result<Section> {
     Ok(section)
 }
 
-/// What no-ops were like beside guests that compute, a figure for each repetition.
+/// Measurements of no-ops beside guests that compute, one figure for each repetition.
 #[derive(Default)]
 struct Beside {
     p50: Vec<f64>,
     p99: Vec<f64>,
-    /// What the guests added to the p99, in milliseconds.
+    /// The latency that the guests added to the p99, in milliseconds.
     late: Vec<f64>,
-    /// How much the guests computed.
+    /// The number of processors that the guests used.
     processors: Vec<f64>,
 }
 
@@ -113,7 +114,7 @@ async fn latencies(client: &Client, count: u32) -> anyhow::Result<Vec<f64>> {
     Ok(latencies)
 }
 
-/// Latencies while `busy` guests compute, and on how many processors these do.
+/// Latencies while `busy` guests compute, and the number of processors that these use.
 async fn beside(
     context: &BenchContext,
     server: &Server,

@@ -1,4 +1,5 @@
-//! Children started at once: one commit for the calls, then as many tasks as the host has room for.
+//! Children started at once: one commit for the calls, then as many tasks at a time as the host has
+//! slots.
 
 use serde_json::json;
 
@@ -8,7 +9,7 @@ use segno_engine::worker::WorkerSettings;
 pub async fn run(context: &BenchContext) -> anyhow::Result<Section> {
     let widths: &[u32] = context.size(&[1_000, 10_000], &[100]);
     let mut section = Section::new(
-        "one workflow that calls so many activities at once and waits for all; the floor is the same activities, one \
+        "one workflow that calls N activities at once and waits for all; the floor is the same activities, one \
          after the other, without a host",
     );
     for width in widths {

@@ -1,4 +1,4 @@
-//! A host in this process, over SQLite or over memory.
+//! A host in this process, on SQLite or in memory.
 
 use std::{
     path::Path,
@@ -36,14 +36,14 @@ use segno_store::{
     sqlite::{SqliteConfig, SqliteStore, Written},
 };
 
-/// What a run may take before it counts as stuck.
+/// How long a run may take before it counts as stuck.
 const PATIENCE: Millis = Millis(600_000);
-/// Invocations created in one submission.
+/// Number of invocations created in one submission.
 const PAGE: usize = 256;
 
-/// See the module.
+/// A host, its worker and its store.
 pub struct Harness {
-    /// The host.
+    /// The parts of the host.
     pub host: Host,
     running: Option<Running>,
     sqlite: Option<Arc<SqliteStore>>,
@@ -51,7 +51,7 @@ pub struct Harness {
 }
 
 impl Harness {
-    /// On a data directory, with commits that survive a power loss.
+    /// A host on a data directory, with commits that survive a power loss.
     pub async fn sqlite(
         context: &BenchContext,
         dir: &Path,
@@ -82,14 +82,14 @@ impl Harness {
         Ok(Self { postgres: Some(own), ..harness })
     }
 
-    /// Over memory: nothing lasts.
+    /// A host on a store in memory.
     pub async fn memory(context: &BenchContext) -> anyhow::Result<Self> {
         let notifier = Arc::new(CommitNotifier::default());
         let store = MemoryStore::new(Config::default(), context.env.clone(), notifier.clone());
         Self::staffed(context, store, None, notifier, Some(WorkerSettings::default())).await
     }
 
-    /// On a data directory, without anybody who takes tasks.
+    /// A host on a data directory, without a worker.
     pub async fn unstaffed(context: &BenchContext, dir: &Path) -> anyhow::Result<Self> {
         let (env, notifier) = (context.env.clone(), Arc::new(CommitNotifier::default()));
         let config = SqliteConfig::new(dir);
@@ -144,8 +144,8 @@ impl Harness {
         self.run(vec![(PromiseId::from(id), input)], function).await
     }
 
-    /// Runs all of these at once; what passed is from before the first is created until the last has ended. Each has
-    /// to succeed.
+    /// Runs all of these concurrently; the measurement is from the first creation to the last end.
+    /// Each of them must succeed.
     pub async fn run(
         &self,
         invocations: Vec<(PromiseId, Json)>,
@@ -161,7 +161,7 @@ impl Harness {
         Ok(passed)
     }
 
-    /// The same, begun as the API begins them, for so many clients at a time.
+    /// The same, started as the API starts them, for `clients` clients at a time.
     pub async fn begin(
         &self,
         invocations: Vec<(PromiseId, Json)>,
@@ -198,7 +198,7 @@ impl Harness {
         Ok(passed)
     }
 
-    /// Hears of the end of these from now on.
+    /// Watches the settlements of these from now on.
     pub fn watch(&self, ids: &[PromiseId]) -> Watch {
         let (sender, settled) = mpsc::unbounded_channel();
         for id in ids {
@@ -229,7 +229,7 @@ impl Harness {
         }
     }
 
-    /// The values of invocations that ended, as JSON.
+    /// The outputs of invocations that ended, as JSON.
     pub async fn results(&self, ids: &[PromiseId]) -> anyhow::Result<Vec<Json>> {
         let mut values = Vec::with_capacity(ids.len());
         for page in ids.chunks(PAGE) {
@@ -271,7 +271,7 @@ impl Harness {
             == ids.len())
     }
 
-    /// Resolves promises with nothing, in one submission.
+    /// Resolves promises with `null`, in one submission.
     pub async fn resolve(&self, ids: Vec<PromiseId>) -> anyhow::Result<()> {
         let settle =
             |id| Command::PromiseSettle { id, verdict: Verdict::Resolved, value: Value::default() };
@@ -283,17 +283,17 @@ impl Harness {
         Ok(())
     }
 
-    /// What the store wrote so far; nothing if it is memory.
+    /// The store's write statistics so far; none for a store in memory.
     pub fn written(&self) -> Written {
         self.sqlite.as_ref().map(|store| store.written()).unwrap_or_default()
     }
 
-    /// What a host that shares its database wrote so far.
+    /// The write statistics of a host with a shared database.
     pub fn written_together(&self) -> postgres::Written {
         self.postgres.as_ref().map(|store| store.written()).unwrap_or_default()
     }
 
-    /// Ends the host in good order.
+    /// Stops the host in good order.
     pub async fn close(self) {
         match self.running {
             Some(running) => {
@@ -304,21 +304,21 @@ impl Harness {
     }
 }
 
-/// An invocation of the module of benchmarks.
+/// An invocation of the benchmark module.
 pub fn new(id: PromiseId, function: &str, input: &Json) -> NewPromise {
     let param = values::param(function, &Payload::Json(input.to_string()), Tags::new());
     let tags = Tags::from([(tags::TARGET.to_owned(), format!("wasm://bench/{function}"))]);
     NewPromise { id, param, tags, timeout_at: Timestamp::NEVER }
 }
 
-/// Hears of settlements.
+/// Watches settlements.
 pub struct Watch {
     left: usize,
     settled: mpsc::UnboundedReceiver<PromiseId>,
 }
 
 impl Watch {
-    /// Ends when all have ended.
+    /// Completes when all have ended.
     pub async fn ended(mut self, env: &Env) -> anyhow::Result<()> {
         let all = async {
             while self.left > 0 && self.settled.recv().await.is_some() {

@@ -1,4 +1,4 @@
-//! What a host that has nothing to do keeps in memory.
+//! Memory of an idle host.
 
 use segno_core::time::Millis;
 use serde_json::Value as Json;

@@ -1,8 +1,8 @@
-//! `segno bench`: what the host costs, next to what the machine costs.
+//! `segno bench`: the cost of the host, next to the cost of the machine.
 //!
-//! Every scenario measures its floor (the bare disk, the bare database, the bare guest) in the same run and in turns
-//! with itself, because a figure of a shared machine means little and a ratio of two that were measured together means
-//! a lot. Nothing here is used by a running host.
+//! Every scenario measures its baseline (the bare disk, the bare database, the bare guest) in the
+//! same run and in turns with itself, because a figure of a shared machine means little and a ratio
+//! of two figures measured together means a lot. A running host uses nothing of this crate.
 
 pub mod report;
 
@@ -50,7 +50,7 @@ use self::{
 };
 use segno_env::Env;
 
-/// What can be measured.
+/// The scenarios.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
 pub enum Scenario {
     /// Invocations over HTTP that do nothing, by 1 and by 64 clients
@@ -60,13 +60,13 @@ pub enum Scenario {
     /// Durable steps of 1,000 workflows at once
     #[value(alias = "throughput")]
     Throughput,
-    /// Journals replayed
+    /// Replay of journals
     Replay,
-    /// Memory of a host that has nothing to do
+    /// Memory of an idle host
     Idle,
-    /// Bytes that a step leaves on the disk
+    /// Bytes that a step adds on disk
     Disk,
-    /// Workflows that begin and end at once
+    /// Starts of workflows that end at once
     Starts,
     /// Children started at once and waited for
     Fan,
@@ -74,45 +74,46 @@ pub enum Scenario {
     Timers,
     /// Resuming a suspended workflow, warm and by replay
     Resume,
-    /// A workflow of a million records, gone on with
+    /// Continuing a workflow of a million records
     Long,
-    /// No-ops beside guests that compute all the time
+    /// No-ops beside guests that compute without a pause
     #[value(alias = "fairness")]
     Fairness,
-    /// Ten times more starts than a host can take
+    /// Ten times more starts than a host can process
     Overload,
-    /// A host started on a million suspended workflows
+    /// Start of a host with a million suspended workflows
     #[value(alias = "cold-start")]
     ColdStart,
-    /// Costly lists of 200,000 workflows, and what others notice of them
+    /// Costly lists of 200,000 workflows, and their effect on other requests
     Lists,
-    /// Workers outside, by the Resonate protocol
+    /// External workers, by the Resonate protocol
     Resonate,
-    /// One, two and three hosts on the PostgreSQL that --postgres names
+    /// One, two and three hosts on the PostgreSQL database of --postgres
     Peers,
 }
 
-/// How to measure.
+/// The options of a benchmark.
 #[derive(Clone)]
 pub struct BenchOptions {
-    /// What; in this order.
+    /// The scenarios, in this order.
     pub scenarios: Vec<Scenario>,
-    /// Small sizes, for a look and for tests.
+    /// Whether small sizes are used, for a first look and for tests.
     pub quick: bool,
-    /// How often each scenario is run.
+    /// Number of runs of each scenario.
     pub repetitions: usize,
-    /// Where data is written; it decides which disk is measured. None: the directory for temporary files.
+    /// The directory for data, which decides which disk is measured. None: the directory for
+    /// temporary files.
     pub folder: Option<PathBuf>,
     /// The address of a PostgreSQL database, for the scenario that needs one.
     pub postgres: Option<String>,
-    /// The command `segno`, for the scenarios that need a host of its own.
+    /// The command `segno`, for scenarios with a host of their own.
     pub binary: PathBuf,
 }
 
-/// Measures, and says on `say` what is being measured.
+/// Runs the scenarios, and reports each one on `say`.
 ///
 /// # Errors
-/// Something went wrong that has nothing to do with speed; no figures are given then.
+/// A scenario failed for a reason other than speed; there are no figures then.
 pub async fn bench(
     options: BenchOptions,
     env: Env,
@@ -138,7 +139,7 @@ pub async fn bench(
     Ok(Report { conditions, sections })
 }
 
-/// One scenario over what all share.
+/// A scenario as a function of the context.
 type Run = for<'a> fn(&'a BenchContext) -> BoxFuture<'a, anyhow::Result<Section>>;
 
 async fn run(scenario: Scenario, context: &Arc<BenchContext>) -> anyhow::Result<Section> {
@@ -161,8 +162,8 @@ async fn run(scenario: Scenario, context: &Arc<BenchContext>) -> anyhow::Result<
         Scenario::Resume => |context| resume::run(context).boxed(),
         Scenario::Peers => |context| peers::run(context).boxed(),
     };
-    // On the runtime's own threads, where the host's work is done as well: a busy machine wakes the thread that waits
-    // for everything later than those, and the floors would look slower than they are.
+    // On the runtime's own threads, where the host's work is done as well: a busy machine wakes the
+    // main thread later than those, and the baselines would look slower than they are.
     let context = context.clone();
     let mut measuring = JoinSet::new();
     measuring.spawn(async move { run(&context).await });

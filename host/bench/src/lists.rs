@@ -1,4 +1,4 @@
-//! Costly lists: what a page costs on a full store, and what everybody else notices of clients that ask for them.
+//! Costly lists: the cost of a page on a full store, and its effect on other requests.
 
 use std::{
     sync::{
@@ -25,7 +25,7 @@ use segno_client::Client;
 use segno_demo::server::{Server, ServerOptions};
 use segno_engine::worker::WorkerSettings;
 
-/// Pages that are asked for: each filter that is offered, with and without something to find, at the longest page.
+/// The pages requested: each filter, with and without matches, at the maximum page size.
 const LISTS: &[&str] = &[
     "invocations?limit=1000",
     "invocations?state=suspended&limit=1000",
@@ -42,9 +42,9 @@ const LISTS: &[&str] = &[
     "promises?prefix=sleeper-&state=resolved&limit=1000",
     "promises?tags=%7B%22none%22%3A%22x%22%7D&limit=1000",
 ];
-/// Connections that ask for lists all the time.
+/// Number of connections that request lists without a pause.
 const CONNECTIONS: usize = 100;
-/// By then they ask.
+/// The time after which the lists are being requested.
 const BEGIN: Millis = Millis(500);
 /// How long a page may take before the benchmark fails.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -118,7 +118,7 @@ pub async fn run(context: &BenchContext) -> anyhow::Result<Section> {
     Ok(section)
 }
 
-/// Asks for one page, read to its end; the microseconds that took.
+/// Requests one page and reads it to its end; answers the duration in microseconds.
 async fn page(http: &reqwest::Client, address: &str, list: &str) -> anyhow::Result<f64> {
     let stopwatch = Stopwatch::start();
     let answer = http.get(format!("{address}/v1/{list}")).send().await?;
@@ -128,7 +128,7 @@ async fn page(http: &reqwest::Client, address: &str, list: &str) -> anyhow::Resu
     Ok(stopwatch.wall_us())
 }
 
-/// What those who ask for no list were told, in microseconds.
+/// Latencies of requests other than lists, in microseconds.
 #[derive(Default)]
 struct Others {
     starts: Vec<f64>,
@@ -154,7 +154,7 @@ impl Others {
     }
 }
 
-/// Connections that ask for lists until it is enough.
+/// The connections that request lists, until stopped.
 struct Load {
     count: Arc<Count>,
     asking: JoinSet<anyhow::Result<()>>,
@@ -168,7 +168,7 @@ struct Count {
     refused: AtomicU64,
 }
 
-/// Pages a second.
+/// Pages per second.
 struct Done {
     answered: f64,
     refused: f64,
@@ -196,7 +196,7 @@ impl Load {
     }
 }
 
-/// One list after the other, each connection from another one on.
+/// Requests one list after the other; each connection begins with a different one.
 async fn ask(
     http: &reqwest::Client,
     address: &str,
@@ -209,7 +209,7 @@ async fn ask(
         }
         let answer = http.get(format!("{address}/v1/{list}")).send().await?;
         let status = answer.status();
-        // Read to its end, so that the connection is used again.
+        // Read to its end, so that the connection can be reused.
         let body = answer.bytes().await?;
         match status {
             StatusCode::OK => count.answered.fetch_add(1, Ordering::Relaxed),

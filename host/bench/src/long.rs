@@ -1,4 +1,4 @@
-//! A workflow with a very long history: what it costs to go on with it, and what it takes of memory.
+//! A workflow with a very long history: the cost of continuing it, and its memory.
 
 use anyhow::{Context as _, ensure};
 use segno_core::{id::PromiseId, time::Millis};
@@ -31,7 +31,7 @@ pub async fn run(context: &BenchContext) -> anyhow::Result<Section> {
     let stopwatch = Stopwatch::start();
     suspended_fixture::put_long(&harness, &id, steps, 1_000).await?;
     written.push(stopwatch.passed().rate(records));
-    // The first to wake it has no instance yet.
+    // The first resume finds no warm instance.
     go_on(context, &harness, &id, 0).await?;
     let mut turn = 1;
     for _ in 0..context.repetitions {
@@ -94,7 +94,7 @@ pub async fn run(context: &BenchContext) -> anyhow::Result<Section> {
     Ok(section)
 }
 
-/// Ends the wait that it is in, and waits until it is in the next.
+/// Ends the present wait of the workflow, and waits until the workflow is in the next one.
 async fn go_on(
     context: &BenchContext,
     harness: &Harness,

@@ -1,4 +1,4 @@
-//! What the figures depend on.
+//! The conditions of a measurement.
 
 use std::fs;
 
@@ -6,7 +6,7 @@ use rustix::fs::statfs;
 
 use super::{context::BenchContext, report::Conditions};
 
-/// As it is now.
+/// The present conditions.
 pub fn conditions(context: &BenchContext) -> Conditions {
     let cpu = fs::read_to_string("/proc/cpuinfo").ok().and_then(|text| {
         let line = text.lines().find_map(|line| line.strip_prefix("model name"))?;
@@ -27,7 +27,7 @@ pub fn conditions(context: &BenchContext) -> Conditions {
     }
 }
 
-/// Processes that want to run, on average over a minute.
+/// The number of runnable processes, averaged over a minute.
 pub fn load() -> Option<f64> {
     fs::read_to_string("/proc/loadavg").ok()?.split_whitespace().next()?.parse().ok()
 }

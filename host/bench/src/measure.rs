@@ -5,52 +5,52 @@ use std::{fs, time::Instant};
 use anyhow::Context as _;
 use rustix::time::{ClockId, clock_gettime};
 
-/// Measures from now on.
+/// Measures from its creation.
 #[derive(Debug, Clone, Copy)]
 pub struct Stopwatch {
     wall: Instant,
     cpu_us: f64,
 }
 
-/// What passed, in microseconds.
+/// A measured duration, in microseconds.
 #[derive(Debug, Clone, Copy)]
 pub struct Passed {
-    /// On the wall.
+    /// Wall time.
     pub wall_us: f64,
-    /// On all processors together, for this process.
+    /// CPU time of this process, on all processors together.
     pub cpu_us: f64,
 }
 
 impl Stopwatch {
-    /// Starts.
+    /// Starts a measurement.
     #[expect(clippy::disallowed_methods, reason = "a benchmark measures the machine itself")]
     pub fn start() -> Self {
         Self { cpu_us: cpu_us(), wall: Instant::now() }
     }
 
-    /// What passed since the start.
+    /// The time since the start.
     pub fn passed(&self) -> Passed {
         Passed { wall_us: self.wall_us(), cpu_us: cpu_us() - self.cpu_us }
     }
 
-    /// Wall time alone, which costs less to ask for.
+    /// Wall time only, which costs less to read.
     pub fn wall_us(&self) -> f64 {
         self.wall.elapsed().as_secs_f64() * 1e6
     }
 }
 
 impl Passed {
-    /// Things a second, if `count` happened.
+    /// Events per second, if `count` happened.
     pub fn rate(&self, count: u32) -> f64 {
         f64::from(count) * 1e6 / self.wall_us
     }
 
-    /// Wall time of each of `count`.
+    /// Wall time for each of `count` events.
     pub fn each_us(&self, count: u32) -> f64 {
         self.wall_us / f64::from(count)
     }
 
-    /// CPU time of each of `count`.
+    /// CPU time for each of `count` events.
     pub fn cpu_each_us(&self, count: u32) -> f64 {
         self.cpu_us / f64::from(count)
     }
@@ -61,7 +61,7 @@ fn cpu_us() -> f64 {
     time.tv_sec as f64 * 1e6 + time.tv_nsec as f64 / 1e3
 }
 
-/// Memory of a process that lies in RAM, in MB.
+/// Resident memory of a process, in MB.
 ///
 /// # Errors
 /// The system has no `/proc`, or the process ended.
@@ -69,7 +69,7 @@ pub fn resident_mb(pid: u32) -> anyhow::Result<f64> {
     Ok(number(&format!("/proc/{pid}/status"), "VmRSS:")? * 1024.0 / 1e6)
 }
 
-/// The most memory of a process that lay in RAM since it started or [`forget_peak`], in MB.
+/// Peak of the resident memory of a process since its start or [`forget_peak`], in MB.
 ///
 /// # Errors
 /// The system has no `/proc`, or the process ended.
@@ -77,7 +77,7 @@ pub fn peak_mb(pid: u32) -> anyhow::Result<f64> {
     Ok(number(&format!("/proc/{pid}/status"), "VmHWM:")? * 1024.0 / 1e6)
 }
 
-/// Lets the peak of this process begin anew.
+/// Resets the peak of this process.
 ///
 /// # Errors
 /// The system has no `/proc`, or does not allow it.
@@ -85,7 +85,7 @@ pub fn forget_peak() -> anyhow::Result<()> {
     fs::write("/proc/self/clear_refs", "5").context("cannot write `/proc/self/clear_refs`")
 }
 
-/// Bytes that this process had written to disks so far, whole pages and what was written twice included.
+/// Bytes that this process has written to disks, including whole pages and repeated writes.
 ///
 /// # Errors
 /// The system has no `/proc`.
@@ -101,7 +101,7 @@ fn number(path: &str, name: &str) -> anyhow::Result<f64> {
         .with_context(|| format!("`{path}` says nothing of `{name}`"))
 }
 
-/// CPU time that a process used so far, in microseconds, in steps of 10 ms.
+/// CPU time of a process so far, in microseconds, with a resolution of 10 ms.
 ///
 /// # Errors
 /// The system has no `/proc`, or the process ended.
@@ -109,7 +109,7 @@ pub fn cpu_of_us(pid: u32) -> anyhow::Result<f64> {
     cpu_in_us(&format!("/proc/{pid}/stat"))
 }
 
-/// The same for those threads of a process that are called `name`.
+/// The same for the threads of a process that are named `name`.
 ///
 /// # Errors
 /// The system has no `/proc`, or the process ended.
@@ -119,7 +119,7 @@ pub fn cpu_of_threads_us(pid: u32, name: &str) -> anyhow::Result<f64> {
     let mut all = 0.0;
     for thread in threads {
         let thread = thread?.path();
-        // One may have ended in between.
+        // A thread may have ended in between.
         if fs::read_to_string(thread.join("comm")).is_ok_and(|called| called.trim_end() == name) {
             all += cpu_in_us(&thread.join("stat").to_string_lossy()).unwrap_or(0.0);
         }
@@ -129,7 +129,8 @@ pub fn cpu_of_threads_us(pid: u32, name: &str) -> anyhow::Result<f64> {
 
 fn cpu_in_us(path: &str) -> anyhow::Result<f64> {
     let stat = fs::read_to_string(path).with_context(|| format!("cannot read `{path}`"))?;
-    // The name in parentheses may hold spaces; user and system time are the 12th and 13th field after it.
+    // The name in parentheses may contain spaces; user and system time are the 12th and 13th field
+    // after it.
     let ticks = stat.rsplit_once(')').map(|(_, rest)| {
         rest.split_whitespace()
             .skip(11)

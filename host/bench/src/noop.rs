@@ -1,4 +1,4 @@
-//! An invocation over HTTP that does nothing: what starting, running and answering cost.
+//! A no-op over HTTP: the cost of starting, running and answering.
 
 use anyhow::Context as _;
 use serde_json::Value as Json;
@@ -14,7 +14,7 @@ use segno_api::model::{InvocationState, StartInvocation};
 use segno_client::Client;
 use segno_demo::server::{Server, ServerOptions};
 
-/// Clients at once in the second part.
+/// Number of concurrent clients in the second part.
 const CLIENTS: u32 = 64;
 
 pub async fn run(context: &BenchContext) -> anyhow::Result<Section> {
@@ -98,7 +98,7 @@ async fn crowd(client: &Client, each: u32) -> anyhow::Result<Vec<f64>> {
     Ok(latencies)
 }
 
-/// One no-op, from the request to its result; answers the microseconds that took.
+/// One no-op, from the request to its result; answers the duration in microseconds.
 pub(super) async fn invoke(client: &Client) -> anyhow::Result<f64> {
     let start = StartInvocation {
         target: "bench/noop".to_owned(),

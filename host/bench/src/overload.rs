@@ -1,4 +1,4 @@
-//! More than a host can take: what it refuses, what it keeps, and what that costs in memory.
+//! More requests than a host can process: refusals, accepted work, and memory.
 
 use std::{
     sync::{
@@ -24,13 +24,14 @@ use segno_api::model::InvocationState;
 use segno_client::Client;
 use segno_demo::server::{Server, ServerOptions};
 
-/// Clients that keep a host busy.
+/// Number of clients that keep a host busy.
 const ENOUGH: u32 = 350;
-/// Ten times as many; each sends its next start as soon as the last is answered, whatever the answer.
+/// Ten times that number; each client sends its next start as soon as the last is answered,
+/// whatever the answer.
 const TOO_MANY: u32 = 10 * ENOUGH;
-/// Bytes of a label of each: they have to be kept until they are written.
+/// Size of a label of each start, in bytes: the host keeps the label until it is written.
 const LABEL: usize = 2_048;
-/// How long what was taken may take to end.
+/// How long accepted starts may take to end.
 const PATIENCE: Duration = Duration::from_secs(300);
 
 pub async fn run(context: &BenchContext) -> anyhow::Result<Section> {
@@ -76,7 +77,8 @@ pub async fn run(context: &BenchContext) -> anyhow::Result<Section> {
     Ok(section)
 }
 
-/// Lets this process, and the host that it starts, have a file for every client.
+/// Raises the limit of open files of this process, and of the host that it starts, to one for every
+/// client.
 fn allow_files() -> anyhow::Result<()> {
     let mut files = getrlimit(Resource::Nofile);
     files.current = files.maximum;
@@ -89,15 +91,15 @@ fn allow_files() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What became of a flood.
+/// The result of a flood of starts.
 struct Flood {
-    /// Starts taken a second.
+    /// Accepted starts per second.
     taken: f64,
-    /// Starts refused a second.
+    /// Refused starts per second.
     refused: f64,
-    /// Percent of the refusals that came with advice.
+    /// Percentage of refusals with a `Retry-After`.
     advised: f64,
-    /// Percent of what was taken that ended well.
+    /// Percentage of accepted starts that succeeded.
     ended: f64,
 }
 
@@ -151,7 +153,7 @@ async fn flood(
     Ok((flood, peak))
 }
 
-/// Starts one after the other, until it is enough.
+/// Sends starts one after the other, until stopped.
 async fn send(
     http: &reqwest::Client,
     address: &str,
@@ -178,12 +180,12 @@ async fn send(
             }
             other => anyhow::bail!("a start was answered {other}: {}", answer.text().await?),
         }
-        // What is left of the answer is read, so that the connection is used again.
+        // The rest of the answer is read, so that the connection can be reused.
     }
     Ok(())
 }
 
-/// The part of these that ends well.
+/// The fraction of these that succeeds.
 async fn ended(client: &Client, ids: &[String]) -> anyhow::Result<f64> {
     ensure!(!ids.is_empty(), "nothing was taken");
     let mut well = 0_usize;

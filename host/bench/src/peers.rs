@@ -1,4 +1,4 @@
-//! Hosts on one PostgreSQL, next to what the database does when every row is committed alone.
+//! Several hosts on one PostgreSQL, next to the database when every row is committed alone.
 
 use anyhow::Context as _;
 use futures::future::try_join_all;
@@ -17,17 +17,18 @@ use super::{
 };
 use segno_store::postgres::PostgresConfig;
 
-/// Steps of each workflow.
+/// Number of steps of each workflow.
 const STEPS: u32 = 20;
-/// Bytes of the records of a step.
+/// Size of the records of a step, in bytes.
 const RECORD: usize = 51;
-/// Connections that commit single rows.
+/// Number of connections that commit single rows.
 const CONNECTIONS: u32 = 16;
-/// Batches at a time of one host, to choose among.
+/// Numbers of concurrent batches of one host, to choose the best.
 const WRITERS: [usize; 3] = [2, 4, 16];
-/// Clients who start workflows, shared out like them: each starts the next when one is stored.
+/// Number of clients that start workflows, shared among the hosts: each starts the next workflow
+/// when one is stored.
 const CLIENTS: usize = 256;
-/// Hosts at once, at most.
+/// Maximum number of hosts.
 const HOSTS: usize = 3;
 
 pub async fn run(context: &BenchContext) -> anyhow::Result<Section> {
@@ -54,7 +55,8 @@ async fn measure(context: &BenchContext, schema: &mut Schema) -> anyhow::Result<
                 let config = PostgresConfig::new(&schema.address)?;
                 beds.push(Harness::postgres(context, config, &format!("bench-{host}")).await?);
             }
-            // Not counted: connections that have been used for a while have their plans and their pages.
+            // Not counted: connections that have been used for a while have their plans and their
+            // pages cached.
             crowd(context, &beds, &format!("warm-up-{repetition}-{hosts}"), workflows).await?;
             let before: Vec<_> = beds.iter().map(Harness::written_together).collect();
             let passed =
@@ -137,12 +139,12 @@ async fn measure(context: &BenchContext, schema: &mut Schema) -> anyhow::Result<
     Ok(section)
 }
 
-/// What each workflow gets.
+/// The input of each workflow.
 fn input() -> Json {
     json!({ "steps": STEPS, "result_bytes": 22 })
 }
 
-/// Runs workflows shared out among the hosts, each of which waits for those that it started.
+/// Runs workflows shared among the hosts, each of which waits for its own.
 async fn crowd(
     context: &BenchContext,
     beds: &[Harness],
@@ -167,7 +169,7 @@ async fn crowd(
     Ok(stopwatch.passed())
 }
 
-/// Rows a second, when each is a commit and so many connections commit at once.
+/// Rows per second, when each is a commit and several connections commit concurrently.
 async fn single_rows(schema: &Schema, each: u32) -> anyhow::Result<f64> {
     let mut connections = Vec::new();
     for _ in 0..CONNECTIONS {
@@ -186,9 +188,9 @@ async fn single_rows(schema: &Schema, each: u32) -> anyhow::Result<f64> {
     Ok(stopwatch.passed().rate(each * CONNECTIONS))
 }
 
-/// A schema of this run's own, gone afterwards.
+/// A schema for this run, dropped afterwards.
 struct Schema {
-    /// Where its tables are found.
+    /// The address with the schema.
     address: String,
     name: String,
     owner: PgConnection,
@@ -197,7 +199,7 @@ struct Schema {
 impl Schema {
     async fn new(context: &BenchContext, address: &str) -> anyhow::Result<Self> {
         let name = format!("segno_bench_{:x}", context.env.runtime.nonce());
-        // Before it is used: the address may hold a password, which no error may show.
+        // Parsed before it is used: the address may contain a password, which no error may print.
         let shown = PostgresConfig::new(address)?.shown().to_owned();
         let connected = PgConnection::connect(address).await;
         let mut owner = connected.with_context(|| format!("no database answers at {shown}"))?;
@@ -211,7 +213,7 @@ impl Schema {
         Ok(Self { address: format!("{address}{sign}options[search_path]={name}"), name, owner })
     }
 
-    /// What a commit waits for here: without the disk, every figure means something else.
+    /// The sync settings of the database: without the disk, every figure means something else.
     async fn commits(&mut self) -> anyhow::Result<String> {
         let row = self.owner.fetch_one(
             "SELECT current_setting('fsync'), current_setting('synchronous_commit'), current_setting('server_version')",

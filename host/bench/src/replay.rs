@@ -1,4 +1,4 @@
-//! Replays: a journal read back, and its guest run over it.
+//! Replays: reading a journal, and running its guest over it.
 
 use std::hint::black_box;
 
@@ -24,9 +24,9 @@ use super::{
 use segno_engine::host::Host;
 use segno_engine::worker::{self, ReplayReport};
 
-/// Records replayed in one repetition of one size, at least.
+/// Minimum number of records replayed in one repetition of one size.
 const WORK: u32 = 20_000;
-/// Calls of the host in the loop that does nothing else.
+/// Number of host calls in the loop that does nothing else.
 const CROSSINGS: u32 = 200_000;
 
 pub async fn run(context: &BenchContext) -> anyhow::Result<Section> {
@@ -82,12 +82,12 @@ fn id(records: u32) -> PromiseId {
     PromiseId::new(format!("replay-{records}"))
 }
 
-/// The first and the last record are of the workflow itself.
+/// The first and the last record belong to the workflow itself.
 fn steps(records: u32) -> u32 {
     (records - 2) / 2
 }
 
-/// Microseconds a record, over several replays.
+/// Microseconds per record, over several replays.
 async fn replays(host: &Host, records: u32, times: u32) -> anyhow::Result<f64> {
     let id = id(records);
     let stopwatch = Stopwatch::start();
@@ -113,7 +113,7 @@ async fn loops(context: &BenchContext, records: u32, times: u32) -> anyhow::Resu
     Ok(stopwatch.passed().each_us(times * records))
 }
 
-/// Brings journals into another store, under a claim as any worker would.
+/// Copies journals into another store, under a claim as any worker would.
 struct Journals<'a> {
     harness: &'a Harness,
     holder: Holder,

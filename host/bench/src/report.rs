@@ -1,76 +1,77 @@
-//! What a benchmark found.
+//! The report of a benchmark.
 
 use serde::Serialize;
 
-/// Everything that was found, and under which conditions.
+/// All results, with their conditions.
 #[derive(Debug, Clone, Serialize)]
 pub struct Report {
     /// The machine and the program.
     pub conditions: Conditions,
-    /// One a scenario.
+    /// One section for each scenario.
     pub sections: Vec<Section>,
 }
 
-/// What the figures depend on.
+/// The conditions of the figures.
 #[derive(Debug, Clone, Serialize)]
 pub struct Conditions {
     /// The version of this program.
     pub version: &'static str,
     /// Whether it was built with optimisation.
     pub optimised: bool,
-    /// Small sizes: the figures are worth a look only.
+    /// Whether small sizes were used: such figures are for a first look only.
     pub quick: bool,
-    /// How often each scenario was run; a figure is the median of as many.
+    /// Number of runs of each scenario; a figure is their median.
     pub repetitions: usize,
-    /// Processors that this process may use.
+    /// Number of processors that this process may use.
     pub cpus: usize,
-    /// Their name.
+    /// The name of the processors.
     pub cpu: Option<String>,
-    /// The kernel.
+    /// The version of the kernel.
     pub kernel: Option<String>,
-    /// The file system that was written to.
+    /// The file system of the data.
     pub filesystem: String,
-    /// Processes that wanted to run, on average over a minute, when it began; above `cpus`: somebody else was at work.
+    /// Runnable processes, averaged over a minute, at the beginning; above `cpus`: other processes
+    /// were busy.
     pub load_before: Option<f64>,
-    /// The same when it ended.
+    /// The same at the end.
     pub load_after: Option<f64>,
 }
 
-/// What one scenario found.
+/// The results of one scenario.
 #[derive(Debug, Clone, Serialize)]
 pub struct Section {
-    /// Its name.
+    /// The name of the scenario.
     pub scenario: String,
-    /// What was done, with its sizes.
+    /// What was measured, with its sizes.
     pub about: String,
-    /// In the order in which they should be read.
+    /// The figures, in reading order.
     pub figures: Vec<Figure>,
 }
 
-/// One figure: the median of the repetitions, and how far they lay apart.
+/// One figure: the median of the repetitions, and their range.
 #[derive(Debug, Clone, Serialize)]
 pub struct Figure {
-    /// What was measured.
+    /// The name of the figure.
     pub name: String,
-    /// What it is compared with.
+    /// What kind of figure it is.
     pub role: Role,
-    /// Of the numbers; `x` for ratios.
+    /// The unit of the numbers; `x` for ratios.
     pub unit: &'static str,
-    /// The middle one.
+    /// The median.
     pub median: f64,
-    /// The least one: what the machine does when nobody interferes, where it is a duration.
+    /// The minimum: for a duration, that of the undisturbed machine.
     pub min: f64,
-    /// The greatest one.
+    /// The maximum.
     pub max: f64,
-    /// What it should be.
+    /// The goal for the median.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub goal: Option<Goal>,
-    /// How it compares with that.
+    /// The comparison with the goal.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verdict: Option<Verdict>,
 }
 
-/// What a figure is for.
+/// The kind of a figure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
@@ -78,39 +79,39 @@ pub enum Role {
     Measured,
     /// The machine without the host.
     Floor,
-    /// The first by the second.
+    /// The first divided by the second.
     Ratio,
 }
 
-/// What a figure should be.
+/// The goal for a figure.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Goal {
-    /// Not more than this.
+    /// An upper bound.
     AtMost {
-        /// More than this is a defect.
+        /// A larger value is a defect.
         must: f64,
-        /// Less is not worth working for.
+        /// A smaller value needs no further work.
         aim: f64,
     },
-    /// Not less than this.
+    /// A lower bound.
     AtLeast {
-        /// Less than this is a defect.
+        /// A smaller value is a defect.
         must: f64,
-        /// More is not worth working for.
+        /// A larger value needs no further work.
         aim: f64,
     },
 }
 
-/// How a figure compares with its goal.
+/// The comparison of a figure with its goal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
-    /// As good as was aimed at.
+    /// The aim was reached.
     Good,
-    /// As good as it must be.
+    /// The bound was kept, and the aim was not reached.
     Enough,
-    /// Not as good as it must be.
+    /// The bound was not kept.
     Missed,
 }
 
@@ -129,12 +130,12 @@ impl Goal {
 }
 
 impl Section {
-    /// An empty one.
+    /// A section without figures.
     pub(super) fn new(about: impl Into<String>) -> Self {
         Self { scenario: String::new(), about: about.into(), figures: Vec::new() }
     }
 
-    /// Adds what was measured of the host, once a repetition.
+    /// Adds a figure of the host, one value for each repetition.
     pub(super) fn measured(
         &mut self,
         name: impl Into<String>,
@@ -144,7 +145,7 @@ impl Section {
         self.add(name.into(), Role::Measured, unit, values)
     }
 
-    /// Adds a floor, once a repetition.
+    /// Adds a baseline, one value for each repetition.
     pub(super) fn floor(
         &mut self,
         name: impl Into<String>,
@@ -154,7 +155,7 @@ impl Section {
         self.add(name.into(), Role::Floor, unit, values)
     }
 
-    /// Adds the ratio of two that were measured in turns: one ratio a repetition.
+    /// Adds the ratio of two figures that were measured in turns: one ratio for each repetition.
     pub(super) fn ratio(&mut self, name: impl Into<String>, of: &[f64], by: &[f64]) -> &mut Figure {
         let ratios: Vec<f64> = of.iter().zip(by).map(|(of, by)| of / by).collect();
         self.add(name.into(), Role::Ratio, "x", &ratios)
@@ -168,19 +169,19 @@ impl Section {
 }
 
 impl Figure {
-    /// Says what it should be.
+    /// Sets the goal.
     pub(super) fn goal(&mut self, goal: Goal) {
         self.verdict = Some(goal.verdict(self.median));
         self.goal = Some(goal);
     }
 }
 
-/// The middle, the least and the greatest of these.
+/// The median, the minimum and the maximum of these.
 fn spread(values: &[f64]) -> (f64, f64, f64) {
     (percentile(values, 50), percentile(values, 0), percentile(values, 100))
 }
 
-/// The value that `percent` of these do not exceed; of none: zero.
+/// The value that `percent` percent of these do not exceed; zero if there are none.
 pub(super) fn percentile(values: &[f64], percent: usize) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -219,7 +220,7 @@ mod tests {
     #[test]
     fn ratios_are_taken_repetition_by_repetition() {
         let mut section = Section::new("");
-        // The second repetition met a slow machine, both times.
+        // The second repetition ran on a slow machine, both times.
         let ratio = section.ratio("r", &[2.0, 20.0, 2.2], &[1.0, 10.0, 1.0]);
         assert_eq!((ratio.median, ratio.min, ratio.max), (2.0, 2.0, 2.2));
     }

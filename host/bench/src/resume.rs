@@ -1,4 +1,4 @@
-//! What it costs to go on with a workflow that waited: with its instance still here, and without.
+//! The cost of resuming a workflow: with a warm instance, and without.
 
 use segno_core::id::PromiseId;
 use serde_json::json;
@@ -12,7 +12,8 @@ use super::{
 };
 use segno_engine::worker::{self, WarmBudget, WorkerSettings};
 
-/// Steps before the wait: with `started`, the promise and the steps' two records each, 100 records.
+/// Number of steps before the wait: with `started`, the promise and two records for each step, 100
+/// records.
 const STEPS: u32 = 49;
 
 pub async fn run(context: &BenchContext) -> anyhow::Result<Section> {

@@ -1,4 +1,4 @@
-//! Workflows that begin and end: what a whole one costs when many are started at once.
+//! Starts of workflows: the cost of a whole one when many are started at once.
 
 use segno_core::id::PromiseId;
 use serde_json::{Value as Json, json};
@@ -12,7 +12,7 @@ use super::{
 };
 use segno_engine::worker::WorkerSettings;
 
-/// Clients that wait for the end of one before they start the next.
+/// Number of clients, each of which waits for the end of one before it starts the next.
 const CLIENTS: usize = 256;
 
 pub async fn run(context: &BenchContext) -> anyhow::Result<Section> {

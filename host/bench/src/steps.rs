@@ -1,4 +1,4 @@
-//! One workflow whose steps depend on each other: each one waits for the disk.
+//! One workflow whose steps depend on each other: each step waits for the disk.
 
 use serde_json::json;
 
@@ -10,7 +10,7 @@ use super::{
 };
 use segno_engine::worker::WorkerSettings;
 
-/// Times at which the floor and the host take their turns in one repetition.
+/// Number of times that the baseline and the host take turns in one repetition.
 const ROUNDS: u32 = 10;
 
 pub async fn run(context: &BenchContext) -> anyhow::Result<Section> {

@@ -1,5 +1,5 @@
-//! What a store makes of steps when nobody executes them: the records of a workflow that has ended, appended under the
-//! claims of others like it.
+//! The throughput of a store without executions: the records of a workflow that has ended, appended
+//! under the claims of others like it.
 
 use std::sync::Arc;
 
@@ -19,24 +19,24 @@ use super::{
     measure::{Passed, Stopwatch},
 };
 
-/// How long the claims last: longer than any measurement.
+/// The duration of the claims: longer than any measurement.
 const LEASE: Millis = Millis(600_000);
-/// Claims made in one commit.
+/// Number of claims made in one commit.
 const PAGE: usize = 256;
 
-/// See the module.
+/// The records of a model workflow.
 pub struct StoreOnly {
     function: &'static str,
     input: Json,
     module: Digest,
-    /// What began the journal.
+    /// The first record of the journal.
     first: Record,
-    /// What each step added.
+    /// The records of each step.
     steps: Vec<Vec<Record>>,
 }
 
 impl StoreOnly {
-    /// The steps of a workflow that has ended.
+    /// The records of a workflow that has ended.
     pub async fn of(
         harness: &Harness,
         id: &PromiseId,
@@ -53,8 +53,8 @@ impl StoreOnly {
         Ok(Self { function, input, module, first, steps })
     }
 
-    /// Makes `count` claims, then appends these steps under each of them, all at once and one after the other within a
-    /// journal; what passed is the appending.
+    /// Makes `count` claims, then appends these steps under each of them, concurrently for all and
+    /// in order within a journal; only the appending is measured.
     pub async fn append(
         &self,
         harness: &Harness,

@@ -1,4 +1,5 @@
-//! Suspended workflows in any number: one is run until it waits, the others are written as it was.
+//! Any number of suspended workflows: one is run until it waits, the others are written as copies
+//! of it.
 
 use anyhow::{Context as _, ensure};
 use segno_core::{
@@ -15,13 +16,13 @@ use serde_json::json;
 use super::harness::Harness;
 use segno_engine::values;
 
-/// Written in one submission.
+/// Number of workflows written in one submission.
 const PAGE: u32 = 256;
-/// Steps of a long history written in one submission.
+/// Number of steps of a long history written in one submission.
 const LONG_PAGE: u32 = 128;
-/// The steps that each has behind it: two records each, beside `started` and the promise it waits for.
+/// Number of completed steps of each: two records for each, beside `started` and the promise.
 const STEPS: u32 = 2;
-/// The name of the promise each waits for.
+/// The name of the promise that each waits for.
 const AWAITED: &str = "turn-0";
 
 /// The workflow with this number.
@@ -34,7 +35,7 @@ pub fn awaited(sleeper: &str) -> String {
     PromiseId::from(sleeper).named(AWAITED).as_str().to_owned()
 }
 
-/// Puts `count` of them.
+/// Writes `count` suspended workflows.
 pub async fn put(harness: &Harness, count: u32) -> anyhow::Result<()> {
     let model = Model::run(harness).await?;
     let mut numbers = 0..count;
@@ -48,7 +49,7 @@ pub async fn put(harness: &Harness, count: u32) -> anyhow::Result<()> {
     }
 }
 
-/// Puts one with a long history: so many steps before the first of its waits.
+/// Writes one with a long history: `steps` steps before its first wait.
 pub async fn put_long(
     harness: &Harness,
     id: &PromiseId,
@@ -67,7 +68,7 @@ pub async fn put_long(
     let pair = |step: u32| {
         let (mut asked, mut told) = (asked.clone(), told.clone());
         (asked.seq, told.seq) = (1 + 2 * step, 2 + 2 * step);
-        // The model's instants are a moment apart, and time must not fall from one step to the next.
+        // The model's instants differ, and time must not go back from one step to the next.
         (asked.at, told.at) = (waits.at, waits.at);
         renumber(&mut asked, step);
         renumber(&mut told, step);
@@ -101,7 +102,7 @@ pub async fn put_long(
     execute(harness, vec![fence(vec![waits], actions), suspend]).await
 }
 
-/// Gives the command that a record is about another number.
+/// Gives a record's command another number.
 fn renumber(record: &mut Record, command: u32) {
     if let RecordBody::Command { index, .. } | RecordBody::Notified { index, .. } = &mut record.body
     {
@@ -119,7 +120,7 @@ async fn execute(harness: &Harness, commands: Vec<Command>) -> anyhow::Result<()
     Ok(())
 }
 
-/// What one of them looks like.
+/// The records of one suspended workflow.
 struct Model {
     workflow: Promise,
     awaited: Promise,
@@ -146,7 +147,7 @@ impl Model {
         Ok(Self { workflow: promise(id).await?, awaited, records, index })
     }
 
-    /// What makes another one, and puts it to sleep.
+    /// The commands that create another one and suspend it.
     fn commands(&self, id: &PromiseId) -> [Command; 3] {
         let claim = Claim { id: id.clone(), version: Version(1) };
         let holder = Holder { node: NodeName::from("bench"), incarnation: 1 };
@@ -169,7 +170,7 @@ impl Model {
         ]
     }
 
-    /// A promise of the model as `id` has it.
+    /// A promise of the model with the names of `id`.
     fn like(&self, promise: &Promise, id: &PromiseId) -> NewPromise {
         let model = self.workflow.id();
         let tag = |(name, value): (&String, &String)| {

@@ -1,4 +1,4 @@
-//! Many workflows at once: what a step costs when the disk's sync is shared.
+//! Many concurrent workflows: the cost of a step when syncs of the disk are shared.
 
 use segno_core::{id::PromiseId, invocation::encode_records};
 use serde_json::json;
@@ -13,16 +13,16 @@ use super::{
 };
 use segno_engine::worker::WorkerSettings;
 
-/// Clients who start them: each starts the next when one is stored.
+/// Number of clients that start them: each starts the next workflow when one is stored.
 const CLIENTS: usize = 256;
-/// Steps of each workflow.
+/// Number of steps of each workflow.
 const STEPS: u32 = 20;
 
-/// Times at which the host and its floors take their turns in one repetition: a turn lasts a fraction of a second, and a
-/// shared disk is quick in one second and slow in the next.
+/// Number of times that the host and its baselines take turns in one repetition: a turn lasts a
+/// fraction of a second, and a shared disk is fast in one second and slow in the next.
 const ROUNDS: u32 = 5;
 
-/// What the turns of one kind came to in one repetition.
+/// The results of the turns of one kind in one repetition.
 #[derive(Default)]
 struct Turns {
     rates: Vec<f64>,
@@ -67,7 +67,7 @@ pub async fn run(context: &BenchContext) -> anyhow::Result<Section> {
         let harness =
             Harness::sqlite(context, &place.path().join("data"), WorkerSettings::default()).await?;
         let volatile = Harness::memory(context).await?;
-        // Not counted: whatever has run for a while has its memory.
+        // Not counted: a process that has run for a while has its memory.
         bare_guest::crowd(context, workflows, STEPS, None).await?;
         begin(context, &harness, "warm-up", workflows).await?;
         begin(context, &volatile, "warm-up", workflows).await?;
@@ -124,7 +124,7 @@ pub async fn run(context: &BenchContext) -> anyhow::Result<Section> {
         "{workflows} workflows of {STEPS} `run` steps with results of 20 bytes, all at once, begun by the host for {CLIENTS} clients, from \
          the first start to the last end; starts and ends are in the figures. The raw log gets {record} bytes a step, which is what the journal \
          of a step takes: once from the same guests, which wait for its sync before each next step, and once from \
-         nobody but the log's own writers. A repetition is the median of {ROUNDS} turns of each"
+         only the log's own writers. A repetition is the median of {ROUNDS} turns of each"
     ));
     let goal = Goal::AtLeast { must: 10_000.0, aim: 20_000.0 };
     let measured = section.measured("durable steps", "/s", &durable.rates);
@@ -136,7 +136,7 @@ pub async fn run(context: &BenchContext) -> anyhow::Result<Section> {
     section.measured("rows written a commit, begin and end included", "", &statements);
     section.floor("the same guests on a raw log with group commit", "/s", &logged.rates);
     section.floor("CPU time of a step of theirs", "µs", &logged.cpus);
-    section.floor("the raw log with nobody but its writers", "/s", &log_alone.rates);
+    section.floor("the raw log with its writers only", "/s", &log_alone.rates);
     section.floor("the same host over memory", "/s", &memory.rates);
     section.floor("CPU time of a step over memory", "µs", &memory.cpus);
     section.floor("CPU time of a step of the guest alone", "µs", &bare.cpus);
@@ -150,7 +150,7 @@ pub async fn run(context: &BenchContext) -> anyhow::Result<Section> {
     Ok(section)
 }
 
-/// All of them, by a host.
+/// Starts all of them, on a host.
 async fn begin(
     context: &BenchContext,
     harness: &Harness,

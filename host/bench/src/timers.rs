@@ -16,9 +16,9 @@ use super::{
 };
 use segno_engine::worker::WorkerSettings;
 
-/// The time over which they are spread.
+/// The time over which the wake-ups are spread, in milliseconds.
 const SPREAD_MS: i64 = 1_000;
-/// OptimisticStart that come too late before this gives up.
+/// Number of attempts with late starts before the scenario gives up.
 const ATTEMPTS: u32 = 4;
 
 pub async fn run(context: &BenchContext) -> anyhow::Result<Section> {
@@ -63,7 +63,7 @@ async fn measure(context: &BenchContext, timers: u32, section: &mut Section) -> 
 struct Woken {
     told: Vec<f64>,
     ended: Vec<f64>,
-    /// CPU time of each, from when the first is due.
+    /// CPU time of each, from the first deadline on.
     cpu_us: f64,
 }
 

@@ -1,4 +1,4 @@
-//! The folder where prepared things are kept between runs, and the lock that keeps two runs apart.
+//! The folder that keeps prepared toolchains between runs, and the lock that separates two runs.
 
 use std::env;
 use std::ffi::OsString;
@@ -14,15 +14,15 @@ use super::Progress;
 /// Why the cache cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum CacheError {
-    /// There is nowhere to put it.
+    /// There is no folder for the cache.
     #[error("there is no home directory to keep a cache in; set `SEGNO_CACHE_DIR`")]
     NoHome,
-    /// The file system refused.
+    /// The file system failed.
     #[error("the cache `{path}` cannot be used")]
     Io {
-        /// The file or folder.
+        /// The path of the file or folder.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
 }
@@ -35,20 +35,22 @@ pub(super) fn directory() -> Result<PathBuf, CacheError> {
 
 fn place(named: Option<OsString>, user: Option<PathBuf>) -> Option<PathBuf> {
     match named.filter(|path| !path.is_empty()) {
-        // Tools are run in other folders than ours.
+        // Tools run in other folders, so the path must be absolute.
         Some(path) => Some(std::path::absolute(&path).unwrap_or_else(|_| path.into())),
         None => user.map(|folder| folder.join("segno")),
     }
 }
 
-/// Held while something is prepared; released when dropped, also by the system when the process dies.
+/// Held while a toolchain is prepared; released when dropped, also by the system when the process
+/// dies.
 #[derive(Debug)]
 pub(super) struct Lock {
     _file: File,
 }
 
 impl Lock {
-    /// Takes the lock on `path`, making its folder; while another process holds it, says so once and waits.
+    /// Takes the lock on `path`, creating its folder; while another process holds the lock, reports
+    /// that once and waits.
     pub fn take(path: &Path, progress: &dyn Progress) -> Result<Self, CacheError> {
         let failed = |source| CacheError::Io { path: path.to_owned(), source };
         if let Some(folder) = path.parent() {

@@ -1,4 +1,4 @@
-//! Cargo and rustc as the build uses them: found as usual, but undisturbed by what the environment says about builds.
+//! Cargo and rustc for builds: found as usual, but without the environment's build settings.
 
 use std::env;
 use std::ffi::OsString;
@@ -25,7 +25,7 @@ const OVERRIDES: [&str; 16] = [
     "RUSTFLAGS",
 ];
 
-/// The cargo that runs us, else the one on the path, without [`OVERRIDES`].
+/// The cargo that runs this process, else the one on the path, without [`OVERRIDES`].
 pub(super) fn cargo() -> Command {
     let mut command = Command::new(cargo_program());
     for name in OVERRIDES {
@@ -51,7 +51,7 @@ pub(super) fn active_rustc() -> PathBuf {
         .map_or_else(|| "rustc".into(), PathBuf::from)
 }
 
-/// Where cargo keeps the sources of crates, if that can be told.
+/// The folder in which cargo keeps the sources of crates, if known.
 pub(super) fn cargo_home() -> Option<PathBuf> {
     env::var_os("CARGO_HOME")
         .filter(|path| !path.is_empty())

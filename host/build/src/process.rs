@@ -1,4 +1,5 @@
-//! Runs a tool: its lines are seen as they come, its output is kept, and it may have a time limit.
+//! Runs a tool: its lines are passed on as they arrive, its output is kept, and a time limit may
+//! apply.
 
 use std::io::{self, BufRead, BufReader, Read};
 use std::process::{Command, Stdio};
@@ -6,7 +7,7 @@ use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::Duration;
 
-/// What a tool said until it ended.
+/// The output of a tool that has ended.
 #[derive(Debug)]
 pub(super) struct Finished {
     pub success: bool,
@@ -15,7 +16,7 @@ pub(super) struct Finished {
 }
 
 impl Finished {
-    /// The last lines it wrote to the error stream, in one: what usually says why it failed.
+    /// The last lines of the error stream, joined: they usually give the reason of a failure.
     pub fn last_words(&self) -> String {
         let lines: Vec<&str> =
             self.stderr.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
@@ -24,31 +25,31 @@ impl Finished {
     }
 }
 
-/// Why there is no [`Finished`].
+/// Why a tool did not run to its end.
 #[derive(Debug, thiserror::Error)]
 pub enum ProcessError {
-    /// Nothing was run.
+    /// The program could not be started.
     #[error("`{program}` could not be started")]
     Start {
         /// The program's name or path.
         program: String,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
-    /// It was killed at its time limit.
+    /// The program was killed at its time limit.
     #[error("`{program}` was stopped after {} seconds without an answer", limit.as_secs())]
     TimedOut {
         /// The program's name or path.
         program: String,
-        /// The limit.
+        /// The time limit.
         limit: Duration,
     },
-    /// It was started, and its end could not be learned.
+    /// The program was started, and its exit status is unknown.
     #[error("the end of `{program}` could not be awaited")]
     Wait {
         /// The program's name or path.
         program: String,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
 }
@@ -60,7 +61,7 @@ enum Event {
     Overdue,
 }
 
-/// Runs `command` to its end. Each line of its error stream goes to `line` as it comes.
+/// Runs `command` to its end. Each line of its error stream is passed to `line` as it arrives.
 pub(super) fn run(
     command: &mut Command,
     limit: Option<Duration>,
@@ -87,7 +88,7 @@ pub(super) fn run(
         move || read_lines(stderr, &sender)
     });
     if let Some(limit) = limit {
-        // Ends at once when `_running` is dropped, so that no timer outlives the call.
+        // The thread ends at once when `_running` is dropped, so that no timer outlives the call.
         thread::spawn(move || {
             if ended.recv_timeout(limit) == Err(RecvTimeoutError::Timeout) {
                 sender.send(Event::Overdue).ok();

@@ -1,6 +1,6 @@
-//! How long-running work says what it is doing.
+//! How long operations report their progress.
 
-/// Told of progress; it decides what a person sees of it. Any `Fn(&str)` is one that sees the steps.
+/// Receives progress and decides what a person sees of it. Any `Fn(&str)` is a receiver of steps.
 pub trait Progress {
     /// A step has begun, in words for people: `building std for wasm32-unknown-unknown`.
     fn step(&self, message: &str);

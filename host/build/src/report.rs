@@ -1,38 +1,38 @@
-//! What can be said about a component from its bytes alone.
+//! The description of a component from its bytes alone.
 
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 use wasmparser::{Encoding, Parser, Payload};
 
-/// What is in a component. What its functions are only an engine can say, by asking it.
+/// The content of a component. Its functions are known only to an engine that calls `describe`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Report {
-    /// Its size in bytes.
+    /// The size of the component, in bytes.
     pub size: usize,
-    /// The SHA-256 of its bytes in hexadecimal: its name for ever.
+    /// The SHA-256 of the component in hexadecimal: its permanent name.
     pub digest: String,
-    /// The interfaces it imports, in order.
+    /// The imported interfaces, in order.
     pub imports: Vec<String>,
-    /// The interfaces it exports, in order.
+    /// The exported interfaces, in order.
     pub exports: Vec<String>,
 }
 
-/// Why there is nothing to report.
+/// Why a component cannot be described.
 #[derive(Debug, thiserror::Error)]
 pub enum ReportError {
-    /// It is WebAssembly, but a core module.
+    /// The bytes are a core module of WebAssembly.
     #[error("this is a core module and not a component; `segno build` makes components")]
     CoreModule,
-    /// It is not WebAssembly, or damaged.
+    /// The bytes are not WebAssembly, or damaged.
     #[error("this is not a valid component")]
     Invalid(#[from] wasmparser::BinaryReaderError),
 }
 
 impl Report {
-    /// Reads `component`, without checking what is in its functions.
+    /// Parses `component`, without checking its functions.
     ///
     /// # Errors
-    /// When the bytes are not those of a component.
+    /// The bytes are not those of a component.
     pub fn of(component: &[u8]) -> Result<Self, ReportError> {
         let (mut imports, mut exports) = (Vec::new(), Vec::new());
         let mut depth = 0_usize;

@@ -1,48 +1,49 @@
-//! Why a request got no answer, or the answer no.
+//! Errors of requests: no answer, or a refusal.
 
 use segno_model::Problem;
 
-/// What can go wrong with a request.
+/// Why a request failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
-    /// Nobody answered. Whether the request was acted on is unknown, but for connections that were refused.
+    /// No host answered. Whether the request was processed is unknown, except for refused
+    /// connections.
     #[error("no host answers at {server}; start one with `segno serve`")]
     Unreachable {
-        /// The address that was tried.
+        /// The address of the host.
         server: String,
-        /// What happened.
+        /// The error of the HTTP client.
         #[source]
         source: reqwest::Error,
     },
-    /// The host took too long.
+    /// The host did not answer in time.
     #[error("the host at {server} did not answer in time; it may have acted on the request")]
     Slow {
-        /// The address that was tried.
+        /// The address of the host.
         server: String,
     },
-    /// The host refused.
+    /// The host refused the request.
     #[error("{0}")]
     Refused(Box<Problem>),
-    /// Whatever answered is not a host of Segno, or another version.
+    /// The answer is not one of this API: another program, or another version of Segno.
     #[error("what answers at {server} does not speak this API: {reason}")]
     Malformed {
-        /// The address that was tried.
+        /// The address of the host.
         server: String,
-        /// What was odd.
+        /// What was wrong with the answer.
         reason: String,
     },
-    /// The address is not one.
+    /// The address of the host cannot be parsed.
     #[error("`{server}` is not a server's address: {reason}; write it like http://127.0.0.1:7766")]
     Address {
-        /// What was given.
+        /// The address as given.
         server: String,
-        /// What is wrong with it.
+        /// What is wrong with the address.
         reason: String,
     },
 }
 
 impl ClientError {
-    /// The stable code: the problem's, if it is one.
+    /// A stable code: the problem's, if the host refused.
     pub fn code(&self) -> &str {
         match self {
             Self::Unreachable { .. } => "server-unreachable",

@@ -1,4 +1,4 @@
-//! Published events, from the client's side.
+//! Requests about published events.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use segno_model::{AcknowledgeEvents, Acknowledged, EventPage, EventQuery};
 use super::{Client, ClientError};
 
 impl Client {
-    /// Events that nobody acknowledged.
+    /// Reads unacknowledged events.
     ///
     /// # Errors
     /// See [`ClientError`].

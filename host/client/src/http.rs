@@ -1,4 +1,4 @@
-//! One request: address, token, limits, and reading the answer.
+//! The HTTP client: address, token, timeouts, and reading answers.
 
 use std::{net::IpAddr, time::Duration};
 
@@ -10,10 +10,10 @@ use segno_model::{Health, Problem, Readiness};
 
 use super::ClientError;
 
-/// Longer than any answer takes that is not a long poll.
+/// The timeout of requests that are not long polls.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Speaks to one host. Cheap to clone.
+/// A client of one host. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Client {
     server: Url,
@@ -22,7 +22,7 @@ pub struct Client {
 }
 
 impl Client {
-    /// For the host at `server`, for example `http://127.0.0.1:7766`. Nothing is sent yet.
+    /// A client of the host at `server`, for example `http://127.0.0.1:7766`. Nothing is sent yet.
     ///
     /// # Errors
     /// [`ClientError::Address`].
@@ -38,12 +38,12 @@ impl Client {
         Ok(Self { server: url, token: token.map(str::to_owned), http })
     }
 
-    /// The address that this speaks to.
+    /// The address of the host.
     pub fn server(&self) -> String {
         self.server.as_str().trim_end_matches('/').to_owned()
     }
 
-    /// Whether the host's process answers.
+    /// Checks whether the host's process answers.
     ///
     /// # Errors
     /// See [`ClientError`].
@@ -51,7 +51,7 @@ impl Client {
         self.read(self.request(Method::GET, &["health"])).await
     }
 
-    /// Whether the host takes work.
+    /// Checks whether the host takes work.
     ///
     /// # Errors
     /// See [`ClientError`].
@@ -59,7 +59,7 @@ impl Client {
         self.read(self.request(Method::GET, &["ready"])).await
     }
 
-    /// A request for the path made of `segments`, each of which may contain slashes.
+    /// A request for the path with these `segments`, each of which may contain slashes.
     pub(super) fn request(&self, method: Method, segments: &[&str]) -> RequestBuilder {
         self.request_with(method, segments, &())
     }
@@ -87,7 +87,7 @@ impl Client {
         }
     }
 
-    /// Sends JSON and reads JSON.
+    /// Posts JSON and reads JSON.
     pub(super) async fn post<T: DeserializeOwned>(
         &self,
         segments: &[&str],
@@ -105,7 +105,7 @@ impl Client {
         self.read(self.request_with(Method::GET, segments, query)).await
     }
 
-    /// A long poll: the answer may take `wait` longer than others.
+    /// Adds `wait` to the timeout of a long poll.
     pub(super) fn patient(&self, request: RequestBuilder, wait: Duration) -> RequestBuilder {
         request.timeout(PATIENCE + wait)
     }
@@ -123,7 +123,7 @@ impl Client {
         })
     }
 
-    /// Sends `request`; an answer that says no becomes an error.
+    /// Sends `request`; an answer with a problem becomes an error.
     pub(super) async fn send(&self, request: RequestBuilder) -> Result<Response, ClientError> {
         let response = request.send().await.map_err(|error| self.broken(error))?;
         let status = response.status();
@@ -159,7 +159,7 @@ impl Client {
     }
 }
 
-/// `query` as pairs, through its JSON form: absent fields are left out.
+/// `query` as pairs, through its JSON form: absent fields are omitted.
 fn pairs(query: &impl Serialize) -> Vec<(String, String)> {
     let Ok(serde_json::Value::Object(fields)) = serde_json::to_value(query) else {
         return Vec::new();

@@ -1,4 +1,4 @@
-//! Invocations, from the client's side.
+//! Requests about invocations.
 
 use std::time::Duration;
 
@@ -13,17 +13,18 @@ use segno_model::{
 use super::{Client, ClientError};
 
 impl Client {
-    /// Starts an invocation, or finds the one with its id.
+    /// Starts an invocation, or finds the one with the same id.
     ///
     /// # Errors
-    /// See [`ClientError`]. After one that leaves open whether the host acted, the same start with an id may be sent again.
+    /// See [`ClientError`]. If it is unknown whether the host processed the request, the same start
+    /// with an id may be sent again.
     pub async fn start(&self, start: &StartInvocation) -> Result<Started, ClientError> {
         let wait = Duration::from_millis(start.wait_ms.unwrap_or(0));
         let request = self.request(Method::POST, &["v1", "invocations"]).json(start);
         self.read(self.patient(request, wait)).await
     }
 
-    /// A page of invocations, newest first.
+    /// Lists a page of invocations, newest first.
     ///
     /// # Errors
     /// See [`ClientError`].
@@ -31,7 +32,7 @@ impl Client {
         self.get(&["v1", "invocations"], query).await
     }
 
-    /// One invocation.
+    /// Reads an invocation.
     ///
     /// # Errors
     /// See [`ClientError`].
@@ -39,7 +40,8 @@ impl Client {
         self.get(&["v1", "invocations", id], &()).await
     }
 
-    /// One invocation as soon as it has ended, or as it is when the host's or this limit has passed.
+    /// Waits for the end of an invocation; answers its state when the host's limit or this one has
+    /// passed.
     ///
     /// # Errors
     /// See [`ClientError`].
@@ -51,7 +53,7 @@ impl Client {
         self.read(self.patient(request, limit)).await
     }
 
-    /// Records of a journal.
+    /// Reads records of a journal.
     ///
     /// # Errors
     /// See [`ClientError`].
@@ -64,7 +66,7 @@ impl Client {
         self.get(&["v1", "invocations", id, "journal"], &range(from, limit)).await
     }
 
-    /// A journal from its first record to its last.
+    /// Reads a whole journal.
     ///
     /// # Errors
     /// See [`ClientError`].
@@ -79,7 +81,7 @@ impl Client {
         Ok(records)
     }
 
-    /// Lines of a log.
+    /// Reads lines of a log.
     ///
     /// # Errors
     /// See [`ClientError`].
@@ -87,7 +89,7 @@ impl Client {
         self.get(&["v1", "invocations", id, "logs"], &range(from, limit)).await
     }
 
-    /// Asks an invocation to end; it may clean up.
+    /// Requests the cancellation of an invocation, which may clean up.
     ///
     /// # Errors
     /// See [`ClientError`].
@@ -103,7 +105,7 @@ impl Client {
         self.post(&["v1", "invocations", id, "kill"], &serde_json::json!({})).await
     }
 
-    /// Sets a halted invocation going again.
+    /// Continues a halted invocation.
     ///
     /// # Errors
     /// See [`ClientError`].
@@ -123,7 +125,8 @@ impl Client {
         self.post(&["v1", "invocations", id, "signals"], signal).await
     }
 
-    /// Runs an invocation's journal against a module, by alias or digest; none: its own.
+    /// Replays an invocation's journal against a module, by alias or digest; none: the module that
+    /// wrote the journal.
     ///
     /// # Errors
     /// See [`ClientError`].

@@ -1,4 +1,4 @@
-//! The API from the other side: what the command line, the demo and the tests speak to a host with.
+//! The client of the API, for the command line, the demo and the tests.
 
 mod error;
 mod events;

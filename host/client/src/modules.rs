@@ -1,4 +1,4 @@
-//! Modules, from the client's side.
+//! Requests about modules.
 
 use std::time::Duration;
 
@@ -8,11 +8,11 @@ use segno_model::{DeployQuery, Deployed, Module, ModuleList};
 
 use super::{Client, ClientError};
 
-/// Uploading and validating a large component takes its time.
+/// The timeout of an upload: validating a large component takes time.
 const UPLOAD: Duration = Duration::from_secs(300);
 
 impl Client {
-    /// Uploads a component and lets `alias` stand for it.
+    /// Uploads a component and points `alias` to it.
     ///
     /// # Errors
     /// See [`ClientError`].
@@ -29,7 +29,7 @@ impl Client {
         self.read(self.patient(request, UPLOAD)).await
     }
 
-    /// The modules that are stored.
+    /// Lists the stored modules.
     ///
     /// # Errors
     /// See [`ClientError`].
@@ -37,7 +37,7 @@ impl Client {
         self.get(&["v1", "modules"], &()).await
     }
 
-    /// One module, by alias or digest.
+    /// Reads a module, by alias or digest.
     ///
     /// # Errors
     /// See [`ClientError`].
@@ -45,7 +45,7 @@ impl Client {
         self.get(&["v1", "modules", name], &()).await
     }
 
-    /// A module's component.
+    /// Downloads a module's component.
     ///
     /// # Errors
     /// See [`ClientError`].

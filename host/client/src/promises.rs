@@ -1,4 +1,4 @@
-//! Promises, from the client's side.
+//! Requests about promises.
 
 use serde_json::Value;
 
@@ -10,7 +10,7 @@ use segno_model::{
 use super::{Client, ClientError};
 
 impl Client {
-    /// Makes a promise, or finds the one with its id.
+    /// Creates a promise, or finds the one with the same id.
     ///
     /// # Errors
     /// See [`ClientError`].
@@ -21,7 +21,7 @@ impl Client {
         self.post(&["v1", "promises"], promise).await
     }
 
-    /// A page of promises, by id.
+    /// Lists a page of promises, by id.
     ///
     /// # Errors
     /// See [`ClientError`].
@@ -29,7 +29,7 @@ impl Client {
         self.get(&["v1", "promises"], query).await
     }
 
-    /// One promise.
+    /// Reads a promise.
     ///
     /// # Errors
     /// See [`ClientError`].
@@ -37,7 +37,7 @@ impl Client {
         self.get(&["v1", "promises", id], &()).await
     }
 
-    /// A part of the tree of calls below a promise.
+    /// Reads a page of the tree of calls below a promise.
     ///
     /// # Errors
     /// See [`ClientError`].
@@ -45,7 +45,7 @@ impl Client {
         self.get(&["v1", "promises", id, "tree"], query).await
     }
 
-    /// Settles a promise with `value`.
+    /// Resolves a promise with `value`.
     ///
     /// # Errors
     /// See [`ClientError`].
@@ -53,7 +53,7 @@ impl Client {
         self.post(&["v1", "promises", id, "resolve"], &ResolvePromise { value }).await
     }
 
-    /// Settles a promise with `failure`.
+    /// Rejects a promise with `failure`.
     ///
     /// # Errors
     /// See [`ClientError`].

@@ -1,4 +1,4 @@
-//! Resources, from the client's side.
+//! Requests about resources.
 
 use reqwest::Method;
 use serde_json::Value;
@@ -8,7 +8,7 @@ use segno_model::{ResourceView, TakeResource, WriteResource};
 use super::{Client, ClientError};
 
 impl Client {
-    /// A resource, and the last lease on it.
+    /// Reads a resource, and the last lease on it.
     ///
     /// # Errors
     /// See [`ClientError`].
@@ -16,10 +16,10 @@ impl Client {
         self.get(&["v1", "resources", name], &()).await
     }
 
-    /// Takes a resource for a while.
+    /// Leases a resource.
     ///
     /// # Errors
-    /// See [`ClientError`]; it is refused while somebody else has it.
+    /// See [`ClientError`]; refused while another holder has the resource.
     pub async fn lease(
         &self,
         name: &str,
@@ -33,7 +33,7 @@ impl Client {
     /// Writes a resource under a token.
     ///
     /// # Errors
-    /// See [`ClientError`]; it is refused if a larger token has written it.
+    /// See [`ClientError`]; refused if a larger token has written the resource.
     pub async fn put(
         &self,
         name: &str,

@@ -1,4 +1,4 @@
-//! Schedules, from the client's side.
+//! Requests about schedules.
 
 use reqwest::Method;
 
@@ -10,7 +10,7 @@ use segno_model::{
 use super::{Client, ClientError};
 
 impl Client {
-    /// Makes a schedule, or finds the one with its id.
+    /// Creates a schedule, or finds the one with the same id.
     ///
     /// # Errors
     /// See [`ClientError`].
@@ -21,7 +21,7 @@ impl Client {
         self.post(&["v1", "schedules"], schedule).await
     }
 
-    /// A page of schedules, by id.
+    /// Lists a page of schedules, by id.
     ///
     /// # Errors
     /// See [`ClientError`].
@@ -29,7 +29,7 @@ impl Client {
         self.get(&["v1", "schedules"], query).await
     }
 
-    /// One schedule.
+    /// Reads a schedule.
     ///
     /// # Errors
     /// See [`ClientError`].
@@ -37,7 +37,7 @@ impl Client {
         self.get(&["v1", "schedules", id], &()).await
     }
 
-    /// Removes a schedule; what it started stays.
+    /// Removes a schedule; its invocations remain.
     ///
     /// # Errors
     /// See [`ClientError`].
@@ -45,7 +45,7 @@ impl Client {
         self.read(self.request(Method::DELETE, &["v1", "schedules", id])).await
     }
 
-    /// Stops a schedule, or lets it go on.
+    /// Pauses a schedule, or resumes it.
     ///
     /// # Errors
     /// See [`ClientError`].
@@ -58,7 +58,7 @@ impl Client {
         self.post(&["v1", "schedules", id, action], &serde_json::json!({})).await
     }
 
-    /// Starts what a schedule would have started in a part of the past: the first hundred occurrences of it.
+    /// Starts the missed occurrences of a schedule in a past interval: the first hundred of them.
     ///
     /// # Errors
     /// See [`ClientError`].

@@ -1,11 +1,11 @@
-//! Tasks, from the client's side.
+//! Requests about tasks.
 
 use segno_model::{Accepted, ReleaseTask, TaskPage, TaskQuery, TaskView};
 
 use super::{Client, ClientError};
 
 impl Client {
-    /// A page of tasks, newest first.
+    /// Lists a page of tasks, newest first.
     ///
     /// # Errors
     /// See [`ClientError`].
@@ -13,7 +13,7 @@ impl Client {
         self.get(&["v1", "tasks"], query).await
     }
 
-    /// One task.
+    /// Reads a task.
     ///
     /// # Errors
     /// See [`ClientError`].
@@ -21,7 +21,7 @@ impl Client {
         self.get(&["v1", "tasks", id], &()).await
     }
 
-    /// Stops an invocation for a person to look at; [`Client::resume`] sets it going again.
+    /// Halts an invocation; [`Client::resume`] continues it.
     ///
     /// # Errors
     /// See [`ClientError`].
@@ -29,7 +29,7 @@ impl Client {
         self.post(&["v1", "invocations", id, "halt"], &serde_json::json!({})).await
     }
 
-    /// Takes a task from whoever holds it: only the claim with this version, if one is given.
+    /// Releases a task from its holder: only the claim with this version, if one is given.
     ///
     /// # Errors
     /// See [`ClientError`].

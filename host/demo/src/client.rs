@@ -1,5 +1,5 @@
-//! Everybody outside who wants something of one order: places it, approves or rejects it, waits for its end. None of
-//! them knows or minds that the host is killed meanwhile.
+//! The clients of one order: they place, approve or reject it, and wait for its end. None of them
+//! notices that the host is killed meanwhile.
 
 use std::time::Duration;
 
@@ -17,24 +17,24 @@ use segno_env::Env;
 /// How long a request is repeated while the host is away.
 const PATIENCE: Millis = Millis(60_000);
 
-/// How often it is looked whether the approval is asked for.
+/// The interval between checks whether the approval is requested.
 const LOOK_EVERY: Millis = Millis(100);
 
-/// How long one request waits for the end.
+/// How long one request waits for the end of an order.
 const WAIT: Duration = Duration::from_secs(5);
 
 /// Serves one order from its start to its end.
 pub struct DemoClient<'a> {
-    /// The host.
+    /// The client of the host.
     pub client: &'a Client,
-    /// Time.
+    /// Clock and runtime.
     pub env: &'a Env,
-    /// The name under which the module is deployed.
+    /// The alias of the deployed module.
     pub module: &'a str,
 }
 
 impl DemoClient<'_> {
-    /// Places `order`; placing it again is the same order.
+    /// Places `order`; placing it again has no further effect.
     ///
     /// # Errors
     /// See [`ClientError`].
@@ -49,7 +49,8 @@ impl DemoClient<'_> {
         Ok(())
     }
 
-    /// Approves or rejects `order`, `after` its approval was asked for. False: it ended without asking.
+    /// Approves or rejects `order`, `after` its approval was requested. False: the order ended
+    /// without a request.
     ///
     /// # Errors
     /// See [`ClientError`].
@@ -76,7 +77,7 @@ impl DemoClient<'_> {
         Ok(true)
     }
 
-    /// The order's invocation when it has ended, or is halted for a person to look at.
+    /// The order's invocation when it has ended or is halted.
     ///
     /// # Errors
     /// See [`ClientError`].
@@ -90,7 +91,7 @@ impl DemoClient<'_> {
         }
     }
 
-    /// Waits until the approval is asked for. False: the order ended without asking.
+    /// Waits until the approval is requested. False: the order ended without a request.
     async fn asked(&self, order: &Order) -> Result<bool, ClientError> {
         let id = order.approval();
         loop {

@@ -1,4 +1,4 @@
-//! Many customers at once, and how far they are: what decides when a host is killed "in the middle".
+//! Many clients at once, and their progress, which decides when a host is killed "in the middle".
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -10,7 +10,7 @@ use super::{client::DemoClient, order::Order};
 use segno_api::model::Invocation;
 use segno_client::ClientError;
 
-/// How far all orders together are.
+/// The progress of all orders together.
 #[derive(Debug, Default)]
 pub struct Tally {
     placed: AtomicUsize,
@@ -19,39 +19,39 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Orders that the host accepted.
+    /// Number of orders that the host accepted.
     pub fn placed(&self) -> usize {
         self.placed.load(Ordering::Relaxed)
     }
 
-    /// Orders that were approved or rejected.
+    /// Number of orders that were approved or rejected.
     pub fn decided(&self) -> usize {
         self.decided.load(Ordering::Relaxed)
     }
 
-    /// Orders that ended.
+    /// Number of orders that ended.
     pub fn ended(&self) -> usize {
         self.ended.load(Ordering::Relaxed)
     }
 }
 
-/// One order and when things happen to it.
+/// One order and its times.
 #[derive(Debug, Clone)]
 pub struct PlannedOrder {
     /// The order.
     pub order: Order,
-    /// It is placed when the stage has reached this number.
+    /// The stage at which the order is placed.
     pub stage: usize,
-    /// From the stage to placing it.
+    /// From the stage to placing the order.
     pub place_after: Millis,
-    /// From the request for an approval to the answer.
+    /// From the request for an approval to the decision.
     pub decide_after: Millis,
 }
 
-/// Serves all orders at once to their ends; `stage` lets those in that wait for it.
+/// Serves all orders concurrently to their ends; `stage` admits the orders that wait for it.
 ///
 /// # Errors
-/// The first refusal; what the others do is left undone then.
+/// The first refusal; the remaining work is left undone then.
 pub async fn serve(
     client: &DemoClient<'_>,
     orders: &[PlannedOrder],
@@ -59,7 +59,7 @@ pub async fn serve(
     tally: &Tally,
 ) -> Result<Vec<(Order, Invocation)>, ClientError> {
     let serve_one = async |planned: &PlannedOrder| {
-        // An error means that nobody raises the stage any more: then all may come in.
+        // An error means that the stage is not raised any more: then all orders are admitted.
         let _ = stage.clone().wait_for(|reached| *reached >= planned.stage).await;
         client.env.runtime.sleep(planned.place_after).await;
         client.place(&planned.order).await?;

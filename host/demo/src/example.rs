@@ -1,4 +1,5 @@
-//! The example `order` as a component: from the checkout this binary was built in, else from the sources it carries.
+//! The example `order` as a component: from the checkout in which this binary was built, else from
+//! the embedded sources.
 
 use std::path::{Path, PathBuf};
 
@@ -15,30 +16,30 @@ pub const MODULE: &str = "order";
 /// The example's one file, for use outside the repository.
 const SOURCE: &str = include_str!("../../../examples/order/src/lib.rs");
 
-/// Why there is no component.
+/// Why the component could not be built.
 #[derive(Debug, thiserror::Error)]
 pub enum ExampleError {
-    /// There is no compiler for it.
+    /// There is no compiler for WebAssembly.
     #[error(transparent)]
     Toolchain(#[from] ToolchainError),
-    /// It does not compile.
+    /// The example does not compile.
     #[error(transparent)]
     Build(#[from] BuildError),
-    /// Its sources could not be written.
+    /// The crate could not be created.
     #[error(transparent)]
     Template(#[from] TemplateError),
-    /// Its sources could not be written.
+    /// The sources could not be written.
     #[error("the example's source `{path}` could not be written")]
     Io {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: std::io::Error,
     },
 }
 
-/// Builds the example, preparing the wasm toolchain if need be. Sources are written to `folder` only where there is no
-/// checkout.
+/// Builds the example, and installs the wasm toolchain if needed. Sources are written to `folder`
+/// only if there is no checkout.
 ///
 /// # Errors
 /// See [`ExampleError`].
@@ -56,7 +57,7 @@ pub fn build(folder: &Path, progress: &dyn Progress) -> Result<Vec<u8>, ExampleE
     Ok(built.remove(0).component)
 }
 
-/// The example's folder in the repository, if this binary still runs where it was built.
+/// The example's folder in the repository, if this binary runs where it was built.
 fn checkout() -> Option<PathBuf> {
     let directory =
         Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2)?.join("examples/order");

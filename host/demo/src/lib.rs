@@ -1,8 +1,9 @@
-//! The main job from end to end, with real processes: `segno demo`.
+//! The whole product from end to end, with real processes: `segno demo`.
 //!
-//! [`performance`] plays it: a [`server`] that is killed, [`payments`] that remember, and a [`crowd`] of customers who
-//! do not notice; the [`verdict`] holds the result against what had to become of each [`order`]. The crash suites use
-//! the same parts with other numbers. Nothing here prints; `cli` does.
+//! [`scenario`] runs it: a [`server`] that is killed, [`payments`] that remember, and [`clients`]
+//! that do not notice; the [`verdict`] compares the result with the expected outcome of each
+//! [`order`]. The crash suites use the same parts with other numbers. Nothing here prints; `cli`
+//! does.
 
 pub mod client;
 pub mod clients;

@@ -1,25 +1,25 @@
-//! The orders that the demo and the crash suites place, and what must become of each.
+//! The orders of the demo and of the crash suites, with their expected outcomes.
 
 use segno_core::time::Millis;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-/// What is decided about an order from outside, and so how it has to end.
+/// The decision about an order, and so its expected end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ExpectedOutcome {
-    /// Somebody approves it: it is shipped.
+    /// The order is approved, and shipped.
     Approved,
-    /// Somebody rejects it: the charge is given back.
+    /// The order is rejected, and the charge is refunded.
     Rejected,
-    /// Nobody answers in time: the charge is given back.
+    /// The approval times out, and the charge is refunded.
     Forgotten,
-    /// It costs more than the payment service accepts: nothing is charged.
+    /// The order costs more than the payment service accepts: nothing is charged.
     TooDear,
 }
 
 impl ExpectedOutcome {
-    /// How the workflow must end: the code of its failure, or none where it succeeds.
+    /// The expected failure code of the workflow; none if it must succeed.
     pub fn code(self) -> Option<u32> {
         match self {
             Self::Approved => None,
@@ -29,7 +29,7 @@ impl ExpectedOutcome {
         }
     }
 
-    /// The same in a word.
+    /// The outcome in a word.
     pub fn word(self) -> &'static str {
         match self {
             Self::Approved => "shipped",
@@ -39,7 +39,7 @@ impl ExpectedOutcome {
         }
     }
 
-    /// Accepted charges that the ledger must hold.
+    /// Number of accepted charges that the ledger must hold.
     pub fn charges(self) -> u32 {
         match self {
             Self::Approved | Self::Rejected | Self::Forgotten => 1,
@@ -47,7 +47,7 @@ impl ExpectedOutcome {
         }
     }
 
-    /// Refunds that the ledger must hold.
+    /// Number of refunds that the ledger must hold.
     pub fn refunds(self) -> u32 {
         match self {
             Self::Rejected | Self::Forgotten => 1,
@@ -59,16 +59,17 @@ impl ExpectedOutcome {
 /// An order to place.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Order {
-    /// Its number, also the id of its invocation.
+    /// The number of the order, also the id of its invocation.
     pub id: String,
-    /// What is going to happen to it.
+    /// The decision about the order.
     pub fate: ExpectedOutcome,
     /// The workflow's input.
     pub input: Value,
 }
 
 impl Order {
-    /// Order number `number`, paid at the service at `payments`; if it is forgotten, then after `patience`.
+    /// Order number `number`, paid at the service at `payments`; its approval times out after
+    /// `patience` if the order is forgotten.
     pub fn new(number: usize, fate: ExpectedOutcome, payments: &str, patience: Millis) -> Self {
         let id = format!("order-{number:03}");
         let item = |at: usize| {
@@ -89,7 +90,7 @@ impl Order {
         Self { id, fate, input }
     }
 
-    /// The id of the promise with which it is approved.
+    /// The id of the promise by which the order is approved.
     pub fn approval(&self) -> String {
         format!("{}/p/approval", self.id)
     }

@@ -1,7 +1,8 @@
 //! A child process that is watched, killed on purpose, and never left behind.
 //!
-//! What it prints goes to a file; when something fails, the end of that file is part of the error. Dropping a
-//! [`Process`] kills it, so a panic, an early return and Ctrl-C (which drops the future that holds it) leave nothing.
+//! The output goes to a file; the end of that file is part of every error. Dropping a [`Process`]
+//! kills it, so a panic, an early return and Ctrl-C (which drops the future that holds it) leave no
+//! process.
 
 use std::{
     fs::File,
@@ -16,56 +17,56 @@ use segno_core::time::Millis;
 
 use segno_env::Env;
 
-/// How often a process is asked whether it is ready or gone.
+/// The interval between checks whether a process is ready or has ended.
 const ASK_EVERY: Millis = Millis(10);
 
-/// How long one question may take.
+/// The timeout of one check.
 const PROBE: Millis = Millis(1_000);
 
-/// Lines of output that an error carries.
+/// Number of lines of output in an error.
 const TAIL: usize = 20;
 
-/// Why a process is not as it should be.
+/// Why a process is not usable.
 #[derive(Debug, thiserror::Error)]
 pub enum ProcessError {
-    /// Nothing runs.
+    /// The process could not be started.
     #[error("the {name} could not be started")]
     Start {
-        /// What it is called.
+        /// The name of the process.
         name: &'static str,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
-    /// It ended by itself.
+    /// The process ended by itself.
     #[error("the {name} ended by itself ({status}); the end of `{log}`:\n{tail}")]
     Ended {
-        /// What it is called.
+        /// The name of the process.
         name: &'static str,
-        /// How it ended.
+        /// The exit status.
         status: ExitStatus,
-        /// Where its output is.
+        /// The file with its output.
         log: PathBuf,
-        /// The last lines of it.
+        /// The last lines of the output.
         tail: String,
     },
-    /// It runs, but does not do what it is for.
+    /// The process runs, but does not become ready.
     #[error("the {name} was not ready within {} s; the end of `{log}`:\n{tail}", limit.0 / 1000)]
     NotReady {
-        /// What it is called.
+        /// The name of the process.
         name: &'static str,
-        /// The time it had.
+        /// The time limit.
         limit: Millis,
-        /// Where its output is.
+        /// The file with its output.
         log: PathBuf,
-        /// The last lines of it.
+        /// The last lines of the output.
         tail: String,
     },
-    /// The system does not say what became of it.
+    /// The system does not report the state of the process.
     #[error("the {name} could not be watched")]
     Watch {
-        /// What it is called.
+        /// The name of the process.
         name: &'static str,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
 }
@@ -81,7 +82,8 @@ pub struct Process {
 impl Process {
     /// Starts `command`; its output is appended to the file `log`. `name` is for errors.
     ///
-    /// It gets a process group of its own, so that Ctrl-C reaches only us and we decide what ends when.
+    /// The process gets its own process group, so that Ctrl-C reaches only the parent, which
+    /// decides what ends when.
     ///
     /// # Errors
     /// [`ProcessError::Start`].
@@ -98,7 +100,7 @@ impl Process {
         Ok(Self { name, child, log: log.to_owned() })
     }
 
-    /// Its id.
+    /// The id of the process.
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
@@ -108,7 +110,7 @@ impl Process {
         &self.log
     }
 
-    /// Waits until `probe` says yes.
+    /// Waits until `probe` is true.
     ///
     /// # Errors
     /// [`ProcessError::Ended`] if the process ends first, [`ProcessError::NotReady`] after `limit`; it still runs then.
@@ -122,7 +124,8 @@ impl Process {
         let answer = env.within(limit, async {
             loop {
                 self.check()?;
-                // Whatever answers in its place may never do so; then its end must still be seen.
+                // Another program on the port may never answer; the end of the process must be
+                // noticed all the same.
                 if env.within(PROBE, probe()).await == Some(true) {
                     return Ok(());
                 }
@@ -138,10 +141,10 @@ impl Process {
         }
     }
 
-    /// Nothing, as long as the process runs.
+    /// Checks that the process still runs.
     ///
     /// # Errors
-    /// [`ProcessError::Ended`] if it does not.
+    /// [`ProcessError::Ended`] if it has ended.
     pub fn check(&mut self) -> Result<(), ProcessError> {
         match self.ended()? {
             None => Ok(()),
@@ -154,7 +157,7 @@ impl Process {
         }
     }
 
-    /// How it ended, if it has.
+    /// The exit status, if the process has ended.
     ///
     /// # Errors
     /// [`ProcessError::Watch`].
@@ -162,7 +165,7 @@ impl Process {
         self.child.try_wait().map_err(|source| ProcessError::Watch { name: self.name, source })
     }
 
-    /// Holds it up until [`Process::resume`].
+    /// Stops the process until [`Process::resume`].
     ///
     /// # Errors
     /// [`ProcessError::Watch`].
@@ -170,7 +173,7 @@ impl Process {
         self.signal(Signal::STOP)
     }
 
-    /// Lets it go on after [`Process::pause`].
+    /// Continues the process after [`Process::pause`].
     ///
     /// # Errors
     /// [`ProcessError::Watch`].
@@ -184,15 +187,16 @@ impl Process {
             .map_err(|error| ProcessError::Watch { name: self.name, source: error.into() })
     }
 
-    /// Ends it with SIGKILL: no handler runs, nothing is flushed. It is gone when this returns.
+    /// Ends the process with SIGKILL: no handler runs, nothing is flushed. The process is gone when
+    /// this returns.
     ///
     /// # Errors
-    /// [`ProcessError::Watch`]; it may still run then.
+    /// [`ProcessError::Watch`]; the process may still run then.
     pub fn kill(mut self) -> Result<ExitStatus, ProcessError> {
         self.end()
     }
 
-    /// Asks it to end with SIGTERM, and kills it after `limit`.
+    /// Ends the process with SIGTERM, and with SIGKILL after `limit`.
     ///
     /// # Errors
     /// [`ProcessError::NotReady`] if it had to be killed, with the end of its output.
@@ -228,7 +232,7 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // Nobody is left to tell; ending a process that has ended is no error.
+        // The error has no receiver; ending a process that has ended is no error.
         let _ = self.end();
     }
 }

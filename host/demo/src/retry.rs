@@ -1,4 +1,4 @@
-//! Asking a host that is away for a moment until it answers: every request of the API may be repeated.
+//! Repeats requests until a host that is away answers: every request of the API may be repeated.
 
 use segno_core::time::Millis;
 
@@ -28,11 +28,11 @@ pub async fn insist<T>(
     }
 }
 
-/// Whether the host may answer if it is asked again.
+/// Whether another attempt may succeed.
 fn is_away(error: &ClientError) -> bool {
     match error {
         ClientError::Unreachable { .. } | ClientError::Slow { .. } => true,
-        // It is starting or draining.
+        // The host is starting or draining.
         ClientError::Refused(problem) => problem.status == 503,
         ClientError::Malformed { .. } | ClientError::Address { .. } => false,
     }

@@ -1,4 +1,4 @@
-//! Random numbers from a seed that is printed, so that a run can be repeated with the same draws.
+//! Random numbers from a printed seed, so that a run can be repeated with the same numbers.
 
 use rand_chacha::{
     ChaCha8Rng,
@@ -6,23 +6,23 @@ use rand_chacha::{
 };
 use segno_core::time::Millis;
 
-/// A stream of draws.
+/// A random number generator.
 #[derive(Debug, Clone)]
 pub struct DemoRng(ChaCha8Rng);
 
 impl DemoRng {
-    /// The stream that belongs to `seed`.
+    /// The generator with this seed.
     pub fn new(seed: u64) -> Self {
         Self(ChaCha8Rng::seed_from_u64(seed))
     }
 
-    /// A number of `from..=to`.
+    /// A number in `from..=to`.
     pub fn between(&mut self, from: u64, to: u64) -> u64 {
-        // The ranges here are tiny beside 2^64: the bias of a remainder does not show.
+        // The ranges are tiny beside 2^64: the bias of the remainder is negligible.
         from + self.0.next_u64() % (to - from + 1)
     }
 
-    /// A length of `from..=to` milliseconds.
+    /// A duration in `from..=to` milliseconds.
     pub fn length(&mut self, from: u64, to: u64) -> Millis {
         Millis(i64::try_from(self.between(from, to)).unwrap_or(i64::MAX))
     }

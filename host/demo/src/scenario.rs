@@ -1,4 +1,4 @@
-//! The demo itself: twenty orders, a host that is killed three times, and what remains.
+//! The demo itself: twenty orders, a host that is killed three times, and the result.
 
 use std::{collections::BTreeMap, path::PathBuf};
 
@@ -21,73 +21,73 @@ use segno_build::Progress;
 use segno_client::ClientError;
 use segno_env::Env;
 
-/// Orders that are placed.
+/// Number of orders.
 pub const ORDERS: usize = 20;
 
-/// The time that everything may take, the build excepted.
+/// Time limit of the whole run, without the build.
 const LIMIT: Millis = Millis(180_000);
 
-/// How long nobody answers before an order is given up.
+/// How long an order without a decision waits for its approval.
 const PATIENCE: Millis = Millis(6_000);
 
-/// The payment service decides, then takes this long to answer: the time in which a kill hurts most.
+/// The delay of the payment service between its decision and its answer: the worst time for a kill.
 const PAYMENT_DELAY: Millis = Millis(120);
 
-/// How often it is looked whether it is time for the next kill.
+/// The interval between checks whether the next kill is due.
 const LOOK_EVERY: Millis = Millis(5);
 
-/// What to play with.
+/// The inputs of the demo.
 #[derive(Debug, Clone)]
 pub struct ScenarioOptions {
     /// The command `segno`.
     pub binary: PathBuf,
-    /// Where data, ledger and logs go.
+    /// The directory for data, ledger and logs.
     pub folder: PathBuf,
-    /// The example `order`.
+    /// The component of the example `order`.
     pub component: Vec<u8>,
-    /// All draws come from it.
+    /// The seed of all random numbers.
     pub seed: u64,
 }
 
 /// One kill.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Kill {
-    /// The killed process.
+    /// The id of the killed process.
     pub pid: u32,
-    /// After how long, from the first order.
+    /// The time since the first order, in milliseconds.
     pub after_ms: i64,
-    /// Orders that were placed and had not ended.
+    /// Number of orders that were placed and had not ended.
     pub in_flight: usize,
-    /// From the restart until the host took work.
+    /// The time from the restart until the host took work, in milliseconds.
     pub back_after_ms: i64,
 }
 
-/// What happened.
+/// The result of a run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ScenarioRun {
-    /// Where the draws came from.
+    /// The seed of the random numbers.
     pub seed: u64,
-    /// From the first order to the last end.
+    /// The time from the first order to the last end, in milliseconds.
     pub took_ms: i64,
     /// The kills.
     pub kills: Vec<Kill>,
-    /// The orders.
+    /// The verdict on the orders.
     pub verdict: Verdict,
-    /// How often each execution was run again from its journal, by id.
+    /// Number of replays of each execution, by id.
     pub replays: BTreeMap<String, u32>,
-    /// One order's journal.
+    /// The journal of one order.
     pub records: Vec<JournalRecord>,
-    /// The same, run again.
+    /// The replay of this journal.
     pub replay: Replay,
 }
 
 impl ScenarioRun {
-    /// Whether everything was exactly right.
+    /// Whether everything is exactly as expected.
     pub fn is_right(&self) -> bool {
         self.complaints().is_empty()
     }
 
-    /// Everything that is not as it must be, a line each.
+    /// All deviations, one per line.
     pub fn complaints(&self) -> Vec<String> {
         let mut complaints = self.verdict.complaints();
         let in_the_middle = self.kills.iter().filter(|kill| kill.in_flight > 0).count();
@@ -103,30 +103,30 @@ impl ScenarioRun {
     }
 }
 
-/// Why there is no result.
+/// Why the demo did not finish.
 #[derive(Debug, thiserror::Error)]
 pub enum ScenarioError {
-    /// The host is not as it should be.
+    /// The host failed.
     #[error(transparent)]
     Server(#[from] ServerError),
-    /// The payment service is not as it should be.
+    /// The payment service failed.
     #[error(transparent)]
     Payments(#[from] ChildError),
-    /// The host refused something.
+    /// The host refused a request.
     #[error(transparent)]
     Client(#[from] ClientError),
-    /// It takes too long.
+    /// The time limit was exceeded.
     #[error("after {} s only {ended} of {ORDERS} orders have ended", LIMIT.0 / 1_000)]
     TooLong {
-        /// Orders that ended.
+        /// Number of orders that ended.
         ended: usize,
     },
 }
 
-/// Plays the demo. All processes it starts are gone when it ends or is dropped.
+/// Runs the demo. All processes that it starts are gone when it ends or is dropped.
 ///
 /// # Errors
-/// See [`ScenarioError`]. What went wrong with orders is no error, but part of the result.
+/// See [`ScenarioError`]. A wrong outcome of an order is no error, but part of the result.
 pub async fn play(
     options: ScenarioOptions,
     env: Env,
@@ -178,7 +178,7 @@ pub async fn play(
     Ok(ScenarioRun { seed: options.seed, took_ms, kills, verdict, replays, records, replay })
 }
 
-/// Seventeen orders that are approved, two that are rejected, and one that nobody answers.
+/// Seventeen orders that are approved, two that are rejected, and one without a decision.
 fn planned_orders(payments: &str, rng: &mut DemoRng) -> Vec<PlannedOrder> {
     let fate = |number| match number {
         7 | 13 => ExpectedOutcome::Rejected,

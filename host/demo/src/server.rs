@@ -1,4 +1,5 @@
-//! `segno serve` as a child process that may be killed at any instant and started again on the same data and address.
+//! `segno serve` as a child process that may be killed at any instant and restarted on the same
+//! data and address.
 
 use std::{
     collections::BTreeMap,
@@ -13,23 +14,23 @@ use super::process::{Process, ProcessError, free_port};
 use segno_client::{Client, ClientError};
 use segno_env::Env;
 
-/// What a start may take at most, recovery included. A slow machine that builds at the same time needs it.
+/// Time limit of a start, recovery included. A slow machine that builds at the same time needs it.
 const START: Millis = Millis(60_000);
 
-/// What the host says of itself: as usual, and each replay.
+/// The log filter of the host: the default, and each replay.
 const LOG: &str = "warn,segno=info,segno::replays=debug";
 
-/// What draining may take at most.
+/// Time limit of draining.
 const STOP: Millis = Millis(30_000);
 
-/// How the host is run.
+/// The options of the host.
 #[derive(Debug, Clone)]
 pub struct ServerOptions {
     /// The command `segno`.
     pub binary: PathBuf,
     /// The data directory.
     pub data: PathBuf,
-    /// Where it listens.
+    /// The address to listen on.
     pub listen: SocketAddr,
     /// The file for its output.
     pub log: PathBuf,
@@ -40,7 +41,7 @@ pub struct ServerOptions {
 }
 
 impl ServerOptions {
-    /// On a free port, with data and log in `folder`.
+    /// A host on a free port, with data and log in `folder`.
     ///
     /// # Errors
     /// [`ServerError::Io`] when there is no free port or the folder cannot be used.
@@ -57,7 +58,7 @@ impl ServerOptions {
         })
     }
 
-    /// Lets `module` speak HTTP to `address`, by the policy in the data directory.
+    /// Allows `module` to send HTTP requests to `address`, by the policy in the data directory.
     ///
     /// # Errors
     /// [`ServerError::Io`].
@@ -68,13 +69,13 @@ impl ServerOptions {
     }
 }
 
-/// Why there is no running host.
+/// Why the host is not running.
 #[derive(Debug, thiserror::Error)]
 pub enum ServerError {
-    /// The process is not as it should be.
+    /// The process failed.
     #[error(transparent)]
     Process(#[from] ProcessError),
-    /// Its address is none.
+    /// The address is invalid.
     #[error(transparent)]
     Client(#[from] ClientError),
     /// The data directory, the port or the log cannot be used.
@@ -103,27 +104,28 @@ impl Server {
         Ok(server)
     }
 
-    /// Speaks to this host, also after it was killed and started again.
+    /// A client of this host, also after a restart.
     pub fn client(&self) -> &Client {
         &self.client
     }
 
-    /// How it is run.
+    /// The options of the host.
     pub fn options(&self) -> &ServerOptions {
         &self.options
     }
 
-    /// How often it was started.
+    /// Number of starts.
     pub fn starts(&self) -> u32 {
         self.starts
     }
 
-    /// The id of the process that runs; 0 while none does.
+    /// The id of the running process; 0 if none runs.
     pub fn pid(&self) -> u32 {
         self.process.as_ref().map_or(0, Process::pid)
     }
 
-    /// How often each execution was run again from its journal, in all lives of this host so far: its own log says so.
+    /// Number of replays of each execution, in all incarnations of this host so far, read from its
+    /// log.
     ///
     /// # Errors
     /// [`ServerError::Io`] when the log cannot be read.
@@ -140,7 +142,7 @@ impl Server {
         Ok(replays)
     }
 
-    /// Ends the process with SIGKILL; nothing is flushed or said goodbye to.
+    /// Ends the process with SIGKILL; nothing is flushed.
     ///
     /// # Errors
     /// [`ServerError::Process`] if it had ended by itself.
@@ -152,23 +154,24 @@ impl Server {
         Ok(())
     }
 
-    /// Holds the process up, as a machine that is overloaded or asleep would; [`Server::resume`] lets it go on.
+    /// Stops the process, as an overloaded or sleeping machine would; [`Server::resume`] continues
+    /// it.
     ///
     /// # Errors
-    /// [`ServerError::Process`] when it cannot be.
+    /// [`ServerError::Process`] if that fails.
     pub fn pause(&self) -> Result<(), ServerError> {
         self.process.as_ref().map_or(Ok(()), Process::pause).map_err(ServerError::Process)
     }
 
-    /// Lets a process that was held up go on.
+    /// Continues a stopped process.
     ///
     /// # Errors
-    /// [`ServerError::Process`] when it cannot.
+    /// [`ServerError::Process`] if that fails.
     pub fn resume(&self) -> Result<(), ServerError> {
         self.process.as_ref().map_or(Ok(()), Process::resume).map_err(ServerError::Process)
     }
 
-    /// Starts it again on the same data and address, after whatever ran before is gone.
+    /// Starts the host again on the same data and address, after the earlier process is gone.
     ///
     /// # Errors
     /// [`ServerError`], with the end of the host's output.
@@ -190,10 +193,10 @@ impl Server {
         self.is_ready_within(START).await
     }
 
-    /// Waits until the process that runs takes work.
+    /// Waits until the running process takes work.
     ///
     /// # Errors
-    /// [`ServerError::Process`] if it ended, or does not within `limit`.
+    /// [`ServerError::Process`] if the process ended, or is not ready within `limit`.
     pub async fn is_ready_within(&mut self, limit: Millis) -> Result<(), ServerError> {
         let Some(process) = &mut self.process else { return Ok(()) };
         let client = self.client.clone();
@@ -201,18 +204,18 @@ impl Server {
         Ok(())
     }
 
-    /// Asks it to drain and end.
+    /// Drains and ends the host.
     ///
     /// # Errors
-    /// [`ServerError::Process`] if it had to be killed.
+    /// [`ServerError::Process`] if the process had to be killed.
     pub async fn stop(mut self) -> Result<(), ServerError> {
         self.drain().await
     }
 
-    /// The same where it is to be started again.
+    /// The same for a host that is to be restarted.
     ///
     /// # Errors
-    /// [`ServerError::Process`] if it had to be killed.
+    /// [`ServerError::Process`] if the process had to be killed.
     pub async fn drain(&mut self) -> Result<(), ServerError> {
         if let Some(process) = self.process.take() {
             process.terminate(&self.env, STOP).await?;

@@ -1,4 +1,4 @@
-//! What became of the orders, held against what had to become of them. The ledger has the last word on money.
+//! Compares the outcomes of orders with the expected ones. The ledger is decisive about money.
 
 use serde::Serialize;
 
@@ -8,38 +8,38 @@ use super::{
 };
 use segno_model::{Invocation, InvocationState};
 
-/// One order, judged.
+/// The verdict on one order.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Judged {
-    /// The order.
+    /// The id of the order.
     pub order: String,
-    /// How it ended, in words.
+    /// The outcome in words.
     pub outcome: String,
-    /// How often a worker took it up.
+    /// Number of claims on its task.
     pub claims: u64,
-    /// Requests to charge that reached the payment service.
+    /// Number of charge requests that reached the payment service.
     pub charge_requests: u32,
-    /// Charges that it accepted.
+    /// Number of accepted charges.
     pub charges: u32,
-    /// Refunds that it accepted.
+    /// Number of accepted refunds.
     pub refunds: u32,
-    /// Records in its journal.
+    /// Number of records in the journal.
     pub records: u32,
-    /// Everything that is not as it must be; empty: all is well.
+    /// All deviations; empty: the order is right.
     pub wrong: Vec<String>,
 }
 
-/// All orders, judged.
+/// The verdict on all orders.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Verdict {
-    /// One by one, in the order in which they were given.
+    /// The verdicts, in the order in which the orders were given.
     pub orders: Vec<Judged>,
-    /// What is wrong beside the orders.
+    /// Deviations that belong to no order.
     pub wrong: Vec<String>,
 }
 
 impl Verdict {
-    /// Holds what `ended` and the ledger say against what the orders had to come to.
+    /// Compares `ended` and the ledger with the expected outcomes.
     pub fn of(ended: &[(Order, Invocation)], entries: &[Entry]) -> Self {
         let known = |entry: &&Entry| ended.iter().any(|(order, _)| order.id == entry.order);
         let strangers = entries.iter().filter(|entry| !known(entry));
@@ -56,12 +56,12 @@ impl Verdict {
         }
     }
 
-    /// Whether everything is exactly right.
+    /// Whether everything is exactly as expected.
     pub fn is_right(&self) -> bool {
         self.wrong.is_empty() && self.orders.iter().all(|order| order.wrong.is_empty())
     }
 
-    /// Everything that is wrong, a line each.
+    /// All deviations, one per line.
     pub fn complaints(&self) -> Vec<String> {
         let of_orders = self.orders.iter();
         of_orders
@@ -116,7 +116,8 @@ fn is_as_fated(order: &Order, invocation: &Invocation) -> bool {
     }
 }
 
-/// As it was fated in a word; otherwise the state, with the reason if there is one.
+/// The expected outcome in a word, if reached; otherwise the state, with the reason if there is
+/// one.
 fn outcome(order: &Order, invocation: &Invocation) -> String {
     if is_as_fated(order, invocation) {
         return order.fate.word().to_owned();

@@ -1,7 +1,8 @@
-//! How a host comes up and goes down.
+//! How a host starts and stops.
 //!
-//! The order matters: the store first; then a new life of this node, which makes every claim of its earlier lives
-//! stale; then what they held is given back; then timers and messages; the dispatcher last.
+//! The order matters: the store first; then a new incarnation of this node, which makes every claim
+//! of its earlier incarnations stale; then the tasks of those claims are released; then timers and
+//! messages start; the dispatcher is last.
 
 use std::{path::PathBuf, sync::Arc};
 
@@ -32,40 +33,40 @@ use segno_store::{
     sqlite::{self, SqliteConfig, SqliteStore},
 };
 
-/// What a host is made of.
+/// The settings from which a host is started.
 pub struct BootConfig {
-    /// Where everything that matters is kept.
+    /// The store: where everything durable is kept.
     pub store: StoreConfig,
-    /// The directory for what can be made again: the compiled code.
+    /// The directory for data that can be produced again: the compiled code.
     pub cache_dir: PathBuf,
-    /// Who compiles components.
+    /// How components are compiled.
     pub compiler: Compiler,
     /// The node's name: the same after a restart, so that it recovers its own work at once.
     pub node: NodeName,
     /// The engine's settings.
     pub engine: Config,
-    /// What a guest may use.
+    /// The limits of guests: memory, fuel, instances.
     pub limits: Limits,
-    /// What a guest may reach.
+    /// The servers that guests may call.
     pub policy: Policy,
-    /// What the worker does at once.
+    /// How much the worker does concurrently.
     pub worker: WorkerSettings,
-    /// The clock that debuggers set, if they may.
+    /// The clock that a debugger sets, if debugging is allowed.
     pub debug: Option<Arc<DebugClock>>,
-    /// How long what has ended is kept.
+    /// How long finished trees are kept.
     pub retention: Retention,
 }
 
-/// Where everything that matters is kept.
+/// The kind of store and its settings.
 #[derive(Debug)]
 pub enum StoreConfig {
-    /// In a directory, which is this host's alone.
+    /// A directory that only this host uses.
     Sqlite(SqliteConfig),
-    /// In a database that other hosts use as well.
+    /// A database that other hosts may use as well.
     Postgres(PostgresConfig),
 }
 
-/// Why a host did not come up. Nothing was changed, unless the variant says so.
+/// Why a host did not start. Nothing was changed, unless the variant says so.
 #[derive(Debug, thiserror::Error)]
 pub enum BootError {
     /// The data directory cannot be used.
@@ -80,26 +81,27 @@ pub enum BootError {
     /// The HTTP client cannot be set up.
     #[error("the HTTP client cannot be set up: {0}")]
     Http(#[from] reqwest::Error),
-    /// The store did not answer while the host was coming up.
+    /// The store did not answer while the host was starting.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
-/// A host that is up.
+/// A host that has started.
 pub struct Running {
-    /// Its parts.
+    /// The parts of the host.
     pub host: Host,
-    /// Tasks that earlier lives of this node had held, and that were given back.
+    /// Number of tasks that earlier incarnations of this node had held and that were released.
     pub recovered: usize,
-    /// This life's number.
+    /// The number of this incarnation.
     pub incarnation: u64,
-    /// Cancelled when another host began a life under this one's name: it has to end.
+    /// Cancelled when another host began an incarnation under this node's name: this host has to
+    /// end.
     pub superseded: CancellationToken,
     worker: Worker,
     recovery: Recovery,
 }
 
-/// Opens the data directory and brings a host up on it. The engine is handed out beside it, for uploads.
+/// Opens the store and starts a host on it. The wasm engine is returned as well, for uploads.
 ///
 /// # Errors
 /// [`BootError`].
@@ -111,12 +113,12 @@ pub async fn boot(config: BootConfig, env: Env) -> Result<(Running, Arc<Wasm>), 
     };
     let mut store = config.store;
     if let (Some(_), StoreConfig::Postgres(database)) = (&config.debug, &mut store) {
-        // A debugger says what time it is.
+        // A debugger sets the time.
         database.server_time = false;
     }
     let Opened { store, shared, env } =
         open(store, config.engine.clone(), deciding, notifier.clone()).await?;
-    // The time of the host's own loops is that of decisions, unless a debugger sets it.
+    // The host's own loops use the same clock as decisions, unless a debugger sets it.
     let env = match &config.debug {
         Some(clock) => Env { clock: clock.loops(), ..env },
         None => env,
@@ -124,7 +126,7 @@ pub async fn boot(config: BootConfig, env: Env) -> Result<(Running, Arc<Wasm>), 
     let source = Arc::new(Components(store.clone()));
     let policy = Arc::new(config.policy.clone());
     let mut limits = config.limits;
-    // Those that compute for long leave most slots and most of the pool to others.
+    // Executions that compute for long leave most slots and most of the instance pool to others.
     let slots = u32::try_from(config.worker.slots).unwrap_or(u32::MAX).min(limits.instances);
     limits.computing = limits.computing.min(slots / 4).max(1);
     let wasm = Arc::new(Wasm::new(WasmConfig {
@@ -145,14 +147,14 @@ pub async fn boot(config: BootConfig, env: Env) -> Result<(Running, Arc<Wasm>), 
     Ok((running, wasm))
 }
 
-/// A store that is open, and the same once more where other hosts use it too.
+/// An open store, and the same store with its PostgreSQL interface if other hosts use it too.
 struct Opened {
     store: Arc<dyn Store>,
     shared: Option<Arc<PostgresStore>>,
     env: Env,
 }
 
-/// Opens the store. All hosts of one database go by its clock.
+/// Opens the store. All hosts of one database use the database's clock.
 async fn open(
     store: StoreConfig,
     engine: Config,
@@ -173,7 +175,7 @@ async fn open(
     }
 }
 
-/// Brings up a host whose parts are there, and that keeps everything.
+/// Starts a host whose parts exist already, and which removes nothing.
 ///
 /// # Errors
 /// The store did not answer.
@@ -185,7 +187,8 @@ pub async fn start(
     start_keeping(host, node, settings, Retention::default()).await
 }
 
-/// Brings up a host whose parts are there: gives back what earlier lives of `node` held, then starts the loops.
+/// Starts a host whose parts exist already: releases what earlier incarnations of `node` held, then
+/// starts the loops.
 ///
 /// # Errors
 /// The store did not answer.
@@ -206,7 +209,8 @@ pub async fn start_keeping(
         .into_iter()
         .map(|id| vec![Command::HostRelease { id, node: node.clone(), below: incarnation }])
         .collect();
-    // What cannot be given back is named and left to its lease: the host starts all the same.
+    // A task that cannot be released is quarantined and left to its lease: the host starts all the
+    // same.
     recovery::each(&host, releases).await?;
     let recovery = Recovery::start_keeping(&host, retention);
     let worker = Worker::start(host.clone(), Holder { node, incarnation }, settings);
@@ -215,8 +219,8 @@ pub async fn start_keeping(
 }
 
 impl Running {
-    /// Takes no more work, waits up to `limit` for what is running, gives back the rest, and closes the store.
-    /// Answers how many claims had to be given back unfinished.
+    /// Takes no more work, waits up to `limit` for running executions, releases the rest, and
+    /// closes the store. Answers how many claims were released unfinished.
     pub async fn shutdown(self, limit: Millis) -> usize {
         let left = self.worker.shutdown(limit).await;
         self.recovery.stop();

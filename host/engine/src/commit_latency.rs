@@ -1,19 +1,20 @@
-//! How long a commit takes when nothing holds it up.
+//! How long a commit takes when nothing delays it.
 
 use std::{
     sync::atomic::{AtomicU64, Ordering},
     time::Duration,
 };
 
-/// By so much of the difference a longer commit moves the measure.
+/// The measure moves by 1/64 of the difference to a longer commit.
 const SLOWLY: u64 = 64;
 
-/// The shortest commit of lately: a shorter one counts at once, longer ones bit by bit.
+/// The shortest recent commit: a shorter one replaces the measure at once, longer ones move it
+/// slowly.
 #[derive(Debug, Default)]
 pub struct CommitLatency(AtomicU64);
 
 impl CommitLatency {
-    /// Takes note of a commit.
+    /// Records how long a commit took.
     pub fn took(&self, took: Duration) {
         let took = u64::try_from(took.as_micros()).unwrap_or(u64::MAX).max(1);
         let shortest = self.0.load(Ordering::Relaxed);
@@ -22,11 +23,11 @@ impl CommitLatency {
             _ if took < shortest => took,
             _ => shortest + (took - shortest) / SLOWLY,
         };
-        // Of two at once one may be lost: there will be others.
+        // One of two concurrent updates may be lost: further ones follow.
         self.0.store(next, Ordering::Relaxed);
     }
 
-    /// Zero before the first commit.
+    /// The measure; zero before the first commit.
     pub fn shortest(&self) -> Duration {
         Duration::from_micros(self.0.load(Ordering::Relaxed))
     }

@@ -15,27 +15,27 @@ use segno_store::{Store, StoreError};
 /// Cheap to clone: all clones share the same parts.
 #[derive(Clone)]
 pub struct Host {
-    /// Time and tasks.
+    /// Clock, runtime and random numbers.
     pub env: Env,
     /// The engine's settings.
     pub config: Arc<Config>,
-    /// What outlives the process.
+    /// The store.
     pub store: Arc<dyn Store>,
-    /// The modules.
+    /// Loads and runs modules.
     pub guests: Arc<dyn Guests>,
-    /// The way out for HTTP.
+    /// Sends the HTTP requests of guests.
     pub outbound: Arc<dyn Outbound>,
-    /// The hints of commits.
+    /// Receives the effects of commits.
     pub notifier: Arc<CommitNotifier>,
-    /// What is counted.
+    /// The metrics of this host.
     pub metrics: Arc<Metrics>,
-    /// How long commits take.
+    /// The measure of recent commits.
     pub commit_latency: Arc<CommitLatency>,
-    /// The ways out for messages.
+    /// The channels that deliver messages.
     pub channels: Arc<Channels>,
-    /// What this host leaves alone, because it cannot be dealt with.
+    /// Rows that this host leaves alone for a while, because handling them failed.
     pub quarantine: Arc<Quarantine>,
-    /// Where spans go; see [`Host::traces`].
+    /// The receiver of spans; see [`Host::traces`].
     pub traces: Arc<OnceLock<Traces>>,
     /// The worker's slots; see [`Host::slots`].
     pub slots: Arc<OnceLock<Weak<ExecutionSlots>>>,
@@ -44,12 +44,12 @@ pub struct Host {
 /// How often a command with an unknown outcome is sent again before its lease is left to run out.
 const RESEND_ATTEMPTS: u32 = 20;
 
-/// How often somebody who is waited for sends a command again.
+/// How often a command is sent for a client that waits for the reply.
 const ATTEMPTS: u32 = 3;
 
 impl Host {
-    /// A host of these parts. The store gives its hints to `notifier`, which counts and traces what
-    /// they say.
+    /// A host of these parts. The store gives the effects of its commits to `notifier`, which
+    /// counts and traces them.
     pub fn new(
         env: Env,
         config: Config,
@@ -79,24 +79,24 @@ impl Host {
         self.slots.get()?.upgrade()
     }
 
-    /// Makes the slots of this host's worker known to those who start invocations. A host has one
-    /// worker.
+    /// Makes the slots of this host's worker available to callers that start invocations. A host
+    /// has one worker.
     pub fn open_slots(&self, slots: &Arc<ExecutionSlots>) {
         let _ = self.slots.set(Arc::downgrade(slots));
     }
 
-    /// Where spans of finished invocations go, if they are traced.
+    /// The receiver of the spans of finished invocations, if they are traced.
     pub fn traces(&self) -> Option<&Traces> {
         self.traces.get()
     }
 
-    /// Has what becomes history traced. The first receiver stays.
+    /// Sets the receiver of spans. The first one set stays.
     pub fn trace(&self, traces: Traces) {
         let _ = self.traces.set(traces);
     }
 
-    /// Commits one command for somebody who waits for the answer. Lost races and unknown outcomes are sent again at
-    /// once, a few times.
+    /// Commits one command for a client that waits for the reply. Lost races and unknown outcomes
+    /// are sent again at once, `ATTEMPTS` times at most.
     ///
     /// # Errors
     /// [`StoreError`]: nothing was written, or it is still unknown.
@@ -109,7 +109,8 @@ impl Host {
                         reason: "the store did not answer a command".to_owned(),
                     });
                 }
-                // All commands absorb their repetition; signals do by the key that they always get.
+                // Every command absorbs its repetition; a signal does so by its key, which it
+                // always has.
                 Err(StoreError::Conflict | StoreError::UnknownOutcome(_)) if attempt < ATTEMPTS => {
                     attempt += 1;
                 }

@@ -1,4 +1,4 @@
-//! How long this host's leases are: longer where heartbeats are slow to arrive.
+//! The duration of this host's leases: longer when heartbeats are acknowledged late.
 
 use std::sync::{
     Mutex, PoisonError,
@@ -10,7 +10,7 @@ use segno_core::{
     time::Millis,
 };
 
-/// The length of the next lease, from the delays of the last heartbeats.
+/// The duration of the next lease, computed from the delays of the last heartbeats.
 #[derive(Debug)]
 pub struct AdaptiveLeaseTtl {
     policy: LeasePolicy,
@@ -19,18 +19,19 @@ pub struct AdaptiveLeaseTtl {
 }
 
 impl AdaptiveLeaseTtl {
-    /// Nothing was measured yet.
+    /// The duration before any heartbeat was measured.
     pub fn new(policy: LeasePolicy) -> Self {
         let next = policy.ttl(&HeartbeatDelays::default());
         Self { policy, delays: Mutex::default(), next: AtomicI64::new(next.0) }
     }
 
-    /// How long the next lease is.
+    /// The duration of the next lease.
     pub fn ttl(&self) -> Millis {
         Millis(self.next.load(Ordering::Relaxed))
     }
 
-    /// Takes note of a heartbeat's delay, from the instant at which it was to be sent to its acknowledgement.
+    /// Records a heartbeat's delay, from the instant at which it was to be sent to its
+    /// acknowledgement.
     pub fn observe(&self, delay: Millis) {
         let mut delays = self.delays.lock().unwrap_or_else(PoisonError::into_inner);
         delays.observe(delay);

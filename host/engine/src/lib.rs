@@ -1,5 +1,5 @@
-//! The engine: what makes the core's decisions last. Workers take tasks and run guests against their journals, recovery
-//! does what is due, deliveries carry what is owed to others.
+//! The engine, which makes the core's decisions durable: workers take tasks and run guests against
+//! their journals, recovery does what is due, deliveries carry messages to other systems.
 
 pub mod boot;
 pub mod commit_latency;

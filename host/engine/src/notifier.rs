@@ -1,4 +1,5 @@
-//! Where the hints of commits go: to whoever waits in this process. Losing one loses no work, only time.
+//! Hands the effects of commits to their receivers in this process. Losing an effect loses no work,
+//! only time.
 
 use std::{
     collections::HashMap,
@@ -14,20 +15,22 @@ use tokio::sync::{Notify, mpsc, watch};
 use crate::{commit_latency::CommitLatency, delivery::Channels, metrics::Metrics, traces::Traces};
 use segno_store::{Commit, Hints};
 
-/// A bound for hints that nobody fetched yet; beyond it the safety net finds the work.
+/// Maximum number of effects queued for the dispatcher; beyond it the scan of the store finds the
+/// work.
 const HINTS_KEPT: usize = 65_536;
 
-/// Takes hints from the store and hands them to the dispatcher, the recovery driver and those who wait for a promise.
+/// Receives effects from the store and hands them to the dispatcher, the recovery driver and
+/// watchers of promises.
 pub struct CommitNotifier {
     dispatch: mpsc::Sender<Effect>,
     dispatched: Mutex<Option<mpsc::Receiver<Effect>>>,
     watchers: Mutex<HashMap<PromiseId, Vec<mpsc::UnboundedSender<PromiseId>>>>,
     timers: Notify,
-    /// When the timers are looked at next, whatever happens.
+    /// The instant at which the timers are read next in any case.
     timers_planned: AtomicI64,
     outbox: Notify,
     elsewhere: Notify,
-    /// How many events were published on this host.
+    /// The number of events published on this host.
     events: watch::Sender<u64>,
     pub(crate) channels: Arc<Channels>,
     pub(crate) metrics: Arc<Metrics>,
@@ -56,18 +59,19 @@ impl Default for CommitNotifier {
 }
 
 impl CommitNotifier {
-    /// The dispatcher's end: tasks that became ready and claims to interrupt. There is one dispatcher.
+    /// The dispatcher's receiver: ready tasks and claims to interrupt. There is one dispatcher.
     pub fn take_dispatched(&self) -> Option<mpsc::Receiver<Effect>> {
         self.dispatched.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
     /// Hands `effect` to the dispatcher, as a commit would.
     pub fn dispatch(&self, effect: Effect) {
-        // Full: the scan for ready tasks is the safety net.
+        // If the queue is full, the scan for ready tasks finds the task.
         let _ = self.dispatch.try_send(effect);
     }
 
-    /// Tells `watcher` when `id` settles. Register first, then read the promise: then nothing is missed.
+    /// Notifies `watcher` when `id` settles. Register first, then read the promise: then no
+    /// settlement is missed.
     pub fn watch(&self, id: PromiseId, watcher: mpsc::UnboundedSender<PromiseId>) {
         let mut watchers = self.watchers.lock().unwrap_or_else(PoisonError::into_inner);
         let of_id = watchers.entry(id).or_default();
@@ -75,7 +79,7 @@ impl CommitNotifier {
         of_id.push(watcher);
     }
 
-    /// Forgets watchers of `id` that are gone.
+    /// Removes watchers of `id` that have been dropped.
     pub fn unwatch(&self, id: &PromiseId) {
         let mut watchers = self.watchers.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(of_id) = watchers.get_mut(id) {
@@ -86,33 +90,34 @@ impl CommitNotifier {
         }
     }
 
-    /// Says when the timers will be looked at next, so that only earlier ones have to be told of. Before looking at
-    /// them, say `None`: then every change is told of, and none between the look and the plan is missed.
+    /// Sets when the timers will be read next, so that only earlier changes are notified. Pass
+    /// `None` before reading them: then every change is notified, and none between the read and the
+    /// plan is missed.
     pub fn plan_timers(&self, at: Option<Timestamp>) {
         self.timers_planned.store(at.map_or(i64::MAX, |at| at.0), Ordering::SeqCst);
     }
 
-    /// Ends when a timer may have become due earlier than was known.
+    /// Completes when a timer may have become due earlier than was planned.
     pub async fn timer_changed(&self) {
         self.timers.notified().await;
     }
 
-    /// Says that something can be handed over that could not before.
+    /// Wakes the outbox: a message may be deliverable that was not before.
     pub fn wake_outbox(&self) {
         self.outbox.notify_one();
     }
 
-    /// Ends when the outbox may have something to send.
+    /// Completes when the outbox may have something to send.
     pub async fn outbox_changed(&self) {
         self.outbox.notified().await;
     }
 
-    /// Ends when other hosts may have left tasks that wait for a worker.
+    /// Completes when other hosts may have left tasks that wait for a worker.
     pub async fn work_elsewhere(&self) {
         self.elsewhere.notified().await;
     }
 
-    /// Tells of every event that is published on this host from now on.
+    /// The number of events published on this host, from now on.
     pub fn published(&self) -> watch::Receiver<u64> {
         self.events.subscribe()
     }
@@ -129,7 +134,7 @@ impl CommitNotifier {
                 }
             }
             Effect::TimerChanged { earliest } => {
-                // Nearly all are leases, which end long after the next look.
+                // Nearly all changes are leases, which end long after the next read.
                 if earliest.0 < self.timers_planned.load(Ordering::SeqCst) {
                     self.timers.notify_one();
                 }
@@ -155,7 +160,7 @@ impl Hints for CommitNotifier {
                 }
             }
         }
-        // What found nobody here is wanted of others.
+        // Messages without a receiver on this host are requested from other hosts.
         let here = effects.iter().filter(|effect| !matches!(effect, Effect::Wanted(_)));
         here.for_each(|effect| self.hint(effect));
     }
@@ -198,6 +203,6 @@ mod tests {
         assert!(told(99));
         assert!(!told(100));
         notifier.plan_timers(None);
-        assert!(told(100), "somebody looks at this moment");
+        assert!(told(100), "the timers are read at this instant");
     }
 }

@@ -1,8 +1,9 @@
-//! What this host does not get done on its own, because a row is damaged or the database refuses what follows from it.
+//! Work that this host cannot complete on its own, because a row is damaged or the database refuses
+//! the writes.
 //!
-//! It is named once, left alone for a while that doubles each time, and tried by itself then, so nothing else waits for
-//! it. It lives in memory: after a restart the same is found again at the first try. The row itself is not touched: it is
-//! for a person to repair.
+//! A quarantined subject is logged once, left alone for a time that doubles with each failure, and
+//! then tried by itself, so that nothing else waits for it. The list lives in memory: after a
+//! restart the first try finds the same again. The row itself is not changed: a person repairs it.
 
 use std::{
     collections::BTreeMap,
@@ -11,32 +12,32 @@ use std::{
 
 use segno_core::{command::Command, time::Millis, time::Timestamp, unreadable::Subject};
 
-/// The wait after the first failure.
+/// The delay after the first failure.
 const FIRST_WAIT: Millis = Millis(60_000);
-/// The longest wait.
+/// The longest delay.
 const LONGEST_WAIT: Millis = Millis(3_600_000);
-/// More than this is not remembered: it is tried each time, and named each time.
+/// Maximum number of subjects remembered; further ones are tried, and logged, each time.
 const KEPT: usize = 65_536;
 
-/// See the module.
+/// The quarantined subjects and what is known of each.
 #[derive(Debug, Default)]
 pub struct Quarantine(Mutex<BTreeMap<Subject, Case>>);
 
-/// Something that is left alone.
+/// A quarantined subject.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Case {
-    /// Why.
+    /// The error of the last try.
     pub reason: String,
-    /// Since when.
+    /// When the first try failed.
     pub since: Timestamp,
-    /// When it is tried again.
+    /// When the next try is due.
     pub retry_at: Timestamp,
-    /// How often it was tried.
+    /// The number of failed tries.
     pub tries: u32,
 }
 
 impl Quarantine {
-    /// Takes note that nothing could be done about `subject`, and says so, the first time.
+    /// Puts `subject` into quarantine, or extends its time there; logs the first failure.
     pub fn put(&self, subject: &Subject, reason: String, now: Timestamp) {
         let mut cases = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let tries = cases.get(subject).map_or(0, |case| case.tries);
@@ -54,7 +55,7 @@ impl Quarantine {
         }
     }
 
-    /// Takes note that something was done about `subject`.
+    /// Removes `subject` after a success.
     pub fn release(&self, subject: &Subject) {
         let mut cases = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if cases.remove(subject).is_some() {
@@ -62,12 +63,12 @@ impl Quarantine {
         }
     }
 
-    /// What is left alone, and why.
+    /// All quarantined subjects.
     pub fn cases(&self) -> BTreeMap<Subject, Case> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// How much of each kind is left alone.
+    /// The number of quarantined subjects by kind.
     pub fn counts(&self) -> BTreeMap<&'static str, usize> {
         let cases = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let mut counts: BTreeMap<_, _> = Subject::KINDS.into_iter().map(|kind| (kind, 0)).collect();
@@ -77,17 +78,17 @@ impl Quarantine {
         counts
     }
 
-    /// How much is left alone.
+    /// The number of quarantined subjects.
     pub fn len(&self) -> usize {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).len()
     }
 
-    /// Whether nothing is.
+    /// Whether the quarantine is empty.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Whether a command is about something that is left alone at this instant.
+    /// Whether a command concerns a subject that is left alone at this instant.
     pub fn rests(&self, command: &Command, now: Timestamp) -> bool {
         let cases = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let of = |subject| cases.get(&subject);
@@ -95,7 +96,7 @@ impl Quarantine {
             && Subject::of(command).and_then(of).is_some_and(|case| case.retry_at > now)
     }
 
-    /// Whether a command is about something that failed before.
+    /// Whether a command concerns a subject that failed before.
     pub fn knows(&self, command: &Command) -> bool {
         let cases = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         !cases.is_empty() && Subject::of(command).is_some_and(|it| cases.contains_key(&it))

@@ -1,8 +1,9 @@
-//! The pool for executions: a slot each.
+//! Execution slots: each execution of this host holds one.
 //!
-//! Whoever creates an invocation may take a slot first, and create it together with the claim on it: one commit then
-//! does what would take three steps, to create the task, to hear that it is ready, and to acquire it. Where no slot is
-//! free, tasks are created without a claim and wait their turn.
+//! A caller that creates an invocation may take a slot first, and create the invocation together
+//! with the claim on it: one commit then does the work of three steps, which are to create the
+//! task, to receive the hint that it is ready, and to acquire it. If no slot is free, tasks are
+//! created without a claim and wait in the queue.
 
 use std::sync::Arc;
 
@@ -20,7 +21,7 @@ use crate::lease_ttl::AdaptiveLeaseTtl;
 use segno_env::{BoxFuture, Env};
 use segno_store::StoreError;
 
-/// Where others take slots.
+/// The end of the pool for callers that create invocations.
 pub struct ExecutionSlots {
     claims: ClaimContext,
     free: Arc<Semaphore>,
@@ -28,49 +29,51 @@ pub struct ExecutionSlots {
     changes: mpsc::UnboundedSender<Vec<ClaimedTask>>,
 }
 
-/// What claims are made with.
+/// The parameters of new claims.
 pub struct ClaimContext {
-    /// Whom they belong to.
+    /// The holder of the claims.
     pub holder: Holder,
-    /// How long their leases are.
+    /// The duration of the leases.
     pub lease_ttl: Arc<AdaptiveLeaseTtl>,
-    /// Who extends them.
+    /// Extends the leases.
     pub renewer: Arc<dyn LeaseRenewer>,
-    /// Who begins what is not stored yet.
+    /// Starts invocations that are not stored yet.
     pub optimistic_start: Arc<dyn OptimisticStart>,
-    /// Where nonces and time come from.
+    /// The source of nonces and time.
     pub env: Env,
-    /// Cancelled when the host is about to stop: there are no more slots for others.
+    /// Cancelled when the host is about to stop: then no slot is given out.
     pub draining: CancellationToken,
 }
 
-/// Extends claims at once, rather than with the next heartbeat.
+/// Extends claims at once, instead of with the next heartbeat.
 pub trait LeaseRenewer: Send + Sync + 'static {
-    /// Ends when those of these tasks that this host still executes are extended, if they can be.
+    /// Completes when the claims on those of these tasks that this host still executes are
+    /// extended, if they can be.
     fn renew(&self, ids: Vec<PromiseId>) -> BoxFuture<()>;
 }
 
-/// Begins invocations that are not stored yet.
+/// Starts invocations that are not stored yet.
 pub trait OptimisticStart: Send + Sync + 'static {
-    /// Runs it at once, and stores it with what that comes to. It goes on if whoever started it goes away.
+    /// Runs the invocation at once, and stores it with its first commit. The execution continues if
+    /// the client that started it disconnects.
     fn begin(&self, start: StartRequest);
 }
 
-/// An invocation that is to be stored and to begin.
+/// A request to store an invocation and to start it.
 pub struct StartRequest {
-    /// Its slot.
+    /// The execution slot.
     pub slot: Slot,
-    /// Its promise.
+    /// The promise to create.
     pub new: NewPromise,
-    /// For whom.
+    /// The claim to create.
     pub hold: Hold,
-    /// The module that its target seems to stand for; the store decides.
+    /// The module that the target resolves to on this host; the store decides.
     pub module: Digest,
-    /// Is told how it was stored: what [`Command::TaskBegin`](segno_core::command::Command::TaskBegin) was answered.
+    /// Receives the reply to [`Command::TaskBegin`](segno_core::command::Command::TaskBegin).
     pub answer: oneshot::Sender<Result<Reply, StoreError>>,
 }
 
-/// Where the dispatcher counts them.
+/// The dispatcher's end of the pool.
 pub struct SlotPool {
     free: Arc<Semaphore>,
     all: usize,
@@ -78,23 +81,23 @@ pub struct SlotPool {
     changes: mpsc::UnboundedSender<Vec<ClaimedTask>>,
 }
 
-/// The pool for one execution, until it is dropped.
+/// One execution slot, free again when dropped.
 pub struct Slot {
     permit: Option<OwnedSemaphorePermit>,
     changes: mpsc::UnboundedSender<Vec<ClaimedTask>>,
 }
 
-/// A claim that was made by somebody who had a slot.
+/// A task that was claimed by a caller with a slot.
 pub struct ClaimedTask {
-    /// Its slot.
+    /// The execution slot.
     pub slot: Slot,
-    /// What it claims.
+    /// The task and its claim.
     pub acquired: TaskReply,
-    /// What it waited for, as far as that is known to have settled.
+    /// The promises that the task waited for and that are known to have settled.
     pub settled: Vec<Promise>,
 }
 
-/// The two ends of a pool with so many slots.
+/// The two ends of a pool with `slots` slots.
 pub fn pool(claims: ClaimContext, slots: usize) -> (ExecutionSlots, SlotPool) {
     let (changes, changed) = mpsc::unbounded_channel();
     let all = slots.clamp(1, Semaphore::MAX_PERMITS);
@@ -104,7 +107,7 @@ pub fn pool(claims: ClaimContext, slots: usize) -> (ExecutionSlots, SlotPool) {
 }
 
 impl ExecutionSlots {
-    /// A slot and what a claim is made with, if there is pool and the host is not about to stop.
+    /// A slot and the parameters of a claim, if a slot is free and the host is not about to stop.
     pub fn slot(&self) -> Option<(Slot, Hold)> {
         if self.claims.draining.is_cancelled() {
             return None;
@@ -112,7 +115,8 @@ impl ExecutionSlots {
         Some((Slot::take(&self.free, &self.changes)?, self.hold()))
     }
 
-    /// Up to `wanted` slots. Where fewer than that and than `enough` are free, it waits `patience` for others to leave.
+    /// Up to `wanted` slots. If fewer than `wanted` and than `enough` are free, the call waits up
+    /// to `patience` for more.
     pub async fn slots(&self, wanted: usize, enough: usize, patience: Millis) -> Vec<(Slot, Hold)> {
         let mut slots: Vec<_> = std::iter::from_fn(|| self.slot()).take(wanted).collect();
         let lacking = enough.min(wanted).min(self.all).saturating_sub(slots.len());
@@ -128,15 +132,15 @@ impl ExecutionSlots {
         slots
     }
 
-    /// Has claims executed that were made together.
+    /// Runs tasks that were claimed together.
     pub fn run(&self, arrivals: Vec<ClaimedTask>) {
         if !arrivals.is_empty() {
             let _ = self.changes.send(arrivals);
         }
     }
 
-    /// Begins an invocation that runs `module`, as [`ExecutionSlots::slot`] was given for it. What this ends with is told when it
-    /// is stored.
+    /// Starts an invocation that runs `module`, in a slot from [`ExecutionSlots::slot`]. The
+    /// receiver gets the reply when the invocation is stored.
     pub fn begin(
         &self,
         (slot, hold): (Slot, Hold),
@@ -153,8 +157,8 @@ impl ExecutionSlots {
         Hold { holder: holder.clone(), nonce: env.runtime.nonce(), ttl: lease_ttl.ttl() }
     }
 
-    /// Extends those of these claims that are this host's own and still used. A host that was held up does not take its
-    /// own work for dead.
+    /// Extends those of these claims that belong to this host and are still in use, so that a host
+    /// that was held up does not let its own running work expire.
     pub async fn renew(&self, ids: Vec<PromiseId>) {
         self.claims.renewer.renew(ids).await;
     }
@@ -175,7 +179,7 @@ impl Slot {
 
 impl Drop for Slot {
     fn drop(&mut self) {
-        // First the pool, then the news of it.
+        // The slot is free before the dispatcher is notified.
         drop(self.permit.take());
         let _ = self.changes.send(Vec::new());
     }
@@ -192,7 +196,7 @@ impl SlotPool {
         self.free.available_permits() == self.all
     }
 
-    /// The next that arrive with claims; none: somebody left.
+    /// The next claimed tasks; empty: a slot became free.
     pub async fn next(&mut self) -> Vec<ClaimedTask> {
         self.changed.recv().await.expect("the sender lives beside the receiver")
     }

@@ -9,8 +9,8 @@ pub const HTTP: &str = "segno:http";
 pub const MODULE_HEADER: &str = "segno:module";
 
 /// The name under which policies know the module of this invocation: the one it was called by, or
-/// its caller's if it was called within a module. Only an invocation says what its own module is; a
-/// client's header says nothing.
+/// its caller's if it was called within a module. Only a command of an invocation names its module;
+/// a client's header is ignored.
 pub fn module_of(promise: &Promise) -> String {
     let target = promise.target().unwrap_or_default();
     let named = target.strip_prefix("wasm://").and_then(|rest| rest.split_once('/'));

@@ -1,4 +1,4 @@
-//! What the tests of several modules share.
+//! Fixtures that the tests of several modules share.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use segno_store::MemoryStore;
 
 use crate::{host::Host, notifier::CommitNotifier};
 
-/// A host without workers over a store in memory.
+/// A host without workers, on a store in memory.
 pub(crate) fn host() -> Host {
     let env = Env::system();
     let notifier = Arc::new(CommitNotifier::default());

@@ -1,4 +1,5 @@
-//! A clock that a debugger sets: decisions are made at the instant it names, and the host's own loops may stand still.
+//! A clock that a debugger sets: decisions are made at a named instant, and the host's own loops
+//! may stand still.
 
 use std::sync::{
     Arc,
@@ -9,31 +10,31 @@ use segno_core::time::Timestamp;
 
 use super::Clock;
 
-/// No instant is named: time is what it is.
+/// No instant is named: decisions use the real time.
 const FREE: i64 = i64::MIN;
 
-/// The hands of the clock.
+/// A clock whose time can be set and stopped.
 pub struct DebugClock {
     real: Arc<dyn Clock>,
     named: AtomicI64,
     stopped: AtomicBool,
 }
 
-/// The time of the host's own loops: the real one, or the beginning of time, at which nothing is due.
+/// The time of the host's own loops: the real time, or the minimum, at which nothing is due.
 struct Loops(Arc<DebugClock>);
 
 impl DebugClock {
-    /// A clock that goes like `real` until it is set.
+    /// A clock that shows the time of `real` until it is set.
     pub fn new(real: Arc<dyn Clock>) -> Arc<Self> {
         Arc::new(Self { real, named: AtomicI64::new(FREE), stopped: AtomicBool::new(false) })
     }
 
-    /// Names the instant at which decisions are made; none: now.
+    /// Sets the instant at which decisions are made; none: the real time.
     pub fn set(&self, instant: Option<Timestamp>) {
         self.named.store(instant.map_or(FREE, |instant| instant.0), Ordering::SeqCst);
     }
 
-    /// Has the host's own loops stand still, or go on.
+    /// Stops the host's own loops, or lets them continue.
     pub fn stop(&self, stopped: bool) {
         self.stopped.store(stopped, Ordering::SeqCst);
     }

@@ -9,23 +9,24 @@ use segno_core::time::{Millis, Timestamp};
 
 use super::{BoxFuture, Clock, Runtime};
 
-/// A clock that was set by less is not worth a message: time services do that.
+/// The minimum change of the clock that is logged: time services make smaller ones regularly.
 const WORTH_A_WARNING: Duration = Duration::from_secs(1);
 
-/// How often the machine's clock was set ahead, and back, as far as this process looked.
+/// How often the machine's clock was set forward, and back, as observed by this process.
 static JUMPS: [AtomicU64; 2] = [AtomicU64::new(0), AtomicU64::new(0)];
 
-/// How often the machine's clock was set by a second or more while this process ran: ahead, and back.
+/// How often the machine's clock was set by a second or more while this process ran: forward, and
+/// back.
 pub fn clock_jumps() -> [u64; 2] {
     JUMPS.each_ref().map(|count| count.load(Ordering::Relaxed))
 }
 
-/// The machine's clock. Where it is set back, time goes on from where it was, as fast as before: deadlines and leases
-/// that were set before come when they would have come.
+/// The machine's clock. If it is set back, time continues from its last value at the normal rate:
+/// deadlines and leases set before come when they would have come.
 #[derive(Debug)]
 pub struct SystemClock {
     begun: Instant,
-    /// What has to be added to the time since `begun`, in microseconds; never falls.
+    /// The microseconds to add to the time since `begun`; never falls.
     ahead: AtomicI64,
     warned: AtomicBool,
 }
@@ -44,7 +45,8 @@ impl Default for SystemClock {
 impl Clock for SystemClock {
     #[expect(clippy::disallowed_methods, reason = "this is where time enters the host")]
     fn now(&self) -> Timestamp {
-        // In this order: a pause between the two readings makes the difference smaller, which does no harm.
+        // In this order: a pause between the two readings makes the difference smaller, which does
+        // no harm.
         let wall = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         self.told(wall, self.begun.elapsed())
     }
@@ -55,7 +57,7 @@ impl Clock for SystemClock {
 }
 
 impl SystemClock {
-    /// The time when the machine's clock shows `wall`, this long after the beginning.
+    /// The time when the machine's clock shows `wall`, `elapsed` after the beginning.
     fn told(&self, wall: Duration, elapsed: Duration) -> Timestamp {
         let elapsed = micros(elapsed);
         let given = micros(wall) - elapsed;
@@ -89,7 +91,7 @@ fn micros(length: Duration) -> i64 {
     i64::try_from(length.as_micros()).unwrap_or(i64::MAX / 2)
 }
 
-/// tokio's runtime, as it is.
+/// The tokio runtime.
 #[derive(Debug, Default)]
 pub struct SystemRuntime;
 

@@ -1,6 +1,7 @@
-//! One attempt of an activity: an instance of its own, with I/O as far as the policy allows.
+//! One attempt of an activity: an instance of its own, with the I/O that the policy allows.
 //!
-//! Dropping the future of [`perform`] cancels the attempt: its instance goes, wherever it was.
+//! Dropping the future of [`perform`] cancels the attempt and removes its instance, whatever it was
+//! doing.
 
 use std::sync::Arc;
 
@@ -30,7 +31,7 @@ use super::{
     workflow::check_size,
 };
 
-/// What the store of an activity instance holds.
+/// The data of an activity instance's store.
 pub(super) struct ActivityState {
     host: Arc<dyn ActivityHost>,
     budget: Budget,
@@ -67,14 +68,15 @@ pub(super) async fn perform(
     let turn = store.data().budget.turn();
     let attempt = Attempt { store, function: function.to_owned(), input, context };
     turn.taking(async move {
-        // Declared before what is dropped first: who gets the places finds them free.
+        // Declared before the store, which is dropped first: the next instance then finds the
+        // places free.
         let (_places, _running) = (places, running);
         attempt.perform(linked).await
     })
     .await
 }
 
-/// A call with everything that it needs: it may go on anywhere.
+/// A call with everything that it needs, so that any thread may continue it.
 struct Attempt {
     store: Store<ActivityState>,
     function: String,
@@ -138,7 +140,7 @@ impl activity::Host for ActivityState {
     }
 }
 
-/// Declares the functions of `journal`, all of which refuse.
+/// Declares the functions of `journal`, which refuse in activities.
 macro_rules! for_workflows {
     ($($function:ident($($type:ty),*) -> $answer:ty;)*) => {
         impl journal::Host for ActivityState {
@@ -252,7 +254,7 @@ impl WasiHttpView for ActivityState {
     }
 }
 
-/// Lets only allowed requests of `wasi:http` out.
+/// Passes only allowed requests of `wasi:http`.
 struct Gate {
     grants: Arc<Grants>,
     host: Arc<dyn ActivityHost>,

@@ -1,4 +1,4 @@
-//! What one instance uses, held against its limits.
+//! The resources that one instance uses, checked against its limits.
 
 use std::{sync::Arc, time::Duration};
 
@@ -13,19 +13,21 @@ use super::{
     turns::{Crowded, Turn},
 };
 
-/// CPU time within an epoch that tells a guest that computes from one that was merely held up.
+/// CPU time within an epoch that distinguishes a guest that computes from one that was merely
+/// delayed.
 const WORTH_A_TURN: Duration = Duration::from_millis(TICK_MS / 2);
 
-/// What a command takes in memory beside its payload until it is committed, in bytes: some hundred thousand small ones
-/// fill a memory as well.
+/// Memory of a command beside its payload until it is committed, in bytes: without this, some
+/// hundred thousand small commands would fill the memory as well.
 const COMMAND_BYTES: usize = 512;
-/// By how much all that one call hands over may be larger than one payload.
+/// The total that one call may hand over, in maximum payloads.
 const PAYLOADS: usize = 8;
 
-/// The account of one instance. Refuses growth beyond the limits with -1, and counts the epochs of a call.
+/// The budget of one instance. Refuses growth beyond the limits with -1, and counts the epochs of a
+/// call.
 pub(super) struct Budget {
     limits: Arc<Limits>,
-    /// What it waits for at each epoch.
+    /// The turn that the guest waits for at each epoch.
     turn: Turn,
     log_room: LogRoom,
     /// Bytes that this call handed over, to be kept until they are committed.
@@ -34,18 +36,20 @@ pub(super) struct Budget {
     table_elements: usize,
     /// A growth that was refused, in bytes: it explains the abort that follows.
     refused_bytes: Option<usize>,
-    /// The growth that was allowed last was also within what the guest itself declared.
+    /// Whether the last allowed growth was also within the guest's own declared maximum.
     within_declared: bool,
     /// Tenths of epochs used by this call.
     used: u64,
-    /// The guest waited for the host in this epoch, so it did not use all of it.
+    /// Whether the guest waited for the host in this epoch, so that it did not use all of the
+    /// epoch.
     waited: bool,
-    /// CPU time of the thread when this call last saw an epoch pass, or began while others computed.
+    /// CPU time of the thread when this call last saw an epoch end, or began while other calls
+    /// computed.
     seen: Option<Duration>,
 }
 
 impl Budget {
-    /// An account that nothing was taken from; `turn` is what it waits for at each epoch.
+    /// A fresh budget; `turn` is what the guest waits for at each epoch.
     pub(super) fn new(limits: Arc<Limits>, turn: Turn) -> Self {
         Self {
             log_room: LogRoom::new(limits.log_bytes, limits.log_line_bytes),
@@ -62,18 +66,19 @@ impl Budget {
         }
     }
 
-    /// What the host may allocate for one call by the guest, in wasmtime's terms (roughly bytes): twice the limit, so that
-    /// a payload a little above it is still refused by name.
+    /// The amount that the host may allocate for one call by the guest, in wasmtime's fuel (roughly
+    /// bytes): twice the limit, so that a payload a little above the limit is still refused by
+    /// name.
     pub(super) fn crossing_fuel(&self) -> usize {
         self.limits.output_bytes.saturating_mul(2).saturating_add(64 << 10)
     }
 
-    /// The limits it is held against.
+    /// The limits of the instance.
     pub(super) fn limits(&self) -> &Limits {
         &self.limits
     }
 
-    /// Where lines of the log come through.
+    /// The limits on log lines, shared with the guest's output streams.
     pub(super) fn log_room(&self) -> &LogRoom {
         &self.log_room
     }
@@ -92,39 +97,40 @@ impl Budget {
         Ok(())
     }
 
-    /// Bytes of linear memory and tables.
+    /// Bytes of linear memories and tables.
     pub(super) fn footprint(&self) -> usize {
         self.memory_bytes + self.table_elements * size_of::<usize>()
     }
 
-    /// The size that a memory asked for in vain, if one did.
+    /// The size of memory that the guest asked for and was refused, if any.
     pub(super) fn refused_bytes(&self) -> Option<usize> {
         self.refused_bytes
     }
 
-    /// A new call begins: its time counts from here.
+    /// Begins a new call: its CPU time counts from here.
     pub(super) fn begin_call(&mut self) {
         self.used = 0;
         self.handed_over = 0;
         self.log_room.begin_call();
         self.turn.end();
-        // To ask costs a good part of what a short call does. Where others compute it is worth that: were this one to
-        // compute as well, it would leave the threads for short calls an epoch earlier.
+        // Reading the CPU time costs a good part of a short call. While others compute the cost is
+        // worth it: if this call computes as well, it leaves the threads for short calls an epoch
+        // earlier.
         self.seen = self.turn.somebody_computes().then(cpu_of_thread);
     }
 
-    /// A call has ended: whoever waits for a turn need not wait for this one.
+    /// Ends a call and its turn, so that waiting calls go on.
     pub(super) fn end_call(&mut self) {
         self.turn.end();
     }
 
-    /// Its turns.
+    /// The turns of this instance.
     pub(super) fn turn(&self) -> Turn {
         self.turn.clone()
     }
 
-    /// The guest is about to wait for the host, for which it need not pay. What it did outside cannot be taken back: it is
-    /// not put off any more.
+    /// The guest is about to wait for the host, which costs it no CPU time. Its effects outside
+    /// cannot be undone: the call is not put off any more.
     pub(super) fn waited(&mut self) {
         self.turn.stay();
         self.waited = true;
@@ -132,9 +138,9 @@ impl Budget {
         self.turn.end();
     }
 
-    /// One epoch has passed in this call.
+    /// Counts an epoch that has passed in this call.
     pub(super) fn tick(&mut self) -> wasmtime::Result<UpdateDeadline> {
-        // Not nothing: a loop that keeps calling the host ends as well.
+        // More than zero, so that a loop that keeps calling the host ends as well.
         self.used += if std::mem::take(&mut self.waited) { 1 } else { 10 };
         let limit_ms = self.limits.cpu_ms;
         if self.used * TICK_MS / 10 > limit_ms {
@@ -154,8 +160,8 @@ impl Budget {
         })
     }
 
-    /// Whether this call has computed since it was last looked at. One that has just begun has not, and neither has one
-    /// that the system kept from computing: it will soon be done.
+    /// Whether this call has computed since the last check. A call that has just begun has not, and
+    /// neither has one that the system kept from computing: it will soon end.
     fn computes(&mut self) -> bool {
         let now = cpu_of_thread();
         let before = self.seen.replace(now);
@@ -163,7 +169,7 @@ impl Budget {
     }
 }
 
-/// What the present thread has computed so far.
+/// The CPU time of the current thread.
 fn cpu_of_thread() -> Duration {
     Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).unwrap_or_default()
 }
@@ -189,7 +195,8 @@ impl ResourceLimiter for Budget {
 
     fn memory_grow_failed(&mut self, error: wasmtime::Error) -> wasmtime::Result<()> {
         if self.within_declared {
-            // The machine is short of memory. A guest must not see that: elsewhere the growth would have succeeded.
+            // The machine is short of memory. The guest must not observe that: on another host the
+            // growth would have succeeded.
             return Err(Halt::HostMemory(format!("{error:#}")).into());
         }
         Ok(())
@@ -245,6 +252,6 @@ mod tests {
         assert!(!goes_on(budget.tick()));
         other.end();
         budget.begin_call();
-        assert!(goes_on(budget.tick()), "nobody is held up");
+        assert!(goes_on(budget.tick()), "no other call is delayed");
     }
 }

@@ -2,14 +2,17 @@
 //!
 //! ```text
 //! DIR/CONFIGURATION/DIGEST.cwasm     mapped into memory, not read
-//! DIR/CONFIGURATION/DIGEST.sha256    the hash of the former; written after it, and touched whenever it is used
+//! DIR/CONFIGURATION/DIGEST.sha256    the hash of the former; written after it, and touched at each
+//! use
 //! ```
 //!
-//! A file whose hash does not fit, and one that the engine refuses, is compiled anew. The directory is part of the data
-//! directory: who can write there owns the host anyway, so the hash guards against accidents, not against people.
+//! Code whose hash differs, or that the engine refuses, is compiled again. The cache is part of the
+//! data directory: a person who can write there controls the host anyway, so the hash protects
+//! against accidents, not against attacks.
 //!
-//! All of it can be made again, so it is kept within a bound: what was used longest ago goes, whatever configuration it
-//! was made under. Files that a crash left half written go when the host starts.
+//! All of the code can be compiled again, so its size is bounded: the least recently used files are
+//! removed, of any configuration. Files that a crash left incomplete are removed when the host
+//! starts.
 
 use std::{
     fs, io,
@@ -31,13 +34,13 @@ const HASH: &str = "sha256";
 pub(super) struct CodeCache {
     root: PathBuf,
     directory: PathBuf,
-    /// Bytes that all configurations together may take.
+    /// Maximum number of bytes of all configurations together.
     limit: u64,
-    /// Held while files come and go.
+    /// Held while files are added or removed.
     changing: Mutex<()>,
 }
 
-/// The code of one module.
+/// A file with compiled code.
 struct Kept {
     code: PathBuf,
     bytes: u64,
@@ -45,7 +48,7 @@ struct Kept {
 }
 
 impl CodeCache {
-    /// Opens the cache in `root`, making directories as needed.
+    /// Opens the cache in `root`, creating directories as needed.
     pub(super) fn open(root: &Path, configuration: &str, limit: u64) -> io::Result<Self> {
         let directory = root.join(configuration);
         fs::create_dir_all(&directory)?;
@@ -56,7 +59,7 @@ impl CodeCache {
         Ok(cache)
     }
 
-    /// The compiled code of `digest`, if it is here and whole.
+    /// The compiled code of `digest`, if it is stored and undamaged.
     pub(super) fn load(&self, engine: &Engine, digest: Digest) -> Option<Component> {
         let code = self.code(digest);
         let expected = fs::read_to_string(self.hash(digest)).ok()?;
@@ -75,18 +78,18 @@ impl CodeCache {
             .ok()
     }
 
-    /// The compiled code of `digest`, which was just checked or made.
+    /// The compiled code of `digest`, which was just checked or compiled.
     pub(super) fn map(&self, engine: &Engine, digest: Digest) -> wasmtime::Result<Component> {
         // SAFETY: the file is byte for byte what the compiler made under this configuration, and nothing else writes here.
         unsafe { Component::deserialize_file(engine, self.code(digest)) }
     }
 
-    /// A file in which code can be made; it goes unless it is adopted.
+    /// A temporary file for new code; deleted unless it is adopted.
     pub(super) fn place(&self) -> io::Result<NamedTempFile> {
         NamedTempFile::new_in(&self.directory)
     }
 
-    /// Keeps the compiled code of `digest`; a crash in between leaves a file whose hash does not fit.
+    /// Stores the compiled code of `digest`; a crash in between leaves a file whose hash differs.
     pub(super) fn store(&self, digest: Digest, component: &Component) -> io::Result<()> {
         let code = component.serialize().map_err(io::Error::other)?;
         let mut file = self.place()?;
@@ -94,8 +97,8 @@ impl CodeCache {
         self.adopt(digest, file)
     }
 
-    /// The same for code that was made in `file`. A reader sees the old file or the new one, and a mapping of the old one
-    /// stays whole.
+    /// The same for code in `file`. A reader sees the old file or the new one, and a mapping of the
+    /// old one stays valid.
     pub(super) fn adopt(&self, digest: Digest, file: NamedTempFile) -> io::Result<()> {
         let hash = hash_of(file.path())?;
         file.persist(self.code(digest)).map_err(|error| error.error)?;
@@ -106,7 +109,7 @@ impl CodeCache {
         Ok(())
     }
 
-    /// Removes the code of `digest`. Who has mapped it keeps it.
+    /// Removes the code of `digest`. Existing mappings stay valid.
     pub(super) fn remove(&self, digest: Digest) {
         remove(&self.code(digest));
     }
@@ -122,7 +125,7 @@ impl CodeCache {
         }
     }
 
-    /// Removes what was used longest ago, but not `latest`, until the rest is within the limit.
+    /// Removes the least recently used code, but not `latest`, until the rest is within the limit.
     fn keep_within_limit(&self, latest: Option<Digest>) {
         let _changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
         let mut kept = self.kept();
@@ -144,7 +147,7 @@ impl CodeCache {
         let code = self.files().into_iter().filter(|path| has_extension(path, CODE));
         let kept = code.filter_map(|code| {
             let bytes = fs::metadata(&code).ok()?.len();
-            // Without a hash it is of no use.
+            // Code without a hash is useless.
             let hash = fs::metadata(code.with_extension(HASH));
             let last_use = hash.and_then(|hash| hash.modified()).unwrap_or(SystemTime::UNIX_EPOCH);
             Some(Kept { code, bytes, last_use })
@@ -185,7 +188,7 @@ fn has_extension(path: &Path, extension: &str) -> bool {
     path.extension().is_some_and(|found| found == extension)
 }
 
-/// Removes code and its hash, the hash first: code without one is never used.
+/// Removes code and its hash, the hash first: code without a hash is never used.
 fn remove(code: &Path) {
     for path in [code.with_extension(HASH), code.to_owned()] {
         match fs::remove_file(&path) {

@@ -1,5 +1,5 @@
-//! The commands of a workflow, one a function of the contract's interface `journal` that makes a
-//! record. What the engine does about each is none of this crate's business.
+//! The commands of a workflow, one for each function of the contract's interface `journal` that
+//! makes a record. The engine decides what is done about each.
 
 use super::contract::{
     CallOptions, HttpRequest, Outcome, Payload, PromiseOptions, outcome_size, size,
@@ -28,47 +28,48 @@ pub enum GuestCommand {
     Run(Run),
 }
 
-/// See [`GuestCommand::Call`].
+/// The arguments of [`GuestCommand::Call`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct Call {
     /// A function of the caller's module, or an address.
     pub function: String,
-    /// Its input.
+    /// The input of the function.
     pub input: Payload,
     /// Deadline, start, retry policy and labels.
     pub options: CallOptions,
 }
 
-/// See [`GuestCommand::Send`].
+/// The arguments of [`GuestCommand::Send`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct Send(pub Call);
 
-/// See [`GuestCommand::Sleep`].
+/// The arguments of [`GuestCommand::Sleep`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Sleep {
     /// Milliseconds since the Unix epoch.
     pub until_ms: u64,
 }
 
-/// See [`GuestCommand::Promise`].
+/// The arguments of [`GuestCommand::Promise`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct NewPromise {
-    /// Its name within the invocation; `None`: it is known by its command's index.
+    /// The promise's name within the invocation; `None`: the promise is known by the index of its
+    /// command.
     pub name: Option<String>,
-    /// Its deadline.
+    /// The deadline of the promise.
     pub options: PromiseOptions,
 }
 
-/// See [`GuestCommand::Settle`].
+/// The arguments of [`GuestCommand::Settle`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settle {
     /// The promise.
     pub promise_id: String,
-    /// Its outcome.
+    /// The outcome of the promise.
     pub outcome: Outcome,
 }
 
-/// See [`GuestCommand::Http`].
+/// The arguments of [`GuestCommand::Http`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct Http {
     /// The request.
@@ -77,14 +78,14 @@ pub struct Http {
     pub options: CallOptions,
 }
 
-/// See [`GuestCommand::Cancel`].
+/// The arguments of [`GuestCommand::Cancel`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Cancel {
     /// The index of the command to cancel.
     pub command: u32,
 }
 
-/// See [`GuestCommand::Publish`].
+/// The arguments of [`GuestCommand::Publish`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct Publish {
     /// The topic.
@@ -93,7 +94,7 @@ pub struct Publish {
     pub payload: Payload,
 }
 
-/// See [`GuestCommand::Run`].
+/// The arguments of [`GuestCommand::Run`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct Run {
     /// The step's name.
@@ -101,7 +102,7 @@ pub struct Run {
 }
 
 impl GuestCommand {
-    /// Bytes of its texts and payloads.
+    /// Number of bytes of the command's texts and payloads.
     pub fn size(&self) -> usize {
         match self {
             Self::Call(call) | Self::Send(Send(call)) => {

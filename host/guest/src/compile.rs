@@ -1,8 +1,10 @@
-//! Compiling, which takes long and much memory, and is done to what a stranger sent: in a process of its own.
+//! Compiling components, which takes much time and memory, and processes input of strangers: in a
+//! separate process.
 //!
-//! The process matters less to the system than the host, ends when its time is used up or the host ends, and gives all its
-//! memory back. Whatever the compiler does there, the host goes on. Where there is no program or no directory for it, a
-//! thread of its own does the same without the bounds; no end of a process waits for it.
+//! The process has a lower priority than the host, ends when its time is used up or the host ends,
+//! and returns all its memory. The host survives any failure of the compiler. Without a program or
+//! a directory for it, a thread does the same without the bounds; a process must not wait for that
+//! thread when it ends.
 
 use std::{path::Path, process::Stdio, sync::Arc};
 
@@ -22,15 +24,15 @@ use super::{
     modules::LoadError,
 };
 
-/// What the command is called that compiles for a host.
+/// The name of the subcommand that compiles for a host.
 pub const COMMAND: &str = "compile-component";
 
-/// How much less than others a compiling process matters, as `nice` counts.
+/// The niceness of a compiling process, above the host's.
 const NICENESS: i32 = 10;
-/// Address space of a compiling process in bytes.
+/// Maximum address space of a compiling process, in bytes.
 const ADDRESS_SPACE: u64 = 16 << 30;
 
-/// Who compiles.
+/// Where components are compiled.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Compiler {
     /// A thread of this process.
@@ -49,7 +51,7 @@ pub(super) struct Compiling {
 }
 
 impl Compiling {
-    /// Compiled code is kept in `cache`.
+    /// A compiler that stores compiled code in `cache`.
     pub(super) fn new(
         compiler: Compiler,
         limits: Arc<Limits>,
@@ -59,7 +61,7 @@ impl Compiling {
         Self { compiler, limits, engine, cache, alone: Semaphore::new(1) }
     }
 
-    /// The code of `component`. Dropping the answer ends the process that makes it.
+    /// Compiles `component`. Dropping the future ends the compiling process.
     pub(super) async fn compile(
         &self,
         digest: Digest,
@@ -83,7 +85,7 @@ impl Compiling {
             let _ = tell.send(compiled);
         };
         std::thread::Builder::new().name("segno-compile".into()).spawn(compile).map_err(host)?;
-        // A thread that says nothing has panicked, over this component.
+        // A thread that sends nothing has panicked on this component.
         let failed = |_| LoadError::Compile("the compiler failed on it".into());
         told.await.map_err(failed)?
     }
@@ -100,7 +102,7 @@ impl Compiling {
         let mut process = Command::new(program)
             .args([COMMAND, "--limits", &limits, "--into"])
             .arg(code.path())
-            // It needs nothing of what the host was told.
+            // The compiler needs none of the host's variables.
             .env_clear()
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -116,7 +118,7 @@ impl Compiling {
         let mut input = process.stdin.take().expect("it was asked for");
         let mut output = process.stdout.take().expect("it was asked for");
         let mut said = String::new();
-        // One that ends early reads no further, and says why.
+        // A process that ends early stops reading, and reports the reason.
         let give = async {
             let _ = input.write_all(component).await;
             drop(input);
@@ -130,7 +132,7 @@ impl Compiling {
         let (engine, cache) = (Arc::clone(&self.engine), Arc::clone(cache));
         let adopted = tokio::task::spawn_blocking(move || {
             cache.adopt(digest, code).map_err(host)?;
-            // The pool has limits of its own.
+            // The instance pool has its own limits.
             cache
                 .map(engine.wasmtime(), digest)
                 .map_err(|error| LoadError::Compile(format!("{error:#}")))
@@ -164,7 +166,7 @@ fn host(error: impl std::fmt::Display) -> LoadError {
 fn check_functions(component: &[u8], limit: u32) -> Result<(), LoadError> {
     let mut functions = 0_u32;
     for payload in Parser::new(0).parse_all(component) {
-        // What does not parse, does not compile: there it is said better.
+        // A component that cannot be parsed is refused by the compiler, with a better message.
         let Ok(payload) = payload else { return Ok(()) };
         if let Payload::CodeSectionStart { count, .. } = payload {
             functions = functions.saturating_add(count);
@@ -178,10 +180,11 @@ fn check_functions(component: &[u8], limit: u32) -> Result<(), LoadError> {
     Ok(())
 }
 
-/// Compiles `component` into the file `into`, for a host with these limits, in a process that does nothing else.
+/// Compiles `component` into the file `into`, for a host with these limits. The process must do
+/// nothing else.
 ///
 /// # Errors
-/// What is wrong with the component, or with the file.
+/// The fault of the component, or of the file.
 pub fn compile_into(limits: &Limits, component: &[u8], into: &Path) -> anyhow::Result<()> {
     bound_process(limits);
     let code = compiling_engine(limits)?.precompile_component(component)?;
@@ -189,11 +192,11 @@ pub fn compile_into(limits: &Limits, component: &[u8], into: &Path) -> anyhow::R
     Ok(())
 }
 
-/// Takes what this process may use, before it reads anything of the component.
+/// Sets the limits of this process, before any of the component is read.
 fn bound_process(limits: &Limits) {
     use rustix::process::{Resource, Rlimit, Signal, setrlimit};
 
-    // What is refused here is only less comfortable: the host has limits of its own.
+    // A failure here is harmless: the host has limits of its own.
     let _ = rustix::process::setpriority_process(None, NICENESS);
     #[cfg(target_os = "linux")]
     let _ = rustix::process::set_parent_process_death_signal(Some(Signal::KILL));
@@ -202,7 +205,7 @@ fn bound_process(limits: &Limits) {
     let _ = setrlimit(Resource::Cpu, time);
     let memory = Rlimit { current: Some(ADDRESS_SPACE), maximum: Some(ADDRESS_SPACE) };
     let _ = setrlimit(Resource::As, memory);
-    // A compiler that fails leaves no picture of its memory behind.
+    // A failed compiler must not dump its memory.
     let none = Rlimit { current: Some(0), maximum: Some(0) };
     let _ = setrlimit(Resource::Core, none);
 }

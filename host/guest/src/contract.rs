@@ -1,4 +1,5 @@
-//! The contract's types as Rust sees them, generated from `guest-sdk/wit`, and the one door for a workflow's imports.
+//! The contract's types in Rust, generated from `guest-sdk/wit`, and the single entry point of a
+//! workflow's imports.
 
 use super::commands::GuestCommand;
 
@@ -27,28 +28,28 @@ pub enum Ask {
     Command(GuestCommand),
     /// The guest does not wait for this command any more.
     Forget {
-        /// Its index.
+        /// The index of the command.
         command: u32,
     },
-    /// The result of a `run` that the guest was told to execute.
+    /// The result of a `run` that the guest executed.
     RunDone {
-        /// Its index.
+        /// The index of the command.
         command: u32,
-        /// What it came to.
+        /// The result.
         outcome: Outcome,
     },
     /// Asks for the logical time.
     Now,
     /// Logs a line.
     Log {
-        /// Its level.
+        /// The level of the line.
         level: Level,
-        /// Its text.
+        /// The text of the line.
         message: String,
     },
     /// The invocation ends.
     Finish {
-        /// With this.
+        /// The outcome of the invocation.
         outcome: Outcome,
     },
 }
@@ -60,7 +61,7 @@ impl<C: Into<GuestCommand>> From<C> for Ask {
 }
 
 impl Ask {
-    /// Bytes of its texts and payloads.
+    /// Number of bytes of the texts and payloads.
     pub fn size(&self) -> usize {
         match self {
             Self::Command(command) => command.size(),
@@ -71,7 +72,7 @@ impl Ask {
     }
 }
 
-/// Bytes of a payload.
+/// Number of bytes of a payload.
 pub(super) fn size(payload: &Payload) -> usize {
     match payload {
         Payload::Json(text) => text.len(),
@@ -79,7 +80,7 @@ pub(super) fn size(payload: &Payload) -> usize {
     }
 }
 
-/// Bytes of an outcome.
+/// Number of bytes of an outcome.
 pub(super) fn outcome_size(outcome: &Outcome) -> usize {
     match outcome {
         Outcome::Success(payload) => size(payload),
@@ -89,10 +90,10 @@ pub(super) fn outcome_size(outcome: &Outcome) -> usize {
     }
 }
 
-/// What an [`Ask`] is answered with.
+/// The answer to an [`Ask`].
 #[derive(Debug, Clone, PartialEq)]
 pub enum Answer {
-    /// The index of the command that was made.
+    /// The index of the new command.
     Command(u32),
     /// The index of a promise command and the promise's id.
     Promise(u32, String),
@@ -100,6 +101,6 @@ pub enum Answer {
     Run(RunAnswer),
     /// Logical time in milliseconds since the Unix epoch.
     Now(u64),
-    /// Nothing to say.
+    /// No value.
     Done,
 }

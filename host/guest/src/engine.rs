@@ -1,7 +1,8 @@
-//! The one place where the engine is configured, and what makes it fair: the epoch and the room for instances.
+//! The configuration of the wasm engine, in one place, with the parts that make it fair: the epoch
+//! and the pool of instances.
 //!
-//! Two hosts with the same [`Limits`] give a guest the same answers. Nothing that depends on the machine's speed or load
-//! may be seen by a guest: an epoch makes it yield or stops it, never more.
+//! Two hosts with the same [`Limits`] give a guest the same answers. A guest must not observe the
+//! machine's speed or load: an epoch makes it yield or stops it, never more.
 
 use std::{
     hash::{DefaultHasher, Hash, Hasher},
@@ -26,21 +27,24 @@ use super::{
     turns::Turns,
 };
 
-/// The length of an epoch: how long a busy guest runs before others get their turn.
+/// The length of an epoch, in milliseconds: how long a busy guest runs before others get their
+/// turn.
 pub(super) const TICK_MS: u64 = 2;
 
-/// Stack that host functions called by a guest may use beyond the guest's own.
+/// Stack of host functions called by a guest, in bytes, beyond the guest's own.
 const HOST_STACK_BYTES: usize = 1 << 20;
-/// Pages of a memory that stay resident when its instance goes, so that the next one does not fault them in again.
+/// Bytes of a memory that stay resident when its instance is removed, so that the next one causes
+/// fewer page faults.
 const KEEP_RESIDENT_BYTES: usize = 256 << 10;
-/// The same for a table.
+/// The same for a table, in bytes.
 const KEEP_TABLE_RESIDENT_BYTES: usize = 64 << 10;
-/// Frames of a backtrace that are worth reading.
+/// Maximum number of frames in a backtrace.
 const BACKTRACE_FRAMES: usize = 24;
-/// Places beyond those that are given away: the pool may keep one for a moment after its instance is gone.
+/// Places beyond those that are allocated: the pool may keep one for a moment after its instance is
+/// removed.
 const SPARE_PLACES: u32 = 64;
 
-/// wasmtime's engine with its clockwork and its room.
+/// wasmtime's engine with its epoch thread and its pool.
 pub(super) struct GuestEngine {
     engine: Engine,
     ticker: Ticker,
@@ -51,7 +55,8 @@ pub(super) struct GuestEngine {
 }
 
 impl GuestEngine {
-    /// Builds the engine; falls back to allocation on demand where the pool's address space cannot be reserved.
+    /// Builds the engine; falls back to allocation on demand if the pool's address space cannot be
+    /// reserved.
     pub(super) fn new(limits: &Limits) -> Result<Self, GuestError> {
         let places = limits.instances.max(1);
         let (engine, pooled) = match Engine::new(&config(limits, Some(allocation(limits, places))))
@@ -82,32 +87,33 @@ impl GuestEngine {
         self.pooled
     }
 
-    /// Names the settings and the version of the engine: code compiled under another name is not loaded.
+    /// A name for the settings and the version of the engine: code compiled under another name is
+    /// not loaded.
     pub(super) fn configuration(&self) -> String {
         let mut hasher = DefaultHasher::new();
         self.engine.precompile_compatibility_hash().hash(&mut hasher);
         format!("{:016x}", hasher.finish())
     }
 
-    /// Who may compute for long.
+    /// The scheduler of calls that compute for long.
     pub(super) fn turns(&self) -> Turns {
         self.turns.clone()
     }
 
-    /// Keeps the epoch going while the answer lives.
+    /// Keeps epochs advancing until dropped.
     pub(super) fn running(&self) -> Running {
         self.ticker.running()
     }
 
-    /// The room for instances.
+    /// The pool of instances.
     pub(super) fn pool(&self) -> &Pool {
         &self.pool
     }
 
-    /// The share of a module in the pool.
+    /// A module's share of the pool.
     ///
     /// # Errors
-    /// No instance of it can be made here: why.
+    /// Why no instance of the module can be created here.
     pub(super) fn share(&self, module: Digest, component: &Component) -> Result<Share, String> {
         let needs = Needs::of(component, &self.probe)
             .ok_or("it imports core modules, which nothing here can provide")?;
@@ -115,7 +121,7 @@ impl GuestEngine {
     }
 }
 
-/// The settings below that a guest could observe, as an execution pins them when it starts.
+/// The settings that a guest could observe, which an execution pins when it starts.
 pub(super) fn engine_facts(limits: &Limits) -> EngineFacts {
     EngineFacts {
         class: 1,
@@ -126,7 +132,7 @@ pub(super) fn engine_facts(limits: &Limits) -> EngineFacts {
     }
 }
 
-/// An engine that makes code for hosts with these limits, and runs none.
+/// An engine that compiles code for hosts with these limits, and runs none.
 pub(super) fn compiling_engine(limits: &Limits) -> wasmtime::Result<Engine> {
     Engine::new(&config(limits, None))
 }
@@ -134,22 +140,23 @@ pub(super) fn compiling_engine(limits: &Limits) -> wasmtime::Result<Engine> {
 fn config(limits: &Limits, pool: Option<PoolingAllocationConfig>) -> Config {
     let mut config = Config::new();
 
-    // What a guest can observe.
+    // Settings that a guest can observe.
     config.cranelift_nan_canonicalization(true);
     config.relaxed_simd_deterministic(true);
     config.shared_memory(false);
     config.wasm_component_model(true);
-    // No `async func` in the contract: without its tables a host call costs half.
+    // The contract has no `async func`: without the tables for it a host call costs half.
     config.concurrency_support(false);
 
-    // What stops or delays a guest.
+    // Settings that stop or delay a guest.
     config.epoch_interruption(true);
     config.max_wasm_stack(limits.stack_bytes as usize);
     config.async_stack_size(limits.stack_bytes as usize + HOST_STACK_BYTES);
     config.wasm_backtrace_details(WasmBacktraceDetails::Enable);
     config.wasm_backtrace_max_frames(NonZeroUsize::new(BACKTRACE_FRAMES));
 
-    // A slot reserves what its memory may become and no more: thousands fit, and their page tables are small.
+    // A slot reserves the maximum of its memory and no more: thousands fit, and their page tables
+    // are small.
     config.memory_reservation(memory_slot_bytes(limits) as u64);
     if let Some(pool) = pool {
         config.allocation_strategy(InstanceAllocationStrategy::Pooling(pool));
@@ -164,7 +171,7 @@ fn allocation(limits: &Limits, places: u32) -> PoolingAllocationConfig {
         .total_core_instances(spare.saturating_mul(CORE_INSTANCES_PER_PLACE))
         .total_memories(spare)
         .total_tables(spare.saturating_mul(TABLES_PER_PLACE))
-        // A stack is held during a call only, but comes back to the pool a little late.
+        // A stack is held during a call only, but returns to the pool a little late.
         .total_stacks(spare.saturating_mul(2))
         .max_core_instances_per_component(CORE_INSTANCES)
         .max_memories_per_component(places.min(64))
@@ -181,7 +188,7 @@ fn allocation(limits: &Limits, places: u32) -> PoolingAllocationConfig {
     pool
 }
 
-/// `memory_bytes` in whole wasm pages, as far as a 32-bit memory can reach.
+/// `memory_bytes` in whole wasm pages, up to the 4 GiB of a 32-bit memory.
 fn memory_slot_bytes(limits: &Limits) -> usize {
     let bytes = limits.memory_bytes.min(4 << 30).next_multiple_of(64 << 10);
     usize::try_from(bytes).unwrap_or(usize::MAX)
@@ -234,7 +241,7 @@ impl Drop for Ticker {
         self.shared.stop.store(true, Ordering::Release);
         self.wake();
         if let Some(thread) = self.thread.take() {
-            // It only sleeps and counts: there is nothing to learn from how it ended.
+            // The thread only sleeps and counts: its result is irrelevant.
             let _ = thread.join();
         }
     }
@@ -249,7 +256,7 @@ impl Drop for Running {
 fn tick(state: &TickerState, engine: &EngineWeak) {
     while !state.stop.load(Ordering::Acquire) {
         if state.running.load(Ordering::Acquire) == 0 {
-            // An unpark that came before makes this return at once.
+            // An earlier unpark makes this return at once.
             std::thread::park();
             continue;
         }

@@ -1,77 +1,79 @@
-//! What can go wrong with a guest, told apart by who has to act.
+//! Errors of guests, by who has to act.
 
 use segno_core::id::Digest;
 
 use super::Stop;
 
-/// Why a poll or an attempt ended without an answer. The instance is gone afterwards.
+/// Why a poll or an attempt ended without an answer. The instance has been removed.
 #[derive(Debug, thiserror::Error)]
 pub enum GuestError {
-    /// The [`Journal`](super::Journal) stopped it.
+    /// The [`Journal`](super::Journal) stopped the guest.
     #[error("{stop}")]
     Stopped {
-        /// Why.
+        /// The reason.
         stop: Stop,
-        /// Where in the guest, as far as it has names.
+        /// The guest's stack, as far as it has names.
         backtrace: Option<String>,
     },
-    /// The guest's own fault: a panic, an unreachable, a refused import.
+    /// The guest's own fault: a panic, an `unreachable`, a refused import.
     #[error("the guest trapped: {message}")]
     Trap {
-        /// The trap's message, in words that name a setting or an alternative where there is one.
+        /// The trap's message, which names a setting or an alternative if there is one.
         message: String,
-        /// Where in the guest, as far as it has names.
+        /// The guest's stack, as far as it has names.
         backtrace: Option<String>,
     },
-    /// It ran longer than the limit allows without giving control back.
+    /// The guest ran longer than the limit allows without returning.
     #[error(
         "the guest used more than {limit_ms} ms of CPU time in one call; raise `limits.cpu_ms`, or split the work into steps"
     )]
     OutOfTime {
-        /// The limit it met.
+        /// The limit, in milliseconds.
         limit_ms: u64,
-        /// Where in the guest, as far as it has names.
+        /// The guest's stack, as far as it has names.
         backtrace: Option<String>,
     },
-    /// It answered with more than the limit allows.
+    /// The guest returned more than the limit allows.
     #[error("the guest's {what} has {size} bytes; the limit is {limit} (`limits.output_bytes`)")]
     OutputTooLarge {
-        /// What was too large, for example "input of `ship`".
+        /// The name of the value, for example "input of `ship`".
         what: String,
-        /// Its size in bytes.
+        /// The size of the value, in bytes.
         size: usize,
-        /// The limit in bytes.
+        /// The limit, in bytes.
         limit: usize,
     },
-    /// No such module in this store.
+    /// The module is not stored.
     #[error("no module {0} is stored here")]
     NoSuchModule(Digest),
     /// The module has no such function.
     #[error("the module has no {kind} `{function}`; it has {known}")]
     NoSuchFunction {
-        /// "workflow" or "activity".
+        /// Either "workflow" or "activity".
         kind: &'static str,
-        /// What was asked for.
+        /// The name that was asked for.
         function: String,
-        /// What it has, for people.
+        /// The functions of the module, for people.
         known: String,
     },
     /// The execution began under settings that this host does not have.
     #[error("the execution began under other settings of the engine: {0}")]
     OtherEngine(String),
-    /// It computes for long, and as many as may do so do already. Nothing is wrong with it: it is to be put off.
+    /// The call computes for long, and the maximum number of such calls do so already. The call is
+    /// put off; nothing is wrong with it.
     #[error("{limit} calls compute for long already (`limits.computing`)")]
     Crowded {
-        /// How many may.
+        /// The maximum number of such calls.
         limit: u32,
     },
-    /// The host lacks room or the module could not be made ready; nothing is wrong with the execution.
+    /// The host lacks resources, or could not prepare the module; nothing is wrong with the
+    /// execution.
     #[error("the host could not run the module: {0}")]
     Host(String),
 }
 
 impl GuestError {
-    /// Adds what the guest said before it trapped, which is more than the trap knows.
+    /// Adds the guest's last output before the trap, which says more than the trap.
     pub(super) fn after(self, last_words: &str) -> Self {
         match self {
             Self::Trap { message, backtrace } if !last_words.is_empty() => Self::Trap {

@@ -10,14 +10,14 @@ use reqwest::{
 
 use super::{Failure, HttpRequest, HttpResponse, Outbound, Payload, Policy, policy::Refused};
 
-/// What a request may take.
+/// The limits of a request.
 #[derive(Debug, Clone, Copy)]
 pub struct HttpLimits {
     /// From the start to the last byte of the answer.
     pub timeout: Duration,
-    /// Until the connection is there.
+    /// From the start to the connection.
     pub connect_timeout: Duration,
-    /// The largest answer, in bytes.
+    /// Maximum size of an answer, in bytes.
     pub response_bytes: usize,
 }
 
@@ -31,9 +31,10 @@ impl Default for HttpLimits {
     }
 }
 
-/// A client that follows no redirects: an answer 3xx goes to the caller, so nobody is led past the policy.
+/// A client that follows no redirects: an answer 3xx goes to the caller, so that no redirect
+/// bypasses the policy.
 ///
-/// It knows no policy itself; see [`Policy::allows_http`](super::Policy::allows_http).
+/// The client has no policy itself; see [`Policy::allows_http`](super::Policy::allows_http).
 pub struct HttpClient {
     client: reqwest::Client,
     limits: HttpLimits,
@@ -54,8 +55,9 @@ impl HttpClient {
 
     /// Sends `request` once.
     ///
-    /// Failures: 400 the request cannot be sent as it is, 413 the answer is larger than the limit, 502 the address was
-    /// not reached or broke off, 504 it took too long. Any status of the other side is an answer.
+    /// Failures: 400 the request cannot be sent, 413 the answer is larger than the limit, 502 the
+    /// address was not reached or the connection broke, 504 timeout. Any status of the server is an
+    /// answer.
     ///
     /// # Errors
     /// The failure, in the contract's terms.
@@ -79,14 +81,14 @@ impl HttpClient {
     }
 }
 
-/// The way out: what the policy allows goes through the client.
+/// Outbound HTTP: requests that the policy allows go through the client.
 pub struct Gate {
     policy: Arc<Policy>,
     client: HttpClient,
 }
 
 impl Gate {
-    /// A way out under `policy`.
+    /// Outbound HTTP under `policy`.
     pub fn new(policy: Arc<Policy>, client: HttpClient) -> Self {
         Self { policy, client }
     }
@@ -158,7 +160,7 @@ fn failure(code: u32, message: String) -> Failure {
 }
 
 impl From<Refused> for Failure {
-    /// 403, which is final: another attempt is refused as well.
+    /// 403 is final: another attempt is refused as well.
     fn from(refused: Refused) -> Self {
         failure(403, refused.to_string())
     }
@@ -174,7 +176,7 @@ mod tests {
 
     use super::*;
 
-    /// Answers one connection with `answer`, and gives the address and what was received.
+    /// A server that answers one connection with `answer`; its address and the received request.
     fn server(answer: &'static str) -> (String, mpsc::Receiver<String>) {
         let listener = TcpListener::bind("127.0.0.1:0").expect("loopback can be bound");
         let address = format!("http://{}", listener.local_addr().expect("it is bound"));
@@ -183,14 +185,14 @@ mod tests {
             let (mut stream, _) = listener.accept().expect("a client comes");
             let mut bytes = vec![0; 65_536];
             let mut length = 0;
-            // Headers and body may come apart.
+            // Headers and body may arrive separately.
             while !bytes[..length].ends_with(b"\r\n\r\n") && !bytes[..length].ends_with(b"}") {
                 match stream.read(&mut bytes[length..]) {
                     Ok(more) if more > 0 => length += more,
                     _ => break,
                 }
             }
-            // A test that is not interested has gone.
+            // The test may not wait for the request.
             let _ = received.send(String::from_utf8_lossy(&bytes[..length]).into_owned());
             let _ = stream.write_all(answer.as_bytes());
         });

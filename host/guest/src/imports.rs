@@ -1,7 +1,7 @@
-//! Which imports the host knows, and what becomes of each function of them.
+//! The imports that the host knows, and how each function of them is treated.
 //!
-//! A workflow gets from WASI what the journal can give again, and a refusal *when it calls* anything else: languages
-//! import all of WASI whether or not the author's code uses it.
+//! A workflow gets those functions of WASI that the journal can reproduce, and a trap *when it
+//! calls* any other: languages import all of WASI whether or not the author's code uses it.
 
 use wasmtime::{
     Engine,
@@ -10,7 +10,7 @@ use wasmtime::{
 
 use super::report::How;
 
-/// `PACKAGE/INTERFACE@VERSION`, taken apart.
+/// The parts of `PACKAGE/INTERFACE@VERSION`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Interface<'a> {
     pub(super) package: &'a str,
@@ -19,11 +19,11 @@ pub(super) struct Interface<'a> {
 
 /// One imported interface with its functions.
 pub(super) struct Import {
-    /// As the component writes it.
+    /// The name, as the component writes it.
     pub(super) name: String,
-    /// Its functions, in the component's order.
+    /// The functions, in the component's order.
     pub(super) functions: Vec<String>,
-    /// Resource types that it introduces.
+    /// Resource types that the interface introduces.
     pub(super) resources: Vec<String>,
 }
 
@@ -63,8 +63,9 @@ const WASI: &[(&str, &[&str])] = &[
     ("wasi:http", &["outgoing-handler", "types"]),
 ];
 
-/// Functions of `wasi:filesystem` that are answered: there is one directory and it is empty. The runtimes of languages look
-/// for files that need not be there, at their start, for an import, to print a stack trace.
+/// Functions of `wasi:filesystem` that are answered: there is one directory and it is empty.
+/// Language runtimes look for optional files, when they start, for an import, or to print a stack
+/// trace.
 const HARMLESS_FILES: &[&str] = &[
     "get-directories",
     "[method]descriptor.stat-at",
@@ -83,7 +84,7 @@ const INSTEAD_OF_SLEEP: &str = "use `ctx.sleep`";
 const INSTEAD_OF_EXIT: &str = "return from the function";
 
 impl<'a> Interface<'a> {
-    /// The interface that `import` names, if the host provides it.
+    /// Parses the name `import`, if the host provides the interface.
     pub(super) fn known(import: &'a str) -> Option<Self> {
         let (path, version) = import.split_once('@')?;
         let (package, name) = path.split_once('/')?;
@@ -99,12 +100,12 @@ impl<'a> Interface<'a> {
         known.then_some(Self { package, name })
     }
 
-    /// Whether it belongs to WASI.
+    /// Whether the interface belongs to WASI.
     pub(super) fn is_wasi(self) -> bool {
         self.package.starts_with("wasi:")
     }
 
-    /// What becomes of `function` in a workflow.
+    /// How a workflow's call of `function` is treated.
     pub(super) fn in_workflow(self, function: &str) -> How {
         let refused = |instead: &str| How::RefusedWhenCalled { use_instead: instead.into() };
         match (self.package, self.name) {
@@ -122,7 +123,7 @@ impl<'a> Interface<'a> {
     }
 }
 
-/// Everything that `component` imports, in its order; functions imported outside an interface stand alone.
+/// All imports of `component`, in its order; functions imported outside an interface stand alone.
 pub(super) fn of_component(engine: &Engine, component: &Component) -> Vec<Import> {
     let component_type = component.component_type();
     let mut known: Vec<ResourceType> = Vec::new();
@@ -141,7 +142,7 @@ pub(super) fn of_component(engine: &Engine, component: &Component) -> Vec<Import
         for (name, export) in instance.exports(engine) {
             match export.ty {
                 ComponentItem::ComponentFunc(_) => functions.push(name.to_owned()),
-                // A resource that another interface has introduced already is only used here.
+                // A resource that an earlier interface introduced is only used here.
                 ComponentItem::Resource(resource) if !known.contains(&resource) => {
                     known.push(resource);
                     resources.push(name.to_owned());

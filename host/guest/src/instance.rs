@@ -19,18 +19,19 @@ use super::{
     workflow::WorkflowState,
 };
 
-/// Bytes an instance takes beside its memories and tables.
+/// Number of bytes of an instance beside its memories and tables.
 const OVERHEAD_BYTES: usize = 16 << 10;
 
-/// An instance, and what has to be known of it while it is in a call.
+/// An instance, and the state of its present call.
 pub(super) struct Instance {
     functions: Option<Arc<Vec<FunctionDescription>>>,
     engine: Arc<GuestEngine>,
-    /// None: a call failed or was dropped in the middle, and nothing in the memory could be trusted.
+    /// None: a call failed or was dropped in the middle, and its memory cannot be trusted.
     live: Option<Live>,
 }
 
-/// What goes along with a call. The store is dropped before its places: who gets them finds them free.
+/// The parts that move along with a call. The store is dropped before its places: the next instance
+/// finds them free.
 struct Live {
     store: Store<WorkflowState>,
     module: Module,
@@ -39,7 +40,7 @@ struct Live {
 }
 
 impl Instance {
-    /// Waits for room, then instantiates `loaded` without I/O.
+    /// Waits for places in the pool, then instantiates `loaded` without I/O.
     pub(super) async fn new(
         engine: &Arc<GuestEngine>,
         budget: Budget,
@@ -56,7 +57,7 @@ impl Instance {
         store.set_epoch_deadline(1);
         let functions = loaded.functions.get().cloned();
         let running = engine.running();
-        // What a component does when it is instantiated may take long as well.
+        // A component's start functions may take long as well.
         let instantiating = async move {
             let _running = running;
             let module = loaded.workflow.instantiate_async(&mut store).await;
@@ -72,7 +73,7 @@ impl Instance {
         Ok(Self { functions, engine: Arc::clone(engine), live: Some(live) })
     }
 
-    /// Asks the guest what it offers.
+    /// Calls the guest's `describe`.
     pub(super) async fn describe(&mut self) -> Result<Vec<FunctionDescription>, GuestError> {
         let mut call = self.call(None)?;
         let turn = call.turn();
@@ -91,7 +92,8 @@ impl Instance {
         Ok(functions)
     }
 
-    /// Begins a call. The instance counts as broken until it has ended well, also if it is dropped before.
+    /// Begins a call. The instance counts as broken until the call has succeeded, also if the call
+    /// is dropped before.
     fn call(&mut self, journal: Option<SharedJournal>) -> Result<Call, GuestError> {
         let mut live = self
             .live
@@ -189,7 +191,7 @@ pub(super) fn known(
     Err(GuestError::NoSuchFunction { kind, function: name.into(), known })
 }
 
-/// One call into the guest, with everything that it needs: it may go on anywhere.
+/// One call into the guest with everything that it needs, so that any thread may continue it.
 struct Call {
     live: Live,
     _running: Running,
@@ -200,7 +202,7 @@ impl Call {
         self.live.store.data().budget.turn()
     }
 
-    /// Gives the instance back, if it may be used again.
+    /// Returns the instance, if it may be used again.
     fn end<T>(mut self, answer: wasmtime::Result<T>) -> Result<(Live, T), GuestError> {
         let state = self.live.store.data_mut();
         state.journal = None;

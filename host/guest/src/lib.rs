@@ -1,14 +1,16 @@
-//! The wasm side of the host: components in, polls and outcomes out.
+//! The wasm side of the host: runs components, and returns polls and outcomes.
 //!
-//! This module knows the guest contract (`guest-sdk/wit`) and wasmtime. It does not know the store, leases or tasks:
-//! what a workflow asks for is handed to a [`Journal`], which the worker implements.
+//! This crate knows the guest contract (`guest-sdk/wit`) and wasmtime. Store, leases and tasks are
+//! unknown here: each command of a workflow is given to a [`Journal`], which the worker implements.
 //!
-//! [`Wasm`] is [`Guests`] by wasmtime, [`Gate`] is [`Outbound`] by policy and client:
+//! [`Wasm`] implements [`Guests`] with wasmtime, [`Gate`] implements [`Outbound`] with a policy and
+//! a client:
 //!
 //! ```ignore
 //! let wasm = Wasm::new(WasmConfig { limits, policy, cache_dir, compiler, fair, source })?; // source: a `ComponentSource`
-//! let report = wasm.inspect(bytes).await?;                                 // at upload: what it needs and offers
-//! let mut instance = wasm.instantiate(digest, None).await?;                      // then `start`, `resume`, `resume`, …
+//! let report = wasm.inspect(bytes).await?;                                 // at upload: imports
+//! and functions let mut instance = wasm.instantiate(digest, None).await?;                      //
+//! then `start`, `resume`, `resume`, …
 //! ```
 
 pub mod commands;
@@ -33,14 +35,14 @@ mod trap;
 mod turns;
 mod wasm;
 
-// What stands behind the imports.
+// The implementations of imports.
 mod imports;
 mod lines;
 mod link;
 mod log_room;
 mod wasi;
 
-// Running, and the check before.
+// Calls of guests, and the check of uploads.
 mod activity;
 mod instance;
 mod report;
@@ -67,19 +69,19 @@ pub use turns::COMPUTING;
 pub use validate::Invalid;
 pub use wasm::{Wasm, WasmConfig};
 
-/// What stands behind the imports of a running workflow. Every import is one question.
+/// The implementation of a running workflow's imports. Every import is one question.
 pub trait Journal: Send {
     /// Answers at once. An error stops the guest: its message becomes the trap's.
     fn ask(&mut self, ask: Ask) -> Result<Answer, Stop>;
 }
 
-/// A [`Journal`] as an instance holds it during a poll. Nobody else holds the lock then.
+/// A [`Journal`] as an instance holds it during a poll, when nothing else holds the lock.
 pub type SharedJournal = Arc<Mutex<dyn Journal>>;
 
 /// Why a [`Journal`] stopped its guest.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Stop {
-    /// The guest asked for something else than is recorded. The journal keeps the report.
+    /// The guest issued another command than is recorded. The journal keeps the report.
     #[error("the command differs from the recorded one")]
     Divergence,
     /// The guest broke the contract, for example by a command inside a `run`.
@@ -90,46 +92,48 @@ pub enum Stop {
     Damaged(String),
 }
 
-/// What stands behind the imports of a running activity.
+/// The implementation of a running activity's imports.
 #[async_trait]
 pub trait ActivityHost: Send + Sync {
     /// Keeps `progress` for the next attempt. True: cancellation was requested.
     async fn heartbeat(&self, progress: Option<Payload>) -> bool;
 
-    /// One HTTP request, through the host's [`Outbound`] under the policy of the activity's module.
+    /// Sends one HTTP request, through the host's [`Outbound`] under the policy of the activity's
+    /// module.
     async fn http(&self, request: HttpRequest) -> Result<HttpResponse, Failure>;
 
-    /// Keeps a line with the invocation.
+    /// Stores a log line with the invocation.
     fn log(&self, level: Level, message: String);
 }
 
-/// The way out of the host for HTTP: policy and client.
+/// Outbound HTTP of the host: policy and client.
 #[async_trait]
 pub trait Outbound: Send + Sync {
     /// Sends one request for the module known as `module`, if its policy allows the address. Nothing is retried.
     ///
     /// # Errors
-    /// A failure that the guest is told: what the policy refuses is final (403), what the network does is not.
+    /// A failure for the guest: a refusal by the policy is final (403), a failure of the network is
+    /// not.
     async fn send(&self, module: &str, request: HttpRequest) -> Result<HttpResponse, Failure>;
 
-    /// Whether the policy of the module known as `module` allows it to have something sent to `url`.
+    /// Whether the policy of the module known as `module` allows requests to `url`.
     ///
     /// # Errors
-    /// A failure that the guest is told (403).
+    /// A failure for the guest (403).
     fn allows(&self, module: &str, url: &str) -> Result<(), Failure>;
 }
 
-/// Everything that can be run: modules by digest.
+/// Loads and runs modules, by digest.
 #[async_trait]
 pub trait Guests: Send + Sync {
-    /// What the module offers.
+    /// The functions that the module describes.
     async fn describe(&self, module: Digest) -> Result<Arc<Vec<FunctionDescription>>, GuestError>;
 
-    /// A fresh instance, linked without I/O. For an execution that began earlier, `facts` are the settings it began
-    /// under: it is given the same.
+    /// A fresh instance, linked without I/O. For an execution that began earlier, `facts` are the
+    /// settings it began under, which it is given again.
     ///
     /// # Errors
-    /// Among others [`GuestError::OtherEngine`]: this host cannot give it the same.
+    /// Among others [`GuestError::OtherEngine`]: this host cannot provide the settings.
     async fn instantiate(
         &self,
         module: Digest,
@@ -139,11 +143,11 @@ pub trait Guests: Send + Sync {
     /// The settings that could change a replay.
     fn engine_facts(&self) -> EngineFacts;
 
-    /// Says who gives up instances that only wait when others find no room.
+    /// Sets the function that removes waiting instances when the pool is full.
     fn when_full(&self, _give_up: GiveUp) {}
 
-    /// One attempt of an activity, in an instance of its own, with I/O as far as the policy for `name` allows:
-    /// the alias under which the module was called.
+    /// Runs one attempt of an activity, in an instance of its own, with the I/O that the policy
+    /// allows for `name`, the alias under which the module was called.
     async fn perform(
         &self,
         module: Digest,
@@ -155,10 +159,11 @@ pub trait Guests: Send + Sync {
     ) -> Result<Outcome, GuestError>;
 }
 
-/// One instance of a workflow: all it knows is in its memory, and its stack is empty between the calls.
+/// One instance of a workflow: all its state is in its memory, and its stack is empty between
+/// calls.
 #[async_trait]
 pub trait Workflow: Send {
-    /// Begins `function`; returns when the guest has nothing more to do.
+    /// Starts `function`; returns when the guest has nothing more to do.
     async fn start(
         &mut self,
         journal: SharedJournal,
@@ -167,13 +172,13 @@ pub trait Workflow: Send {
         context: Context,
     ) -> Result<(), GuestError>;
 
-    /// Tells the guest of one event; returns when it has nothing more to do.
+    /// Delivers one event to the guest; returns when it has nothing more to do.
     async fn resume(&mut self, journal: SharedJournal, event: Event) -> Result<(), GuestError>;
 
-    /// Bytes of memory that this instance keeps, for the budget of warm instances.
+    /// Number of bytes of memory that this instance keeps, for the budget of warm instances.
     fn footprint(&self) -> usize;
 
-    /// Whether others wait for the room that this instance takes.
+    /// Whether other instances wait for the places that this one holds.
     fn is_in_the_way(&self) -> bool {
         false
     }

@@ -1,40 +1,41 @@
-//! What one instance may use. The same for every instance of a host.
+//! The limits of one instance, the same for every instance of a host.
 
 use serde::{Deserialize, Serialize};
 
 /// The limits of an instance, as the host's configuration names them (`limits.…`).
 ///
-/// `memory_bytes` and `table_elements` can be seen by a guest (growth beyond them answers -1), so they belong to the
-/// facts that a replay depends on. The others only ever stop a guest.
+/// A guest can observe `memory_bytes` and `table_elements` (growth beyond them answers -1), so they
+/// belong to the facts that a replay depends on. The other limits only ever stop a guest.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Limits {
-    /// Linear memory in bytes, all memories of the instance together.
+    /// Linear memory in bytes, for all memories of the instance together.
     pub memory_bytes: u64,
-    /// Table elements, all tables of the instance together.
+    /// Number of table elements, for all tables of the instance together.
     pub table_elements: u32,
     /// The guest's stack in bytes.
     pub stack_bytes: u32,
     /// CPU time of one call in milliseconds.
     pub cpu_ms: u64,
-    /// The largest payload that a guest may hand to the host, in bytes.
+    /// Maximum size of a payload that a guest hands to the host, in bytes.
     pub output_bytes: usize,
-    /// Longer log lines are cut.
+    /// Maximum length of a log line, in bytes; longer ones are cut.
     pub log_line_bytes: usize,
-    /// What one call may log in bytes, standard output and error included; what is beyond is dropped. An attempt of an
-    /// activity is one call.
+    /// Maximum number of bytes that one call may log, standard output and error included; the rest
+    /// is dropped. An attempt of an activity is one call.
     pub log_bytes: usize,
-    /// The largest component that can be uploaded, in bytes.
+    /// Maximum size of a component that can be uploaded, in bytes.
     pub component_bytes: usize,
-    /// Functions of a component, all its modules together.
+    /// Maximum number of functions of a component, for all its modules together.
     pub component_functions: u32,
-    /// CPU time for compiling a component in milliseconds, all processors together.
+    /// CPU time for compiling a component in milliseconds, for all processors together.
     pub compile_ms: u64,
-    /// Compiled code on disk in bytes; what was used longest ago goes.
+    /// Maximum size of compiled code on disk, in bytes; the least recently used is removed.
     pub compiled_bytes: u64,
-    /// Instances alive at once, waiting warm ones included; more wait for room.
+    /// Maximum number of instances alive at once, including warm ones; further ones wait.
     pub instances: u32,
-    /// Calls at once that compute for longer than some milliseconds; more are put off. The others find room meanwhile.
+    /// Maximum number of concurrent calls that compute for longer than some milliseconds; further
+    /// ones are put off, so that short calls find places.
     pub computing: u32,
 }
 

@@ -1,7 +1,8 @@
-//! The line of those that compute for long: as many at once as there are processors, in an order.
+//! The queue of calls that compute for long: as many at once as there are processors, in an order.
 //!
-//! Who has computed for longer stands further behind, by the logarithm of the time: what is soon done passes those that
-//! go on for ever, however many they are. It passes so many and no more, so that nobody waits without end.
+//! A call that has computed for longer is placed further back, by the logarithm of the time: short
+//! calls pass those that compute for ever, in any number. The number of calls that may pass is
+//! limited, so that no call waits without end.
 
 use std::{
     collections::BTreeMap,
@@ -10,27 +11,27 @@ use std::{
 
 use tokio::sync::oneshot;
 
-/// How many may pass who has computed twice as long.
+/// Number of calls that may pass one that has computed twice as long.
 const STEP: u64 = 64;
 
-/// See the module. Clones are the same line.
+/// The queue. Clones share it.
 #[derive(Clone)]
 pub(super) struct Line(Arc<Mutex<State>>);
 
 struct State {
     at_once: usize,
     computing: usize,
-    /// How many have ever stood in line.
+    /// Number of calls that have ever entered the queue.
     entered: u64,
-    /// In their order; the second number tells those apart that come to stand at one place.
+    /// In order; the second number separates calls at the same position.
     waiting: BTreeMap<(u64, u64), oneshot::Sender<Place>>,
 }
 
-/// Being one of those that compute, until this is dropped.
+/// The permit to compute, until dropped.
 pub(super) struct Place(Line);
 
 impl Line {
-    /// For so many at once.
+    /// A queue for `at_once` concurrent calls.
     pub(super) fn new(at_once: usize) -> Self {
         let waiting = BTreeMap::new();
         Self(Arc::new(Mutex::new(State {
@@ -41,24 +42,24 @@ impl Line {
         })))
     }
 
-    /// Whether anybody computes.
+    /// Whether any call computes.
     pub(super) fn is_used(&self) -> bool {
         self.state().computing > 0
     }
 
-    /// How many may compute at once.
+    /// Maximum number of calls that compute at once.
     pub(super) fn at_once(&self) -> usize {
         self.state().at_once
     }
 
-    /// A place, when it comes, for one who has computed for so many epochs in its present call.
+    /// Waits for a permit, for a call that has computed for `epochs` epochs so far.
     pub(super) async fn place(&self, epochs: u64) -> Place {
         loop {
             let told = match self.enter(epochs) {
                 Ok(place) => return place,
                 Err(told) => told,
             };
-            // Only a line that ends tells nobody.
+            // The sender is dropped only when the queue ends.
             if let Ok(place) = told.await {
                 return place;
             }
@@ -93,7 +94,7 @@ impl Line {
         }
         drop(state);
         for tell in next {
-            // Who went away without having heard it leaves at once.
+            // A call that was dropped before it received the permit returns it at once.
             let _ = tell.send(Place(self.clone()));
         }
     }
@@ -133,7 +134,7 @@ mod tests {
         drop(place);
         assert!(crowd.iter_mut().all(|one| one.now_or_never().is_none()));
         place = newcomer.as_mut().now_or_never().expect("it comes first");
-        // But so many pass, and no more.
+        // But only this number may pass.
         let mut passed = 0;
         let first = loop {
             let mut newcomer = waits(&line, 1);
@@ -157,7 +158,7 @@ mod tests {
         let mut last = waits(&line, 1);
         drop(gone);
         drop(place);
-        // This one was told, and goes away without having heard it.
+        // This call has its permit, and is dropped without having received it.
         drop(told);
         drop(last.as_mut().now_or_never().expect("it is the only one left"));
         assert!(!line.is_used());

@@ -1,4 +1,4 @@
-//! A guest's standard output and error, line by line to where its log goes.
+//! Splits a guest's standard output and error into log lines.
 
 use std::{
     io,
@@ -17,15 +17,15 @@ use wasmtime_wasi::{
 
 use super::{Level, log_room::LogRoom, workflow::cut};
 
-/// Takes one line.
+/// Receives one line.
 pub(super) type Sink = Box<dyn Fn(Level, String) + Send>;
 
-/// What one write may hold.
+/// Maximum size of one write, in bytes.
 const CHUNK: usize = 64 << 10;
-/// Bytes of the last words: a message and some lines of where it came from.
+/// Maximum size of the last words, in bytes: a message and some lines of a stack trace.
 const LAST_WORDS: usize = 2 << 10;
 
-/// A stream of lines; clones share the line that is not ended yet.
+/// A stream of lines; clones share the incomplete line.
 #[derive(Clone)]
 pub(super) struct Lines {
     shared: Arc<Mutex<Unended>>,
@@ -35,25 +35,26 @@ struct Unended {
     level: Level,
     room: LogRoom,
     line: Vec<u8>,
-    /// The lines of this call that ended last, as far as `LAST_WORDS` goes.
+    /// The last lines of this call, up to `LAST_WORDS` bytes.
     last: String,
     sink: Sink,
 }
 
 impl Lines {
-    /// Lines go to `sink` at `level`, as far as there is room.
+    /// Sends lines to `sink` at `level`, within the limits of `room`.
     pub(super) fn new(level: Level, room: LogRoom, sink: Sink) -> Self {
         let unended = Unended { level, room, line: Vec::new(), last: String::new(), sink };
         Self { shared: Arc::new(Mutex::new(unended)) }
     }
 
-    /// The lines that ended last since this was asked before: what a guest says before it aborts is its reason.
+    /// The last lines since the previous call of this function: the output of a guest before an
+    /// abort is its reason.
     pub(super) fn last_words(&self) -> String {
         let mut unended = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
         std::mem::take(&mut unended.last)
     }
 
-    /// Ends the line that is not ended yet, if there is one.
+    /// Ends the incomplete line, if there is one.
     pub(super) fn flush(&self) {
         let mut unended = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
         if !unended.line.is_empty() {
@@ -68,7 +69,7 @@ impl Lines {
                 Some(part) => (part, true),
                 None => (part, false),
             };
-            // Beyond the limit only the fact matters that there was more.
+            // Beyond the limit it only matters that there was more.
             let room = (unended.room.line_limit() + 4).saturating_sub(unended.line.len());
             unended.line.extend_from_slice(&part[..part.len().min(room)]);
             if ended {
@@ -83,7 +84,7 @@ impl Unended {
         let line = std::mem::take(&mut self.line);
         let text = String::from_utf8_lossy(&line).trim_end_matches('\r').to_owned();
         let text = cut(text, self.room.line_limit());
-        // Its last words are told with a trap, whether there was room for them or not.
+        // The last words are reported with a trap, even if they are beyond the limit.
         self.remember(&text);
         if let Some((level, text)) = self.room.admit(self.level, text) {
             (self.sink)(level, text);

@@ -1,4 +1,4 @@
-//! Linkers: what stands behind each import of a component, for workflows and for activities.
+//! Linkers: the implementation of each import of a component, for workflows and for activities.
 
 use wasmtime::{
     Engine,
@@ -24,11 +24,11 @@ use super::{
     workflow::WorkflowState,
 };
 
-/// Stands for every handle that a refusing interface could give out.
+/// The type of every handle of a refusing interface, which never returns one.
 pub(super) enum Nothing {}
 
 const OPEN: &str = "[method]descriptor.open-at";
-/// What scripts are called in the languages whose interpreters become components.
+/// File name extensions of scripts, in languages whose interpreters become components.
 const SOURCES: &[&str] = &[".py", ".pyc", ".js", ".mjs"];
 const NO_SOCKETS: &str = "activities get no raw sockets: use `activity.http` or `wasi:http`, whose addresses the policy can allow (`http.allow`)";
 const NO_DIRECTORIES: &str =
@@ -70,7 +70,8 @@ pub(super) fn for_workflows(
     ModulePre::new(linker.instantiate_pre(component)?)
 }
 
-/// Links `component` with I/O; without `directories` its file functions refuse and name the setting.
+/// Links `component` with I/O; without `directories` its file functions refuse and name the
+/// setting.
 pub(super) fn for_activities(
     engine: &Engine,
     component: &Component,
@@ -119,7 +120,8 @@ fn workflow_refusal(interface: Interface<'_>, function: &str) -> Option<String> 
     }
 }
 
-/// Makes the functions for which `refusal` has a reason trap with it, under the name of their interface.
+/// Makes the functions for which `refusal` has a reason trap with it, under the name of their
+/// interface.
 fn refuse<T: 'static>(
     instance: &mut LinkerInstance<'_, T>,
     import: &Import,
@@ -139,8 +141,9 @@ fn refuse<T: 'static>(
     Ok(())
 }
 
-/// Opening is refused, with two exceptions that are answered as what they are, not there: who opens a *directory* looks
-/// for something that need not exist, and a runtime opens its script's source to show a line of it in a stack trace.
+/// Opening is refused, with two exceptions that are answered as not found: opening a *directory* is
+/// a search for something optional, and a runtime opens its script's source to show a line of it in
+/// a stack trace.
 fn open<T: 'static>(instance: &mut LinkerInstance<'_, T>, refusal: String) -> wasmtime::Result<()> {
     type Parameters = (Resource<Nothing>, PathFlags, String, OpenFlags, DescriptorFlags);
     instance.func_wrap(OPEN, move |_, (_, _, path, open, how): Parameters| {
@@ -153,8 +156,8 @@ fn open<T: 'static>(instance: &mut LinkerInstance<'_, T>, refusal: String) -> wa
     })
 }
 
-/// The types of an interface that hands out nothing, and of its functions those that are harmless: there is one
-/// directory, the root, and no file is in it.
+/// The types of a refusing interface, and those of its functions that are harmless: there is one
+/// directory, the root, and it is empty.
 fn nothing<T: WasiView + 'static>(
     instance: &mut LinkerInstance<'_, T>,
     import: &Import,
@@ -208,7 +211,7 @@ fn no_entry<T>() -> Result<T, ErrorCode> {
     Err(ErrorCode::NoEntry)
 }
 
-/// Logical time, as the journal tells it.
+/// Logical time, from the journal.
 fn wall_clock(instance: &mut LinkerInstance<'_, WorkflowState>) -> wasmtime::Result<()> {
     instance.func_wrap("now", |store, (): ()| {
         let now = store.data().logical_ms()?;
@@ -219,7 +222,7 @@ fn wall_clock(instance: &mut LinkerInstance<'_, WorkflowState>) -> wasmtime::Res
         .func_wrap("resolution", |_, (): ()| Ok((Datetime { seconds: 0, nanoseconds: 1_000_000 },)))
 }
 
-/// The same time in nanoseconds: it stands still during a poll and never falls.
+/// Logical time in nanoseconds: it stands still during a poll and never falls.
 fn monotonic_clock(instance: &mut LinkerInstance<'_, WorkflowState>) -> wasmtime::Result<()> {
     instance.func_wrap("now", |store, (): ()| {
         Ok((store.data().logical_ms()?.saturating_mul(1_000_000),))

@@ -1,17 +1,18 @@
-//! How much one call may log, by its imports and its standard output and error together.
+//! The limit on what one call may log, by its imports and its standard output and error together.
 //!
-//! Lines are kept in memory until they are committed with what else the call did. A call that logs for ever would fill
-//! the memory of the host: beyond the limit its lines are dropped, and one line says so. It does not fail for it: a log
-//! changes nothing, in a replay neither, where the same lines are dropped.
+//! Lines are kept in memory until they are committed with the rest of the call. A call that logs
+//! for ever would fill the memory of the host: beyond the limit its lines are dropped, and one line
+//! says so. The call does not fail: logging changes nothing, not even in a replay, where the same
+//! lines are dropped.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::{Level, workflow::cut};
 
-/// What a line takes beside its text, in bytes: empty lines fill a memory as well.
+/// Memory of a line beside its text, in bytes: many empty lines fill a memory as well.
 const LINE_BYTES: usize = 64;
 
-/// The room of one instance; clones share it.
+/// The limits of one instance; clones share them.
 #[derive(Clone)]
 pub(super) struct LogRoom(Arc<Shared>);
 
@@ -24,28 +25,28 @@ struct Shared {
 #[derive(Default)]
 struct Call {
     used: usize,
-    /// The line that says that others are dropped was let through.
+    /// Whether the line that reports dropped lines was logged.
     is_over: bool,
 }
 
 impl LogRoom {
-    /// For calls that log at most `call_limit` bytes, in lines of at most `line_limit` bytes.
+    /// Limits of `call_limit` bytes for each call and `line_limit` bytes for each line.
     pub(super) fn new(call_limit: usize, line_limit: usize) -> Self {
         Self(Arc::new(Shared { call_limit, line_limit, call: Mutex::default() }))
     }
 
-    /// The longest line in bytes.
+    /// Maximum length of a line, in bytes.
     pub(super) fn line_limit(&self) -> usize {
         self.0.line_limit
     }
 
-    /// All the room is free again.
+    /// Resets the count for a new call.
     pub(super) fn begin_call(&self) {
         *self.call() = Call::default();
     }
 
-    /// What is to be logged in place of this line, if anything: the line, cut at its limit, while there is room, and then
-    /// once that there is none.
+    /// The line to log in place of `line`, if any: the line, cut at its limit, while the call is
+    /// within its own limit, and then one notice.
     pub(super) fn admit(&self, level: Level, line: String) -> Option<(Level, String)> {
         let mut call = self.call();
         if call.is_over {

@@ -23,15 +23,15 @@ use super::{
     workflow::WorkflowState,
 };
 
-/// Why a module could not be made ready.
+/// Why a module could not be prepared.
 pub(super) enum LoadError {
-    /// It does not validate or compile.
+    /// The component does not validate or compile.
     Compile(String),
-    /// An import or export does not fit.
+    /// An import or export does not match.
     Link { component: Component, reason: String },
-    /// An instance of it would not fit into the pool.
+    /// An instance would not fit into the pool.
     Share(String),
-    /// Nothing is wrong with it, or nothing is known.
+    /// The host failed; nothing is known about the module.
     Host(GuestError),
 }
 
@@ -46,13 +46,13 @@ impl From<LoadError> for GuestError {
     }
 }
 
-/// Modules kept loaded; an instance keeps its module beyond that.
+/// Maximum number of modules kept loaded; an instance keeps its module beyond that.
 const LOADED: usize = 128;
 
-/// Where the bytes of a module come from.
+/// The source of components.
 #[async_trait]
 pub trait ComponentSource: Send + Sync + 'static {
-    /// The component with this digest.
+    /// The component with this digest, if it is stored.
     async fn component(&self, digest: Digest) -> anyhow::Result<Option<Arc<[u8]>>>;
 }
 
@@ -67,20 +67,20 @@ impl ComponentSource for BTreeMap<Digest, Arc<[u8]>> {
 /// A module, ready to be instantiated.
 pub(super) struct LoadedModule {
     pub(super) component: Component,
-    /// What its instances may hold of the pool.
+    /// The places that its instances may hold.
     pub(super) share: Share,
-    /// Whether it imports anything of WASI.
+    /// Whether the module imports anything of WASI.
     pub(super) wasi: bool,
     /// Linked without I/O.
     pub(super) workflow: ModulePre<WorkflowState>,
-    /// Linked with I/O, by whether the policy grants it directories.
+    /// Linked with I/O: without directories, and with them.
     activities: [OnceCell<ModulePre<ActivityState>>; 2],
-    /// What `describe` said, once asked.
+    /// The functions that the module described, once asked.
     pub(super) functions: OnceCell<Arc<Vec<FunctionDescription>>>,
 }
 
 impl LoadedModule {
-    /// Links `component`; an error names what does not fit.
+    /// Links `component`; an error names the mismatch.
     fn link(engine: &GuestEngine, digest: Digest, component: Component) -> Result<Self, LoadError> {
         let workflow = match link::for_workflows(engine.wasmtime(), &component) {
             Ok(workflow) => workflow,
@@ -115,7 +115,7 @@ impl LoadedModule {
     }
 }
 
-/// Loads modules and keeps the ones used last.
+/// Loads modules and keeps the most recently used ones.
 pub(super) struct ModuleStore {
     engine: Arc<GuestEngine>,
     source: Arc<dyn ComponentSource>,
@@ -131,13 +131,14 @@ struct Loaded {
 }
 
 struct Place {
-    /// Shared by all who wait for the same module, so that it is compiled once.
+    /// Shared by all requests for the same module, so that it is compiled once.
     cell: Arc<OnceCell<Arc<LoadedModule>>>,
     last_use: u64,
 }
 
 impl ModuleStore {
-    /// A store over `source`; compiled code is kept in `cache_directory` if that can be written.
+    /// A store over `source`; compiled code is kept in `cache_directory` if the directory is
+    /// writable.
     pub(super) fn new(
         engine: Arc<GuestEngine>,
         limits: &Arc<Limits>,
@@ -161,14 +162,14 @@ impl ModuleStore {
         Self { engine, source, cache, compiling, loaded: Mutex::default() }
     }
 
-    /// The module, compiled and linked by the first who asks.
+    /// The module, compiled and linked by the first request.
     pub(super) async fn get(&self, digest: Digest) -> Result<Arc<LoadedModule>, GuestError> {
         let cell = self.cell(digest);
         let module = cell.get_or_try_init(|| self.load(digest)).await?;
         Ok(Arc::clone(module))
     }
 
-    /// As `get`, for bytes that are not in the source yet.
+    /// The same for bytes that are not in the source yet.
     pub(super) async fn admit(
         &self,
         digest: Digest,
@@ -183,7 +184,7 @@ impl ModuleStore {
     pub(super) async fn forget(&self, digest: Digest) {
         self.loaded.lock().unwrap_or_else(PoisonError::into_inner).modules.remove(&digest);
         if let Some(cache) = self.cache.clone() {
-            // Where that fails, it goes with what was used longest ago.
+            // If this fails, the code is removed later as the least recently used.
             let _ = blocking(move || cache.remove(digest)).await;
         }
     }
@@ -235,7 +236,7 @@ impl ModuleStore {
     }
 }
 
-/// Runs `work` where it may take its time.
+/// Runs `work` on a thread for blocking work.
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, LoadError> {

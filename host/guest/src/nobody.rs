@@ -1,4 +1,4 @@
-//! A host's guests where none are run.
+//! The guests of a host that runs none.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::{
     HttpResponse, Outbound, Outcome, Payload, Workflow,
 };
 
-/// Knows no module and lets nothing out: for hosts that only look, and for tests.
+/// Knows no module and sends no request: for hosts that only read, and for tests.
 #[derive(Debug)]
 pub struct NoGuests;
 

@@ -1,4 +1,5 @@
-//! What modules may reach. Everything is refused that is not allowed here, and a refusal names the setting to change.
+//! The policy for modules. Everything that is not allowed here is refused, and a refusal names the
+//! setting to change.
 //!
 //! ```toml
 //! [orders]                                    # a module, by the name it is deployed under
@@ -25,14 +26,14 @@ pub use address::{AddressPattern, NotAnAddress};
 /// The name that stands for every module.
 const EVERY_MODULE: &str = "*";
 
-/// What each module may reach, by its name.
+/// The grants of each module, by its name.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Policy {
     modules: BTreeMap<String, Grants>,
 }
 
-/// What one module may reach.
+/// The grants of one module.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Grants {
@@ -42,28 +43,28 @@ pub struct Grants {
     pub dirs: Vec<Directory>,
     /// Environment variables that its activities see.
     pub env: BTreeMap<String, Variable>,
-    /// The module they are for, where they have been gathered for one.
+    /// The name of the module, if the grants were gathered for one.
     #[serde(skip)]
     module: String,
 }
 
-/// Outbound HTTP that is allowed.
+/// Grants of outbound HTTP.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct HttpGrants {
-    /// Addresses, see [`AddressPattern`].
+    /// Allowed addresses, see [`AddressPattern`].
     pub allow: Vec<AddressPattern>,
 }
 
-/// A directory of the host as activities see it.
+/// A directory of the host that activities may open.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Directory {
-    /// Where it is.
+    /// The path on the host.
     pub host: PathBuf,
-    /// What it is called inside.
+    /// The path in the guest.
     pub guest: String,
-    /// Whether files in it may be changed.
+    /// Whether files in the directory may be changed.
     #[serde(default)]
     pub write: bool,
 }
@@ -72,16 +73,16 @@ pub struct Directory {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Variable {
-    /// As it stands.
+    /// The value itself.
     Value(String),
-    /// That of a variable of the host's own environment.
+    /// The value of a variable of the host's own environment.
     Host {
-        /// The host's variable.
+        /// The name of the host's variable.
         from: String,
     },
 }
 
-/// An address that no setting allows.
+/// A request to an address that no setting allows.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "outbound HTTP to `{url}` is refused: add `{origin}` to `http.allow` of `[{module}]` in policy.toml"
@@ -89,44 +90,45 @@ pub enum Variable {
 pub struct Refused {
     /// The address.
     pub url: String,
-    /// What to add.
+    /// The origin to add.
     pub origin: String,
-    /// Where to add it.
+    /// The section of the module.
     pub module: String,
 }
 
-/// A policy that cannot be used.
+/// Why a policy cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum PolicyError {
-    /// The file is there but cannot be read.
+    /// The file exists but cannot be read.
     #[error("the policy `{path}` cannot be read")]
     Unreadable {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
-        /// Why.
+        /// The error of the system.
         #[source]
         source: std::io::Error,
     },
-    /// It is not TOML, or has a setting that does not exist.
+    /// The file is not TOML, or has an unknown setting.
     #[error("the policy `{path}` is not valid")]
     Invalid {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
-        /// Where and why.
+        /// The parser's message, with its position.
         #[source]
         source: Box<toml::de::Error>,
     },
 }
 
 impl Policy {
-    /// Reads the policy at `path`; a file that is not there allows nothing.
+    /// Reads the policy at `path`; a missing file allows nothing.
     ///
     /// # Errors
     /// See [`PolicyError`].
     pub fn load(path: &Path) -> Result<Self, PolicyError> {
         let text = match std::fs::read_to_string(path) {
             Ok(text) => text,
-            // Below a file there is nothing either; that the directory is none is for others to say.
+            // A path below a file does not exist either; another check reports that the directory
+            // is a file.
             Err(error)
                 if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) =>
             {
@@ -138,7 +140,7 @@ impl Policy {
             .map_err(|source| PolicyError::Invalid { path: path.into(), source: Box::new(source) })
     }
 
-    /// A policy that allows `grants` to `module` (`*`: to every module), beside what it allows already.
+    /// Adds `grants` for `module` (`*`: for every module) to the policy.
     #[must_use]
     pub fn with(mut self, module: impl Into<String>, grants: Grants) -> Self {
         self.modules.entry(module.into()).or_default().extend(&grants);
@@ -153,7 +155,7 @@ impl Policy {
         self.grants(module).allows_http(url)
     }
 
-    /// What `module` may reach: what is allowed to it and what is allowed to every module.
+    /// The grants of `module`: its own and those of every module.
     pub fn grants(&self, module: &str) -> Grants {
         let mut grants = Grants { module: module.into(), ..Grants::default() };
         for name in [EVERY_MODULE, module] {
@@ -181,7 +183,7 @@ impl Grants {
         Err(refused(parsed.origin().ascii_serialization()))
     }
 
-    /// The section of the policy that is about this module.
+    /// The name of the module's section in the policy.
     pub fn module(&self) -> &str {
         if self.module.is_empty() { "\"*\"" } else { &self.module }
     }

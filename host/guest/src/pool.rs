@@ -1,8 +1,10 @@
-//! The room for instances: what each takes of the pool is known before it is made, and who finds none waits.
+//! The pool of instances: the needs of an instance are known before it is created, and an instance
+//! without free places waits.
 //!
-//! The pool of wasmtime refuses what it has no room for. That is no fault of a guest and must never become its error, so
-//! whatever is instantiated comes through here first: an instance holds as many *places* as it needs, of the pool and of
-//! its module's share of it. A share is less than the pool, so that no module keeps all the others waiting.
+//! wasmtime's pool refuses an instance that does not fit. That is no fault of a guest and must
+//! never become its error, so every instantiation comes through here first: an instance holds the
+//! number of *places* that it needs, of the pool and of its module's share. A share is smaller than
+//! the pool, so that no module can block all others.
 
 use std::sync::{
     Arc, Mutex, PoisonError,
@@ -15,36 +17,37 @@ use wasmtime::{
     Config, Engine, InstanceAllocationStrategy, PoolingAllocationConfig, component::Component,
 };
 
-/// Tables that come with each place of the pool.
+/// Number of tables for each place of the pool.
 pub(super) const TABLES_PER_PLACE: u32 = 4;
-/// Core instances that come with each place: a component of one interpreted language has about forty.
+/// Number of core instances for each place: a component of one interpreted language has about
+/// forty.
 pub(super) const CORE_INSTANCES_PER_PLACE: u32 = 64;
-/// No component may have more core instances.
+/// Maximum number of core instances of a component.
 pub(super) const CORE_INSTANCES: u32 = 1_024;
 
-/// Gives up an instance that only waits, of this module or of any; false: there is none.
+/// Removes a waiting instance, of this module or of any; false: there is none.
 pub type GiveUp = Arc<dyn Fn(Option<Digest>) -> bool + Send + Sync>;
 
 /// The places of a pool.
 pub(super) struct Pool {
     places: u32,
     free: Arc<Semaphore>,
-    /// Who waits for a place of the pool.
+    /// Number of instances that wait for a place of the pool.
     waiting: AtomicUsize,
     give_up: Mutex<Option<GiveUp>>,
 }
 
-/// What one module may hold of the pool.
+/// The places that the instances of one module may hold.
 pub(super) struct Share {
     module: Digest,
-    /// Places that one instance takes.
+    /// Number of places that one instance takes.
     places: u32,
     free: Arc<Semaphore>,
-    /// Who waits for a place of the share.
+    /// Number of instances that wait for a place of the share.
     waiting: AtomicUsize,
 }
 
-/// The places of one instance, until this is dropped.
+/// The places of one instance, free again when dropped.
 pub(super) struct Places {
     _of_pool: OwnedSemaphorePermit,
     _of_share: OwnedSemaphorePermit,
@@ -57,15 +60,16 @@ impl Pool {
         Self { places, free, waiting: AtomicUsize::new(0), give_up: Mutex::default() }
     }
 
-    /// Says who gives up instances that only wait when there is no room, in place of the one before.
+    /// Sets the function that removes waiting instances when the pool is full, replacing the
+    /// previous one.
     pub(super) fn when_full(&self, give_up: GiveUp) {
         *self.give_up.lock().unwrap_or_else(PoisonError::into_inner) = Some(give_up);
     }
 
-    /// The share of a module whose instances need this.
+    /// The share of a module whose instances have these needs.
     ///
     /// # Errors
-    /// An instance would not fit into the pool: why.
+    /// Why an instance would not fit into the pool.
     pub(super) fn share(&self, module: Digest, needs: &Needs) -> Result<Share, String> {
         let places = needs.places();
         if places > self.places {
@@ -76,13 +80,13 @@ impl Pool {
                 self.places
             ));
         }
-        // A quarter of the pool is left to others.
+        // A quarter of the pool is left to other modules.
         let all = (self.places - self.places / 4).max(places);
         let free = Arc::new(Semaphore::new(all as usize));
         Ok(Share { module, places, free, waiting: AtomicUsize::new(0) })
     }
 
-    /// Waits until there is room for an instance of this share.
+    /// Waits until an instance of this share has its places.
     pub(super) async fn room(&self, share: &Share) -> Places {
         let of_share =
             self.take(&share.free, share.places, &share.waiting, Some(share.module)).await;
@@ -111,19 +115,19 @@ impl Pool {
         permit.expect("the semaphore is never closed")
     }
 
-    /// Whether an instance of this share that only waits keeps another one from beginning.
+    /// Whether a waiting instance of this share blocks another one.
     pub(super) fn is_awaited(&self, share: &Share) -> bool {
         let waits = |waiting: &AtomicUsize| waiting.load(Ordering::Relaxed) > 0;
         waits(&self.waiting) || waits(&share.waiting)
     }
 
-    /// Places that no instance holds now.
+    /// Number of free places.
     pub(super) fn free(&self) -> usize {
         self.free.available_permits()
     }
 }
 
-/// One who waits.
+/// Counts one waiting instance, until dropped.
 struct Waiting<'a>(&'a AtomicUsize);
 
 impl<'a> Waiting<'a> {
@@ -139,7 +143,7 @@ impl Drop for Waiting<'_> {
     }
 }
 
-/// What an instance of a component takes of the pool.
+/// The needs of one instance of a component.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Needs {
     core_instances: u32,
@@ -148,7 +152,7 @@ pub(super) struct Needs {
 }
 
 impl Needs {
-    /// The needs of `component`; none: they cannot be told beforehand.
+    /// The needs of `component`; none: they are not known before instantiation.
     pub(super) fn of(component: &Component, probe: &Probe) -> Option<Self> {
         let required = component.resources_required()?;
         let core_instances = probe.core_instances(component);
@@ -163,12 +167,13 @@ impl Needs {
     }
 }
 
-/// Counts the core instances of components. wasmtime does not tell how many a component has, but refuses those that
-/// have too many and says how many that are: the probe is an engine in which one is too many already.
+/// Counts the core instances of components. wasmtime does not report the count, but refuses
+/// components with too many and names the count: the probe is an engine in which one is too many
+/// already.
 pub(super) struct Probe(Option<Engine>);
 
 impl Probe {
-    /// An engine of this configuration, which makes the same code, with a pool of its own.
+    /// An engine with this configuration, which compiles the same code, and its own pool.
     pub(super) fn new(mut config: Config, mut pool: PoolingAllocationConfig) -> Self {
         pool.total_component_instances(1)
             .total_core_instances(1)
@@ -180,14 +185,15 @@ impl Probe {
         Self(Engine::new(&config).ok())
     }
 
-    /// As many as there can be where it cannot be told.
+    /// The count, or the maximum if it is unknown.
     fn core_instances(&self, component: &Component) -> u32 {
         self.counted(component).unwrap_or(CORE_INSTANCES)
     }
 
     fn counted(&self, component: &Component) -> Option<u32> {
         let code = component.serialize().ok()?;
-        // SAFETY: these are the bytes that the engine has just made of a component of its own.
+        // SAFETY: these are the bytes that the engine has just compiled from a component of its
+        // own.
         match unsafe { Component::deserialize(self.0.as_ref()?, code) } {
             Ok(_) => Some(0),
             Err(error) => number_after(&format!("{error:#}"), "transitively contains "),

@@ -1,47 +1,48 @@
-//! What a module needs and offers, as it is stored and shown.
+//! The report about a module, as it is stored and shown.
 
 use serde::{Deserialize, Serialize};
 
 use super::{FunctionDescription, FunctionKind, RetryOptions};
 
-/// What was found when a module was checked.
+/// The report of the check of a module.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ModuleReport {
     /// The component's SHA-256, in hexadecimal.
     pub digest: String,
     /// The component's size in bytes.
     pub size: usize,
-    /// Every import. An interface stands here once for each way in which its functions are treated.
+    /// All imports. An interface appears once for each way in which its functions are treated.
     pub imports: Vec<ImportReport>,
-    /// Every export by name.
+    /// The names of all exports.
     pub exports: Vec<String>,
-    /// What it offers, by its own description.
+    /// The functions that the module describes.
     pub functions: Vec<FunctionReport>,
 }
 
 /// Imported functions that are treated alike.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ImportReport {
-    /// The interface.
+    /// The name of the interface.
     pub name: String,
-    /// What becomes of a call.
+    /// How a call is treated.
     #[serde(flatten)]
     pub how: How,
-    /// Its functions.
+    /// The names of the functions.
     pub functions: Vec<String>,
 }
 
-/// What becomes of a workflow's call of an import. Activities get real I/O as far as the policy allows.
+/// How a workflow's call of an import is treated. Activities get real I/O as far as the policy
+/// allows.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "how", rename_all = "kebab-case")]
 pub enum How {
-    /// The host does it.
+    /// The host implements the function.
     Provided,
     /// The host answers the same in every replay.
     DeterministicWasi,
     /// The call traps, with this advice.
     RefusedWhenCalled {
-        /// What to use instead.
+        /// The alternative.
         use_instead: String,
     },
 }
@@ -49,11 +50,11 @@ pub enum How {
 /// A function as the module describes it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FunctionReport {
-    /// Its name.
+    /// The name of the function.
     pub name: String,
-    /// What kind it is.
+    /// The kind of the function.
     pub kind: Kind,
-    /// For people.
+    /// A description for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary: Option<String>,
     /// The JSON schema of its input.
@@ -62,12 +63,12 @@ pub struct FunctionReport {
     /// The JSON schema of its result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_schema: Option<serde_json::Value>,
-    /// Whether it takes signals.
+    /// Whether the function receives signals.
     pub signals: bool,
-    /// From the call to its deadline, where the caller does not say.
+    /// Default time from the call to its deadline, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
-    /// When failed attempts are repeated, where the caller does not say.
+    /// Default policy for repeating failed attempts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry: Option<RetryReport>,
 }
@@ -76,24 +77,24 @@ pub struct FunctionReport {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
-    /// Replayed from its journal.
+    /// Replayed from its journal; no I/O.
     Workflow,
-    /// Does I/O.
+    /// Run at least once; does I/O.
     Activity,
 }
 
-/// When a failed attempt is repeated.
+/// The policy for repeating failed attempts.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RetryReport {
-    /// The wait after the first attempt.
+    /// The delay after the first attempt, in milliseconds.
     pub initial_ms: u64,
-    /// By how much each wait is longer than the one before.
+    /// The factor by which each delay is longer than the one before.
     pub factor: f64,
-    /// The longest wait.
+    /// The longest delay, in milliseconds.
     pub max_ms: u64,
-    /// The fraction of each wait that is drawn at random.
+    /// The fraction of each delay that is random.
     pub jitter: f64,
-    /// Attempts in all; none: no limit.
+    /// Maximum number of attempts; none: no limit.
     pub max_attempts: Option<u32>,
     /// Failure codes that are final at once.
     pub non_retryable: Vec<u32>,
@@ -103,7 +104,7 @@ impl FunctionReport {
     /// The report of `function`.
     ///
     /// # Errors
-    /// A schema is not JSON: which one, and where.
+    /// A schema is not JSON: which one, and the parser's error.
     pub fn new(function: &FunctionDescription) -> Result<Self, (&'static str, serde_json::Error)> {
         let parse = |which, schema: &Option<String>| {
             let schema = schema.as_ref().map(|text| serde_json::from_str(text));

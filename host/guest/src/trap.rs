@@ -1,19 +1,20 @@
-//! Why a call ended early, in words for the author of the guest.
+//! Why a call ended early, for the author of the guest.
 
 use wasmtime::{PoolConcurrencyLimitError, Trap, WasmBacktrace};
 
 use super::{GuestError, Stop, budget::Budget};
 
-/// Part of wasmtime's message for a call by the guest that makes the host allocate too much; it has no type.
+/// A part of wasmtime's message for a call that makes the host allocate too much; the error has no
+/// type.
 const CROSSED_TOO_MUCH: &str = "fuel allocated for hostcalls has been exhausted";
 
-/// What a host function ends a call with.
+/// The error with which a host function ends a call.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Halt {
-    /// The journal said so.
+    /// The journal stopped the guest.
     #[error("{0}")]
     Stopped(Stop),
-    /// Too many epochs.
+    /// The call used too many epochs.
     #[error("more than {limit_ms} ms of CPU time in one call")]
     OutOfTime { limit_ms: u64 },
     /// A payload above the limit.
@@ -22,15 +23,16 @@ pub(super) enum Halt {
     /// The machine is short of memory, and not the guest.
     #[error("the host is out of memory for wasm instances: {0}")]
     HostMemory(String),
-    /// As many compute as may.
+    /// The maximum number of calls compute for long already.
     #[error("{limit} calls compute for long already")]
     Crowded { limit: u32 },
-    /// An import that is not for this kind of function, or not allowed; says what to use instead.
+    /// The import is not for this kind of function, or not allowed; the message names an
+    /// alternative.
     #[error("{0}")]
     Refused(String),
 }
 
-/// Turns what wasmtime answered into what the worker acts on.
+/// Turns wasmtime's error into one for the worker.
 pub(super) fn explain(error: &wasmtime::Error, budget: &Budget) -> GuestError {
     let backtrace = || error.downcast_ref::<WasmBacktrace>().and_then(readable);
     match error.downcast_ref::<Halt>() {
@@ -50,7 +52,7 @@ pub(super) fn explain(error: &wasmtime::Error, budget: &Budget) -> GuestError {
         Some(halt @ Halt::HostMemory(_)) => return GuestError::Host(halt.to_string()),
         None => {}
     }
-    // Whatever the pool lacks, a guest that comes at another time gets it.
+    // The pool is full for the moment: the guest finds places at another time.
     if let Some(full) = error.downcast_ref::<PoolConcurrencyLimitError>() {
         return GuestError::Host(format!("there is no room for an instance just now: {full}"));
     }
@@ -59,7 +61,7 @@ pub(super) fn explain(error: &wasmtime::Error, budget: &Budget) -> GuestError {
     } else if let Some(exit) = error.downcast_ref::<wasmtime_wasi::I32Exit>() {
         format!("it called `exit` with status {}; a function ends by returning", exit.0)
     } else {
-        // Without the backtrace, which wasmtime puts in front as the error's context.
+        // Without the backtrace, which wasmtime adds as the error's context.
         match error.root_cause().to_string() {
             cause if cause.contains(CROSSED_TOO_MUCH) => format!(
                 "it handed too much to the host in one call: the limit is {} bytes (`limits.output_bytes`)",
@@ -83,7 +85,8 @@ fn in_words(trap: Trap, budget: &Budget) -> String {
             "the stack overflowed its {} bytes (`limits.stack_bytes`): endless recursion, or very deep",
             budget.limits().stack_bytes
         ),
-        // Compilers keep large values on a stack of their own in memory, which ends in memory that is not there.
+        // Compilers keep large values on a stack of their own in linear memory; its overflow leads
+        // out of bounds.
         Trap::MemoryOutOfBounds => {
             "it reached beyond its memory: endless or very deep recursion, or unsafe code gone astray".into()
         }
@@ -92,7 +95,8 @@ fn in_words(trap: Trap, budget: &Budget) -> String {
     }
 }
 
-/// wasmtime's own rendering, demangled, without its heading. The engine collects the innermost frames only.
+/// wasmtime's rendering, demangled, without its heading. The engine collects the innermost frames
+/// only.
 fn readable(backtrace: &WasmBacktrace) -> Option<String> {
     if backtrace.frames().is_empty() {
         return None;

@@ -1,13 +1,13 @@
-//! Turns for guests that compute for longer than an epoch.
+//! Time slices for guests that compute for longer than an epoch.
 //!
-//! A call that ends within its first epoch needs none of this. One that goes on is taken over by a thread for such
-//! calls, and computes there in turns of an epoch: as many guests at once as there are processors, in the order of the
-//! line. To the system these threads matter less than the others of this process: it lets them run where
-//! nobody else wants to, and interrupts them as soon as somebody does. So however many guests compute, work that is soon
-//! done waits for none of them.
+//! A call that ends within its first epoch needs none of this. A longer one moves to a thread for
+//! such calls, and computes there in turns of an epoch: as many guests at once as there are
+//! processors, in the order of the queue. These threads have a lower priority than the others of
+//! this process: the system runs them when no other thread wants the processor, and interrupts them
+//! as soon as one does. So short calls never wait, however many guests compute.
 //!
-//! How many may compute at once is limited, since each keeps an instance and a seat that others could have: one that
-//! goes on when there are so many is put off, and comes again.
+//! The number of calls that may compute at once is limited, since each keeps an instance and a
+//! slot: a further call is put off, and tried again later.
 
 use std::{
     future::{Future, poll_fn},
@@ -29,41 +29,42 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::line::{Line, Place};
 
-/// How much less than others the threads matter, as `nice` counts.
+/// The niceness of the threads, above that of others.
 #[cfg(target_os = "linux")]
 const NICENESS: i32 = 10;
-/// How long the threads may compute in one piece while nobody else wants to, in nanoseconds; the longest that Linux knows.
+/// The longest time that the threads may compute in one piece while no other thread wants the
+/// processor, in nanoseconds; the maximum of Linux.
 #[cfg(target_os = "linux")]
 const SLICE_NS: u64 = 100_000_000;
 
-/// What the threads are called.
+/// The name of the threads.
 pub const COMPUTING: &str = "segno-compute";
 
-/// Who may compute, and where.
+/// Decides which calls compute, and where.
 #[derive(Clone)]
 pub(super) struct Turns(Arc<Order>);
 
 struct Order {
     line: Line,
-    /// Those that compute for long, whether it is their turn or not.
+    /// Permits of calls that compute for long, whether or not it is their turn.
     crowd: Arc<Semaphore>,
     crowd_limit: u32,
-    /// Started when the first call takes long. None: they could not be.
+    /// Started with the first long call. None: the threads could not be started.
     threads: OnceLock<Option<Threads>>,
 }
 
 /// The turn of one instance.
 #[derive(Clone)]
 pub(super) struct Turn {
-    /// None: it goes on at each epoch, where it is.
+    /// None: the call continues at each epoch, on its own thread.
     turns: Option<Turns>,
     present: Arc<Present>,
 }
 
-/// As many compute for long as may.
+/// The maximum number of calls compute for long already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Crowded {
-    /// How many may.
+    /// The maximum number of such calls.
     pub(super) limit: u32,
 }
 
@@ -72,21 +73,21 @@ struct Present {
     /// Whether the present call has used up an epoch.
     is_long: AtomicBool,
     place: Mutex<Option<Place>>,
-    /// It is not put off.
+    /// Whether the call is exempt from being put off.
     stays: AtomicBool,
     /// Held while the call computes.
     of_crowd: Mutex<Option<OwnedSemaphorePermit>>,
 }
 
 impl Turns {
-    /// For so many guests at once, of a crowd of so many that compute for long.
+    /// For `at_once` concurrent guests, of at most `crowd_limit` that compute for long.
     pub(super) fn new(at_once: usize, crowd_limit: u32) -> Self {
         let (line, crowd_limit) = (Line::new(at_once), crowd_limit.max(1));
         let crowd = Arc::new(Semaphore::new(crowd_limit as usize));
         Self(Arc::new(Order { line, crowd, crowd_limit, threads: OnceLock::new() }))
     }
 
-    /// Where long calls go on; none: where they are.
+    /// The threads for long calls; none: calls stay on their own threads.
     fn threads(&self) -> Option<&Threads> {
         let started = self.0.threads.get_or_init(|| match Threads::start(self.0.line.at_once()) {
             Ok(threads) => Some(threads),
@@ -100,24 +101,25 @@ impl Turns {
 }
 
 impl Turn {
-    /// Of an instance that takes turns with the others of `turns`; none: it goes on without a pause.
+    /// The turn of an instance that shares the processors by `turns`; none: it computes without a
+    /// pause.
     pub(super) fn new(turns: Option<Turns>) -> Self {
         Self { turns, present: Arc::default() }
     }
 
-    /// As [`Turn::new`], of an instance that is never put off.
+    /// As [`Turn::new`], for an instance that is never put off.
     pub(super) fn at_once(turns: Option<Turns>) -> Self {
         let turn = Self::new(turns);
         turn.stay();
         turn
     }
 
-    /// From now on it is not put off, however many compute.
+    /// From now on the call is not put off, however many compute.
     pub(super) fn stay(&self) {
         self.present.stays.store(true, Ordering::Relaxed);
     }
 
-    /// Whether it takes turns at all.
+    /// Whether the call takes turns at all.
     pub(super) fn takes_turns(&self) -> bool {
         self.turns.is_some()
     }
@@ -127,16 +129,16 @@ impl Turn {
         self.present.is_long.load(Ordering::Relaxed)
     }
 
-    /// Whether somebody has a turn just now.
+    /// Whether any call has a turn now.
     pub(super) fn somebody_computes(&self) -> bool {
         self.turns.as_ref().is_some_and(|Turns(order)| order.line.is_used())
     }
 
-    /// Ends the present turn; the next one has come when the answer ends. None: it goes on. The call has computed for so
-    /// many epochs.
+    /// Ends the present turn; the future completes when the next one has come. None: the call
+    /// continues at once. `epochs` is how long the call has computed.
     ///
     /// # Errors
-    /// The call has just begun to compute for long, and others do.
+    /// The call has just begun to compute for long, and the maximum number do so already.
     pub(super) fn next(
         &self,
         epochs: u64,
@@ -162,7 +164,7 @@ impl Turn {
         Ok(())
     }
 
-    /// The guest does not compute any more: its call has ended, or it waits for the host.
+    /// Ends the turn: the call has ended, or waits for the host.
     pub(super) fn end(&self) {
         if self.present.is_long.swap(false, Ordering::Relaxed) {
             drop(self.place().take());
@@ -170,7 +172,8 @@ impl Turn {
         }
     }
 
-    /// Carries out `call`, elsewhere once it takes long. It is dropped with the answer, at the end of its turn.
+    /// Runs `call`, on another thread once it takes long. The call is dropped with the future, at
+    /// the end of its turn.
     pub(super) async fn taking<T: Send + 'static>(
         self,
         call: impl Future<Output = T> + Send + 'static,
@@ -199,7 +202,7 @@ impl Turn {
     }
 }
 
-/// Whether this is a host, and not a test on one thread in time of its own.
+/// Whether this is a host, and not a test on one thread in virtual time.
 fn has_threads() -> bool {
     Handle::try_current().is_ok_and(|here| here.runtime_flavor() == RuntimeFlavor::MultiThread)
 }
@@ -216,7 +219,7 @@ impl Threads {
         threads.build().map(Some).map(Self)
     }
 
-    /// Carries out `call` in the name of the runtime that asks for it: what it starts, starts there.
+    /// Runs `call` with the caller's runtime as its context: tasks that it spawns run there.
     async fn carry_out<T: Send + 'static>(&self, mut call: Call<T>) -> T {
         let Some(threads) = &self.0 else { return call.await };
         let home = Handle::current();
@@ -237,14 +240,14 @@ impl Threads {
 
 impl Drop for Threads {
     fn drop(&mut self) {
-        // Without waiting: whoever drops this may be a task, which must not.
+        // In the background: this may be dropped by a task, which must not block.
         if let Some(threads) = self.0.take() {
             threads.shutdown_background();
         }
     }
 }
 
-/// Makes the present thread matter less than others.
+/// Lowers the priority of the current thread.
 fn step_back() {
     #[cfg(target_os = "linux")]
     {
@@ -257,8 +260,9 @@ fn step_back() {
     }
 }
 
-/// Gives the present thread longer slices than others have. From Linux 6.12 on, such a thread is interrupted as soon as
-/// another wakes; otherwise it has its slice to the end first, until the system's clock ticks. Before, nothing changes.
+/// Gives the current thread longer slices than others. From Linux 6.12 on, such a thread is
+/// interrupted as soon as another wakes; otherwise it has its slice to the end first, until the
+/// system's clock ticks. Older kernels ignore the setting.
 #[cfg(target_os = "linux")]
 fn take_long_slices() -> std::io::Result<()> {
     let attributes = libc::sched_attr {
@@ -301,7 +305,7 @@ mod tests {
             assert_eq!(poll!(&mut third), Poll::Pending);
             assert_eq!(poll!(&mut fourth), Poll::Pending);
         }
-        // Whoever used its turn up queues behind those who wait.
+        // A call that has used its turn up queues behind the waiting ones.
         let mut first = Box::pin(next(&guests[0]));
         assert_eq!(poll!(&mut first), Poll::Pending);
         assert!(third.as_mut().now_or_never().is_some());
@@ -325,7 +329,7 @@ mod tests {
             assert_eq!(guests[2].next(1).map(|_| ()), Err(Crowded { limit: 2 }));
         }
         let described = Turn::at_once(Some(turns));
-        assert!(described.next(1).is_ok(), "what is never put off takes nobody's place");
+        assert!(described.next(1).is_ok(), "a call that is never put off takes no place");
         guests[0].end();
         assert!(guests[2].next(1).is_ok());
         assert!(guests[0].next(1).is_err());
@@ -347,7 +351,7 @@ mod tests {
             #[cfg(target_os = "linux")]
             {
                 assert_eq!(rustix::process::getpriority_process(None), Ok(NICENESS));
-                take_long_slices().expect("whoever wants less is not refused");
+                take_long_slices().expect("lowering the priority is allowed");
             }
         }));
         tasks.spawn(async move { other.send(()).expect("it is heard") });
@@ -366,7 +370,7 @@ mod tests {
         tasks.spawn(turn.taking(async move {
             let _held = held;
             next(&guest).await;
-            begun.send(()).expect("somebody waits");
+            begun.send(()).expect("the test waits");
             loop {
                 next(&guest).await;
             }

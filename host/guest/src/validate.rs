@@ -1,4 +1,5 @@
-//! The check of a component before it is stored: what is wrong with it in words, or what it needs and offers.
+//! The check of a component before it is stored: its faults in words, or a report of its imports
+//! and functions.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -19,41 +20,41 @@ use super::{
 
 /// The interface that a module exports.
 const FUNCTIONS: &str = "segno:workflow/functions@0.1.0";
-/// The functions of it.
+/// The functions of this interface.
 const EXPORTS: &[&str] = &["describe", "start", "resume", "perform"];
 
 /// Why a component cannot be deployed.
 #[derive(Debug, thiserror::Error)]
 pub enum Invalid {
-    /// Larger than this host accepts.
+    /// The component is larger than this host accepts.
     #[error("the component has {size} bytes; the limit is {limit} (`limits.component_bytes`)")]
     TooLarge {
-        /// Its size in bytes.
+        /// The size, in bytes.
         size: usize,
-        /// The limit in bytes.
+        /// The limit, in bytes.
         limit: usize,
     },
-    /// Something else.
+    /// The file is no WebAssembly.
     #[error("this is not WebAssembly: it does not begin with `\\0asm`")]
     NotWasm,
-    /// WebAssembly, but the kind before components.
+    /// A core module of WebAssembly, not a component.
     #[error(
         "this is a core module, not a component: build it with `segno build`, or wrap it with `wasm-tools component new`"
     )]
     CoreModule,
-    /// It claims to be a component, and does not validate.
+    /// The file has the header of a component, and does not validate.
     #[error("the component is not valid: {reason}")]
     Malformed {
-        /// What the compiler says.
+        /// The compiler's message.
         reason: String,
     },
-    /// It lacks what every module has.
+    /// The component lacks exports that every module has.
     #[error("the component does not export {}: the contract is the world `segno:workflow/module@0.1.0`", missing.join(", "))]
     MissingExports {
-        /// What is missing.
+        /// The missing exports.
         missing: Vec<String>,
     },
-    /// It needs what nobody here can give.
+    /// The component imports interfaces that the host does not know.
     #[error(
         "the host does not know {}: a module may import `segno:workflow/journal`, `segno:workflow/activity` and WASI 0.2",
         imports.join(", ")
@@ -62,19 +63,19 @@ pub enum Invalid {
         /// The imports, in the component's order.
         imports: Vec<String>,
     },
-    /// The names are right, and a type is not.
+    /// The names match, and a type does not.
     #[error("the component does not fit the contract: {reason}")]
     DoesNotFit {
-        /// Which item, and how it differs.
+        /// The item, and the difference.
         reason: String,
     },
-    /// No instance of it fits into this host.
+    /// No instance of the component fits into this host.
     #[error("this host has no room for the component: {reason}")]
     TooDemanding {
-        /// What it needs, and what there is.
+        /// What an instance needs, and what the host has.
         reason: String,
     },
-    /// `describe` did not answer.
+    /// `describe` failed.
     #[error("the component's `describe` failed")]
     NoDescription(#[source] GuestError),
     /// `describe` named a function twice, or gave an empty name.
@@ -83,17 +84,17 @@ pub enum Invalid {
         /// The name.
         name: String,
     },
-    /// A schema is not one.
+    /// A schema is no JSON schema.
     #[error("the {which} schema of `{function}` is not a JSON schema: {reason}")]
     BadSchema {
-        /// "input" or "output".
+        /// Either "input" or "output".
         which: &'static str,
-        /// The function.
+        /// The name of the function.
         function: String,
-        /// What is wrong with it.
+        /// The fault of the schema.
         reason: String,
     },
-    /// Nothing is known about the component: the host could not check it.
+    /// The host could not check the component; nothing is known about it.
     #[error("the component could not be checked: {0}")]
     Host(String),
 }
@@ -109,7 +110,7 @@ pub(super) async fn inspect(wasm: &Wasm, bytes: Arc<[u8]>) -> Result<ModuleRepor
     inspected
 }
 
-/// What can be said of a component when it is compiled.
+/// Checks the compiled component.
 async fn compiled(wasm: &Wasm, digest: Digest, bytes: Arc<[u8]>) -> Result<ModuleReport, Invalid> {
     let size = bytes.len();
     let engine = wasm.engine.wasmtime();
@@ -119,7 +120,7 @@ async fn compiled(wasm: &Wasm, digest: Digest, bytes: Arc<[u8]>) -> Result<Modul
         LoadError::Share(reason) => Invalid::TooDemanding { reason },
         LoadError::Host(error) => Invalid::Host(error.to_string()),
     })?;
-    // An interface of types alone links under any name.
+    // An interface with types only links under any name.
     let unknown = unknown_imports(engine, &module.component);
     if !unknown.is_empty() {
         return Err(Invalid::UnknownImports { imports: unknown });
@@ -137,7 +138,7 @@ async fn compiled(wasm: &Wasm, digest: Digest, bytes: Arc<[u8]>) -> Result<Modul
     })
 }
 
-/// What can be said without compiling.
+/// Checks what can be checked without compiling.
 fn recognise(bytes: &[u8], limit: usize) -> Result<(), Invalid> {
     if bytes.len() > limit {
         return Err(Invalid::TooLarge { size: bytes.len(), limit });
@@ -154,7 +155,7 @@ fn recognise(bytes: &[u8], limit: usize) -> Result<(), Invalid> {
     }
 }
 
-/// Why a component that compiled could not be linked, as exactly as can be said.
+/// Why a component that compiled could not be linked, as exactly as possible.
 fn misfit(engine: &Engine, component: &Component, reason: String) -> Invalid {
     let unknown = unknown_imports(engine, component);
     if !unknown.is_empty() {

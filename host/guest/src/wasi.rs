@@ -1,7 +1,8 @@
-//! WASI for workflows: everything it tells can be told again in a replay.
+//! WASI for workflows: every answer can be reproduced in a replay.
 //!
-//! Clocks and refusals are made where the component is linked (`link.rs`); this is the rest: random numbers from the
-//! invocation's seed, no arguments, no environment, an empty input, and an output whose lines become log lines.
+//! Clocks and refusals are linked in `link.rs`; this is the rest: random numbers from the
+//! invocation's seed, no arguments, no environment, an empty input, and an output whose lines
+//! become log lines.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -14,7 +15,7 @@ use wasmtime_wasi::{ResourceTable, WasiCtx, WasiCtxView};
 
 use super::{Ask, Level, SharedJournal, Stop, lines::Lines, log_room::LogRoom};
 
-/// The part of WASI that an instance of a workflow carries.
+/// The WASI state of a workflow instance.
 pub(super) struct DeterministicWasi {
     context: WasiCtx,
     table: ResourceTable,
@@ -23,7 +24,7 @@ pub(super) struct DeterministicWasi {
     error: Lines,
 }
 
-/// Where the lines go during a call.
+/// The receiver of lines during a call.
 #[derive(Default)]
 struct Voice {
     journal: Option<SharedJournal>,
@@ -31,7 +32,8 @@ struct Voice {
 }
 
 impl DeterministicWasi {
-    /// Before the seed is known everything is drawn from nothing: each instance starts the same.
+    /// Before the seed is set, random numbers come from an empty seed: each instance starts the
+    /// same.
     pub(super) fn new(room: &LogRoom) -> Self {
         let voice = Arc::new(Mutex::new(Voice::default()));
         let lines = |level| {
@@ -54,12 +56,12 @@ impl DeterministicWasi {
         self.context = context(seed, &self.output, &self.error);
     }
 
-    /// Lines go to `journal` until the call has ended.
+    /// Sends lines to `journal` until the call has ended.
     pub(super) fn begin_call(&mut self, journal: Option<SharedJournal>) {
         *self.voice.lock().unwrap_or_else(PoisonError::into_inner) = Voice { journal, stop: None };
     }
 
-    /// Ends open lines, and says whether the journal refused any.
+    /// Ends incomplete lines, and answers whether the journal refused any.
     pub(super) fn end_call(&mut self) -> Option<Stop> {
         self.output.flush();
         self.error.flush();
@@ -67,7 +69,7 @@ impl DeterministicWasi {
         voice.stop
     }
 
-    /// What the guest wrote to its standard error in this call, at the end.
+    /// The last output on standard error in this call.
     pub(super) fn last_words(&self) -> String {
         self.error.last_words()
     }
@@ -80,7 +82,7 @@ impl DeterministicWasi {
 
 fn say(voice: &Mutex<Voice>, level: Level, message: String) {
     let mut voice = voice.lock().unwrap_or_else(PoisonError::into_inner);
-    // Outside of a call nobody listens; after a refusal the call is lost anyway.
+    // Outside of a call there is no receiver; after a refusal the call is lost anyway.
     if let (Some(journal), None) = (&voice.journal, &voice.stop) {
         let answer =
             journal.lock().expect("a journal does not panic").ask(Ask::Log { level, message });
@@ -102,7 +104,8 @@ fn context(seed: &[u8], output: &Lines, error: &Lines) -> WasiCtx {
         .build()
 }
 
-/// A generator of its own for each interface, so that none repeats what another or the guest's own draws.
+/// One generator for each interface, so that none repeats the numbers of another or of the guest's
+/// own.
 fn generator(seed: &[u8], interface: &str) -> ChaCha20Rng {
     let mut hash = Sha256::new();
     hash.update(b"segno wasi ");

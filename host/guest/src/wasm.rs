@@ -1,4 +1,4 @@
-//! [`Guests`] by wasmtime.
+//! The implementation of [`Guests`] by wasmtime.
 
 use std::{path::PathBuf, sync::Arc};
 
@@ -19,24 +19,24 @@ use super::{
     validate::{self, Invalid},
 };
 
-/// What a [`Wasm`] is made of.
+/// The parameters of a [`Wasm`].
 pub struct WasmConfig {
-    /// What an instance may use.
+    /// The limits of an instance.
     pub limits: Limits,
-    /// What activities may reach.
+    /// The policy for activities.
     pub policy: Policy,
-    /// Where compiled code is kept; none: it is compiled again by every process.
+    /// The directory of compiled code; none: every process compiles again.
     pub cache_dir: Option<PathBuf>,
-    /// Who compiles components.
+    /// Where components are compiled.
     pub compiler: Compiler,
-    /// Whether a busy guest lets others run at each epoch. Off for a run that must repeat itself exactly: an epoch
-    /// follows the machine's clock.
+    /// Whether a busy guest lets others run at each epoch. Off for runs that must be exactly
+    /// reproducible: an epoch follows the machine's clock.
     pub fair: bool,
-    /// Where components come from.
+    /// The source of components.
     pub source: Arc<dyn ComponentSource>,
 }
 
-/// Every module of a host, and the engine that runs them.
+/// The modules of a host, and the engine that runs them.
 pub struct Wasm {
     pub(super) engine: Arc<GuestEngine>,
     pub(super) modules: ModuleStore,
@@ -63,17 +63,18 @@ impl Wasm {
         Ok(Self { engine, modules, limits, policy: Arc::new(config.policy), fair: config.fair })
     }
 
-    /// The limits that every instance is held against.
+    /// The limits of every instance.
     pub fn limits(&self) -> &Limits {
         &self.limits
     }
 
-    /// What activities may reach.
+    /// The policy for activities.
     pub fn policy(&self) -> &Policy {
         &self.policy
     }
 
-    /// Instances that could be made now without waiting: few of them are a reason to give up warm ones.
+    /// Number of instances that could be created now without waiting: a low number is a reason to
+    /// remove warm ones.
     pub fn free_slots(&self) -> usize {
         self.engine.pool().free()
     }
@@ -83,11 +84,11 @@ impl Wasm {
         self.engine.pooled()
     }
 
-    /// Checks a component that somebody wants to deploy, and says what it needs and offers. Compiles it on the way, so
-    /// that its first execution does not wait for that.
+    /// Checks a component that is to be deployed, and reports its imports and functions. Compiles
+    /// the component as well, so that its first execution does not wait for that.
     ///
     /// # Errors
-    /// [`Invalid`]: what is wrong with it, and what to do.
+    /// [`Invalid`]: the fault, and its remedy.
     pub async fn inspect(&self, component: Arc<[u8]>) -> Result<ModuleReport, Invalid> {
         validate::inspect(self, component).await
     }
@@ -100,12 +101,13 @@ impl Wasm {
         Turn::new(self.turns())
     }
 
-    /// The account of a new instance.
+    /// The budget of a new instance.
     pub(super) fn budget(&self) -> Budget {
         Budget::new(Arc::clone(&self.limits), self.turn())
     }
 
-    /// The limits for an execution that began under `facts`: what it could observe stays as it was.
+    /// The limits for an execution that began under `facts`: what a guest could observe stays the
+    /// same.
     fn limits_of(&self, facts: &EngineFacts) -> Result<Arc<Limits>, GuestError> {
         let ours = engine_facts(&self.limits);
         if *facts == ours {
@@ -132,7 +134,7 @@ impl Wasm {
         Ok(Arc::new(Limits { memory_bytes, table_elements, ..(*self.limits).clone() }))
     }
 
-    /// What a loaded module says it offers; asked once.
+    /// The functions that a loaded module describes; asked once.
     pub(super) async fn functions(
         &self,
         module: &Arc<LoadedModule>,
@@ -140,7 +142,7 @@ impl Wasm {
         module
             .functions
             .get_or_try_init(|| async {
-                // Who uploads it waits, and so may all who want to run it.
+                // Never put off: the upload waits for the answer, and so may starts of the module.
                 let budget = Budget::new(Arc::clone(&self.limits), Turn::at_once(self.turns()));
                 let mut instance = Instance::new(&self.engine, budget, Arc::clone(module)).await?;
                 instance.describe().await.map(Arc::new)

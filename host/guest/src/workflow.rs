@@ -1,4 +1,4 @@
-//! The imports of a running workflow: every one is one question to its [`Journal`](super::Journal).
+//! The imports of a running workflow: each is one question to its [`Journal`](super::Journal).
 
 use wasmtime_wasi::{WasiCtxView, WasiView};
 
@@ -13,17 +13,17 @@ use super::{
     wasi::DeterministicWasi,
 };
 
-/// What the store of a workflow instance holds.
+/// The data of a workflow instance's store.
 pub(super) struct WorkflowState {
-    /// Present during `start` and `resume` only.
+    /// Set during `start` and `resume` only.
     pub(super) journal: Option<SharedJournal>,
     pub(super) budget: Budget,
-    /// For components that import WASI.
+    /// Set for components that import WASI.
     pub(super) wasi: Option<Box<DeterministicWasi>>,
 }
 
 impl WorkflowState {
-    /// Logical time for the clocks of WASI; before `start` there is none, and it reads as 0.
+    /// Logical time for the clocks of WASI; 0 before `start`.
     pub(super) fn logical_ms(&self) -> wasmtime::Result<u64> {
         if self.journal.is_none() {
             return Ok(0);
@@ -34,7 +34,7 @@ impl WorkflowState {
         }
     }
 
-    /// What the guest wrote to its standard error in this call, at the end.
+    /// The last output on standard error in this call.
     pub(super) fn last_words(&self) -> String {
         self.wasi.as_ref().map(|wasi| wasi.last_words()).unwrap_or_default()
     }
@@ -55,19 +55,20 @@ impl WorkflowState {
         }
     }
 
-    /// Asks for what is kept until it is committed; refused when this call has asked for too much.
+    /// Issues a command that is kept until it is committed; refused when this call has issued too
+    /// much.
     fn hand_over(&mut self, ask: Ask) -> wasmtime::Result<Answer> {
         self.budget.hand_over(ask.size())?;
         self.ask(ask)
     }
 
-    /// Refuses a payload above the limit; `what` is said only then.
+    /// Refuses a payload above the limit; `what` is evaluated only then.
     fn check(&self, size: usize, what: impl FnOnce() -> String) -> wasmtime::Result<()> {
         check_size(size, self.budget.limits().output_bytes, what)
     }
 }
 
-/// Refuses what is larger than `limit`.
+/// Refuses a value larger than `limit`.
 pub(super) fn check_size(
     size: usize,
     limit: usize,

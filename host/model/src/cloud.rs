@@ -1,4 +1,4 @@
-//! An event as others see it: CloudEvents 1.0 in JSON.
+//! Published events in the CloudEvents 1.0 format (JSON).
 //!
 //! ```text
 //! { "specversion": "1.0", "id": "order-1/3", "source": "/v1/invocations/order-1", "type": "order.paid",
@@ -17,12 +17,12 @@ use segno_core::{
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// What tells one event from every other: the invocation and the command that published it.
+/// The identity of an event: the invocation and the command that published it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct EventId {
-    /// The invocation.
+    /// The id of the invocation.
     pub source: PromiseId,
-    /// Its command.
+    /// The index of the command.
     pub index: CommandIndex,
 }
 
@@ -32,29 +32,29 @@ pub struct CloudEvent {
     /// The version of the format.
     #[schema(example = "1.0")]
     pub specversion: String,
-    /// The same however often it is delivered; no other event has it.
+    /// The event's unique id, the same in every delivery.
     #[schema(example = "order-1001/3")]
     pub id: String,
     /// The invocation, as a path of this host's API.
     #[schema(example = "/v1/invocations/order-1001")]
     pub source: String,
-    /// The topic it was published under.
+    /// The topic under which the event was published.
     #[serde(rename = "type")]
     #[schema(example = "order.paid")]
     pub topic: String,
     /// The invocation's id.
     #[schema(example = "order-1001")]
     pub subject: String,
-    /// When it was published.
+    /// The time of publication, as an RFC 3339 text.
     #[schema(example = "2026-01-02T03:04:05.678Z")]
     pub time: String,
-    /// What `data` holds.
+    /// The media type of `data`.
     #[schema(example = "application/json")]
     pub datacontenttype: String,
-    /// The payload, if it is JSON.
+    /// The payload, if the payload is JSON.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data: Option<serde_json::Value>,
-    /// The payload, if it is bytes, in base64.
+    /// The payload in base64, if the payload is bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data_base64: Option<String>,
 }
@@ -87,7 +87,7 @@ impl CloudEvent {
 }
 
 impl EventId {
-    /// The key of its message.
+    /// The key of the event's message in the outbox.
     pub fn key(&self) -> OutboxKey {
         OutboxKey::Event(self.source.clone(), self.index)
     }
@@ -112,7 +112,7 @@ impl FromStr for EventId {
     }
 }
 
-/// `text` as one segment of a path.
+/// `text` encoded as one segment of a path.
 fn path_segment(text: &str) -> String {
     let mut segment = String::with_capacity(text.len());
     for byte in text.bytes() {

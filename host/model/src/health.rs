@@ -1,4 +1,4 @@
-//! Whether the host lives and works.
+//! Liveness and readiness of a host.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -8,13 +8,13 @@ use utoipa::ToSchema;
 pub struct Health {
     /// Always `ok`.
     pub status: String,
-    /// The host's version.
+    /// The version of the host.
     pub version: String,
 }
 
 /// The answer of `GET /ready`: the store answers and the host takes work.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Readiness {
-    /// Always `ready`; a host that is not answers with a problem.
+    /// Always `ready`; a host that is not ready answers with a problem.
     pub status: String,
 }

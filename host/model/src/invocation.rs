@@ -1,4 +1,4 @@
-//! Invocations as they are shown.
+//! Invocations and their listings.
 
 use std::collections::BTreeMap;
 
@@ -8,17 +8,17 @@ use utoipa::ToSchema;
 
 use super::FailureView;
 
-/// Where an invocation stands: the task's state while it lasts, the promise's afterwards.
+/// The state of an invocation: the task's until it ends, the promise's afterwards.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum InvocationState {
-    /// Waits for a worker, or for its time.
+    /// Waiting for a worker, or for its start time.
     Pending,
-    /// A worker runs it.
+    /// Executed by a worker.
     Acquired,
-    /// Waits for a promise.
+    /// Waiting for a promise.
     Suspended,
-    /// Stopped for a person to look at; `note` says why.
+    /// Halted for a person; `note` says why.
     Halted,
     /// Ended with a value.
     Resolved,
@@ -26,12 +26,12 @@ pub enum InvocationState {
     Rejected,
     /// Cancelled or killed.
     Cancelled,
-    /// Its deadline passed first.
+    /// Settled by its deadline.
     TimedOut,
 }
 
 impl InvocationState {
-    /// All of them, in the order in which they are passed through.
+    /// All states, in the order in which invocations pass through them.
     pub const ALL: [Self; 8] = [
         Self::Pending,
         Self::Acquired,
@@ -43,7 +43,7 @@ impl InvocationState {
         Self::TimedOut,
     ];
 
-    /// As it is written in JSON and in filters.
+    /// The name in JSON and in filters.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Pending => "pending",
@@ -62,7 +62,7 @@ impl InvocationState {
         Self::ALL.into_iter().find(|state| state.as_str() == name)
     }
 
-    /// Nothing changes any more.
+    /// Whether the state is final.
     pub fn is_settled(self) -> bool {
         matches!(self, Self::Resolved | Self::Rejected | Self::Cancelled | Self::TimedOut)
     }
@@ -74,225 +74,225 @@ impl std::fmt::Display for InvocationState {
     }
 }
 
-/// How far a requested cancellation got.
+/// The progress of a cancellation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum CancelProgress {
-    /// Nobody asked for one.
+    /// No cancellation was requested.
     None,
-    /// Asked for; the function has not been told yet.
+    /// Requested; not yet delivered to the function.
     Requested,
-    /// The function was told and may clean up.
+    /// Delivered to the function, which may clean up.
     Delivered,
 }
 
-/// Who runs an invocation.
+/// The lease on an invocation's task.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Lease {
-    /// The host's name.
+    /// The name of the host.
     pub node: String,
-    /// How often that host had been started then.
+    /// The incarnation of the host: the number of its starts.
     pub incarnation: u64,
-    /// Until when the claim lasts unless it is extended.
+    /// The end of the lease, unless it is extended.
     pub until_at_ms: i64,
 }
 
-/// How far an activity got, as it said with its heartbeats.
+/// The progress of an activity, from its heartbeats.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Progress {
-    /// What it said last; the next attempt is told the same.
+    /// The last reported value; the next attempt receives it.
     pub value: Value,
-    /// When it last got on.
+    /// When the activity last made progress.
     pub at_ms: i64,
 }
 
-/// The last error, or why an invocation is halted.
+/// The last error, or the reason of a halt.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Note {
-    /// For programs, for example `divergence` or `trap`.
+    /// A word for programs, for example `divergence` or `trap`.
     pub kind: String,
-    /// For people.
+    /// A sentence for people.
     pub message: String,
-    /// The whole report, if there is more to say.
+    /// Further data, if there are any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub details: Option<Value>,
 }
 
-/// What something waits for is.
+/// The kind of an awaited promise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum WaitKind {
     /// The result of another invocation.
     Call,
-    /// An instant.
+    /// A timer.
     Timer,
-    /// A signal sent to it.
+    /// A signal to the invocation.
     Signal,
-    /// A promise that is settled from outside.
+    /// A promise settled from outside.
     Promise,
 }
 
-/// One thing that an invocation waits for.
+/// A promise for which an invocation waits.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Wait {
     /// The awaited promise.
     pub id: String,
-    /// What kind of thing it is.
+    /// The kind of the promise.
     pub kind: WaitKind,
     /// The called function's address, for calls.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target: Option<String>,
-    /// When the wait ends by itself: a timer's instant, a deadline.
+    /// When the wait ends by itself: the instant of a timer, or a deadline.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until_at_ms: Option<i64>,
 }
 
-/// One line of a listing.
+/// An invocation in a listing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct InvocationSummary {
-    /// Its id.
+    /// The id of the invocation.
     pub id: String,
-    /// The address of its function.
+    /// The address of the function.
     pub target: String,
-    /// Its function by name; absent where a worker outside has it and the name is not known.
+    /// The name of the function; absent for external workers if the name is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub function: Option<String>,
-    /// Where it stands.
+    /// The state of the invocation.
     pub state: InvocationState,
-    /// Failed attempts since it last got on.
+    /// Number of failed attempts since the last progress.
     pub attempt: u32,
-    /// The invocation that called it.
+    /// The id of the calling invocation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<String>,
-    /// Its labels.
+    /// The labels of the invocation.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,
-    /// Records in its journal.
+    /// Number of records in the journal.
     pub journal_len: u32,
-    /// When it was made.
+    /// When the invocation was created.
     pub created_at_ms: i64,
-    /// When it ended.
+    /// When the invocation ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub settled_at_ms: Option<i64>,
 }
 
-/// A page of a listing, newest first.
+/// A page of invocations, newest first.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct InvocationPage {
-    /// The lines.
+    /// The invocations.
     pub items: Vec<InvocationSummary>,
-    /// Those of the page whose rows cannot be read.
+    /// Invocations of the page whose rows cannot be read.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unreadable: Vec<UnreadableRow>,
-    /// Pass it as `after` for the next page; absent on the last.
+    /// The `after` of the next page; absent on the last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
 }
 
-/// Something whose rows are there and cannot be read, or that the database refuses to go on with.
+/// An object whose rows cannot be read, or cannot be written by the database.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct UnreadableRow {
-    /// What it is: promise, schedule, message or resource.
+    /// The kind of the object: promise, schedule, message or resource.
     pub kind: String,
-    /// Its id; of a message, that of the promise it is about.
+    /// The id of the object; for a message, that of its promise.
     pub id: String,
-    /// What is wrong.
+    /// The error.
     pub reason: String,
 }
 
-/// Where an invocation stands and what it ended with: what those need who wait for it.
+/// The state and the outcome of an invocation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct InvocationOutcome {
-    /// Its id.
+    /// The id of the invocation.
     pub id: String,
-    /// The address of its function.
+    /// The address of the function.
     pub target: String,
-    /// Where it stands.
+    /// The state of the invocation.
     pub state: InvocationState,
-    /// Failed attempts since it last got on.
+    /// Number of failed attempts since the last progress.
     pub attempt: u32,
-    /// The last error, or why it is halted.
+    /// The last error, or the reason of a halt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<Note>,
-    /// When it was made.
+    /// When the invocation was created.
     pub created_at_ms: i64,
-    /// When it ended.
+    /// When the invocation ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub settled_at_ms: Option<i64>,
-    /// What it resolved with.
+    /// The output, if resolved.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<Value>,
-    /// What it failed with.
+    /// The failure, if not resolved.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<FailureView>,
 }
 
-/// Everything that is known of an invocation, without its journal.
+/// An invocation, without its journal.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Invocation {
-    /// Its id.
+    /// The id of the invocation.
     pub id: String,
-    /// The address of its function.
+    /// The address of the function.
     pub target: String,
-    /// The module it was pinned to, by digest, when it was made.
+    /// The digest of the module to which the invocation was pinned at its creation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub module: Option<String>,
-    /// Its function.
+    /// The name of the function.
     pub function: String,
-    /// Where it stands.
+    /// The state of the invocation.
     pub state: InvocationState,
-    /// Failed attempts since it last got on.
+    /// Number of failed attempts since the last progress.
     pub attempt: u32,
-    /// Changes of hands so far.
+    /// The version of the task: how often the claim changed hands.
     pub version: u64,
-    /// How far a requested cancellation got.
+    /// The progress of a cancellation.
     pub cancel: CancelProgress,
-    /// Signals sent so far.
+    /// Number of signals sent so far.
     pub signals: u32,
-    /// Who runs it.
+    /// The lease of the worker that executes the invocation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lease: Option<Lease>,
-    /// How far it got, if it is an activity that says so and has not ended.
+    /// The progress of an activity that reports it and has not ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub progress: Option<Progress>,
-    /// While pending: when it is offered again, or first.
+    /// While pending: when the task is offered next.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_at_ms: Option<i64>,
-    /// The last error, or why it is halted.
+    /// The last error, or the reason of a halt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<Note>,
-    /// What it waits for, at most 100 of them.
+    /// The awaited promises (at most 100).
     pub waits: Vec<Wait>,
-    /// How many things it waits for.
+    /// Number of awaited promises.
     pub waits_count: u32,
-    /// Who waits for it.
+    /// The ids of the invocations that wait for this one.
     pub awaited_by: Vec<String>,
-    /// The invocation that called it.
+    /// The id of the calling invocation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<String>,
-    /// Invocations that it called, newest first, at most 100.
+    /// The called invocations, newest first (at most 100).
     pub children: Vec<InvocationSummary>,
-    /// Its labels.
+    /// The labels of the invocation.
     pub labels: BTreeMap<String, String>,
-    /// Records in its journal.
+    /// Number of records in the journal.
     pub journal_len: u32,
-    /// When it was made.
+    /// When the invocation was created.
     pub created_at_ms: i64,
-    /// Not before this instant.
+    /// The earliest start.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start_at_ms: Option<i64>,
-    /// Its deadline, if it has one.
+    /// The deadline, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_at_ms: Option<i64>,
-    /// When it ended.
+    /// When the invocation ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub settled_at_ms: Option<i64>,
-    /// What it was started with.
+    /// The input.
     pub input: Value,
-    /// What it resolved with.
+    /// The output, if resolved.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<Value>,
-    /// What it failed with.
+    /// The failure, if not resolved.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<FailureView>,
 }

@@ -1,4 +1,4 @@
-//! Journals in a form for people.
+//! Journals in a readable form.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -6,25 +6,25 @@ use utoipa::ToSchema;
 
 use super::FailureView;
 
-/// What a record is.
+/// The kind of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RecordKind {
     /// The beginning: function, input, module.
     Started,
-    /// Something that the function asked for.
+    /// A command of the function.
     Command,
-    /// What became of a command.
+    /// The completion of a command.
     Notified,
-    /// A signal that the function was told of.
+    /// A signal delivered to the function.
     Signal,
-    /// The function was told of its cancellation.
+    /// The delivery of a cancellation.
     Cancelled,
     /// The end.
     Finished,
 }
 
-/// An outcome: a value, a failure, or (`{}`) nothing to say.
+/// An outcome: a value, a failure, or (`{}`) neither.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct OutcomeView {
     /// The value, on success.
@@ -35,28 +35,28 @@ pub struct OutcomeView {
     pub failure: Option<FailureView>,
 }
 
-/// One record.
+/// A record of a journal.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct JournalRecord {
-    /// Its place, from 0.
+    /// The index of the record, from 0.
     pub seq: u32,
-    /// When it happened, in the invocation's logical time.
+    /// The logical time of the record.
     pub at_ms: i64,
-    /// What it is.
+    /// The kind of the record.
     pub kind: RecordKind,
-    /// The command's index, for commands and what became of them.
+    /// The index of the command, for commands and their completions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub index: Option<u32>,
     /// The kind of the command: `call`, `sleep`, `run`, …
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
-    /// The called function, the run's or the signal's name.
+    /// The name of the called function, the run or the signal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// What was asked with the command; the input, for the first record.
+    /// The arguments of the command; the input, for the first record.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request: Option<Value>,
-    /// What became of it.
+    /// The outcome of a completion or of the end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outcome: Option<OutcomeView>,
     /// The module's digest, for the first record.
@@ -64,14 +64,14 @@ pub struct JournalRecord {
     pub module: Option<String>,
 }
 
-/// A part of a journal.
+/// A page of a journal.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct JournalPage {
-    /// The invocation.
+    /// The id of the invocation.
     pub id: String,
     /// The records, in order.
     pub records: Vec<JournalRecord>,
-    /// Pass it as `from` for the next page; absent when there was nothing further.
+    /// The `from` of the next page; absent if there were no further records.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<u32>,
 }

@@ -1,7 +1,7 @@
-//! What goes over the wire, as types: the API answers with them, the client and the command line read them.
+//! The wire types of the API, used by the host, the client and the command line.
 //!
-//! Instants are milliseconds since the Unix epoch and end in `_at_ms`; lengths end in `_ms`. Absent optional fields are
-//! left out.
+//! Instants are milliseconds since the Unix epoch and end in `_at_ms`; durations end in `_ms`.
+//! Absent optional fields are omitted.
 
 mod cloud;
 mod event;

@@ -1,29 +1,29 @@
-//! What functions logged.
+//! Log lines of functions.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// How loud a line is.
+/// The level of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum LogLevel {
-    /// The finest.
+    /// The most detailed level.
     Trace,
-    /// For authors.
+    /// Details for authors.
     Debug,
-    /// For operators.
+    /// Normal operation, for operators.
     Info,
-    /// Something odd.
+    /// A possible problem.
     Warn,
-    /// Something wrong.
+    /// A failure.
     Error,
 }
 
 impl LogLevel {
-    /// All of them, the finest first.
+    /// All levels, the most detailed first.
     pub const ALL: [Self; 5] = [Self::Trace, Self::Debug, Self::Info, Self::Warn, Self::Error];
 
-    /// As it is written in JSON.
+    /// The name in JSON.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Trace => "trace",
@@ -35,27 +35,27 @@ impl LogLevel {
     }
 }
 
-/// One line.
+/// A log line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct LogLine {
-    /// Its number in the invocation, from 0.
+    /// The number of the line in the invocation, from 0.
     pub line: u32,
-    /// When.
+    /// When the line was logged.
     pub at_ms: i64,
-    /// How loud.
+    /// The level of the line.
     pub level: LogLevel,
-    /// What.
+    /// The text of the line.
     pub message: String,
 }
 
-/// A part of an invocation's log.
+/// A page of an invocation's log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct LogPage {
-    /// The invocation.
+    /// The id of the invocation.
     pub id: String,
     /// The lines, in order.
     pub lines: Vec<LogLine>,
-    /// Pass it as `from` for the next page; absent when there was nothing further.
+    /// The `from` of the next page; absent if there were no further lines.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<u32>,
 }

@@ -1,10 +1,10 @@
-//! Modules and what they offer.
+//! Modules, their functions and imports.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
-/// What kind of function it is.
+/// The kind of a function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum FunctionKind {
@@ -15,7 +15,7 @@ pub enum FunctionKind {
 }
 
 impl FunctionKind {
-    /// As it is written in JSON.
+    /// The name in JSON.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Workflow => "workflow",
@@ -24,33 +24,33 @@ impl FunctionKind {
     }
 }
 
-/// When and how often a failed attempt is repeated.
+/// The policy for repeating failed attempts.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Retry {
-    /// Before the second attempt.
+    /// The delay before the second attempt.
     pub initial_ms: u64,
-    /// How much longer each wait is than the one before.
+    /// The factor by which each delay is longer than the one before.
     pub factor: f64,
-    /// No wait is longer.
+    /// The longest delay.
     pub max_ms: u64,
-    /// The fraction of each wait that is drawn at random.
+    /// The fraction of each delay that is random.
     pub jitter: f64,
-    /// Attempts in all; absent: no limit.
+    /// Maximum number of attempts; absent: no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_attempts: Option<u32>,
-    /// Failure codes that are final at once.
+    /// Failure codes that are never retried.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub non_retryable: Vec<u32>,
 }
 
-/// A function that a module offers.
+/// A function of a module.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Function {
-    /// Its name.
+    /// The name of the function.
     pub name: String,
-    /// What kind it is.
+    /// The kind of the function.
     pub kind: FunctionKind,
-    /// What it does, in its author's words.
+    /// A description by the author.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary: Option<String>,
     /// The JSON schema of its input.
@@ -59,18 +59,18 @@ pub struct Function {
     /// The JSON schema of its output.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_schema: Option<Value>,
-    /// It takes signals.
+    /// Whether the function receives signals.
     #[serde(default)]
     pub signals: bool,
-    /// Its own time limit.
+    /// The default time limit of a call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
-    /// Its own retry policy.
+    /// The default retry policy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry: Option<Retry>,
 }
 
-/// What the host does with an import.
+/// How the host treats an import.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ImportStatus {
@@ -78,58 +78,59 @@ pub enum ImportStatus {
     Provided,
     /// The host provides it in a deterministic form.
     Deterministic,
-    /// Calling it fails with an error that names what to use instead.
+    /// A call fails with an error that names an alternative.
     Refused,
 }
 
-/// Something that a module imports: functions of one interface that are treated alike.
+/// Imported functions of one interface that are treated alike.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Import {
-    /// The interface.
+    /// The name of the interface.
     pub name: String,
-    /// What becomes of a workflow's call. Activities get real I/O as far as the host's policy allows.
+    /// How a workflow's call is treated. Activities get real I/O as far as the host's policy
+    /// allows.
     pub status: ImportStatus,
-    /// The functions.
+    /// The names of the functions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub functions: Vec<String>,
-    /// What to use instead of refused ones.
+    /// The alternative to refused functions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
 }
 
-/// What a component says of itself when it is uploaded; kept with it.
+/// The description of a component, made at its upload.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct ModuleDescription {
-    /// What it offers.
+    /// The functions of the component.
     pub functions: Vec<Function>,
-    /// What it imports, and what the host does with that.
+    /// The imports of the component.
     pub imports: Vec<Import>,
-    /// What it exports.
+    /// The exports of the component.
     pub exports: Vec<String>,
 }
 
-/// A module that is stored.
+/// A stored module.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Module {
-    /// Its identity: the SHA-256 of its bytes, in hexadecimal.
+    /// The SHA-256 of the component, in hexadecimal.
     pub digest: String,
-    /// Its size in bytes.
+    /// The size of the component, in bytes.
     pub size: u64,
-    /// When it was first uploaded.
+    /// When the module was first uploaded.
     pub created_at_ms: i64,
-    /// The names that stand for it now.
+    /// The current aliases of the module.
     pub aliases: Vec<String>,
-    /// Unfinished executions that run it, counted up to 10,000.
+    /// Number of unfinished executions of the module (counted up to 10,000).
     pub in_use: u64,
-    /// What it offers and imports.
+    /// The functions and imports.
     #[serde(flatten)]
     pub description: ModuleDescription,
 }
 
-/// The modules that are stored.
+/// The stored modules.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct ModuleList {
-    /// Newest first.
+    /// The modules, newest first.
     pub modules: Vec<Module>,
 }
 
@@ -138,12 +139,13 @@ pub struct ModuleList {
 pub struct Deployed {
     /// The module.
     pub module: Module,
-    /// False: the same bytes were stored already.
+    /// False: the same component was stored already.
     pub created: bool,
-    /// The alias that was asked for.
+    /// The alias of the upload.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub alias: Option<String>,
-    /// The module that the alias stood for before, if it was another. Executions that began on it finish on it.
+    /// The module to which the alias pointed before, if another. Executions that began on that
+    /// module finish on it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replaces: Option<String>,
 }

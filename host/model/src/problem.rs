@@ -1,4 +1,4 @@
-//! A problem document (RFC 9457): how the API says no.
+//! Problem documents (RFC 9457): the form of refusals and failures.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -7,20 +7,20 @@ use utoipa::ToSchema;
 /// Why a request was refused. Programs read `code`, people read `detail`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Problem {
-    /// A URN made of the code.
+    /// A URN with the code.
     #[serde(rename = "type")]
     #[schema(example = "urn:segno:problem:unknown-function")]
     pub kind: String,
-    /// The same for every problem with this code.
+    /// A title, the same for every problem with this code.
     pub title: String,
-    /// The status of the answer.
+    /// The HTTP status of the answer.
     pub status: u16,
-    /// What was wrong with this request, and what to do.
+    /// The fault of this request, and its remedy.
     pub detail: String,
-    /// Stable, in kebab case.
+    /// A stable code, in kebab case.
     #[schema(example = "unknown-function")]
     pub code: String,
-    /// What programs may want to know besides, for example `known` or `errors`.
+    /// Further data for programs, for example `known` or `errors`.
     #[serde(flatten)]
     pub fields: Map<String, Value>,
 }

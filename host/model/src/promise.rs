@@ -1,4 +1,4 @@
-//! Promises as they are shown and settled from outside.
+//! Promises, and settling them from outside.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use utoipa::{IntoParams, ToSchema};
 
 use super::UnreadableRow;
 
-/// Where a promise stands.
+/// The state of a promise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum PromiseState {
@@ -20,16 +20,16 @@ pub enum PromiseState {
     Rejected,
     /// Settled by a cancellation.
     Cancelled,
-    /// Its deadline passed.
+    /// Settled by its deadline.
     TimedOut,
 }
 
 impl PromiseState {
-    /// All of them.
+    /// All states.
     pub const ALL: [Self; 5] =
         [Self::Pending, Self::Resolved, Self::Rejected, Self::Cancelled, Self::TimedOut];
 
-    /// As it is written in JSON and in filters.
+    /// The name in JSON and in filters.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Pending => "pending",
@@ -46,15 +46,15 @@ impl PromiseState {
     }
 }
 
-/// Why something failed. Codes 400 to 599 read as in HTTP.
+/// A failure. Codes 400 to 599 have the meaning that they have in HTTP.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct FailureView {
-    /// For programs.
+    /// The code, for programs.
     #[schema(format = "uint32", maximum = 4_294_967_295_u32)]
     pub code: u32,
-    /// For people.
+    /// The message, for people.
     pub message: String,
-    /// Whatever the failing side added.
+    /// Further data of the failing side.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub details: Option<Value>,
 }
@@ -62,58 +62,58 @@ pub struct FailureView {
 /// A promise.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct PromiseView {
-    /// Its id.
+    /// The id of the promise.
     pub id: String,
-    /// Where it stands.
+    /// The state of the promise.
     pub state: PromiseState,
-    /// What it was made with.
+    /// The parameter with which the promise was created.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub param: Option<Value>,
-    /// What it was settled with.
+    /// The value with which the promise was settled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub value: Option<Value>,
-    /// What it was rejected with.
+    /// The failure with which the promise was rejected.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<FailureView>,
-    /// Its tags.
+    /// The tags of the promise.
     pub tags: BTreeMap<String, String>,
-    /// The invocation that made it.
+    /// The id of the invocation that created the promise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub made_by: Option<String>,
-    /// The invocations that wait for it.
+    /// The ids of the invocations that wait for the promise.
     pub awaited_by: Vec<String>,
-    /// When it was made.
+    /// When the promise was created.
     pub created_at_ms: i64,
-    /// Its deadline, if it has one.
+    /// The deadline, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_at_ms: Option<i64>,
-    /// When it was settled.
+    /// When the promise was settled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub settled_at_ms: Option<i64>,
-    /// Whether this request changed it; absent in answers to reads. A promise settles once: later attempts answer the
-    /// first outcome.
+    /// Whether this request changed the promise; absent in answers to reads. A promise settles
+    /// once: later attempts answer the first outcome.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub changed: Option<bool>,
 }
 
-/// A line of a list of promises.
+/// A promise in a listing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct PromiseSummary {
-    /// Its id.
+    /// The id of the promise.
     pub id: String,
-    /// Where it stands.
+    /// The state of the promise.
     pub state: PromiseState,
-    /// Its tags.
+    /// The tags of the promise.
     pub tags: BTreeMap<String, String>,
-    /// The invocation that made it.
+    /// The id of the invocation that created the promise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub made_by: Option<String>,
-    /// When it was made.
+    /// When the promise was created.
     pub created_at_ms: i64,
-    /// Its deadline, if it has one.
+    /// The deadline, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_at_ms: Option<i64>,
-    /// When it was settled.
+    /// When the promise was settled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub settled_at_ms: Option<i64>,
 }
@@ -123,29 +123,29 @@ pub struct PromiseSummary {
 pub struct PromisePage {
     /// The promises.
     pub items: Vec<PromiseSummary>,
-    /// Those of the page whose rows cannot be read.
+    /// Promises of the page whose rows cannot be read.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unreadable: Vec<UnreadableRow>,
-    /// Pass it as `after` for the next page; absent on the last.
+    /// The `after` of the next page; absent on the last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
 }
 
-/// Which promises to list.
+/// Parameters of listing promises.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, IntoParams)]
 #[serde(default, deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct PromiseQuery {
-    /// Only those in this state: `pending`, `resolved`, `rejected`, `cancelled`, `timed-out`.
+    /// State: `pending`, `resolved`, `rejected`, `cancelled`, `timed-out`.
     #[param(pattern = "^(pending|resolved|rejected|cancelled|timed-out)$")]
     pub state: Option<String>,
-    /// Only ids that begin so.
+    /// Prefix of ids.
     pub prefix: Option<String>,
-    /// Only those with all of these tags: a JSON object of texts.
+    /// Tags, all of which must match: a JSON object of texts.
     pub tags: Option<String>,
     /// The `next` of the page before.
     pub after: Option<String>,
-    /// The largest number of items in the page, 1 to 1000; 100 if left out.
+    /// Maximum number of items (1 to 1000; default 100).
     #[param(minimum = 1, maximum = 1000)]
     pub limit: Option<u32>,
 }
@@ -154,7 +154,7 @@ pub struct PromiseQuery {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CreatePromise {
-    /// The promise's id. Making the same id again answers the first one, unchanged.
+    /// The id of the promise. The same id again answers the first promise, unchanged.
     #[schema(
         example = "order-1001-approval",
         min_length = 1,
@@ -162,18 +162,19 @@ pub struct CreatePromise {
         pattern = r"^(?!\.{1,2}$)[^\x00-\x1f\x7f-\x9f]+$"
     )]
     pub id: String,
-    /// From now to its deadline; left out: it has none.
+    /// The time from now to the deadline; absent: no deadline.
     #[serde(
         default,
         skip_serializing_if = "Option::is_none",
         deserialize_with = "super::whole::unsigned_if_any"
     )]
     pub timeout_ms: Option<u64>,
-    /// Tags. `target` has workers outside produce the value: `poll://…` or `http(s)://…`; `timer` with the value `true`
-    /// resolves the promise at its deadline; `parent` shows it in the tree of that one.
+    /// Tags. With `target` (`poll://…` or `http(s)://…`) an external worker produces the value;
+    /// `timer` with the value `true` resolves the promise at its deadline; `parent` shows the
+    /// promise in the tree of that parent.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub tags: BTreeMap<String, String>,
-    /// What the promise is made with, to be read by the one who settles it: any JSON.
+    /// A parameter for the client or worker that settles the promise: any JSON.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub param: Option<Value>,
 }
@@ -181,7 +182,7 @@ pub struct CreatePromise {
 /// The answer to `POST /v1/promises`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct PromiseCreated {
-    /// False: a promise with this id existed already, and this is it.
+    /// False: a promise with this id existed already; the answer shows that one.
     pub created: bool,
     /// The promise.
     pub promise: PromiseView,
@@ -191,24 +192,25 @@ pub struct PromiseCreated {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ResolvePromise {
-    /// Any JSON; `null` if it is left out.
+    /// Any JSON; `null` if absent.
     #[serde(default)]
     pub value: Value,
 }
 
-/// The body of `POST /v1/promises/{id}/reject`: a failure in words and a code, or any JSON as `value`.
+/// The body of `POST /v1/promises/{id}/reject`: a failure with a code and a message, or any JSON as
+/// `value`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RejectPromise {
-    /// What went wrong.
+    /// The failure.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "object")]
     pub failure: Option<FailureView>,
-    /// In place of `failure`: any JSON, for those who read the promise with other tools.
+    /// Any JSON in place of `failure`, for readers other than functions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub value: Option<Value>,
 }
 
-/// Reads an object and no list, which would be read as its fields in their order.
+/// Parses an object, but no list, which would be parsed as the object's fields in order.
 fn object<'de, D: Deserializer<'de>>(from: D) -> Result<Option<FailureView>, D::Error> {
     let fields = Option::<serde_json::Map<String, Value>>::deserialize(from)?;
     let failure = fields.map(|fields| FailureView::deserialize(Value::Object(fields)));

@@ -1,46 +1,46 @@
-//! What a replay found.
+//! Replays of journals.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
-/// How a replay ended.
+/// The result of a replay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ReplayVerdict {
-    /// Every record came again.
+    /// Every record was reproduced.
     Identical,
-    /// Something else came: `divergence` says what.
+    /// A command differs; `divergence` has the details.
     Diverged,
     /// The module trapped, or could not be run.
     Failed,
 }
 
-/// A field in which what was asked differs from what is recorded.
+/// A field of a command that differs from the record.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct FieldDifference {
-    /// The field.
+    /// The name of the field.
     pub field: String,
-    /// As it is recorded.
+    /// The recorded value.
     pub recorded: String,
-    /// As it was asked.
+    /// The value in the replay.
     pub asked: String,
 }
 
-/// The first difference between a journal and what a module asks for when it is told the same.
+/// The first difference between a journal and the commands of a module.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct DivergenceView {
-    /// The place in the journal.
+    /// The index of the record.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seq: Option<u32>,
-    /// The command's index.
+    /// The index of the command.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub index: Option<u32>,
-    /// The report in words.
+    /// The difference in a sentence.
     pub message: String,
-    /// The recorded command field by field against the asked one, where both exist.
+    /// The differing fields of the recorded and the replayed command, if both exist.
     pub fields: Vec<FieldDifference>,
-    /// Everything that is known, for programs.
+    /// Further data for programs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub details: Option<Value>,
 }
@@ -49,28 +49,30 @@ pub struct DivergenceView {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ReplayRequest {
-    /// The module to run against the journal, by alias or digest; left out: the one that the invocation is pinned to.
+    /// The module to run, by alias or digest; absent: the module to which the invocation is pinned.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub module: Option<String>,
 }
 
-/// The answer to a replay. Nothing was changed by it.
+/// The answer to a replay, which changes nothing.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Replay {
-    /// The invocation.
+    /// The id of the invocation.
     pub id: String,
     /// The digest of the module that was run.
     pub module: String,
-    /// How it ended.
+    /// The result.
     pub verdict: ReplayVerdict,
-    /// Records that came again as they are recorded.
+    /// Number of records reproduced.
     pub matched: u32,
-    /// Records in the journal; those it had when the replay began, if the execution still runs.
+    /// Number of records in the journal; those at the beginning of the replay, if the execution had
+    /// not ended.
     pub journal_len: u32,
-    /// Whether the execution had not ended when the replay began: then the verdict is about the records so far.
+    /// Whether the execution had not ended when the replay began: then the result concerns the
+    /// records so far.
     #[serde(default)]
     pub running: bool,
-    /// What differed first.
+    /// The first difference.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub divergence: Option<DivergenceView>,
     /// Why the module could not be run to the end.

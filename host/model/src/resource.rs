@@ -1,18 +1,18 @@
-//! Resources as they are taken, written and shown.
+//! Shared resources and their leases.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
-/// A resource, and who has it.
+/// A resource, and its last lease.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct ResourceView {
-    /// Its name.
+    /// The name of the resource.
     pub name: String,
-    /// What was written last; absent before the first write.
+    /// The last value written; absent before the first write.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub value: Option<Value>,
-    /// The token it was written under.
+    /// The token of the last write.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token: Option<u64>,
     /// The last lease; absent before the first one.
@@ -23,11 +23,11 @@ pub struct ResourceView {
 /// A lease on a resource.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ResourceLeaseView {
-    /// Present it with every write: it is larger than that of any lease before.
+    /// The token for writes: larger than that of any earlier lease.
     pub token: u64,
-    /// Who took it.
+    /// The name of the holder.
     pub holder: String,
-    /// Until when nobody else gets one.
+    /// The end of the lease.
     pub until_at_ms: i64,
 }
 
@@ -35,10 +35,10 @@ pub struct ResourceLeaseView {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TakeResource {
-    /// In whose name.
+    /// The name of the holder.
     #[schema(example = "importer-1", min_length = 1)]
     pub holder: String,
-    /// For how long, at most a day; 0 gives it back.
+    /// The duration of the lease in milliseconds (at most a day); 0 returns the lease.
     #[schema(maximum = 86_400_000)]
     #[serde(deserialize_with = "super::whole::unsigned")]
     pub ttl_ms: u64,
@@ -48,7 +48,7 @@ pub struct TakeResource {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WriteResource {
-    /// Any JSON; `null` if it is left out.
+    /// Any JSON; `null` if absent.
     #[serde(default)]
     pub value: Value,
     /// The token of the writer's lease, or an activity's fence token.

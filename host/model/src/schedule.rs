@@ -1,4 +1,4 @@
-//! Schedules as they are made and shown.
+//! Schedules and backfills.
 
 use std::collections::BTreeMap;
 
@@ -8,16 +8,16 @@ use utoipa::{IntoParams, ToSchema};
 
 use super::UnreadableRow;
 
-/// What happens at an occurrence while what the schedule started last is still going on.
+/// What happens at an occurrence while the schedule's last invocation has not ended.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Overlap {
-    /// Another is started beside it.
+    /// A further invocation is started.
     #[default]
     Allow,
-    /// None is started.
+    /// The occurrence is skipped.
     Skip,
-    /// Another is made, and begins when it has ended.
+    /// A further invocation is created, which begins when the last one has ended.
     Queue,
 }
 
@@ -25,7 +25,7 @@ pub enum Overlap {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CreateSchedule {
-    /// The schedule's id. Making the same id again answers the first one, unchanged.
+    /// The id of the schedule. The same id again answers the first schedule, unchanged.
     #[schema(
         example = "nightly-report",
         min_length = 1,
@@ -33,32 +33,33 @@ pub struct CreateSchedule {
         pattern = r"^(?!\.{1,2}$)[^\x00-\x1f\x7f-\x9f]+$"
     )]
     pub id: String,
-    /// When it occurs, in UTC: minute, hour, day of month, month, weekday; with six fields the first is the second, with
-    /// seven the last is the year.
+    /// The occurrences in UTC: minute, hour, day of month, month, weekday; with six fields the
+    /// first is the second, with seven the last is the year.
     #[schema(example = "0 3 * * MON-FRI")]
     pub cron: String,
-    /// The function that is started: `MODULE/FUNCTION` or `wasm://MODULE/FUNCTION`; or where a worker outside is told:
-    /// `poll://…`, `http(s)://…`.
+    /// The function to start: `MODULE/FUNCTION` or `wasm://MODULE/FUNCTION`; or the address of an
+    /// external worker: `poll://…`, `http(s)://…`.
     #[schema(example = "reports/daily")]
     pub target: String,
-    /// Any JSON that fits the function's input schema; `null` if it is left out.
+    /// Any JSON that matches the function's input schema; `null` if absent.
     #[serde(default)]
     pub input: Value,
-    /// The ids of what is started. `{{.id}}` stands for the schedule's id, `{{.timestamp}}` for the occurrence in
-    /// milliseconds, which must be there. Left out: `{{.id}}@{{.timestamp}}`.
+    /// Template for the ids of invocations: `{{.id}}` is the schedule's id; `{{.timestamp}}`, which
+    /// is required, is the occurrence in milliseconds. Absent: `{{.id}}@{{.timestamp}}`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub invocation_id: Option<String>,
-    /// From each occurrence to the deadline of what it starts; left out: the function's own default, else none.
+    /// The time from each occurrence to the deadline of its invocation; absent: the function's own
+    /// default, else none.
     #[serde(
         default,
         skip_serializing_if = "Option::is_none",
         deserialize_with = "super::whole::unsigned_if_any"
     )]
     pub timeout_ms: Option<u64>,
-    /// What happens while the last one is still going on.
+    /// The rule for occurrences while the last invocation has not ended.
     #[serde(default)]
     pub overlap: Overlap,
-    /// Labels of what is started.
+    /// Labels of the invocations.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,
 }
@@ -66,47 +67,47 @@ pub struct CreateSchedule {
 /// A schedule.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct ScheduleView {
-    /// Its id.
+    /// The id of the schedule.
     pub id: String,
-    /// When it occurs, in UTC.
+    /// The cron expression, in UTC.
     pub cron: String,
-    /// What it starts.
+    /// The address of the function to start.
     pub target: String,
-    /// The function by its name; absent where a worker outside has it and the name is not known.
+    /// The name of the function; absent for external workers if the name is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub function: Option<String>,
-    /// With what.
+    /// The input of the invocations.
     pub input: Value,
-    /// The ids of what it starts, as a template.
+    /// The template for the ids of invocations.
     pub invocation_id: String,
-    /// From an occurrence to the deadline of what it starts, if that has one.
+    /// The time from an occurrence to the deadline of its invocation, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
-    /// What happens while the last one is still going on.
+    /// The rule for occurrences while the last invocation has not ended.
     pub overlap: Overlap,
-    /// Labels of what it starts.
+    /// Labels of the invocations.
     pub labels: BTreeMap<String, String>,
-    /// Whether it stands still.
+    /// Whether the schedule is paused.
     pub paused: bool,
-    /// When it was made.
+    /// When the schedule was created.
     pub created_at_ms: i64,
-    /// Its next occurrence; absent when there is none any more.
+    /// The next occurrence; absent if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_at_ms: Option<i64>,
-    /// The last occurrence for which it started something.
+    /// The last occurrence for which an invocation was started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_at_ms: Option<i64>,
-    /// What it started last.
+    /// The id of the last invocation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_id: Option<String>,
-    /// Occurrences it left out: they overlapped, or were missed too long ago.
+    /// Number of skipped occurrences: they overlapped, or were missed too long ago.
     pub skipped: u64,
 }
 
 /// The answer to `POST /v1/schedules`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct ScheduleCreated {
-    /// False: a schedule with this id existed already, and this is it.
+    /// False: a schedule with this id existed already; the answer shows that one.
     pub created: bool,
     /// The schedule.
     pub schedule: ScheduleView,
@@ -117,27 +118,27 @@ pub struct ScheduleCreated {
 pub struct ScheduleList {
     /// The schedules.
     pub items: Vec<ScheduleView>,
-    /// Those of the page whose rows cannot be read.
+    /// Schedules of the page whose rows cannot be read.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unreadable: Vec<UnreadableRow>,
-    /// What to ask for as `after` to see more.
+    /// The `after` of the next page; absent on the last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
 }
 
-/// Which schedules to list.
+/// Parameters of listing schedules.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, IntoParams)]
 #[serde(default, deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct ScheduleQuery {
-    /// Only ids that begin so.
+    /// Prefix of ids.
     pub prefix: Option<String>,
-    /// Only those that start things with this label, as `name=value`.
+    /// Label of the invocations, as `name=value`.
     #[param(pattern = "=")]
     pub label: Option<String>,
     /// The `next` of the page before.
     pub after: Option<String>,
-    /// The largest number of items in the page, 1 to 1000; 100 if left out.
+    /// Maximum number of items (1 to 1000; default 100).
     #[param(minimum = 1, maximum = 1000)]
     pub limit: Option<u32>,
 }
@@ -146,24 +147,24 @@ pub struct ScheduleQuery {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Backfill {
-    /// The first instant that counts.
+    /// The beginning of the interval (inclusive).
     #[serde(deserialize_with = "super::whole::signed")]
     pub from_at_ms: i64,
-    /// The first instant after it that does not; only the past counts in any case.
+    /// The end of the interval (exclusive); the present limits it in any case.
     #[serde(deserialize_with = "super::whole::signed")]
     pub to_at_ms: i64,
 }
 
-/// What a backfill did. It goes through 100 occurrences at a time.
+/// The result of a backfill, which handles up to 100 occurrences.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Backfilled {
-    /// How many were started.
+    /// Number of invocations started.
     pub started: u32,
-    /// How many had been before.
+    /// Number of invocations that existed already.
     pub existing: u32,
-    /// How many the overlap rule left out.
+    /// Number of occurrences skipped by the overlap rule.
     pub skipped: u32,
-    /// What to ask for as `from_at_ms` to go on; absent when all is done.
+    /// The `from_at_ms` to continue with; absent when the interval is complete.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_at_ms: Option<i64>,
 }

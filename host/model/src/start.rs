@@ -1,4 +1,4 @@
-//! Starting invocations and sending them things.
+//! Starting invocations and sending signals.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,8 @@ use super::InvocationOutcome;
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StartInvocation {
-    /// The invocation's id. Starting the same id again answers the first execution. Left out: one is made up.
+    /// The id of the invocation. The same id again answers the first execution. Absent: the host
+    /// generates an id.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(
         example = "order-1001",
@@ -24,27 +25,27 @@ pub struct StartInvocation {
     /// The function: `MODULE/FUNCTION` or `wasm://MODULE/FUNCTION`.
     #[schema(example = "shop/order")]
     pub target: String,
-    /// Any JSON that fits the function's input schema; `null` if it is left out.
+    /// Any JSON that matches the function's input schema; `null` if absent.
     #[serde(default)]
     pub input: Value,
-    /// From now to the deadline; left out: the function's own default, else none.
+    /// The time from now to the deadline; absent: the function's own default, else none.
     #[serde(
         default,
         skip_serializing_if = "Option::is_none",
         deserialize_with = "super::whole::unsigned_if_any"
     )]
     pub timeout_ms: Option<u64>,
-    /// Not before this instant.
+    /// The earliest start.
     #[serde(
         default,
         skip_serializing_if = "Option::is_none",
         deserialize_with = "super::whole::signed_if_any"
     )]
     pub start_at_ms: Option<i64>,
-    /// Free labels for finding it again.
+    /// Labels by which invocations are listed.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,
-    /// Answer only when it has ended, or after this time, whichever is first.
+    /// How long to wait for the end before answering, in milliseconds.
     #[serde(
         default,
         skip_serializing_if = "Option::is_none",
@@ -56,17 +57,17 @@ pub struct StartInvocation {
 /// The answer to a start.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Started {
-    /// The invocation's id.
+    /// The id of the invocation.
     pub id: String,
-    /// False: an invocation with this id existed already, and this is it.
+    /// False: an invocation with this id existed already; the answer shows that one.
     pub created: bool,
-    /// The existing invocation has another target or input than this request.
+    /// Whether the existing invocation has another target or input than this request.
     #[serde(default)]
     pub differs: bool,
-    /// Says what differs.
+    /// The difference in words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub warning: Option<String>,
-    /// Where it stands.
+    /// The state of the invocation.
     pub invocation: InvocationOutcome,
 }
 
@@ -74,13 +75,13 @@ pub struct Started {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SendSignal {
-    /// What the function knows it by.
+    /// The name of the signal, by which the function receives it.
     #[schema(example = "address-changed", min_length = 1)]
     pub name: String,
-    /// Any JSON; `null` if it is left out.
+    /// Any JSON; `null` if absent.
     #[serde(default)]
     pub payload: Value,
-    /// Sending the same key again sends nothing.
+    /// A key for repetitions: the same key again sends nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
 }
@@ -88,17 +89,17 @@ pub struct SendSignal {
 /// The answer to a signal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct SignalAccepted {
-    /// The invocation.
+    /// The id of the invocation.
     pub id: String,
-    /// Which of its signals this is, from 0.
+    /// The index of the signal in its invocation, from 0.
     pub signal: u32,
 }
 
-/// The answer to a request that only changes something.
+/// The answer to a request that changes an object.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Accepted {
-    /// What was to be changed.
+    /// The id of the object.
     pub id: String,
-    /// False: there was nothing to change any more.
+    /// False: there was nothing to change.
     pub changed: bool,
 }

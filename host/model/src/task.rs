@@ -1,23 +1,23 @@
-//! Tasks as they are shown: who holds what, and until when.
+//! Tasks, their holders and leases.
 
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 use super::{Note, Progress, UnreadableRow};
 
-/// Where a task stands.
+/// The state of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum TaskState {
-    /// Waits for a worker.
+    /// Waiting for a worker.
     Pending,
-    /// A worker holds it.
+    /// Held by a worker.
     Acquired,
-    /// Waits for a promise.
+    /// Waiting for a promise.
     Suspended,
-    /// Stopped for a person to look at.
+    /// Halted for a person.
     Halted,
-    /// Its promise is settled.
+    /// Ended: the promise is settled.
     Fulfilled,
 }
 
@@ -25,7 +25,7 @@ impl TaskState {
     /// The states by which tasks are listed.
     pub const LISTED: [Self; 4] = [Self::Pending, Self::Acquired, Self::Suspended, Self::Halted];
 
-    /// As it is written in JSON and in filters.
+    /// The name in JSON and in filters.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Pending => "pending",
@@ -37,54 +37,54 @@ impl TaskState {
     }
 }
 
-/// The claim on producing one promise's value.
+/// A task: the claim on producing a promise's value.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct TaskView {
-    /// Its id, which is that of the promise.
+    /// The id of the task, which is that of the promise.
     pub id: String,
-    /// The address of the workers that may take it.
+    /// The address of the workers that may acquire the task.
     pub target: String,
-    /// The function by its name, as far as it is known.
+    /// The name of the function, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub function: Option<String>,
-    /// Where it stands.
+    /// The state of the task.
     pub state: TaskState,
     /// The fencing token: raised whenever the claim changes hands.
     pub version: u64,
-    /// Failed attempts since it last got on.
+    /// Number of failed attempts since the last progress.
     pub attempt: u32,
-    /// Claims lost in a row: holders that died or stalled.
+    /// Number of claims lost in a row, because their holders died or stalled.
     pub losses: u32,
-    /// Who holds it: a worker by the name that it gave itself, or a host by its own.
+    /// The holder: a worker by the name that it chose, or a host by its node name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub holder: Option<String>,
-    /// Until when the claim lasts unless it is extended.
+    /// The end of the lease, unless it is extended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until_at_ms: Option<i64>,
-    /// How far a sign of life extends it.
+    /// The time by which a heartbeat extends the lease.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ttl_ms: Option<i64>,
-    /// When its holder was last heard of.
+    /// When the holder last sent a heartbeat.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub heard_at_ms: Option<i64>,
-    /// How far it got, if it is an activity that says so and has not ended.
+    /// The progress of an activity that reports it and has not ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub progress: Option<Progress>,
-    /// While pending: when it is offered again, or first.
+    /// While pending: when the task is offered next.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_at_ms: Option<i64>,
-    /// While pending: it may be taken now.
+    /// While pending: whether the task may be acquired now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offered: Option<bool>,
-    /// Why it is halted: `requested`, `reported`, `exhausted`, `lost`, `trapped` or `damaged`.
+    /// The reason of a halt: `requested`, `reported`, `exhausted`, `lost`, `trapped` or `damaged`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub halted: Option<String>,
-    /// The last error of one that has not ended.
+    /// The last error of a task that has not ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<Note>,
-    /// When it was made.
+    /// When the task was created.
     pub created_at_ms: i64,
-    /// The deadline of its promise, if that has one.
+    /// The deadline of the promise, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_at_ms: Option<i64>,
 }
@@ -94,30 +94,30 @@ pub struct TaskView {
 pub struct TaskPage {
     /// The tasks.
     pub items: Vec<TaskView>,
-    /// Those of the page whose rows cannot be read.
+    /// Tasks of the page whose rows cannot be read.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unreadable: Vec<UnreadableRow>,
-    /// Pass it as `after` for the next page; absent on the last.
+    /// The `after` of the next page; absent on the last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
 }
 
-/// Which tasks to list.
+/// Parameters of listing tasks.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, IntoParams)]
 #[serde(default, deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct TaskQuery {
-    /// Only those in this state: `pending`, `acquired`, `suspended`, `halted`.
+    /// State: `pending`, `acquired`, `suspended`, `halted`.
     #[param(pattern = "^(pending|acquired|suspended|halted)$")]
     pub state: Option<String>,
-    /// Only those that this worker or host holds.
+    /// Name of the worker or host that holds the tasks.
     pub holder: Option<String>,
-    /// Only ids that begin so.
+    /// Prefix of ids.
     pub prefix: Option<String>,
     /// The `next` of the page before.
     #[param(pattern = r"^[0-9]{1,18}$")]
     pub after: Option<String>,
-    /// The largest number of items in the page, 1 to 1000; 100 if left out.
+    /// Maximum number of items (1 to 1000; default 100).
     #[param(minimum = 1, maximum = 1000)]
     pub limit: Option<u32>,
 }
@@ -126,7 +126,7 @@ pub struct TaskQuery {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ReleaseTask {
-    /// Only the claim with this version; whichever there is if it is left out.
+    /// The version of the claim to release; absent: any.
     #[serde(
         default,
         skip_serializing_if = "Option::is_none",

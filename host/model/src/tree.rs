@@ -1,81 +1,81 @@
-//! Trees of calls as they are shown.
+//! Trees of calls.
 
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 use super::InvocationState;
 
-/// What a node of a tree is.
+/// The kind of a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum NodeKind {
-    /// A call: a function of a module or of a worker produces the value.
+    /// A call of a function of a module or of an external worker.
     Call,
-    /// A step that a worker outside recorded.
+    /// A step recorded by an external worker.
     Step,
-    /// An instant.
+    /// A timer.
     Timer,
     /// A signal.
     Signal,
-    /// Settled from outside.
+    /// A promise settled from outside.
     Promise,
 }
 
 /// A node of a tree.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct TreeNode {
-    /// Its id.
+    /// The id of the promise.
     pub id: String,
-    /// How far below the node that was asked for: 0 is that one.
+    /// The number of levels below the requested node, which has 0.
     pub depth: u32,
-    /// Its parent, but for the node that was asked for.
+    /// The id of the parent, except for the requested node.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<String>,
-    /// What it is.
+    /// The kind of the node.
     pub kind: NodeKind,
-    /// Of a call: the address of the worker or function that produces the value.
+    /// The address of the called function or worker.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target: Option<String>,
-    /// The function by its name.
+    /// The name of the function.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub function: Option<String>,
-    /// Where it stands.
+    /// The state of the node.
     pub state: InvocationState,
-    /// Failed attempts since it last got on.
+    /// Number of failed attempts since the last progress.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub attempt: u32,
-    /// Who holds its task.
+    /// The holder of the task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub holder: Option<String>,
-    /// Until when the claim lasts unless it is extended.
+    /// The end of the lease, unless it is extended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until_at_ms: Option<i64>,
-    /// While its task is pending: when it is offered again, or first.
+    /// While pending: when the task is offered next.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_at_ms: Option<i64>,
-    /// The first of those that it waits for, at most 10.
+    /// The ids of awaited promises (at most 10).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub waits: Vec<String>,
-    /// It waits for more than these.
+    /// Whether the node waits for further promises.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub waits_more: bool,
-    /// What it failed with, why it is halted, or the last error of one that goes on; in one line.
+    /// The failure, the reason of a halt, or the last error, in one line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// It outlives its parent.
+    /// Whether the node may outlive its parent.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub detached: bool,
-    /// How many children it has; 10,000 stands for as many or more.
+    /// Number of children; 10,000 stands for that number or more.
     pub children: u32,
-    /// How many of them are left out, by `width` or `depth`.
+    /// Number of children omitted because of `width` or `depth`.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub left_out: u32,
-    /// When it was made.
+    /// When the promise was created.
     pub created_at_ms: i64,
-    /// When it ended.
+    /// When the promise was settled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub settled_at_ms: Option<i64>,
-    /// Its deadline, if it has one.
+    /// The deadline, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_at_ms: Option<i64>,
 }
@@ -84,33 +84,33 @@ fn is_zero(number: &u32) -> bool {
     *number == 0
 }
 
-/// A part of a tree: each node comes before what is below it, children in the order of their creation.
+/// A page of a tree: each node comes before its children, which are in the order of their creation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct TreePage {
-    /// The node that was asked for.
+    /// The id of the requested node.
     pub id: String,
-    /// Whose it is: its ancestors, the root first.
+    /// The ids of the ancestors, the root first.
     pub path: Vec<String>,
     /// The nodes.
     pub nodes: Vec<TreeNode>,
-    /// Pass it as `after` for the next page; absent on the last.
+    /// The `after` of the next page; absent on the last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
 }
 
-/// Which part of a tree is shown.
+/// Parameters of reading a tree.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, IntoParams)]
 #[serde(default, deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct TreeQuery {
-    /// How many levels below the node are shown, 0 to 64; 8 if left out.
+    /// Number of levels below the node (0 to 64; default 8).
     #[param(minimum = 0, maximum = 64)]
     pub depth: Option<u32>,
-    /// How many children of each node are shown, the first ones; all of them if left out.
+    /// Maximum number of children of each node, the first ones; absent: no limit.
     pub width: Option<u32>,
-    /// The `next` of the page before. `depth` and `width` must be those of that page.
+    /// The `next` of the page before, with the `depth` and `width` of that page.
     pub after: Option<String>,
-    /// The largest number of nodes in the page, 1 to 1000; 500 if left out.
+    /// Maximum number of nodes (1 to 1000; default 500).
     #[param(minimum = 1, maximum = 1000)]
     pub limit: Option<u32>,
 }

@@ -1,11 +1,11 @@
-//! Whole numbers in requests. JSON has one kind of number, so `7.0` is as whole as `7`; and what is stored is signed, so
-//! the largest number is that of a signed one.
+//! Whole numbers in requests. JSON has one kind of number, so `7.0` is as whole as `7`; stored
+//! numbers are signed, so the maximum is that of a signed number.
 
 use std::fmt;
 
 use serde::{Deserialize, Deserializer, de};
 
-/// The largest float below which every whole number is one.
+/// The bound below which every whole number is an exact float.
 const EXACT: f64 = 9_007_199_254_740_992.0;
 
 struct Number(i64);
@@ -42,23 +42,23 @@ impl de::Visitor<'_> for Whole {
     }
 }
 
-/// A number that may be negative.
+/// Parses a signed number.
 pub fn signed<'de, D: Deserializer<'de>>(from: D) -> Result<i64, D::Error> {
     Ok(Number::deserialize(from)?.0)
 }
 
-/// A number that may not.
+/// Parses a number that is not negative.
 pub fn unsigned<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
     let number = signed(from)?;
     u64::try_from(number).map_err(|_| de::Error::custom(format!("{number} is negative")))
 }
 
-/// The same, if there is one.
+/// Parses an optional signed number.
 pub fn signed_if_any<'de, D: Deserializer<'de>>(from: D) -> Result<Option<i64>, D::Error> {
     Ok(Option::<Number>::deserialize(from)?.map(|number| number.0))
 }
 
-/// The same, if there is one.
+/// Parses an optional number that is not negative.
 pub fn unsigned_if_any<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
     let number = signed_if_any(from)?;
     let unsigned = |number: i64| {

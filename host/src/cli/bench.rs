@@ -18,39 +18,42 @@ use super::{
     console::{BOLD, DIM},
 };
 
-/// Measure this machine: what the host costs next to the bare disk, database and guest
+/// Measure this machine: the cost of the host next to the bare disk, database and guest
 ///
-/// Every scenario measures its floor in the same run and in turns with itself, so that the ratios mean something even
-/// where the figures do not. A figure is the median of the repetitions; the least and the greatest stand beside it and
-/// say how noisy the machine is. It needs no host: it starts its own, on data that is gone afterwards.
+/// Every scenario measures its baseline in the same run and in turns with itself, so that the
+/// ratios are meaningful even where the figures are not. A figure is the median of the repetitions;
+/// the minimum and the maximum beside it show how noisy the machine is. The command starts its own
+/// host, on temporary data.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   segno bench
   segno bench steps throughput --repetitions 7
   segno bench --dir /var/lib --json > bench.json   # measures the disk under /var/lib
-  segno bench --quick                              # seconds, for a look
+  segno bench --quick                              # takes seconds, for a first look
   segno bench peers --postgres postgres://segno@db/segno
 
 Commits are those of a real host: an acknowledged write survives a power loss. Choose a directory on the disk that you
 want to know; one in memory shows commits that cost nothing.")]
 pub struct Bench {
-    /// What to measure; everything otherwise
+    /// Scenarios to measure (default: all)
     #[arg(value_enum, value_name = "SCENARIO")]
     scenarios: Vec<Scenario>,
     /// Small sizes and one repetition
     #[arg(long)]
     quick: bool,
-    /// How often each scenario is run [default: 5, or 1 with --quick]
+    /// Number of runs of each scenario [default: 5, or 1 with --quick]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     repetitions: Option<u16>,
-    /// Where to write; it decides which disk is measured. The directory for temporary files otherwise
+    /// Directory to write to, which decides which disk is measured (default: the directory for
+    /// temporary files)
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
-    /// A PostgreSQL database to measure hosts on, in a schema that is gone afterwards: postgres://USER@HOST/DATABASE
+    /// PostgreSQL database to measure hosts on, in a temporary schema:
+    /// postgres://USER@HOST/DATABASE
     #[arg(long, value_name = "ADDRESS", env = "SEGNO_BENCH_POSTGRES", hide_env_values = true)]
     postgres: Option<Address>,
-    /// Be the worker that is killed: take tasks of this host, and hold them
+    /// Act as the worker that is killed: acquire tasks of this host, and hold them
     #[arg(long, value_name = "URL", hide = true)]
     hold: Option<String>,
 }
@@ -67,7 +70,7 @@ impl Bench {
         let scenarios = match self.scenarios.as_slice() {
             [] => {
                 let all = Scenario::value_variants().iter().copied();
-                // There is a database only if somebody says where.
+                // Hosts on a database are measured only if the database is given.
                 all.filter(|one| *one != Scenario::Peers || self.postgres.is_some()).collect()
             }
             chosen => chosen.to_vec(),
@@ -93,7 +96,7 @@ impl Bench {
     }
 }
 
-/// May hold a password, so it is not shown.
+/// The address of a database, which may contain a password and is never printed.
 #[derive(Clone)]
 struct Address(String);
 
@@ -171,7 +174,7 @@ fn wanted(figure: &Figure) -> String {
     }
 }
 
-/// Three digits that matter, thousands apart.
+/// A number with three significant digits, and thousands separators.
 fn number(value: f64) -> String {
     if !value.is_finite() {
         return "-".to_owned();

@@ -27,8 +27,8 @@ use super::{
 
 /// Build a workflow crate to a component
 ///
-/// Needs a compiler for wasm32-unknown-unknown: the one of Rust's own toolchain, of rustup, or of Debian. Where there
-/// is none, --prepare gets one and says what it does.
+/// Needs a compiler for wasm32-unknown-unknown: the one of the Rust toolchain, of rustup, or of
+/// Debian. If there is none, --prepare installs one and prints what it does.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -36,23 +36,23 @@ Examples:
   segno build examples/order --prepare
   segno build --out order.wasm && segno deploy order.wasm")]
 pub struct Build {
-    /// The crate's folder
+    /// Folder of the crate
     #[arg(value_name = "CRATE", default_value = ".")]
     path: PathBuf,
-    /// Where to write the component; in the target folder otherwise
+    /// File for the component (default: in the target folder)
     #[arg(long, value_name = "FILE.wasm")]
     out: Option<PathBuf>,
     #[command(flatten)]
     how: How,
 }
 
-/// How to build; shared with `deploy`.
+/// Options of a build; shared with `deploy`.
 #[derive(Debug, Clone, Args)]
 pub struct How {
-    /// Get a compiler for WebAssembly if there is none
+    /// Install a compiler for WebAssembly if there is none
     #[arg(long)]
     prepare: bool,
-    /// Fail rather than change Cargo.lock
+    /// Fail if Cargo.lock would have to change
     #[arg(long)]
     locked: bool,
 }
@@ -104,7 +104,8 @@ impl Build {
     }
 }
 
-/// Asks the component what it offers, in an engine of our own: as a host does when it is uploaded.
+/// Reads the description of the component, in a wasm engine of the command's own, as a host does at
+/// an upload.
 async fn describe(component: Arc<[u8]>) -> Result<ModuleDescription, CliError> {
     let source = Arc::new(BTreeMap::from([(Digest::of(&component), component.clone())]));
     let limits = Limits { instances: 64, ..Limits::default() };
@@ -123,7 +124,7 @@ async fn describe(component: Arc<[u8]>) -> Result<ModuleDescription, CliError> {
     })
 }
 
-/// Builds the crate at `path`, saying what is done.
+/// Builds the crate at `path`, and prints the steps.
 pub async fn build(path: &Path, how: How, console: &Console) -> Result<Built, CliError> {
     let progress = console.progress(format!("building {}", path.display()));
     let path = path.to_owned();
@@ -151,7 +152,7 @@ fn build_here(path: &Path, how: &How, progress: &Progress) -> Result<Built, CliE
     })
 }
 
-/// An error with all that led to it.
+/// An error with its causes.
 pub fn other(code: &'static str, error: &dyn std::error::Error) -> CliError {
     let mut message = error.to_string();
     let mut source = error.source();

@@ -13,7 +13,7 @@ use super::{
     time::read_length,
 };
 
-/// Start a function, wait until it has ended and print its output
+/// Start a function, wait for its end and print its output
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -25,7 +25,7 @@ The exit code says how it ended: 0 resolved, 4 rejected, 5 cancelled, 6 timed ou
 pub struct Call {
     #[command(flatten)]
     what: What,
-    /// Wait no longer than this; it goes on running
+    /// Maximum wait; the invocation continues beyond it
     #[arg(long, value_name = "LENGTH", value_parser = read_length)]
     wait: Option<Duration>,
 }

@@ -6,7 +6,8 @@ use crate::guest::{Compiler, Limits, compile_into};
 
 use super::{CliError, Exit};
 
-/// The program that runs, under its own name or, where that may have been replaced since, as the system holds it.
+/// The running program, by its path or, if the file may have been replaced since, by the system's
+/// handle of it.
 pub(super) fn compiler() -> Compiler {
     let held = PathBuf::from("/proc/self/exe");
     match held.exists() {
@@ -18,10 +19,10 @@ pub(super) fn compiler() -> Compiler {
 /// Compile the component on standard input into a file, for a host
 #[derive(Debug, clap::Args)]
 pub struct CompileComponent {
-    /// The host's limits as JSON
+    /// Limits of the host, as JSON
     #[arg(long, value_name = "JSON")]
     limits: String,
-    /// The file, which is there already
+    /// Existing file for the code
     #[arg(long, value_name = "FILE")]
     into: PathBuf,
 }
@@ -35,7 +36,7 @@ impl CompileComponent {
         match compile_into(&limits, &component, &self.into) {
             Ok(()) => Ok(Exit::Done),
             Err(error) => {
-                // For the host, which says it to whoever sent the component.
+                // The host reports this to the client that sent the component.
                 write!(std::io::stdout(), "{error:#}")?;
                 Ok(Exit::Error)
             }

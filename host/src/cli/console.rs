@@ -1,4 +1,5 @@
-//! Where a command speaks: answers on one stream, remarks on the other, colours and progress only for people.
+//! The output of a command: answers on one stream, remarks on the other, colours and progress for
+//! people only.
 
 use std::{
     io::{IsTerminal, Write},
@@ -12,10 +13,10 @@ use serde::Serialize;
 
 use super::{CliError, Color};
 
-/// Progress is shown for what takes longer.
+/// The time after which progress is shown.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// The two streams and how to use them.
+/// The two streams and their settings.
 pub struct Console {
     out: Box<dyn Write + Send>,
     err: Box<dyn Write + Send>,
@@ -27,7 +28,7 @@ pub struct Console {
 }
 
 impl Console {
-    /// The process's own streams.
+    /// A console on the process's own streams.
     pub fn system(json: bool, color: Color) -> Self {
         let styled = |is_terminal: bool, choice: anstream::ColorChoice| match color {
             Color::Always => true,
@@ -46,7 +47,7 @@ impl Console {
         }
     }
 
-    /// Into these, without colours and progress.
+    /// A console on these streams, without colours and progress.
     pub fn plain(
         out: impl Write + Send + 'static,
         err: impl Write + Send + 'static,
@@ -63,12 +64,12 @@ impl Console {
         }
     }
 
-    /// Whether JSON is asked for.
+    /// Whether JSON was requested.
     pub fn json(&self) -> bool {
         self.json
     }
 
-    /// A line of the answer.
+    /// Prints a line of the answer.
     ///
     /// # Errors
     /// When the stream is closed.
@@ -77,7 +78,7 @@ impl Console {
         Ok(())
     }
 
-    /// The answer as JSON.
+    /// Prints the answer as JSON.
     ///
     /// # Errors
     /// When the stream is closed.
@@ -86,7 +87,7 @@ impl Console {
         self.line(text)
     }
 
-    /// A table, as wide as it needs to be.
+    /// Prints a table, as wide as its content.
     ///
     /// # Errors
     /// When the stream is closed.
@@ -103,7 +104,7 @@ impl Console {
         Ok(())
     }
 
-    /// An empty table without borders; its heads are `heads`.
+    /// An empty table without borders, with the heads `heads`.
     pub fn new_table(&self, heads: &[&str]) -> Table {
         let mut table = Table::new();
         table.load_style(presets::NOTHING);
@@ -119,12 +120,12 @@ impl Console {
         table
     }
 
-    /// `text` in this colour, where colours are used.
+    /// `text` in this colour, if colours are used.
     pub fn paint(&self, style: Style, text: &str) -> String {
         paint(self.styled, style, text)
     }
 
-    /// Raw text of an answer.
+    /// Prints raw bytes of an answer.
     ///
     /// # Errors
     /// When the stream is closed.
@@ -133,19 +134,19 @@ impl Console {
         Ok(())
     }
 
-    /// A remark.
+    /// Prints a remark.
     pub fn remark(&mut self, text: &str) {
-        // Nothing can be said where nobody listens.
+        // A failure to write a remark is ignored: there is no other stream to report it on.
         let _ = writeln!(self.err, "{text}");
     }
 
-    /// A warning.
+    /// Prints a warning.
     pub fn warn(&mut self, text: &str) {
         let lead = paint(self.styled_err, YELLOW.bold(), "warning:");
         self.remark(&format!("{lead} {text}"));
     }
 
-    /// An error: one line for people, a document for programs.
+    /// Prints an error: one line for people, a document for programs.
     pub fn error(&mut self, error: &CliError) {
         if matches!(error, CliError::Output(source) if source.kind() == std::io::ErrorKind::BrokenPipe)
         {
@@ -159,7 +160,7 @@ impl Console {
         self.remark(&format!("{lead} {error}"));
     }
 
-    /// How far something is; its length is told when it is known.
+    /// A progress bar; its length is set when known.
     pub fn bar(&self, text: &'static str) -> Bar {
         if !self.progress {
             return Bar { bar: None };
@@ -170,7 +171,7 @@ impl Console {
         Bar { bar: Some(ProgressBar::no_length().with_message(text).with_style(style)) }
     }
 
-    /// Shown while something takes longer than a second, until the answer is dropped.
+    /// A progress message, shown after one second, until dropped.
     pub fn progress(&self, text: impl Into<String>) -> Progress {
         if !self.progress {
             return Progress { bar: None, speaks: self.speaks };
@@ -192,20 +193,20 @@ impl Console {
     }
 }
 
-/// How far something is whose length is known; gone when it is dropped.
+/// A progress bar, removed when dropped.
 pub struct Bar {
     bar: Option<ProgressBar>,
 }
 
 impl Bar {
-    /// So much will come in all.
+    /// Sets the total.
     pub fn expect(&self, all: u64) {
         if let Some(bar) = &self.bar {
             bar.set_length(all);
         }
     }
 
-    /// So much more has come.
+    /// Adds to the progress.
     pub fn advance(&self, by: u64) {
         if let Some(bar) = &self.bar {
             bar.inc(by);
@@ -221,15 +222,15 @@ impl Drop for Bar {
     }
 }
 
-/// Shows that something is going on; gone when it is dropped.
+/// A progress message, removed when dropped.
 pub struct Progress {
     bar: Option<ProgressBar>,
-    /// Whether steps are said.
+    /// Whether steps are printed.
     speaks: bool,
 }
 
 impl Progress {
-    /// Says something else from now on.
+    /// Changes the message.
     pub fn say(&self, text: impl Into<String>) {
         if let Some(bar) = &self.bar {
             bar.set_message(text.into());
@@ -238,7 +239,7 @@ impl Progress {
 }
 
 impl crate::build::Progress for Progress {
-    /// Steps stay on the screen: they say what was done to this machine.
+    /// Prints a step, which stays on the screen, because it changed this machine.
     fn step(&self, message: &str) {
         let say = || anstream::eprintln!("{DIM}{message}{DIM:#}");
         match &self.bar {
@@ -261,15 +262,15 @@ impl Drop for Progress {
     }
 }
 
-/// For what went well.
+/// For success.
 pub const GREEN: Style = AnsiColor::Green.on_default();
-/// For what did not.
+/// For failure.
 pub const RED: Style = AnsiColor::Red.on_default();
-/// For what needs a look.
+/// For warnings.
 pub const YELLOW: Style = AnsiColor::Yellow.on_default();
 /// For names.
 pub const CYAN: Style = AnsiColor::Cyan.on_default();
-/// For what matters less.
+/// For details.
 pub const DIM: Style = Style::new().dimmed();
 /// For heads.
 pub const BOLD: Style = Style::new().bold();

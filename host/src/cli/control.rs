@@ -6,36 +6,36 @@ use crate::{api::model::Accepted, client::Client};
 
 use super::{CliError, Console, Exit, console::CYAN};
 
-/// Ask an invocation to end; it may clean up first
+/// Request the cancellation of an invocation, which may clean up
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   segno cancel order-1001 && segno result order-1001 --wait 1m")]
 pub struct Cancel {
-    /// The invocation
+    /// Id of the invocation
     id: String,
 }
 
 /// End an invocation at once; it cannot clean up
 ///
-/// Prefer `segno cancel`. What it called is cancelled afterwards.
+/// Prefer `segno cancel`. Invocations called by this one are cancelled afterwards.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   segno kill order-1001")]
 pub struct Kill {
-    /// The invocation
+    /// Id of the invocation
     id: String,
 }
 
-/// Set a halted invocation going again
+/// Continue a halted invocation
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   segno inspect order-1001     # says why it is halted
   segno continue order-1001")]
 pub struct Continue {
-    /// The invocation
+    /// Id of the invocation
     id: String,
 }
 
@@ -69,7 +69,7 @@ impl Continue {
     }
 }
 
-/// Says what became of it.
+/// Prints the result of the request.
 pub(super) fn done(
     accepted: &Accepted,
     what: &str,

@@ -1,4 +1,4 @@
-//! `segno demo`: says what happens while it happens, then shows what remains.
+//! `segno demo`: prints the events while they happen, then the result.
 
 use std::path::Path;
 
@@ -25,11 +25,12 @@ use super::{
 
 const INTERRUPTED: &str = "interrupted";
 
-/// Build a workflow, run orders through it, kill the host in the middle, and count what remains
+/// Build a workflow, run orders through it, kill the host in the middle, and check the result
 ///
-/// Everything is real: the example `order` is built to WebAssembly (and a toolchain for that prepared, if there is
-/// none), a payment service and a host run as processes of their own, and the host is killed with SIGKILL three times
-/// while twenty orders are on their way. Then the payment service's ledger is counted, and one order's journal is replayed.
+/// Everything is real: the example `order` is built to WebAssembly (and a toolchain for that is
+/// installed, if there is none), a payment service and a host run as separate processes, and the
+/// host is killed with SIGKILL three times while twenty orders are being processed. Then the
+/// payment service's ledger is checked, and one order's journal is replayed.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -39,7 +40,7 @@ Examples:
 
 The exit code is 0 only if every order ended as it had to, with exactly one accepted charge each.")]
 pub struct Demo {
-    /// Where the random instants come from; left out: another one each time
+    /// Seed of the random instants (default: a different one each time)
     #[arg(long, value_name = "NUMBER")]
     seed: Option<u64>,
     /// Keep the data directory, the ledger and the logs
@@ -47,7 +48,7 @@ pub struct Demo {
     keep: bool,
 }
 
-/// The whole answer for programs.
+/// The answer as JSON.
 #[derive(Serialize)]
 struct Document<'a> {
     right: bool,
@@ -68,7 +69,8 @@ impl Demo {
             .map_err(|error| failed("make a folder", error))?;
         let binary =
             std::env::current_exe().map_err(|error| failed("find its own program", error))?;
-        // Nothing else runs yet, so that this may keep the thread; Ctrl-C ends it as it ends any program.
+        // Nothing else runs yet, so that this may block the thread; Ctrl-C ends the process as
+        // usual.
         let component = example::build(folder.path(), &narrator)
             .map_err(|error| failed(&format!("build the example `{MODULE}`"), error))?;
 
@@ -85,7 +87,7 @@ impl Demo {
         drop(narrator);
         let is_right = played.as_ref().is_ok_and(ScenarioRun::is_right);
         let is_interrupted = matches!(&played, Err(CliError::Other { code: INTERRUPTED, .. }));
-        // Whoever has to find out what went wrong needs everything.
+        // Everything is needed to find out what went wrong.
         let keep = self.keep || !(is_right || is_interrupted);
         let kept = keep.then(|| folder.keep());
         if let Some(folder) = &kept {
@@ -112,7 +114,7 @@ fn interruption() -> CliError {
     CliError::Other { code: INTERRUPTED, message: "interrupted; everything was cleaned up".into() }
 }
 
-/// Ends when somebody presses Ctrl-C or asks the process to end.
+/// Completes on Ctrl-C or SIGTERM.
 async fn interrupted() {
     let Ok(mut terminated) = signal(SignalKind::terminate()) else {
         return std::future::pending().await;

@@ -14,9 +14,10 @@ use super::{
     show::{short_digest, size},
 };
 
-/// Upload a component, or build a crate and upload it, and give it a name
+/// Upload a component, or build a crate and upload it, under a name
 ///
-/// Executions that began on an older module of this name finish on that one; new ones use this one.
+/// Executions that began on an older module of this name finish on that module; new ones use this
+/// one.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -24,10 +25,10 @@ Examples:
   segno deploy shop-v2.wasm --as shop
   segno deploy examples/order --prepare")]
 pub struct Deploy {
-    /// The component, or the folder of a crate to build
+    /// Component file, or folder of a crate to build
     #[arg(value_name = "FILE.wasm|CRATE")]
     path: PathBuf,
-    /// The name that stands for it from now on; the file's or crate's name otherwise
+    /// Name for the module (default: the name of the file or crate)
     #[arg(long = "as", value_name = "NAME")]
     alias: Option<String>,
     #[command(flatten)]

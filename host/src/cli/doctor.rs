@@ -18,11 +18,12 @@ use super::{
     show::cut,
 };
 
-/// Check a store: every invariant, and what recovery would mend
+/// Check a store: every invariant, and what recovery would repair
 ///
-/// Changes nothing without --repair, and may be used while a host runs. It reads a thousand promises at a time, with their
-/// journals, so its memory does not grow with the store. With --repair it does what `segno recovery policy` lists, and
-/// nothing else: what follows from other facts is mended, an execution whose rows contradict each other is halted.
+/// Changes nothing without --repair, and may be used while a host runs. Reads a thousand promises
+/// at a time, with their journals, so its memory does not grow with the store. With --repair it
+/// takes the actions that `segno recovery policy` lists, and no others: what follows from other
+/// facts is repaired, an execution whose rows contradict each other is halted.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -35,7 +36,7 @@ The exit code is 0 when nothing is wrong, 9 when something is (with --repair: st
 pub struct Doctor {
     #[command(flatten)]
     place: Place,
-    /// Mend what the policy allows; no host may run on the data directory
+    /// Repair what the policy allows; no host may run on the data directory
     #[arg(long)]
     repair: bool,
 }
@@ -121,7 +122,7 @@ impl Doctor {
     }
 }
 
-/// Symptoms that are shown to people.
+/// Maximum number of symptoms printed for people.
 const SHOWN: usize = 50;
 
 async fn diagnose(scan: &dyn Scan, console: &Console) -> Result<Diagnosis, CliError> {

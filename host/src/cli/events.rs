@@ -9,10 +9,11 @@ use super::{
     console::{CYAN, DIM},
 };
 
-/// Print published events that nobody acknowledged, the oldest first
+/// Print unacknowledged events, the oldest first
 ///
-/// An event stays until it is acknowledged, here with --ack or over the API, or until a receiver of `serve --events-url`
-/// took it. So it may be printed more than once, always with the same id.
+/// An event stays until it is acknowledged, with --ack or over the API, or until a receiver of
+/// `serve --events-url` has accepted it. So an event may be printed more than once, always with the
+/// same id.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -20,23 +21,23 @@ Examples:
   segno events --topic 'order.*' --json | jq .data
   segno events --follow --ack --json | while read -r event; do handle \"$event\"; done")]
 pub struct Events {
-    /// Only topics that fit; * stands for any text
+    /// Pattern of topics; * stands for any text
     #[arg(long, value_name = "PATTERN")]
     topic: Option<String>,
-    /// Acknowledge what was printed: it is not printed again
+    /// Acknowledge the printed events, so that they are not printed again
     #[arg(long)]
     ack: bool,
-    /// Wait for more
+    /// Wait for further events
     #[arg(long, short)]
     follow: bool,
-    /// The largest number of events to show
+    /// Maximum number of events
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
 }
 
-/// Events in a page.
+/// Maximum number of events in a page.
 const PAGE: usize = 500;
-/// How long one question waits.
+/// The wait of one request, in milliseconds.
 const WAIT_MS: u64 = 30_000;
 
 impl Events {
@@ -63,7 +64,8 @@ impl Events {
             let read = !ids.is_empty();
             if self.ack && read {
                 client.acknowledge(ids).await?;
-                // What is acknowledged is gone: reading from the beginning misses nothing, not even what was committed late.
+                // Acknowledged events are removed: reading from the beginning misses nothing, not
+                // even late commits.
                 continue;
             }
             match page.next {

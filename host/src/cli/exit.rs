@@ -1,4 +1,4 @@
-//! How a command ends: the exit code, and the errors that lead to one.
+//! Exit codes of commands, and the errors that lead to them.
 
 use std::process::ExitCode;
 
@@ -6,10 +6,10 @@ use serde_json::{Value, json};
 
 use crate::{api::model::InvocationState, client::ClientError};
 
-/// What the command's end says to a script. The numbers are documented in `--help`.
+/// The result of a command, for scripts. The numbers are documented in `--help`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exit {
-    /// Done.
+    /// Success.
     Done = 0,
     /// An error.
     Error = 1,
@@ -23,7 +23,7 @@ pub enum Exit {
     Cancelled = 5,
     /// The invocation timed out or has not ended in time.
     TimedOut = 6,
-    /// A replay diverged.
+    /// A replay differed from the journal.
     Diverged = 7,
     /// The host does not answer.
     Unreachable = 8,
@@ -32,7 +32,7 @@ pub enum Exit {
 }
 
 impl Exit {
-    /// What an invocation in this state means to who waited for it.
+    /// The exit code for a client that waited for an invocation in this state.
     pub fn of(state: InvocationState) -> Self {
         match state {
             InvocationState::Resolved => Self::Done,
@@ -53,34 +53,34 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// Why a command did not do what was asked.
+/// Why a command failed.
 #[derive(Debug, thiserror::Error)]
 pub enum CliError {
-    /// The host did not answer, or said no.
+    /// The host did not answer, or refused the request.
     #[error(transparent)]
     Client(#[from] ClientError),
-    /// The arguments make no sense together, or one of them cannot be read.
+    /// The arguments contradict each other, or one of them cannot be parsed.
     #[error("{0}")]
     Usage(String),
     /// A file could not be read or written.
     #[error("cannot {what} {path}: {source}")]
     File {
-        /// `read` or `write`.
+        /// Either `read` or `write`.
         what: &'static str,
-        /// The file.
+        /// The path of the file.
         path: String,
-        /// What the system said.
+        /// The error of the system.
         source: std::io::Error,
     },
     /// The answer could not be written.
     #[error("cannot write the answer: {0}")]
     Output(#[from] std::io::Error),
-    /// Something else, said by whoever did it.
+    /// Another error.
     #[error("{message}")]
     Other {
-        /// Stable, for programs.
+        /// A stable code, for programs.
         code: &'static str,
-        /// What was wrong and what to do.
+        /// The fault and its remedy.
         message: String,
     },
 }
@@ -100,7 +100,7 @@ impl CliError {
         }
     }
 
-    /// The error for programs: the host's problem as it came, otherwise code and detail.
+    /// The error as JSON: the host's problem document, otherwise code and detail.
     pub fn document(&self) -> Value {
         if let Self::Client(ClientError::Refused(problem)) = self {
             return json!(problem);

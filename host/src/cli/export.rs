@@ -18,9 +18,9 @@ use super::{CliError, Console, Exit, build::other, console::Bar, place::Place, s
 
 /// Write a whole store into one file, to move it
 ///
-/// Everything goes: executions with their journals and logs, modules, names, schedules, messages owed. The file is what the
-/// store was at one instant. A host may go on meanwhile, but what it does after that instant is not in the file: stop it
-/// before a move.
+/// The file contains everything at one instant: executions with their journals and logs, modules,
+/// names, schedules, messages owed. A host may run meanwhile, but later changes are not in the
+/// file: stop the host before a move.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -30,7 +30,7 @@ Examples:
 pub struct Export {
     #[command(flatten)]
     place: Place,
-    /// The file to write; it must not exist
+    /// New file to write
     #[arg(value_name = "FILE")]
     file: PathBuf,
 }
@@ -93,7 +93,7 @@ async fn write_archive_into(
     counted.head.ok_or(ArchiveError::NotAnExport)
 }
 
-/// Counts what goes through.
+/// Counts the bytes written.
 struct Counted<W: Write> {
     writer: ArchiveWriter<W>,
     bar: Bar,

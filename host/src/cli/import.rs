@@ -23,11 +23,12 @@ use crate::{
 
 use super::{CliError, Console, Exit, build::other, console::Bar, place::Place};
 
-/// Fill an empty store from a file that `segno export` wrote
+/// Fill an empty store from a file of `segno export`
 ///
-/// The whole file is read and checked before anything is written: its checksum, its tables and columns, its values, and the
-/// digests of modules. Every reference and every invariant is checked before it is kept. Until then nothing is in the store,
-/// so an import that was interrupted is simply begun again.
+/// The whole file is read and checked before anything is written: its checksum, its tables and
+/// columns, its values, and the digests of modules. Every reference and every invariant is checked
+/// before the import is kept. Until then the store is empty, so an interrupted import can simply be
+/// repeated.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -37,13 +38,14 @@ Examples:
 pub struct Import {
     #[command(flatten)]
     place: Place,
-    /// The file to read
+    /// File to read
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// Keep it even if an invariant is broken, as it was in the store that was exported
+    /// Keep the import even if an invariant is broken, as it was in the exported store
     #[arg(long)]
     even_if_damaged: bool,
-    /// How many times its own size the file may unpack to (256 MiB are always taken)
+    /// Maximum size of the unpacked file, as a multiple of the file's size (256 MiB are always
+    /// allowed)
     #[arg(long, value_name = "TIMES", default_value_t = Bounds::default().expansion)]
     max_expansion: u64,
 }
@@ -131,7 +133,7 @@ async fn check(
     examine(scan, Env::system().clock.now(), &Config::default(), seen).await
 }
 
-/// Counts what goes through.
+/// Counts the bytes read.
 struct Counted {
     from: ArchiveReader<BufReader<File>>,
     bar: Bar,

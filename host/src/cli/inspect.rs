@@ -18,7 +18,7 @@ use super::{
     timeline::record_line,
 };
 
-/// Show where an invocation stands, why it waits, and what happened so far
+/// Show the state of an invocation, what it waits for, and its history
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -26,9 +26,9 @@ Examples:
   segno inspect order-1001 --records 0
   segno inspect order-1001 --json | jq .waits")]
 pub struct Inspect {
-    /// The invocation
+    /// Id of the invocation
     id: String,
-    /// How many records of the journal to show, the latest ones
+    /// Number of journal records to show, the latest ones
     #[arg(long, value_name = "N", default_value_t = 50)]
     records: u32,
 }

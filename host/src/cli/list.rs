@@ -27,28 +27,29 @@ Examples:
   segno list --prefix order- --limit 1000 --json | jq -r '.items[].id'
   segno list --roots --all")]
 pub struct List {
-    /// Only those in this state
+    /// State of the invocations
     #[arg(long, value_name = "STATE", value_parser = state_parser())]
     state: Option<String>,
-    /// Only those that wait for a person: halted ones, and what the host has put into quarantine
+    /// Only invocations that wait for a person: halted ones, and those that the host has put into
+    /// quarantine
     #[arg(long, conflicts_with = "state")]
     stuck: bool,
-    /// Only those called through this module's alias
+    /// Alias of the module through which they were called
     #[arg(long, value_name = "NAME")]
     module: Option<String>,
-    /// Only those of this function
+    /// Name of the function
     #[arg(long, value_name = "NAME")]
     function: Option<String>,
-    /// Only those with this label
+    /// Label of the invocations
     #[arg(long, value_name = "NAME=VALUE", value_parser = read_label)]
     label: Option<(String, String)>,
-    /// Only ids that begin so
+    /// Prefix of ids
     #[arg(long, value_name = "TEXT")]
     prefix: Option<String>,
-    /// Only those that this invocation called
+    /// Id of the calling invocation
     #[arg(long, value_name = "ID")]
     parent: Option<String>,
-    /// Only those that no other invocation called
+    /// Only invocations without a caller
     #[arg(long)]
     roots: bool,
     #[command(flatten)]

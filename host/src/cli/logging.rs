@@ -16,28 +16,28 @@ use tracing_subscriber::{
     util::SubscriberInitExt as _,
 };
 
-/// What is logged if nobody says: warnings of everything, what this host does, and what guests say.
+/// The default filter: warnings of all crates, and the information of this host and of guests.
 const USUALLY: &str = "warn,segno=info";
 
-/// How lines are written.
+/// The format of log lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum LogFormat {
-    /// For people.
+    /// Text for people.
     Text,
-    /// An object a line, for programs.
+    /// A JSON object per line, for programs.
     Json,
 }
 
-/// Logs to standard error from now on.
+/// Installs logging to standard error.
 pub(super) fn to_standard_error(format: LogFormat) {
     let filter = EnvFilter::try_from_env("SEGNO_LOG").unwrap_or_else(|_| EnvFilter::new(USUALLY));
     let colours = std::io::IsTerminal::is_terminal(&std::io::stderr());
     let lines = lines(format, colours, std::io::stderr);
-    // A second subscriber in one process (tests) is not worth an error.
+    // A second subscriber in one process (tests) is no error.
     let _ = tracing_subscriber::registry().with(lines.with_filter(filter)).try_init();
 }
 
-/// Writes lines, with the ids of the execution they are about.
+/// Writes lines, with the ids of their execution.
 fn lines<S, W>(format: LogFormat, colours: bool, writer: W) -> Box<dyn Layer<S> + Send + Sync>
 where
     S: Subscriber + for<'a> LookupSpan<'a>,
@@ -53,8 +53,8 @@ where
     }
 }
 
-/// Writes a field of a text line. What guests and clients say is in it, so it must neither begin a line of its own nor
-/// command a terminal.
+/// Writes a field of a text line. Fields contain text of guests and clients, which must neither
+/// begin a new line nor control a terminal.
 fn field(writer: &mut Writer<'_>, field: &Field, value: &dyn fmt::Debug) -> fmt::Result {
     if field.name() != "message" {
         write!(writer, "{}=", field.name())?;
@@ -62,14 +62,14 @@ fn field(writer: &mut Writer<'_>, field: &Field, value: &dyn fmt::Debug) -> fmt:
     write!(Escaping(writer), "{value:?}")
 }
 
-/// Writes what is not visible as its escape.
+/// Writes invisible characters as escapes.
 struct Escaping<'a, 'w>(&'a mut Writer<'w>);
 
 impl fmt::Write for Escaping<'_, '_> {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         for letter in text.chars() {
             match letter {
-                // Control characters, separators of lines, and what turns the direction of writing.
+                // Control characters, line separators, and changes of the writing direction.
                 '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {
                     write!(self.0, "{}", letter.escape_unicode())?;
                 }
@@ -90,7 +90,7 @@ mod tests {
 
     use super::*;
 
-    /// Keeps what is written.
+    /// Keeps the written bytes.
     #[derive(Clone, Default)]
     struct Kept(Arc<Mutex<Vec<u8>>>);
 
@@ -105,7 +105,7 @@ mod tests {
         }
     }
 
-    /// What is written while `says` runs.
+    /// The output while `says` runs.
     fn written(format: LogFormat, says: impl FnOnce()) -> String {
         let kept = Kept::default();
         let writer = kept.clone();

@@ -19,7 +19,7 @@ use super::{
     time::instant,
 };
 
-/// Print what an invocation and its calls logged
+/// Print log lines of an invocation and its calls
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -27,24 +27,24 @@ Examples:
   segno logs order-1001 --own --level warn
   segno logs order-1001 --follow")]
 pub struct Logs {
-    /// The invocation
+    /// Id of the invocation
     id: String,
-    /// Only lines at least as loud: trace, debug, info, warn, error
+    /// Minimum level: trace, debug, info, warn, error
     #[arg(long, value_name = "LEVEL", default_value = "trace", value_parser = read_level)]
     level: LogLevel,
-    /// Only its own lines, not those of its calls
+    /// Only lines of the invocation itself, not of its calls
     #[arg(long)]
     own: bool,
-    /// Go on until the invocation has ended
+    /// Continue until the invocation has ended
     #[arg(long, short)]
     follow: bool,
 }
 
-/// Calls whose lines are read, the nearest first; more are too many to read.
+/// Maximum number of calls whose lines are read, the nearest first.
 const CALLS: usize = 1_000;
 const PAGE: u32 = 1_000;
 
-/// An invocation whose lines are read, and from which line on.
+/// An invocation whose lines are read, and the next line to read.
 struct Source {
     id: String,
     function: String,
@@ -66,7 +66,7 @@ impl Logs {
     ) -> Result<Exit, CliError> {
         let mut sources = BTreeMap::new();
         loop {
-            // Asked before the lines are read, so that the last lines are not missed.
+            // Requested before the lines are read, so that the last lines are not missed.
             let ended =
                 !self.follow || client.wait(&self.id, Duration::ZERO).await?.state.is_settled();
             self.find_sources(client, &mut sources).await?;
@@ -81,12 +81,12 @@ impl Logs {
             if ended {
                 return Ok(Exit::Done);
             }
-            // The wait for the end is the pause between two looks.
+            // The wait for the end is the pause between two reads.
             client.wait(&self.id, Duration::from_millis(500)).await?;
         }
     }
 
-    /// Adds the invocation, and the calls below it that are not known yet.
+    /// Adds the invocation, and new calls below it.
     async fn find_sources(
         &self,
         client: &Client,
@@ -151,7 +151,7 @@ impl Logs {
             "" => String::new(),
             function => console.paint(DIM, &format!("{function}: ")),
         };
-        // Further lines of a message are indented: none of them looks like a line of its own.
+        // Further lines of a message are indented, so that none of them looks like a log line.
         let message: Vec<String> = line.message.lines().map(plain).collect();
         console.line(format!("{at}  {level}  {source}{}", message.join("\n      ")))
     }

@@ -1,4 +1,4 @@
-//! The command line: one file a command, all of them on top of [`crate::client`].
+//! The command line: one file per command, on top of [`crate::client`].
 //!
 //! Answers go to standard output, everything else (progress, warnings, errors) to standard error.
 
@@ -75,7 +75,7 @@ Exit codes:
   8  the host does not answer
   9  the store is damaged (doctor)";
 
-/// Durable functions as WebAssembly components: build, deploy, run, look at and replay them.
+/// Durable functions as WebAssembly components: build, deploy, run, inspect and replay them.
 #[derive(Debug, Parser)]
 #[command(name = "segno", version, after_help = EXIT_CODES, propagate_version = true)]
 pub struct Cli {
@@ -88,7 +88,7 @@ pub struct Cli {
 /// Options of every command.
 #[derive(Debug, clap::Args)]
 struct Global {
-    /// The host to speak to
+    /// Address of the host
     #[arg(
         long,
         global = true,
@@ -98,7 +98,7 @@ struct Global {
         help_heading = "Global options"
     )]
     server: String,
-    /// The host's token
+    /// Token for the host
     #[arg(
         long,
         global = true,
@@ -108,7 +108,7 @@ struct Global {
         help_heading = "Global options"
     )]
     token: Option<String>,
-    /// Answer in JSON, for programs
+    /// Print the answer as JSON
     #[arg(long, global = true, help_heading = "Global options")]
     json: bool,
     /// When to use colours
@@ -176,7 +176,7 @@ enum Command {
 }
 
 impl Cli {
-    /// Whether JSON is asked for.
+    /// Whether JSON was requested.
     pub fn json(&self) -> bool {
         self.global.json
     }
@@ -186,17 +186,17 @@ impl Cli {
         self.global.color
     }
 
-    /// Reads the arguments, the program's name first.
+    /// Parses the arguments, the program's name first.
     ///
     /// # Errors
-    /// What clap says of them, help and version included.
+    /// clap's error, which may be help or version.
     pub fn read<A: Into<OsString> + Clone>(
         arguments: impl IntoIterator<Item = A>,
     ) -> Result<Self, clap::Error> {
         Self::try_parse_from(arguments)
     }
 
-    /// Does what was asked for. Errors are said on `console`.
+    /// Runs the command. Errors are printed on `console`.
     pub async fn run(self, console: &mut Console) -> Exit {
         match self.execute(console).await {
             Ok(exit) => exit,

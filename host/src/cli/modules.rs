@@ -23,7 +23,7 @@ Examples:
   segno modules shop
   segno modules shop --json | jq '.functions[] | {name, input_schema}'")]
 pub struct Modules {
-    /// The module to describe, by name or digest
+    /// Name or digest of the module to describe
     name: Option<String>,
 }
 
@@ -87,7 +87,7 @@ fn describe(module: &Module, console: &mut Console) -> Result<(), CliError> {
     contents(&module.description, console)
 }
 
-/// Functions, schemas and imports.
+/// Prints functions, schemas and imports.
 pub fn contents(module: &ModuleDescription, console: &mut Console) -> Result<(), CliError> {
     let table = function_table(console, module);
     console.table(table)?;
@@ -118,7 +118,7 @@ pub fn contents(module: &ModuleDescription, console: &mut Console) -> Result<(),
     Ok(())
 }
 
-/// What a module offers.
+/// The functions of a module, as a table.
 pub fn function_table(console: &Console, module: &ModuleDescription) -> Table {
     let mut table = console.new_table(&["FUNCTION", "KIND", "SUMMARY"]);
     for function in &module.functions {

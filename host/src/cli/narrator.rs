@@ -1,5 +1,5 @@
-//! Tells on standard error, step by step, what a long command does; tools' own lines are only shown to people, and only
-//! the latest.
+//! Prints the steps of a long command on standard error; output of tools is only shown to people,
+//! and only the latest line.
 
 use std::{io::IsTerminal, time::Duration};
 
@@ -13,10 +13,10 @@ use super::{
     show::cut,
 };
 
-/// The latest line of a tool is cut to this width.
+/// Maximum width of a tool's latest line, in characters.
 const WIDTH: usize = 100;
 
-/// Says steps with the time at which they began.
+/// Prints steps with the time since the beginning.
 pub struct Narrator {
     env: Env,
     began: Timestamp,
@@ -24,7 +24,7 @@ pub struct Narrator {
 }
 
 impl Narrator {
-    /// Begins now.
+    /// A narrator that begins now.
     pub fn new(env: Env) -> Self {
         let latest = if std::io::stderr().is_terminal() {
             let bar = ProgressBar::new_spinner();
@@ -39,7 +39,7 @@ impl Narrator {
         Self { env, began, latest }
     }
 
-    /// Says one step.
+    /// Prints one step.
     pub fn say(&self, message: &str) {
         let tenths = self.env.clock.now().since(self.began).0 / 100;
         let at = format!("{:>5}.{} s", tenths / 10, tenths % 10);

@@ -8,14 +8,14 @@ use crate::build::template;
 
 use super::{CliError, Console, Exit, build::other, console::CYAN};
 
-/// Make a workflow crate that builds and runs as it is
+/// Create a workflow crate that builds and runs as it is
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   segno new my-flow
   segno new my-flow && cd my-flow && segno deploy . --prepare && segno call my-flow/welcome '{\"name\": \"Ada\"}'")]
 pub struct New {
-    /// Its folder, whose name is the crate's
+    /// New folder, whose name becomes the crate's
     #[arg(value_name = "NAME")]
     path: PathBuf,
 }

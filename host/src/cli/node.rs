@@ -1,13 +1,14 @@
-//! The name of a host among others: the machine's, and something that tells apart several on one machine.
+//! The default name of a host: the machine's, and a suffix that separates several hosts on one
+//! machine.
 
 use std::{fs, io, path::Path};
 
 use crate::runtime::{Runtime as _, SystemRuntime};
 
-/// Where a data directory keeps its own part of the name.
+/// The file in a data directory with the suffix.
 const FILE: &str = "node";
 
-/// The name of the host that uses this data directory: the same as long as the directory stays where it is.
+/// The name of the host with this data directory: the same as long as the directory is not moved.
 pub(super) fn name(data: &Path) -> io::Result<String> {
     fs::create_dir_all(data)?;
     let file = data.join(FILE);

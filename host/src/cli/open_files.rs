@@ -1,11 +1,11 @@
-//! How many files the process may have open: every connection is one.
+//! The limit of open files of the process: every connection is one.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// For the store, modules, logs, and requests to others.
+/// Number of files for the store, modules, logs, and outgoing requests.
 const BESIDE: u64 = 1_024;
 
-/// Lets the process have so many connections beside everything else, as far as the machine does.
+/// Raises the limit for this number of connections, as far as the machine allows.
 pub(super) fn allow(connections: usize) {
     let wanted = connections as u64 + BESIDE;
     let limit = getrlimit(Resource::Nofile);

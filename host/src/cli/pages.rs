@@ -1,4 +1,4 @@
-//! Listings come page by page: the options that say how much is wanted, and the way through the pages.
+//! Listings in pages: the options for their size, and the loop over the pages.
 
 use clap::Args;
 use comfy_table::{Cell, Table};
@@ -13,45 +13,46 @@ use crate::{
 
 use super::{Console, show::plain};
 
-/// As much as a host puts on one page.
+/// Maximum number of items on a host's page.
 const LARGEST: u32 = 1000;
 
-/// How much of a listing is wanted, as every command says it that lists.
+/// The paging options of every listing command.
 #[derive(Debug, Args)]
 pub struct Pages {
-    /// The largest number of items to show
+    /// Maximum number of items
     #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=1000))]
     limit: u32,
-    /// Go on after this cursor, the `next` of a page before
+    /// Cursor to continue after: the `next` of an earlier page
     #[arg(long, value_name = "CURSOR")]
     after: Option<String>,
-    /// All pages
+    /// Print all pages
     #[arg(long, conflicts_with = "after")]
     all: bool,
 }
 
 impl Pages {
-    /// Every page there is.
+    /// All pages.
     pub fn every() -> Self {
         Self { limit: LARGEST, after: None, all: true }
     }
 
-    /// The first page only, of at most `limit`.
+    /// The first page only, of at most `limit` items.
     pub fn first(limit: u32) -> Self {
         Self { limit, after: None, all: false }
     }
 
-    /// What is wanted, as one page. `ask` is told after which cursor a page begins and how much it may hold.
+    /// The requested pages as one. `ask` receives the cursor before a page and its maximum size.
     ///
     /// # Errors
-    /// The first that `ask` meets.
+    /// The first error of `ask`.
     pub async fn read<P: Page>(
         self,
         ask: impl AsyncFn(Option<String>, u32) -> Result<P, ClientError>,
     ) -> Result<P, ClientError> {
         let limit = if self.all { LARGEST } else { self.limit };
         let mut page = ask(self.after, limit).await?;
-        // A host looks at so much for a page and no more: one may be short, or empty, and not the last.
+        // A host reads a limited number of rows for a page: a page may be short, or empty, and not
+        // the last.
         loop {
             let (items, next) = page.parts();
             let missing = limit.saturating_sub(u32::try_from(items.len()).unwrap_or(u32::MAX));
@@ -65,20 +66,20 @@ impl Pages {
     }
 }
 
-/// One page of a listing, or several that follow each other.
+/// One page of a listing, or several consecutive ones.
 pub trait Page {
-    /// What is listed.
+    /// The type of an item.
     type Item;
 
-    /// What is on it, and the cursor of what follows.
+    /// The items, and the cursor of the next page.
     fn parts(&mut self) -> (&mut Vec<Self::Item>, &mut Option<String>);
 
-    /// What of it cannot be read, where that is told.
+    /// The unreadable rows of the page, if the listing reports them.
     fn unreadable(&mut self) -> Option<&mut Vec<UnreadableRow>> {
         None
     }
 
-    /// Adds the page that follows.
+    /// Appends the next page.
     fn append(&mut self, mut further: Self)
     where
         Self: Sized,
@@ -149,7 +150,7 @@ impl Page for TreePage {
     }
 }
 
-/// Adds the rows that cannot be read to a table in whose column `column` the state stands.
+/// Adds unreadable rows to a table whose column `column` has the state.
 pub fn show_unreadable(rows: &[UnreadableRow], column: usize, table: &mut Table) {
     for row in rows {
         let mut cells = vec![Cell::new(plain(&row.id))];
@@ -159,14 +160,14 @@ pub fn show_unreadable(rows: &[UnreadableRow], column: usize, table: &mut Table)
     }
 }
 
-/// Says why rows cannot be read.
+/// Prints why rows cannot be read.
 pub fn say_unreadable(rows: &[UnreadableRow], console: &mut Console) {
     for row in rows {
         console.remark(&format!("{}: {}", plain(&row.id), plain(&row.reason)));
     }
 }
 
-/// Says how the listing goes on, if it does.
+/// Prints how to continue the listing, if there is more.
 pub fn say_more(next: Option<&str>, console: &mut Console) {
     if let Some(next) = next {
         console.remark(&format!("there are more: add `--after {}`, or `--all`", plain(next)));
@@ -179,7 +180,7 @@ mod tests {
 
     use super::*;
 
-    /// A listing of which each page has these ids, whatever is asked.
+    /// A listing whose pages have these ids, for any request.
     async fn read(pages: Pages, listing: &[&[&str]]) -> (Vec<String>, Option<String>, Vec<u32>) {
         let asked = RefCell::new(Vec::new());
         let ask = async |after: Option<String>, limit| {

@@ -1,4 +1,5 @@
-//! `segno payments`: the payment service of the demo, in a process of its own. Hidden from the help.
+//! `segno payments`: the payment service of the demo, as a process of its own. Hidden from the
+//! help.
 
 use crate::demo::payments::{self, PaymentsArgs};
 

@@ -1,4 +1,4 @@
-//! Where a store is, for commands that look at it past any host.
+//! The address of a store, for commands that read it without a host.
 
 use std::{
     path::{Path, PathBuf},
@@ -21,13 +21,13 @@ use crate::{
 
 use super::{CliError, build::other};
 
-/// Where the store is.
+/// The options that name a store.
 #[derive(Debug, Args)]
 pub struct Place {
-    /// The store: a data directory, or postgres://USER@HOST/DATABASE; ./segno-data if it is not given
+    /// Store: a data directory, or postgres://USER@HOST/DATABASE (default: ./segno-data)
     #[arg(long, value_name = "STORE", env = "SEGNO_STORE", hide_env_values = true)]
     store: Option<String>,
-    /// The data directory, another way to say --store DIR
+    /// Data directory; the same as --store DIR
     #[arg(long, value_name = "DIR", env = "SEGNO_DATA", conflicts_with = "store")]
     data: Option<PathBuf>,
 }
@@ -45,7 +45,7 @@ pub enum ImportedStore {
     Postgres(PostgresImport),
 }
 
-/// A store that is only read.
+/// A store opened for reading only.
 pub enum Look {
     /// A data directory.
     Sqlite(SqliteLook),
@@ -54,7 +54,7 @@ pub enum Look {
 }
 
 impl Place {
-    /// As it may be shown.
+    /// The address without its password.
     pub fn name(&self) -> String {
         match self.place() {
             Ok(Where::Sqlite(dir)) => dir.display().to_string(),
@@ -63,10 +63,10 @@ impl Place {
         }
     }
 
-    /// For reading only; hosts may run on it.
+    /// Opens the store for reading only; hosts may run on it.
     ///
     /// # Errors
-    /// Why it cannot be read.
+    /// Why the store cannot be read.
     pub async fn look(&self) -> Result<Look, CliError> {
         match self.place()? {
             Where::Sqlite(dir) => {
@@ -79,7 +79,7 @@ impl Place {
         }
     }
 
-    /// Fills it; it must be empty.
+    /// Imports an archive into the store, which must be empty.
     ///
     /// # Errors
     /// Why it was not filled; it is as it was.
@@ -100,15 +100,16 @@ impl Place {
         }
     }
 
-    /// For writing. No host may run on a data directory; beside hosts on a database it is one more.
+    /// Opens the store for writing. No host may run on a data directory; hosts may run on a
+    /// database.
     ///
     /// # Errors
-    /// Why it cannot be written.
+    /// Why the store cannot be written.
     pub async fn open(&self) -> Result<Arc<dyn Store>, CliError> {
         let (env, notifier) = (Env::system(), Arc::new(CommitNotifier::default()));
         match self.place()? {
             Where::Sqlite(dir) => {
-                // Nothing is made by looking in the wrong place.
+                // A wrong path must not create a new store.
                 self.look().await?.close().await;
                 let config = SqliteConfig::new(dir);
                 let opened = SqliteStore::open(config, Config::default(), env, notifier).await;
@@ -147,7 +148,7 @@ impl ImportedStore {
         }
     }
 
-    /// Keeps it.
+    /// Keeps the imported store.
     ///
     /// # Errors
     /// The disk or the database failed; nothing is kept.
@@ -168,7 +169,7 @@ impl Look {
         }
     }
 
-    /// Ends looking.
+    /// Closes the store.
     pub async fn close(self) {
         match self {
             Self::Sqlite(look) => look.close().await,

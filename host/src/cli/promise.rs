@@ -20,9 +20,10 @@ use super::{
     time::{as_ms, now_ms, read_length, relative, when},
 };
 
-/// Make, look at and settle promises
+/// Create, show and settle promises
 ///
-/// A promise is a value owed. Those of invocations are settled by their functions; all others by a client or a worker that knows the value.
+/// A promise is a value owed. Promises of invocations are settled by their functions; all others by
+/// a client or a worker that knows the value.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -38,7 +39,7 @@ pub struct Promise {
 #[derive(Debug, Subcommand)]
 enum What {
     List(List),
-    /// Show a promise: its value, its tags, who waits for it
+    /// Show a promise: its value, its tags, the invocations that wait for it
     Get(Named),
     Create(Create),
     Resolve(Resolve),
@@ -55,13 +56,13 @@ Examples:
   segno promise list --prefix order-1001/
   segno promise list --tag target=poll://any@packers --tag team=finance --all --json")]
 struct List {
-    /// Only those in this state
+    /// State of the promises
     #[arg(long, value_name = "STATE", value_parser = states())]
     state: Option<String>,
-    /// Only ids that begin so
+    /// Prefix of ids
     #[arg(long, value_name = "TEXT")]
     prefix: Option<String>,
-    /// Only those with this tag; with several, only those with all of them
+    /// Tag of the promises; may be repeated, then all of them must match
     #[arg(long = "tag", value_name = "NAME=VALUE", value_parser = read_label)]
     tags: Vec<(String, String)>,
     #[command(flatten)]
@@ -70,13 +71,14 @@ struct List {
 
 #[derive(Debug, Args)]
 struct Named {
-    /// The promise
+    /// Id of the promise
     id: String,
 }
 
-/// Make a promise that is settled from outside
+/// Create a promise that is settled from outside
 ///
-/// The same id again changes nothing and says so. With the tag `target` a worker outside produces the value.
+/// The same id again changes nothing, and the answer says so. With the tag `target` an external
+/// worker produces the value.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -84,15 +86,16 @@ Examples:
   segno promise create later --timeout 90s --tag timer=true
   segno promise create pack-7 --timeout 1h --tag target=poll://any@packers '{\"func\": \"pack\", \"args\": [7]}'")]
 struct Create {
-    /// The promise's id
+    /// Id of the promise
     id: String,
-    /// What the promise is made with, to be read by the one who settles it: JSON, @FILE, or - for standard input
+    /// Parameter for the client or worker that settles the promise: JSON, @FILE, or - for standard
+    /// input
     #[arg(value_name = "JSON")]
     param: Option<String>,
-    /// From now to its deadline; none otherwise
+    /// Time from now to the deadline (default: no deadline)
     #[arg(long, value_name = "LENGTH", value_parser = read_length)]
     timeout: Option<Duration>,
-    /// A tag; may be repeated
+    /// Tag; may be repeated
     #[arg(long = "tag", value_name = "NAME=VALUE", value_parser = read_label)]
     tags: Vec<(String, String)>,
 }
@@ -222,7 +225,7 @@ fn show(promise: &PromiseView, console: &mut Console) -> Result<(), CliError> {
     facts(lines, console)
 }
 
-/// Who is to settle it.
+/// The client, worker or function that is to settle the promise.
 fn producer(tags: &BTreeMap<String, String>) -> String {
     match (tags.get("target"), tags.get("timer").map(String::as_str)) {
         (_, Some("true")) => "its deadline".to_owned(),

@@ -7,10 +7,10 @@ use crate::client::Client;
 
 use super::{CliError, Console, Exit, console::GREEN};
 
-/// Ask whether a host takes work
+/// Check whether a host takes work
 ///
-/// Ends with 0 if it does, with 1 and the reason if it does not, and with 8 if nobody answers: for scripts, and for the
-/// health check of a container.
+/// The exit code is 0 if it does, 1 if it does not (the reason is printed), and 8 if no host
+/// answers: for scripts, and for the health check of a container.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

@@ -11,7 +11,7 @@ use crate::recovery::{policy, retention::Retention};
 
 use super::{CliError, Console, Exit, build::other, time::length};
 
-/// What a host does on its own
+/// Describe what a host does on its own
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -25,9 +25,9 @@ pub struct Recovery {
 
 #[derive(Debug, Subcommand)]
 enum What {
-    /// Print the duties, what is done about each kind of damage, and how long what has ended is kept
+    /// Print the duties, the action for each kind of damage, and the retention rules
     Policy {
-        /// Retention rules to show; retention.toml in ./segno-data otherwise
+        /// Retention rules to show (default: retention.toml in ./segno-data)
         #[arg(long, value_name = "FILE")]
         retention: Option<PathBuf>,
     },

@@ -17,26 +17,26 @@ use super::{
     timeline::record_line,
 };
 
-/// Re-run an invocation's journal and say whether every record comes again
+/// Replay an invocation's journal and report whether every record is reproduced
 ///
-/// Nothing is executed and nothing is changed: the function is told what it was told then, and what it asks for is
-/// compared with what it asked for then.
+/// Nothing is executed and nothing is changed: the function receives the recorded results, and its
+/// commands are compared with the recorded ones.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   segno replay order-1001
-  segno replay order-1001 --module shop          # the module that is called shop now
+  segno replay order-1001 --module shop          # the present module shop
   segno replay order-1001 --module target/shop.wasm
   segno replay order-1001 --quiet && echo identical
 
 The exit code is 0 if the replay is identical and 7 if it diverges.")]
 pub struct Replay {
-    /// The invocation
+    /// Id of the invocation
     id: String,
-    /// Another module: its name, its digest, or a component's file, which is uploaded without a name
+    /// Another module: its name, its digest, or a component file, which is uploaded without a name
     #[arg(long, value_name = "NAME|DIGEST|FILE.wasm")]
     module: Option<String>,
-    /// Only the verdict, not the records
+    /// Print only the verdict, not the records
     #[arg(long, short)]
     quiet: bool,
 }
@@ -70,7 +70,7 @@ impl Replay {
     }
 }
 
-/// The records with a mark each, and the verdict.
+/// Prints the records with a mark each, and the verdict.
 pub(super) fn show(
     records: &[JournalRecord],
     replay: &model::Replay,

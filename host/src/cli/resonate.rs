@@ -21,40 +21,43 @@ use super::{CliError, build::other};
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Resonate protocol")]
 pub(super) struct ResonateOptions {
-    /// How workers reach this host; said in messages to them
+    /// URL by which workers reach this host, sent with messages
     #[arg(long, value_name = "URL")]
     url: Option<String>,
-    /// Workers' streams that may be open at a time
+    /// Maximum number of open streams of workers
     #[arg(long, value_name = "N", default_value_t = 1_000)]
     streams: usize,
-    /// After a worker's last stream closed, its claims are left to it for so long, unless it is heard of
+    /// Time, in seconds, for which a worker keeps its claims after its last stream closed, unless
+    /// it reconnects or sends a heartbeat
     #[arg(long, value_name = "SECONDS", default_value_t = 5.0)]
     grace_s: f64,
     /// Leave a worker's claims to their leases when its last stream closes
     #[arg(long, conflicts_with = "grace_s")]
     no_grace: bool,
-    /// Give a worker's claim to others when it has been extended for so long without a step: without a promise that was
-    /// created or settled under it. Longer than the longest step; without the option a worker that is alive keeps its claims
+    /// Time, in seconds, after which a worker's claim is offered to others although it is extended,
+    /// if no promise was created or settled under it. Must exceed the longest step; without this
+    /// option a worker that sends heartbeats keeps its claims
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..))]
     worker_stall_limit_s: Option<u32>,
-    /// Origin whose pages may use the Resonate protocol; `*` for all; can be given again
+    /// Origin whose pages may use the Resonate protocol; `*` for all; may be repeated
     #[arg(long = "cors", value_name = "ORIGIN")]
     cors: Vec<String>,
-    /// Post messages to workers with loopback and private addresses, too; a host on a loopback address that takes no signed
-    /// tokens does so anyway
+    /// Post messages to workers with loopback and private addresses, too; implied on a loopback
+    /// address without signed tokens
     #[arg(long)]
     allow_private_targets: bool,
-    /// The rules of the newest checkers: only what somebody is to settle is awaited, ids lie under what their tags name,
-    /// workers have addresses that can be reached, and versions rise by acquiring only
+    /// Follow the rules of the newest checkers: only promises to be settled from outside are
+    /// awaited, ids lie under the ids in their tags, workers have addresses that can be reached,
+    /// and versions rise by acquiring only
     #[arg(long = "resonate-strict")]
     strict: bool,
-    /// Answer the operations for debugging, which can stop time and wipe everything
+    /// Answer debug operations, which can stop time and delete everything
     #[arg(long)]
     debug: bool,
 }
 
 impl ResonateOptions {
-    /// The engine's settings as the protocol wants them.
+    /// The engine's settings for the protocol.
     pub(super) fn engine(&self, config: Config) -> Config {
         let worker_stall_limit = self.worker_stall_limit_s.map(|s| Millis::seconds(s.into()));
         let config = Config { worker_stall_limit, ..config };
@@ -64,19 +67,19 @@ impl ResonateOptions {
         Config { version_rule: VersionRule::AcquireOnly, strict: true, ..config }
     }
 
-    /// Streams that may be open at a time; each keeps a connection of its own.
+    /// Maximum number of open streams; each has a connection of its own.
     pub(super) fn streams(&self) -> usize {
         self.streams
     }
 
-    /// The clock that debuggers set, if they may.
+    /// The clock of debug operations, if they are allowed.
     pub(super) fn debug_clock(&self) -> Option<Arc<DebugClock>> {
         self.debug.then(|| DebugClock::new(Env::system().clock))
     }
 
-    /// Where a host that listens on `address` posts messages to.
+    /// The addresses to which a host that listens on `address` posts messages.
     pub(super) fn reach(&self, address: SocketAddr, access: &Access) -> Reach {
-        // Where all clients are on this machine, its addresses are theirs.
+        // If all clients are on this machine, its addresses are theirs.
         let is_for_this_machine = address.ip().is_loopback() && !access.takes_signed_tokens();
         Reach { private: self.allow_private_targets || is_for_this_machine }
     }

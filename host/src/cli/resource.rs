@@ -14,17 +14,18 @@ use super::{
     time::{as_ms, now_ms, read_length, when},
 };
 
-/// Take and write values that several writers share
+/// Lease and write values that several writers share
 ///
-/// A lease gives one writer at a time a token, larger than every one before. A write is taken only under a token larger than
-/// that of the last write, so that a writer whose lease is over without its knowing changes nothing.
+/// A lease gives one writer at a time a token, larger than every earlier one. A write is accepted
+/// only with a token larger than that of the last write, so that a writer whose lease has ended
+/// unnoticed changes nothing.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   segno resource lease stock --holder importer-1 --for 1m
   segno resource put stock '{\"left\": 12}' --lease-token 7
   segno resource get stock
-  segno resource lease stock --holder importer-1 --for 0s     # gives it back")]
+  segno resource lease stock --holder importer-1 --for 0s     # returns it")]
 pub struct Resource {
     #[command(subcommand)]
     what: What,
@@ -40,19 +41,19 @@ enum What {
 /// Show a resource, and the last lease on it
 #[derive(Debug, Args)]
 struct Get {
-    /// The resource
+    /// Name of the resource
     name: String,
 }
 
-/// Take a resource for a while; each lease has a token of its own, the next one of the same holder too
+/// Lease a resource; each lease has its own token, even for the same holder
 #[derive(Debug, Args)]
 struct Lease {
-    /// The resource
+    /// Name of the resource
     name: String,
-    /// Who takes it
+    /// Name of the holder
     #[arg(long, value_name = "NAME")]
     holder: String,
-    /// For how long; 0s gives it back
+    /// Duration of the lease; 0s returns it
     #[arg(long = "for", value_name = "LENGTH", value_parser = read_length)]
     length: Duration,
 }
@@ -60,12 +61,12 @@ struct Lease {
 /// Write a resource under a token
 #[derive(Debug, Args)]
 struct Put {
-    /// The resource
+    /// Name of the resource
     name: String,
-    /// The value: JSON, @FILE, or - for standard input
+    /// Value: JSON, @FILE, or - for standard input
     #[arg(value_name = "JSON")]
     value: String,
-    /// The token that came with the lease
+    /// Token of the lease
     #[arg(long, value_name = "N")]
     lease_token: u64,
 }

@@ -14,10 +14,11 @@ use super::{
     time::{as_ms, now_ms, read_length},
 };
 
-/// One long poll. An end is heard at once; a halt only between two polls.
+/// The duration of one long poll. The end of an invocation is noticed at once; a halt only between
+/// two polls.
 pub const POLL: Duration = Duration::from_secs(5);
 
-/// Print what an invocation ended with
+/// Print the outcome of an invocation
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -26,9 +27,9 @@ Examples:
 
 The exit code says how it ended: 0 resolved, 4 rejected, 5 cancelled, 6 timed out, halted, or still running.")]
 pub struct ResultOf {
-    /// The invocation
+    /// Id of the invocation
     id: String,
-    /// Wait so long for the end
+    /// Maximum wait for the end
     #[arg(long, value_name = "LENGTH", value_parser = read_length)]
     wait: Option<Duration>,
 }
@@ -50,7 +51,7 @@ impl ResultOf {
     }
 }
 
-/// The invocation when it has ended or was halted, or as it is after `limit`.
+/// The invocation when it has ended or was halted, or its state after `limit`.
 pub async fn wait_for(
     client: &Client,
     id: &str,
@@ -63,7 +64,7 @@ pub async fn wait_for(
     loop {
         let left = u64::try_from(until.saturating_sub(now_ms())).unwrap_or(0);
         let invocation = client.wait(id, POLL.min(Duration::from_millis(left))).await?;
-        // A halted invocation waits for a person: whoever waits for it should look.
+        // A halted invocation needs a person, so the wait ends.
         let halted = invocation.state == InvocationState::Halted;
         if invocation.state.is_settled() || halted || now_ms() >= until {
             return Ok(invocation);
@@ -71,7 +72,7 @@ pub async fn wait_for(
     }
 }
 
-/// Prints the end of an invocation; its exit code says which.
+/// Prints the outcome of an invocation, and answers its exit code.
 pub fn answer(invocation: &InvocationOutcome, console: &mut Console) -> Result<Exit, CliError> {
     if console.json() {
         console.document(invocation)?;

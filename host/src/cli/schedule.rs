@@ -39,20 +39,21 @@ enum What {
     List(List),
     /// Show a schedule
     Show(Named),
-    /// Stop a schedule until it is resumed
+    /// Pause a schedule until it is resumed
     Pause(Named),
-    /// Let a paused schedule go on with its next occurrence
+    /// Resume a paused schedule with its next occurrence
     Resume(Named),
-    /// Remove a schedule; what it started stays
+    /// Remove a schedule; its invocations remain
     Delete(Named),
     Backfill(Range),
 }
 
-/// Make a schedule
+/// Create a schedule
 ///
-/// Times are in UTC: minute, hour, day of month, month, weekday. With six fields the first is the second, with seven the
-/// last is the year. Each start gets the id SCHEDULE@MILLISECONDS, so that nothing is started twice. Occurrences that
-/// pass while no host runs are made up for, in order.
+/// Times are in UTC: minute, hour, day of month, month, weekday. With six fields the first is the
+/// second, with seven the last is the year. Each invocation gets the id SCHEDULE@MILLISECONDS, so
+/// that none is started twice. Occurrences that pass while no host runs are started later, in
+/// order.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -60,26 +61,26 @@ Examples:
   segno schedule create poll-mail '*/30 * * * * *' mail/fetch --overlap skip
   segno schedule create invoices '0 8 1 * *' billing/run @input.json --timeout 6h --label team=finance")]
 struct Create {
-    /// The schedule's id
+    /// Id of the schedule
     id: String,
-    /// When, as a cron expression in UTC
+    /// Cron expression in UTC
     cron: String,
-    /// The function, as MODULE/FUNCTION
+    /// Function, as MODULE/FUNCTION
     #[arg(value_name = "MODULE/FUNCTION")]
     target: String,
-    /// The input: JSON, @FILE, or - for standard input; null otherwise
+    /// Input: JSON, @FILE, or - for standard input (default: null)
     #[arg(value_name = "INPUT")]
     input: Option<String>,
-    /// What to do while the last one is still going on
+    /// Rule for occurrences while the last invocation has not ended
     #[arg(long, value_enum, value_name = "RULE", default_value_t = Rule::Allow)]
     overlap: Rule,
-    /// The time limit of each start, from its occurrence
+    /// Time limit of each invocation, from its occurrence
     #[arg(long, value_name = "LENGTH", value_parser = read_length)]
     timeout: Option<Duration>,
-    /// The ids of what is started; {{.id}} and {{.timestamp}} are filled in
+    /// Template for the ids of invocations, with {{.id}} and {{.timestamp}}
     #[arg(long, value_name = "TEMPLATE")]
     invocation_id: Option<String>,
-    /// A label of what is started; may be repeated
+    /// Label of the invocations; may be repeated
     #[arg(long = "label", value_name = "NAME=VALUE", value_parser = read_label)]
     labels: Vec<(String, String)>,
 }
@@ -87,42 +88,43 @@ struct Create {
 /// List schedules, by id
 #[derive(Debug, Args)]
 struct List {
-    /// Only ids that begin so
+    /// Prefix of ids
     #[arg(long, value_name = "TEXT")]
     prefix: Option<String>,
-    /// Only those that start things with this label
+    /// Label of the invocations
     #[arg(long, value_name = "NAME=VALUE", value_parser = read_label)]
     label: Option<(String, String)>,
 }
 
 #[derive(Debug, Args)]
 struct Named {
-    /// The schedule
+    /// Id of the schedule
     id: String,
 }
 
-/// Start what a schedule would have started in a part of the past, in order
+/// Start the missed occurrences of a schedule in a past interval, in order
 ///
-/// What was started before is not started again, so this may be repeated. Time limits count from now.
+/// Occurrences started before are not started again, so the command may be repeated. Time limits
+/// count from now.
 #[derive(Debug, Args)]
 struct Range {
-    /// The schedule
+    /// Id of the schedule
     id: String,
-    /// The first instant that counts
+    /// Beginning of the interval (inclusive)
     #[arg(long, value_name = "INSTANT", value_parser = read_instant)]
     from: i64,
-    /// The first instant after it that does not; now otherwise
+    /// End of the interval (exclusive; default: now)
     #[arg(long, value_name = "INSTANT", value_parser = read_instant)]
     to: Option<i64>,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum Rule {
-    /// Start another beside it.
+    /// Start a further invocation
     Allow,
-    /// Leave the occurrence out.
+    /// Skip the occurrence
     Skip,
-    /// Let the next one wait until it has ended.
+    /// Delay the next invocation until the last one has ended
     Queue,
 }
 
@@ -227,7 +229,7 @@ impl List {
                 Cell::new(schedule.skipped).set_alignment(CellAlignment::Right),
             ]);
         }
-        // Whatever it says of itself, it starts nothing.
+        // An unreadable schedule starts nothing.
         pages::show_unreadable(&all.unreadable, 1, &mut table);
         console.table(table)?;
         pages::say_unreadable(&all.unreadable, console);
@@ -301,7 +303,7 @@ fn changed(schedule: &ScheduleView, what: &str, console: &mut Console) -> Result
     console.line(format!("{id}  {what}"))
 }
 
-/// When it occurs next, in words.
+/// The next occurrence in words.
 fn next(schedule: &ScheduleView) -> String {
     match schedule.next_at_ms {
         _ if schedule.paused => "paused".to_owned(),

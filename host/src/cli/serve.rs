@@ -35,8 +35,8 @@ use super::{
 
 /// Run a host on a data directory, or together with others on a PostgreSQL database
 ///
-/// Everything that matters is in the directory or the database: kill the host at any instant, start it again, and every
-/// execution goes on. SIGTERM and Ctrl-C end it in good order.
+/// All durable state is in the directory or the database: kill the host at any instant, start it
+/// again, and every execution continues. SIGTERM and Ctrl-C end the host in good order.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -52,69 +52,73 @@ The policy says what modules may reach; without one they reach nothing:
   dirs = [{ host = \"/srv/data\", guest = \"/data\" }]
   env = { MODE = \"test\", KEY = { from = \"ORDER_KEY\" } }")]
 pub struct Serve {
-    /// Where everything that matters is kept: sqlite:DIR, or postgres://USER@HOST/DATABASE for any number of hosts
-    /// together; the data directory otherwise
+    /// Store: sqlite:DIR, or postgres://USER@HOST/DATABASE for any number of hosts (default: the
+    /// data directory)
     #[arg(long, value_name = "STORE", env = "SEGNO_STORE", hide_env_values = true)]
     store: Option<StoreAddress>,
-    /// Hosts on one database do not tell each other what happened, and find out by looking
+    /// Poll the database for changes by other hosts, without notifications
     #[arg(long)]
     no_notify: bool,
-    /// How long a claim lasts without a sign of life from its host, in seconds
+    /// Duration of a claim without a heartbeat of its host, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 15, value_parser = clap::value_parser!(u32).range(1..=3600))]
     lease: u32,
-    /// The data directory; made if it is missing. With a database it holds only compiled code and this host's name
+    /// Data directory, created if missing. With a database it holds only compiled code and this
+    /// host's name
     #[arg(long, value_name = "DIR", default_value = "segno-data", env = "SEGNO_DATA")]
     data: PathBuf,
-    /// Where to listen; a port of 0 takes a free one
+    /// Address to listen on; port 0 takes a free port
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:7766", env = "SEGNO_LISTEN")]
     listen: SocketAddr,
-    /// What modules may reach (TOML); policy.toml in the data directory otherwise
+    /// Policy for modules (TOML; default: policy.toml in the data directory)
     #[arg(long, value_name = "FILE")]
     policy: Option<PathBuf>,
-    /// Listen beyond this machine without a token
+    /// Allow listening beyond this machine without a token
     #[arg(long)]
     insecure: bool,
     #[command(flatten)]
     tokens: TokenOptions,
-    /// A host name under which this host is reached besides; can be given again
+    /// Further host name of this host; may be repeated
     #[arg(long = "name", value_name = "HOST")]
     names: Vec<String>,
-    /// This host's name in the store: the same after a restart, and no other's. `local` on a data directory, and
-    /// made up from the machine's name and the data directory on a database
+    /// Name of this host in the store, unique and the same after a restart (default: `local` on a
+    /// data directory; derived from the machine's name and the data directory on a database)
     #[arg(long, value_name = "NAME", env = "SEGNO_NODE")]
     node: Option<String>,
-    /// A limit of guests, as NAME=NUMBER: memory_bytes, table_elements, stack_bytes, cpu_ms, output_bytes,
-    /// log_line_bytes, log_bytes, component_bytes, component_functions, compile_ms, compiled_bytes, instances or
-    /// computing; can be given again
+    /// Limit of guests, as NAME=NUMBER: memory_bytes, table_elements, stack_bytes, cpu_ms,
+    /// output_bytes, log_line_bytes, log_bytes, component_bytes, component_functions, compile_ms,
+    /// compiled_bytes, instances or computing; may be repeated
     #[arg(long = "limit", value_name = "NAME=NUMBER")]
     limits: Vec<String>,
-    /// Connections that may be open; a new one takes the place of the one that has been idle for the longest
+    /// Maximum number of open connections; a new one replaces the one that has been idle for the
+    /// longest
     #[arg(long, value_name = "N", default_value_t = CONNECTIONS, value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..))]
     connections: usize,
-    /// Of them, those from one address (of IPv6: one /64 network); those from this machine are not counted
+    /// Maximum number of open connections from one address (IPv6: one /64 network), except this
+    /// machine's
     #[arg(long, value_name = "N", default_value_t = CONNECTIONS_OF_A_PEER, value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..))]
     peer_connections: usize,
-    /// Tasks run at once
+    /// Maximum number of tasks executed concurrently
     #[arg(long, alias = "room", value_name = "N", default_value_t = WorkerSettings::default().slots)]
     slots: usize,
-    /// How long running work may go on after SIGTERM, in seconds
+    /// Time for running work after SIGTERM, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 20)]
     drain_s: u32,
     #[command(flatten)]
     resonate: ResonateOptions,
-    /// How long what has ended is kept (TOML); retention.toml in the data directory otherwise
+    /// Retention rules (TOML; default: retention.toml in the data directory)
     #[arg(long, value_name = "FILE")]
     retention: Option<PathBuf>,
-    /// How long what has ended is kept where no rule says otherwise, like 30d or forever
+    /// Retention without a matching rule, like 30d or forever
     #[arg(long, value_name = "AGE")]
     keep: Option<Keep>,
-    /// Commits that a power loss may take back, about ten times cheaper; a crash of the process never does
+    /// Do not wait until commits are on disk: about ten times cheaper; a power loss may undo the
+    /// last commits, a crash of the process never does
     #[arg(long)]
     relaxed: bool,
-    /// Answer GET /metrics on this address as well, to anybody who reaches it
+    /// Further address for GET /metrics only, without a token
     #[arg(long, value_name = "ADDR")]
     metrics_listen: Option<SocketAddr>,
-    /// How log lines are written to standard error; SEGNO_LOG says which
+    /// Format of log lines on standard error; SEGNO_LOG filters them
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t = LogFormat::Text, env = "SEGNO_LOG_FORMAT")]
     log_format: LogFormat,
     #[command(flatten)]
@@ -153,7 +157,7 @@ impl Serve {
             Some(at) => Some(TcpListener::bind(at).await.map_err(|error| taken(at, &error))?),
             None => None,
         };
-        // Before anything can end: a signal during the start must not be lost.
+        // Installed first: a signal during the start must not be lost.
         let mut terminate = signal(SignalKind::terminate())?;
         let mut interrupt = signal(SignalKind::interrupt())?;
         let debug = self.resonate.debug_clock();
@@ -198,7 +202,7 @@ impl Serve {
         };
         serve(listener, api, stop).await;
         if superseded.is_cancelled() {
-            // The newer one has every claim already.
+            // The newer incarnation has every claim already.
             running.shutdown(Millis::ZERO).await;
             return Err(CliError::Other {
                 code: "superseded",
@@ -216,7 +220,7 @@ impl Serve {
         Ok(Exit::Done)
     }
 
-    /// Where everything that matters is kept, and the directory for the rest.
+    /// The settings of the store, and the directory for compiled code.
     fn store(&self) -> Result<(StoreConfig, PathBuf), CliError> {
         let sqlite = |dir: PathBuf| {
             let config = SqliteConfig { dir: dir.clone(), relaxed: self.relaxed };
@@ -256,7 +260,7 @@ impl Serve {
         let settings = WorkerSettings { slots: self.slots.max(1), ..WorkerSettings::default() };
         match store {
             StoreConfig::Sqlite(_) => settings,
-            // What other hosts leave behind is found by looking.
+            // Work that other hosts leave behind is found by scans.
             StoreConfig::Postgres(_) => {
                 WorkerSettings { scan_period: Config::default().scan_period, ..settings }
             }
@@ -332,7 +336,7 @@ fn taken(address: SocketAddr, error: &std::io::Error) -> CliError {
     CliError::Other { code: "cannot-listen", message: what }
 }
 
-/// The store as it may be shown to anybody.
+/// The address of the store, without its password.
 fn place(store: &StoreConfig) -> String {
     match store {
         StoreConfig::Sqlite(config) => config.dir.display().to_string(),
@@ -340,7 +344,7 @@ fn place(store: &StoreConfig) -> String {
     }
 }
 
-/// Reads `NAME=NUMBER` pairs over the defaults.
+/// Parses `NAME=NUMBER` pairs over the defaults.
 fn limits(pairs: &[String]) -> Result<Limits, CliError> {
     let mut text = String::new();
     for pair in pairs {

@@ -1,4 +1,4 @@
-//! Where `segno serve` pushes events to.
+//! The options of `segno serve` for pushing events.
 
 use std::path::{Path, PathBuf};
 
@@ -14,10 +14,11 @@ use super::{CliError, build::other};
 /// Receivers of events.
 #[derive(Debug, Args)]
 pub(super) struct EventOptions {
-    /// Post published events to this address, as CloudEvents in JSON, until it answers with success
+    /// Address to which published events are posted as CloudEvents in JSON, until it answers with
+    /// success
     #[arg(long, value_name = "URL", env = "SEGNO_EVENTS_URL")]
     events_url: Option<String>,
-    /// What posts to --events-url are signed with (HMAC-SHA256, as Standard Webhooks say)
+    /// Key with which posts to --events-url are signed (HMAC-SHA256, Standard Webhooks)
     #[arg(
         long,
         value_name = "SECRET",
@@ -26,13 +27,13 @@ pub(super) struct EventOptions {
         requires = "events_url"
     )]
     events_secret: Option<String>,
-    /// Which topics are posted where (TOML, see docs/api.md); events.toml in the data directory otherwise
+    /// Routes of topics (TOML, see docs/api.md; default: events.toml in the data directory)
     #[arg(long, value_name = "FILE")]
     events: Option<PathBuf>,
 }
 
 impl EventOptions {
-    /// The routes, the file's before the address that takes every topic.
+    /// The routes: the file's first, then the address for every topic.
     pub(super) fn routes(&self, data: &Path) -> Result<Routes, CliError> {
         let wrong = |error| other("invalid-events", &error);
         let beside = data.join("events.toml");
@@ -49,7 +50,7 @@ impl EventOptions {
     }
 }
 
-/// Has `host` push events by these routes, those that were published before included.
+/// Starts pushing events by these routes, including events published before.
 pub(super) async fn push(host: &Host, routes: Routes) -> Result<(), CliError> {
     if routes.0.is_empty() {
         return Ok(());
@@ -65,10 +66,10 @@ pub(super) async fn push(host: &Host, routes: Routes) -> Result<(), CliError> {
             match offer(&offering, &routes).await {
                 Ok(0) => {}
                 Ok(offered) => {
-                    tracing::info!(offered, "events that nobody took before have a receiver now")
+                    tracing::info!(offered, "events without a receiver have one now")
                 }
                 Err(error) => {
-                    tracing::warn!(%error, "events that nobody took before were not looked through")
+                    tracing::warn!(%error, "events without a receiver were not offered again")
                 }
             }
         }),

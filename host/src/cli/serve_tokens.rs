@@ -1,4 +1,4 @@
-//! The options of `segno serve` for tokens that others signed.
+//! The options of `segno serve` for signed tokens.
 
 use std::path::PathBuf;
 
@@ -8,24 +8,24 @@ use crate::api::Jwt;
 
 use super::{CliError, build::other};
 
-/// Options for tokens that others signed (JWT).
+/// Options for signed tokens (JWT).
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Signed tokens")]
 pub(super) struct TokenOptions {
-    /// Take tokens (JWT) that fit this key: a public key as PEM (RSA of at least 2048 bits, P-256, P-384, Ed25519), or a file
-    /// with a secret of at least 32 bytes (HS256); can be given again
+    /// Key of accepted tokens (JWT): a public key as PEM (RSA of at least 2048 bits, P-256, P-384,
+    /// Ed25519), or a file with a secret of at least 32 bytes (HS256); may be repeated
     #[arg(long = "jwt-key", value_name = "FILE", env = "SEGNO_JWT_KEY", value_delimiter = ',')]
     keys: Vec<PathBuf>,
-    /// Only tokens of this issuer (`iss`)
+    /// Required issuer of tokens (`iss`)
     #[arg(long = "jwt-issuer", value_name = "NAME", requires = "keys")]
     issuer: Option<String>,
-    /// Only tokens that are meant for this audience (`aud`)
+    /// Required audience of tokens (`aud`)
     #[arg(long = "jwt-audience", value_name = "NAME", requires = "keys")]
     audience: Option<String>,
 }
 
 impl TokenOptions {
-    /// Whose tokens are taken; none without a key.
+    /// The keys of accepted tokens; none without a key.
     pub(super) fn jwt(&self) -> Result<Option<Jwt>, CliError> {
         if self.keys.is_empty() {
             return Ok(None);

@@ -1,4 +1,4 @@
-//! Where `segno serve` sends traces to.
+//! The options of `segno serve` for traces.
 
 use clap::Args;
 
@@ -9,17 +9,17 @@ use super::{CliError, build::other};
 /// The receiver of traces.
 #[derive(Debug, Args)]
 pub(super) struct TraceOptions {
-    /// Send traces to this OpenTelemetry receiver (OTLP over HTTP), as in http://127.0.0.1:4318; without one, and without
-    /// OTEL_EXPORTER_OTLP_ENDPOINT, nothing is traced
+    /// OpenTelemetry receiver of traces (OTLP over HTTP), like http://127.0.0.1:4318; without it,
+    /// and without OTEL_EXPORTER_OTLP_ENDPOINT, nothing is traced
     #[arg(long, value_name = "URL")]
     otlp: Option<String>,
 }
 
-/// Variables that name a receiver as well.
+/// Environment variables that also name a receiver.
 const VARIABLES: [&str; 2] = ["OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"];
 
 impl TraceOptions {
-    /// Has `host`, called `node`, send traces if there is a receiver.
+    /// Starts the exporter for `host`, called `node`, if there is a receiver.
     pub(super) fn trace(&self, host: &Host, node: &str) -> Result<(), CliError> {
         let named = |variable| std::env::var(variable).is_ok_and(|url: String| !url.is_empty());
         let disabled = std::env::var("OTEL_SDK_DISABLED").is_ok_and(|value| value == "true");

@@ -17,7 +17,7 @@ use super::{
 
 /// Settle a promise with a value
 ///
-/// A promise settles once: settling it again changes nothing and says what it was settled with.
+/// A promise settles once: a later attempt changes nothing and prints the first outcome.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -25,9 +25,9 @@ Examples:
   segno resolve order-1001/p/approval @decision.json
   segno resolve order-1001/3")]
 pub struct Resolve {
-    /// The promise
+    /// Id of the promise
     id: String,
-    /// The value: JSON, @FILE, or - for standard input; null otherwise
+    /// Value: JSON, @FILE, or - for standard input (default: null)
     #[arg(value_name = "JSON")]
     value: Option<String>,
 }
@@ -39,15 +39,15 @@ Examples:
   segno reject order-1001/p/approval --message 'over the limit'
   segno reject order-1001/p/approval --message 'no stock' --code 409 --details '{\"sku\": 7}'")]
 pub struct Reject {
-    /// The promise
+    /// Id of the promise
     id: String,
-    /// What went wrong
+    /// Message of the failure
     #[arg(long, short, default_value = "rejected from outside")]
     message: String,
-    /// A number for programs; 400 to 599 read as in HTTP
+    /// Code of the failure; 400 to 599 have the meaning that they have in HTTP
     #[arg(long, value_name = "N", default_value_t = 400)]
     code: u32,
-    /// More for programs: JSON, @FILE, or - for standard input
+    /// Further data for programs: JSON, @FILE, or - for standard input
     #[arg(long, value_name = "JSON")]
     details: Option<String>,
 }
@@ -75,7 +75,7 @@ impl Reject {
     }
 }
 
-/// Says what a promise is settled with.
+/// Prints the outcome of a promise.
 pub(super) fn settled(promise: &PromiseView, console: &mut Console) -> Result<Exit, CliError> {
     if console.json() {
         console.document(promise)?;

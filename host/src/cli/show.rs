@@ -1,4 +1,4 @@
-//! Things that several commands show the same way.
+//! Output that several commands share.
 
 use anstyle::Style;
 use comfy_table::{Cell, Color};
@@ -55,7 +55,7 @@ pub fn promise_cell(state: PromiseState) -> Cell {
     }
 }
 
-/// What there is to say of one thing, a fact a line.
+/// Prints the facts about one object, one per line.
 ///
 /// # Errors
 /// When the stream is closed.
@@ -67,13 +67,13 @@ pub fn facts(lines: Vec<(&str, String)>, console: &mut Console) -> Result<(), Cl
     Ok(())
 }
 
-/// An address as it is typed; only the function where it is in the caller's own module.
+/// An address in the form that users type; only the function if it is in the caller's own module.
 pub fn short_target(target: &str) -> &str {
     let target = target.strip_prefix("wasm://").unwrap_or(target);
     target.strip_prefix('/').unwrap_or(target)
 }
 
-/// A function as it is shown: where it is, and for workers outside its name besides.
+/// A function in the form for people: its address, and its name for external workers.
 pub fn function(target: &str, function: Option<&str>) -> String {
     let is_outside = !target.starts_with("wasm:") && target.contains("://");
     plain(&match function {
@@ -82,12 +82,12 @@ pub fn function(target: &str, function: Option<&str>) -> String {
     })
 }
 
-/// A digest as it is shown: long enough to tell modules apart.
+/// A digest in the form for people: long enough to distinguish modules.
 pub fn short_digest(digest: &str) -> &str {
     digest.get(..12).unwrap_or(digest)
 }
 
-/// A value on one line, cut where it gets long.
+/// A value on one line, cut at `width` characters.
 pub fn one_line(value: &Value, width: usize) -> String {
     cut(&value.to_string(), width)
 }
@@ -97,7 +97,7 @@ pub fn failure_line(failure: &FailureView, width: usize) -> String {
     cut(&format!("failed with {}: {}", failure.code, failure.message), width)
 }
 
-/// A size in bytes.
+/// A size in bytes, with a unit.
 pub fn size(bytes: u64) -> String {
     match bytes {
         0..1_024 => format!("{bytes} B"),
@@ -106,7 +106,7 @@ pub fn size(bytes: u64) -> String {
     }
 }
 
-/// A text that others chose, without what a terminal would obey.
+/// A text of others, without control sequences of terminals.
 pub fn plain(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c }).collect()
 }

@@ -14,14 +14,14 @@ Examples:
   segno signal order-1001 address-changed '{\"city\": \"Basel\"}'
   segno signal order-1001 nudge --key nudge-1   # sent twice with one key, it arrives once")]
 pub struct Signal {
-    /// The invocation
+    /// Id of the invocation
     id: String,
-    /// What the function knows the signal by
+    /// Name of the signal, by which the function receives it
     name: String,
-    /// The payload: JSON, @FILE, or - for standard input; null otherwise
+    /// Payload: JSON, @FILE, or - for standard input (default: null)
     #[arg(value_name = "JSON")]
     payload: Option<String>,
-    /// Sending this key again sends nothing
+    /// Key for repetitions: the same key again sends nothing
     #[arg(long)]
     key: Option<String>,
 }

@@ -12,10 +12,10 @@ use super::{
     show::{cut, short_digest, short_target, size},
 };
 
-/// What takes the room in a store
+/// Show what takes space in a store
 ///
-/// By table, and the largest trees (an invocation with everything it made), functions and modules. Reads the whole
-/// database, and may be used while a host runs.
+/// By table, and the largest trees (an invocation with all its descendants), functions and modules.
+/// Reads the whole database, and may be used while a host runs.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -25,7 +25,7 @@ Examples:
 pub struct Size {
     #[command(flatten)]
     place: Place,
-    /// How many trees, functions and modules to name
+    /// Number of trees, functions and modules to name
     #[arg(long, value_name = "N", default_value_t = 5)]
     top: u32,
 }

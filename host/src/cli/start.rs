@@ -14,10 +14,10 @@ use super::{
     time::{as_ms, now_ms, read_instant, read_length},
 };
 
-/// Start a function and come back at once
+/// Start a function and return at once
 ///
-/// Starting the same id again starts nothing: it answers the first execution, and says so if that one was started
-/// with something else.
+/// The same id again starts nothing: the command prints the first execution, and reports a
+/// different target or input.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -30,31 +30,31 @@ pub struct Start {
     what: What,
 }
 
-/// What to start; shared with `call`.
+/// The parameters of a start; shared with `call`.
 #[derive(Debug, Args)]
 pub struct What {
-    /// The function, as MODULE/FUNCTION
+    /// Function, as MODULE/FUNCTION
     #[arg(value_name = "MODULE/FUNCTION")]
     target: String,
-    /// The input: JSON, @FILE, or - for standard input; null otherwise
+    /// Input: JSON, @FILE, or - for standard input (default: null)
     #[arg(value_name = "INPUT", conflicts_with = "named_input")]
     input: Option<String>,
     /// The same as INPUT
     #[arg(long = "input", short = 'i', value_name = "JSON")]
     named_input: Option<String>,
-    /// The invocation's id; one is made up otherwise
+    /// Id of the invocation (default: generated)
     #[arg(long, value_name = "ID")]
     id: Option<String>,
-    /// The time limit, from now
+    /// Time limit, from now
     #[arg(long, value_name = "LENGTH", value_parser = read_length)]
     timeout: Option<Duration>,
-    /// Not before this instant
+    /// Earliest start
     #[arg(long, value_name = "INSTANT", value_parser = read_instant, conflicts_with = "delay")]
     at: Option<i64>,
-    /// Not before this time has passed
+    /// Delay of the start, from now
     #[arg(long, value_name = "LENGTH", value_parser = read_length)]
     delay: Option<Duration>,
-    /// A label to find it again by; may be repeated
+    /// Label of the invocation; may be repeated
     #[arg(long = "label", value_name = "NAME=VALUE", value_parser = read_label)]
     labels: Vec<(String, String)>,
 }

@@ -1,15 +1,16 @@
-//! Where a host keeps everything that matters, as it is written on the command line.
+//! The address of a host's store, as written on the command line.
 
 use std::{convert::Infallible, fmt, path::PathBuf, str::FromStr};
 
-/// The address of a store. It may hold a password, so it is never shown, not even where it cannot be read.
+/// The address of a store. It may contain a password, so it is never printed, not even if it cannot
+/// be parsed.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) enum StoreAddress {
     /// A data directory.
     Sqlite(PathBuf),
     /// A database.
     Postgres(String),
-    /// Something else.
+    /// An address of another kind.
     Unknown,
 }
 

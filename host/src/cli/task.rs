@@ -17,10 +17,10 @@ use super::{
     time::{length, now_ms, relative, when},
 };
 
-/// See who holds what and until when, and step in by hand
+/// Show the holders and leases of tasks, and intervene by hand
 ///
-/// A task is the claim on producing one promise's value: that of a function of a module, or of one that a worker outside
-/// runs.
+/// A task is the claim on producing one promise's value, by a function of a module or of an
+/// external worker.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -28,7 +28,7 @@ Examples:
   segno task list --holder worker-7
   segno task get order-1001
   segno task halt order-1001 && segno task continue order-1001
-  segno task release order-1001     # its holder hangs: give it to another")]
+  segno task release order-1001     # its holder hangs: offer it to others")]
 pub struct Task {
     #[command(subcommand)]
     what: What,
@@ -37,11 +37,11 @@ pub struct Task {
 #[derive(Debug, Subcommand)]
 enum What {
     List(List),
-    /// Show a task: who holds it until when, its version, why it is halted
+    /// Show a task: its holder and lease, its version, why it is halted
     Get(Named),
-    /// Stop it for a person to look at; its holder loses the claim
+    /// Halt a task for a person; its holder loses the claim
     Halt(Named),
-    /// Set a halted one going again, with a clean slate
+    /// Continue a halted task, with its failures forgotten
     Continue(Named),
     Release(Release),
 }
@@ -54,13 +54,13 @@ Examples:
   segno task list --state halted
   segno task list --holder worker-7 --json | jq -r '.items[].id'")]
 struct List {
-    /// Only those in this state
+    /// State of the tasks
     #[arg(long, value_name = "STATE", value_parser = states())]
     state: Option<String>,
-    /// Only those that this worker or host holds
+    /// Name of the worker or host that holds the tasks
     #[arg(long, value_name = "NAME")]
     holder: Option<String>,
-    /// Only ids that begin so
+    /// Prefix of ids
     #[arg(long, value_name = "TEXT")]
     prefix: Option<String>,
     #[command(flatten)]
@@ -69,22 +69,22 @@ struct List {
 
 #[derive(Debug, Args)]
 struct Named {
-    /// The task, by the id of its promise
+    /// Id of the task, which is that of its promise
     id: String,
 }
 
-/// Take a task from the worker that holds it, and offer it to others at once
+/// Release a task from the worker that holds it, and offer it to others at once
 ///
-/// What the holder still writes is refused. Do this when a holder hangs and its lease is long.
+/// Further writes of the holder are refused. Use this when a holder hangs and its lease is long.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   segno task release order-1001
   segno task release order-1001 --if-version 4     # only this claim")]
 struct Release {
-    /// The task, by the id of its promise
+    /// Id of the task, which is that of its promise
     id: String,
-    /// Only the claim with this version, as `segno task get` shows it
+    /// Version of the claim to release, as `segno task get` shows it
     #[arg(long, value_name = "N")]
     if_version: Option<u64>,
 }

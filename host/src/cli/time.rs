@@ -1,4 +1,4 @@
-//! Times as people read and write them.
+//! Times in the forms that people read and write.
 
 use std::time::Duration;
 
@@ -46,13 +46,13 @@ pub fn when(at_ms: i64, now_ms: i64) -> String {
     format!("{} ({})", instant(at_ms), relative(at_ms, now_ms))
 }
 
-/// Reads a length like `90s`, `2h` or `1h 30m`.
+/// Parses a duration like `90s`, `2h` or `1h 30m`.
 pub fn read_length(text: &str) -> Result<Duration, String> {
     humantime::parse_duration(text)
         .map_err(|error| format!("{error}; write it like 90s, 2h or 1h30m"))
 }
 
-/// Reads an instant like `2031-02-03T04:05:06Z`, as milliseconds.
+/// Parses an instant like `2031-02-03T04:05:06Z`, as milliseconds.
 pub fn read_instant(text: &str) -> Result<i64, String> {
     let instant = humantime::parse_rfc3339_weak(text)
         .map_err(|error| format!("{error}; write it in UTC, like 2031-02-03T04:05:06Z"))?;
@@ -60,7 +60,7 @@ pub fn read_instant(text: &str) -> Result<i64, String> {
     i64::try_from(since.as_millis()).map_err(|error| error.to_string())
 }
 
-/// A length as the API takes it.
+/// A duration in the API's milliseconds.
 pub fn as_ms(length: Duration) -> Result<u64, CliError> {
     u64::try_from(length.as_millis())
         .map_err(|_| CliError::Usage("that is longer than anything lasts".to_owned()))

@@ -1,4 +1,4 @@
-//! A journal as lines for people: one a record, times relative to the first.
+//! A journal as text: one line per record, with times relative to the first.
 
 use crate::api::model::{JournalRecord, OutcomeView, RecordKind};
 
@@ -9,7 +9,7 @@ use super::{
     time::length,
 };
 
-/// Values are cut to this width.
+/// Maximum width of values, in characters.
 const WIDTH: usize = 72;
 
 /// One record as one line.

@@ -12,13 +12,13 @@ use crate::{
 use self::drawing::Drawing;
 use super::{CliError, Console, Exit, console::DIM, pages::Pages, show::plain};
 
-/// Everything there is, as far as the host shows it.
+/// The maximum depth of the API.
 const DEEPEST: u32 = 64;
 
-/// Show the whole call graph below an invocation or promise, across modules and workers outside
+/// Show the call graph below an invocation or promise, through modules and external workers
 ///
-/// Each line is a call, a step of a worker, a timer, a signal or a promise: what it is, where it stands, how long it took
-/// or has taken so far, and what it waits for or who holds it.
+/// Each line is a call, a step of a worker, a timer, a signal or a promise, with its state, its
+/// duration so far, and the promises it waits for or its holder.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -27,18 +27,18 @@ Examples:
   segno tree order-1001 --all | grep halted
   segno tree order-1001/3 --json | jq '.nodes[] | select(.state == \"pending\") | .id'")]
 pub struct Tree {
-    /// The invocation or promise; one in the middle of a tree shows what is below it
+    /// Id of the invocation or promise; one inside a tree shows the part below it
     id: String,
-    /// How many levels below it to show
+    /// Number of levels below it
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(0..=64))]
     depth: u32,
-    /// How many children of each to show
+    /// Maximum number of children of each node
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
     width: u32,
-    /// The largest number of lines to show
+    /// Maximum number of lines
     #[arg(long, value_name = "N", default_value_t = 500, value_parser = clap::value_parser!(u32).range(1..=1000))]
     limit: u32,
-    /// Everything, however much it is
+    /// Print the whole tree
     #[arg(long, conflicts_with_all = ["depth", "width", "limit"])]
     all: bool,
 }

@@ -1,4 +1,5 @@
-//! The chaos driver's command line: real hosts, faults from outside, and a table of what was done and found.
+//! The chaos driver's command line: real hosts, faults from outside, and a table of faults and
+//! findings.
 //!
 //! ```text
 //! cargo run -p tests --bin chaos -- --seconds 3600                 one host on SQLite
@@ -11,27 +12,27 @@ use clap::Parser;
 use segno::runtime::Env;
 use tests::chaos::{self, Plan, plan::Fault};
 
-/// Puts faults into real hosts, from outside, and holds every outcome against what it must be
+/// Injects faults into real hosts, and compares every outcome with the expected one
 ///
-/// Exit codes: 0 nothing was wrong, 1 something was, 2 wrong usage.
+/// Exit codes: 0 no findings, 1 findings, 2 wrong usage.
 #[derive(Debug, Parser)]
 struct Arguments {
-    /// The command `segno`; the one beside this program if left out
+    /// Path of the command `segno` (default: beside this program)
     #[arg(long)]
     segno: Option<PathBuf>,
-    /// What draws follow from; a new one if left out
+    /// Seed of all random numbers (default: a new one)
     #[arg(long)]
     seed: Option<u64>,
-    /// For how many seconds faults are put in
+    /// Duration of the faults, in seconds
     #[arg(long, default_value_t = 60)]
     seconds: u64,
-    /// Hosts: one works on SQLite, several on a PostgreSQL of their own
+    /// Number of hosts: one uses SQLite, several use a PostgreSQL of their own
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=8))]
     hosts: u8,
-    /// Flows at the same time
+    /// Number of concurrent flows
     #[arg(long, default_value_t = 12, value_parser = clap::value_parser!(u16).range(1..=1_000))]
     clients: u16,
-    /// Only these faults, by name, with commas between; `none` for a run without any
+    /// Kinds of faults, separated by commas; `none` for a run without faults (default: all)
     #[arg(long, value_delimiter = ',')]
     faults: Vec<String>,
 }

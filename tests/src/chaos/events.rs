@@ -1,4 +1,5 @@
-//! The consumer of events: each one arrives, and none that was acknowledged comes again.
+//! The consumer of events: checks that each one arrives, and that none comes again after its
+//! acknowledgement.
 
 use std::{
     collections::BTreeSet,
@@ -12,10 +13,10 @@ use segno::api::model::EventQuery;
 
 use super::outside::{Hopeless, Outside};
 
-/// Events that are read at once.
+/// Maximum number of events in one request.
 const PAGE: u32 = 200;
 
-/// What was published, taken and acknowledged.
+/// The events published, received and acknowledged so far.
 #[derive(Debug, Default)]
 pub struct Events {
     book: Mutex<Book>,
@@ -29,23 +30,23 @@ struct Book {
 }
 
 impl Events {
-    /// The flow published `count` events, by its first commands.
+    /// Records that the flow publishes `count` events, by its first commands.
     pub fn expect(&self, flow: &str, count: u64) {
         self.book().expected.extend((0..count).map(|number| format!("{flow}/{number}")));
     }
 
-    /// Nothing is published any more.
+    /// Records that nothing more is published.
     pub fn no_more(&self) {
         self.complete.store(true, Ordering::Relaxed);
     }
 
-    /// How many were acknowledged.
+    /// Number of acknowledged events.
     pub fn acknowledged(&self) -> u64 {
         self.book().acknowledged.len() as u64
     }
 
-    /// Takes events until there are no more and all that are expected have come. One request is under way at a time, so
-    /// what was acknowledged must not be read afterwards.
+    /// Reads events until there are no more and all expected ones have arrived. One request is
+    /// under way at a time, so an acknowledged event must not be read afterwards.
     ///
     /// # Errors
     /// [`Hopeless`] when some never come.

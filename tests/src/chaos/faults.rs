@@ -19,15 +19,15 @@ use super::{
     proxy::Proxy,
 };
 
-/// How long a claim lasts.
+/// The duration of a claim.
 pub const LEASE: Millis = Millis(2_000);
-/// The least and the longest pause between two faults, in milliseconds.
+/// The shortest and the longest pause between two faults, in milliseconds.
 const PAUSE: (u64, u64) = (200, 1_500);
-/// How far the clock goes forward and back at most, in milliseconds.
+/// The largest change of the clock, forward and back, in milliseconds.
 const FORWARD_MS: u64 = 3_600_000;
 const BACK_MS: u64 = 10_000;
 
-/// Everything that faults are done to.
+/// The processes into which faults are injected.
 pub struct Victims {
     /// The hosts.
     pub hosts: Vec<Server>,
@@ -43,7 +43,7 @@ pub struct Victims {
     pub env: Env,
 }
 
-/// Why a fault could not be carried out, or was not survived.
+/// Why a fault could not be injected, or was not survived.
 #[derive(Debug, thiserror::Error)]
 pub enum FaultError {
     /// A host does not come up, or ended by itself.
@@ -55,10 +55,10 @@ pub enum FaultError {
 }
 
 impl Victims {
-    /// Puts in faults until `seconds` are over; answers how many of each.
+    /// Injects faults for `seconds`; answers how many of each kind.
     ///
     /// # Errors
-    /// See [`FaultError`]: a host that does not survive what it must.
+    /// See [`FaultError`]: a host did not survive a fault.
     pub async fn strike(
         &mut self,
         plan: &Plan,
@@ -76,7 +76,7 @@ impl Victims {
                 memory_mib.push(self.largest_mib());
             }
             let Some(last) = (kinds.len() as u64).checked_sub(1) else { continue };
-            // Each kind once before any is drawn.
+            // Each kind once, then random ones.
             let drawn = kinds[chance.between(0, last) as usize];
             let fault =
                 kinds.iter().copied().find(|kind| !counts.contains_key(kind)).unwrap_or(drawn);
@@ -88,7 +88,7 @@ impl Victims {
         Ok(counts)
     }
 
-    /// Ends whatever still lasts of faults.
+    /// Ends all faults that still last.
     ///
     /// # Errors
     /// See [`FaultError`].
@@ -147,24 +147,25 @@ impl Victims {
         Ok(())
     }
 
-    /// The disk is full for a while. One time in three the host is killed then, and started while there is no room.
+    /// Fills the disk for a while. In one of three cases the host is killed then, and restarted on
+    /// the full disk.
     async fn fill_disk(&mut self, host: usize, chance: &mut DemoRng) -> Result<(), FaultError> {
         self.preload.fill_disk(true)?;
         self.sleep(chance.length(500, 3_000)).await;
         if chance.between(1, 3) == 1 {
             self.hosts[host].kill()?;
-            // It may come up and wait, or say that it cannot; both are right.
+            // The host may come up and wait, or refuse to start; both are right.
             let _ = self.env.clone().within(Millis(2_000), self.hosts[host].restart()).await;
             self.preload.fill_disk(false)?;
             if self.hosts[host].is_ready_within(Millis(20_000)).await.is_err() {
-                // It has ended, or is ended now: what it said then is in its log.
+                // The host has ended, or is ended now: its messages are in the log.
                 let _ = self.hosts[host].kill();
                 self.hosts[host].restart().await?;
             }
             return Ok(());
         }
         self.preload.fill_disk(false)?;
-        // Without a start by hand.
+        // The host must recover by itself.
         self.hosts[host].is_ready_within(Millis(30_000)).await?;
         Ok(())
     }
@@ -179,7 +180,7 @@ impl Victims {
     }
 }
 
-/// What the system says; 0 where the process is gone.
+/// Resident memory of a process, in MiB; 0 if the process is gone.
 fn resident_mib(pid: u32) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));

@@ -1,4 +1,4 @@
-//! The flows: each is started, served from outside, and held against what it must come to.
+//! The flows: each is started, served from outside, and compared with its expected outcome.
 
 use std::{sync::Arc, time::Duration};
 
@@ -11,12 +11,12 @@ use super::{
     outside::{Hopeless, Outside},
 };
 
-/// How long one request waits for an end.
+/// How long one request waits for the end of a flow.
 const WAIT: Duration = Duration::from_secs(2);
 /// The name under which the guest `flows` is deployed.
 pub const MODULE: &str = "flows";
 
-/// What a flow does.
+/// The kind of a flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
     /// Effects one after the other.
@@ -51,7 +51,7 @@ impl Kind {
     }
 }
 
-/// One flow that is served.
+/// One flow with the clients that serve it.
 pub struct Flow<'a> {
     /// What it does.
     pub kind: Kind,
@@ -66,10 +66,10 @@ pub struct Flow<'a> {
 }
 
 impl Flow<'_> {
-    /// Plays it from its start to its end, and holds the end against what it must be.
+    /// Runs the flow from its start to its end, and checks its outcome.
     ///
     /// # Errors
-    /// [`Hopeless`]; why is among the findings. An end that is wrong is a finding and no error.
+    /// [`Hopeless`]; the reason is among the findings. A wrong outcome is a finding and no error.
     pub async fn play(&self) -> Result<InvocationOutcome, Hopeless> {
         let count = self.outside.draw(1, 8);
         let plan = json!({ "ledger": self.outside.ledger, "flow": self.id, "effects": count });
@@ -105,7 +105,7 @@ impl Flow<'_> {
         }
     }
 
-    /// Even numbers from one sender and odd ones from the other, each in its order.
+    /// Even numbers from one sender and odd ones from the other, each in order.
     async fn collect(&self, count: u64) -> Result<InvocationOutcome, Hopeless> {
         self.start(json!(count)).await?;
         let send = async |first: u64| {
@@ -133,14 +133,14 @@ impl Flow<'_> {
         Ok(end)
     }
 
-    /// The first outcome stays, however many follow.
+    /// The first outcome stays, however many attempts follow.
     async fn ask(&self) -> Result<InvocationOutcome, Hopeless> {
         self.start(Value::Null).await?;
         let promise = format!("{}/p/answer", self.id);
         let resolve = async |value: u64| {
             self.outside.dawdle(0, 300).await;
             let what = format!("resolving `{promise}`");
-            // It is not there until the flow has asked for it.
+            // The promise does not exist until the flow has created it.
             let early = ["unknown-promise"];
             let answer = self
                 .outside

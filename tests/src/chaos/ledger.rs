@@ -1,4 +1,5 @@
-//! The ledger of effects: a service that does each thing once for a key, and remembers every request.
+//! The ledger of effects: a service that performs each effect once for a key, and records every
+//! request.
 
 use std::{
     collections::BTreeMap,
@@ -21,19 +22,19 @@ use tokio::net::TcpListener;
 
 use super::report::Findings;
 
-/// How the ledger answers.
+/// The behaviour of the ledger.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Mood {
-    /// As it should.
+    /// Normal answers.
     Well = 0,
-    /// 503, and nothing is done.
+    /// Answers 503, and performs nothing.
     Refusing = 1,
-    /// It acts, and the answer is lost.
+    /// Performs the effect, and loses the answer.
     Mute = 2,
 }
 
-/// What became of one effect.
+/// The state of one effect.
 #[derive(Debug, Clone)]
 struct Entry {
     key: String,
@@ -76,7 +77,7 @@ impl Ledger {
         (ledger, address)
     }
 
-    /// Answers like this from now on.
+    /// Sets the behaviour.
     pub fn set_mood(&self, mood: Mood) {
         self.mood.store(mood as u8, Ordering::Relaxed);
     }
@@ -88,7 +89,7 @@ impl Ledger {
         of_flow.map(|(_, entry)| entry.receipt).collect()
     }
 
-    /// Requests so far.
+    /// Number of requests so far.
     pub fn requests(&self) -> u64 {
         self.requests.load(Ordering::Relaxed)
     }
@@ -97,7 +98,8 @@ impl Ledger {
         self.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Does it, unless it was done under this key. The same effect under another key is what must not happen.
+    /// Performs the effect, unless it was done under this key. The same effect under another key is
+    /// a finding.
     fn act(&self, effect: Effect, key: &str) -> u64 {
         let mut entries = self.entries();
         let fresh = entries.len() as u64;

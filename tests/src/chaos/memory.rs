@@ -1,16 +1,16 @@
-//! The resident memory of hosts in a run without faults: it may grow while caches fill and then stays, and it is given
-//! back when clients are gone.
+//! The resident memory of hosts in a run without faults: it may grow while caches fill and then
+//! stays, and it is released when clients are gone.
 
 use segno_core::time::Millis;
 
-/// From this tenth of a run on, from 1, memory is held against a bound: a host has warmed up.
+/// The tenth of a run, from 1, after which memory is compared with a bound: a host has warmed up.
 const WARM: usize = 3;
-/// By how much memory may grow from then on, in MiB: caches of a run of some minutes are not full.
+/// Maximum growth of memory from then on, in MiB: the caches of a run of some minutes are not full.
 const GROWTH_MIB: u64 = 96;
-/// How long clients are gone before an idle host is looked at: it gives back what it holds after 30 s to 60 s, and what
-/// its own rounds over the store took meanwhile is little.
+/// How long clients are gone before an idle host is measured: it releases memory after 30 s to 60
+/// s, and its own rounds over the store take little.
 pub const IDLE: Millis = Millis(65_000);
-/// What an idle host may take, in MiB: a debug build's text is half of it.
+/// Maximum memory of an idle host, in MiB: a debug build's text is half of it.
 const IDLE_MIB: u64 = 128;
 
 /// The largest host's memory, in MiB.
@@ -18,12 +18,12 @@ const IDLE_MIB: u64 = 128;
 pub struct Memory {
     /// After each tenth of the run.
     pub tenths: Vec<u64>,
-    /// When it had been idle.
+    /// The memory of the idle host, if it was measured.
     pub idle: Option<u64>,
 }
 
 impl Memory {
-    /// What is beyond the bounds.
+    /// The violations of the bounds.
     pub fn findings(&self) -> Vec<String> {
         let grown = self.tenths.get(WARM - 1).zip(self.tenths.last());
         let grown = grown.filter(|(warm, last)| **last > *warm + GROWTH_MIB).map(|(warm, last)| {

@@ -1,4 +1,5 @@
-//! A chaos driver: real hosts, faults from outside, and an oracle that trusts nothing the hosts say of themselves.
+//! A chaos driver: real hosts, faults from outside, and an oracle that does not rely on the hosts'
+//! own reports.
 //!
 //! [`run`] plays a [`Plan`]: [`flows`] start executions through [`proxy`] connections that are cut at random and know
 //! beforehand what each must come to; the [`ledger`] counts effects outside; [`events`] takes what is published; while

@@ -1,4 +1,5 @@
-//! What clients of the driver share: a way to each host, patience, and the time after which it ends.
+//! The state that clients of the driver share: a connection to each host, retries, and the time
+//! limit of a run.
 
 use std::sync::{
     Arc, Mutex, PoisonError,
@@ -16,16 +17,16 @@ use super::report::Findings;
 
 /// The pause between two attempts of a request.
 const PAUSE: Millis = Millis(50);
-/// How long what runs may take to end once no fault is put in any more.
+/// How long running flows may take to end after the last fault.
 pub const GRACE: Millis = Millis(180_000);
 
-/// The clients' side.
+/// The clients of a run.
 pub struct Outside {
-    /// One client a host, each through a connection that is cut now and then.
+    /// One client for each host, through a connection that is cut now and then.
     pub clients: Vec<Client>,
     /// Time.
     pub env: Env,
-    /// What was wrong.
+    /// The findings of the run.
     pub findings: Arc<Findings>,
     /// The address of the ledger.
     pub ledger: String,
@@ -36,7 +37,7 @@ pub struct Outside {
     unanswered: AtomicU64,
 }
 
-/// A request that can have no good answer any more. It is among the findings.
+/// A request that cannot succeed any more. It is among the findings.
 #[derive(Debug)]
 pub struct Hopeless;
 
@@ -62,7 +63,7 @@ impl Outside {
         }
     }
 
-    /// No new flow begins from now on, and what runs has to end within [`GRACE`].
+    /// Starts no new flow from now on; running flows have to end within [`GRACE`].
     pub fn finish(&self) {
         let now = self.env.clock.now();
         *self.give_up_at.lock().unwrap_or_else(PoisonError::into_inner) = Some(now + GRACE);
@@ -74,7 +75,7 @@ impl Outside {
         self.over.load(Ordering::Relaxed)
     }
 
-    /// Requests that were answered, and attempts that were not.
+    /// Numbers of answered requests and of failed attempts.
     pub fn requests(&self) -> (u64, u64) {
         (self.answered.load(Ordering::Relaxed), self.unanswered.load(Ordering::Relaxed))
     }
@@ -84,13 +85,14 @@ impl Outside {
         self.chance.lock().unwrap_or_else(PoisonError::into_inner).between(from, to)
     }
 
-    /// Sleeps for a while that is drawn.
+    /// Sleeps for a random time.
     pub async fn dawdle(&self, from: u64, to: u64) {
         let length = self.draw(from, to);
         self.env.runtime.sleep(Millis(i64::try_from(length).unwrap_or(i64::MAX))).await;
     }
 
-    /// Asks hosts in turns until one answers. `not_yet` says which refusals mean that it is too early.
+    /// Sends a request to the hosts in turn until one answers. `not_yet` names the refusals that
+    /// mean a later attempt may succeed.
     ///
     /// # Errors
     /// [`Hopeless`] after a refusal for good, or when the time is over.

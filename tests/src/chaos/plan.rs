@@ -1,4 +1,4 @@
-//! What a run of the driver does: hosts, clients, faults and how long.
+//! The parameters of a run: hosts, clients, faults and duration.
 
 use std::{collections::BTreeSet, fmt, path::PathBuf, str::FromStr};
 
@@ -7,15 +7,15 @@ use std::{collections::BTreeSet, fmt, path::PathBuf, str::FromStr};
 pub struct Plan {
     /// The command `segno`.
     pub segno: PathBuf,
-    /// What all draws follow from. The interleaving of real processes does not.
+    /// The seed of all random numbers. The interleaving of real processes is not determined by it.
     pub seed: u64,
-    /// How long faults are put in, in seconds; what runs then is given time to end.
+    /// Duration of the faults, in seconds; running flows may end afterwards.
     pub seconds: u64,
-    /// Hosts. One works on SQLite, several on a PostgreSQL of their own.
+    /// Number of hosts. One uses SQLite, several use a PostgreSQL of their own.
     pub hosts: usize,
-    /// Flows under way at the same time.
+    /// Number of concurrent flows.
     pub clients: usize,
-    /// The faults that are drawn from.
+    /// The kinds of faults.
     pub faults: BTreeSet<Fault>,
 }
 

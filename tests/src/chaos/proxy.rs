@@ -9,7 +9,7 @@ use tokio::{
     sync::watch,
 };
 
-/// Forwards what comes to its own address to a host, until the runtime ends.
+/// Forwards connections on its own address to a host, until the runtime ends.
 #[derive(Clone)]
 pub struct Proxy {
     address: SocketAddr,

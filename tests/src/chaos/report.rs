@@ -1,4 +1,4 @@
-//! What a run found, and the table of what was done.
+//! The findings of a run, and the table of its faults and flows.
 
 use std::{
     collections::BTreeMap,
@@ -11,15 +11,15 @@ use super::{
     plan::{Fault, Plan},
 };
 
-/// Findings that are kept; more of them are only counted.
+/// Maximum number of findings kept; further ones are only counted.
 const KEPT: usize = 50;
 
-/// What was wrong so far.
+/// The findings so far.
 #[derive(Debug, Default)]
 pub struct Findings(Mutex<(usize, Vec<String>)>);
 
 impl Findings {
-    /// Adds one, and says it at once.
+    /// Adds a finding, and prints it at once.
     pub fn add(&self, finding: String) {
         eprintln!("FINDING: {finding}");
         let mut all = self.lock();
@@ -44,21 +44,21 @@ impl Findings {
 pub struct Report {
     /// What was asked for.
     pub plan: Plan,
-    /// How often each fault was put in.
+    /// Number of injected faults of each kind.
     pub faults: BTreeMap<Fault, u32>,
-    /// How many flows of each kind ended as they must.
+    /// Number of flows of each kind that ended as expected.
     pub flows: BTreeMap<&'static str, u64>,
-    /// Requests of clients that were answered, and attempts that were not.
+    /// Numbers of answered requests and of failed attempts.
     pub requests: (u64, u64),
-    /// Requests that came to the ledger.
+    /// Number of requests that reached the ledger.
     pub effects: u64,
     /// Events that were acknowledged.
     pub events: u64,
-    /// Journals that were replayed and found the same.
+    /// Number of journals whose replay was identical.
     pub replays: usize,
     /// The memory of hosts.
     pub memory: Memory,
-    /// What was wrong.
+    /// All findings.
     pub findings: Vec<String>,
 }
 
@@ -74,7 +74,7 @@ impl Report {
         self
     }
 
-    /// Nothing was wrong.
+    /// Whether there is no finding.
     pub fn is_clean(&self) -> bool {
         self.findings.is_empty()
     }

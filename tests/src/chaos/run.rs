@@ -28,14 +28,15 @@ use super::{
 };
 use crate::fixtures;
 
-/// Ended flows that are looked at again when all is over: their outcomes stay, and their journals replay alike.
+/// Number of ended flows that are checked again at the end: their outcomes stay, and their replays
+/// are identical.
 const KEPT: usize = 200;
 const REPLAYED: usize = 20;
 
 /// Plays `plan`.
 ///
 /// # Errors
-/// What could not even be set up; everything that a host did wrong is in the report.
+/// The run could not be set up; faults of hosts are in the report.
 pub async fn run(plan: Plan) -> anyhow::Result<Report> {
     let env = Env::system();
     let findings = Arc::new(Findings::default());
@@ -144,7 +145,8 @@ fn database_of(url: &str) -> String {
     path.rsplit('/').next().unwrap_or_default().to_owned()
 }
 
-/// One client: flow after flow until it is over. Answers how many ended of each kind, and some of the last ends.
+/// One client: flow after flow until the run is over. Answers how many of each kind ended, and some
+/// of the last outcomes.
 async fn serve(
     number: usize,
     outside: &Outside,
@@ -158,7 +160,7 @@ async fn serve(
         }
         let kind = Kind::ALL[outside.draw(0, Kind::ALL.len() as u64 - 1) as usize];
         let id = format!("{}-{number}-{flow}", kind.name());
-        // A flow that cannot end is a finding already; the client goes on with another.
+        // A flow that cannot end is a finding already; the client continues with another.
         let Ok(end) = (Flow { kind, id, outside, ledger, events }).play().await else { continue };
         *counts.entry(kind.name()).or_default() += 1;
         ends.push(end);
@@ -169,7 +171,7 @@ async fn serve(
     (counts, ends)
 }
 
-/// Reads what ended once more, and replays some of it. Answers how many were replayed alike.
+/// Reads ended flows again, and replays some of them. Answers how many replays were identical.
 async fn look_again(ended: &[InvocationOutcome], outside: &Outside) -> usize {
     let mut replays = 0;
     for (number, end) in ended.iter().enumerate() {
@@ -196,7 +198,7 @@ async fn look_again(ended: &[InvocationOutcome], outside: &Outside) -> usize {
     replays
 }
 
-/// Ends the hosts in order, and asks `segno doctor`.
+/// Stops the hosts in order, and runs `segno doctor`.
 async fn stop(victims: Victims, plan: &Plan, findings: &Findings) {
     let store = victims.hosts[0]
         .options()

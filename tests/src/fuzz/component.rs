@@ -1,4 +1,4 @@
-//! Components that are uploaded.
+//! Fuzzing of uploaded components.
 
 use std::sync::{Arc, LazyLock};
 
@@ -7,14 +7,14 @@ use tokio::runtime::{Builder, Runtime};
 
 use crate::{fixtures, guests};
 
-/// An upload is checked: parsed, compiled, linked and asked what it exports.
+/// Checks an upload: parses, compiles, links and describes it.
 pub(super) fn upload(bytes: &[u8]) {
     static ENGINE: LazyLock<(Runtime, Arc<Wasm>)> = LazyLock::new(|| {
         let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build();
         (runtime.expect("a runtime"), guests::engine(&[]))
     });
     let (runtime, engine) = &*ENGINE;
-    // Whether it is refused is of no interest here; a sentence of its own says why.
+    // Either answer is fine; a refusal must have a message.
     if let Err(invalid) = runtime.block_on(engine.inspect(bytes.into())) {
         assert!(!invalid.to_string().is_empty());
     }

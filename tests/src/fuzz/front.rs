@@ -1,4 +1,4 @@
-//! Requests of clients, to a host over the store in memory: the API and the Resonate protocol.
+//! Fuzzing of client requests, on a host with a store in memory: the API and the Resonate protocol.
 
 use std::{
     net::{Ipv4Addr, SocketAddr},
@@ -29,10 +29,10 @@ use crate::guests;
 
 /// Requests of released Resonate clients.
 const RECORDED: &str = include_str!("../../traces/sdk-ts-0.11.5.ndjson");
-/// How many of them are seeds.
+/// Number of recorded requests that are seeds.
 const SEEDS: usize = 40;
 
-/// A host without a worker. What it keeps grows from input to input, as a host's does.
+/// A host without a worker. Its rows accumulate from input to input, as a real host's do.
 struct Front {
     runtime: Runtime,
     api: Router,
@@ -43,7 +43,7 @@ thread_local! {
     static FRONT: Front = Front::new();
 }
 
-/// Components are another target.
+/// Components have their own target.
 struct NoUploads;
 
 #[async_trait]
@@ -60,7 +60,7 @@ pub(super) fn http(bytes: &[u8]) {
     let body = bytes.get(line.len() + 1..).unwrap_or_default();
     let Ok(line) = std::str::from_utf8(line) else { return };
     let (method, path) = line.split_once(' ').unwrap_or(("POST", line));
-    // What the HTTP library refuses never comes to a route. Long polls would only wait.
+    // A request that the HTTP library refuses never reaches a route. Long polls would only wait.
     let request = Request::builder()
         .method(method)
         .uri(path)

@@ -1,4 +1,4 @@
-//! Every decoder and parser that meets bytes of strangers, as a function of bytes that must not panic.
+//! Every decoder and parser of foreign bytes, as a function of bytes that must not panic.
 //!
 //! [`TARGETS`] names them. The suite runs each on its seeds and on changed copies of them ([`mutate`]); the crate in the
 //! folder `fuzz` runs the same functions under AFL++, which looks at the branches that a change takes.
@@ -10,15 +10,15 @@ mod front;
 mod stored;
 mod text;
 
-/// One thing that is given foreign bytes.
+/// One function under test.
 pub struct Target {
     /// Its name, on the command line and in the seeds' folder.
     pub name: &'static str,
-    /// Gives it bytes. A panic is a defect.
+    /// Runs the function on these bytes. A panic is a defect.
     pub run: fn(&[u8]),
-    /// Bytes that it takes, to start from.
+    /// Valid inputs, to start from.
     pub seeds: fn() -> Vec<Vec<u8>>,
-    /// How much longer than the quickest target one run takes, about.
+    /// The approximate duration of one run, as a multiple of the fastest target's.
     pub weight: u32,
 }
 

@@ -1,8 +1,9 @@
-//! Changed copies of seeds: bits turned, bytes put in, taken out, doubled and cut off, and pieces of other seeds.
+//! Mutated copies of seeds: bits flipped, bytes inserted, removed, doubled and truncated, and
+//! pieces of other seeds.
 
 use segno::demo::rng::DemoRng;
 
-/// Bytes that parsers treat in a way of their own.
+/// Bytes that parsers treat specially.
 const ODD: [&[u8]; 12] = [
     b"\0",
     b"\xff",
@@ -18,7 +19,7 @@ const ODD: [&[u8]; 12] = [
     b"%00",
 ];
 
-/// How many changes one copy gets at most.
+/// Maximum number of changes of one copy.
 const CHANGES: u64 = 4;
 
 /// A changed copy of one of `seeds`.

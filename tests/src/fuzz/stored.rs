@@ -1,4 +1,4 @@
-//! What a store or a file holds: records of journals, and exports.
+//! Fuzzing of stored data: records of journals, and exports.
 
 use std::{io::Read as _, sync::Arc};
 
@@ -30,10 +30,10 @@ const RECORDS: &[u8] = include_bytes!("../../../host/core/tests/golden/records-1
 /// The first line of an export; what follows is compressed.
 const MAGIC: &[u8] = b"SEGNO STORE 1\n";
 
-/// Bytes of an input beyond which it is passed over: a bound on the time of one input.
+/// Maximum size of an input, in bytes: it bounds the time of one input.
 const LONGEST: usize = 64 << 10;
 
-/// A batch of records, as a row holds it. What is read is written and read again alike.
+/// A batch of records, as a row holds it. Decoded records must be encoded and decoded alike.
 pub(super) fn records(bytes: &[u8]) {
     let Ok(records) = decode_records(bytes) else { return };
     let again = decode_records(&encode_records(&records)).expect("what was written is read");

@@ -1,4 +1,4 @@
-//! Short texts: tokens and cron expressions.
+//! Fuzzing of short texts: tokens and cron expressions.
 
 use std::sync::LazyLock;
 
@@ -8,7 +8,7 @@ use segno_core::{promise::Cron, time::Timestamp};
 /// A secret that signed none of the seeds.
 const SECRET: &[u8] = b"a secret of forty bytes, which is plenty";
 
-/// How many occurrences of an expression are asked for.
+/// Number of occurrences computed for an expression.
 const OCCURRENCES: usize = 5;
 
 /// A token of a request.

@@ -1,4 +1,4 @@
-//! Stores that lie.
+//! Stores with wrong answers on purpose.
 
 use std::{
     collections::BTreeMap,
@@ -16,18 +16,18 @@ use segno_core::{
 
 use super::clients::Served;
 
-/// How a store lies.
+/// The defect of a store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lie {
-    /// Now and then it reads what was true before.
+    /// Some reads answer an earlier state.
     StaleRead,
-    /// Now and then it says that it settled a promise, and does not.
+    /// Some settlements are confirmed and not stored.
     LostWrite,
-    /// Now and then it grants a claim to one who came too late.
+    /// Some claims are granted twice.
     DoubleGrant,
 }
 
-/// See the module.
+/// A store with a defect.
 pub struct LyingStore {
     honest: Arc<dyn Served>,
     lie: Lie,
@@ -37,7 +37,7 @@ pub struct LyingStore {
 }
 
 impl LyingStore {
-    /// A liar over an honest store whose clock stands at `now`.
+    /// A defective store over a correct one whose clock stands at `now`.
     pub fn new(honest: Arc<dyn Served>, lie: Lie, now: Timestamp) -> Self {
         Self { honest, lie, count: AtomicU64::new(0), seen: Mutex::default(), now }
     }

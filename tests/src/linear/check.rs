@@ -1,5 +1,5 @@
-//! The search of Wing, Gong and Lowe: an order of the operations that respects which were over before others began, and
-//! in which the rules give every answer that was given. What was tried once from one state is not tried again.
+//! The search of Wing, Gong and Lowe: an order of the operations that respects their real-time
+//! order, and in which the rules give every recorded answer. Visited states are not searched again.
 
 use std::{
     collections::HashSet,
@@ -10,17 +10,17 @@ use segno_core::{config::Config, id::Digest, snapshot::Snapshot, state::State, t
 
 use super::history::{Asked, Operation};
 
-/// Steps of a search after which it is given up.
+/// Maximum number of steps of a search.
 const STEPS: u64 = 2_000_000;
 
-/// What the search came to.
+/// The result of the search.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// There is such an order.
+    /// An order exists.
     Linearizable,
-    /// There is none: the longest beginning of one, and the operations that could not follow it.
+    /// No order exists: the longest prefix of one, and the operations that could not follow it.
     Violated(String),
-    /// It took too long.
+    /// The search was too long.
     Unknown,
 }
 
@@ -29,11 +29,12 @@ struct Search<'a> {
     config: &'a Config,
     tried: HashSet<(Vec<u64>, u64)>,
     steps: u64,
-    /// The most operations that could be put in order, and what did not follow them.
+    /// The longest prefix found, and the operations that could not follow it.
     longest: (usize, String),
 }
 
-/// Looks for an order of the operations of one group. The store began empty, with the module `module` as `shop`.
+/// Searches an order for the operations of one group. The store began empty, with the module
+/// `module` as `shop`.
 pub fn check(operations: &[Operation], config: &Config, module: Digest) -> Verdict {
     let mut state = State::whole();
     state.put_module(module);
@@ -59,7 +60,7 @@ impl Search<'_> {
         }
         let open = (0..self.operations.len()).filter(|index| !is_done(done, *index));
         let open: Vec<usize> = open.collect();
-        // Operations whose outcome nobody knows need not have happened.
+        // An operation with an unknown outcome need not have happened.
         if open.iter().all(|index| self.operations[*index].answered.is_none()) {
             return true;
         }

@@ -1,5 +1,4 @@
-//! Clients that get into each other's way on purpose: a few promises, many hands, and now and then an answer that is
-//! lost.
+//! Clients that conflict on purpose: few promises, many clients, and some lost answers.
 
 use std::sync::{
     Arc, Mutex, PoisonError,
@@ -25,7 +24,7 @@ use segno_core::{
 use super::history::{Asked, History, Operation};
 use crate::sim::Dice;
 
-/// A clock that moves when it is told to.
+/// A clock that the test moves.
 pub struct HandClock(AtomicI64);
 
 impl Default for HandClock {
@@ -47,7 +46,7 @@ impl Clock for HandClock {
     }
 }
 
-/// What clients ask.
+/// The operations of a store under test.
 #[async_trait]
 pub trait Served: Send + Sync {
     /// Carries out one command.
@@ -69,26 +68,26 @@ impl Served for Arc<dyn Store> {
     }
 }
 
-/// How clients go about it.
+/// The parameters of a course.
 pub struct Course {
-    /// Decides every draw.
+    /// The seed of all random numbers.
     pub seed: u64,
-    /// How many clients there are; they use the stores in turn.
+    /// Number of clients, which use the stores in turn.
     pub clients: usize,
-    /// Groups of promises that have nothing to do with each other.
+    /// Number of independent groups of promises.
     pub groups: usize,
-    /// Times between which everybody waits for everybody, and the clock moves.
+    /// Number of phases; between two, all clients wait for each other, and the clock moves.
     pub phases: usize,
-    /// What each client asks in each phase.
+    /// Number of operations of each client in each phase.
     pub questions: usize,
-    /// Answers lost in a thousand.
+    /// Number of lost answers per thousand.
     pub lost: u64,
 }
 
-/// The versions last heard of, by group and promise: what clients guess with.
+/// The last known versions, by group and promise, from which clients guess.
 type Known = Mutex<Vec<[u64; 2]>>;
 
-/// Has clients use `stores`, all of one database, and answers what happened.
+/// Runs clients on `stores`, all of one database, and answers the history.
 pub async fn run(
     stores: &[Arc<dyn Served>],
     clock: &HandClock,
@@ -123,7 +122,7 @@ async fn one(
         let asked = question(&mut dice, group, versions, client, now);
         let called = history.event();
         if dice.chance(course.lost / 2) {
-            // It got lost on its way, and nobody knows.
+            // The answer was lost, so the outcome is unknown.
             history.add(group, Operation { asked, now, called, answered: None, answer: None });
             continue;
         }
@@ -144,7 +143,7 @@ async fn one(
     }
 }
 
-/// What was answered, and the version it told of, by place in the group.
+/// The version in an answer, by place in the group.
 type Heard = Option<(usize, u64)>;
 
 async fn ask(store: &dyn Served, asked: &Asked) -> Result<(String, Option<Heard>), StoreError> {
@@ -181,7 +180,7 @@ fn question(
     let place = usize::from(dice.chance(400));
     let name = |place: usize| PromiseId::from(format!("g{group}{}", ["a", "b"][place]).as_str());
     let (id, other) = (name(place), name(1 - place));
-    // Mostly what makes sense, sometimes a version too old or too new.
+    // Mostly the known version, sometimes one too old or too new.
     let drift = dice.pick(&[0, 0, 0, 1, 2]);
     let version = Version(if drift == 2 {
         versions[place] + 1

@@ -1,4 +1,4 @@
-//! What was asked and answered, and in which order calls and answers came.
+//! Operations with their answers, and the order of calls and answers.
 
 use std::sync::{
     Mutex, PoisonError,
@@ -7,7 +7,7 @@ use std::sync::{
 
 use segno_core::{command::Command, id::PromiseId, time::Timestamp};
 
-/// A question.
+/// An operation of a client.
 #[derive(Debug, Clone)]
 pub enum Asked {
     /// A command.
@@ -16,22 +16,22 @@ pub enum Asked {
     Read(PromiseId),
 }
 
-/// A question, and what became of it.
+/// An operation and its answer.
 #[derive(Debug, Clone)]
 pub struct Operation {
-    /// The question.
+    /// The operation.
     pub asked: Asked,
-    /// The time by which it was decided.
+    /// The time of its decision.
     pub now: Timestamp,
-    /// When it was asked, as the events of all clients are numbered.
+    /// The number of its call among the events of all clients.
     pub called: u64,
-    /// When it was answered; none: nobody knows whether it happened.
+    /// The number of its answer; none: the outcome is unknown.
     pub answered: Option<u64>,
     /// The answer.
     pub answer: Option<String>,
 }
 
-/// Operations by the group of promises that they are about.
+/// Operations by the group of promises that they concern.
 #[derive(Default)]
 pub struct History {
     events: AtomicU64,
@@ -39,7 +39,7 @@ pub struct History {
 }
 
 impl History {
-    /// A history of so many groups.
+    /// A history with `groups` groups.
     pub fn new(groups: usize) -> Self {
         Self { events: AtomicU64::new(0), groups: Mutex::new(vec![Vec::new(); groups]) }
     }
@@ -49,7 +49,7 @@ impl History {
         self.events.fetch_add(1, Ordering::SeqCst)
     }
 
-    /// Adds what is over.
+    /// Adds an operation that is over.
     pub fn add(&self, group: usize, operation: Operation) {
         self.groups.lock().unwrap_or_else(PoisonError::into_inner)[group].push(operation);
     }

@@ -1,9 +1,10 @@
-//! Whether a store that many clients use at once answers as if it did one thing after the other.
+//! Linearizability: whether a store with concurrent clients answers as if operations were done one
+//! after the other.
 //!
-//! - `history`: what was asked and answered, and when;
-//! - `clients`: clients that get into each other's way on purpose;
-//! - `check`: the search for an order that the rules would have answered so;
-//! - `broken`: stores that lie, to know that the search finds it.
+//! - `history`: operations, answers, and their order;
+//! - `clients`: clients that conflict on purpose;
+//! - `check`: the search for an order that explains the answers;
+//! - `broken`: stores with wrong answers, to test the search.
 
 mod broken;
 mod check;

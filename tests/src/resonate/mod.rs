@@ -1,6 +1,6 @@
-//! Released Resonate clients in other languages, as processes of their own.
+//! Released Resonate clients in other languages, as separate processes.
 //!
-//! - `packages`: how they come to this machine, or why they cannot;
+//! - `packages`: their installation, or why it is not possible;
 //! - `language`: workers and clients of a language.
 
 mod language;

@@ -1,4 +1,4 @@
-//! What was asked once is asked again, and must change nothing.
+//! Repeats commands, which must change nothing.
 
 use std::sync::{Arc, PoisonError};
 
@@ -10,7 +10,7 @@ use segno_core::{
 
 use super::{host::Node, judge, network::Network};
 
-/// A host that was away for too long asks again for everything it asked for under claims that are over.
+/// A host that was away for too long repeats everything that it sent under claims that have ended.
 pub async fn zombie(network: &Arc<Network>, node: &Node) {
     let asked = node.conditions.asked.lock().unwrap_or_else(PoisonError::into_inner).clone();
     let stale: Vec<Command> = {
@@ -39,9 +39,10 @@ pub async fn zombie(network: &Arc<Network>, node: &Node) {
     again(network, &stale, "by a zombie").await;
 }
 
-/// Asks for these once more: nothing may change.
+/// Repeats these commands: nothing may change.
 pub async fn again(network: &Network, commands: &[Command], when: &str) {
-    // A deadline that has come is carried out by whoever looks first; that is nobody's doing here.
+    // A deadline that has passed is carried out by the next command that loads the promise; that
+    // change is not due to the repetition.
     let rows = network.database.dump().await;
     let now = network.database.clock.now();
     let overdue: Vec<PromiseId> = rows

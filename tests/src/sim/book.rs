@@ -1,4 +1,5 @@
-//! What happened, line by line, and what was wrong. Two runs of one seed have the same book, byte for byte.
+//! The event log of a run, line by line, with its findings. Two runs of one seed have the same log,
+//! byte for byte.
 
 use std::{
     collections::BTreeMap,
@@ -11,10 +12,10 @@ use segno_core::time::Timestamp;
 use super::fault::Fault;
 use crate::world::{BEGINNING, SimClock};
 
-/// Lines a book keeps; what comes later is only counted.
+/// Maximum number of lines kept; later ones are only counted.
 const LINES: usize = 40_000;
 
-/// See the module.
+/// The event log.
 pub struct Book {
     clock: Arc<SimClock>,
     pages: Mutex<Pages>,
@@ -44,7 +45,7 @@ impl Book {
         self.clock.now()
     }
 
-    /// Notes that something happened.
+    /// Adds a line.
     pub fn note(&self, line: impl std::fmt::Display) {
         let at = self.at();
         let mut pages = self.pages();
@@ -55,7 +56,7 @@ impl Book {
         }
     }
 
-    /// Notes that something is wrong: the run has failed.
+    /// Adds a finding: the run has failed.
     pub fn wrong(&self, what: impl std::fmt::Display) {
         let what = what.to_string();
         self.note(format_args!("WRONG {what}"));
@@ -65,23 +66,23 @@ impl Book {
         }
     }
 
-    /// Counts a fault that really happened.
+    /// Counts a fault that has happened.
     pub fn struck(&self, kind: &'static str) {
         *self.pages().struck.entry(kind).or_default() += 1;
     }
 
-    /// Counts and notes a planned fault that happened now.
+    /// Counts and logs a planned fault that happens now.
     pub fn strikes(&self, fault: &Fault) {
         self.note(format_args!("FAULT {fault}"));
         self.struck(fault.kind());
     }
 
-    /// Whether anything was wrong so far.
+    /// Whether there is a finding.
     pub fn is_wrong(&self) -> bool {
         !self.pages().wrong.is_empty()
     }
 
-    /// All that was wrong, the whole book, and how often each kind of fault happened.
+    /// All findings, the whole log, and the number of faults of each kind.
     pub fn close(&self) -> (Vec<String>, String, BTreeMap<&'static str, u64>) {
         let pages = std::mem::take(&mut *self.pages());
         let mut text = pages.lines.join("\n");

@@ -1,5 +1,5 @@
-//! Who hears of commits, and when: hints between hosts, messages to workers and clients outside. Everything may be
-//! lost, doubled, late and out of order.
+//! The receivers of commit hints and messages: hints between hosts, messages to external workers
+//! and clients. Anything may be lost, duplicated, late and out of order.
 
 use std::{
     collections::BTreeMap,
@@ -13,7 +13,7 @@ use tokio::sync::mpsc;
 use super::{book::Book, dice::Dice, fault::Noise};
 use crate::world::SimRuntime;
 
-/// What every message risks at present.
+/// The present risks of messages.
 #[derive(Default)]
 pub struct Weather(Mutex<BTreeMap<Noise, u64>>);
 
@@ -23,7 +23,7 @@ impl Weather {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(what, level);
     }
 
-    /// Takes all risks away.
+    /// Removes all risks.
     pub fn clear(&self) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
@@ -39,7 +39,7 @@ impl Weather {
     }
 }
 
-/// See the module.
+/// The bus between hosts, and to external receivers.
 pub struct Bus {
     weather: Arc<Weather>,
     book: Arc<Book>,
@@ -62,17 +62,18 @@ impl Bus {
         Self { weather, book, runtime, dice, hubs: Mutex::default(), outside }
     }
 
-    /// A life of a host listens from now on.
+    /// Adds a receiver: an incarnation of a host.
     pub fn join(&self, life: u64, notifier: Arc<CommitNotifier>) {
         self.hubs().insert(life, notifier);
     }
 
-    /// It does not listen any more.
+    /// Removes a receiver.
     pub fn leave(&self, life: u64) {
         self.hubs().remove(&life);
     }
 
-    /// Hints of a commit: to the host that made it at once, to the others by the network.
+    /// Delivers the hints of a commit: to the committing host at once, to the others by the
+    /// network.
     pub fn committed(&self, by: Option<u64>, effects: &[Effect]) {
         if effects.is_empty() {
             return;
@@ -108,7 +109,7 @@ impl Bus {
         );
     }
 
-    /// A message to somebody outside.
+    /// Delivers a message to an external receiver.
     pub fn deliver(&self, delivery: &Delivery) {
         if self.roll(Noise::MessageLoss) {
             return;
@@ -121,7 +122,7 @@ impl Bus {
                 "message",
                 Box::pin(async move {
                     runtime.sleep(delay).await;
-                    // Nobody is outside any more only when the world ends.
+                    // The receiver is gone only when the world ends.
                     let _ = outside.send(delivery);
                 }),
             );

@@ -1,5 +1,6 @@
-//! The one store that all hosts share, with the judge beside it: every command is judged as a step of its own. It decides
-//! in one go, or as PostgreSQL does, by statements that see what was committed when they began (`statements`).
+//! The one store that all hosts share, with a judge: every command is judged as a step of its own.
+//! The store decides at once, or as PostgreSQL does, by statements that see the rows committed when
+//! they began (`statements`).
 
 use std::sync::{
     Arc, Mutex, MutexGuard, PoisonError,
@@ -24,16 +25,16 @@ use super::{
 };
 use crate::world::{SimClock, SimRuntime};
 
-/// Milliseconds that a statement takes at most.
+/// Maximum duration of a statement, in milliseconds.
 const STATEMENT: i64 = 2;
 
-/// See the module.
+/// The simulated database.
 pub struct Database {
     /// The rows.
     pub memory: Arc<MemoryStore>,
-    /// Its own clock.
+    /// The clock of the store.
     pub clock: Arc<SimClock>,
-    /// Who looks on; none in a run that others are compared with.
+    /// The judge; none in a run that is only compared with others.
     judge: Option<Mutex<Judge>>,
     sink: Arc<Sink>,
     pub(super) book: Arc<Book>,
@@ -42,7 +43,7 @@ pub struct Database {
     pub(super) runtime: Arc<SimRuntime>,
     pub(super) locks: Locks,
     transactions: AtomicU64,
-    /// How long statements take; none: it decides in one go.
+    /// The durations of statements; none: the store decides at once.
     dice: Option<Mutex<Dice>>,
 }
 
@@ -100,7 +101,8 @@ impl Database {
         self.commits.load(Ordering::Relaxed)
     }
 
-    /// Commits these together: nothing comes between them. Answers the replies and the hints.
+    /// Commits these together, without another commit in between. Answers the replies and the
+    /// effects.
     pub async fn execute(&self, who: &str, commands: &[Command]) -> (Vec<Reply>, Vec<Effect>) {
         if self.dice.is_some() {
             return self.transact(commands, |decided| self.write(who, commands, decided)).await;
@@ -182,7 +184,7 @@ impl Database {
         self.memory.read().dump().await.expect("memory answers")
     }
 
-    /// Who looks on.
+    /// The judge, if there is one.
     pub fn judge(&self) -> Option<MutexGuard<'_, Judge>> {
         Some(self.judge.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -205,7 +207,7 @@ fn refused(refusal: &Refusal) -> &'static str {
     refusal.kind()
 }
 
-/// Whom a command is about, as far as a reader wants to know.
+/// The object of a command, for readers of the log.
 fn subject(command: &Command) -> String {
     match command {
         Command::TaskFence { claim, records, actions, .. } => {

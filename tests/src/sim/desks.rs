@@ -1,4 +1,4 @@
-//! Where clients may start workflows: at a host, which begins them before they are stored.
+//! The hosts at which clients may start workflows speculatively.
 
 use std::{
     collections::BTreeMap,
@@ -13,22 +13,22 @@ use segno_core::command::Hold;
 
 use super::dice::Dice;
 
-/// The hosts that are up, by life.
+/// The running hosts, by incarnation.
 #[derive(Default)]
 pub struct Desks(Mutex<BTreeMap<u64, Host>>);
 
 impl Desks {
-    /// A life of a host takes starts.
+    /// Adds an incarnation that takes starts.
     pub fn open(&self, life: u64, host: Host) {
         self.hosts().insert(life, host);
     }
 
-    /// It takes none any more.
+    /// Removes an incarnation.
     pub fn shut(&self, life: u64) {
         self.hosts().remove(&life);
     }
 
-    /// A slot at one of them; none: nobody is up, or that one has no room.
+    /// A slot at one of them; none: no host is up, or the chosen one has no free slot.
     pub fn any(&self, dice: &mut Dice) -> Option<(Arc<ExecutionSlots>, (Slot, Hold))> {
         let hosts: Vec<Host> = self.hosts().values().cloned().collect();
         if hosts.is_empty() {

@@ -1,4 +1,5 @@
-//! Draws that a seed decides; a stream for each purpose, so that leaving one draw out moves no other.
+//! Random numbers from a seed; one generator for each purpose, so that a removed draw changes no
+//! other purpose.
 
 /// A stream of draws.
 #[derive(Debug, Clone)]
@@ -25,7 +26,7 @@ impl Dice {
         from + i64::try_from(self.below(width)).expect("ranges are short")
     }
 
-    /// True so many times in a thousand.
+    /// True with this probability, in thousandths.
     pub fn chance(&mut self, per_mille: u64) -> bool {
         per_mille > 0 && self.below(1_000) < per_mille
     }

@@ -1,4 +1,4 @@
-//! The functions that hosts run in the simulation, and the ledger of what their steps did to the world outside.
+//! The functions that hosts run in the simulation, and the ledger of their steps' external effects.
 
 use std::{
     collections::BTreeMap,
@@ -41,17 +41,17 @@ impl Effects {
         self.ran.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// One more guest is going to stall.
+    /// Lets one more guest stall.
     pub fn plan_stall(&self) {
         self.stalls.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Nobody stalls any more.
+    /// Lets no guest stall any more.
     pub fn calm(&self) {
         self.stalls.store(0, Ordering::Relaxed);
     }
 
-    /// Whether the one who asks is to stall.
+    /// Whether the calling guest is to stall.
     fn stalls(&self) -> bool {
         let one = |left: u32| left.checked_sub(1);
         let stalls = self.stalls.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one).is_ok();
@@ -68,7 +68,7 @@ impl Effects {
     }
 }
 
-/// What a step says of itself: which, and which of its runs. Only one of them is kept.
+/// The result of a step: its key and the number of its run. Only one run's result is kept.
 pub fn receipt(key: &str, run: u32) -> String {
     json!({ "key": key, "run": run }).to_string()
 }

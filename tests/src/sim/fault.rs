@@ -1,17 +1,17 @@
-//! What goes wrong.
+//! The faults of a simulation.
 
 use std::fmt;
 
 /// What happens to the host whose commit is struck.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CommitFault {
-    /// It dies before the commit: nothing was written.
+    /// The host dies before the commit: nothing was written.
     CrashBefore,
-    /// It dies after the commit: everything was written, and it never learns.
+    /// The host dies after the commit: everything was written, and the host does not learn it.
     CrashAfter,
-    /// The commit happened, and the answer says that nobody knows.
+    /// The commit happened, and its outcome is reported as unknown.
     UnknownButDone,
-    /// The commit did not happen, and the answer says that nobody knows.
+    /// The commit did not happen, and its outcome is reported as unknown.
     UnknownAndLost,
 }
 
@@ -64,102 +64,102 @@ impl Noise {
 pub enum Fault {
     /// A commit of a host, counted over all hosts from 0, is struck.
     Commit {
-        /// Which.
+        /// The number of the commit.
         number: u64,
-        /// How.
+        /// The kind of fault.
         how: CommitFault,
     },
     /// A host dies and comes up again under the same name.
     Crash {
-        /// Which.
+        /// The number of the host.
         host: usize,
-        /// How long it is down.
+        /// Downtime, in milliseconds.
         down: i64,
     },
     /// A host is stopped as an operator does, and started again.
     Stop {
-        /// Which.
+        /// The number of the host.
         host: usize,
-        /// How long it is down.
+        /// Downtime, in milliseconds.
         down: i64,
     },
     /// A host cannot reach the store.
     Partition {
-        /// Which.
+        /// The number of the host.
         host: usize,
-        /// How long.
+        /// Duration, in milliseconds.
         lasts: i64,
     },
     /// A host is frozen with all its requests under way, and goes on afterwards as if no time had passed; then
     /// everything it ever asked under claims that have ended is asked again.
     Freeze {
-        /// Which.
+        /// The number of the host.
         host: usize,
-        /// How long.
+        /// Duration, in milliseconds.
         lasts: i64,
     },
     /// A host's heartbeats do not arrive.
     HeartbeatLoss {
-        /// Which.
+        /// The number of the host.
         host: usize,
-        /// How long.
+        /// Duration, in milliseconds.
         lasts: i64,
     },
     /// A second life of a host begins while the first goes on; the older one dies at last.
     SecondLife {
-        /// Which.
+        /// The number of the host.
         host: usize,
-        /// How long there are two.
+        /// Duration, in milliseconds.
         lasts: i64,
     },
     /// A host's clock differs from the store's from now on.
     Skew {
-        /// Which.
+        /// The number of the host.
         host: usize,
-        /// By how much.
+        /// Change of the clock, in milliseconds.
         by: i64,
     },
     /// A host's clock jumps forward.
     Jump {
-        /// Which.
+        /// The number of the host.
         host: usize,
-        /// How far.
+        /// Change of the clock, in milliseconds.
         by: i64,
     },
     /// The store's clock jumps forward.
     StoreJump {
-        /// How far.
+        /// Change of the clock, in milliseconds.
         by: i64,
     },
     /// The next guest that looks for it makes no progress for ever.
     Stall,
     /// A worker of the Resonate protocol dies and comes up again under the same name.
     WorkerDeath {
-        /// Which.
+        /// The number of the worker.
         worker: usize,
-        /// How long it is down.
+        /// Downtime, in milliseconds.
         down: i64,
     },
     /// Such a worker is frozen, and goes on afterwards as if no time had passed; then everything it ever sent under claims is
     /// sent again.
     WorkerFreeze {
-        /// Which.
+        /// The number of the worker.
         worker: usize,
-        /// How long.
+        /// Duration, in milliseconds.
         lasts: i64,
     },
     /// Such a worker does not extend its claims.
     WorkerSilence {
-        /// Which.
+        /// The number of the worker.
         worker: usize,
-        /// How long.
+        /// Duration, in milliseconds.
         lasts: i64,
     },
-    /// Every message has its risks; the level is so many in a thousand, or milliseconds.
+    /// All messages have this risk; the level is a probability in thousandths, or milliseconds.
     Noise {
-        /// Which risk.
+        /// The risk.
         what: Noise,
-        /// How much.
+        /// The level of the risk.
         level: u64,
     },
 }

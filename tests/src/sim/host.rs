@@ -1,4 +1,4 @@
-//! A node and its lives: it comes up, dies, and comes up again.
+//! A node and its incarnations: it starts, dies, and starts again.
 
 use std::sync::{
     Arc, Mutex, PoisonError,
@@ -31,17 +31,17 @@ use super::{
 };
 use crate::world::{SimClock, SimRuntime};
 
-/// What a life is told.
+/// A control message to an incarnation.
 #[derive(Debug, Clone, Copy)]
 pub enum Control {
-    /// Die, and come up again after so long.
+    /// Die, and start again after `down`.
     Crash {
-        /// Milliseconds.
+        /// Downtime, in milliseconds.
         down: i64,
     },
-    /// Stop as an operator does, and come up again after so long.
+    /// Stop as an operator does, and start again after `down`.
     Stop {
-        /// Milliseconds.
+        /// Downtime, in milliseconds.
         down: i64,
     },
     /// Die for ever.
@@ -70,7 +70,7 @@ impl Channel for Unconfirmed {
     }
 }
 
-/// What all hosts are made of.
+/// The parts shared by all hosts.
 pub struct Parts {
     /// The network.
     pub network: Arc<Network>,
@@ -154,13 +154,13 @@ impl Node {
             && self.offset.load(Ordering::Relaxed) >= store_ahead
     }
 
-    /// Tells the present life something.
+    /// Sends a control message to the present incarnation.
     pub fn control(&self, what: Control) {
         // The receiver lives as long as the world.
         let _ = self.control.lock().unwrap_or_else(PoisonError::into_inner).send(what);
     }
 
-    /// Begins a second life beside the present one, whose control is answered.
+    /// Begins a second incarnation beside the present one; answers its control channel.
     pub fn second(self: &Arc<Self>) -> mpsc::UnboundedSender<Control> {
         let (control, controlled) = mpsc::unbounded_channel();
         self.keep(control.clone(), controlled);
@@ -187,7 +187,7 @@ impl Node {
                     life.end(&node);
                     let Some(down) = down else { return };
                     runtime.sleep(Millis(down)).await;
-                    // What was meant for a life that is over is over with it.
+                    // Messages to an incarnation that is over are dropped.
                     while controlled.try_recv().is_ok() {}
                 }
             }),

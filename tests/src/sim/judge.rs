@@ -1,5 +1,5 @@
-//! What must be true of every step: the invariants, the claims as somebody outside the engine keeps them, the counts,
-//! and the bounds on how long a lost claim stays lost.
+//! The rules that hold for every step: the invariants, the claims as tracked outside the engine,
+//! the metrics, and the bounds on how long a lost claim stays lost.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,7 +21,7 @@ use super::{
     trip,
 };
 
-/// See the module.
+/// The judge of all steps of a run.
 pub struct Judge {
     config: Config,
     /// The live claim of each task.
@@ -53,7 +53,7 @@ impl Judge {
         }
     }
 
-    /// All that is wrong with a step.
+    /// All findings about a step.
     pub fn step(&mut self, step: &Step<'_>, effects: &[Effect]) -> Vec<String> {
         let mut wrong: Vec<String> = Vec::new();
         if step.before != step.after {
@@ -82,7 +82,7 @@ impl Judge {
         wrong.into_iter().map(|wrong| format!("{}: {wrong}", step.command.name())).collect()
     }
 
-    /// Only the live claim writes, and none is granted twice.
+    /// Only the live claim writes, and no claim is granted twice.
     fn claims(&mut self, step: &Step<'_>) -> Vec<String> {
         let mut wrong = Vec::new();
         let refused = matches!(step.reply, Reply::Refused(_));
@@ -110,7 +110,7 @@ impl Judge {
         wrong
     }
 
-    /// A lease never ends later than its holder's last sign of life and its length allow.
+    /// A lease never ends later than its holder's last heartbeat and its duration allow.
     fn lease(&self, task: &Task) -> Option<String> {
         let lease = task.lease()?;
         let heard = task.last_heartbeat.unwrap_or(task.progress.at).max(task.progress.at);
@@ -137,7 +137,8 @@ impl Judge {
         self.granted.contains(claim)
     }
 
-    /// Looks at the leases that are over. `calm_since` is since when some host could have given them back.
+    /// Checks expired leases. `calm_since` is the time since when some host could have released
+    /// them.
     pub fn look(
         &mut self,
         rows: &Snapshot,

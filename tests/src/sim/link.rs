@@ -1,5 +1,6 @@
-//! The store as one life of a host, a worker or a client sees it: over a network that loses, doubles and delays, that may
-//! be cut, and whose far end may be struck at a commit. After its end a life is never answered again.
+//! The store as seen by one incarnation of a host, a worker or a client: over a network that loses,
+//! duplicates and delays, that may be cut, and whose far end may fail at a commit. A dead
+//! incarnation is never answered again.
 
 use std::sync::{
     Arc, Mutex, MutexGuard, PoisonError,
@@ -20,12 +21,12 @@ use super::{
     network::{Conditions, Network},
 };
 
-/// Calls at one instant after which nobody believes that time will go on.
+/// Maximum number of calls at one instant: beyond it, time would not go on.
 const CALLS_AT_ONCE: u32 = 20_000;
-/// Commands of one life that are kept, to be asked again.
+/// Maximum number of commands of one incarnation kept for repetition.
 const KEPT: usize = 20_000;
 
-/// See the module.
+/// The link of one incarnation to the store.
 pub struct Link {
     who: String,
     pub(super) life: Option<u64>,
@@ -34,7 +35,8 @@ pub struct Link {
     dead: AtomicBool,
     dice: Mutex<Dice>,
     calls: Mutex<(i64, u32)>,
-    /// Whom to tell that the host has to die; nobody: its commits are not struck.
+    /// The control channel of the host that has to die; none: the commits of this link are not
+    /// struck.
     pub(super) control: Option<mpsc::UnboundedSender<Control>>,
 }
 
@@ -51,7 +53,7 @@ impl Link {
         Self { life: Some(life), conditions, control: Some(control), ..link }
     }
 
-    /// A link of somebody outside.
+    /// The link of an external client.
     pub fn of_client(who: String, network: Arc<Network>) -> Self {
         let dice = Mutex::new(Dice::new(network.seed, &who));
         Self {
@@ -66,12 +68,12 @@ impl Link {
         }
     }
 
-    /// Is never answered again.
+    /// Ends the link: it is never answered again.
     pub fn die(&self) {
         self.dead.store(true, Ordering::Relaxed);
     }
 
-    /// Sends one command until it is answered.
+    /// Sends one command until an answer arrives.
     pub async fn insist(&self, command: Command) -> Reply {
         loop {
             if let Ok(mut replies) = self.execute(vec![command.clone()]).await {
@@ -81,7 +83,7 @@ impl Link {
         }
     }
 
-    /// Ends when its owner is alive and not frozen.
+    /// Completes when the owner is alive and not frozen.
     pub(super) async fn alive(&self) {
         loop {
             let thawed = self.conditions.thawed.notified();
@@ -110,7 +112,7 @@ impl Link {
         Ok(())
     }
 
-    /// A host that asks without end and without time going on is as good as dead.
+    /// A host that calls without end while time stands still counts as dead.
     async fn count(&self) {
         let at = self.network.book.at();
         let many = {
@@ -135,7 +137,7 @@ impl Link {
         }
     }
 
-    /// Whether this goes wrong now.
+    /// Whether this fault happens now.
     pub(super) fn roll(&self, what: Noise) -> bool {
         let strikes = self.dice().chance(self.network.weather.level(what));
         if strikes {
@@ -159,7 +161,8 @@ impl Link {
         replies
     }
 
-    /// The same request, once more and later. A new life of a host is begun by its own connection only.
+    /// The same request again, later. A new incarnation of a host is begun by its own connection
+    /// only.
     pub(super) fn again(&self, commands: Vec<Command>) {
         if commands.iter().any(|command| matches!(command, Command::HostStart { .. })) {
             return;
@@ -177,7 +180,7 @@ impl Link {
         );
     }
 
-    /// What becomes of a commit that is struck.
+    /// The result of a commit that is struck.
     pub(super) async fn struck(&self, how: CommitFault, commands: &[Command]) -> StoreError {
         self.network
             .book
@@ -188,7 +191,7 @@ impl Link {
         if matches!(how, CommitFault::CrashBefore | CommitFault::CrashAfter) {
             self.die();
             if let Some(control) = &self.control {
-                // A host that is ending anyway hears of nothing.
+                // A host that is ending anyway gets no message.
                 let _ = control.send(Control::Crash { down: 100 });
             }
             std::future::pending::<()>().await;
@@ -197,7 +200,7 @@ impl Link {
     }
 }
 
-/// Nobody knows what became of it.
+/// The error of an unknown outcome.
 pub(super) fn unknown() -> StoreError {
     StoreError::UnknownOutcome(anyhow::anyhow!("a fault of the simulation"))
 }

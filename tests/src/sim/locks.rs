@@ -1,4 +1,4 @@
-//! Locks on rows, as transactions of the simulated database hold them.
+//! Row locks of transactions of the simulated database.
 
 use std::{
     collections::BTreeMap,
@@ -22,17 +22,17 @@ pub enum Row {
     Key(PromiseId),
 }
 
-/// Who holds what: each row one transaction.
+/// The holder of each locked row.
 #[derive(Default)]
 pub struct Locks(Mutex<BTreeMap<Row, u64>>);
 
 impl Locks {
-    /// Takes a row for a transaction. Whether nobody else has it.
+    /// Locks a row for a transaction. Answers whether no other transaction has it.
     pub fn take(&self, row: &Row, transaction: u64) -> bool {
         *self.held().entry(row.clone()).or_insert(transaction) == transaction
     }
 
-    /// Gives back all that a transaction has.
+    /// Releases all locks of a transaction.
     pub fn release(&self, transaction: u64) {
         self.held().retain(|_, holder| *holder != transaction);
     }

@@ -1,4 +1,5 @@
-//! What a step should have been counted as, told from the rows before and after it and never from the engine.
+//! The expected metrics of a step, computed from the rows before and after it and not by the
+//! engine.
 
 use std::collections::BTreeMap;
 
@@ -22,11 +23,11 @@ pub struct Step<'a> {
     pub reply: &'a Reply,
     /// The rows after.
     pub after: &'a Snapshot,
-    /// When.
+    /// The time of the step.
     pub now: Timestamp,
 }
 
-/// What the engine counted, less what it should have: empty if they agree.
+/// The difference between the engine's metrics and the expected ones: empty if they agree.
 pub fn difference(step: &Step<'_>, effects: &[Effect]) -> Vec<String> {
     let mut tally: BTreeMap<String, i64> = BTreeMap::new();
     for effect in effects {

@@ -1,16 +1,18 @@
 //! Deterministic simulation: several real hosts (worker, recovery, outbox) in virtual time on one thread, over one store
 //! behind lossy links, with one seed that decides everything.
 //!
-//! - `dice`: the draws; `book`: what happened, line by line, and what was wrong;
-//! - `scenario`, `fault`: what clients do and what goes wrong, as a script that can be printed, shortened and repeated;
-//! - `judge`, `metrics`: what must be true of every step, kept outside the engine;
+//! - `dice`: random numbers; `book`: the event log with the findings;
+//! - `scenario`, `fault`: operations of clients and faults, as a script that can be printed,
+//!   shortened and repeated;
+//! - `judge`, `metrics`: the rules for every step, tracked outside the engine;
 //! - `statements`, `view`, `locks`: the database as PostgreSQL is: statements with snapshots, and rows that are waited for;
 //! - `database`, `network`, `link`, `remote`, `bus`: the store, what a host sees of it, and who hears of its commits;
 //! - `timetable`, `holding`, `trip`: schedules, resources and sagas, and what must be true of them;
 //! - `resonate`: workers and clients of the Resonate protocol;
-//! - `host`, `outside`, `effects`: hosts and their lives, workers and clients outside, the functions they run;
-//! - `run`, `stage`: one scenario from beginning to end; `strike`: faults as they are carried out; `again`: what was asked
-//!   once, asked again; `verdict`: what must be true of the end; `shrink`: the shortest script.
+//! - `host`, `outside`, `effects`: hosts and their incarnations, external workers and clients, the
+//!   functions they run;
+//! - `run`, `stage`: one scenario from beginning to end; `strike`: the injection of faults;
+//!   `again`: repeated commands; `verdict`: the rules for the end; `shrink`: the shortest script.
 
 mod again;
 mod book;

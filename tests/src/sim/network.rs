@@ -1,4 +1,4 @@
-//! What all links of one world share, and what holds for all lives of one node.
+//! The state shared by all links of one world, and that of all incarnations of one node.
 
 use std::{
     collections::BTreeMap,
@@ -21,19 +21,19 @@ use super::{
 };
 use crate::world::SimRuntime;
 
-/// What all links of one world share.
+/// The state shared by all links of one world.
 pub struct Network {
-    /// The far end.
+    /// The database.
     pub database: Arc<Database>,
-    /// Who hears of commits.
+    /// The receivers of commit hints.
     pub bus: Arc<Bus>,
     /// Where hosts can be asked.
     pub doors: Doors,
     /// Where hosts take starts.
     pub desks: Desks,
-    /// What every message risks.
+    /// The risks of messages.
     pub weather: Arc<Weather>,
-    /// What happened.
+    /// The event log.
     pub book: Arc<Book>,
     /// Where the world's own tasks run.
     pub runtime: Arc<SimRuntime>,
@@ -43,23 +43,23 @@ pub struct Network {
     pub seed: u64,
 }
 
-/// What holds for all lives of one node, or of one worker outside.
+/// The conditions of all incarnations of one node, or of one external worker.
 #[derive(Default)]
 pub struct Conditions {
     /// It cannot reach the store.
     pub cut: AtomicBool,
     /// It is frozen.
     pub frozen: AtomicBool,
-    /// Its heartbeats do not arrive.
+    /// Whether its heartbeats get lost.
     pub heartless: AtomicBool,
-    /// Told when it goes on.
+    /// Notified when the node continues.
     pub thawed: Notify,
-    /// What it asked so far, and was carried out.
+    /// The commands that it sent and that were carried out.
     pub asked: Mutex<Vec<Command>>,
 }
 
 impl Conditions {
-    /// Ends when it is not frozen.
+    /// Completes when the node is not frozen.
     pub async fn going(&self) {
         loop {
             let thawed = self.thawed.notified();

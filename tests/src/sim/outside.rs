@@ -1,4 +1,4 @@
-//! Workers and clients outside: what they do when a message reaches them, and how they insist on what they want.
+//! External workers and clients: their reactions to messages, and their retries.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -35,7 +35,7 @@ pub const MODULE: &[u8] = b"a script";
 /// Where clients listen.
 pub const ADDRESS: &str = "poll://client";
 
-/// Everybody outside.
+/// All external workers and clients.
 pub struct Outside {
     pub(super) network: Arc<Network>,
     pub(super) effects: Arc<Effects>,
@@ -47,12 +47,12 @@ pub struct Outside {
     heard: Mutex<Heard>,
 }
 
-/// What clients know.
+/// What clients have received.
 #[derive(Default, Clone)]
 pub struct Heard {
-    /// Promises whose settlement they asked to be told of.
+    /// Promises for which they registered a listener.
     pub listening: BTreeSet<PromiseId>,
-    /// What they were told.
+    /// Settled promises that they received.
     pub told: BTreeMap<PromiseId, Promise>,
     /// Events that were published, by invocation and command.
     pub events: BTreeSet<(PromiseId, u32)>,
@@ -103,7 +103,7 @@ impl Outside {
         self.heard.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Continues what somebody halted, as an operator does.
+    /// Continues a halted invocation, as an operator does.
     pub async fn resume(&self, id: PromiseId) {
         self.clients.insist(Command::TaskContinue { id }).await;
     }
@@ -135,7 +135,7 @@ impl Outside {
                 if known.is_some_and(|known| known != promise) {
                     self.network.book.wrong(format_args!("`{id}` was told of with two outcomes"));
                 }
-                // If it gets lost, the message comes again.
+                // If the command gets lost, the message comes again.
                 let ack = Command::OutboxAck { key: OutboxKey::Unblock(id, address) };
                 let _ = segno::store::Store::execute(&self.clients, vec![ack]).await;
             }
@@ -166,7 +166,7 @@ impl Outside {
             steps += 1;
             let items = vec![HeartbeatItem { claim: claim.clone(), progress: Some((steps, None)) }];
             let beat = Command::TaskHeartbeat { holder: holder.clone(), items };
-            // What it answers does not matter to a careless worker.
+            // The answer does not matter to a careless worker.
             let _ = segno::store::Store::execute(&link, vec![beat]).await;
         }
         let value = Value::of(effects::receipt(task.as_str(), run).into_bytes());
@@ -175,8 +175,8 @@ impl Outside {
         link.insist(Command::TaskFulfill { claim, records, logs, verdict, value }).await;
     }
 
-    /// Asks a host to begin what is started, or does not. The host may refuse, die, or say nothing for long: whoever
-    /// starts it makes sure of it afterwards.
+    /// Starts the invocation speculatively at a host, or not at all. The host may refuse, die, or
+    /// answer late: the client checks afterwards.
     async fn begin(&self, new: &NewPromise) {
         let mut dice = Dice::new(self.network.seed, &format!("start {}", new.id));
         if dice.chance(500)
@@ -253,7 +253,7 @@ impl Outside {
         }
     }
 
-    /// Sends a command until it finds what it is about, or nothing will come of it any more.
+    /// Repeats a command until its object exists, or never will.
     async fn once_there(&self, id: &PromiseId, command: Command) -> Option<Reply> {
         let root = PromiseId::from(id.as_str().split('/').next().unwrap_or_default());
         // It was not there a moment ago, and has ended since: its end can still be heard of.

@@ -1,4 +1,4 @@
-//! A link as its owner uses it: a store like any other.
+//! A link as a store like any other.
 
 use std::sync::{Arc, PoisonError, atomic::Ordering};
 

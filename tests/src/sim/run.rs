@@ -7,13 +7,13 @@ use serde_json::Value as Json;
 
 use super::{outside::Heard, scenario::Scenario, stage::Stage, verdict};
 
-/// What became of a run.
+/// The result of a run.
 pub struct Report {
-    /// All that was wrong; empty: it passed.
+    /// All findings; empty: the run passed.
     pub wrong: Vec<String>,
-    /// What happened, line by line.
+    /// The event log.
     pub log: String,
-    /// How often each kind of fault happened.
+    /// Number of faults of each kind.
     pub struck: BTreeMap<&'static str, u64>,
     /// Commits of hosts.
     pub commits: u64,
@@ -27,17 +27,17 @@ pub struct Report {
     pub runs: (u64, u64),
 }
 
-/// What is left at the end of a run.
+/// The final state of a run.
 pub struct End {
     /// All rows.
     pub rows: Snapshot,
-    /// What steps did outside.
+    /// External effects of steps.
     pub effects: BTreeMap<String, u32>,
     /// What clients know.
     pub heard: Heard,
     /// What clients of the Resonate protocol were told, by promise.
     pub told: BTreeMap<String, Json>,
-    /// What is left when all was removed and begun anew.
+    /// The final state after everything was removed and started again.
     pub anew: Option<Box<End>>,
 }
 

@@ -1,4 +1,5 @@
-//! What clients do and what goes wrong: a script that a seed decides, and that can be printed and shortened.
+//! The script of a run: operations of clients and faults, decided by a seed, which can be printed
+//! and shortened.
 
 use std::fmt;
 
@@ -13,52 +14,52 @@ use super::{
 /// Faults stop at this instant.
 pub const CALM: i64 = 10_000;
 
-/// One thing that a client does; it insists until it is answered.
+/// One operation of a client, which repeats it until it is answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Op {
     /// Starts a function.
     Start {
-        /// As which invocation.
+        /// The id of the invocation.
         id: String,
-        /// Which.
+        /// The name of the function.
         function: &'static str,
-        /// Its input.
+        /// The input of the function.
         input: u64,
     },
     /// Wants to be told of the outcome.
     Listen {
-        /// Whose.
+        /// The id of the invocation.
         id: String,
     },
     /// Resolves a promise that a workflow made under a name.
     Resolve {
-        /// The workflow.
+        /// The id of the invocation.
         id: String,
-        /// The name.
+        /// The name of the promise.
         name: &'static str,
     },
     /// Sends a signal.
     Signal {
-        /// To whom.
+        /// The id of the invocation.
         id: String,
-        /// Which.
+        /// The number of the signal.
         number: u64,
     },
     /// Asks an invocation to stop.
     Cancel {
-        /// Which.
+        /// The id of the invocation.
         id: String,
     },
     /// Ends an invocation.
     Kill {
-        /// Which.
+        /// The id of the invocation.
         id: String,
     },
     /// Halts an invocation, and continues it after a while.
     Pause {
-        /// Which.
+        /// The id of the invocation.
         id: String,
-        /// For how long.
+        /// Duration, in milliseconds.
         lasts: i64,
     },
     /// Makes a schedule, and deletes it after a while.
@@ -84,9 +85,9 @@ pub enum Op {
     },
     /// Something that a client of the Resonate protocol does.
     Resonate {
-        /// The workflow it is about.
+        /// The id of the invocation.
         id: String,
-        /// What.
+        /// The operation.
         errand: Errand,
     },
 }

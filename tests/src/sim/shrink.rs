@@ -1,5 +1,5 @@
-//! The shortest script that still fails: one thing after the other is left out, and stays out if the rest fails
-//! without it.
+//! The shortest script that still fails: one element after the other is removed, and stays removed
+//! if the rest fails without it.
 
 use super::{
     run::run,

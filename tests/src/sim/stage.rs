@@ -1,4 +1,4 @@
-//! Everything of one world: set up, played, and looked at until it is quiet.
+//! One simulated world: set up, run, and observed until it is quiet.
 
 use std::sync::{Arc, Mutex, PoisonError, atomic::AtomicU64, atomic::Ordering};
 
@@ -37,14 +37,14 @@ use super::{
 };
 use crate::world::{Ledger, SimClock, SimRuntime};
 
-/// How long after the faults everything may take.
+/// Time limit after the last fault, in milliseconds.
 const PATIENCE: i64 = 60_000;
-/// How often the world is looked at.
+/// The interval between two observations, in milliseconds.
 const TICK: i64 = 100;
-/// How long what has ended is kept, in worlds where it is removed: longer than anything takes that came before, clocks
-/// that are ahead included.
+/// Retention in worlds with removal, in milliseconds: longer than anything before takes, with
+/// clocks that are ahead.
 const KEPT: i64 = 200_000;
-/// The longest from then on until everything is removed: a round begins a minute after the one before.
+/// Time limit for the removal, in milliseconds: a round begins a minute after the one before.
 const REMOVAL: i64 = 200_000;
 
 /// Everything of one world.
@@ -129,7 +129,7 @@ impl Stage {
 
     /// Plays the scenario to its end.
     ///
-    /// Where everything is begun anew, `End::anew` says what came of that.
+    /// If everything is started again, `End::anew` has the result.
     pub async fn play(self, scenario: &Scenario) -> (Report, End) {
         for (at, op) in &scenario.ops {
             self.outside.plan(*at, op.clone());
@@ -277,7 +277,7 @@ impl Stage {
         );
     }
 
-    /// Asks again for everything that anybody ever asked for: nothing may change.
+    /// Repeats everything that any client ever sent: nothing may change.
     async fn everything_again(&self) {
         let mut all = Vec::new();
         for node in &self.nodes {

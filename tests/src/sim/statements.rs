@@ -4,7 +4,8 @@
 //!
 //! Which statements there are, and in which order, says the store itself ([`PLAN`]); here they go over rows in memory. What
 //! is compared: every decision must be the one that the rules make on all rows of the last snapshot. So a plan that lets a
-//! decision see the half of what another transaction did is found by any script in which somebody else writes there.
+//! decision see the half of what another transaction did is found by any script in which another
+//! client writes there.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -30,9 +31,9 @@ use segno_core::{
 
 use super::{database::Database, locks::Row, view::view};
 
-/// A command's rows are known after so many looks.
+/// Maximum number of rounds after which a command's rows are known.
 const LOOKS: usize = 5;
-/// Milliseconds after which whoever waits for a row waits for ever.
+/// Time, in milliseconds, after which a wait for a row counts as endless.
 const LONGEST: u32 = 30_000;
 
 /// The batch has to begin again, with these among the first that are locked.
@@ -43,7 +44,7 @@ pub struct Again(BTreeSet<PromiseId>);
 pub struct Decided {
     /// The decision.
     pub decision: Decision,
-    /// When.
+    /// The time of the step.
     pub now: Timestamp,
 }
 
@@ -344,7 +345,7 @@ impl<'a> Transaction<'a> {
             }
             self.database.runtime.sleep(Millis(1)).await;
         }
-        self.database.book.wrong(format_args!("deadlock: nobody gives {row:?} back"));
+        self.database.book.wrong(format_args!("deadlock: {row:?} is never released"));
         std::future::pending().await
     }
 

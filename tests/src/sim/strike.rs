@@ -1,4 +1,4 @@
-//! Faults as they are carried out.
+//! The injection of faults.
 
 use std::sync::{
     Arc,

@@ -1,4 +1,4 @@
-//! What must be true of the end of a run: of itself, and against a run without faults.
+//! The rules for the end of a run: by itself, and compared with a run without faults.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,7 +18,7 @@ use super::{
     trip,
 };
 
-/// All that is wrong with an end in itself.
+/// All findings about an end by itself.
 pub fn end(end: &End) -> Vec<String> {
     let mut wrong = Vec::new();
     wrong.extend(steps(end));
@@ -58,7 +58,7 @@ fn receipt(promise: &Promise) -> Option<Json> {
     value.get("run").is_some().then_some(value)
 }
 
-/// What a journal says an invocation was told is what the promise says.
+/// The outcome in an invocation's journal is that of the promise.
 fn told(rows: &Snapshot) -> Vec<String> {
     let mut wrong = Vec::new();
     for (id, journal) in &rows.journals {
@@ -108,7 +108,7 @@ fn differs(outcome: &Outcome, promise: Option<&Promise>) -> Option<String> {
     }
 }
 
-/// Everybody who listened was told, and of what is stored; every event that was published arrived.
+/// Every listener received the stored outcome; every published event arrived.
 fn heard(end: &End) -> Vec<String> {
     let mut wrong = Vec::new();
     for id in &end.heard.listening {
@@ -142,7 +142,7 @@ fn told_abroad(end: &End) -> Vec<String> {
     differing.collect()
 }
 
-/// Workflows of workers that nobody interfered with come to what they come to without faults.
+/// Workflows of external workers without interference have the outcome of the run without faults.
 fn refines_abroad(scenario: &Scenario, end: &End, expected: &End) -> Vec<String> {
     let mut wrong = Vec::new();
     for (_, op) in &scenario.ops {
@@ -163,7 +163,7 @@ fn refines_abroad(scenario: &Scenario, end: &End, expected: &End) -> Vec<String>
     wrong
 }
 
-/// All that a run without faults could not have come to.
+/// All differences that faults do not explain.
 pub fn refines(scenario: &Scenario, end: &End, expected: &End) -> Vec<String> {
     let mut wrong = refines_abroad(scenario, end, expected);
     for (_, op) in &scenario.ops {

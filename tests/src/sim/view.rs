@@ -1,4 +1,4 @@
-//! What a decision sees of a snapshot: the rows that were asked for, as far as locks on them were had.
+//! A decision's view of a snapshot: the requested rows, as far as they are locked.
 
 use std::collections::BTreeSet;
 

@@ -19,11 +19,11 @@ use crate::{gate::Gate, gated_reads};
 pub enum Fault {
     /// The host dies before the commit: nothing was written.
     CrashBefore,
-    /// The host dies after the commit: everything was written, and nobody knows.
+    /// The host dies after the commit: everything was written, and the outcome is unknown.
     CrashAfter,
-    /// The commit happened, and the answer says that nobody knows.
+    /// The commit happened, and its outcome is reported as unknown.
     UnknownButDone,
-    /// The commit did not happen, and the answer says that nobody knows.
+    /// The commit did not happen, and its outcome is reported as unknown.
     UnknownAndLost,
 }
 
@@ -128,7 +128,7 @@ impl Faults {
     }
 }
 
-/// The store as one life of a host sees it: after its crash it never answers again.
+/// The store as one incarnation of a host sees it: after its crash it never answers again.
 pub struct FaultyStore {
     /// What it keeps.
     pub memory: Arc<MemoryStore>,

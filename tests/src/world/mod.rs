@@ -51,7 +51,7 @@ fn invocation(id: &str, target: &str, input: &Json) -> NewPromise {
     }
 }
 
-/// How a world differs from the usual one.
+/// The differences of a world from the default.
 #[derive(Default)]
 pub struct Plan {
     /// The engine's settings.
@@ -78,7 +78,7 @@ impl Hints for Switch {
     }
 }
 
-/// See the module.
+/// A host in virtual time with its store.
 pub struct World {
     /// Everything that lasts.
     pub memory: Arc<MemoryStore>,
@@ -260,8 +260,8 @@ impl World {
         assert!(matches!(reply, Reply::Promise { changed: true, .. }), "{reply:?}");
     }
 
-    /// Starts `target` of `module` at the host that is up, as its API does: it begins before it is stored. Whoever does
-    /// not learn what became of it starts it again, until it is there.
+    /// Starts `target` of `module` speculatively at the host that is up, as its API does. If the
+    /// outcome is unknown, the start is repeated until the invocation exists.
     pub async fn begin(&mut self, id: &str, target: &str, module: Digest, input: &Json) {
         let told = Mutex::new(None);
         self.until(&format!("`{id}` has begun"), async |world| {

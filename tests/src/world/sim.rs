@@ -59,7 +59,7 @@ impl SimRuntime {
         Self { nonce: AtomicU64::new(number << 32), ..Self::default() }
     }
 
-    /// The same, which says what its tasks panicked with: a task's end is nobody else's to see.
+    /// The same, which records the panics of its tasks: no other code sees how a task ends.
     pub fn watched(number: u64, panics: Arc<Mutex<Vec<String>>>) -> Self {
         Self { panics: Some(panics), ..Self::life(number) }
     }

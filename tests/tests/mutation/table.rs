@@ -1,4 +1,4 @@
-//! Defects, one a line of the rules: what would be wrong, where, and who notices.
+//! The defects: what would be wrong, where, and which test detects it.
 
 /// One defect.
 pub struct Mutation {
@@ -118,7 +118,7 @@ pub const MUTATIONS: &[Mutation] = &[
         killer: "unblock_discharges_a_listener",
     },
     Mutation {
-        what: "an event is owed again by whoever repeats its command without the record",
+        what: "an event is owed again by a claim that repeats its command without the record",
         file: "transition/fence.rs",
         says: "if recorded.contains(&action.index.0) {",
         would_say: "if recorded.start <= recorded.end {",

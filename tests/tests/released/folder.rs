@@ -64,7 +64,7 @@ impl Folder {
         for file in fs::read_dir(data).expect("a host wrote there") {
             let path = file.expect("it can be read").path();
             let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            // The index of the log is made anew by whoever opens it.
+            // The index of the log is created again by the next process that opens the database.
             if name.starts_with("segno.db") && !name.ends_with("-shm") {
                 let bytes = fs::read(&path).expect("it can be read");
                 self.pack(&name, &bytes);

@@ -1,4 +1,5 @@
-//! Stores of released versions: each is opened, looked at, replayed and gone on with, for ever.
+//! Stores of released versions: each is opened, read, replayed and continued by the present
+//! version.
 //!
 //! `tests/released/VERSION` holds what a host of that version left behind when it was killed: the files of its SQLite
 //! database, an export of it, a dump of its PostgreSQL database, and how many rows each table had. A version that changes

@@ -1,4 +1,4 @@
-//! What is put into the store of a version: something of every kind that a host keeps, in every state.
+//! The content of a version's store: one object of every kind that a host keeps, in every state.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -20,9 +20,9 @@ const BENCH: &[u8] = include_bytes!("../../../host/bench/guest/bench.wasm");
 pub const STEPS: u32 = 3_000;
 /// Those that are behind it by then, at least: more than one page of a replay.
 const BEHIND: u32 = 1_100;
-/// Nobody who opens it waits so long: 80 years, in milliseconds.
+/// Longer than any test that opens the store: 80 years, in milliseconds.
 const LONG: i64 = 80 * 365 * 24 * 60 * 60 * 1_000;
-/// How long anything may take.
+/// Time limit of any step.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Runs it all on a host, which can be killed then.

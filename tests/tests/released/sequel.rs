@@ -1,4 +1,4 @@
-//! What has to come of a released store under the host of today.
+//! The expected continuation of a released store under the present host.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use super::{
     scene::STEPS,
 };
 
-/// How long anything may take.
+/// Time limit of any step.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Goes on with everything, and ends the host.

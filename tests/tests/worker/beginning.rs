@@ -1,4 +1,4 @@
-//! Invocations that run before anything of them is stored.
+//! Invocations that run before they are stored.
 
 use std::sync::{
     Arc,

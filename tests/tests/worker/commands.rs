@@ -1,4 +1,4 @@
-//! What becomes of commands: made with their commit, refused one by one, told once.
+//! Commands: created with their commit, refused one by one, completed once.
 
 use std::sync::Arc;
 
@@ -282,7 +282,7 @@ struct Policed(Policy);
 #[async_trait]
 impl Outbound for Policed {
     async fn send(&self, _module: &str, _request: HttpRequest) -> Result<HttpResponse, Failure> {
-        unreachable!("nobody asks for a step")
+        unreachable!("no workflow sends a request")
     }
 
     fn allows(&self, module: &str, url: &str) -> Result<(), Failure> {

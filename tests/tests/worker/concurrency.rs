@@ -1,4 +1,4 @@
-//! How many executions are under way at once.
+//! The number of executions that run concurrently.
 
 use std::sync::Arc;
 
@@ -7,11 +7,11 @@ use segno_core::{promise::Verdict, time::Millis};
 use serde_json::json;
 use tests::world::{Plan, World, script::Script};
 
-/// More than one processor keeps under way.
+/// More executions than one processor runs at once.
 const MANY: usize = 120;
-/// After so long, a line that does not move lets in more: nobody may depend on that here.
+/// The time after which a queue that does not move admits more; no test here may depend on it.
 const STANDSTILL: Millis = Millis(50);
-/// How long an activity takes here.
+/// The duration of an activity here.
 const WORK: Millis = Millis(1_000);
 
 #[tokio::test(flavor = "current_thread", start_paused = true)]

@@ -1,4 +1,4 @@
-//! What stops an execution until a person looks.
+//! The reasons that halt an execution.
 
 use std::sync::{
     Arc,

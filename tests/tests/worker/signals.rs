@@ -1,4 +1,4 @@
-//! Signals: kept from the first moment on, told once, in their order.
+//! Signals: kept from the first moment on, delivered once, in order.
 
 use std::sync::Arc;
 

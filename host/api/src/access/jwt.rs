@@ -1,9 +1,9 @@
-//! Tokens that somebody else signed (JWT): whether one is good, and what it allows. It knows no operation.
+//! Signed tokens (JWT): whether a token is valid, and what it allows. Operations are unknown here.
 //!
 //! ```text
 //! {"exp": 1790000000, "role": "admin"}             everything
 //! {"exp": 1790000000, "prefix": ""}                everything
-//! {"exp": 1790000000, "prefix": "team-a:"}         what has an id that begins so
+//! {"exp": 1790000000, "prefix": "team-a:"}         ids that begin with the prefix
 //! ```
 
 mod key;
@@ -20,88 +20,88 @@ use super::signatures;
 
 pub use key::KeyError;
 
-/// Longer texts are no tokens.
+/// The maximum length of a token, in bytes.
 const LONGEST: usize = 8_192;
-/// So far the clock of whoever signs may be ahead.
+/// The tolerance, in seconds, for a signer's clock that is ahead.
 const SKEW_S: f64 = 60.0;
 
-/// What somebody may do: everything, or what has an id that begins in a certain way.
+/// The rights of a client: over everything, or over ids with a prefix.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rights {
-    /// Empty for everything.
+    /// The prefix of the ids; empty for everything.
     prefix: String,
-    /// Until when.
+    /// The end of the rights.
     until: Timestamp,
 }
 
 impl Rights {
-    /// Everything, for ever.
+    /// Rights over everything, for ever.
     pub fn all() -> Self {
         Self { prefix: String::new(), until: Timestamp::NEVER }
     }
 
-    /// What has an id that begins so, until then.
+    /// Rights over ids with this prefix, until `until`.
     pub fn below(prefix: impl Into<String>, until: Timestamp) -> Self {
         Self { prefix: prefix.into(), until }
     }
 
-    /// Whether these are rights over `id`.
+    /// Whether the rights include `id`.
     pub fn over(&self, id: &str) -> bool {
         id.starts_with(&self.prefix)
     }
 
-    /// The beginning that ids must have; none: any id will do.
+    /// The prefix that ids must have; none: any id is included.
     pub fn prefix(&self) -> Option<&str> {
         Some(self.prefix.as_str()).filter(|prefix| !prefix.is_empty())
     }
 
-    /// Until when.
+    /// The end of the rights.
     pub fn until(&self) -> Timestamp {
         self.until
     }
 }
 
-/// Why a token is not taken. None of these repeats anything of the token but what it claims in words of ours.
+/// Why a token is refused. The messages repeat nothing of the token but fixed words.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Bad {
-    /// It is no JWT.
+    /// The text is no JWT.
     #[error(
         "the token is malformed: it is not three parts of base64url with JSON in the first two"
     )]
     Malformed,
-    /// It is longer than any that is taken.
+    /// The token is longer than `LONGEST`.
     #[error("the token is longer than {LONGEST} bytes")]
     Long,
-    /// It is not signed, or in a way that no key of this host is for.
+    /// The token is unsigned, or signed with an algorithm for which this host has no key.
     #[error("the token is signed with another algorithm than the keys of this host are for ({0})")]
     Algorithm(String),
     /// None of the keys fits.
     #[error("the signature of the token fits none of the keys of this host")]
     Signature,
-    /// It says that a claim must be understood that is not.
+    /// The token has a critical extension that this host does not know.
     #[error("the token needs an extension that this host does not know (`crit`)")]
     Critical,
-    /// It never ends.
+    /// The token does not expire.
     #[error("the token has no time at which it expires (`exp`)")]
     Endless,
-    /// It has ended.
+    /// The token has expired.
     #[error("the token has expired: get a new one")]
     Expired,
-    /// It is not good yet.
+    /// The token is not valid yet.
     #[error("the token is not valid yet (`nbf`)")]
     Early,
-    /// Somebody else gave it out.
+    /// The token has another issuer.
     #[error("the token was given out by another issuer than this host trusts (`iss`)")]
     Issuer,
-    /// It is for others.
+    /// The token is for another audience.
     #[error("the token is not meant for this host (`aud`)")]
     Audience,
-    /// It says nothing of what it allows.
+    /// The token has no claim about rights.
     #[error("the token allows nothing: it has neither `role` \"admin\" nor a text as `prefix`")]
     NoPrefix,
 }
 
-/// Whose tokens are taken.
+/// The keys, the issuer and the audience of accepted tokens.
 #[derive(Clone)]
 pub struct Jwt {
     keys: Vec<Key>,
@@ -109,7 +109,7 @@ pub struct Jwt {
     audience: Option<String>,
 }
 
-/// What a token says, as far as it matters here.
+/// The claims of a token that are checked here.
 #[derive(Deserialize)]
 struct Claims {
     #[serde(default)]
@@ -132,7 +132,7 @@ impl fmt::Debug for Jwt {
 }
 
 impl Jwt {
-    /// Takes tokens that were given out by `issuer`, and are meant for `audience`, where these are given.
+    /// Accepts tokens of `issuer` for `audience`, if these are given.
     pub fn new(issuer: Option<String>, audience: Option<String>) -> Self {
         signatures::provide();
         Self { keys: Vec::new(), issuer, audience }
@@ -154,7 +154,7 @@ impl Jwt {
         Ok(())
     }
 
-    /// What a token allows.
+    /// The rights that a token gives.
     ///
     /// # Errors
     /// [`Bad`].
@@ -177,7 +177,8 @@ impl Jwt {
         Err(refused)
     }
 
-    /// Times are looked at by ourselves, by the clock of the host, and the issuer, which the library takes as a list, too.
+    /// The library checks neither times nor issuer: times are checked by the clock of the host, and
+    /// the library takes the issuer as a list.
     fn validation(&self, algorithm: Algorithm) -> Validation {
         let mut validation = Validation::new(algorithm);
         validation.validate_exp = false;
@@ -190,7 +191,7 @@ impl Jwt {
         validation
     }
 
-    /// What claims allow whose signature fits.
+    /// The rights that claims give whose signature is valid.
     fn allowed(&self, claims: &Claims, now: Timestamp) -> Result<Rights, Bad> {
         // RFC 7519, section 4.1.1: `iss` is one text, compared as it stands.
         if self.issuer.as_ref().is_some_and(|issuer| claims.iss != issuer.as_str()) {
@@ -212,7 +213,7 @@ impl Jwt {
     }
 }
 
-/// The algorithm that the header of a token names, which decides nothing but which keys are tried.
+/// The algorithm that the header of a token names; it only decides which keys are tried.
 fn algorithm(token: &str) -> Result<Algorithm, Bad> {
     use base64::prelude::{BASE64_URL_SAFE_NO_PAD, Engine as _};
     let mut parts = token.split('.');
@@ -224,7 +225,7 @@ fn algorithm(token: &str) -> Result<Algorithm, Bad> {
     }
     let name = header.get("alg").and_then(Json::as_str).ok_or(Bad::Malformed)?;
     name.parse().map_err(|_| {
-        // Others chose it: no more of it is shown than any algorithm has.
+        // The sender chose this name: only a short one is repeated.
         let is_short = name.len() <= 16 && name.bytes().all(|byte| byte.is_ascii_alphanumeric());
         Bad::Algorithm(if is_short { name.to_owned() } else { "an unknown one".to_owned() })
     })

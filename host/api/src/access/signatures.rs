@@ -1,4 +1,4 @@
-//! Checks the signatures of tokens with the cryptography that TLS brings along anyway.
+//! Checks the signatures of tokens with the cryptography library that TLS uses already.
 
 use jsonwebtoken::{
     Algorithm, DecodingKey, DecodingKeyKind, EncodingKey,
@@ -22,13 +22,13 @@ static PROVIDER: CryptoProvider = CryptoProvider {
     jwk_utils: JwkUtils::new_unimplemented(),
 };
 
-/// Tells the library, before it is used.
+/// Installs the provider in the JWT library; call before the library is used.
 pub(super) fn provide() {
-    // The first one stays, and is this one: a second attempt is refused, which is as good.
+    // The first provider stays, and is this one: refusing a second installation does no harm.
     let _ = PROVIDER.install_default();
 }
 
-/// This host signs nothing.
+/// This host signs no tokens.
 fn no_signer(_: &Algorithm, _: &EncodingKey) -> Result<Box<dyn JwtSigner>, Error> {
     Err(ErrorKind::InvalidAlgorithm.into())
 }

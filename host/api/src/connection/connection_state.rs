@@ -1,4 +1,5 @@
-//! What tells that a connection is between two requests: the last one was received and its answer sent, both whole.
+//! Detects when a connection is between two requests: the last one was received and its answer
+//! sent, both completely.
 
 use std::{
     pin::Pin,
@@ -13,20 +14,20 @@ use hyper::body::{Body, Frame, SizeHint};
 
 use crate::connections::Mark;
 
-/// See the module. All of them come from the task that has the connection, but for the ends of bodies, which may be read
-/// elsewhere.
+/// The state of one connection. All events come from the task that has the connection, except the
+/// ends of bodies, which may be read elsewhere.
 pub(super) struct ConnectionState {
-    /// What the connection is at, for those who look for room.
+    /// The phase of the connection, for the listener that makes room.
     mark: Arc<Mark>,
-    /// Requests and answers that began and have not ended.
+    /// Number of requests and answers that began and have not ended.
     open: AtomicUsize,
-    /// Whether an answer may not have left the library's buffers.
+    /// Whether an answer may still be in the library's buffers.
     unsent: AtomicBool,
-    /// Whether an answer began at all.
+    /// Whether an answer has begun.
     answered: AtomicBool,
     /// Whether the answer is one that ends with its client.
     ends_with_client: AtomicBool,
-    /// Whether nothing will be sent any more.
+    /// Whether nothing more will be sent.
     closed: AtomicBool,
 }
 
@@ -42,7 +43,7 @@ impl ConnectionState {
         }
     }
 
-    /// Something was read from the socket.
+    /// Bytes were read from the socket.
     pub(super) fn received(&self) {
         self.mark.receives();
     }
@@ -52,14 +53,15 @@ impl ConnectionState {
         self.open.load(Ordering::Acquire) > 0
     }
 
-    /// The client sends nothing more, and may still read. Whether the answer goes on.
+    /// The client sends nothing more, and may still read. Answers whether the answer continues.
     pub(super) fn client_has_said_all(&self) -> bool {
-        // Most clients close their half because they are gone: for others, such a connection makes room.
+        // Most clients close their half because they are gone: such a connection counts as idle,
+        // and makes room for others.
         self.mark.is_idle();
         !self.ends_with_client.load(Ordering::Acquire)
     }
 
-    /// Whether the connection is between two requests, and will have another.
+    /// Whether the connection is between two requests, and can have another.
     pub(super) fn are_quiet(&self) -> bool {
         self.answered.load(Ordering::Acquire)
             && self.open.load(Ordering::Acquire) == 0
@@ -67,7 +69,7 @@ impl ConnectionState {
             && !self.closed.load(Ordering::Acquire)
     }
 
-    /// All that was given to the socket has left the library's buffers.
+    /// All bytes given to the socket have left the library's buffers.
     pub(super) fn flushed(&self) {
         if self.open.load(Ordering::Acquire) == 0 {
             self.unsent.store(false, Ordering::Release);
@@ -86,8 +88,8 @@ impl ConnectionState {
         self.closed.store(true, Ordering::Release);
     }
 
-    /// The body of a request. If it is not read to its end, the connection is never between two requests again: what is
-    /// left of it must not be taken for the next one.
+    /// Watches the body of a request. If the body is not read to its end, the connection is never
+    /// between two requests again: the rest of the body must not be taken for the next request.
     pub(super) fn request<B: Body>(self: &Arc<Self>, body: B) -> Watched<B> {
         match body.is_end_stream() {
             true => self.mark.is_answered(),
@@ -97,7 +99,7 @@ impl ConnectionState {
         Watched { body, part, ends_when_dropped: false }
     }
 
-    /// An answer, which begins with its request.
+    /// Begins an answer, together with its request.
     pub(super) fn answer(self: &Arc<Self>) -> Answer {
         Answer(self.begin())
     }
@@ -108,11 +110,12 @@ impl ConnectionState {
     }
 }
 
-/// An answer in the making. If nothing comes of it, the connection is never between two requests again.
+/// An answer being made. If it is dropped without a body, the connection is never between two
+/// requests again.
 pub(super) struct Answer(Arc<ConnectionState>);
 
 impl Answer {
-    /// The body of it. It has ended when the library drops it.
+    /// Watches the body of the answer, which has ended when the library drops it.
     pub(super) fn body<B: Body>(self, body: B, ends_with_client: bool) -> Watched<B> {
         self.0.ends_with_client.store(ends_with_client, Ordering::Release);
         self.0.unsent.store(true, Ordering::Release);
@@ -121,7 +124,7 @@ impl Answer {
     }
 }
 
-/// A body whose end is a sign.
+/// A body whose end is noticed.
 pub(super) struct Watched<B> {
     body: B,
     part: Option<Arc<ConnectionState>>,

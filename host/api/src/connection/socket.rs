@@ -1,4 +1,4 @@
-//! The socket, as the HTTP library has it for a while.
+//! The socket as given to the HTTP library.
 
 use std::{
     io::{self, IoSlice},
@@ -15,7 +15,7 @@ use tokio::{
 
 use super::connection_state::ConnectionState;
 
-/// Reads first what was read before, and says what becomes of what is sent.
+/// Returns bytes that were read before, then reads the stream; reports reads and flushes.
 pub(super) struct Socket {
     stream: TcpStream,
     ahead: Bytes,
@@ -31,16 +31,17 @@ impl Socket {
         Self { stream, ahead, connection_state }
     }
 
-    /// The stream, and what was not read yet of what was ahead.
+    /// The stream, and the bytes read ahead that are still unread.
     pub(super) fn into_parts(self) -> (TcpStream, Bytes) {
         (self.stream, self.ahead)
     }
 
-    /// Looks whether the client is still there. The library does not read while it answers, and tells nobody that what the
-    /// client sends has ended.
+    /// Checks whether the client is still there. The library does not read while it answers, and
+    /// does not report that the client has closed its sending half.
     ///
     /// # Errors
-    /// The connection is broken, or its client has said all and the answer is one that ends with it.
+    /// The connection is broken, or its client has sent everything and the answer is one that ends
+    /// with it.
     fn look_for_client(&self, context: &mut Context<'_>) -> io::Result<()> {
         if !self.ahead.is_empty() || !self.connection_state.are_busy() {
             return Ok(());

@@ -10,10 +10,10 @@ use tokio::{
 use super::*;
 use crate::{AdmissionLimits, router, tests::World};
 
-/// What nothing here takes when it works.
+/// A bound that nothing here reaches when it works.
 const SOON: Millis = Millis(10_000);
 
-/// A host that works on one request at a time, and both ends of a connection.
+/// A host that processes one request at a time, and both ends of a connection.
 struct Scene {
     world: World,
     routes: Router,
@@ -33,7 +33,7 @@ impl Scene {
         (Self { routes: router(world.api.clone()), world, client }, between)
     }
 
-    /// Takes the one place.
+    /// Takes the only permit.
     async fn busy(&self) -> OwnedSemaphorePermit {
         self.world.api.let_in(&Extensions::new()).await.expect("there is room for one")
     }
@@ -42,12 +42,12 @@ impl Scene {
         self.client.write_all(text.as_bytes()).await.expect("it is sent");
     }
 
-    /// Waits for a request, which comes.
+    /// Waits for a request, which arrives.
     async fn pass(&self, between: &IdleConnection) -> AdmissionTicket {
         between.pass(&self.world.api).await.expect("it reads").expect("it goes on")
     }
 
-    /// The same for one that waits in line, until this happens.
+    /// The same for a request that is queued, until `happens` is done.
     async fn pass_after(
         &self,
         between: &IdleConnection,
@@ -61,7 +61,7 @@ impl Scene {
         waiting.await
     }
 
-    /// Talks until the connection is between two requests; none: it has ended.
+    /// Serves until the connection is between two requests; none: it has ended.
     async fn serve_http(
         &self,
         between: IdleConnection,
@@ -69,10 +69,10 @@ impl Scene {
     ) -> Option<IdleConnection> {
         let talking = serve_http(between, self.routes.clone(), &self.world.api, pass);
         let env = &self.world.api.host.env;
-        env.within(SOON, talking).await.expect("it comes to something")
+        env.within(SOON, talking).await.expect("it ends in time")
     }
 
-    /// Talks while there is room, until there is an answer.
+    /// Serves while permits are free, until there is an answer.
     async fn answer(&mut self, between: IdleConnection, pass: AdmissionTicket) -> String {
         let (routes, api) = (self.routes.clone(), self.world.api.clone());
         tokio::select! {
@@ -81,7 +81,7 @@ impl Scene {
         }
     }
 
-    /// What came, which is at least so many answers.
+    /// The text received, which has at least `count` answers.
     async fn answers(&mut self, count: usize) -> String {
         let mut came = Vec::new();
         let reading = async {
@@ -283,7 +283,7 @@ async fn a_request_that_is_being_answered_is_not_given_back() {
     }
 }
 
-/// What is left of a body that nobody read is not a request, whatever it looks like.
+/// The unread rest of a body is not a request, whatever it looks like.
 #[tokio::test]
 async fn a_body_that_was_not_read_is_not_taken_for_a_request() {
     let (mut scene, between) = Scene::new().await;
@@ -297,13 +297,13 @@ async fn a_body_that_was_not_read_is_not_taken_for_a_request() {
     let talking = serve_http(between, scene.routes.clone(), &api, AdmissionTicket::default());
     let client = async {
         let mut came = scene.answers(1).await.into_bytes();
-        // Whether it is taken any more is the other side's business.
+        // The other side may refuse it.
         let _ = scene.client.write_all(HEALTH.as_bytes()).await;
         let _ = scene.client.shutdown().await;
         let _ = scene.client.read_to_end(&mut came).await;
         String::from_utf8_lossy(&came).into_owned()
     };
-    // Given back, it would be closed here as well.
+    // If it were handed back, it would be closed here as well.
     let talking = async { talking.await.is_some() };
     let both = async { futures::join!(talking, client) };
     let (given_back, came) = api.host.env.within(SOON, both).await.expect("an end");
@@ -355,7 +355,7 @@ async fn a_long_answer_is_sent_before_the_connection_is_given_back() {
 
 #[tokio::test]
 async fn a_client_that_closes_its_half_after_a_request_still_gets_the_answer() {
-    // Answered at once, and only after a while, when the end was read before.
+    // Answered at once, or only after a while, when the end was read before.
     let waits = "GET /v1/invocations/a/wait?timeout_ms=200 HTTP/1.1\r\nHost: localhost\r\n\r\n";
     for request in [HEALTH.to_owned(), start("b"), waits.to_owned()] {
         let (mut scene, between) = Scene::new().await;

@@ -1,7 +1,7 @@
-//! Where messages go, as the protocol writes it.
+//! Addresses for messages, as the protocol writes them.
 //!
 //! ```text
-//! poll://uni@GROUP/ID     this stream, or nobody
+//! poll://uni@GROUP/ID     this stream only
 //! poll://any@GROUP/ID     this stream if it is open, else another of the group
 //! poll://any@GROUP        any stream of the group
 //! http(s)://…             the message is posted there
@@ -14,40 +14,41 @@ use segno_engine::delivery::{Private, Reach};
 
 use super::protocol_error::ProtocolError;
 
-/// A parsed address of a worker outside.
+/// A parsed address of an external worker.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Destination {
-    /// Streams.
+    /// A stream of messages.
     Poll {
-        /// Which group of workers.
+        /// The group of workers.
         group: String,
-        /// Which worker of it.
+        /// The worker in the group, if the address names one.
         worker: Option<String>,
-        /// Whether another worker of the group will not do.
+        /// Whether only this worker will do, and no other of the group.
         alone: bool,
     },
-    /// A server that takes messages.
+    /// A server to which messages are posted.
     Http(String),
 }
 
 impl Destination {
-    /// Reads an address; nothing if it is not one of a worker outside.
+    /// Parses an address; none if it is not one of an external worker.
     pub fn parse(address: &str) -> Option<Self> {
         if let Some(Poll { group, worker, alone }) = Poll::parse(address) {
             let (group, worker) = (group.to_owned(), worker.map(str::to_owned));
             return Some(Self::Poll { group, worker, alone });
         }
         let place = address.strip_prefix("http://").or_else(|| address.strip_prefix("https://"))?;
-        // What can be posted to, and looks like what was meant.
+        // Accepts a URL only as it was meant: the parser would repair others.
         let sane = !place.starts_with('/') && !address.contains(char::is_whitespace);
         (sane && Url::parse(address).is_ok()).then(|| Self::Http(address.to_owned()))
     }
 }
 
-/// Refuses what cannot be a target: workers outside, and functions of modules.
+/// Refuses addresses that cannot be a target: allowed are external workers and functions of
+/// modules.
 ///
 /// # Errors
-/// 400, saying what the address should look like.
+/// 400, naming the expected form.
 pub fn check_target(reach: Reach, address: &str) -> Result<(), ProtocolError> {
     let parsed = Address::parse(address).map_err(|error| ProtocolError::bad(error.to_string()))?;
     if parsed.is_hosted() && address.contains(':') {
@@ -56,10 +57,10 @@ pub fn check_target(reach: Reach, address: &str) -> Result<(), ProtocolError> {
     check_listener(reach, address)
 }
 
-/// Refuses what cannot be told of a settlement.
+/// Refuses addresses that cannot be notified of a settlement.
 ///
 /// # Errors
-/// 400, saying what the address should look like.
+/// 400, naming the expected form.
 pub fn check_listener(reach: Reach, address: &str) -> Result<(), ProtocolError> {
     if address.len() > LONGEST {
         return Err(ProtocolError::bad(format!("an address has at most {LONGEST} bytes")));

@@ -1,5 +1,5 @@
-//! Operations for debugging: time stands still and moves at a word, and everything can be seen. A host answers them
-//! only if it was started for that.
+//! Debug operations: the clock stands still until a request moves it, and all rows can be read. A
+//! host answers them only if it was started for debugging.
 
 use segno_core::{
     id::PromiseId,
@@ -16,7 +16,7 @@ use super::{
     wire,
 };
 
-/// Due rows handled in one transaction.
+/// Maximum number of due rows in one transaction.
 const PAGE: u32 = 1_000;
 
 #[derive(Deserialize)]
@@ -24,7 +24,7 @@ struct Tick {
     time: i64,
 }
 
-/// Answers an operation for debugging.
+/// Answers a debug operation.
 pub(super) async fn answer(front: &Resonate, request: &Request) -> Result<Answer, ProtocolError> {
     request.may_all()?;
     let Some(clock) = &front.settings.debug else {
@@ -43,7 +43,7 @@ pub(super) async fn answer(front: &Resonate, request: &Request) -> Result<Answer
     Ok(Answer::ok(json!({})))
 }
 
-/// Everything that is due at an instant happens, as if the host's own loops had looked then.
+/// Carries out everything that is due at an instant, as the host's own duties would.
 async fn tick(front: &Resonate, request: &Request) -> Result<Answer, ProtocolError> {
     let Tick { time } = request.read()?;
     if named_time(request)?.is_some_and(|named| named.0 != time) {
@@ -66,7 +66,7 @@ async fn tick(front: &Resonate, request: &Request) -> Result<Answer, ProtocolErr
     }
 }
 
-/// Everything there is, in the order of ids.
+/// Answers all rows, in the order of ids.
 async fn snap(front: &Resonate) -> Result<Answer, ProtocolError> {
     let dump = front.host.store.read().dump().await?;
     let pending = dump.promises.values().filter(|promise| promise.is_pending());
@@ -120,10 +120,11 @@ async fn snap(front: &Resonate) -> Result<Answer, ProtocolError> {
     })))
 }
 
-/// Sets the time of one request, where debugging is allowed and it names one; until the guard is dropped.
+/// Sets the time of one request, if debugging is allowed and the request names a time; until the
+/// guard is dropped.
 ///
 /// # Errors
-/// 400: it names one that is none.
+/// 400: the time is invalid.
 pub(super) async fn at<'a>(
     front: &'a Resonate,
     request: &Request,
@@ -153,7 +154,7 @@ fn instant(field: &str, time: i64) -> Result<Timestamp, ProtocolError> {
     }
 }
 
-/// The time of one request is named.
+/// The named time of one request.
 pub(super) struct Named<'a> {
     front: &'a Resonate,
     _turn: tokio::sync::MutexGuard<'a, ()>,
@@ -167,7 +168,7 @@ impl Drop for Named<'_> {
     }
 }
 
-/// What the engine decides at, for reads beside it.
+/// The current time of decisions, for reads.
 pub(super) fn now(front: &Resonate) -> Timestamp {
     use segno_env::Clock as _;
     match &front.settings.debug {

@@ -1,4 +1,5 @@
-//! Messages to workers outside: which way each of them goes, and what is said to have come of it.
+//! The channel of messages to external workers: the transport of each message, and the result of
+//! its delivery.
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -21,15 +22,15 @@ use super::{
     wire,
 };
 
-/// A settlement is handed over so often before a listener is given up: with the back-off of the outbox (100 ms, doubled, at
-/// most 60 s) that takes an hour and some minutes, in all of which a host was there to try. A client that still listens has
-/// asked again meanwhile, as clients do every minute.
+/// Number of attempts to deliver a settlement before its listener is removed: with the back-off of
+/// the outbox (100 ms, doubled, at most 60 s) they take more than an hour of running hosts. A
+/// client that still listens has registered again meanwhile, as clients do every minute.
 pub(super) const UNBLOCK_ATTEMPTS: u32 = 75;
 
-/// Until a full stream is tried again.
+/// The delay before a full stream is tried again.
 const FULL: Millis = Millis(200);
 
-/// The channel to workers outside. Cheap to clone.
+/// The channel to external workers. Cheap to clone.
 #[derive(Clone)]
 pub(super) struct Deliverer {
     host: Host,
@@ -43,7 +44,7 @@ impl Deliverer {
         Self { host, streams, push, server_url }
     }
 
-    /// A task is offered once; its retry offers it again.
+    /// Offers a task once; the task's retry offers it again.
     fn execute(&self, task: &PromiseId, version: Version, target: &str) -> Delivered {
         let message = execute(task, version, &self.server_url);
         match Destination::parse(target) {
@@ -67,7 +68,7 @@ impl Deliverer {
         }
     }
 
-    /// A settlement is told until the transport takes it.
+    /// Delivers a settlement until the transport takes it.
     async fn unblock(&self, promise: &Promise, address: &str, attempt: u32) -> Delivered {
         if attempt > UNBLOCK_ATTEMPTS {
             tracing::info!(id = %promise.id(), address, "a listener took no message in an hour of attempts and is given up");
@@ -95,7 +96,8 @@ impl Deliverer {
         }
     }
 
-    /// Hands over what waited for a stream that has opened now, or found nobody at another host.
+    /// Delivers messages that waited for a stream that has opened now, or had no receiver at
+    /// another host.
     pub(super) async fn offer(&self, waiting: Vec<OutboxKey>) {
         for key in waiting {
             let Ok(Some(row)) = self.host.store.read().promise(key.promise()).await else {
@@ -119,7 +121,7 @@ impl Deliverer {
                     let sent = self.send(address, id, &unblock(promise));
                     tracing::debug!(%id, ?sent, "the news of a settlement had waited");
                     if sent == Some(Sent::Accepted) {
-                        // Lost, it is told once more.
+                        // If this command is lost, the settlement is delivered once more.
                         let _ = self.host.store.execute(vec![Command::OutboxAck { key }]).await;
                     }
                 }
@@ -128,7 +130,7 @@ impl Deliverer {
         }
     }
 
-    /// To the streams of this host.
+    /// Sends a message to the streams of this host.
     fn send(&self, address: &str, about: &PromiseId, message: &Bytes) -> Option<Sent> {
         match Destination::parse(address)? {
             Destination::Poll { group, worker, alone } => {
@@ -184,7 +186,8 @@ fn unblock(promise: &Promise) -> Bytes {
     line(&message)
 }
 
-/// A message as one line for every reader: JSON lets three characters stand that some take for the end of a line.
+/// A message as one line for every reader: JSON allows three characters that some readers take for
+/// line ends.
 fn line(message: &Json) -> Bytes {
     const ENDS: [char; 3] = ['\u{85}', '\u{2028}', '\u{2029}'];
     let text = message.to_string();

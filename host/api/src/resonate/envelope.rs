@@ -1,10 +1,10 @@
-//! The envelope around every request and answer, and nothing of what is inside.
+//! The envelope of every request and answer; its content is unknown here.
 //!
 //! ```text
 //! {"kind": "promise.get", "head": {"corrId": "c-1", "version": "2026-04-01", "auth": …}, "data": {…}}
 //! {"kind": "promise.get", "head": {"corrId": "c-1", "status": 200, "version": "2026-04-01"}, "data": {…}}
 //! ```
-//! An answer that refuses carries text as its data.
+//! The data of a refusal is text.
 
 use std::{collections::BTreeMap, fmt};
 
@@ -24,43 +24,43 @@ use super::{
     protocol_error::ProtocolError,
 };
 
-/// The version of the protocol that is spoken here.
+/// The supported version of the protocol.
 pub const VERSION: &str = "2026-04-01";
 
-/// A request whose envelope is in order.
+/// A request with a valid envelope.
 #[derive(Debug)]
 pub struct Request {
-    /// The operation.
+    /// The name of the operation.
     pub kind: String,
-    /// The caller's mark, repeated in the answer.
+    /// The caller's correlation id, repeated in the answer.
     pub corr_id: String,
     /// The caller's token.
     pub auth: Option<String>,
-    /// The time to decide at, where debugging is allowed; elsewhere nobody looks at it.
+    /// The time to decide at, if debugging is allowed; ignored otherwise.
     pub debug_time: Option<Box<RawValue>>,
-    /// The operation's own data: a JSON object.
+    /// The operation's data: a JSON object.
     pub data: Box<RawValue>,
-    /// What its sender may do.
+    /// The rights of the sender.
     pub rights: Rights,
 }
 
-/// An answer: what the operation says, with its status.
+/// The answer to an operation.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Answer {
-    /// 200, or 300 where a suspended task has something to do already.
+    /// 200, or 300 if a suspended task can continue at once.
     pub status: u16,
     /// The operation's data.
     pub data: Json,
 }
 
-/// What could be made out of a request that is not in order, so that its sender recognises the refusal.
+/// The readable parts of an invalid request, so that its sender recognises the refusal.
 #[derive(Debug)]
 pub struct Unreadable {
-    /// The operation, or `unknown`.
+    /// The name of the operation, or `unknown`.
     pub kind: String,
-    /// The caller's mark, or `0`.
+    /// The caller's correlation id, or `0`.
     pub corr_id: String,
-    /// What is wrong.
+    /// The refusal.
     pub refused: ProtocolError,
 }
 
@@ -82,7 +82,7 @@ struct Head {
     debug_time: Option<Box<RawValue>>,
 }
 
-/// What is read of a request before it turns out to be none.
+/// What is read of a request before it turns out to be invalid.
 #[derive(Default)]
 struct Salvaged {
     kind: Option<String>,
@@ -90,15 +90,15 @@ struct Salvaged {
 }
 
 impl Request {
-    /// Reads a request.
+    /// Parses a request.
     ///
     /// # Errors
-    /// [`Unreadable`]: it is not JSON, not an envelope, or of a version that is not spoken here.
+    /// [`Unreadable`]: the text is not JSON, not an envelope, or of an unsupported version.
     pub fn decode(bytes: &[u8]) -> Result<Self, Unreadable> {
         Self::parse(bytes).map_err(|refused| Self::unreadable(bytes, refused))
     }
 
-    /// The refusal of a request of which this is the beginning, or all of it.
+    /// The refusal of a request of which `beginning` is the first part, or all of it.
     pub fn unreadable(beginning: &[u8], refused: ProtocolError) -> Unreadable {
         let mut salvaged = Salvaged::default();
         let _ = serde_json::Deserializer::from_slice(beginning).deserialize_map(&mut salvaged);
@@ -128,22 +128,22 @@ impl Request {
             return Err(ProtocolError::bad("`data` must be an object"));
         }
         let Head { corr_id, auth, debug_time, .. } = head;
-        // Until somebody has looked at the token.
+        // Replaced once the token has been checked.
         let rights = Rights::all();
         Ok(Self { kind, corr_id, auth, debug_time, data, rights })
     }
 
-    /// An id that is named in a field, and that the sender has rights over.
+    /// The id in a field, which must be within the sender's rights.
     ///
     /// # Errors
-    /// 400: it cannot be one. 403: the token does not allow it.
+    /// 400: the text cannot be an id. 403: the token does not allow it.
     pub fn id(&self, field: &str, id: String) -> Result<PromiseId, ProtocolError> {
         let id = handler::id(field, id)?;
         self.may(field, id.as_str())?;
         Ok(id)
     }
 
-    /// That the sender has rights over this id.
+    /// Checks that this id is within the sender's rights.
     ///
     /// # Errors
     /// 403.
@@ -156,14 +156,15 @@ impl Request {
         }
     }
 
-    /// Gives what the sender has others execute the sender's own rights: a function can be handed any id.
+    /// Limits what the sender has others execute to the sender's own rights: a function can be
+    /// given any id.
     pub fn narrow(&self, tags: &mut Tags) {
         if let Some(prefix) = self.rights.prefix().filter(|_| tags.contains_key(tags::TARGET)) {
             tags::narrow(tags, prefix);
         }
     }
 
-    /// That the sender may do what is about every id.
+    /// Checks that the sender may use an operation that concerns every id.
     ///
     /// # Errors
     /// 403.
@@ -177,7 +178,7 @@ impl Request {
         }
     }
 
-    /// The operation's own data.
+    /// Parses the operation's data.
     ///
     /// # Errors
     /// 400: a field is missing or of the wrong type.
@@ -219,7 +220,7 @@ fn text(value: &RawValue) -> Option<String> {
 }
 
 impl Answer {
-    /// Done.
+    /// An answer with status 200.
     pub fn ok(data: Json) -> Self {
         Self { status: 200, data }
     }
@@ -287,7 +288,7 @@ mod tests {
             ),
             (r#"["k",["c","2026-04-01",null,null],{}]"#, "unknown", "0", "expected an object"),
             (r#"{"kind":"k","head":["c","2026-04-01"],"data":{}}"#, "k", "0", "`head`: "),
-            // Found by a fuzzer: the last of several is the one that readers of JSON know.
+            // Found by a fuzzer: JSON parsers keep the last of several equal keys.
             (
                 r#"{"kind":"k","head":{"corrId":"b","corrId":"c","version":"1"},"data":{}}"#,
                 "k",

@@ -49,7 +49,7 @@ pub(super) async fn fence(front: &Resonate, request: &Request) -> Result<Answer,
         }
     };
     let (_, inner) = wrapped(&action.kind, &request.corr_id, inner);
-    // The worker knows what it has just done, and what it did before it was told when it took the task.
+    // The worker knows its last step, and was sent the earlier ones when it acquired the task.
     Ok(Answer::ok(json!({ "action": inner, "preload": [] })))
 }
 

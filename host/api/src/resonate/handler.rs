@@ -1,4 +1,4 @@
-//! What the operations share, and which is which.
+//! The state that the operations share, and their dispatch.
 
 use std::sync::Arc;
 
@@ -26,14 +26,14 @@ use super::{
     tasks,
 };
 
-/// A command whose outcome is unknown is sent again so often.
+/// How often a command with an unknown outcome is sent.
 const ATTEMPTS: u32 = 3;
 
 /// The front end. Cheap to clone.
 #[derive(Clone)]
 pub struct Resonate(Arc<Parts>);
 
-/// What the front end is made of.
+/// The parts of the front end.
 pub struct Parts {
     pub(super) api: Api,
     pub(super) host: Host,
@@ -41,9 +41,9 @@ pub struct Parts {
     pub(super) settings: Settings,
     pub(super) streams: Arc<Streams>,
     pub(super) deliverer: Deliverer,
-    /// Ends streams when the host stops.
+    /// Cancelled when the host stops; ends streams.
     pub(super) stopping: CancellationToken,
-    /// Requests come one after the other where each may name its own time.
+    /// Held by one request at a time if each may name its own time.
     pub(super) debugging: tokio::sync::Mutex<()>,
 }
 
@@ -56,7 +56,7 @@ impl std::ops::Deref for Resonate {
 }
 
 impl Resonate {
-    /// A front end beside `api`, which takes the messages of its host from now on.
+    /// A front end beside `api`, which carries the messages of its host from now on.
     ///
     /// # Errors
     /// The HTTP client for posting messages cannot be set up.
@@ -81,7 +81,7 @@ impl Resonate {
         })))
     }
 
-    /// Answers a request whose sender may ask for it.
+    /// Answers a request whose sender is authorised.
     pub(super) async fn answer(&self, request: &Request) -> Result<Answer, ProtocolError> {
         let _named = debug::at(self, request).await?;
         match request.kind.as_str() {
@@ -116,7 +116,8 @@ impl Resonate {
         self.decide_told(command).await.map(|(reply, _)| reply)
     }
 
-    /// The same, and whether the command was sent once only: what it did not change then, it found as it is.
+    /// The same, and whether the command was sent only once: then an unchanged row was already in
+    /// that state before.
     pub(super) async fn decide_told(
         &self,
         command: Command,
@@ -132,7 +133,7 @@ impl Resonate {
                         None => Err(ProtocolError::internal("the store did not answer a command")),
                     };
                 }
-                // What a command has done already it answers in the same way, or says that it was done.
+                // A repeated command gives the same answer, or says that it was done.
                 Err(StoreError::Conflict | StoreError::UnknownOutcome(_)) if attempt < ATTEMPTS => {
                     attempt += 1;
                 }
@@ -142,12 +143,12 @@ impl Resonate {
     }
 }
 
-/// A reply that the command cannot have.
+/// An error for a reply that the command cannot have.
 pub(super) fn unexpected(reply: &Reply) -> ProtocolError {
     ProtocolError::internal(format!("the engine gave an answer of the wrong kind: {reply:?}"))
 }
 
-/// An id as clients may choose them.
+/// An id that clients may choose.
 ///
 /// # Errors
 /// 400.

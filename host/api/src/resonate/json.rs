@@ -1,4 +1,4 @@
-//! Reading JSON that others wrote: an object only where one belongs, and a refusal that names the field.
+//! Parsing JSON of clients: an object only where one is expected, and refusals that name the field.
 
 use std::{fmt, marker::PhantomData};
 
@@ -7,14 +7,15 @@ use serde::{
     de::{DeserializeOwned, MapAccess, Visitor, value::MapAccessDeserializer},
 };
 
-/// A structure that is written as an object. Without this a list would do as well, field by field.
+/// A structure that must be written as an object. Without this wrapper a list would be accepted,
+/// field by field.
 #[derive(Debug, Default)]
 pub(super) struct Object<T>(pub(super) T);
 
-/// What is wrong with a text.
+/// The fault of a text.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) struct Misread {
-    /// Where, as in `action.data`; empty: the whole.
+    /// The path of the faulty field, as in `action.data`; empty: the whole text.
     path: String,
     what: String,
 }
@@ -29,7 +30,7 @@ impl fmt::Display for Misread {
 }
 
 impl Misread {
-    /// The same, seen from further outside.
+    /// The same fault, with its path prefixed by `outer`.
     pub(super) fn within(self, outer: &str) -> Self {
         let path = match self.path.as_str() {
             "" => outer.to_owned(),
@@ -39,7 +40,7 @@ impl Misread {
     }
 }
 
-/// Reads an object.
+/// Parses an object.
 ///
 /// # Errors
 /// [`Misread`].
@@ -50,7 +51,7 @@ pub(super) fn read<T: DeserializeOwned>(text: &[u8]) -> Result<T, Misread> {
     }
 }
 
-/// Reads once more, slowly, to say where it went wrong.
+/// Parses once more, slowly, to find the path of the fault.
 fn misread<T: DeserializeOwned>(text: &[u8], error: &serde_json::Error) -> Misread {
     let mut again = serde_json::Deserializer::from_slice(text);
     let path = match serde_path_to_error::deserialize::<_, Object<T>>(&mut again) {
@@ -58,7 +59,7 @@ fn misread<T: DeserializeOwned>(text: &[u8], error: &serde_json::Error) -> Misre
         Ok(_) => String::new(),
     };
     let what = error.to_string();
-    // The place in the line is that in a part of what was sent, and misleads.
+    // The position is relative to a part of the request, and would mislead.
     let what = match error.is_data() {
         true => what.rsplit_once(" at line ").map_or(what.as_str(), |(what, _)| what).to_owned(),
         false => what,

@@ -1,15 +1,16 @@
-//! The Resonate protocol: released Resonate clients work against a host as it is.
+//! The Resonate protocol: released Resonate clients work with a host as they are.
 //!
-//! `POST /` takes every operation in an envelope, `GET /poll/{group}/{id}` is a worker's stream of messages, and workers
-//! with an HTTP address have messages posted to them. Nothing is decided here: an operation is read, sent to the store
-//! as a command of the engine, and its reply is written in the protocol's words.
+//! `POST /` takes every operation in an envelope, `GET /poll/{group}/{id}` is a worker's stream of
+//! messages, and messages are posted to workers with an HTTP address. Nothing is decided here: an
+//! operation is parsed, sent to the store as a command of the engine, and the reply is written in
+//! the protocol's form.
 //!
-//! - [`envelope`], [`refused`], [`values`], [`records`], [`address`], `reading`: the words on the wire;
-//! - [`front`]: what the operations share, and which is which;
+//! - [`envelope`], [`protocol_error`], [`values`], [`wire`], [`address`], `json`: the wire format;
+//! - [`handler`]: shared state and dispatch;
 //! - `promises`, `tasks`, `fence`, `schedules`, `search`, `debug`: the operations, a file a family;
-//! - `preload`: what a worker is told of a tree when it takes a task;
+//! - `preload`: the recorded steps that a worker receives with a task;
 //! - [`streams`], `poll`, `push`, `deliver`: messages on their way to workers;
-//! - `auth`, `router`: who may ask, and where.
+//! - [`settings`], `router`: the operator's settings, and the routes with their guards.
 
 pub mod address;
 pub mod envelope;

@@ -21,7 +21,7 @@ use super::{
     tasks,
 };
 
-/// A comment is sent after so much silence, so that dead connections are noticed.
+/// The silence after which a comment is sent, so that dead connections are noticed.
 const READ_IDLE_TIMEOUT: Millis = Millis::seconds(15);
 const PING: Bytes = Bytes::from_static(b": ping\n\n");
 const HELLO: Bytes = Bytes::from_static(b": connected\n\n");
@@ -83,12 +83,12 @@ pub(super) async fn poll(
 impl Listening {
     async fn next(&mut self) -> Option<Bytes> {
         if !self.greeted {
-            // So that the client learns that it is connected before anything happens.
+            // So that the client learns at once that it is connected.
             self.greeted = true;
             return Some(HELLO);
         }
         let env = &self.front.host.env;
-        // A stream ends with the token that it was opened with.
+        // A stream ends when its token expires.
         let left = self.rights.until().since(env.clock.now());
         if left <= Millis(0) {
             return None;
@@ -116,14 +116,15 @@ impl Drop for Listening {
     }
 }
 
-/// A worker that comes back or says that it lives within the grace keeps its claims.
+/// A worker that reconnects or sends a heartbeat within the grace period keeps its claims.
 async fn left(front: &Resonate, worker: &str, rights: &Rights, grace: Millis) {
     let closed_at = front.host.env.clock.now();
     front.host.env.runtime.sleep(grace).await;
     if front.streams.is_open(worker) || front.stopping.is_cancelled() {
         return;
     }
-    // Anybody may open a stream under any name; claims are given back only by who has rights over all of them.
+    // Any client may open a stream under any name; claims are released only if the client has
+    // rights over all of them.
     let own = match rights.prefix() {
         None => true,
         Some(_) => tasks::held(front, worker, None)
@@ -135,7 +136,7 @@ async fn left(front: &Resonate, worker: &str, rights: &Rights, grace: Millis) {
         return;
     }
     let holder = Holder::worker(worker);
-    // What it took or extended since is left to its lease.
+    // Claims acquired or extended since then are left to their leases.
     let command = Command::WorkerGone { holder, unheard_since: closed_at };
     if let Err(refused) = front.decide(command).await {
         tracing::debug!(worker, %refused, "the claims of a worker that left end with their leases");
@@ -143,7 +144,7 @@ async fn left(front: &Resonate, worker: &str, rights: &Rights, grace: Millis) {
 }
 
 fn frame(message: &[u8]) -> Bytes {
-    // JSON as it is written here holds no line breaks.
+    // The JSON has no line breaks.
     let mut frame = Vec::with_capacity(message.len() + 8);
     frame.extend_from_slice(b"data: ");
     frame.extend_from_slice(message);

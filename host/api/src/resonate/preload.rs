@@ -1,5 +1,5 @@
-//! What a worker is told of a tree when it takes a task: the steps that are recorded already, so that it does not ask
-//! for each of them again. It is bounded; a step that is left out is simply asked for.
+//! The recorded steps of a tree that a worker receives with a task, so that it does not ask for
+//! each of them again. The list is bounded; the worker asks for a step that is left out.
 
 use segno_core::id::PromiseId;
 use serde_json::Value as Json;
@@ -9,13 +9,13 @@ use segno_store::PromiseFilter;
 
 use super::{handler::Resonate, protocol_error::ProtocolError, search::current, wire};
 
-/// How many promises a worker is told of.
+/// Maximum number of promises sent with a task.
 const COUNT: u32 = 512;
-/// How many bytes of values.
+/// Maximum number of bytes of their values.
 const BYTES: usize = 1024 * 1024;
 
-/// The promises of `branch`, without `except`, in the order of their ids. A branch is what a tag says: those that the asker
-/// has no rights over are left out.
+/// The promises of `branch`, without `except`, in the order of their ids. A branch is named by a
+/// tag, which clients choose: promises outside the sender's rights are left out.
 pub(super) async fn of(
     front: &Resonate,
     rights: &Rights,

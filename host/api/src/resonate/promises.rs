@@ -61,7 +61,7 @@ struct Listener {
 }
 
 impl Create {
-    /// The promise to make.
+    /// The promise to create.
     ///
     /// # Errors
     /// 400, 403.
@@ -99,7 +99,7 @@ impl Create {
 }
 
 impl Settle {
-    /// The verdict and the value.
+    /// The verdict and the value of the settlement.
     ///
     /// # Errors
     /// 400.

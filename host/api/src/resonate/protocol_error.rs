@@ -1,17 +1,17 @@
-//! How an operation says no: a status of the protocol, and a sentence.
+//! Refusals of operations: a status of the protocol, and a sentence.
 
 use segno_core::reply::Refusal;
 
 use crate::ApiError;
 use segno_store::StoreError;
 
-/// A refusal, as it is answered.
+/// A refusal in an answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{status}: {message}")]
 pub struct ProtocolError {
     /// 400, 401, 403, 404, 409, 422, 429, 500 or 503.
     pub status: u16,
-    /// What is wrong, and where it helps what to do.
+    /// The fault, and its remedy if there is one.
     pub message: String,
 }
 
@@ -21,7 +21,7 @@ impl ProtocolError {
         Self { status: 400, message: message.into() }
     }
 
-    /// The caller did not say who it is.
+    /// The caller has no valid token.
     pub fn unauthorized(message: impl Into<String>) -> Self {
         Self { status: 401, message: message.into() }
     }
@@ -36,7 +36,7 @@ impl ProtocolError {
         Self { status: 404, message: message.into() }
     }
 
-    /// It should not have come to this.
+    /// A fault of the host.
     pub fn internal(message: impl Into<String>) -> Self {
         Self { status: 500, message: message.into() }
     }
@@ -52,7 +52,7 @@ impl From<Refusal> for ProtocolError {
     }
 }
 
-/// A request that was not even read.
+/// A request refused before it was parsed.
 impl From<ApiError> for ProtocolError {
     fn from(error: ApiError) -> Self {
         let status = if matches!(error, ApiError::Overloaded(_)) { 429 } else { 400 };

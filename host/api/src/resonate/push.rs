@@ -1,5 +1,5 @@
-//! Messages to workers with an HTTP address. One that hangs, refuses or fails costs a few connections and little memory,
-//! is left in peace for longer and longer, and holds up nobody else.
+//! Messages to workers with an HTTP address. An address that hangs, refuses or fails costs few
+//! connections and little memory, is paused for longer and longer, and delays no other address.
 
 use std::{
     collections::BTreeMap,
@@ -19,18 +19,18 @@ use segno_engine::host::Host;
 use segno_engine::metrics::Pushed;
 use segno_env::{Proxies, http_client};
 
-/// Messages under way to one server.
+/// Maximum number of messages being posted to one server.
 const AT_ONCE: usize = 16;
-/// Messages under way to all of them.
+/// Maximum number of messages being posted to all servers.
 const IN_ALL: usize = 256;
-/// Tasks that are being offered, those that will be tried again in a moment included. What comes beyond is left to the
-/// retry of its task.
+/// Maximum number of tasks being offered, including those that will be tried again in a moment.
+/// Further tasks are left to their own retries.
 const OFFERS: usize = 1_024;
-/// Servers, and addresses that fail, that are remembered.
+/// Maximum number of servers, and of failing addresses, that are remembered.
 const REMEMBERED: usize = 1_024;
-/// A server must answer within this time.
+/// The timeout of one post.
 const PATIENCE: Millis = Millis(10_000);
-/// Waits between attempts to offer a task.
+/// Delays between attempts to offer a task.
 const PAUSES: [Millis; 3] = [Millis(100), Millis(500), Millis(2_000)];
 /// How long nothing is posted to an address that fails.
 const ADDRESS_PAUSES: Pauses = Pauses { first: Millis(100), longest: Millis(30_000) };
@@ -50,9 +50,9 @@ pub(super) struct Push {
 
 #[derive(Default)]
 struct Known {
-    /// How many messages may be under way to each server.
+    /// Permits for messages being posted to each server.
     servers: BTreeMap<String, Arc<Semaphore>>,
-    /// Addresses that failed and have not been seen well since.
+    /// Addresses that failed and have not accepted a message since.
     failing: BTreeMap<Url, Failing>,
 }
 
@@ -64,10 +64,10 @@ struct Failing {
     probed: bool,
 }
 
-/// A message was not taken; it makes no sense to come again earlier.
+/// The message was not accepted; an earlier attempt makes no sense.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct NotTaken {
-    /// How long to wait at least.
+    /// The minimum delay before the next attempt.
     pub(super) wait: Millis,
 }
 
@@ -80,7 +80,7 @@ impl Push {
         Ok(Self { host, http, reach, in_all, offers, known: Arc::default() })
     }
 
-    /// Posts a message and does not wait for what comes of it; tries a few times.
+    /// Posts a message in the background; tries a few times.
     pub(super) fn insist(&self, url: String, message: Bytes) {
         let Ok(offer) = self.offers.clone().try_acquire_owned() else {
             self.count(Pushed::HeldBack);
@@ -102,20 +102,20 @@ impl Push {
         self.host.env.runtime.spawn("push", Box::pin(posting));
     }
 
-    /// Tasks that are being offered now.
+    /// Number of tasks being offered.
     #[cfg(test)]
     pub(super) fn offering(&self) -> usize {
         OFFERS - self.offers.available_permits()
     }
 
-    /// Messages that are under way now.
+    /// Number of messages being posted.
     #[cfg(test)]
     pub(super) fn under_way(&self) -> usize {
         IN_ALL - self.in_all.available_permits()
     }
 
-    /// Posts a message once. Nothing is posted to an address that is left in peace, nor to a server that has too many
-    /// already.
+    /// Posts a message once. Nothing is posted to a paused address, nor to a server with too many
+    /// messages under way.
     ///
     /// # Errors
     /// [`NotTaken`].
@@ -131,7 +131,7 @@ impl Push {
         }
         let env = &self.host.env;
         let request = self.http.post(url.clone()).header(header::CONTENT_TYPE, "application/json");
-        // The answer's body is nobody's business: it is not read, however much of it there is.
+        // The body of the answer is ignored, and not read.
         let answer = env.within(PATIENCE, request.body(message).send()).await;
         let (pushed, failure) = match answer {
             Some(Ok(response)) if response.status().is_success() => {
@@ -147,7 +147,7 @@ impl Push {
         Err(NotTaken { wait: self.failed(&url, &failure) })
     }
 
-    /// Room for a message, until this is dropped.
+    /// Permits for a message, held until dropped.
     fn room(&self, url: &Url) -> Result<[OwnedSemaphorePermit; 2], NotTaken> {
         let now = self.host.env.clock.now();
         let full = || NotTaken { wait: SOON };
@@ -177,7 +177,7 @@ impl Push {
         }
     }
 
-    /// Counts a failure; answers how long the address is left in peace.
+    /// Counts a failure; answers for how long the address is paused.
     fn failed(&self, url: &Url, failure: &str) -> Millis {
         let now = self.host.env.clock.now();
         let mut known = self.lock();

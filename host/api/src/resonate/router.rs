@@ -1,4 +1,4 @@
-//! Where the protocol is spoken, and who may speak it.
+//! The routes of the protocol, and their guards.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -23,10 +23,10 @@ use super::{
     protocol_error::ProtocolError,
 };
 
-/// The largest request.
+/// Maximum size of a request, in bytes.
 const LIMIT: usize = 8 * 1024 * 1024;
 
-/// Of a request that is not read to its end so many bytes are kept, to tell which it was.
+/// Number of bytes kept of a request that is not read to its end, to identify it.
 const BEGINNING: usize = 64 * 1024;
 
 impl Resonate {
@@ -72,8 +72,8 @@ impl Resonate {
     }
 }
 
-/// The host and origin of a request, as for the native API; origins that are allowed besides pass. Tokens are looked at
-/// where the answer is made.
+/// Checks the host and origin of a request, as for the native API; configured origins pass. Tokens
+/// are checked where the answer is made.
 async fn guard(State(front): State<Resonate>, mut request: HttpRequest, next: Next) -> Response {
     let origin = request.headers().get(header::ORIGIN).and_then(|origin| origin.to_str().ok());
     let foreign = origin.is_some_and(|origin| front.allows_origin(origin));
@@ -90,7 +90,7 @@ async fn guard(State(front): State<Resonate>, mut request: HttpRequest, next: Ne
     next.run(request).await
 }
 
-/// Any operation.
+/// Answers any operation.
 async fn operate(
     State(front): State<Resonate>,
     headers: HeaderMap,
@@ -100,7 +100,7 @@ async fn operate(
     if let Err(refused) = plainly_encoded(&headers) {
         return told("unknown", "0", None, Err(refused));
     }
-    // Who is not let in is read all the same: the answer names the request.
+    // A request that is not admitted is read all the same: the answer names the request.
     let (entry, full) = match front.api.let_in(&came).await {
         Ok(entry) => (Some(entry), None),
         Err(full) => (None, Some(full)),
@@ -135,7 +135,7 @@ async fn operate(
     told(&request.kind, &request.corr_id, Some(&request), answer)
 }
 
-/// A body of which the beginning is kept as it is read.
+/// A body whose beginning is kept while the body is read.
 fn with_beginning(body: Body) -> (Body, Arc<Mutex<Vec<u8>>>) {
     let beginning = Arc::new(Mutex::new(Vec::new()));
     let kept = beginning.clone();
@@ -147,14 +147,15 @@ fn with_beginning(body: Body) -> (Body, Arc<Mutex<Vec<u8>>>) {
     (Body::from_stream(pieces), beginning)
 }
 
-/// What a request is about, for the log.
+/// The ids of a request, for the log.
 #[derive(Default, Deserialize)]
 struct About {
     id: Option<String>,
     awaited: Option<String>,
 }
 
-/// The answer. Some clients never read the sentence of a refusal, so it is in the log as well.
+/// The answer in its envelope. Some clients never show the sentence of a refusal, so the sentence
+/// is logged as well.
 fn told(
     kind: &str,
     corr_id: &str,
@@ -182,7 +183,7 @@ fn enveloped((status, reply): (u16, Json_)) -> Response {
     response
 }
 
-/// Refuses what would have to be unpacked: a small body could become a gigantic one.
+/// Refuses compressed bodies: a small one could become gigantic.
 fn plainly_encoded(headers: &HeaderMap) -> Result<(), ProtocolError> {
     let encoding = headers.get(header::CONTENT_ENCODING);
     match encoding.filter(|encoding| !encoding.as_bytes().eq_ignore_ascii_case(b"identity")) {

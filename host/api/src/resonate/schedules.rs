@@ -58,7 +58,7 @@ pub(super) async fn create(front: &Resonate, request: &Request) -> Result<Answer
     let create: Create = request.read()?;
     let id = schedule_id(request, create.id)?;
     handler::id("promiseId", create.promise_id.clone())?;
-    // What is made at an occurrence has an id that begins with what stands before the first part that is filled in; the
+    // The ids of a schedule's promises begin with the text before the first placeholder; the
     // schedule's own id is known.
     let made = create.promise_id.replace("{{.id}}", id.as_str());
     request.may("promiseId", made.split("{{").next().unwrap_or_default())?;

@@ -1,4 +1,4 @@
-//! Looking for promises and tasks, a page at a time in the order of their ids.
+//! Searching promises and tasks, a page at a time in the order of their ids.
 
 use segno_core::{
     command::Command,
@@ -59,7 +59,7 @@ pub(super) async fn tasks(front: &Resonate, request: &Request) -> Result<Answer,
     for reply in front.host.store.execute(gets).await? {
         match reply {
             Reply::Task(task) => records.push(super::wire::task(&task.task, task.resumes)),
-            // It was pruned since.
+            // The promise has been pruned since.
             Reply::Refused(_) => {}
             other => return Err(unexpected(&other)),
         }
@@ -67,7 +67,7 @@ pub(super) async fn tasks(front: &Resonate, request: &Request) -> Result<Answer,
     Ok(Answer::ok(paged(json!({ "tasks": records }), cursor)))
 }
 
-/// The rows as they are now: what is past its deadline is settled first.
+/// The rows in their current state: deadlines that have passed are carried out first.
 pub(super) async fn current(
     front: &Resonate,
     mut rows: Vec<PromiseRow>,
@@ -99,7 +99,7 @@ fn page(search: &Search) -> Result<PromiseFilter, ProtocolError> {
     Ok(PromiseFilter { after, limit, ..PromiseFilter::default() })
 }
 
-/// A page, and where the next one begins if there is one.
+/// A page, and the cursor of the next one if there is one.
 async fn found(
     front: &Resonate,
     filter: PromiseFilter,

@@ -1,4 +1,4 @@
-//! What an operator decides about the front end.
+//! The operator's settings of the front end.
 
 use std::sync::Arc;
 
@@ -9,22 +9,23 @@ use segno_env::DebugClock;
 /// The settings.
 #[derive(Clone)]
 pub struct Settings {
-    /// How workers reach this host; said to those that messages are sent to.
+    /// The URL by which workers reach this host; sent with messages.
     pub server_url: String,
-    /// Streams that may be open at a time.
+    /// Maximum number of open streams.
     pub streams: usize,
-    /// Messages that wait for a slow reader of a stream.
+    /// Maximum number of messages queued for a slow reader of a stream.
     pub buffer: usize,
-    /// How long after a worker's last stream closed its claims are left to it; none: as long as their leases.
+    /// How long a worker keeps its claims after its last stream closed; none: as long as their
+    /// leases.
     pub grace: Option<Millis>,
-    /// Origins whose pages may ask; `*`: all.
+    /// Origins whose pages may send requests; `*`: all.
     pub cors: Vec<String>,
-    /// The clock that debuggers set; none: they may not.
+    /// The clock that debug operations set; none: debugging is not allowed.
     pub debug: Option<Arc<DebugClock>>,
 }
 
 impl Settings {
-    /// The defaults for a host that is reached at `server_url`.
+    /// The defaults for a host with this URL.
     pub fn new(server_url: impl Into<String>) -> Self {
         Self {
             server_url: server_url.into(),

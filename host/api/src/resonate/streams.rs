@@ -1,6 +1,8 @@
-//! The open streams of workers, by group, and the messages that wait for one to open. It knows nothing of HTTP.
+//! The open streams of workers, by group, and the messages that wait for a stream to open. HTTP is
+//! unknown here.
 //!
-//! Everything here is lost with the process, and nothing is lost by that: what waits is owed by rows of the store.
+//! This state is lost with the process, which does no harm: waiting messages are owed by rows of
+//! the store.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -17,26 +19,27 @@ use tokio::sync::mpsc;
 
 use crate::Rights;
 
-/// Messages that are remembered while no stream is open for them; for more, the store's own timers do.
+/// Maximum number of messages remembered while no stream is open for them; others are left to the
+/// store's timers.
 const WAITING: usize = 10_000;
 
-/// Messages of which is remembered who took them.
+/// Maximum number of messages whose last receiver is remembered.
 const TAKEN: usize = 10_000;
 
-/// Bytes that wait for the reader of one stream, unless it is a single message.
+/// Maximum number of bytes queued for one reader, unless they are a single message.
 const BYTES: usize = 4 * 1024 * 1024;
 
-/// Bytes that wait for all readers together, with the same exception.
+/// Maximum number of bytes queued for all readers, with the same exception.
 const BYTES_IN_ALL: usize = 64 * 1024 * 1024;
 
-/// What became of a message.
+/// The result of sending a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sent {
     /// A stream took it.
     Accepted,
-    /// Every stream that could take it has too many messages waiting.
+    /// Every matching stream has too many messages queued.
     Full,
-    /// No stream is open that could take it.
+    /// No matching stream is open.
     Nobody,
 }
 
@@ -44,20 +47,20 @@ pub enum Sent {
 #[derive(Debug)]
 pub struct Streams {
     table: Mutex<Table>,
-    /// Bytes that wait for readers.
+    /// Number of bytes queued for readers.
     queued: Arc<AtomicUsize>,
     limit: usize,
     buffer: usize,
 }
 
-/// An open stream, as its owner sees it.
+/// An open stream, for its owner.
 #[derive(Debug)]
 pub struct Stream {
-    /// Its number, to close it by.
+    /// The number by which the stream is closed.
     pub number: u64,
-    /// Where its messages come from.
+    /// The receiving end of the messages.
     pub messages: Messages,
-    /// What waited for it.
+    /// Keys of messages that waited for this stream.
     pub waiting: Vec<OutboxKey>,
 }
 
@@ -68,7 +71,7 @@ pub struct Messages {
     queued: Queued,
 }
 
-/// Bytes that wait: for one reader, and for all.
+/// Queued bytes: of one reader, and of all.
 #[derive(Debug, Clone)]
 struct Queued {
     own: Arc<AtomicUsize>,
@@ -78,12 +81,12 @@ struct Queued {
 #[derive(Debug, Default)]
 struct Table {
     groups: BTreeMap<String, Vec<Open>>,
-    /// How many streams each worker has, in all groups.
+    /// Number of streams of each worker, in all groups.
     workers: BTreeMap<String, usize>,
     open: usize,
     next: u64,
     turn: usize,
-    /// Which stream took a message last, by what it says.
+    /// The stream that took a message last, by the message's fingerprint.
     taken: BTreeMap<u64, u64>,
     waiting: BTreeMap<String, BTreeSet<(Option<String>, OutboxKey)>>,
     waiting_count: usize,
@@ -93,19 +96,20 @@ struct Table {
 struct Open {
     number: u64,
     worker: String,
-    /// What it may hear of.
+    /// The rights that limit its messages.
     rights: Rights,
     sender: mpsc::Sender<Bytes>,
     queued: Queued,
 }
 
 impl Streams {
-    /// Room for `limit` streams, each with `buffer` messages that wait for its reader.
+    /// Allows `limit` streams, each with up to `buffer` messages queued.
     pub fn new(limit: usize, buffer: usize) -> Self {
         Self { table: Mutex::default(), queued: Arc::default(), limit, buffer: buffer.max(1) }
     }
 
-    /// Opens a stream of a worker that hears only of what it has rights over; nothing if there is no room for another.
+    /// Opens a stream of a worker, limited to messages within `rights`; none if `limit` streams are
+    /// open.
     pub fn open(&self, group: &str, worker: &str, rights: &Rights) -> Option<Stream> {
         let mut table = self.lock();
         if table.open >= self.limit {
@@ -125,7 +129,7 @@ impl Streams {
         Some(Stream { number, messages, waiting })
     }
 
-    /// Closes a stream. Whether it was the worker's last, in any group.
+    /// Closes a stream. Answers whether it was the worker's last, in any group.
     pub fn close(&self, group: &str, number: u64) -> bool {
         let mut table = self.lock();
         let Some(members) = table.groups.get_mut(group) else { return false };
@@ -151,19 +155,20 @@ impl Streams {
         self.lock().is_open(worker)
     }
 
-    /// How many streams are open.
+    /// Number of open streams.
     pub fn count(&self) -> usize {
         self.lock().open
     }
 
-    /// How many bytes wait for readers.
+    /// Number of bytes queued for readers.
     pub fn queued(&self) -> usize {
         self.queued.load(Ordering::Relaxed)
     }
 
-    /// Gives a message about `id` to a stream of the group: to one of `worker` if there is one, and else, unless it is for
-    /// that worker alone, to any. The same message is given again since nothing came of it, so it goes to another stream
-    /// if there is one: the first may be open and read by nobody.
+    /// Sends a message about `id` to a stream of the group: to one of `worker` if there is one, and
+    /// else, unless the message is for that worker only, to any. A repeated message had no effect
+    /// the first time, so it goes to another stream if there is one: the first may be open without
+    /// a live reader.
     pub fn send(
         &self,
         group: &str,
@@ -179,7 +184,7 @@ impl Streams {
         let may_hear = members.iter().filter(|open| open.rights.over(id.as_str()));
         let (named, others): (Vec<&Open>, Vec<&Open>) =
             may_hear.partition(|open| Some(open.worker.as_str()) == worker);
-        // The newest first: after a reconnection the older one may be dead and not know it.
+        // The newest first: after a reconnection the older stream may be dead without a sign of it.
         let named = named.into_iter().rev();
         let start = turn.checked_rem(others.len()).unwrap_or(0);
         let others = others[start..].iter().chain(&others[..start]).copied().filter(|_| !alone);
@@ -205,7 +210,8 @@ impl Streams {
         sent
     }
 
-    /// Remembers what could be sent to nobody, until a stream of the group opens: one of `alone`, if that is given.
+    /// Remembers a message without a stream until one of the group opens: one of worker `alone`, if
+    /// given.
     pub fn wait(&self, group: &str, alone: Option<&str>, key: OutboxKey) {
         let mut table = self.lock();
         if table.waiting_count < WAITING {
@@ -219,7 +225,7 @@ impl Streams {
     }
 }
 
-/// Two messages that say the same have the same.
+/// A hash of the message: equal messages have equal hashes.
 fn fingerprint(message: &Bytes) -> u64 {
     let mut hasher = DefaultHasher::new();
     message.hash(&mut hasher);
@@ -234,7 +240,7 @@ impl Open {
         let sent = match self.sender.try_send(message.clone()) {
             Ok(()) => return Sent::Accepted,
             Err(mpsc::error::TrySendError::Full(_)) => Sent::Full,
-            // It is being closed at this moment.
+            // The stream is being closed.
             Err(mpsc::error::TrySendError::Closed(_)) => Sent::Nobody,
         };
         self.queued.give_back(message.len());
@@ -243,7 +249,7 @@ impl Open {
 }
 
 impl Messages {
-    /// The next message; nothing when the stream was closed.
+    /// The next message; none when the stream was closed.
     pub async fn recv(&mut self) -> Option<Bytes> {
         let message = self.received.recv().await?;
         self.queued.give_back(message.len());
@@ -253,7 +259,7 @@ impl Messages {
     /// The next message.
     ///
     /// # Errors
-    /// There is none at present, or will never be one.
+    /// No message is queued now, or none will ever be.
     pub fn try_recv(&mut self) -> Result<Bytes, mpsc::error::TryRecvError> {
         let message = self.received.try_recv()?;
         self.queued.give_back(message.len());
@@ -269,7 +275,7 @@ impl Drop for Messages {
 }
 
 impl Queued {
-    /// Room for so many bytes, if there is any. Senders come one after the other.
+    /// Reserves `bytes` bytes of the queue, if they are free. Senders come one after the other.
     fn take(&self, bytes: usize) -> bool {
         let fits = |queued: &AtomicUsize, limit| match queued.load(Ordering::Relaxed) {
             0 => true,
@@ -351,7 +357,8 @@ mod tests {
             assert_eq!((send(), send()), (Sent::Accepted, Sent::Accepted));
             assert_eq!((count(&mut frozen), count(&mut good)), (1, 1), "{n}: one each");
         }
-        // Where there is no other, and where it is for one alone, it goes where it went.
+        // If there is no other stream, or the message is for one worker only, it goes to the same
+        // stream again.
         let send = |alone| streams.send("g", Some("good"), alone, &"id".into(), &HELLO);
         assert_eq!((send(true), send(true)), (Sent::Accepted, Sent::Accepted));
         assert_eq!((count(&mut frozen), count(&mut good)), (0, 2));
@@ -392,7 +399,7 @@ mod tests {
         assert_eq!(slow.messages.try_recv(), Ok(large.clone()));
         assert_eq!(streams.queued(), half.len());
         drop((slow, other));
-        assert_eq!(streams.queued(), 0, "nobody reads it any more");
+        assert_eq!(streams.queued(), 0, "the reader is gone");
         let open: Vec<Stream> = (0..99)
             .map(|n| streams.open("h", &format!("{n}"), &Rights::all()).expect("room"))
             .take_while(|_| streams.send("h", None, false, &"id".into(), &large) == Sent::Accepted)

@@ -1,4 +1,4 @@
-//! Operations on tasks: what workers do with them, and what operators do.
+//! Operations on tasks, for workers and operators.
 
 use std::collections::BTreeSet;
 
@@ -25,7 +25,7 @@ use super::{
     wire,
 };
 
-/// Claims of one worker that are read at a time.
+/// Maximum number of claims of one worker read in one page.
 const HELD_PAGE: u32 = 1_000;
 
 #[derive(Deserialize)]
@@ -83,7 +83,7 @@ pub(super) struct Action {
 }
 
 impl Action {
-    /// The inner operation's data, if it is the operation wanted.
+    /// Parses the inner operation's data, if it is the operation wanted.
     ///
     /// # Errors
     /// 400.
@@ -100,7 +100,7 @@ impl Action {
     }
 }
 
-/// A claim as a worker presents it.
+/// The claim in a worker's request.
 ///
 /// # Errors
 /// 400, 403.
@@ -127,7 +127,7 @@ pub(super) async fn create(front: &Resonate, request: &Request) -> Result<Answer
         ));
     }
     let task = taken(front.decide(Command::TaskCreate { new, hold }).await?)?;
-    // What was just made has nothing under it.
+    // A new task has no children.
     answered(front, request, &task, !task.created).await
 }
 
@@ -136,7 +136,7 @@ pub(super) async fn acquire(front: &Resonate, request: &Request) -> Result<Answe
     let (claim, hold) = (claim(request, id, version)?, hold(front, &pid, ttl)?);
     let command = Command::TaskAcquire { claim, hold, stall_limit: None };
     let task = taken(front.decide(command).await?)?;
-    // A task that was never taken before has nothing under it either.
+    // A task that was never acquired has no children either.
     answered(front, request, &task, version > 0).await
 }
 
@@ -171,7 +171,8 @@ pub(super) async fn suspend(front: &Resonate, request: &Request) -> Result<Answe
     let (records, logs) = (Vec::new(), Vec::new());
     match front.decide(Command::TaskSuspend { claim, records, logs, awaits }).await? {
         Reply::Suspended => Ok(Answer::ok(json!({}))),
-        // The worker creates each step again and is answered with its record, so nothing has to be said here.
+        // The worker creates each step again and is answered with its record, so nothing is sent
+        // here.
         Reply::Ready { .. } => Ok(Answer { status: 300, data: json!({ "preload": [] }) }),
         other => Err(unexpected(&other)),
     }
@@ -192,7 +193,7 @@ pub(super) async fn fulfill(front: &Resonate, request: &Request) -> Result<Answe
     let (records, logs) = (Vec::new(), Vec::new());
     let command = Command::TaskFulfill { claim, records, logs, verdict, value };
     match front.decide_told(command).await? {
-        // The narrow reading knows no repetition.
+        // Under strict Resonate rules a repetition is a conflict.
         (Reply::Promise { promise, changed: false }, true) if front.host.config.strict => {
             Err(Refusal::from(Conflict::PromiseSettled(promise.id().clone())).into())
         }
@@ -215,7 +216,7 @@ pub(super) async fn heartbeat(
     let items = tasks.into_iter().map(item).collect::<Result<Vec<_>, ProtocolError>>()?;
     let command = match (items.is_empty(), request.rights.prefix()) {
         (true, None) => Command::WorkerHeartbeat { holder },
-        // Everything the worker holds of what the token allows.
+        // All claims of the worker within the rights of the token.
         (true, Some(prefix)) => {
             let held = held(front, &pid, Some(prefix)).await?;
             let item = |claim| HeartbeatItem { claim, progress: None };
@@ -224,13 +225,13 @@ pub(super) async fn heartbeat(
         (false, _) => Command::TaskHeartbeat { holder, items },
     };
     match front.decide(command).await? {
-        // Claims that have ended are not told of: the next write says so.
+        // Claims that have ended are not reported: the next write is refused.
         Reply::Heartbeat(_) => Ok(Answer::ok(json!({}))),
         other => Err(unexpected(&other)),
     }
 }
 
-/// What a worker holds, of ids that begin so if a beginning is given.
+/// The claims of a worker, within an id prefix if one is given.
 pub(super) async fn held(
     front: &Resonate,
     pid: &str,

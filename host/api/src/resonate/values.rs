@@ -1,12 +1,14 @@
 //! Values and tags between the wire and the engine.
 //!
-//! On the wire `data` is text that the server does not look into; released clients put base64 there. The engine keeps
-//! the bytes behind the base64, so that functions in modules read what workers wrote. What a client sent comes back
-//! letter by letter: where the bytes alone would not tell (text that is no base64, `""` instead of nothing, `{}` instead
-//! of no headers), a header of the stored value says so.
+//! On the wire `data` is text that a server does not interpret; released clients put base64 there.
+//! The engine keeps the bytes behind the base64, so that functions in modules read what workers
+//! wrote. Clients get back exactly what they sent: if the bytes alone would not tell (text that is
+//! no base64, `""` instead of nothing, `{}` instead of no headers), a header of the stored value
+//! records the form.
 //!
-//! Reserved tags carry the prefix `resonate:` on the wire and none in the engine. A client's own tag that happens to be
-//! called like a reserved one changes places with it, so nothing is lost and nothing is mistaken.
+//! Reserved tags have the prefix `resonate:` on the wire and none in the engine. A client's own tag
+//! with the name of a reserved one exchanges its name with the reserved one, so nothing is lost and
+//! nothing is ambiguous.
 
 use base64::prelude::{BASE64_STANDARD, Engine as _};
 use segno_core::{
@@ -18,13 +20,13 @@ use serde_json::{Map, Value as Json};
 
 use super::protocol_error::ProtocolError;
 
-/// The header of a stored value that says how it looked: `h` headers were given, `e` the data were empty text, `t` the
-/// data are text and no base64.
+/// The header of a stored value that records its form on the wire: `h` headers were given, `e` the
+/// data were empty text, `t` the data are text and no base64.
 const FORM: &str = "resonate:form";
 
 const PREFIX: &str = "resonate:";
 
-/// A value as it is sent.
+/// A value on the wire.
 #[derive(Debug, Default, Deserialize)]
 pub struct WireValue {
     #[serde(default)]
@@ -33,10 +35,10 @@ pub struct WireValue {
     data: Option<String>,
 }
 
-/// A value as the engine keeps it.
+/// The stored form of a value.
 ///
 /// # Errors
-/// 400: a header has a name that is used here.
+/// 400: a header has a reserved name.
 pub fn stored(value: WireValue) -> Result<Value, ProtocolError> {
     let WireValue { headers, data } = value;
     let mut form = String::new();
@@ -54,7 +56,8 @@ pub fn stored(value: WireValue) -> Result<Value, ProtocolError> {
             Vec::new()
         }
         Some(text) => match BASE64_STANDARD.decode(&text) {
-            // Only what is written back in the same way; decoders forgive more than they write.
+            // Only text that encoding gives back unchanged; decoders accept more than encoders
+            // write.
             Ok(bytes) if BASE64_STANDARD.encode(&bytes) == text => bytes,
             Ok(_) | Err(_) => {
                 form.push('t');
@@ -68,7 +71,7 @@ pub fn stored(value: WireValue) -> Result<Value, ProtocolError> {
     Ok(Value { headers, data: data.into() })
 }
 
-/// A value as it is sent.
+/// The wire form of a value.
 pub fn sent(value: &Value) -> Json {
     let form = value.headers.get(FORM).map_or("", String::as_str);
     let mut object = Map::new();
@@ -88,19 +91,19 @@ pub fn sent(value: &Value) -> Json {
     Json::Object(object)
 }
 
-/// Tags as the engine keeps them.
+/// The stored form of tags.
 pub fn stored_tags(tags: Tags) -> Tags {
     tags.into_iter().map(|(name, value)| (exchanged(&name), value)).collect()
 }
 
-/// Tags as they are sent.
+/// The wire form of tags.
 pub fn sent_tags(tags: &Tags) -> Json {
     Json::Object(
         tags.iter().map(|(name, value)| (exchanged(name), Json::from(value.as_str()))).collect(),
     )
 }
 
-/// The name of a tag on the other side; the same both ways.
+/// The name of a tag on the other side; the same in both directions.
 fn exchanged(name: &str) -> String {
     match name.strip_prefix(PREFIX) {
         Some(bare) if tags::RESERVED.contains(&bare) => bare.to_owned(),

@@ -1,4 +1,4 @@
-//! Promises and tasks as they are sent. A field that has nothing to say is left out, never `null`.
+//! Promises and tasks on the wire. A field without a value is omitted, never `null`.
 
 use segno_core::{
     promise::{Promise, PromiseState, Task, TaskState, Verdict},
@@ -28,7 +28,7 @@ pub fn promise(promise: &Promise) -> Json {
     record
 }
 
-/// A promise's state by the protocol's name.
+/// The protocol's name for a promise's state.
 pub fn state(promise: &Promise) -> &'static str {
     match &promise.state {
         PromiseState::Pending => "pending",
@@ -41,7 +41,8 @@ pub fn state(promise: &Promise) -> &'static str {
     }
 }
 
-/// A task that was woken by so many settlements since it was last taken or suspended.
+/// A task; `resumes` is the number of settlements that resumed it since it was last acquired or
+/// suspended.
 pub fn task(task: &Task, resumes: u32) -> Json {
     let resumes = if matches!(task.state, TaskState::Fulfilled) { 0 } else { resumes };
     let mut record = json!({

@@ -1,5 +1,6 @@
-//! The document of the API is a valid one: by the schema of OpenAPI 3.1 (`openapi-3.1.schema.json`, as the OpenAPI
-//! Initiative publishes it, under the Apache license 2.0), by that of its own schemas, and by what neither can say.
+//! The OpenAPI document is valid: by the schema of OpenAPI 3.1 (`openapi-3.1.schema.json`,
+//! published by the OpenAPI Initiative under the Apache license 2.0), by that of its own schemas,
+//! and by rules that neither expresses.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +12,7 @@ fn as_json() -> Value {
     serde_json::to_value(document()).expect("a document")
 }
 
-/// Every value in it, each with a pointer to it.
+/// Visits every value of the document, with its JSON pointer.
 fn walk<'a>(at: String, value: &'a Value, see: &mut impl FnMut(&str, &'a Value)) {
     see(&at, value);
     match value {
@@ -41,7 +42,7 @@ fn the_document_is_valid_openapi() {
         .map(|error| format!("{}: {error}", error.instance_path()))
         .collect();
     assert_eq!(errors, [""; 0]);
-    // It refuses what is none.
+    // The schema refuses an invalid document.
     let mut broken = document;
     broken["paths"]["/health"]["get"]["responses"]["200"]["description"] = Value::Null;
     assert!(!validator.is_valid(&broken));

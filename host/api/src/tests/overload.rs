@@ -18,7 +18,7 @@ use serde_json::json;
 use super::World;
 use crate::AdmissionLimits;
 
-/// A start whose body comes like this.
+/// A start request with this stream as its body.
 fn coming(body: impl Stream<Item = Result<String, io::Error>> + Send + 'static) -> Request<Body> {
     Request::post("/v1/invocations")
         .header(header::CONTENT_TYPE, "application/json")
@@ -157,7 +157,7 @@ async fn who_waits_for_what_was_started_before_keeps_nobody_out() {
     assert_eq!(again.ok()["invocation"]["state"], "pending");
 }
 
-/// Looking around takes nothing from the work, and ends at its own bound.
+/// Reads take nothing from commands, and have a limit of their own.
 #[tokio::test(start_paused = true)]
 async fn who_looks_around_while_others_do_waits_and_keeps_nobody_from_working() {
     let limits = AdmissionLimits { reads: 1, ..AdmissionLimits::default() };
@@ -198,7 +198,7 @@ async fn who_looks_around_while_others_do_waits_and_keeps_nobody_from_working() 
     assert_eq!(world.get("/v1/invocations").await.status, 200);
 }
 
-/// A byte now and then would do for five minutes, and for as many connections as there are.
+/// Single bytes now and then would hold a permit for five minutes, on any number of connections.
 #[tokio::test(start_paused = true)]
 async fn a_body_that_trickles_is_not_waited_for() {
     let world = World::shop().await;
@@ -210,6 +210,6 @@ async fn a_body_that_trickles_is_not_waited_for() {
         Some((Ok("{".to_owned()), (runtime, came)))
     });
     world.ask(coming(trickle)).await.problem(408, "body-too-slow");
-    // A few more are read to be refused.
+    // The rest of a few bodies is read so that they can be refused.
     assert!(bytes.load(Ordering::Relaxed) < 10, "{bytes:?}");
 }

@@ -6,7 +6,7 @@ use serde_json::json;
 use super::World;
 use crate::document;
 
-/// Every route with its methods, as the router's source has it: a router cannot be asked.
+/// Every route with its methods, parsed from the router's source: a router cannot be queried.
 pub(super) fn routes() -> Vec<(String, Vec<String>)> {
     let source = include_str!("../routes.rs");
     let nested = source.find(".nest(\"/v1\", v1)").expect("the versioned routes are nested");

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::World;
 
-/// In a minute that has passed, every minute.
+/// A schedule for every minute, backfilled over one past minute.
 fn nightly() -> serde_json::Value {
     json!({
         "id": "nightly/report",

@@ -37,7 +37,7 @@ async fn a_server_answers_until_it_is_stopped_and_lets_no_wait_hold_it_up() {
         let mut answer = String::new();
         first.read_to_string(&mut answer).await.expect("an answer");
         assert!(answer.starts_with("HTTP/1.1 200 OK"), "{answer}");
-        // The wait is being answered by now: its request was sent earlier.
+        // The wait is being answered now: its request was sent earlier.
         stop.send(()).expect("the server runs");
         let mut answer = String::new();
         waiting.read_to_string(&mut answer).await.expect("an answer");
@@ -66,7 +66,7 @@ async fn a_head_without_end_is_not_read_to_its_end() {
             let head = format!(
                 "GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nX-Long: {long}\r\n\r\n"
             );
-            // What is not read any more may be refused.
+            // Unread bytes may be refused.
             let _ = stream.write_all(head.as_bytes()).await;
             let mut answer = [0; 12];
             stream.read_exact(&mut answer).await.expect("an answer");
@@ -133,7 +133,7 @@ async fn far_more_clients_than_there_is_room_for_get_their_answers_over_one_conn
     assert!(taken >= CLIENTS, "{taken}");
 }
 
-/// Serves until the talk is over.
+/// Serves until `talk` ends.
 async fn served<T>(api: Api, talk: impl AsyncFnOnce(SocketAddr) -> T) -> T {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let address = listener.local_addr().expect("an address");
@@ -149,11 +149,11 @@ async fn served<T>(api: Api, talk: impl AsyncFnOnce(SocketAddr) -> T) -> T {
     futures::join!(served, talk).1
 }
 
-/// The first line that is answered; empty: the connection ended without one.
+/// The first line of the answer; empty: the connection ended without one.
 async fn asked(stream: &mut TcpStream, path: &str) -> String {
     let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n");
     let mut answer = Vec::new();
-    // Who has ended does not read any more either.
+    // A client that has ended does not read either.
     if stream.write_all(request.as_bytes()).await.is_ok() {
         while !answer.ends_with(b"}") {
             match stream.read_buf(&mut answer).await {
@@ -206,7 +206,7 @@ async fn health_is_answered_where_every_connection_waits_for_its_answer() {
             stream.write_all(wait).await.expect("it is sent");
             waiting.push(stream);
         }
-        // Until all of them are seen to wait, a further connection may take the place of one.
+        // Until all of them wait, a further connection may replace one.
         world.api.host.env.runtime.sleep(Millis(200)).await;
         for _ in 0..100 {
             let mut client = TcpStream::connect(address).await.expect("a connection");

@@ -1,4 +1,4 @@
-//! Tokens that a signer gives out, and a host that takes them.
+//! Tokens of a signer, and a host that accepts them.
 
 use base64::prelude::{BASE64_URL_SAFE_NO_PAD, Engine as _};
 use ring::hmac;
@@ -6,9 +6,9 @@ use serde_json::{Value, json};
 
 use crate::{Access, Jwt};
 
-const SECRET: &str = "as long as a secret has to be, and nobody knows it";
+const SECRET: &str = "as long as a secret has to be, and hard to guess";
 
-/// The year 2100, when tokens here expire.
+/// The year 2100, when the tokens here expire, in seconds.
 pub(crate) const LATER: i64 = 4_102_444_800;
 /// The token of the host itself.
 pub(crate) const HOST: &str = "host";
@@ -22,17 +22,17 @@ pub(crate) fn token(claims: &Value) -> String {
     format!("{message}.{}", BASE64_URL_SAFE_NO_PAD.encode(signature))
 }
 
-/// A token for what has an id that begins so.
+/// A token for ids with this prefix.
 pub(crate) fn of(prefix: &str) -> String {
     token(&json!({ "exp": LATER, "prefix": prefix }))
 }
 
-/// A token for everything.
+/// A token for every id.
 pub(crate) fn admin() -> String {
     token(&json!({ "exp": LATER, "role": "admin" }))
 }
 
-/// To a host on loopback that takes such tokens, and its own.
+/// Access to a host on loopback that accepts signed tokens, and its own.
 pub(crate) fn access() -> Access {
     let file = tempfile::NamedTempFile::new().expect("a file");
     std::fs::write(file.path(), format!("{SECRET}\n")).expect("it is writable");

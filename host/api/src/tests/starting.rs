@@ -97,7 +97,7 @@ async fn input_that_does_not_fit_is_refused_with_its_place() {
     let answer = world.post("/v1/invocations", start(json!({}))).await;
     assert!(answer.problem(422, "invalid-input").contains("items"));
     world.get("/v1/invocations/a").await.problem(404, "unknown-invocation");
-    // A new version takes what the old one did not.
+    // The new version accepts an input that the old one refused.
     world.upload("shop", "wasm ship order2").await.ok();
     let body = json!({ "target": "shop/order2", "input": "anything" });
     assert_eq!(world.post("/v1/invocations", body).await.status, 201);

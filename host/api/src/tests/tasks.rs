@@ -1,4 +1,4 @@
-//! Tasks: who holds what, and stepping in by hand.
+//! Tasks, their holders, and operations on them by hand.
 
 use segno_core::{
     command::{Command, HeartbeatItem, Hold},
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::World;
 
-/// A task of a worker outside, which holds it.
+/// A task of an external worker, held by it.
 async fn held(world: &World, id: &str, pid: &str) -> Claim {
     let tags = json!({ "target": "poll://any@packers" });
     world
@@ -118,8 +118,8 @@ async fn a_task_is_halted_continued_and_taken_from_its_holder() {
     assert_eq!(released, json!({ "id": "t", "changed": true }));
     assert_eq!(world.get("/v1/tasks/t").await.ok()["state"], "pending");
     let answer = world.post(&path("release"), json!({})).await;
-    assert!(answer.problem(409, "wrong-state").contains("tasks that somebody holds"));
-    // What its holder still says is refused.
+    assert!(answer.problem(409, "wrong-state").contains("a task that has a holder"));
+    // A further write of the former holder is refused.
     let late = Command::TaskHalt { id: "nobody".into() };
     let late =
         [late, Command::TaskRelease { claim, reason: segno_core::promise::ReleaseReason::Yield }];

@@ -1,4 +1,4 @@
-//! Trees over both worlds, in pages and within bounds.
+//! Trees through modules and external workers, in pages and within bounds.
 
 use std::collections::BTreeSet;
 
@@ -23,7 +23,8 @@ async fn make(world: &World, id: &str, tags: &[(&str, &str)]) {
     world.command(Command::PromiseCreate(new(id, tags))).await;
 }
 
-/// A workflow that called a worker, whose own steps are recorded, and that called a workflow in turn.
+/// A workflow that called an external worker, whose own steps are recorded, and that called a
+/// workflow in turn.
 async fn both_worlds() -> World {
     let world = World::shop().await;
     world.start("order").await.ok();
@@ -191,7 +192,7 @@ async fn queries_that_make_no_sense_are_refused_by_name() {
     world.get("/v1/promises/r/tree?deep=1").await.problem(400, "invalid-query");
 }
 
-/// Ten thousand children are no more statements than ten.
+/// Ten thousand children need no more statements than ten.
 #[tokio::test]
 async fn a_wide_tree_is_cut_and_whole_in_pages() {
     let world = World::new();

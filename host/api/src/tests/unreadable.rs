@@ -1,4 +1,4 @@
-//! Lists beside rows that cannot be read: each is named, on SQLite and on PostgreSQL.
+//! Lists with unreadable rows: each row is named, on SQLite and on PostgreSQL.
 
 use std::sync::Arc;
 
@@ -23,20 +23,20 @@ use segno_store::{
     sqlite::{SqliteConfig, SqliteStore},
 };
 
-/// Where a store is kept.
+/// The kind of a store.
 enum Place {
     Directory(tempfile::TempDir),
     Database(Database<'static>),
 }
 
-/// What is done to the rows.
+/// The statements that damage rows.
 const DAMAGES: [&str; 3] = [
     "UPDATE promises SET tags = '{\"a\":1}' WHERE id = 'bad-promise'",
     "UPDATE tasks SET attempt = -1 WHERE n = (SELECT n FROM promises WHERE id = 'bad-task')",
     "UPDATE schedules SET tags = '[' WHERE id = 'bad-schedule'",
 ];
 
-/// Both kinds, as far as they are installed.
+/// Both kinds of store, if they are installed.
 fn places() -> Vec<Place> {
     let directory = Place::Directory(tempfile::tempdir().expect("a directory"));
     let database = Cluster::shared().map(Cluster::database).map(Place::Database);

@@ -1,4 +1,4 @@
-//! A host without workers, its API, and a way to ask it.
+//! A host without workers, its API, and functions to send requests.
 
 use std::sync::Arc;
 
@@ -36,10 +36,10 @@ use segno_env::Env;
 use segno_guest::NoGuests;
 use segno_store::MemoryStore;
 
-/// The largest component here.
+/// Maximum size of a component here, in bytes.
 pub const LIMIT: usize = 64 * 1024;
 
-/// Takes what begins with `wasm`; what follows is how the functions of the module are called.
+/// Accepts components that begin with `wasm`; the words after it name the functions of the module.
 struct ByFirstWord;
 
 #[async_trait]
@@ -102,7 +102,7 @@ impl World {
         Self::with(|access| access)
     }
 
-    /// With other access than to anybody on this machine.
+    /// A host with other access rules than for any client on this machine.
     pub fn with(access: impl FnOnce(Access) -> Access) -> Self {
         let env = Env::system();
         let notifier = Arc::new(CommitNotifier::default());
@@ -114,7 +114,7 @@ impl World {
         )
     }
 
-    /// The same over another host.
+    /// The same API over another host.
     pub fn over(host: Host, access: impl FnOnce(Access) -> Access) -> Self {
         let open = Access::new(([127, 0, 0, 1], 7766).into(), None, false, vec![]);
         let access = access(open.expect("loopback needs no token"));
@@ -122,13 +122,13 @@ impl World {
         Self { router: router(api.clone()), api }
     }
 
-    /// The same with other limits of what is let in.
+    /// The same with other admission limits.
     pub fn admitting(self, limits: AdmissionLimits) -> Self {
         let api = self.api.admitting(limits);
         Self { router: router(api.clone()), api }
     }
 
-    /// The same with workers in other places.
+    /// The same with other reachable addresses.
     pub fn reaching(self, reach: Reach) -> Self {
         let mut api = self.api;
         api.reach = reach;
@@ -193,7 +193,7 @@ impl World {
         .await
     }
 
-    /// Sends a command as a worker would.
+    /// Sends a command, as a worker would.
     pub async fn command(&self, command: Command) -> Reply {
         let name = command.name();
         let mut replies =
@@ -203,7 +203,7 @@ impl World {
         reply
     }
 
-    /// Takes the task of `id`.
+    /// Acquires the task of `id`.
     pub async fn acquire(&self, id: &str) -> Claim {
         let claim = Claim { id: PromiseId::from(id), version: Version(0) };
         let holder = Holder { node: NodeName::from("test"), incarnation: 1 };
@@ -214,7 +214,7 @@ impl World {
         }
     }
 
-    /// Halts `id`, which nobody has taken.
+    /// Halts `id`, which has no holder.
     pub async fn halt(&self, id: &str) {
         let claim = self.acquire(id).await;
         let report = Note {
@@ -225,7 +225,7 @@ impl World {
         self.command(Command::TaskRelease { claim, reason: ReleaseReason::Halt { report } }).await;
     }
 
-    /// Makes a promise that is settled from outside.
+    /// Creates an external promise.
     pub async fn gate(&self, id: &str) {
         let new = NewPromise {
             id: PromiseId::from(id),
@@ -236,13 +236,14 @@ impl World {
         self.command(Command::PromiseCreate(new)).await;
     }
 
-    /// The module that `alias` stands for.
+    /// The digest of the module with this alias.
     pub async fn digest(&self, alias: &str) -> Digest {
         let module = self.get(&format!("/v1/modules/{alias}")).await.ok();
         module["digest"].as_str().and_then(|digest| digest.parse().ok()).expect("a digest")
     }
 
-    /// A journal as of an invocation that has begun, asked for a call, was told of it and logged.
+    /// Writes the journal of an invocation that has begun, called a function, received its result
+    /// and logged.
     pub async fn journal(&self, id: &str, digest: Digest) -> Claim {
         let claim = self.acquire(id).await;
         let at = self.api.host.env.clock.now();
@@ -287,7 +288,7 @@ impl World {
 }
 
 impl Answer {
-    /// That it is a problem with this status and code; its detail.
+    /// Checks that the answer is a problem with this status and code; its detail.
     #[track_caller]
     pub fn problem(&self, status: u16, code: &str) -> &str {
         assert_eq!(self.body["code"], code, "{self:?}");
@@ -299,7 +300,7 @@ impl Answer {
         self.body["detail"].as_str().expect("a detail")
     }
 
-    /// That it went well; its body.
+    /// Checks that the answer is a success; its body.
     #[track_caller]
     pub fn ok(self) -> Value {
         assert!(self.status.is_success(), "{self:?}");

@@ -1,4 +1,4 @@
-//! A walk through a tree, a page at a time; it knows nothing of HTTP.
+//! A walk through a tree, a page at a time; HTTP is unknown here.
 
 use std::{fmt, str::FromStr};
 
@@ -6,51 +6,52 @@ use segno_core::id::PromiseId;
 
 use segno_store::{CallTree, Neighbours, Parent, PromiseRow, StoreError};
 
-/// Children are counted as far as this.
+/// Maximum number of children that are counted.
 pub const COUNTED: u32 = 10_000;
-/// So many of those that a node waits for are named.
+/// Maximum number of awaited promises named for a node.
 const WAITS: usize = 10;
 
-/// How much of a tree is shown.
+/// The bounds of the part that is shown.
 #[derive(Debug, Clone, Copy)]
 pub struct Bounds {
-    /// Levels below the first node.
+    /// Maximum number of levels below the first node.
     pub depth: u32,
-    /// Children of one node.
+    /// Maximum number of children of one node.
     pub width: u32,
-    /// Nodes of a page.
+    /// Maximum number of nodes of a page.
     pub limit: usize,
 }
 
-/// A node as it was found.
+/// A node of a page.
 #[derive(Debug)]
 pub struct Seen {
     /// The promise, with its task.
     pub row: PromiseRow,
-    /// Its parent, but for the first node.
+    /// The parent, except for the first node.
     pub parent: Option<PromiseId>,
-    /// How far below the first node.
+    /// The number of levels below the first node.
     pub depth: u32,
-    /// How many children it has, as far as they are counted.
+    /// The number of children, up to [`COUNTED`].
     pub children: u32,
-    /// How many of them the bounds leave out.
+    /// The number of children that the bounds leave out.
     pub left_out: u32,
-    /// Whom it waits for.
+    /// The promises that the node waits for.
     pub waits: Vec<PromiseId>,
-    /// Whether for more than these.
+    /// Whether the node waits for further promises.
     pub waits_more: bool,
 }
 
-/// Where a page ends: behind which node, and how many children of each node on the way to it have been shown.
+/// The position at which a page ends: its last node, and how many children of each node on the way
+/// to it have been shown.
 ///
 /// ```text
 /// 3.17:order-1/2/16      from the first node to its 3rd child, from there to its 17th
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
-    /// The last node.
+    /// The last node of the page.
     pub id: PromiseId,
-    /// From the first node down.
+    /// Numbers of children, from the first node down.
     pub shown: Vec<u32>,
 }
 
@@ -72,21 +73,21 @@ impl FromStr for Place {
     }
 }
 
-/// A node on the way: one that is shown, or one that was shown before and has children left.
+/// A node of the walk: one that is shown, or one that was shown before and has children left.
 #[derive(Debug)]
 struct Node {
     id: PromiseId,
-    /// Its place in the list of nodes.
+    /// The index of the parent in the list of nodes.
     parent: Option<usize>,
-    /// Which of its parent's children it is, from 1.
+    /// The number among its parent's children, from 1.
     nth: u32,
     depth: u32,
     seen: Option<Seen>,
-    /// Children that were found, or shown before.
+    /// Number of children that were found, or shown before.
     opened: u32,
-    /// Children to be shown in all.
+    /// Number of children to be shown in all.
     open_to: u32,
-    /// The number of the last of those that were found or shown.
+    /// The number of the last child that was found or shown.
     after: i64,
 }
 
@@ -95,12 +96,12 @@ struct Node {
 pub struct Walk {
     bounds: Bounds,
     nodes: Vec<Node>,
-    /// The places of nodes, each before what is below it.
+    /// Indices of nodes, each before those below it.
     order: Vec<usize>,
 }
 
 impl Walk {
-    /// Begins with `base`.
+    /// Begins with the node `base`.
     pub async fn begin(
         bounds: Bounds,
         base: PromiseRow,
@@ -113,8 +114,8 @@ impl Walk {
         Ok(walk)
     }
 
-    /// Goes on behind the last of `path`, which leads down from the first node of the tree. `shown` says for each node on
-    /// the way how many of its children have been shown.
+    /// Continues after the last node of `path`, which leads down from the first node of the tree.
+    /// `shown` has for each node on the way the number of its children that have been shown.
     pub async fn resume(
         bounds: Bounds,
         path: &[PromiseId],
@@ -141,7 +142,7 @@ impl Walk {
         Ok(walk)
     }
 
-    /// The nodes of the page, and where the next one begins.
+    /// The nodes of the page, and the position of the next page.
     pub async fn page(
         mut self,
         call_tree: &dyn CallTree,
@@ -163,12 +164,12 @@ impl Walk {
         Ok((seen.collect(), next))
     }
 
-    /// The nodes whose children come within the page as far as it is known, and how many children of each. One more
-    /// than fit shows that there is another page.
+    /// The nodes whose children fall within the page as far as is known, and how many children of
+    /// each. One more than fits shows that there is another page.
     fn opening(&self) -> Vec<(usize, u32)> {
         let mut opening = Vec::new();
         let mut room = u32::try_from(self.bounds.limit).unwrap_or(u32::MAX).saturating_add(1);
-        // What is still to be found below a node comes behind what is known below it.
+        // Nodes still to be found below a node come after those known below it.
         let mut around: Vec<usize> = Vec::new();
         let ends = std::iter::once(None);
         for next in self.order.iter().copied().map(Some).chain(ends) {
@@ -217,14 +218,14 @@ impl Walk {
         for (child, neighbours) in found.into_iter().zip(neighbours) {
             let (at, _) = opening[child.parent];
             self.nodes[at].after = child.number;
-            // Tags may make a ring: who is above is not shown below as well.
+            // Tags may form a cycle: an ancestor is not shown below as well.
             match self.is_above(child.row.promise.id(), at) {
                 true => self.nodes[at].opened += 1,
                 false => below[child.parent].push(self.find(child.row, Some(at), neighbours)),
             }
         }
         for (&(at, wanted), taken) in opening.iter().zip(taken) {
-            // Somebody removed what had been counted.
+            // A counted child has been removed since.
             if taken < wanted {
                 self.nodes[at].open_to = self.nodes[at].opened;
             }
@@ -263,23 +264,23 @@ impl Walk {
         self.nodes.len() - 1
     }
 
-    /// How many of so many children are shown.
+    /// The number of children that are shown, of `children`.
     fn open_to(&self, depth: u32, children: u32) -> u32 {
         match children {
             _ if depth >= self.bounds.depth => 0,
-            // There may be more than were counted.
+            // There may be more children than were counted.
             COUNTED => self.bounds.width,
             children => children.min(self.bounds.width),
         }
     }
 
-    /// Whether this is a node or one of its ancestors.
+    /// Whether this is the node `at` or one of its ancestors.
     fn is_above(&self, id: &PromiseId, at: usize) -> bool {
         let above = |&at: &usize| self.nodes[at].parent;
         std::iter::successors(Some(at), above).any(|at| self.nodes[at].id == *id)
     }
 
-    /// Puts children behind everything that is known below their parents.
+    /// Inserts children after all nodes known below their parents.
     fn put_below(&mut self, opening: &[(usize, u32)], below: Vec<Vec<usize>>) {
         for (&(at, _), children) in opening.iter().zip(below) {
             let Some(place) = self.order.iter().position(|&other| other == at) else { continue };
@@ -301,7 +302,7 @@ async fn neighbours_of(
     Ok(neighbours.into_iter().map(Option::unwrap_or_default).collect())
 }
 
-/// Where a node is, from the first one down.
+/// The path of a node, from the first one down.
 fn place(nodes: &[Node], last: usize) -> Place {
     let up = std::iter::successors(Some(last), |&at| nodes[at].parent);
     let mut shown: Vec<u32> =

@@ -1,4 +1,4 @@
-//! A client that has functions run and waits until it is told what came of them.
+//! A client that calls functions and waits for their outcomes.
 
 use anyhow::bail;
 use serde_json::{Value as Json, json};
@@ -11,7 +11,7 @@ use super::{
 const GROUP: &str = "bench-clients";
 const ADDRESS: &str = "poll://uni@bench-clients/here";
 
-/// See the module.
+/// A client of the Resonate protocol with one stream.
 pub struct Client {
     wire: Wire,
     messages: Messages,
@@ -25,14 +25,14 @@ impl Client {
         Ok(Self { wire, messages })
     }
 
-    /// Has any worker run a function.
+    /// Calls a function on any worker.
     pub async fn rpc(&mut self, id: &str, function: &str, input: u64) -> anyhow::Result<Json> {
         self.wire.done("promise.create", call(id, function, input, id, id)).await?;
         let listening = self.listen(id).await?;
         self.outcome(id, listening).await
     }
 
-    /// Has a function run here, by a worker of this process that holds the task from the beginning.
+    /// Calls a function on this process, by a worker that holds the task from the beginning.
     pub async fn run(
         &mut self,
         worker: &Worker,
@@ -49,19 +49,19 @@ impl Client {
         self.outcome(id, listening?).await
     }
 
-    /// The outcome of what somebody has begun.
+    /// The outcome of an invocation that another client started.
     pub async fn outcome_of(&mut self, id: &str) -> anyhow::Result<Json> {
         let listening = self.listen(id).await?;
         self.outcome(id, listening).await
     }
 
-    /// How its task stands.
+    /// The state of its task.
     pub async fn state(&self, id: &str) -> anyhow::Result<Json> {
         let (_, answer) = self.wire.done("task.get", json!({ "id": id })).await?;
         Ok(answer["task"]["state"].clone())
     }
 
-    /// The promise as it is while somebody listens from now on.
+    /// Registers a listener; answers the promise at that time.
     async fn listen(&self, id: &str) -> anyhow::Result<Json> {
         let listen = json!({ "awaited": id, "address": ADDRESS });
         let (_, mut answer) = self.wire.done("promise.register_listener", listen).await?;

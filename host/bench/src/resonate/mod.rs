@@ -1,8 +1,8 @@
-//! What workers outside cost: the Resonate protocol spoken as released clients speak it, over real HTTP and a real
-//! stream, with a host in a process of its own.
+//! The cost of external workers: the Resonate protocol as released clients speak it, over real HTTP
+//! and a real stream, with a host in a separate process.
 //!
 //! - `wire`: envelopes and streams;
-//! - `worker`: a worker with the functions that are measured;
+//! - `worker`: a worker with the measured functions;
 //! - `client`: a client that waits for outcomes;
 //! - `takeover`: a worker that is killed.
 
@@ -26,11 +26,11 @@ use segno_demo::server::{Server, ServerOptions};
 
 pub use takeover::hold;
 
-/// Connections at once.
+/// Numbers of concurrent connections.
 const CONNECTIONS: [u32; 3] = [1, 8, 32];
 /// A promise without a deadline.
 const NEVER: i64 = 9_000_000_000_000;
-/// Round trips of a one-step workflow one after the other, through `run` and through `rpc`: each of them commits.
+/// Number of round trips, each a commit, of a one-step workflow: through `run`, through `rpc`.
 const TRIPS: [f64; 2] = [4.0, 5.0];
 
 pub async fn run(context: &BenchContext) -> anyhow::Result<Section> {
@@ -80,7 +80,7 @@ pub async fn run(context: &BenchContext) -> anyhow::Result<Section> {
     Ok(section)
 }
 
-/// Promises made and settled by several connections at once.
+/// Promises created and settled by several connections concurrently.
 async fn promises(
     context: &BenchContext,
     server: &Server,
@@ -94,7 +94,7 @@ async fn promises(
             let cpu_before = cpu_of_us(server.pid())?;
             let stopwatch = Stopwatch::start();
             let mut running = JoinSet::new();
-            // The same work altogether.
+            // The same total work.
             let each = each / connections.min(8);
             for connection in 0..connections {
                 let wire = Wire::new(&url)?;
@@ -131,7 +131,7 @@ async fn promises(
     Ok(())
 }
 
-/// Workflows of one step, in turns with the floors.
+/// Workflows of one step, in turns with the baselines.
 async fn steps(
     context: &BenchContext,
     server: &Server,

@@ -1,4 +1,5 @@
-//! A worker in a process of its own that is killed with a task in its hands, and one in this process that takes over.
+//! A worker in a separate process that is killed while it holds a task, and one in this process
+//! that takes over.
 
 use std::process::Command;
 
@@ -21,12 +22,12 @@ use segno_env::Env;
 
 /// The name of the worker that is killed.
 const DOOMED: &str = "doomed";
-/// How often a task is looked at that somebody is about to take.
+/// The interval between reads of a task that is about to be acquired.
 const LOOK_EVERY: Millis = Millis(2);
-/// What taking it may take at most.
+/// How long acquiring the task may take.
 const PATIENCE: Millis = Millis::seconds(30);
 
-/// The milliseconds from SIGKILL of a worker until another has done a step of its task.
+/// Milliseconds from SIGKILL of a worker until another has done a step of its task.
 pub async fn measure(context: &BenchContext, arguments: &[&str]) -> anyhow::Result<f64> {
     let place = context.place()?;
     let mut options = ServerOptions::within(place.path(), &context.binary)?;
@@ -45,7 +46,7 @@ pub async fn measure(context: &BenchContext, arguments: &[&str]) -> anyhow::Resu
         }
         anyhow::Ok(())
     };
-    context.env.within(PATIENCE, taken).await.context("nobody took the task")??;
+    context.env.within(PATIENCE, taken).await.context("no worker acquired the task")??;
     let mut workers = JoinSet::new();
     let _heir = Worker::start(&url, "heir", &mut workers).await?;
     let stopwatch = Stopwatch::start();
@@ -58,7 +59,7 @@ pub async fn measure(context: &BenchContext, arguments: &[&str]) -> anyhow::Resu
     Ok(took)
 }
 
-/// Takes whatever is offered, holds it, and does nothing about it, until it is killed.
+/// Acquires every offered task and holds it without working on it, until killed.
 ///
 /// # Errors
 /// The host cannot be reached, or closes the stream.

@@ -20,13 +20,13 @@ pub struct Messages {
 }
 
 impl Wire {
-    /// Nothing is sent yet.
+    /// A connection; nothing is sent yet.
     pub fn new(url: &str) -> anyhow::Result<Self> {
         let http = segno_env::http_client(segno_env::Proxies::None).tcp_nodelay(true).build()?;
         Ok(Self { http, url: url.trim_end_matches('/').to_owned() })
     }
 
-    /// The data of an operation that is done, and whether its status was 300.
+    /// The data of a successful operation, and whether its status was 300.
     pub async fn done(&self, kind: &str, data: Json) -> anyhow::Result<(bool, Json)> {
         match self.ask(kind, data).await? {
             (200, data) => Ok((false, data)),
@@ -49,7 +49,7 @@ impl Wire {
     pub async fn listen(&self, group: &str, worker: &str) -> anyhow::Result<Messages> {
         let response = self.http.get(format!("{}/poll/{group}/{worker}", self.url)).send().await?;
         let mut messages = Messages { response: response.error_for_status()?, read: Vec::new() };
-        // The comment that greets says that the host knows of it.
+        // The greeting shows that the host has registered the stream.
         messages.frame().await?;
         Ok(messages)
     }

@@ -1,5 +1,5 @@
-//! A worker, as released clients are: it listens, takes tasks, runs bodies from their beginning, and makes and settles their
-//! steps under its claim.
+//! A worker that behaves as released clients: it listens, acquires tasks, runs functions from their
+//! beginning, and creates and settles their steps under its claim.
 
 use std::sync::Arc;
 
@@ -13,20 +13,20 @@ use super::{
     wire::{Messages, Wire},
 };
 
-/// Whose tasks it takes.
+/// The group whose tasks it acquires.
 pub const GROUP: &str = "bench";
 
-/// How long its claims last.
+/// The duration of its claims, in milliseconds.
 const TTL: i64 = 60_000;
 
-/// See the module. Cheap to clone.
+/// A worker with one stream. Cheap to clone.
 #[derive(Clone)]
 pub struct Worker {
     wire: Wire,
     name: Arc<str>,
 }
 
-/// A task in its hands.
+/// A task that the worker holds.
 struct Task<'a> {
     wire: &'a Wire,
     id: String,
@@ -36,7 +36,7 @@ struct Task<'a> {
 }
 
 impl Worker {
-    /// A worker that takes tasks from now on, among `running`.
+    /// Starts a worker, whose running tasks are in `running`.
     pub async fn start(
         url: &str,
         name: &str,
@@ -48,7 +48,7 @@ impl Worker {
         Ok(worker)
     }
 
-    /// Its name.
+    /// The worker's name.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -59,13 +59,13 @@ impl Worker {
             let message = messages.next().await?;
             let task = message["data"]["task"].clone();
             let worker = self.clone();
-            // What goes wrong shows in what the client is told, or is not.
+            // A failure shows in the client's answer, or in its absence.
             tasks.spawn(async move { worker.perform(&task).await });
             while tasks.try_join_next().is_some() {}
         }
     }
 
-    /// Takes a task that was offered, and runs it. Somebody else may have been faster.
+    /// Acquires an offered task, and runs it. Another worker may have been faster.
     async fn perform(&self, task: &Json) -> anyhow::Result<()> {
         let (id, version) = (&task["id"], &task["version"]);
         let data = json!({ "id": id, "version": version, "pid": self.name(), "ttl": TTL });
@@ -75,7 +75,7 @@ impl Worker {
         }
     }
 
-    /// Runs a task that it holds until it waits or is done.
+    /// Runs a held task until it waits or is done.
     pub async fn execute(&self, taken: &Json) -> anyhow::Result<()> {
         let (task, promise) = (&taken["task"], &taken["promise"]);
         let tag = |name: &str| promise["tags"][name].as_str().unwrap_or_default().to_owned();
@@ -100,7 +100,7 @@ impl Worker {
 }
 
 impl Task<'_> {
-    /// One step in this worker.
+    /// One local step.
     async fn step(&self, input: u64) -> anyhow::Result<u64> {
         let id = format!("{}:0", self.id);
         let tags = json!({
@@ -115,7 +115,7 @@ impl Task<'_> {
         Ok(value)
     }
 
-    /// Two calls elsewhere; nothing if they have to be waited for.
+    /// Two remote calls; none if they have to be awaited.
     async fn fibonacci(&self, n: u64) -> anyhow::Result<Option<u64>> {
         if n < 2 {
             return Ok(Some(n));
@@ -124,7 +124,7 @@ impl Task<'_> {
             let mut values = Vec::new();
             let mut awaited = Vec::new();
             for (child, input) in [n - 1, n - 2].into_iter().enumerate() {
-                // Their names tell a child from the steps of its child.
+                // The separator distinguishes a child from the steps of its child.
                 let separator = if self.id.contains(':') { '.' } else { ':' };
                 let id = format!("{}{separator}{child}", self.id);
                 let new = call(&id, "fibonacci", input, &self.origin, &self.id);
@@ -165,7 +165,7 @@ impl Task<'_> {
     }
 }
 
-/// The data that make a call to a worker of the group.
+/// The data of a call to a worker of the group.
 pub fn call(id: &str, function: &str, input: u64, origin: &str, parent: &str) -> Json {
     let param = encoded(&json!({ "func": function, "args": [input], "version": 1 }));
     let tags = json!({
@@ -175,12 +175,12 @@ pub fn call(id: &str, function: &str, input: u64, origin: &str, parent: &str) ->
     json!({ "id": id, "timeoutAt": NEVER, "param": param, "tags": tags })
 }
 
-/// A value as released clients write it.
+/// A value in the encoding of released clients.
 pub fn encoded(value: &Json) -> Json {
     json!({ "headers": {}, "data": BASE64_STANDARD.encode(value.to_string()) })
 }
 
-/// A value as released clients read it.
+/// A value decoded from the encoding of released clients.
 pub fn decoded(value: &Json) -> anyhow::Result<Json> {
     let bytes = BASE64_STANDARD.decode(value["data"].as_str().context("a value has data")?)?;
     Ok(serde_json::from_slice(&bytes)?)

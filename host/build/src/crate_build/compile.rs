@@ -1,4 +1,4 @@
-//! Cargo's part: several crates of one workspace, one call.
+//! Compiles several crates of one workspace in one call of cargo.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,8 +13,8 @@ use super::{BuildError, BuildOptions, Built, WorkflowCrate, componentize};
 use crate::cache::Lock;
 use crate::{Progress, TARGET, cargo, process};
 
-/// The release profile of a module: small, whole, and with the names of its functions for backtraces. What a workspace
-/// says for its own binaries does not matter here.
+/// The release profile of a module: small, whole, and with the names of its functions for
+/// backtraces. A workspace's own profile for binaries is ignored.
 const PROFILE: [(&str, &str); 8] = [
     ("OPT_LEVEL", "s"),
     ("LTO", "true"),
@@ -26,10 +26,10 @@ const PROFILE: [(&str, &str); 8] = [
     ("OVERFLOW_CHECKS", "true"),
 ];
 
-/// Bytes of the heap in the memory that an instance begins with. Pages of it that are never used cost nothing.
+/// Size of the heap in an instance's initial memory, in bytes. Unused pages of it cost nothing.
 const HEAP_BYTES: u32 = 128 << 10;
 
-/// What cargo reports of its own progress: not wanted below an error.
+/// The first words of cargo's progress lines, which are omitted from errors.
 const PROGRESS_WORDS: [&str; 8] = [
     "Adding",
     "Blocking",
@@ -41,7 +41,7 @@ const PROGRESS_WORDS: [&str; 8] = [
     "Finished",
 ];
 
-/// Compiles and wraps `crates`, which are all of one workspace, in order.
+/// Compiles and wraps `crates`, which all belong to one workspace, in order.
 pub(super) fn compile(
     crates: &[&WorkflowCrate],
     options: BuildOptions<'_>,
@@ -80,7 +80,7 @@ fn command(crates: &[&WorkflowCrate], options: BuildOptions<'_>, target: &Path) 
     if options.locked {
         command.arg("--locked");
     }
-    // As configuration and not as a variable: a variable would replace the flags that the workspace itself asks for,
+    // As configuration and not as a variable: a variable would replace the workspace's own flags,
     // and cannot carry a path with a space.
     command.arg("--config").arg(flags(workspace, options.toolchain.sysroot.as_deref()));
     for (name, value) in PROFILE {
@@ -94,7 +94,8 @@ fn command(crates: &[&WorkflowCrate], options: BuildOptions<'_>, target: &Path) 
 
 fn flags(workspace: &Path, sysroot: Option<&Path>) -> String {
     let mut flags = Vec::new();
-    // Panic messages carry paths; a component should be the same wherever it is built, and tell nobody's home.
+    // Panic messages contain paths; a component should be the same wherever it is built, and reveal
+    // no home directory.
     if let Some(home) = cargo::cargo_home() {
         flags.push(format!("--remap-path-prefix={}=/cargo", home.display()));
     }
@@ -105,7 +106,7 @@ fn flags(workspace: &Path, sysroot: Option<&Path>) -> String {
     format!("target.{TARGET}.rustflags={flags}")
 }
 
-/// Cargo's words without the lines that only say what it is doing.
+/// Cargo's output without its progress lines.
 fn complaints(stderr: &str) -> String {
     let is_progress = |line: &&str| {
         let word = line.trim_start().split(' ').next().unwrap_or_default();

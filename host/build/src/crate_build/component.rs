@@ -1,34 +1,34 @@
-//! A core module, wrapped as a component of the contract.
+//! Wraps a core module as a component of the contract.
 
 use wasmparser::{Parser, Payload};
 use wit_component::ComponentEncoder;
 
 use crate::report::Report;
 
-/// What every component of ours exports, without the version.
+/// The interface that every component exports, without its version.
 const FUNCTIONS: &str = "segno:workflow/functions@";
 
 /// Why a module cannot be a component.
 #[derive(Debug, thiserror::Error)]
 pub enum ComponentError {
-    /// It was made for a system interface that workflows do not have.
+    /// The module was compiled for WASI preview 1, which workflows do not have.
     #[error(
         "it imports `wasi_snapshot_preview1`, which no workflow has: build for wasm32-unknown-unknown, \
          and keep files, sockets and clocks to activities"
     )]
     Wasi,
-    /// It expects JavaScript around it.
+    /// The module expects JavaScript around it.
     #[error(
         "it imports `{0}`, which only a JavaScript page has: a dependency is compiled for the browser; \
          turn off its feature `js`, `wasm-bindgen` or `wasmbind`"
     )]
     JavaScript(String),
-    /// It exports no functions of ours.
+    /// The module exports no durable functions.
     #[error(
         "it exports no durable functions: mark at least one with `#[segno::workflow]` or `#[segno::activity]`"
     )]
     NoFunctions,
-    /// It is no valid module, or its imports and exports do not fit what it says of itself.
+    /// The module is invalid, or its imports and exports do not match its own description.
     #[error("{0}")]
     Invalid(String),
 }
@@ -36,7 +36,7 @@ pub enum ComponentError {
 /// Wraps `module` as a component and validates it.
 ///
 /// # Errors
-/// When it imports what no host of ours gives, exports no functions, or is not valid.
+/// The module imports what no host provides, exports no functions, or is invalid.
 pub fn componentize(module: &[u8]) -> Result<Vec<u8>, ComponentError> {
     check_imports(module)?;
     let encoded = encode(module).map_err(|error| ComponentError::Invalid(format!("{error:#}")))?;

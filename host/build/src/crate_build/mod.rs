@@ -1,7 +1,8 @@
-//! A workflow crate, compiled and wrapped: what is found at a path, cargo's part, and the component made of it.
+//! Building a workflow crate: finding it, compiling it with cargo, and wrapping the module as a
+//! component.
 //!
-//! Crates of one workspace are compiled by one cargo, in a target folder of their own: the compiler differs from the one
-//! for the host, and sharing a folder would make each rebuild the other's work.
+//! Crates of one workspace are compiled by one cargo, in their own target folder: the compiler
+//! differs from the host's, and in a shared folder each would rebuild the other's work.
 
 mod compile;
 mod component;
@@ -17,32 +18,32 @@ use super::process::ProcessError;
 use super::toolchain::Toolchain;
 use super::{CacheError, Progress};
 
-/// How to build.
+/// The options of a build.
 #[derive(Debug, Clone, Copy)]
 pub struct BuildOptions<'a> {
     /// The compiler.
     pub toolchain: &'a Toolchain,
-    /// Where cargo puts its work; none: `guest` in the workspace's target folder.
+    /// The target folder of cargo; none: `guest` in the workspace's target folder.
     pub target_directory: Option<&'a Path>,
-    /// Fail rather than change `Cargo.lock`.
+    /// Whether to fail if `Cargo.lock` would have to change.
     pub locked: bool,
 }
 
-/// A component that was built.
+/// A built component.
 #[derive(Debug, Clone)]
 pub struct Built {
     /// The crate's package name.
     pub package: String,
     /// The component.
     pub component: Vec<u8>,
-    /// Where it was written: `components/{package}.wasm` in the target folder.
+    /// The file: `components/{package}.wasm` in the target folder.
     pub path: PathBuf,
 }
 
 /// Why a crate was not built.
 #[derive(Debug, thiserror::Error)]
 pub enum BuildError {
-    /// The path leads to nothing.
+    /// The path does not exist.
     #[error("there is no `{0}`")]
     NoSuchPath(PathBuf),
     /// The folder is not a crate.
@@ -56,17 +57,17 @@ pub enum BuildError {
     /// Cargo cannot read the crate.
     #[error("cargo cannot read `{manifest}`:\n{output}")]
     Metadata {
-        /// The manifest.
+        /// The path of the manifest.
         manifest: PathBuf,
-        /// What cargo said.
+        /// The output of cargo.
         output: String,
     },
-    /// The path is a workspace; one of its members is meant.
+    /// The path is a workspace; one of its members must be named.
     #[error("`{manifest}` is a workspace; name one of its workflow crates: {}", members.join(", "))]
     Workspace {
-        /// The manifest.
+        /// The path of the manifest.
         manifest: PathBuf,
-        /// The folders of the members that could be built.
+        /// The folders of the members that can be built.
         members: Vec<String>,
     },
     /// The crate cannot become a module.
@@ -74,45 +75,45 @@ pub enum BuildError {
         "`{package}` is not built as a module: add this to `{manifest}`\n\n[lib]\ncrate-type = [\"cdylib\", \"rlib\"]"
     )]
     NotCdylib {
-        /// The package.
+        /// The name of the package.
         package: String,
-        /// Its manifest.
+        /// The path of its manifest.
         manifest: PathBuf,
     },
-    /// Cargo is not there, or could not be run to its end.
+    /// Cargo is missing, or could not be run to its end.
     #[error("cargo could not be run; is Rust installed?")]
     Cargo(#[from] ProcessError),
-    /// The code does not compile; cargo's own words.
+    /// The code does not compile.
     #[error("`{packages}` did not compile\n{output}")]
     Compile {
-        /// The packages, with commas.
+        /// The names of the packages, separated by commas.
         packages: String,
-        /// What cargo and the compiler said, without progress lines.
+        /// The output of cargo and the compiler, without progress lines.
         output: String,
     },
-    /// Cargo succeeded and named no module.
+    /// Cargo succeeded without a module.
     #[error("cargo built `{package}` and made no module of it")]
     NoModule {
-        /// The package.
+        /// The name of the package.
         package: String,
     },
     /// The module cannot be a component.
     #[error("`{package}` compiled, but its module cannot be used")]
     Component {
-        /// The package.
+        /// The name of the package.
         package: String,
-        /// Why.
+        /// The reason.
         source: ComponentError,
     },
     /// The target folder cannot be locked.
     #[error(transparent)]
     Lock(#[from] CacheError),
-    /// The file system refused.
+    /// The file system failed.
     #[error("`{path}` could not be read or written")]
     Io {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
 }
@@ -120,7 +121,7 @@ pub enum BuildError {
 /// Builds `crates`, one cargo for each workspace, and returns their components in the same order.
 ///
 /// # Errors
-/// The first crate that fails; what was built before it stays on disk.
+/// The failure of the first crate that fails; components built before stay on disk.
 pub fn build(
     crates: &[WorkflowCrate],
     options: BuildOptions<'_>,
@@ -142,7 +143,7 @@ pub fn build(
     Ok(built.into_iter().map(|one| one.expect("every crate is of some workspace")).collect())
 }
 
-/// These need a finished toolchain; `SEGNO_WASM_TOOLCHAIN` chooses which.
+/// These tests need an installed toolchain; `SEGNO_WASM_TOOLCHAIN` chooses which.
 #[cfg(test)]
 mod tests {
     use std::fs;

@@ -11,11 +11,11 @@ use crate::cargo::cargo_program;
 /// A crate that can become a component.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorkflowCrate {
-    /// Its package name.
+    /// The name of the package.
     pub package: String,
     /// The folder of its Cargo.toml.
     pub directory: PathBuf,
-    /// The root folder of the workspace it is in; its own folder if it is in none.
+    /// The root folder of the workspace; the crate's own folder without a workspace.
     pub workspace: PathBuf,
     /// The workspace's target folder.
     pub target: PathBuf,
@@ -39,15 +39,15 @@ impl WorkflowCrate {
     }
 }
 
-/// Whether cargo makes a wasm module of this target.
+/// Whether cargo builds this target as a wasm module.
 pub(super) fn is_module(target: &Target) -> bool {
     target.crate_types.contains(&CrateType::CDyLib)
 }
 
-/// The crate at `path`, its folder or its Cargo.toml.
+/// The crate at `path`, which is its folder or its Cargo.toml.
 ///
 /// # Errors
-/// When there is none, cargo cannot read it, it is a workspace of several, or it is no `cdylib`.
+/// There is none, cargo cannot read it, it is a workspace of several, or it is no `cdylib`.
 pub fn locate(path: &Path) -> Result<WorkflowCrate, BuildError> {
     let manifest = manifest_at(path)?;
     let metadata = metadata(&manifest)?;

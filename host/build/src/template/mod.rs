@@ -1,4 +1,4 @@
-//! A new workflow crate: builds, passes its tests and runs as it is.
+//! A new workflow crate that builds, passes its tests and runs as it is.
 
 mod name;
 mod sdk;
@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 
 pub use name::{CrateName, NameError};
 
-/// The files of a new crate; `{{name}}` stands for its name and `{{module}}` for its name in Rust paths.
+/// The files of a new crate; `{{name}}` is replaced by its name and `{{module}}` by its name in
+/// Rust paths.
 const FILES: [(&str, &str); 4] = [
     ("Cargo.toml", include_str!("files/Cargo.toml.in")),
     ("src/lib.rs", include_str!("files/lib.rs.in")),
@@ -17,35 +18,36 @@ const FILES: [(&str, &str); 4] = [
     (".gitignore", include_str!("files/gitignore.in")),
 ];
 
-/// Where the SDK's sources are put, in the crate.
+/// The folder of the SDK's sources in the crate.
 const SDK: &str = ".segno/sdk";
 
-/// Why there is no new crate.
+/// Why no crate was created.
 #[derive(Debug, thiserror::Error)]
 pub enum TemplateError {
-    /// The folder's name cannot be a crate's.
+    /// The folder's name cannot be a crate's name.
     #[error(transparent)]
     Name(#[from] NameError),
-    /// There is something already; nothing was changed.
+    /// The folder is not empty; nothing was changed.
     #[error("`{0}` exists and is not empty; choose another name, or empty it first")]
     NotEmpty(PathBuf),
-    /// The path is that of a file; nothing was changed.
+    /// The path is a file; nothing was changed.
     #[error("`{0}` is a file; choose another name")]
     IsFile(PathBuf),
-    /// The file system refused; what was written before stays.
+    /// The file system failed; files written before stay.
     #[error("`{path}` could not be written")]
     Io {
-        /// The file or folder.
+        /// The path of the file or folder.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
 }
 
-/// Writes a new workflow crate into `directory`, which is made if need be, and gives its name: that of the folder.
+/// Writes a new workflow crate into `directory`, which is created if needed; the crate is named
+/// after the folder.
 ///
 /// # Errors
-/// When the name is none for a crate, when there is something in the folder, or when it cannot be written.
+/// The name is invalid, the folder is not empty, or it cannot be written.
 pub fn create(directory: &Path) -> Result<CrateName, TemplateError> {
     let absolute = std::path::absolute(directory).unwrap_or_else(|_| directory.to_owned());
     let name: CrateName = absolute.file_name().unwrap_or_default().to_string_lossy().parse()?;
@@ -58,7 +60,7 @@ pub fn create(directory: &Path) -> Result<CrateName, TemplateError> {
     Ok(name)
 }
 
-/// Puts the SDK that this binary carries into the crate at `directory`, in place of the one that is there.
+/// Writes the embedded SDK into the crate at `directory`, replacing an existing one.
 ///
 /// # Errors
 /// When the folder cannot be written.

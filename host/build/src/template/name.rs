@@ -3,27 +3,27 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// A name that cargo takes, that Rust can say, and that is free.
+/// A name that cargo accepts, that Rust code can use, and that is not taken.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CrateName(String);
 
-/// Why a word is not a name for a crate.
+/// Why a word cannot name a crate.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum NameError {
-    /// It is not made of the right letters.
+    /// The name contains other characters than allowed.
     #[error(
         "`{0}` is no name for a crate: begin with a lower-case letter, and use lower-case letters, digits, `-` and `_`"
     )]
     Letters(String),
-    /// It is too long for a folder, a file and a module's alias.
+    /// The name is too long for a folder, a file and a module's alias.
     #[error("`{0}` is too long for a crate's name: use at most 64 letters")]
     TooLong(String),
-    /// It means something else already.
+    /// The name is taken.
     #[error("`{0}` means something else in Rust or here; choose another name")]
     Taken(String),
 }
 
-/// Keywords, crates that every program has, cargo's own words, and the packages that the new crate uses.
+/// Keywords, crates that every program has, cargo's own words, and dependencies of the new crate.
 const TAKEN: &[&str] = &[
     "abstract",
     "alloc",
@@ -91,12 +91,12 @@ const TAKEN: &[&str] = &[
 ];
 
 impl CrateName {
-    /// As cargo writes it.
+    /// The name in cargo's form.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// As Rust code writes it.
+    /// The name in Rust code.
     pub fn in_rust(&self) -> String {
         self.0.replace('-', "_")
     }

@@ -1,13 +1,14 @@
-//! The SDK's sources, carried in the binary until they are published.
+//! The SDK's sources, embedded in the binary until they are published.
 //!
-//! In the repository its manifests inherit from the workspace; here they are written out, so that they stand alone.
+//! In the repository its manifests inherit from the workspace; here the inherited values are
+//! written out, so that they stand alone.
 
 use std::path::PathBuf;
 
 use include_dir::{Dir, include_dir};
 use toml::{Table, Value};
 
-/// Only the folders with sources: a target folder beside them stays out.
+/// The folders with sources only, without target folders.
 const FOLDERS: [(&str, Dir<'_>); 3] = [
     ("src", include_dir!("$CARGO_MANIFEST_DIR/../../guest-sdk/src")),
     ("wit", include_dir!("$CARGO_MANIFEST_DIR/../../guest-sdk/wit")),
@@ -29,10 +30,10 @@ const WORKSPACE: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../..
 
 const LICENSE: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../LICENSE"));
 
-/// Packages of the workspace that the SDK uses, and where they are from it.
+/// Packages of the workspace that the SDK uses, with their paths from the SDK.
 const PATHS: [(&str, &str); 1] = [("segno-macro", "macro")];
 
-/// Every file of the SDK, by its path in the SDK's folder.
+/// All files of the SDK, by their paths in the SDK's folder.
 pub(super) fn files() -> Vec<(PathBuf, Vec<u8>)> {
     let mut files = vec![(PathBuf::from("LICENSE"), LICENSE.into())];
     for (path, manifest) in MANIFESTS {
@@ -55,7 +56,8 @@ fn add(folder: &Dir<'_>, place: &str, files: &mut Vec<(PathBuf, Vec<u8>)>) {
     }
 }
 
-/// `manifest` with what it inherits from `workspace` written out, and without what only the repository needs.
+/// `manifest` with its inherited values from `workspace` written out, and without the repository's
+/// own parts.
 fn standing_alone(manifest: &str, workspace: &str) -> Result<String, String> {
     let read = |text: &str| text.parse::<Table>().map_err(|error| error.to_string());
     let (mut manifest, root) = (read(manifest)?, read(workspace)?);
@@ -80,7 +82,8 @@ fn standing_alone(manifest: &str, workspace: &str) -> Result<String, String> {
     toml::to_string(&manifest).map_err(|error| error.to_string())
 }
 
-/// The parts of a manifest whose entries may inherit, each with the part of the workspace that they inherit from.
+/// The tables of a manifest whose entries may inherit, each with the workspace table that they
+/// inherit from.
 fn inheriting(manifest: &mut Table) -> Vec<(&'static str, &mut Table)> {
     let mut parts = Vec::new();
     for (name, part) in manifest.iter_mut() {
@@ -100,7 +103,7 @@ fn inheriting(manifest: &mut Table) -> Vec<(&'static str, &mut Table)> {
     parts
 }
 
-/// `base` with what `entry` adds to it.
+/// `base` with the additions of `entry`.
 fn inherit(base: &Value, entry: &Value) -> Value {
     let additions: Table = entry
         .as_table()
@@ -118,7 +121,7 @@ fn inherit(base: &Value, entry: &Value) -> Value {
     };
     for (key, value) in additions {
         match (whole.get_mut(&key), value) {
-            // Features add up, as cargo has it.
+            // Features are merged, as cargo does.
             (Some(Value::Array(there)), Value::Array(more)) => there.extend(more),
             (_, value) => {
                 whole.insert(key, value);

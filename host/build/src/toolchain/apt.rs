@@ -1,7 +1,8 @@
-//! What Debian's package tools say, and fetching packages without installing them.
+//! Queries Debian's package tools, and downloads packages without installing them.
 //!
-//! The system's package list may be old, and refreshing it needs root. So when it offers nothing good enough, a list of
-//! our own is fetched into the cache: apt reads the system's sources and keys, and writes nothing outside.
+//! The system's package list may be old, and refreshing it needs root. If it offers no sufficient
+//! compiler, a private list is downloaded into the cache: apt reads the system's sources and keys,
+//! and writes nothing outside.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,25 +12,25 @@ use std::time::Duration;
 use super::std_library::failed;
 use crate::{Progress, process};
 
-/// For questions; a download may take as long as it has to.
+/// The timeout of queries; downloads have none.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// The oldest release that builds its library the way we do.
+/// The oldest release whose library can be built by this method.
 const OLDEST: (u32, u32) = (1, 87);
 
-/// apt, reading the system's package list or one of our own.
+/// apt, with the system's package list or a private one.
 pub(super) struct Apt {
     options: Vec<String>,
 }
 
 impl Apt {
-    /// With the system's list.
+    /// apt with the system's list.
     pub fn system() -> Self {
-        // Root's apt downloads as another user, which may not write to our folders.
+        // Under root, apt downloads as another user, which may not write to the cache.
         Self { options: vec!["APT::Sandbox::User=root".to_owned()] }
     }
 
-    /// With a list of our own, fetched now into `folder`.
+    /// apt with a private list, downloaded now into `folder`.
     pub fn private(folder: &Path, progress: &dyn Progress) -> Result<Self, String> {
         let (state, archives) = (folder.join("state"), folder.join("cache"));
         for needed in [state.join("lists/partial"), archives.join("archives/partial")] {
@@ -55,7 +56,7 @@ impl Apt {
         Ok(candidate(&answer))
     }
 
-    /// What `package` of `version` needs, as Debian writes it.
+    /// The dependencies of `package` at `version`, in Debian's notation.
     pub fn depends(
         &self,
         package: &str,
@@ -71,7 +72,8 @@ impl Apt {
             .ok_or_else(|| format!("the package list does not say what {package} needs"))
     }
 
-    /// Downloads packages into `folder` and unpacks them below `root`; the downloads are removed again.
+    /// Downloads packages into `folder` and unpacks them below `root`; the downloads are then
+    /// removed.
     pub fn unpack(
         &self,
         packages: &[String],
@@ -137,7 +139,7 @@ pub(super) fn release(version: &str) -> Option<(u32, u32)> {
     Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
 }
 
-/// Says what is wrong with the compiler that Debian offers, if anything is.
+/// Checks the version of Debian's compiler; an error says what is wrong with it.
 pub(super) fn good_enough(candidate: Option<String>) -> Result<String, String> {
     let Some(version) = candidate else {
         return Err("the package list has no rustc-web".to_owned());

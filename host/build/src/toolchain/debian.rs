@@ -1,7 +1,9 @@
-//! The road of Debian's packages: `rustc-web` and the source of its library, unpacked in the cache.
+//! The toolchain of Debian's packages: `rustc-web` and the source of its library, unpacked in the
+//! cache.
 //!
-//! Nothing is installed, and the path, rustup and the system's package list stay as they are. The compiler finds its own
-//! files from where it lies, so the unpacked tree works in place; it only has to be told where its shared libraries are.
+//! Nothing is installed, and the path, rustup and the system's package list stay unchanged. The
+//! compiler finds its own files relative to its location, so the unpacked tree works in place; only
+//! its shared libraries need a path.
 
 use std::env::consts;
 use std::fs;
@@ -17,13 +19,13 @@ use super::{Toolchain, ToolchainSource};
 use crate::cache::Lock;
 use crate::{Progress, TARGET, process};
 
-/// Where Debian keeps shared libraries on the one architecture this road is for.
+/// Debian's folder of shared libraries on the one supported architecture.
 const LIBRARIES: &str = "usr/lib/x86_64-linux-gnu";
 
-/// Where the compiler looks for its linker.
+/// The folder in which the compiler looks for its linker.
 const TOOLS: &str = "usr/lib/rustlib/x86_64-unknown-linux-gnu/bin";
 
-/// What LLVM needs and a bare system may lack.
+/// Libraries that LLVM needs and a minimal system may lack.
 const LLVM_NEEDS: [&str; 11] = [
     "libbsd0",
     "libedit2",
@@ -38,7 +40,7 @@ const LLVM_NEEDS: [&str; 11] = [
     "zlib1g",
 ];
 
-/// Calls a program of the tree it lies in, with the tree's shared libraries.
+/// Runs a program of its own tree, with the tree's shared libraries.
 const WRAPPER: &str = r#"#!/bin/sh
 top=$(CDPATH= cd -- "$(dirname -- "$0")/.." && pwd)
 LD_LIBRARY_PATH="$top/usr/lib/x86_64-linux-gnu${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
@@ -96,8 +98,8 @@ impl Sysroot {
 }
 
 impl Debian<'_> {
-    /// A finished tree is used as it is, even when Debian has moved on: what a workflow compiles to should not change
-    /// because a package list did. Removing the cache moves on.
+    /// A finished tree is used as it is, even if Debian has a newer version: the component of a
+    /// workflow should not change because a package list did. Removing the cache upgrades.
     fn finished_tree(&self) -> Option<Sysroot> {
         let entries = fs::read_dir(self.cache).ok()?;
         let trees = entries.flatten().filter_map(|entry| {
@@ -177,7 +179,7 @@ impl Strategy for Debian<'_> {
     }
 }
 
-/// Fills `top` with a compiler that can be called, and the source of its library.
+/// Fills `top` with a working compiler, and the source of its library.
 fn unpack(apt: &Apt, version: &str, top: &Path, progress: &dyn Progress) -> Result<(), String> {
     let (major, minor) =
         apt::release(version).ok_or_else(|| format!("`{version}` is not a version of Rust"))?;
@@ -205,7 +207,7 @@ fn unpack(apt: &Apt, version: &str, top: &Path, progress: &dyn Progress) -> Resu
     arrange(top, &linker).map_err(failed(top))
 }
 
-/// Keeps what is needed, and puts the linker and the wrappers where they are looked for.
+/// Keeps what is needed, and moves the linker and the wrappers to their expected places.
 fn arrange(top: &Path, linker: &str) -> io::Result<()> {
     for source in fs::read_dir(top.join("usr/src"))? {
         for entry in fs::read_dir(source?.path())? {
@@ -236,7 +238,7 @@ fn arrange(top: &Path, linker: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// The shared libraries that the compiler, LLVM or the linker would not find.
+/// The shared libraries that the compiler, LLVM or the linker would miss.
 fn missing_libraries(
     top: &Path,
     linker: &str,

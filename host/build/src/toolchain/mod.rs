@@ -1,8 +1,9 @@
-//! A compiler for `wasm32-unknown-unknown`: found where there is one, prepared where that is allowed.
+//! A compiler for `wasm32-unknown-unknown`: found if there is one, installed if that is allowed.
 //!
-//! There are four [`ToolchainSource`]s. The `search` first looks for one that is finished, in order; if there is none and preparing
-//! is allowed, it prepares one, in the same order. Each road that fails says why, and the next is tried. What is prepared
-//! is kept in the cache, whole or not at all: folders are made under another name and moved into place.
+//! There are four [`ToolchainSource`]s. The `search` first looks for one that is ready, in order;
+//! if there is none and preparing is allowed, it prepares one, in the same order. Each source that
+//! fails gives a reason, and the next is tried. A prepared toolchain is kept in the cache
+//! completely or not at all: folders are created under another name and moved into place.
 
 mod apt;
 mod debian;
@@ -21,37 +22,38 @@ pub use source::ToolchainSource;
 use super::{Progress, cache, cargo};
 use search::{Strategy, choose};
 
-/// A compiler for `wasm32-unknown-unknown` and how to call it.
+/// A compiler for `wasm32-unknown-unknown` and its parameters.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Toolchain {
-    /// How it was found.
+    /// The source of the toolchain.
     pub road: ToolchainSource,
     /// The compiler; none: the one that cargo finds by itself.
     pub rustc: Option<PathBuf>,
-    /// Where the target's standard library is, when it is not beside the compiler.
+    /// The folder of the target's standard library, if it is not beside the compiler.
     pub sysroot: Option<PathBuf>,
-    /// What the compiler calls itself: `rustc 1.95.0 (59807616e 2026-04-14)`.
+    /// The compiler's version line: `rustc 1.95.0 (59807616e 2026-04-14)`.
     pub version: String,
 }
 
-/// What is looked for.
+/// The parameters of a search.
 #[derive(Debug, Clone)]
 pub struct Request {
-    /// Only this road.
+    /// Search this source only.
     pub road: Option<ToolchainSource>,
     /// Whether anything may be downloaded, built or installed.
     pub prepare: bool,
-    /// The folder for which a compiler is wanted: a `rust-toolchain.toml` there is obeyed.
+    /// The folder for which a compiler is wanted: a `rust-toolchain.toml` there applies.
     pub directory: PathBuf,
-    /// Where prepared toolchains are kept.
+    /// The folder of prepared toolchains.
     pub cache: PathBuf,
 }
 
 impl Request {
-    /// As the environment says: `SEGNO_WASM_TOOLCHAIN` names the road, `SEGNO_CACHE_DIR` the cache.
+    /// The request of the environment: `SEGNO_WASM_TOOLCHAIN` names the source, `SEGNO_CACHE_DIR`
+    /// the cache.
     ///
     /// # Errors
-    /// When the road has no such name, or there is nowhere to keep a cache.
+    /// There is no source with this name, or no folder for a cache.
     pub fn from_environment(directory: &Path, prepare: bool) -> Result<Self, ToolchainError> {
         Ok(Self {
             road: ToolchainSource::from_environment()?,
@@ -62,10 +64,11 @@ impl Request {
     }
 }
 
-/// Finds a toolchain, or prepares one if the request allows that. Nothing is changed otherwise.
+/// Finds a toolchain, or prepares one if the request allows that. Otherwise nothing is changed.
 ///
 /// # Errors
-/// [`ToolchainError::None`] lists each road and why it is closed, and what to type.
+/// [`ToolchainError::None`] lists each source with the reason of its failure, and the command to
+/// type.
 pub fn find(request: &Request, progress: &dyn Progress) -> Result<Toolchain, ToolchainError> {
     let rustc = native::Rustc::new(cargo::active_rustc(), &request.directory);
     let ways: [&dyn Strategy; 4] = [
@@ -83,7 +86,8 @@ pub fn find(request: &Request, progress: &dyn Progress) -> Result<Toolchain, Too
 mod tests {
     use super::*;
 
-    /// Follows `SEGNO_WASM_TOOLCHAIN` and `SEGNO_CACHE_DIR`, so each road can be tried from an empty cache.
+    /// Uses `SEGNO_WASM_TOOLCHAIN` and `SEGNO_CACHE_DIR`, so each source can be tested from an
+    /// empty cache.
     #[test]
     fn a_prepared_toolchain_is_found_again_without_preparing() {
         let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! The compiler that is active in a folder, and the road that needs nothing else.
+//! The compiler that is active in a folder, and the toolchain source that needs nothing else.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,19 +8,19 @@ use super::search::{Strategy, Unavailable};
 use super::{Toolchain, ToolchainSource};
 use crate::{Progress, TARGET, process};
 
-/// A rustc, asked about itself.
+/// A rustc that is queried.
 pub(super) struct Rustc {
     program: PathBuf,
     directory: PathBuf,
 }
 
 impl Rustc {
-    /// `program` as it answers in `directory`, where rustup may choose another than elsewhere.
+    /// `program` as it answers in `directory`, for which rustup may choose another compiler.
     pub fn new(program: PathBuf, directory: &Path) -> Self {
         Self { program, directory: directory.to_owned() }
     }
 
-    /// What it prints when asked with `arguments`, or why it does not answer.
+    /// The output for `arguments`, or the error.
     pub fn ask(&self, arguments: &[&str]) -> Result<String, String> {
         let mut command = Command::new(&self.program);
         command.args(arguments).current_dir(&self.directory);
@@ -38,27 +38,27 @@ impl Rustc {
         self.ask(&["--version"])
     }
 
-    /// Its release, host and commit, a line each.
+    /// The release, host and commit, one per line.
     pub fn verbose_version(&self) -> Result<String, String> {
         self.ask(&["-vV"])
     }
 
-    /// Where its own files are.
+    /// The folder of the compiler's own files.
     pub fn sysroot(&self) -> Result<PathBuf, String> {
         self.ask(&["--print", "sysroot"]).map(PathBuf::from)
     }
 
-    /// A path by which it can be called from any folder.
+    /// A path that works from any folder.
     pub fn program(&self) -> &Path {
         &self.program
     }
 
-    /// The folder it was asked in.
+    /// The folder in which the compiler is queried.
     pub fn directory(&self) -> &Path {
         &self.directory
     }
 
-    /// It, as a toolchain of `road`, if it has the target's standard library.
+    /// This compiler as a toolchain of `road`, if it has the target's standard library.
     pub fn with_own_library(&self, road: ToolchainSource) -> Result<Toolchain, String> {
         let version = self.version()?;
         let folder = self.ask(&["--print", "target-libdir", "--target", TARGET])?;
@@ -70,12 +70,12 @@ impl Rustc {
     }
 }
 
-/// One line of what `rustc -vV` prints.
+/// One line of the output of `rustc -vV`.
 pub(super) fn field<'a>(verbose_version: &'a str, name: &str) -> Option<&'a str> {
     verbose_version.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": "))
 }
 
-/// Whether a target's library folder is whole: it has both ends of the standard library.
+/// Whether a target's library folder is complete: it has both ends of the standard library.
 pub(super) fn has_library(folder: &Path) -> bool {
     let Ok(entries) = fs::read_dir(folder) else {
         return false;
@@ -84,11 +84,12 @@ pub(super) fn has_library(folder: &Path) -> bool {
         entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
     let has =
         |start: &str| names.iter().any(|name| name.starts_with(start) && name.ends_with(".rlib"));
-    // Built by cargo, the library's top crate has no hash in its name: it is also made as a dynamic library.
+    // If cargo built the library, its top crate has no hash in its name: it is also a dynamic
+    // library.
     has("libcore-") && (has("libstd-") || has("libstd."))
 }
 
-/// The active compiler has all that is needed.
+/// The source of the active compiler with its own library for the target.
 pub(super) struct Native<'a> {
     pub rustc: &'a Rustc,
 }

@@ -1,4 +1,5 @@
-//! The road of the source beside the compiler (rustup's component `rust-src`): the library is built from it once.
+//! The toolchain source that builds the library once from the sources beside the compiler (rustup's
+//! component `rust-src`).
 
 use std::fs;
 use std::io;
@@ -19,15 +20,15 @@ pub(super) struct RustSrc<'a> {
     pub cache: &'a Path,
 }
 
-/// Where things are, for the compiler of the moment.
+/// The folders for the active compiler.
 struct Places {
     version: String,
     verbose_version: String,
     /// The compiler's own files.
     sysroot: PathBuf,
-    /// Its library's source.
+    /// The source of the compiler's library.
     source: PathBuf,
-    /// What we make: a sysroot with nothing but the target.
+    /// The sysroot that is built, with the target only.
     own: PathBuf,
 }
 
@@ -36,7 +37,8 @@ impl Places {
         self.own.join("lib/rustlib").join(TARGET).join("lib")
     }
 
-    /// Where the compiler looks for its linker, beside the library that it was pointed to.
+    /// The folder in which the compiler looks for its linker, beside the library to which it is
+    /// pointed.
     fn tools(&self) -> Option<(PathBuf, PathBuf)> {
         let tools =
             Path::new("lib/rustlib").join(field(&self.verbose_version, "host")?).join("bin");
@@ -63,7 +65,8 @@ impl RustSrc<'_> {
                         (`rustup component add rust-src` puts it there)"
                 .to_owned());
         }
-        // The cache is for this very compiler: another of the same release may be built differently.
+        // The cache is for this very compiler: another of the same release may be built
+        // differently.
         let digest: String = Sha256::digest(&verbose_version)
             .iter()
             .take(8)
@@ -123,7 +126,7 @@ impl Strategy for RustSrc<'_> {
     }
 }
 
-/// Makes `link` lead to `folder`, wherever it led before.
+/// Points `link` to `folder`, replacing an earlier link.
 fn link_folder(folder: &Path, link: &Path) -> io::Result<()> {
     if let Some(parent) = link.parent() {
         fs::create_dir_all(parent)?;

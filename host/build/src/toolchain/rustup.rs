@@ -1,4 +1,5 @@
-//! The road of `rustup target add`: it changes the user's toolchain, so it is taken only when preparing is allowed.
+//! The toolchain source `rustup target add`: it changes the user's toolchain, so it is used only if
+//! preparing is allowed.
 
 use std::process::Command;
 use std::time::Duration;
@@ -8,7 +9,7 @@ use super::search::{Strategy, Unavailable};
 use super::{Toolchain, ToolchainSource};
 use crate::{Progress, TARGET, process};
 
-/// A rustup that cannot reach its server may wait for ever.
+/// The timeout of rustup, which may wait for ever for a server that it cannot reach.
 const LIMIT: Duration = Duration::from_secs(60);
 
 /// Lets rustup install the target's standard library.

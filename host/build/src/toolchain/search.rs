@@ -1,4 +1,4 @@
-//! Which road is taken: the first that is finished, else the first that can be prepared.
+//! The choice of a source: the first that is ready, else the first that can be prepared.
 
 use std::fmt::Write as _;
 
@@ -8,18 +8,18 @@ use crate::{CacheError, Progress, TARGET};
 /// Why there is no toolchain.
 #[derive(Debug, thiserror::Error)]
 pub enum ToolchainError {
-    /// The environment asks for a road that does not exist.
+    /// The environment names a source that does not exist.
     #[error("`{variable}` is `{name}`, which is not one of native, rust-src, rustup, debian")]
     UnknownRoad {
-        /// The variable.
+        /// The name of the variable.
         variable: &'static str,
-        /// What it says.
+        /// The value of the variable.
         name: String,
     },
-    /// Every road is closed.
+    /// No source has a toolchain.
     #[error("{}", explain(attempts, *prepared))]
     None {
-        /// Each road that was looked at, in order.
+        /// All sources that were tried, in order.
         attempts: Vec<Attempt>,
         /// Whether preparing was allowed.
         prepared: bool,
@@ -29,23 +29,23 @@ pub enum ToolchainError {
     Cache(#[from] CacheError),
 }
 
-/// A road that was not taken, and why.
+/// A source that was not used, and the reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Attempt {
-    /// The road.
+    /// The source.
     pub road: ToolchainSource,
-    /// Why it was not taken.
+    /// The reason.
     pub reason: String,
-    /// Whether it can be tried with `--prepare`.
+    /// Whether `--prepare` would try this source.
     pub preparable: bool,
 }
 
-/// Why a road does not lead there, seen from the road.
+/// Why a source has no toolchain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Unavailable {
-    /// Preparing may open it; the text says what that would do.
+    /// Preparing may provide one; the text says what that would do.
     Unprepared(String),
-    /// Nothing that we do opens it.
+    /// Preparing cannot provide one; the text says why.
     Shut(String),
 }
 
@@ -55,18 +55,20 @@ impl Unavailable {
     }
 }
 
-/// One road, as the search sees it.
+/// A source, for the search.
 pub(super) trait Strategy {
     fn road(&self) -> ToolchainSource;
 
-    /// The toolchain at its end, if it is there now. Changes nothing.
+    /// The ready toolchain of this source, if there is one. Changes nothing.
     fn finished(&self) -> Result<Toolchain, Unavailable>;
 
-    /// Makes the toolchain. Called only for roads that are [`Unavailable::Unprepared`]; fails with a reason.
+    /// Prepares the toolchain. Called only for sources that are [`Unavailable::Unprepared`]; fails
+    /// with a reason.
     fn prepare(&self, progress: &dyn Progress) -> Result<Toolchain, String>;
 }
 
-/// Looks at all roads before it prepares any, so that a finished one is never passed by for an attempt that takes long.
+/// Checks all sources before it prepares any, so that a ready toolchain is never passed over for a
+/// long preparation.
 pub(super) fn choose(
     ways: &[&dyn Strategy],
     prepare: bool,

@@ -1,4 +1,4 @@
-//! The names of the ways to a toolchain.
+//! The sources of toolchains.
 
 use std::env;
 use std::fmt;
@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use super::ToolchainError;
 
-/// A way to a compiler for wasm, in the order in which they are tried.
+/// A source of a compiler for wasm, in the order of trying.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ToolchainSource {
     /// The active compiler has the target's standard library.
@@ -20,7 +20,7 @@ pub enum ToolchainSource {
 }
 
 impl ToolchainSource {
-    /// All of them, in order.
+    /// All sources, in order.
     pub const ALL: [Self; 4] = [Self::Native, Self::RustSrc, Self::Rustup, Self::Debian];
 
     const VARIABLE: &str = "SEGNO_WASM_TOOLCHAIN";
@@ -32,7 +32,7 @@ impl ToolchainSource {
         }
     }
 
-    /// Its name, as in `SEGNO_WASM_TOOLCHAIN`.
+    /// The name, as in `SEGNO_WASM_TOOLCHAIN`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Native => "native",

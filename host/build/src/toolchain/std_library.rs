@@ -1,4 +1,4 @@
-//! Builds the standard library for the target, once, from the source that belongs to a compiler.
+//! Builds the standard library for the target, once, from the sources that belong to a compiler.
 //!
 //! The compiler and the source must be of one release: the library uses unstable features of exactly that compiler.
 
@@ -9,23 +9,24 @@ use std::path::{Path, PathBuf};
 use super::native::has_library;
 use crate::{Progress, TARGET, cargo, process};
 
-/// What a build folder's name begins with; those left by a killed run are removed by [`clean`].
+/// The prefix of build folders; those left by a killed run are removed by [`clean`].
 const BUILD: &str = "build.";
 
 /// The source of a standard library and the compiler it belongs to.
 pub(super) struct StdLibrary<'a> {
     /// The compiler.
     pub rustc: &'a Path,
-    /// Where to call it; rustup may choose another compiler elsewhere.
+    /// The folder in which to call the compiler; rustup may choose another one elsewhere.
     pub directory: &'a Path,
     /// The source's folder `library`.
     pub source: &'a Path,
-    /// What the source's path is shown as in panic messages: `/rustc/{commit}`.
+    /// The path that replaces the source's own in panic messages: `/rustc/{commit}`.
     pub shown: String,
 }
 
 impl StdLibrary<'_> {
-    /// Builds it in a new folder under `scratch` and moves the library to `into`, on the same file system.
+    /// Builds the library in a new folder under `scratch` and moves it to `into`, on the same file
+    /// system.
     pub fn build(
         &self,
         scratch: &Path,
@@ -48,8 +49,8 @@ impl StdLibrary<'_> {
         move_into_place(&whole, into).map_err(failed(into))
     }
 
-    /// A package of our own around the library: cargo then never looks at the library's dev-dependencies, which a
-    /// vendored source lacks, and nothing is written into the source.
+    /// A private package around the library: cargo then ignores the library's dev-dependencies,
+    /// which a vendored source lacks, and nothing is written into the source.
     fn write_package(&self, work: &Path) -> io::Result<()> {
         fs::create_dir(work.join("src"))?;
         fs::write(work.join("src/lib.rs"), "#![no_std]\n")?;
@@ -93,13 +94,13 @@ codegen-units = 10000
         Ok(())
     }
 
-    /// The crates that the library needs, when they came with it.
+    /// The crates that the library needs, if they came with it.
     fn vendored(&self) -> Option<PathBuf> {
         Some(self.source.join("vendor")).filter(|folder| folder.is_dir())
     }
 
     fn compile(&self, work: &Path, progress: &dyn Progress) -> Result<(), String> {
-        // Bitcode, so that workflows can be linked with `lto`.
+        // With bitcode, so that workflows can be linked with `lto`.
         let mut flags =
             vec!["-Zforce-unstable-if-unmarked".to_owned(), "-Cembed-bitcode=yes".to_owned()];
         let root = self.source.parent().unwrap_or(self.source);
@@ -132,7 +133,7 @@ codegen-units = 10000
     }
 }
 
-/// Removes what killed runs left in `scratch`. Only for the holder of the cache's lock.
+/// Removes folders that killed runs left in `scratch`. Only for the holder of the cache's lock.
 pub(super) fn clean(scratch: &Path) -> Result<(), String> {
     let entries = match fs::read_dir(scratch) {
         Ok(entries) => entries,
@@ -149,7 +150,7 @@ pub(super) fn clean(scratch: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// Says which path the system refused.
+/// An error that names the path which the system refused.
 pub(super) fn failed(path: &Path) -> impl FnOnce(io::Error) -> String {
     let path = path.display().to_string();
     move |error| format!("`{path}`: {error}")

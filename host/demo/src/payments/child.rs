@@ -10,16 +10,16 @@ use segno_env::Env;
 
 const START: Millis = Millis(30_000);
 
-/// Why there is no payment service, or no answer from it.
+/// Why the payment service is not usable.
 #[derive(Debug, thiserror::Error)]
 pub enum ChildError {
-    /// The process is not as it should be.
+    /// The process failed.
     #[error(transparent)]
     Process(#[from] ProcessError),
-    /// There is no port for it.
+    /// There is no free port.
     #[error("there is no free port for the payment service")]
     Port(#[source] std::io::Error),
-    /// It does not answer.
+    /// The service does not answer.
     #[error("the payment service does not answer")]
     Http(#[from] reqwest::Error),
 }
@@ -58,17 +58,17 @@ impl PaymentsChild {
         Ok(child)
     }
 
-    /// Its address, such as `http://127.0.0.1:9000`.
+    /// The address of the service, such as `http://127.0.0.1:9000`.
     pub fn address(&self) -> &str {
         &self.address
     }
 
-    /// The process's id.
+    /// The id of the process.
     pub fn pid(&self) -> u32 {
         self.process.pid()
     }
 
-    /// Everything it was asked so far.
+    /// All requests received so far.
     ///
     /// # Errors
     /// [`ChildError::Http`].

@@ -1,12 +1,13 @@
-//! The payment service's memory: a file with one JSON object a line, one line a request.
+//! The payment service's memory: a file with one JSON object per line, one line per request.
 //!
 //! ```text
 //! {"key":"a/2","kind":"charge","order":"a","amount_cents":1250,"charge":"ch-1","accepted":true}
 //! {"key":"a/2","repeat":true}
 //! ```
 //!
-//! The first line of a key decides for ever; later requests with it only add `repeat` lines. A line counts once it ends
-//! in a newline and is synced, so a kill in the middle of one is as if the request had not been made. It knows no HTTP.
+//! The first line of a key is final; later requests with the key only add `repeat` lines. A line
+//! counts once it ends in a newline and is synced, so a kill in the middle of a line is as if the
+//! request had not been made. HTTP is unknown here.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -17,33 +18,33 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-/// What was asked of the service.
+/// The kind of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
     /// Take money.
     Charge,
-    /// Give it back.
+    /// Return money.
     Refund,
 }
 
-/// A request as it was decided the first time its key came.
+/// A request with its first decision.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
     /// The `Idempotency-Key`.
     pub key: String,
-    /// What was asked.
+    /// The kind of the request.
     pub kind: Kind,
-    /// The order that it is about.
+    /// The order concerned.
     pub order: String,
-    /// How much.
+    /// The amount, in cents.
     pub amount_cents: u64,
-    /// The charge that was made or given back; none: declined.
+    /// The charge that was made or refunded; none: declined.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub charge: Option<String>,
     /// Whether money moved.
     pub accepted: bool,
-    /// How many requests came with this key.
+    /// Number of requests with this key.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub requests: u32,
 }
@@ -58,27 +59,27 @@ enum Line {
 /// Why the ledger cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum LedgerError {
-    /// The file system refused. What was being written is not in the ledger.
+    /// The file system failed. The line being written is not in the ledger.
     #[error("the ledger `{path}` cannot be used")]
     Io {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
-    /// A complete line is not one of ours.
+    /// A complete line cannot be parsed.
     #[error("line {line} of the ledger `{path}` cannot be read: {reason}")]
     Malformed {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
-        /// Which line, from 1.
+        /// The number of the line, from 1.
         line: usize,
-        /// What is wrong with it.
+        /// The parser's message.
         reason: String,
     },
 }
 
-/// Everything that was asked, in the order in which it was first asked.
+/// All requests, in the order of their first arrival.
 #[derive(Debug)]
 pub struct Ledger {
     path: PathBuf,
@@ -89,7 +90,7 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// Opens the file, makes it if it is not there, and forgets a last line that was never finished.
+    /// Opens the file, creates it if it is missing, and removes an incomplete last line.
     ///
     /// # Errors
     /// [`LedgerError`]; the file is unchanged then.
@@ -131,12 +132,12 @@ impl Ledger {
         Ok(ledger)
     }
 
-    /// All entries, in the order in which they were first asked for.
+    /// All entries, in the order of their first arrival.
     pub fn entries(&self) -> &[Entry] {
         &self.entries
     }
 
-    /// What was decided for `key`.
+    /// The decision for `key`.
     pub fn of_key(&self, key: &str) -> Option<&Entry> {
         self.by_key.get(key).map(|&at| &self.entries[at])
     }
@@ -146,31 +147,31 @@ impl Ledger {
         self.by_charge.get(charge).map(|&at| &self.entries[at])
     }
 
-    /// Whether the charge with this name was given back.
+    /// Whether the charge with this name was refunded.
     pub fn is_refunded(&self, charge: &str) -> bool {
         let refunds = |entry: &&Entry| entry.kind == Kind::Refund && entry.accepted;
         self.entries.iter().filter(refunds).any(|entry| entry.charge.as_deref() == Some(charge))
     }
 
-    /// A name for the next charge.
+    /// The name of the next charge.
     pub fn next_charge(&self) -> String {
         format!("ch-{}", self.by_charge.len() + 1)
     }
 
-    /// Writes a decision; it is on disk when this returns.
+    /// Writes a decision, which is on disk when this returns.
     ///
     /// # Errors
-    /// [`LedgerError::Io`]; nothing was decided then.
+    /// [`LedgerError::Io`]; there is no decision then.
     pub fn decide(&mut self, entry: Entry) -> Result<(), LedgerError> {
         self.append(&Line::First(Entry { requests: 0, ..entry.clone() }))?;
         self.index(entry);
         Ok(())
     }
 
-    /// Counts one more request with a key that was decided before.
+    /// Counts a further request with a known key.
     ///
     /// # Errors
-    /// [`LedgerError::Io`]; it is not counted then.
+    /// [`LedgerError::Io`]; the request is not counted then.
     pub fn repeat(&mut self, key: &str) -> Result<(), LedgerError> {
         let at = *self.by_key.get(key).expect("only decided keys are repeated");
         self.append(&Line::Repeat { key: key.to_owned(), repeat: true })?;

@@ -1,7 +1,8 @@
-//! A small payment service: what the example `order` charges, in a process of its own.
+//! A small payment service that the example `order` charges, as a separate process.
 //!
-//! It is what a careful service in the outside world is: a request with an `Idempotency-Key` that came before is answered
-//! as the first time, and what it accepted stays in its [`ledger`] when it is killed. The service knows nothing of Segno.
+//! The service behaves as a careful external service: a request with a known `Idempotency-Key` gets
+//! the first answer again, and accepted requests stay in its [`ledger`] when the service is killed.
+//! Segno is unknown here.
 
 mod child;
 pub mod ledger;

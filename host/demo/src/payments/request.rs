@@ -1,4 +1,4 @@
-//! What the payment service is asked and what it answers.
+//! The requests and answers of the payment service.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,7 +10,7 @@ use super::ledger::Entry;
 pub struct ChargeRequest {
     /// The order that is paid.
     pub order: String,
-    /// How much.
+    /// The amount, in cents.
     pub amount_cents: u64,
 }
 
@@ -18,18 +18,18 @@ pub struct ChargeRequest {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RefundRequest {
-    /// What [`Receipt::charge`] said.
+    /// The charge, as in [`Receipt::charge`].
     pub charge: String,
 }
 
 /// The answer to a charge or a refund.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Receipt {
-    /// The charge that was made or given back; none: declined.
+    /// The charge that was made or refunded; none: declined.
     pub charge: Option<String>,
     /// Whether money moved.
     pub accepted: bool,
-    /// Why not.
+    /// The reason, if no money moved.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
 }
@@ -37,6 +37,6 @@ pub struct Receipt {
 /// The answer of `GET /ledger`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LedgerView {
-    /// In the order in which they were first asked for.
+    /// All requests, in the order of their first arrival.
     pub entries: Vec<Entry>,
 }

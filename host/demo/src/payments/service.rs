@@ -1,4 +1,4 @@
-//! The payment service over HTTP: decides each key once, answers repetitions alike.
+//! The payment service over HTTP: decides each key once, and repeats the answer.
 
 use std::{
     net::SocketAddr,
@@ -26,26 +26,26 @@ use segno_env::Env;
 /// The command line of the service.
 #[derive(Debug, clap::Args)]
 pub struct PaymentsArgs {
-    /// Where to listen; port 0 takes a free one. The address is the first line of the output.
+    /// Address to listen on; port 0 takes a free one. The address is the first line of the output
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:0")]
     listen: SocketAddr,
-    /// The file to keep; made if it is not there.
+    /// Ledger file, created if missing
     #[arg(long, value_name = "FILE")]
     ledger: PathBuf,
-    /// Larger amounts are declined.
+    /// Largest accepted amount, in cents
     #[arg(long, value_name = "CENTS", default_value_t = PaymentsOptions::default().limit_cents)]
     limit_cents: u64,
-    /// The time from a decision to its answer.
+    /// Time from a decision to its answer, in milliseconds
     #[arg(long, value_name = "MS", default_value_t = PaymentsOptions::default().delay.0)]
     delay_ms: i64,
 }
 
-/// How a service behaves.
+/// The behaviour of a service.
 #[derive(Debug, Clone)]
 pub struct PaymentsOptions {
-    /// Larger amounts are declined.
+    /// The largest accepted amount, in cents.
     pub limit_cents: u64,
-    /// The time from a decision to its answer: a host that is killed in it does not know of the charge.
+    /// The time from a decision to its answer: a host killed within it does not know of the charge.
     pub delay: Millis,
 }
 
@@ -62,7 +62,7 @@ pub struct Payments {
     env: Env,
 }
 
-/// Runs the service as the command line asks until the process is killed.
+/// Runs the service with these arguments until the process is killed.
 ///
 /// # Errors
 /// When the ledger or the address cannot be used.
@@ -85,12 +85,12 @@ impl Payments {
         Ok(Arc::new(Self { ledger: Mutex::new(Ledger::open(path)?), options, env }))
     }
 
-    /// Everything that was asked so far.
+    /// All requests received so far.
     pub fn entries(&self) -> Vec<Entry> {
         self.ledger.lock().unwrap_or_else(PoisonError::into_inner).entries().to_vec()
     }
 
-    /// Its routes.
+    /// The routes of the service.
     pub fn router(self: Arc<Self>) -> Router {
         Router::new()
             .route("/charges", post(charge))
@@ -100,10 +100,10 @@ impl Payments {
             .with_state(self)
     }
 
-    /// Charges `request`, unless `key` was decided before.
+    /// Charges `request`, unless `key` is known.
     ///
     /// # Errors
-    /// [`Refused`]; nothing was decided then.
+    /// [`Refused`]; there is no decision then.
     pub fn charge(&self, key: &str, request: &ChargeRequest) -> Result<Receipt, Refused> {
         self.once(key, |ledger| {
             let within = request.amount_cents <= self.options.limit_cents;
@@ -119,10 +119,10 @@ impl Payments {
         })
     }
 
-    /// Gives a charge back, unless `key` was decided before.
+    /// Refunds a charge, unless `key` is known.
     ///
     /// # Errors
-    /// [`Refused`]; nothing was decided then.
+    /// [`Refused`]; there is no decision then.
     pub fn refund(&self, key: &str, request: &RefundRequest) -> Result<Receipt, Refused> {
         self.once(key, |ledger| {
             let charge = request.charge.clone();
@@ -143,7 +143,8 @@ impl Payments {
         })
     }
 
-    /// The rule of the service: the first request of a key decides, every later one hears the same.
+    /// The rule of the service: the first request of a key decides, and every later one gets the
+    /// same answer.
     fn once(
         &self,
         key: &str,
@@ -175,16 +176,16 @@ impl Payments {
 /// Why a request was not decided.
 #[derive(Debug, thiserror::Error)]
 pub enum Refused {
-    /// Without a key a repetition would charge twice.
+    /// The request has no key: a repetition would charge twice.
     #[error("send an `Idempotency-Key`")]
     NoKey,
-    /// There is nothing to give back.
+    /// The charge does not exist.
     #[error("there is no charge `{0}`")]
     NoSuchCharge(String),
-    /// It was given back under another key.
+    /// The charge was refunded under another key.
     #[error("the charge `{0}` was refunded before")]
     AlreadyRefunded(String),
-    /// The ledger is broken.
+    /// The ledger failed.
     #[error(transparent)]
     Ledger(#[from] LedgerError),
 }
@@ -222,7 +223,8 @@ async fn ledger(State(payments): State<Arc<Payments>>) -> Json<LedgerView> {
     Json(LedgerView { entries: payments.entries() })
 }
 
-/// Decides away from the reactor, because a decision waits for the disk; answers after the delay.
+/// Decides on a thread for blocking work, because a decision waits for the disk; answers after the
+/// delay.
 async fn answer(
     payments: Arc<Payments>,
     headers: &HeaderMap,

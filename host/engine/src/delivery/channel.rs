@@ -1,4 +1,4 @@
-//! A way out for messages.
+//! A channel: the transport for some kinds of messages.
 
 use async_trait::async_trait;
 use segno_core::{
@@ -6,47 +6,53 @@ use segno_core::{
     time::Millis,
 };
 
-/// What came of handing a message over.
+/// The result of one attempt to deliver a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Delivered {
-    /// It arrived: the message is done with.
+    /// The message arrived and is removed from the outbox.
     Done,
-    /// It did not arrive: again when its back-off is over, and not before this long.
+    /// The message did not arrive. The next attempt follows when the back-off is over, but not
+    /// before `after`.
     Again {
-        /// The least wait.
+        /// The minimum delay before the next attempt.
         after: Millis,
     },
-    /// It is for this channel, and whoever takes it does not listen at this host: others are told.
+    /// The message is for this channel, but its receiver listens at another host: the other hosts
+    /// are notified.
     Elsewhere,
-    /// It is not for this channel.
+    /// The message is for another channel.
     NotMine,
 }
 
 /// Carries messages of some kinds.
 ///
-/// `Unblock` and `Event` are handed over until the channel says [`Delivered::Done`], and again after a crash in
-/// between, so a receiver can see one twice. `Execute` is handed over once, whatever comes of it: the task's retry
-/// offers it again. What no channel wants lies in the outbox, at no cost, until a command `OutboxDefer` offers it.
+/// `Unblock` and `Event` are delivered until the channel answers [`Delivered::Done`], and again
+/// after a crash in between, so a receiver may see a message twice. `Execute` is delivered once,
+/// whatever the result: the task's retry offers the task again. A message that no channel takes
+/// stays in the outbox, at no cost, until a command `OutboxDefer` makes it due.
 #[async_trait]
 pub trait Channel: Send + Sync + 'static {
-    /// Its name, for logs.
+    /// The channel's name, for logs.
     fn name(&self) -> &'static str;
 
-    /// Whether messages of this kind can be for it. The outbox is not even looked through for kinds that nobody takes.
+    /// Whether messages of this kind can be for this channel. The outbox is not read for kinds that
+    /// no channel takes.
     fn takes(&self, kind: MessageKind) -> bool;
 
-    /// Whether it can carry anything at present. While no channel for a kind can, messages of that kind are left alone.
-    /// Whoever opens again says so with [`CommitNotifier::wake_outbox`](crate::notifier::CommitNotifier::wake_outbox).
+    /// Whether the channel can carry anything now. While no channel for a kind is open, messages of
+    /// that kind are left alone. A channel that opens again calls
+    /// [`CommitNotifier::wake_outbox`](crate::notifier::CommitNotifier::wake_outbox).
     fn is_open(&self) -> bool {
         true
     }
 
-    /// Hears that a message found nobody at another host. If somebody listens here, it may be handed over at once: it is
-    /// still owed, or its task still waits, and receivers know duplicates.
+    /// Called when another host had a message and no receiver for it. If a receiver listens here,
+    /// the message may be delivered at once: it is still owed, or its task still waits, and
+    /// receivers recognise duplicates.
     fn wanted(&self, _key: &OutboxKey) {}
 
-    /// Carries one message. Many are carried at once, events of one invocation one after the other; the channel sees to
-    /// its own limits in time and number. After [`Config::handover`](segno_core::config::Config) another host may carry
-    /// the same message.
+    /// Carries one message. Many deliveries run concurrently, events of one invocation one after
+    /// the other; the channel enforces its own limits of time and number. After
+    /// [`Config::handover`](segno_core::config::Config) another host may carry the same message.
     async fn deliver(&self, delivery: &Delivery) -> Delivered;
 }

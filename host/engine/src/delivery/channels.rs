@@ -1,4 +1,4 @@
-//! The channels of this host, and the messages that are under way on them.
+//! The channels of this host, and the messages being delivered on them.
 
 use std::{
     collections::BTreeSet,
@@ -9,7 +9,7 @@ use segno_core::promise::{Delivery, MessageKind, OutboxKey};
 
 use super::{Channel, Delivered};
 
-/// See the module.
+/// All channels of this host, and the keys of the messages being delivered.
 #[derive(Default)]
 pub struct Channels {
     all: RwLock<Vec<Arc<dyn Channel>>>,
@@ -17,12 +17,13 @@ pub struct Channels {
 }
 
 impl Channels {
-    /// Adds a channel. The first that does not say `NotMine` carries a message.
+    /// Adds a channel. The first channel that does not answer `NotMine` carries a message.
     pub fn add(&self, channel: Arc<dyn Channel>) {
         self.all.write().unwrap_or_else(PoisonError::into_inner).push(channel);
     }
 
-    /// The kinds of messages that can be handed over at present: those to the engine itself, and what a channel takes.
+    /// The kinds of messages that can be delivered now: those to the engine itself, and those that
+    /// an open channel takes.
     pub fn kinds(&self) -> Vec<MessageKind> {
         let all = self.all.read().unwrap_or_else(PoisonError::into_inner);
         let taken = |kind: &MessageKind| {
@@ -32,7 +33,7 @@ impl Channels {
         MessageKind::ALL.into_iter().filter(taken).collect()
     }
 
-    /// Has the first channel that wants it carry the message. `NotMine`: no channel does.
+    /// Delivers the message on the first channel that takes it. `NotMine`: no channel does.
     pub async fn deliver(&self, kind: MessageKind, delivery: &Delivery) -> Delivered {
         let all = self.all.read().unwrap_or_else(PoisonError::into_inner).clone();
         for channel in all.iter().filter(|channel| channel.takes(kind)) {
@@ -45,28 +46,28 @@ impl Channels {
         Delivered::NotMine
     }
 
-    /// Tells the channels that a message found nobody at another host.
+    /// Notifies the channels that another host had a message and no receiver for it.
     pub fn wanted(&self, key: &OutboxKey) {
         let all = self.all.read().unwrap_or_else(PoisonError::into_inner).clone();
         all.iter().filter(|channel| channel.takes(key.kind())).for_each(|it| it.wanted(key));
     }
 
-    /// How many messages of this kind are under way.
+    /// The number of messages of this kind being delivered.
     pub fn under_way(&self, kind: MessageKind) -> usize {
         self.lock().iter().filter(|key| key.kind() == kind).count()
     }
 
-    /// Whether this message is under way.
+    /// Whether this message is being delivered.
     pub fn carries(&self, key: &OutboxKey) -> bool {
         self.lock().contains(key)
     }
 
-    /// Says that a message is under way; false if it was already.
+    /// Marks a message as being delivered; false if it was already.
     pub fn begin(&self, key: OutboxKey) -> bool {
         self.lock().insert(key)
     }
 
-    /// Says that a message is not under way any more.
+    /// Marks a delivery as ended.
     pub fn end(&self, key: &OutboxKey) {
         self.lock().remove(key);
     }

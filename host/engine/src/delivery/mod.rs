@@ -1,8 +1,8 @@
-//! How messages leave: channels, and the list of those this host has.
+//! How messages leave the host: channels, and the list of this host's channels.
 //!
-//! What is owed, and when, is decided by the core and kept in the outbox; a duty of the recovery driver hands it over.
-//! A channel only carries, and says what came of it. Channels are added to the notifier's list before the host starts, or
-//! at any time later.
+//! The core decides which messages are owed and when, and the outbox keeps them; a duty of the
+//! recovery driver delivers them. A channel only carries a message and reports the result. Channels
+//! are added to the list before the host starts, or at any time later.
 
 pub mod backoff;
 mod channel;

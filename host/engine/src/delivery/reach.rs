@@ -1,5 +1,6 @@
-//! Which servers messages may be posted to. A client names the address, and the host's own place in the network is not the
-//! client's: what only this machine or a private network reaches needs the operator's word.
+//! Which servers messages may be posted to. A client names the address, and the host can reach
+//! servers that the client cannot: an address that only this machine or a private network reaches
+//! needs the operator's permission.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
@@ -8,14 +9,14 @@ use reqwest::{
     dns::{Addrs, Name, Resolve, Resolving},
 };
 
-/// See the module.
+/// The addresses to which messages may be posted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reach {
     /// Whether loopback and private addresses are allowed.
     pub private: bool,
 }
 
-/// An address that may not be posted to.
+/// An address to which messages may not be posted.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`{0}` is an address of this machine or of a private network, which `--allow-private-targets` allows"
@@ -23,7 +24,8 @@ pub struct Reach {
 pub struct Private(String);
 
 impl Reach {
-    /// Whether messages may be posted to `url`, as far as its text tells: names are looked at when they are resolved.
+    /// Whether messages may be posted to `url`, judging by its text: names are checked when they
+    /// are resolved.
     ///
     /// # Errors
     /// [`Private`].
@@ -35,7 +37,8 @@ impl Reach {
         }
     }
 
-    /// The same of an address of a target or a listener; what is no server is reached in other ways.
+    /// The same for the address of a target or a listener; an address that is no URL of a server is
+    /// allowed.
     ///
     /// # Errors
     /// [`Private`].
@@ -64,7 +67,7 @@ impl Resolve for Reach {
     }
 }
 
-/// Whether only this machine, its network or its operator's networks reach it.
+/// Whether only this machine or a private network reaches the address.
 fn is_private(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => is_private_v4(address),
@@ -72,7 +75,8 @@ fn is_private(address: IpAddr) -> bool {
             let [a, b, c, d, e, f, g, h] = address.segments();
             let last = Ipv4Addr::from((u32::from(g) << 16) | u32::from(h));
             match [a, b, c, d, e, f] {
-                // ::, ::1 and the old way to write an address of the other kind; the new one; translated ones.
+                // ::, ::1 and the deprecated IPv4-compatible form; the IPv4-mapped form; translated
+                // addresses (NAT64).
                 [0, 0, 0, 0, 0, 0] => g == 0 || is_private_v4(last),
                 [0, 0, 0, 0, 0, 0xffff] | [0x64, 0xff9b, 0, 0, 0, 0] => is_private_v4(last),
                 [0x64, 0xff9b, 1, ..] => true,
@@ -93,10 +97,10 @@ fn is_private_v4(address: Ipv4Addr) -> bool {
     match (a, b) {
         // This network, private ones, loopback.
         (0 | 10 | 127, _) | (192, 168) | (172, 16..=31) => true,
-        // Shared by carriers, link-local, for protocols, for benchmarks.
+        // Shared by carriers, link-local, IETF protocols, benchmarks.
         (100, 64..=127) | (169, 254) | (198, 18 | 19) => true,
         (192, 0) => c == 0,
-        // Multicast, and what is reserved.
+        // Multicast and reserved.
         (224.., _) => true,
         _ => false,
     }

@@ -1,7 +1,7 @@
-//! Published events on their way out: what one looks like, which receivers there are, and how they are reached.
+//! Published events on their way to receivers: their format, the routes, and the posts.
 //!
-//! That an event is owed, and until when, is the core's to decide and the outbox's to keep. Where no route takes an
-//! event's topic, it lies in the outbox until somebody reads and acknowledges it over the API.
+//! The core decides that an event is owed, and until when, and the outbox keeps it. An event whose
+//! topic no route takes lies in the outbox until a client reads and acknowledges it over the API.
 
 mod push;
 mod receiver;

@@ -21,12 +21,13 @@ use crate::{
 use segno_env::{Env, Proxies, http_client};
 use segno_store::StoreError;
 
-/// An event that failed holds up later ones of its invocation for so long; by then it was tried again.
+/// How long a failed event holds up later ones of its invocation; by then the failed event was
+/// tried again.
 const HOLD_UP: Millis = Millis(70_000);
-/// Events looked at together when the host starts.
+/// Maximum number of events read in one page when the host starts.
 const PAGE: u32 = 1_000;
 
-/// See the module.
+/// The channel for events: the routes, their receivers, and the events that hold up others.
 pub struct Push {
     routes: Routes,
     receivers: Vec<Receiver>,
@@ -47,7 +48,7 @@ impl Push {
         Ok(Arc::new(Self { routes, receivers, client, env, held_up: Mutex::default() }))
     }
 
-    /// Whether an earlier event of this invocation has to be taken first.
+    /// How long this event has to wait for an earlier event of its invocation, if it has to.
     fn is_held_up(&self, id: &EventId, now: Timestamp) -> Option<Millis> {
         let mut held_up = self.held_up.lock().unwrap_or_else(PoisonError::into_inner);
         let (first, until) = *held_up.get(&id.source)?;
@@ -61,7 +62,7 @@ impl Push {
     fn note(&self, id: &EventId, delivered: Delivered, now: Timestamp) {
         let mut held_up = self.held_up.lock().unwrap_or_else(PoisonError::into_inner);
         if matches!(delivered, Delivered::Again { .. }) {
-            // What nobody asks for again must not stay here for ever.
+            // Entries that no later event asks for must not stay for ever.
             if held_up.len() >= 10_000 {
                 held_up.retain(|_, (_, until)| *until > now);
             }
@@ -106,8 +107,8 @@ impl Channel for Push {
     }
 }
 
-/// Offers the events that lie in the outbox because no route took their topic, as far as one does now. Done once, when a
-/// host with routes starts.
+/// Makes the events due that lie in the outbox because no route took their topic, if a route does
+/// now. Called once, when a host with routes starts.
 ///
 /// # Errors
 /// The store does not answer.
@@ -163,7 +164,7 @@ mod tests {
     #[tokio::test]
     async fn a_receiver_that_hangs_or_refuses_holds_up_no_other() {
         let env = Env::system();
-        // Connections wait in its queue, and nobody ever answers them.
+        // Connections wait in the listener's queue and are never answered.
         let hangs = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let works = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let urls = [address(&hangs).await, address(&works).await];

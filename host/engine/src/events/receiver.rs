@@ -1,6 +1,7 @@
-//! One address that events are posted to: how many at once, how long each may take, and when it is left in peace.
+//! One address that events are posted to: concurrent posts, their timeout, and the pauses after
+//! failures.
 //!
-//! Signed as Standard Webhooks say, so that receivers find a library for it:
+//! Posts are signed according to Standard Webhooks, for which receivers find libraries.
 //!
 //! ```text
 //! webhook-id: order-1/3
@@ -27,18 +28,19 @@ use crate::delivery::{
 };
 use segno_env::Env;
 
-/// Posts to one address at once.
+/// Maximum number of concurrent posts to one address.
 const AT_ONCE: usize = 16;
-/// Posts to one address that are under way or wait for a place; further ones come again soon.
+/// Maximum number of posts to one address that are under way or queued; further ones are tried
+/// again after `SOON`.
 const IN_LINE: usize = 128;
-/// An answer must come within this time; less than a message is left to its host.
+/// Timeout of one post; shorter than the time for which a message is left to one host.
 const PATIENCE: Millis = Millis(8_000);
-/// The wait when too many are in line.
+/// The delay before the next attempt when the queue is full.
 const SOON: Millis = Millis(500);
 /// How long nothing is posted to an address that fails.
 const PAUSES: Pauses = Pauses { first: Millis(100), longest: Millis(60_000) };
 
-/// See the module.
+/// One route's address, with its queue and its health.
 pub struct Receiver {
     route: Route,
     at_once: Semaphore,
@@ -57,12 +59,12 @@ impl Receiver {
         }
     }
 
-    /// Whether it is not being left in peace.
+    /// Whether the address is not paused.
     pub fn is_open(&self, now: Timestamp) -> bool {
         self.lock().pause(now) == Millis::ZERO
     }
 
-    /// Posts the event, and says what came of it.
+    /// Posts the event and answers the result.
     pub async fn post(&self, client: &reqwest::Client, env: &Env, event: &CloudEvent) -> Delivered {
         let now = env.clock.now();
         if let Some(wait) = self.closed_for(now) {
@@ -103,7 +105,7 @@ impl Receiver {
                 .header("webhook-timestamp", seconds.to_string())
                 .header("webhook-signature", sign(secret, &event.id, seconds, &body));
         }
-        // An id that does not fit into a header still stands in the body.
+        // An id that does not fit into a header is still in the body.
         if let Ok(id) = http::HeaderValue::from_str(&event.id) {
             request = request.header("webhook-id", id);
         }
@@ -124,7 +126,7 @@ impl Receiver {
         }
     }
 
-    /// Counts a failure; answers how long the address is left in peace.
+    /// Counts a failure; answers for how long the address is paused.
     fn failed(&self, now: Timestamp, event: &CloudEvent, failure: &str) -> Millis {
         let failed = self.lock().failed(now, PAUSES);
         let (id, topic, url) = (&event.id, &event.topic, shown(&self.route.url));
@@ -147,7 +149,7 @@ impl Receiver {
     }
 }
 
-/// A place in line, until it is dropped.
+/// A place in the queue, until dropped.
 struct Place<'a>(&'a AtomicUsize);
 
 impl<'a> Place<'a> {

@@ -1,4 +1,4 @@
-//! Which topics go where: the first route whose pattern fits takes an event.
+//! Which topics are posted to which address: the first route whose pattern matches takes an event.
 //!
 //! ```toml
 //! [[push]]
@@ -23,11 +23,11 @@ pub struct Route {
     pub topics: Vec<String>,
     /// Where events are posted to.
     pub url: Url,
-    /// What they are signed with.
+    /// The key with which posts are signed, if they are.
     pub secret: Option<Secret>,
 }
 
-/// A key that is never shown.
+/// A key that is never printed.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(Vec<u8>);
 
@@ -37,33 +37,33 @@ pub enum RoutesError {
     /// The file cannot be read.
     #[error("the routes of events `{file}` cannot be read: {source}")]
     File {
-        /// Which.
+        /// The path of the file.
         file: String,
-        /// What the system said.
+        /// The error of the system.
         source: std::io::Error,
     },
     /// The file is not TOML of this shape.
     #[error("the routes of events `{file}` are wrong: {reason}")]
     Syntax {
-        /// Which.
+        /// The path of the file.
         file: String,
-        /// What is wrong.
+        /// The parser's message, with its position.
         reason: String,
     },
     /// An address that cannot be posted to.
     #[error("`{url}` is no address to post events to: {reason}")]
     Address {
-        /// As it was given.
+        /// The address as given.
         url: String,
-        /// What is wrong.
+        /// Why nothing can be posted there.
         reason: String,
     },
-    /// A variable that holds no secret.
+    /// The variable that should hold a secret is not set.
     #[error("the secret for `{url}` is to come from the variable {variable}, which is not set")]
     Variable {
-        /// The route.
+        /// The address of the route.
         url: String,
-        /// The variable.
+        /// The name of the variable.
         variable: String,
     },
 }
@@ -96,10 +96,10 @@ fn every_topic() -> Vec<String> {
 }
 
 impl Routes {
-    /// The routes in a file.
+    /// Reads the routes from a file.
     ///
     /// # Errors
-    /// [`RoutesError`]: nothing is used of a file with a mistake in it.
+    /// [`RoutesError`]: a file with a mistake gives no routes at all.
     pub fn load(path: &Path) -> Result<Self, RoutesError> {
         let file = path.display().to_string();
         let text = std::fs::read_to_string(path)
@@ -129,7 +129,7 @@ impl Route {
     /// A route for these topics.
     ///
     /// # Errors
-    /// The address is none.
+    /// The address cannot be posted to.
     pub fn new(topics: Vec<String>, url: &str, secret: Option<&str>) -> Result<Self, RoutesError> {
         let wrong = |reason: String| RoutesError::Address { url: url.to_owned(), reason };
         let parsed = Url::parse(url).map_err(|error| wrong(error.to_string()))?;
@@ -140,14 +140,14 @@ impl Route {
         Ok(Self { topics, url: parsed, secret })
     }
 
-    /// Whether a pattern fits.
+    /// Whether one of the patterns matches the topic.
     pub fn takes(&self, topic: &str) -> bool {
         self.topics.iter().any(|pattern| fits(pattern, topic))
     }
 }
 
 impl Secret {
-    /// The key.
+    /// The key's bytes.
     pub(super) fn bytes(&self) -> &[u8] {
         &self.0
     }
@@ -159,7 +159,7 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// Whether `topic` is what `pattern` says, `*` being any text.
+/// Whether `topic` matches `pattern`, in which `*` stands for any text.
 pub fn fits(pattern: &str, topic: &str) -> bool {
     let mut parts = pattern.split('*');
     let first = parts.next().unwrap_or_default();

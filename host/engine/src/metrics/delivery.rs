@@ -1,4 +1,4 @@
-//! What became of messages.
+//! Metrics of message delivery.
 
 use prometheus_client::{
     metrics::{counter::Counter, family::Family},
@@ -9,20 +9,21 @@ use segno_core::promise::MessageKind;
 use super::Label;
 use crate::delivery::Delivered;
 
-/// What came of posting a message to a worker's HTTP address.
+/// The result of posting a message to a worker's HTTP address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pushed {
-    /// It was taken.
+    /// The answer was 2xx.
     Taken,
-    /// The answer was another than 2xx.
+    /// The answer was not 2xx.
     Refused,
     /// There was no answer.
     Failed,
-    /// It was not posted: the address had failed a moment ago, or too many messages were under way.
+    /// The message was not posted: the address had just failed, or too many messages were under
+    /// way.
     HeldBack,
 }
 
-/// See the module.
+/// Deliveries by kind and result, posts to workers, acknowledged events.
 pub struct DeliveryMetrics {
     deliveries: Family<[(&'static str, &'static str); 2], Counter>,
     acknowledged: Counter,
@@ -61,12 +62,12 @@ impl DeliveryMetrics {
         }
         registry.register(
             "deliveries",
-            "Messages handed over, by kind and by what became of them",
+            "Deliveries of messages, by kind and by result",
             metrics.deliveries.clone(),
         );
         registry.register(
             "pushes",
-            "Messages posted to workers with an HTTP address, by what came of it",
+            "Messages posted to workers with an HTTP address, by result",
             metrics.pushes.clone(),
         );
         registry.register(
@@ -77,7 +78,7 @@ impl DeliveryMetrics {
         metrics
     }
 
-    /// A message of this kind was handed over.
+    /// Counts a delivery of a message of this kind.
     pub fn count(&self, kind: MessageKind, delivered: Delivered) {
         let result = match delivered {
             Delivered::Done => "delivered",
@@ -87,17 +88,17 @@ impl DeliveryMetrics {
         self.deliveries.get_or_create(&[("kind", kind.name()), ("result", result)]).inc();
     }
 
-    /// A message was posted to a worker, or was to be.
+    /// Counts a post to a worker, or a post that was held back.
     pub fn pushed(&self, pushed: Pushed) {
         self.pushes.get_or_create(&[("result", pushed.name())]).inc();
     }
 
-    /// So many messages came to this.
+    /// The number of posts to workers with this result.
     pub fn pushes(&self, pushed: Pushed) -> u64 {
         self.pushes.get_or_create(&[("result", pushed.name())]).get()
     }
 
-    /// So many events were acknowledged.
+    /// Counts events that were acknowledged.
     pub fn acknowledged(&self, events: usize) {
         self.acknowledged.inc_by(events as u64);
     }

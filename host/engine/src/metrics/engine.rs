@@ -1,4 +1,4 @@
-//! What the engine decided, from the effects of commits.
+//! Metrics of what the engine decided, from the effects of commits.
 
 use prometheus_client::{
     metrics::{
@@ -14,7 +14,7 @@ use segno_core::{
     time::Millis,
 };
 
-/// See the module.
+/// Counters of promises, tasks, settlements and heartbeats.
 pub struct EngineMetrics {
     acquisition: Histogram,
     heartbeats: Family<super::Label, Counter>,
@@ -46,24 +46,24 @@ impl EngineMetrics {
         metrics.begin_at_zero();
         registry.register_with_unit(
             "lease_acquisition_latency",
-            "How long tasks were pending before a worker acquired them",
+            "Time from a task's becoming pending to its acquisition",
             Unit::Seconds,
             metrics.acquisition.clone(),
         );
         registry.register(
             "heartbeats",
-            "Claims named in heartbeats, by what became of them",
+            "Claims named in heartbeats, by result",
             metrics.heartbeats.clone(),
         );
         registry.register("lease_expirations", "Leases that ran out", metrics.expirations.clone());
         registry.register(
             "recovery_requeues",
-            "Tasks the engine took back from their holders, by cause",
+            "Tasks that the engine released from their holders, by cause",
             metrics.requeues.clone(),
         );
         registry.register_with_unit(
             "death_to_requeue",
-            "How long after its holder was last heard of a task was taken back",
+            "Time from the last heartbeat of a holder to the release of its task",
             Unit::Seconds,
             metrics.death_to_requeue.clone(),
         );
@@ -74,28 +74,29 @@ impl EngineMetrics {
         );
         registry.register(
             "settlements",
-            "Promises that got their outcome, by outcome and by what settled them",
+            "Promises settled, by outcome and by cause",
             metrics.settlements.clone(),
         );
         registry.register(
             "chain_length",
-            "Tasks that one settlement resumed",
+            "Tasks resumed by one settlement",
             metrics.chain_length.clone(),
         );
         registry.register(
             "quarantines",
-            "Executions the engine halted for a person to look at",
+            "Executions halted by the engine",
             metrics.quarantines.clone(),
         );
         registry.register(
             "compensation_failures",
-            "Steps of sagas that could not be undone",
+            "Saga steps whose compensation failed",
             metrics.compensation_failures.clone(),
         );
         metrics
     }
 
-    /// A counter that was never raised is shown as zero and not left out, so that alerts can look at its rise.
+    /// Shows a counter that was never raised as zero instead of leaving it out, so that alerts can
+    /// watch its rise.
     fn begin_at_zero(&self) {
         for result in ["extended", "stale", "stalled"] {
             drop(self.heartbeats.get_or_create(&[("result", result)]));
@@ -105,7 +106,7 @@ impl EngineMetrics {
         }
     }
 
-    /// Counts what a commit says is to be counted.
+    /// Counts one effect of a commit.
     pub fn count(&self, metric: Metric) {
         let heartbeat = |result| {
             self.heartbeats.get_or_create(&[("result", result)]).inc();

@@ -1,4 +1,4 @@
-//! How things stand: read from the store and the process when somebody asks.
+//! Current values, read from the store and the process at each scrape.
 
 use std::{collections::BTreeMap, fs};
 
@@ -11,7 +11,7 @@ use segno_core::promise::MessageKind;
 use segno_env::clock_jumps;
 use segno_store::Counts;
 
-/// See the module.
+/// Numbers of promises and tasks by state, warm instances, quarantined rows, memory.
 pub struct Gauges {
     leases: Gauge,
     halted: Gauge,
@@ -45,41 +45,33 @@ impl Gauges {
             gauges.clock_jumps.clone(),
         );
         registry.register("leases_active", "Tasks held by a worker", gauges.leases.clone());
-        registry.register(
-            "quarantined_tasks",
-            "Executions that are halted and wait for a person",
-            gauges.halted.clone(),
-        );
-        registry.register(
-            "ready_tasks",
-            "Tasks of hosts that wait for a worker",
-            gauges.ready.clone(),
-        );
+        registry.register("quarantined_tasks", "Halted executions", gauges.halted.clone());
+        registry.register("ready_tasks", "Pending tasks of modules", gauges.ready.clone());
         registry.register("outbox_messages", "Messages owed, by kind", gauges.outbox.clone());
         registry.register(
             "orphans",
-            "What the last reconcile scan of this host found, by class",
+            "Orphans found by the last reconcile round of this host, by class",
             gauges.orphans.clone(),
         );
         registry.register(
             "quarantined_rows",
-            "What this host leaves alone because its rows cannot be read or are refused, by kind",
+            "Quarantined subjects of this host, by kind",
             gauges.unreadable.clone(),
         );
         registry.register(
             "warm_instances",
-            "Suspended instances kept",
+            "Suspended instances kept warm",
             gauges.warm_instances.clone(),
         );
         registry.register_with_unit(
             "warm_memory",
-            "Memory of the suspended instances kept",
+            "Memory of the suspended instances kept warm",
             Unit::Bytes,
             gauges.warm_bytes.clone(),
         );
         registry.register_with_unit(
             "process_resident_memory",
-            "Memory of this process that is in use",
+            "Resident memory of this process",
             Unit::Bytes,
             gauges.resident.clone(),
         );
@@ -103,20 +95,20 @@ impl Gauges {
         }
     }
 
-    /// So many suspended instances are kept, with so much memory.
+    /// Sets the number of suspended instances kept warm and their memory, in bytes.
     pub fn warm(&self, instances: usize, bytes: usize) {
         self.warm_instances.set(whole(instances as u64));
         self.warm_bytes.set(whole(bytes as u64));
     }
 
-    /// So much of each kind is in quarantine.
+    /// Sets the number of quarantined subjects by kind.
     pub fn quarantined(&self, counts: &BTreeMap<&'static str, usize>) {
         for (kind, count) in counts {
             self.unreadable.get_or_create(&[("kind", kind)]).set(whole(*count as u64));
         }
     }
 
-    /// What a reconcile scan found of this class.
+    /// Sets how many orphans of this class a reconcile round found.
     pub fn orphans(&self, class: &'static str, found: usize) {
         self.orphans.get_or_create(&[("class", class)]).set(whole(found as u64));
     }
@@ -126,7 +118,7 @@ fn whole(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
-/// The second number in the file is the count of resident pages.
+/// Resident memory; the second number in the file is the count of resident pages.
 fn resident_bytes() -> Option<u64> {
     let pages = fs::read_to_string("/proc/self/statm").ok()?;
     let pages: u64 = pages.split_whitespace().nth(1)?.parse().ok()?;

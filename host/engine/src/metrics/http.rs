@@ -1,4 +1,4 @@
-//! What was asked over HTTP.
+//! Metrics of HTTP requests.
 
 use std::time::Duration;
 
@@ -11,10 +11,10 @@ use prometheus_client::{
     registry::{Registry, Unit},
 };
 
-/// Method, route as it is written in the router, class of the status.
+/// Method, route pattern, and class of the status.
 type Asked = [(&'static str, String); 3];
 
-/// See the module.
+/// Requests and their durations.
 pub struct HttpMetrics {
     requests: Family<Asked, Counter>,
     duration: Family<[(&'static str, String); 1], Histogram>,
@@ -35,14 +35,14 @@ impl HttpMetrics {
         );
         registry.register_with_unit(
             "http_request_duration",
-            "How long answers took, by route; long polls wait on purpose",
+            "Duration of answers, by route; long polls wait on purpose",
             Unit::Seconds,
             metrics.duration.clone(),
         );
         metrics
     }
 
-    /// A request to `route` was answered with `status` after so long.
+    /// Counts a request to `route`, answered with `status` after `took`.
     pub fn answered(&self, method: &str, route: &str, status: u16, took: Duration) {
         let class = format!("{}xx", status / 100);
         let labels =

@@ -1,8 +1,8 @@
-//! What this host counts, for Prometheus and whoever speaks its language. `docs/metrics.md` says what each figure means
-//! and when to worry.
+//! The metrics of this host, in the OpenMetrics format that Prometheus reads. `docs/metrics.md`
+//! says what each metric means and when to act.
 //!
-//! What the engine decides is counted from the effects of its commits, so the figures are exact; what only the store
-//! knows is read from it when somebody asks.
+//! What the engine decides is counted from the effects of its commits, so the numbers are exact;
+//! values that only the store knows are read from the store at each scrape.
 
 mod delivery;
 mod engine;
@@ -23,20 +23,20 @@ pub use worker::{ClaimEnd, WorkerMetrics};
 /// The content type of [`Metrics::text`].
 pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// All figures of one host. Everything in it is counted without a lock, or with one that nobody holds for long.
+/// All metrics of one host. Counters need no lock, or one that is held for a short time.
 pub struct Metrics {
     registry: Registry,
-    /// What the engine decided.
+    /// Metrics of decisions.
     pub engine: EngineMetrics,
-    /// What the worker did.
+    /// Metrics of the worker.
     pub worker: WorkerMetrics,
-    /// What the store's writer did.
+    /// Metrics of the store's writer.
     pub store: StoreMetrics,
-    /// What became of messages.
+    /// Metrics of message delivery.
     pub delivery: DeliveryMetrics,
-    /// What was asked over HTTP.
+    /// Metrics of HTTP requests.
     pub http: HttpMetrics,
-    /// How things stand.
+    /// Current values.
     pub gauges: Gauges,
 }
 
@@ -56,7 +56,7 @@ impl Default for Metrics {
 }
 
 impl Metrics {
-    /// All figures as text.
+    /// All metrics as text.
     pub fn text(&self) -> String {
         let mut text = String::new();
         // Writing into a string does not fail.

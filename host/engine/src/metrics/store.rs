@@ -1,4 +1,4 @@
-//! What the store's writer did.
+//! Metrics of the store's writer.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use prometheus_client::{
     registry::{Registry, Unit},
 };
 
-/// See the module.
+/// Durations and sizes of transactions, and submissions waiting.
 pub struct StoreMetrics {
     commits: Counter,
     batch: Histogram,
@@ -30,24 +30,25 @@ impl StoreMetrics {
         registry.register("store_commits", "Transactions committed", metrics.commits.clone());
         registry.register(
             "store_batch_commands",
-            "Commands that shared a transaction",
+            "Commands in one transaction",
             metrics.batch.clone(),
         );
         registry.register_with_unit(
             "store_commit_duration",
-            "How long transactions took, from the decision of their first command to their end",
+            "Duration of transactions, from the decision of their first command to their end",
             Unit::Seconds,
             metrics.latency.clone(),
         );
         registry.register(
             "store_queue_length",
-            "Submissions that waited for the writer when it began its last transaction",
+            "Submissions queued for the writer at the beginning of its last transaction",
             metrics.queue.clone(),
         );
         metrics
     }
 
-    /// A transaction of so many commands took so long; so many submissions waited behind it.
+    /// Records a transaction of `commands` commands that took `took`, with `waiting` submissions
+    /// queued behind it.
     pub fn committed(&self, commands: usize, took: Duration, waiting: usize) {
         self.commits.inc();
         self.batch.observe(commands as f64);

@@ -1,4 +1,4 @@
-//! What the worker did.
+//! Metrics of the worker.
 
 use std::time::Duration;
 
@@ -15,17 +15,17 @@ use prometheus_client::{
 /// How a claim ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ClaimEnd {
-    /// Its promise has its outcome.
+    /// The promise was settled.
     Finished,
-    /// It waits for something to settle.
+    /// The task was suspended.
     Suspended,
-    /// It was given back for another attempt, or for a person.
+    /// The task was released, for another attempt or halted.
     Released,
-    /// It was not ours any more.
+    /// The claim had ended before, and belonged to this host no more.
     Lost,
 }
 
-/// See the module.
+/// Running and queued executions, records, replays, traps.
 pub struct WorkerMetrics {
     processed: Counter,
     replayed: Counter,
@@ -37,11 +37,11 @@ pub struct WorkerMetrics {
     divergences: Counter,
     traps: Counter,
     put_off: Counter,
-    /// Executions that run now.
+    /// Executions in a slot, with or without a permit to run.
     pub running: Gauge,
-    /// Executions that wait for others to get on.
+    /// Executions that wait for a permit to run.
     pub queued_runs: Gauge,
-    /// Tasks known to be ready that wait for room.
+    /// Ready tasks that wait for a slot.
     pub queued: Gauge,
 }
 
@@ -72,23 +72,23 @@ impl WorkerMetrics {
         );
         registry.register(
             "replayed_records",
-            "Journal records matched while executions were brought back to where they were",
+            "Journal records matched by replays",
             metrics.replayed.clone(),
         );
         registry.register(
             "replays",
-            "Executions brought back by a replay of their journal",
+            "Executions restored by a replay of their journal",
             metrics.replays.clone(),
         );
         registry.register_with_unit(
             "replay_duration",
-            "How long replays took",
+            "Duration of replays",
             Unit::Seconds,
             metrics.replay_time.clone(),
         );
         registry.register(
             "warm_starts",
-            "Executions that went on in the instance they were suspended in",
+            "Executions that continued in a warm instance",
             metrics.warm_starts.clone(),
         );
         registry.register(
@@ -99,67 +99,67 @@ impl WorkerMetrics {
         registry.register("claims", "Claims that ended, by how", metrics.claims.clone());
         registry.register(
             "divergences",
-            "Executions halted because a replay left their journal",
+            "Executions halted because a replay diverged from their journal",
             metrics.divergences.clone(),
         );
         registry.register("traps", "Guests that trapped", metrics.traps.clone());
         registry.register(
             "put_off",
-            "Executions put off since as many compute for long as may",
+            "Executions put off because the maximum number of calls compute for long",
             metrics.put_off.clone(),
         );
         registry.register("executions_running", "Executions that run now", metrics.running.clone());
         registry.register(
             "executions_waiting",
-            "Executions among them that wait for a processor",
+            "Executions among them that wait for a permit to run",
             metrics.queued_runs.clone(),
         );
         registry.register(
             "ready_queue_length",
-            "Ready tasks that wait for room on this host",
+            "Ready tasks that wait for a slot on this host",
             metrics.queued.clone(),
         );
         metrics
     }
 
-    /// So many records became durable.
+    /// Counts records that became durable.
     pub fn processed(&self, records: usize) {
         self.processed.inc_by(records as u64);
     }
 
-    /// A replay of so many records took so long.
+    /// Records the duration and the number of records of a replay.
     pub fn replayed(&self, records: usize, took: Duration) {
         self.replays.inc();
         self.replayed.inc_by(records as u64);
         self.replay_time.observe(took.as_secs_f64());
     }
 
-    /// An execution went on in a warm instance.
+    /// Counts a claim that continued in a warm instance.
     pub fn warm_start(&self) {
         self.warm_starts.inc();
     }
 
-    /// An invocation ended with so many records.
+    /// Records the journal length of an invocation that ended.
     pub fn finished(&self, records: u32) {
         self.journal.observe(f64::from(records));
     }
 
-    /// A claim ended.
+    /// Counts a claim that ended.
     pub fn claim_over(&self, end: ClaimEnd) {
         self.claims.get_or_create(&[("end", end.name())]).inc();
     }
 
-    /// A replay left its journal.
+    /// Counts a replay that diverged from its journal.
     pub fn diverged(&self) {
         self.divergences.inc();
     }
 
-    /// A guest trapped.
+    /// Counts a guest's trap.
     pub fn trapped(&self) {
         self.traps.inc();
     }
 
-    /// An execution was put off.
+    /// Counts an execution that was put off.
     pub fn put_off(&self) {
         self.put_off.inc();
     }

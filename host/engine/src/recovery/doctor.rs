@@ -1,18 +1,18 @@
-//! `segno doctor`: what a look over a whole store found, in words, and having it mended.
+//! The findings of `segno doctor` in words, and the repair of a store.
 
 use segno_core::id::PromiseId;
 
 use super::reconcile::{self, RepairStep};
 use segno_store::{Diagnosis, Finding, Store, StoreError};
 
-/// What became of a repair.
+/// The result of a repair.
 #[derive(Debug, Default)]
 pub struct Repair {
     /// What was done, in order.
     pub steps: Vec<RepairStep>,
 }
 
-/// Has commands mend what the policy allows.
+/// Repairs what the policy allows, by commands.
 ///
 /// # Errors
 /// The store did not answer.

@@ -1,4 +1,4 @@
-//! Runs each duty whenever a hint says so, and at the latest after its period.
+//! Runs each duty when a hint arrives, and at the latest after its period.
 
 use std::sync::Arc;
 
@@ -18,38 +18,38 @@ use crate::host::Host;
 use segno_env::BoxFuture;
 use segno_store::StoreError;
 
-/// The same failure is told of again after so long.
+/// The interval between two log lines for the same failure.
 const TOLD_AGAIN: Millis = Millis(60_000);
 
 /// How soon a duty should run again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Next {
-    /// There is more to do now.
+    /// Now: there is more to do.
     Now,
-    /// Not before this long, unless a hint comes.
+    /// After this time, unless a hint arrives earlier.
     After(Millis),
-    /// When a hint comes, or the period is over.
+    /// When a hint arrives, or the period is over.
     Idle,
 }
 
 /// One turn of a duty.
 pub type Turn = Box<dyn FnMut(Host) -> BoxFuture<Result<Next, StoreError>> + Send>;
 
-/// One thing that the host does on its own.
+/// One duty of the host.
 pub struct Duty {
-    /// Its name, for logs and people.
+    /// The duty's name, for logs and people.
     pub name: &'static str,
-    /// What it sees to.
+    /// What the duty does.
     pub purpose: &'static str,
-    /// How often it looks when no hint comes.
+    /// The interval between two turns when no hint arrives.
     pub period: fn(&Config) -> Millis,
-    /// The wait after a whole round, for duties that go round.
+    /// The delay after a whole round, for duties that go round the store.
     pub round_pause: Option<Millis>,
-    /// How many rows it looks at in one turn.
+    /// The maximum number of rows read in one turn.
     pub page: u32,
-    /// Begins it; what it remembers between turns may be lost at any time.
+    /// Creates the turn function; its state between turns may be lost at any time.
     pub begin: fn(&Arc<Retention>) -> Turn,
-    /// Ends when there may be something to do.
+    /// Completes when there may be something to do.
     pub hint: fn(Arc<crate::notifier::CommitNotifier>) -> BoxFuture<()>,
 }
 
@@ -88,7 +88,7 @@ pub fn duties() -> Vec<Duty> {
         },
         Duty {
             name: "retention",
-            purpose: "removes finished trees that are older than the rules keep them, and modules nobody uses",
+            purpose: "removes finished trees that are older than the rules keep them, and unused modules",
             period: |_| retention::PERIOD,
             round_pause: Some(retention::ROUND_PAUSE),
             page: retention::PAGE,
@@ -109,7 +109,7 @@ pub struct Recovery {
 }
 
 impl Recovery {
-    /// Starts every duty; nothing is ever removed.
+    /// Starts every duty, with rules that remove nothing.
     pub fn start(host: &Host) -> Self {
         Self::start_keeping(host, Retention::default())
     }
@@ -127,13 +127,13 @@ impl Recovery {
         Self { stopped }
     }
 
-    /// Begins no further turn.
+    /// Starts no further turn.
     pub fn stop(&self) {
         self.stopped.cancel();
     }
 }
 
-/// What failed in the turns before: the same again is said once in a while only.
+/// Failures of earlier turns: a repeated failure is logged once a minute only.
 #[derive(Default)]
 struct Failures {
     told: Option<(String, Timestamp)>,
@@ -158,7 +158,7 @@ async fn drive(host: Host, duty: Duty, mut turn: Turn, stopped: CancellationToke
     let longest = duty.round_pause.map_or(period, |pause| pause.max(period));
     let mut failures = Failures::default();
     loop {
-        // Hints that come during the turn are not lost: the notifier keeps one.
+        // A hint that arrives during the turn is not lost: the notifier keeps one.
         let next = match turn(host.clone()).await {
             Ok(next) => {
                 failures = Failures::default();

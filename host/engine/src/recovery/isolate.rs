@@ -1,4 +1,4 @@
-//! Carrying out many commands in few transactions, where one that fails spoils nothing but itself.
+//! Commits many commands in few transactions; a command that fails affects only its own group.
 
 use segno_core::{
     command::Command,
@@ -10,9 +10,9 @@ use super::reconcile::chain;
 use crate::host::Host;
 use segno_store::StoreError;
 
-/// Commits each of `groups`, in order, in as few transactions as possible: a group as a whole, and all of them together
-/// where the store takes that. A group that the store refuses is put into quarantine under the name of its first command,
-/// and has no replies.
+/// Commits each of `groups`, in order, in as few transactions as possible: a group as a whole, and
+/// all groups together if the store accepts that. A group that the store refuses is put into
+/// quarantine under the name of its first command, and has no replies.
 ///
 /// # Errors
 /// The store did not answer: some groups may have been committed.
@@ -21,12 +21,12 @@ pub async fn each(
     groups: Vec<Vec<Command>>,
 ) -> Result<Vec<Option<Vec<Reply>>>, StoreError> {
     let quarantine = &host.quarantine;
-    // What failed before is tried by itself, so that it costs the others nothing.
+    // A group that failed before is tried by itself, so that it does not delay the others.
     let alone = |group: &Vec<Command>| group.first().is_some_and(|first| quarantine.knows(first));
     let mut answers: Vec<Option<Vec<Reply>>> = groups.iter().map(|_| None).collect();
     let (candidates, healthy): (Vec<_>, Vec<_>) =
         groups.into_iter().enumerate().partition(|(_, group)| alone(group));
-    // The next piece last.
+    // The next piece is the last element.
     let mut pieces: Vec<Vec<(usize, Vec<Command>)>> =
         candidates.into_iter().map(|it| vec![it]).collect();
     pieces.push(healthy);
@@ -50,7 +50,8 @@ pub async fn each(
             Err(error @ StoreError::Database { .. }) => {
                 let Some((place, mut group)) = piece.pop() else { continue };
                 if group.len() > 1 {
-                    // What comes with it may be at fault, and is offered as always.
+                    // The other commands of the group may be at fault; their work is offered in the
+                    // usual way.
                     group.truncate(1);
                     pieces.push(vec![(place, group)]);
                 } else {
@@ -63,7 +64,7 @@ pub async fn each(
     Ok(answers)
 }
 
-/// What a group was answered, unless that is that its rows cannot be read.
+/// The replies of a group; none if they say that its rows cannot be read.
 fn noted(host: &Host, group: &[Command], replies: Vec<Reply>) -> Option<Vec<Reply>> {
     if let Some(Reply::Refused(refusal @ Refusal::Unreadable { .. })) = replies.first() {
         put(host, group, refusal.to_string());

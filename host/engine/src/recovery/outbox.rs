@@ -1,4 +1,5 @@
-//! Messages owed: what is due is handed to the channels of this host, and what came of it is written down.
+//! The outbox: hands due messages to the channels of this host, and stores the result of each
+//! delivery.
 
 use std::collections::BTreeMap;
 
@@ -17,23 +18,24 @@ use crate::{
 };
 use segno_store::StoreError;
 
-/// Due rows handled in one transaction, and messages of one kind under way at once.
+/// Maximum number of due rows in one transaction, and of messages of one kind being delivered.
 pub const PAGE: usize = 256;
-/// What is written down after a delivery is tried so often; after that the message is handed over again.
+/// How often the result of a delivery is submitted; if all attempts fail, the message is delivered
+/// again.
 const ATTEMPTS: u32 = 3;
 
-/// Hands over what is due. Messages to the engine itself are dealt with by the command. Kinds that no channel takes are
-/// not looked for.
+/// Delivers what is due. Messages to the engine itself are handled by the command. Messages of
+/// kinds that no channel takes are not read.
 pub async fn turn(host: Host) -> Result<Next, StoreError> {
     let now = host.env.clock.now();
     let channels = &host.channels;
     let mut commands = Vec::new();
     let mut next = None;
     for kind in channels.kinds() {
-        // What is under way may still count as due, and must not hide what is behind it.
+        // Messages being delivered may still count as due, and must not hide those behind them.
         let under_way = channels.under_way(kind);
         let Some(room) = PAGE.checked_sub(under_way).filter(|room| *room > 0) else { continue };
-        // What is left alone stays due, and must not hide what is behind it either.
+        // Quarantined messages stay due, and must not hide those behind them either.
         let quarantine = &host.quarantine;
         let page = (PAGE + quarantine.len()) as u32;
         let due = host.store.work_queue().outbox_due(kind, now, page).await?;
@@ -42,7 +44,8 @@ pub async fn turn(host: Host) -> Result<Next, StoreError> {
             .into_iter()
             .filter(|command| !is_carried(channels, command) && !quarantine.rests(command, now));
         commands.extend(fresh.take(room));
-        // Something earlier than now is behind what is under way: its end wakes this duty.
+        // A due time before now belongs to a message being delivered: the end of its delivery wakes
+        // this duty.
         let later = due.next.filter(|next| *next > now);
         next = [next, later].into_iter().flatten().min();
     }
@@ -57,13 +60,15 @@ pub async fn turn(host: Host) -> Result<Next, StoreError> {
         if let (Command::OutboxDue { key }, Some(Reply::Message(Some(delivery)))) = (command, reply)
             && channels.begin(key.clone())
         {
-            // Events of one invocation go one after the other, everything else on its own.
+            // Events of one invocation are delivered one after the other, everything else
+            // concurrently.
             let own = (key.kind() != MessageKind::Event).then(|| key.clone());
             groups.entry((key.promise().clone(), own)).or_default().push((key, *delivery));
         }
     }
-    // Where nothing was handed over, the store's clock is behind this host's, and asking again at once would ask without
-    // end; what the engine dealt with itself hints at what is left.
+    // If no message was handed over, the store's clock is behind this host's, and another turn at
+    // once would repeat without end; messages that the engine itself handled give a hint for what
+    // is left.
     let next = if groups.is_empty() { Next::Idle } else { Next::Now };
     for group in groups.into_values() {
         host.env.runtime.spawn("delivery", Box::pin(carry(host.clone(), group)));
@@ -77,7 +82,7 @@ fn is_carried(channels: &Channels, command: &Command) -> bool {
     matches!(command, Command::OutboxDue { key } if channels.carries(key))
 }
 
-/// Carries messages one after the other; after one that did not arrive, the rest wait as well.
+/// Delivers messages one after the other; after a failure the rest wait as well.
 async fn carry(host: Host, mut group: Group) {
     group.sort_by(|(left, _), (right, _)| left.cmp(right));
     let mut held_up = None;
@@ -96,10 +101,10 @@ async fn carry(host: Host, mut group: Group) {
     }
 }
 
-/// Writes down what came of a delivery.
+/// Stores the result of a delivery.
 async fn note(host: &Host, key: &OutboxKey, delivered: Delivered) {
     if key.kind() == MessageKind::Execute && delivered != Delivered::Elsewhere {
-        // It was handed over for good; the task's retry covers a loss.
+        // An `Execute` is delivered once; the task's retry covers a loss.
         return;
     }
     let key = key.clone();
@@ -116,7 +121,7 @@ async fn note(host: &Host, key: &OutboxKey, delivered: Delivered) {
             Ok(_) => return,
             Err(StoreError::Closed) => return,
             Err(error) => {
-                tracing::warn!(%error, ?command, "what came of a delivery was not written down");
+                tracing::warn!(%error, ?command, "the result of a delivery was not stored");
                 host.env.runtime.sleep(Millis(100)).await;
             }
         }
@@ -140,7 +145,7 @@ mod tests {
     use super::*;
     use crate::{delivery::Channel, testing};
 
-    /// Takes what is for `mine`, and lets the first `failures` deliveries fail.
+    /// Takes the messages for `mine`, and fails the first `failures` deliveries.
     struct Postman {
         mine: &'static str,
         failures: usize,
@@ -213,7 +218,7 @@ mod tests {
         rows.iter().map(text).collect()
     }
 
-    /// Turns until nothing is under way and nothing more is due at once.
+    /// Runs turns until no delivery is under way and nothing more is due at once.
     async fn settle(host: &Host) {
         while turn(host.clone()).await.expect("memory answers") == Next::Now
             || host.channels.under_way(MessageKind::Unblock) > 0
@@ -244,7 +249,7 @@ mod tests {
         let c = Postman::new("poll://c", 0);
         host.channels.add(c.clone());
         settle(&host).await;
-        assert_eq!(c.seen(), Vec::<String>::new(), "nobody offered it");
+        assert_eq!(c.seen(), Vec::<String>::new(), "no command made it due");
         let key = OutboxKey::Unblock(PromiseId::from("p"), Text::from("poll://c"));
         let offer = Command::OutboxDefer { key, until: Deferral::Offered };
         host.store.execute(vec![offer]).await.expect("memory answers");

@@ -1,26 +1,27 @@
-//! What the host does on its own, as data: the duties with their periods, and what is done about each kind of damage.
+//! The recovery policy as data: the duties with their periods, and the action for each kind of
+//! damage.
 //!
-//! The decision itself is the core's (`Reconcile`); a test holds this table and the decisions together.
+//! The decision itself is the core's (`Reconcile`); a test keeps this table equal to the decisions.
 
 use segno_core::{config::Config, reply::Orphan, time::Millis};
 use serde::Serialize;
 
-/// What is done about a kind of damage.
+/// The action for a kind of damage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Action {
-    /// What follows from a settlement is carried out: nothing is decided anew.
+    /// Carries out the rest of a settlement chain: nothing is decided anew.
     FinishChain,
-    /// The task is offered again; its next run finds out what it waits for.
+    /// Offers the task again; its next run finds out what the task waits for.
     Requeue,
-    /// The children are asked to stop.
+    /// Requests the cancellation of the children.
     CancelChildren,
-    /// The execution is stopped for a person, and an alert is raised.
+    /// Halts the execution and raises an alert, for a person.
     Halt,
 }
 
 impl Action {
-    /// What is done, in words.
+    /// The action in words.
     pub fn words(self) -> &'static str {
         match self {
             Self::FinishChain => "finish what follows from the settlement",
@@ -31,18 +32,18 @@ impl Action {
     }
 }
 
-/// A kind of damage, how it is seen, and what is done.
+/// A kind of damage, how it is detected, and the action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Class {
-    /// Its name, for metrics and people.
+    /// The name of the class, for metrics and people.
     pub class: &'static str,
-    /// How it is seen.
+    /// How the damage is detected.
     pub detection: &'static str,
-    /// What is done.
+    /// The action for this class.
     pub action: Action,
 }
 
-/// What is seen and done for this kind of damage.
+/// Detection and action for this kind of damage.
 pub fn class(orphan: Orphan) -> Class {
     let (class, detection, action) = match orphan {
         Orphan::TaskMissing => {
@@ -91,27 +92,27 @@ pub const ORPHANS: [Orphan; 8] = [
     Orphan::FactsContradict,
 ];
 
-/// A duty as it is shown.
+/// A duty in the listing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct DutyRow {
-    /// Its name.
+    /// The duty's name.
     pub duty: &'static str,
-    /// What it sees to.
+    /// What the duty does.
     pub purpose: &'static str,
-    /// How often it looks when no hint comes.
+    /// The interval between two turns when no hint arrives, in milliseconds.
     pub period_ms: i64,
-    /// The wait after a whole round, for duties that go round.
+    /// The delay after a whole round, in milliseconds, for duties that go round the store.
     pub round_pause_ms: Option<i64>,
-    /// How many rows it looks at in one turn.
+    /// The maximum number of rows read in one turn.
     pub page: u32,
 }
 
 /// The whole policy.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct RecoveryPolicy {
-    /// What the host does on its own.
+    /// All duties.
     pub duties: Vec<DutyRow>,
-    /// What is done about damage.
+    /// All classes of damage.
     pub classes: Vec<Class>,
 }
 

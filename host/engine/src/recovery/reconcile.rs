@@ -1,7 +1,7 @@
-//! A slow round over everything that is kept, looking for rows that contradict each other.
+//! A slow round over all stored promises, looking for rows that contradict each other.
 //!
-//! The statement that looks only finds candidates. What is damage, and what is done about it, a command decides on the
-//! rows as they are then.
+//! The scan only finds candidates. A command decides, on the current rows, what is damage and what
+//! is done about it.
 
 use std::{
     collections::BTreeMap,
@@ -24,42 +24,42 @@ use super::{
 use crate::host::Host;
 use segno_store::{ScheduleFilter, Store, StoreError};
 
-/// Promises looked at in one turn.
+/// Maximum number of promises read in one turn.
 pub const PAGE: u32 = 1_000;
-/// The wait between two turns of a round.
+/// The delay between two turns of a round.
 pub const PERIOD: Millis = Millis(1_000);
-/// The wait between two rounds.
+/// The delay between two rounds.
 pub const ROUND_PAUSE: Millis = Millis(60_000);
-/// Commands in one transaction.
+/// Maximum number of commands in one transaction.
 const BATCH: usize = 64;
 
-/// Where the round is.
+/// The position of the round.
 #[derive(Debug, Default)]
 pub struct Round {
     after: i64,
     found: BTreeMap<Orphan, usize>,
 }
 
-/// What was found and mended, with the promise it was found at; or a row that cannot be read.
+/// Damage that was found and repaired, or a row that cannot be read, with its promise.
 #[derive(Debug)]
 pub enum RepairStep {
     /// Damage that a command has dealt with.
     Repaired {
         /// Where.
         id: PromiseId,
-        /// What.
+        /// The kind of damage.
         orphan: Orphan,
     },
     /// The rows of this promise cannot be read: nothing was done.
     Unreadable {
-        /// Where.
+        /// The promise.
         id: PromiseId,
-        /// Why.
+        /// The error.
         reason: String,
     },
 }
 
-/// One page.
+/// Reads and repairs one page.
 pub async fn turn(host: Host, round: Arc<Mutex<Round>>) -> Result<Next, StoreError> {
     let scan = host.store.scan();
     let after = round.lock().unwrap_or_else(PoisonError::into_inner).after;
@@ -87,8 +87,8 @@ pub async fn turn(host: Host, round: Arc<Mutex<Round>>) -> Result<Next, StoreErr
     Ok(Next::After(ROUND_PAUSE))
 }
 
-/// Has schedules come back whose next occurrence lies ahead of others, since a clock was set back. Their own timers would
-/// not come for long.
+/// Reschedules schedules whose next occurrence is later than it should be, because a clock was set
+/// back. Their own timers would fire too late.
 async fn call_back_schedules(host: &Host) -> Result<(), StoreError> {
     let now = host.env.clock.now();
     let mut filter = ScheduleFilter::default();
@@ -113,8 +113,8 @@ async fn call_back_schedules(host: &Host) -> Result<(), StoreError> {
     }
 }
 
-/// Has commands look at these promises, and answers what they found. A row that cannot be read spoils its own promise
-/// only.
+/// Submits a command for each of these promises, and answers the findings. A row that cannot be
+/// read affects only its own promise.
 ///
 /// # Errors
 /// The store did not answer.
@@ -188,7 +188,7 @@ fn tell(host: &Host, step: &RepairStep) {
     }
 }
 
-/// An error with what caused it, on one line.
+/// An error with its causes, on one line.
 pub fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();

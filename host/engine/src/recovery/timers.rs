@@ -1,4 +1,4 @@
-//! Deadlines, leases and retries.
+//! Timers: deadlines, lease expiry and retries.
 
 use segno_core::{command::Command, time::Timestamp};
 
@@ -6,18 +6,19 @@ use super::{driver::Next, wakes};
 use crate::host::Host;
 use segno_store::StoreError;
 
-/// Due rows handled in one transaction.
+/// Maximum number of due rows in one transaction.
 pub const PAGE: u32 = 1_000;
 
 /// Fires what is due.
 pub async fn turn(host: Host) -> Result<Next, StoreError> {
     host.notifier.plan_timers(None);
-    // What is left alone stays due, and must not hide what comes after it.
+    // Quarantined rows stay due, and must not hide those after them.
     let page = PAGE + host.quarantine.len() as u32;
     let look = || host.store.work_queue().due(host.env.clock.now(), page);
     let mut due = look().await?;
     if renews_own(&host, &due.commands).await {
-        // Nobody is told of the new leases, which may be over by this clock: what changed meanwhile is seen now.
+        // The new leases give no hint, and may have ended already by this host's clock: the next
+        // read sees any change.
         host.notifier.plan_timers(None);
         due = look().await?;
     }
@@ -30,14 +31,15 @@ pub async fn turn(host: Host) -> Result<Next, StoreError> {
         return Ok(Next::Now);
     }
     let now = host.env.clock.now();
-    // The driver looks again after its period at the latest.
+    // The driver runs this duty again after its period at the latest.
     let period = now + host.config.scan_period;
     host.notifier.plan_timers(Some(next.map_or(period, |next| next.min(period))));
     Ok(next.map_or(Next::Idle, |next| Next::After(next.since(now))))
 }
 
-/// After this host was held up, its own leases may have run out while its work goes on: heartbeats go first. Says whether
-/// there were any; then nothing was told of timers meanwhile. A host whose clock is ahead would wake itself without end.
+/// Extends this host's own leases first: after the host was held up they may have expired while
+/// their executions go on. Answers whether there were any; then timer hints were off meanwhile. A
+/// host whose clock is ahead would otherwise wake itself without end.
 async fn renews_own(host: &Host, due: &[Command]) -> bool {
     let expiring: Vec<_> = due
         .iter()
@@ -88,7 +90,7 @@ mod tests {
         }
     }
 
-    /// A worker that is still at `alive`, and at nothing else.
+    /// A renewer that keeps a claim on `alive` only.
     struct StillAt(Arc<dyn Store>, Holder);
 
     impl LeaseRenewer for StillAt {
@@ -104,7 +106,7 @@ mod tests {
         }
     }
 
-    /// A worker that begins nothing.
+    /// An optimistic start that starts nothing.
     struct Nothing;
 
     impl OptimisticStart for Nothing {
@@ -113,7 +115,7 @@ mod tests {
         }
     }
 
-    /// A host with a worker's room, and a clock that is set by hand.
+    /// A host with slots, and a clock that the test sets.
     struct Bed {
         host: Host,
         clock: Arc<HandClock>,
@@ -215,7 +217,7 @@ mod tests {
             host.store.read().promise(&"c".into()).await.expect("a read").expect("a promise");
         assert_eq!(third.task.expect("a task").status(), TaskStatus::Pending, "it is offered");
         assert!(slots.slot().is_none());
-        let hinted = host.notifier.take_dispatched().expect("nobody took it").recv().await;
+        let hinted = host.notifier.take_dispatched().expect("it was not taken").recv().await;
         let ready = matches!(hinted, Some(Effect::Ready { id, .. }) if id.as_str() == "c");
         assert!(ready, "only who waits for room is hinted at");
     }

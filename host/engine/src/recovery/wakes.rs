@@ -1,5 +1,6 @@
-//! Carrying out what is due. A workflow that a deadline wakes is claimed in the same commit, as far as this host has
-//! room: it is not first offered and then taken, and what it waited for comes with the claim.
+//! Carries out what is due. A workflow that a deadline resumes is claimed in the same commit, if
+//! this host has free slots: the task is not first offered and then acquired, and the promise that
+//! it waited for is passed along with the claim.
 
 use std::collections::HashMap;
 
@@ -17,11 +18,13 @@ use crate::{
 };
 use segno_store::{Due, StoreError, Wake};
 
-/// Due commands in one commit.
+/// Maximum number of due commands in one commit.
 const TOGETHER: usize = 256;
-/// Seats that are worth a commit: fewer are waited with for a moment, if more than those are wanted.
+/// The number of free slots that is worth a commit: with fewer, the commit waits up to `PATIENCE`
+/// for more, if more are needed.
 const ENOUGH: usize = 64;
-/// That moment. Where nobody leaves for so long, deadlines are carried out all the same, and who wakes is offered.
+/// How long a commit waits for slots. If none becomes free in this time, the deadlines are carried
+/// out all the same, and the tasks that they resume are offered in the usual way.
 const PATIENCE: Millis = Millis(50);
 
 /// Executes what is due.
@@ -39,10 +42,11 @@ pub async fn carry_out(host: &Host, due: Due) -> Result<(), StoreError> {
             _ => Vec::new(),
         };
         let flows = wanted > 0 && free.len() >= ENOUGH.min(wanted);
-        // What belongs together: a deadline, the claim on whom it wakes, and what that waited for.
+        // One group: a deadline, the claim on the task that it resumes, and the promise that the
+        // task waited for.
         let mut groups = Vec::with_capacity(TOGETHER);
         let mut claimed = Vec::new();
-        // While slots become free, those who find none wait for the next ones.
+        // While slots become free, tasks without a slot wait for the next ones.
         while groups.len() < TOGETHER && !(flows && free.is_empty()) {
             let Some(command) = left.next() else { break };
             let wake = match &command {
@@ -67,7 +71,8 @@ pub async fn carry_out(host: &Host, due: Due) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Those whose claim was made. The others had changed meanwhile, and are offered as always.
+/// The tasks whose claim was made. The others had changed meanwhile, and are offered in the usual
+/// way.
 fn arrivals(mut replies: Vec<Option<Vec<Reply>>>, claimed: Vec<(usize, Slot)>) -> Vec<ClaimedTask> {
     let arrived = claimed.into_iter().filter_map(|(place, slot)| {
         let mut of_group = replies[place].take()?.into_iter().skip(1);

@@ -4,22 +4,24 @@ use opentelemetry::trace::{SpanContext, SpanId, TraceFlags, TraceId, TraceState}
 use segno_core::id::PromiseId;
 use sha2::{Digest as _, Sha256};
 
-/// The header, of a request and of a root's parameter, that says which trace somebody else has begun (W3C Trace Context).
+/// The header, of a request and of a root's parameter, that names a trace begun by another system
+/// (W3C Trace Context).
 pub const TRACEPARENT: &str = "traceparent";
 
 /// The trace of a tree of executions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TraceContext {
-    /// The trace.
+    /// The id of the trace.
     pub trace: TraceId,
-    /// The span of whoever started the root; none: nobody said.
+    /// The caller's span in a trace from outside; none: the root begins the trace.
     pub parent: Option<SpanId>,
-    /// Whether it is recorded.
+    /// Whether the trace is recorded.
     pub sampled: bool,
 }
 
 impl TraceContext {
-    /// The trace of the tree with this root: the one that its starter named, else one of its own.
+    /// The trace of the tree with this root: the one in `traceparent`, else one derived from the
+    /// root's id.
     pub fn of_root(root: &PromiseId, traceparent: Option<&str>) -> Self {
         traceparent.and_then(Self::parse).unwrap_or_else(|| Self {
             trace: TraceId::from_bytes(hashed("trace", root.as_str())),
@@ -28,7 +30,7 @@ impl TraceContext {
         })
     }
 
-    /// Reads `version-trace-parent-flags`; none: it is not well formed, and means nothing.
+    /// Parses `version-trace-parent-flags`; none: the text is malformed and is ignored.
     pub fn parse(text: &str) -> Option<Self> {
         let mut parts = text.split('-');
         let (version, trace, parent, flags) =
@@ -50,28 +52,28 @@ impl TraceContext {
         Some(Self { trace, parent: Some(parent), sampled })
     }
 
-    /// A span of this trace.
+    /// The context of a span of this trace.
     pub(super) fn span(&self, id: SpanId) -> SpanContext {
         SpanContext::new(self.trace, id, TraceFlags::SAMPLED, false, TraceState::default())
     }
 }
 
-/// The span of an execution.
+/// The id of an execution's span.
 pub(super) fn execution(id: &PromiseId) -> SpanId {
     SpanId::from_bytes(hashed("execution", id.as_str()))
 }
 
-/// The span of the step that made, or would have made, the promise `id`.
+/// The id of the span of the step that made, or would have made, the promise `id`.
 pub(super) fn step(id: &PromiseId) -> SpanId {
     SpanId::from_bytes(hashed("step", id.as_str()))
 }
 
-/// The span of the replay under a claim.
+/// The id of the span of the replay under a claim.
 pub(super) fn replay(id: &PromiseId, version: u64) -> SpanId {
     SpanId::from_bytes(hashed("replay", &format!("{id}@{version}")))
 }
 
-/// Some bytes that depend on nothing but these texts, and are not all zero.
+/// Bytes that depend on these texts only, and are not all zero.
 fn hashed<const N: usize>(kind: &str, text: &str) -> [u8; N] {
     let digest = Sha256::new().chain_update(kind).chain_update(b"\0").chain_update(text).finalize();
     let mut bytes = [0; N];

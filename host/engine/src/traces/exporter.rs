@@ -1,4 +1,4 @@
-//! On the way to the receiver: a bounded queue, and a task that tells spans from rows and sends them.
+//! The exporter: a bounded queue, and a task that builds spans from rows and sends them.
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
@@ -18,31 +18,32 @@ use super::{
 use segno_env::{Proxies, Runtime, http_client};
 use segno_store::{PromiseRow, Store, StoreError};
 
-/// What may wait to be told; beyond it spans are lost, and nothing else.
+/// Maximum number of settlements and replays queued; beyond it spans are dropped, and nothing else
+/// is lost.
 const QUEUE: usize = 16_384;
-/// Executions told of together.
+/// Maximum number of executions exported together.
 const PAGE: usize = 256;
-/// Spans in one request.
+/// Maximum number of spans in one request.
 const BATCH: usize = 512;
-/// Records of one journal that become spans.
+/// Maximum number of records of one journal that become spans.
 const RECORDS: u32 = 10_000;
-/// Roots whose traces are remembered.
+/// Maximum number of roots whose trace contexts are cached.
 const ROOTS: usize = 10_000;
-/// How long a request may take.
+/// Timeout of one request to the receiver.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Something that became history.
+/// What the queue carries: a settlement or a replay.
 #[derive(Debug)]
 enum Told {
     Settled(PromiseId),
     Replayed(Replayed),
 }
 
-/// Where what happens is handed in. Cheap to clone.
+/// The sending end of the queue. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Traces(mpsc::Sender<Told>);
 
-/// Why spans cannot be sent.
+/// Why the exporter cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum ExporterError {
     /// The settings are wrong.
@@ -54,18 +55,18 @@ pub enum ExporterError {
 }
 
 impl Traces {
-    /// A promise has its outcome. Without room it is not told of.
+    /// Queues a settled promise; if the queue is full, its spans are dropped.
     pub fn settled(&self, id: &PromiseId) {
         let _ = self.0.try_send(Told::Settled(id.clone()));
     }
 
-    /// A replay has ended.
+    /// Queues a replay that has ended.
     pub fn replayed(&self, replayed: Replayed) {
         let _ = self.0.try_send(Told::Replayed(replayed));
     }
 }
 
-/// The other end.
+/// The receiving end of the queue, with the exporter's state.
 pub struct Exporting {
     store: Arc<dyn Store>,
     told: mpsc::Receiver<Told>,
@@ -75,7 +76,8 @@ pub struct Exporting {
 }
 
 impl Exporting {
-    /// Sends to `endpoint`, the base of an OTLP receiver; none: what OTEL_EXPORTER_OTLP_ENDPOINT and its kin say.
+    /// Sends to `endpoint`, the base URL of an OTLP receiver; none: the OTEL_EXPORTER_OTLP_*
+    /// variables name it.
     ///
     /// # Errors
     /// [`ExporterError`].
@@ -92,7 +94,7 @@ impl Exporting {
         }
         let mut exporter =
             builder.build().map_err(|error| ExporterError::Settings(error.to_string()))?;
-        // Called `segno`, unless OTEL_SERVICE_NAME says otherwise.
+        // The service is named `segno`, unless OTEL_SERVICE_NAME is set.
         let mut resource = Resource::builder();
         if std::env::var_os("OTEL_SERVICE_NAME").is_none() {
             resource = resource.with_service_name("segno");
@@ -107,7 +109,7 @@ impl Exporting {
         Ok((Traces(sender), exporting))
     }
 
-    /// Tells what becomes history, until the host is gone.
+    /// Exports spans until the host is gone.
     pub async fn run(mut self, runtime: Arc<dyn Runtime>) {
         let mut page = Vec::with_capacity(PAGE);
         while self.told.recv_many(&mut page, PAGE).await > 0 {
@@ -125,7 +127,7 @@ impl Exporting {
             if !spans.is_empty() {
                 self.send(spans).await;
             }
-            // What settles together goes together.
+            // Promises that settle together are exported together.
             runtime.sleep(Millis(20)).await;
         }
     }
@@ -152,7 +154,7 @@ impl Exporting {
         })
     }
 
-    /// The trace of the tree that an execution belongs to. None: its root is gone.
+    /// The trace of the tree that an execution belongs to; none: its root has been removed.
     async fn context(
         &mut self,
         promise: &segno_core::promise::Promise,
@@ -179,7 +181,7 @@ impl Exporting {
     async fn send(&mut self, spans: Vec<SpanData>) {
         match self.exporter.export(spans).await {
             Ok(()) => self.failing = false,
-            // Once, and not for every batch.
+            // Logged once, and not for every batch.
             Err(error) if !self.failing => {
                 self.failing = true;
                 tracing::warn!(%error, "traces are not taken; executions go on without them");

@@ -1,8 +1,9 @@
-//! Traces for OpenTelemetry: what durable executions did, told when it is over.
+//! Traces for OpenTelemetry: spans of durable executions, exported when they end.
 //!
-//! An execution outlives processes, so its spans are not measured but told from what is stored: its promise says when it
-//! was made and settled, its journal when each step was asked for and answered. Ids are derived from durable ids, so a
-//! tree of calls is one trace whichever hosts and lives ran it. Without a receiver nothing of this happens.
+//! An execution outlives processes, so its spans are not measured but built from stored rows: the
+//! promise says when it was created and settled, the journal when each step was asked for and
+//! answered. Span ids are derived from durable ids, so a tree of calls is one trace, whichever
+//! hosts and incarnations ran it. Without a configured receiver nothing is exported.
 
 mod context;
 mod exporter;

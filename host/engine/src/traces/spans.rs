@@ -1,4 +1,4 @@
-//! The spans of one execution, told from its rows.
+//! The spans of one execution, built from its rows.
 
 use std::{
     borrow::Cow,
@@ -20,18 +20,18 @@ use segno_core::{
 
 use super::context::{self, TraceContext};
 
-/// A replay that ended.
+/// A replay that has ended.
 #[derive(Debug, Clone)]
 pub struct Replayed {
-    /// The invocation.
+    /// The id of the invocation.
     pub id: PromiseId,
-    /// Under which claim.
+    /// The version of the claim.
     pub version: u64,
-    /// When it had ended.
+    /// When the replay ended.
     pub at: Timestamp,
-    /// How long it took.
+    /// How long the replay took.
     pub took: Duration,
-    /// Records matched.
+    /// Number of records matched.
     pub records: usize,
 }
 
@@ -86,7 +86,7 @@ pub fn execution(
     spans
 }
 
-/// A step for each command of the journal.
+/// One span for each command of the journal.
 fn steps(
     context: &TraceContext,
     id: &PromiseId,
@@ -157,7 +157,7 @@ pub fn replay(context: &TraceContext, replayed: &Replayed) -> SpanData {
     data
 }
 
-#[expect(clippy::too_many_arguments, reason = "a span is made of so many things")]
+#[expect(clippy::too_many_arguments, reason = "each argument is one part of a span")]
 fn span(
     context: &TraceContext,
     id: SpanId,

@@ -1,4 +1,4 @@
-//! Outcomes between the guest's types and the journal's.
+//! Conversion of outcomes between the guest's types and the journal's.
 
 use segno_core::{
     invocation::{LogLevel, Outcome as Stored, StepResult},
@@ -26,7 +26,8 @@ pub fn guest_payload(payload: &StoredPayload) -> Payload {
     }
 }
 
-/// What the journal keeps of an outcome. `has_promise`: a long one can be read from the command's promise.
+/// An outcome as the journal keeps it. `has_promise`: a long one can be read from the command's
+/// promise.
 pub fn stored(outcome: &Outcome, has_promise: bool) -> Stored {
     if has_promise && length(outcome) > INLINE_LIMIT {
         return Stored::Own;
@@ -42,7 +43,7 @@ pub fn stored(outcome: &Outcome, has_promise: bool) -> Stored {
     })
 }
 
-/// A stored result as the guest was told it.
+/// A stored result as the guest received it.
 pub fn recorded(result: &StepResult) -> Outcome {
     match result {
         StepResult::Empty => null(),
@@ -55,7 +56,7 @@ pub fn recorded(result: &StepResult) -> Outcome {
     }
 }
 
-/// A success that says nothing.
+/// A success with the value `null`.
 pub fn null() -> Outcome {
     Outcome::Success(Payload::Json("null".into()))
 }

@@ -1,6 +1,8 @@
-//! How values are written: in promises, where workers of any language read them, and in journals, where replays do.
+//! How values are encoded: in promises, where workers of any language read them, and in journals,
+//! where replays do.
 //!
-//! The API, the worker and the tests use the same codec, so that a value looks alike whoever wrote it.
+//! The API, the worker and the tests use the same codec, so that a value has the same form whatever
+//! wrote it.
 
 pub mod journals;
 mod promises;

@@ -57,7 +57,8 @@ pub fn param(function: &str, input: &Payload, mut headers: Tags) -> Value {
     Value { headers, data }
 }
 
-/// The same for workers outside, whose functions take several arguments: a JSON array is the list of them, `null` none.
+/// The same for external workers, whose functions take several arguments: a JSON array is the
+/// argument list, `null` is the empty one.
 pub fn param_of_arguments(function: &str, input: &Payload, headers: Tags) -> Value {
     let arguments = match input {
         Payload::Json(text) => serde_json::from_str::<serde_json::Value>(text).ok(),
@@ -85,8 +86,8 @@ pub fn function(param: &Value) -> Option<String> {
     Some(call.func).filter(|name| !name.is_empty())
 }
 
-/// The input in the parameter of an invocation: one argument as it is, none as `null` or as the arguments that have
-/// names, several as an array.
+/// The input in the parameter of an invocation: one argument as it is, none as `null` or as the
+/// object of named arguments, several as an array.
 pub fn input(param: &Value) -> Payload {
     use serde_json::value::RawValue;
     #[derive(serde::Deserialize)]
@@ -146,7 +147,7 @@ pub fn failure_value(failure: &Failure) -> Value {
         Payload::Json(text) => serde_json::from_str(text).unwrap_or_else(|_| json!(text)),
         Payload::Bytes(bytes) => json!({ "bytes": bytes }),
     });
-    // The first field has clients in other languages raise an error that says the message.
+    // SDKs in other languages recognise the first field and raise an error with the message.
     let mut body = json!({ "__type": "error", "code": failure.code, "message": failure.message });
     if let Some(details) = details {
         body["details"] = details;
@@ -186,7 +187,7 @@ pub fn failure(value: Option<&Value>) -> Failure {
     }
 }
 
-/// What a guest that awaited the promise is told.
+/// The outcome that a guest receives for the promise that it awaited.
 pub fn outcome(settlement: &Settlement) -> Outcome {
     match settlement.verdict {
         Verdict::Resolved => Outcome::Success(
@@ -218,7 +219,7 @@ pub fn verdict(outcome: &Outcome) -> (Verdict, Value) {
     }
 }
 
-/// A payload as JSON: bytes become an object that says so.
+/// A payload as JSON: bytes become an object that marks them.
 pub fn payload_json(payload: &Payload) -> serde_json::Value {
     match payload {
         Payload::Json(text) => serde_json::from_str(text).unwrap_or_else(|_| json!(text)),
@@ -226,7 +227,7 @@ pub fn payload_json(payload: &Payload) -> serde_json::Value {
     }
 }
 
-/// The retry options of a guest as the core decides by them.
+/// The retry options of a guest as the core's policy.
 pub fn policy(options: &RetryOptions) -> RetryPolicy {
     RetryPolicy {
         initial_ms: options.initial_ms,

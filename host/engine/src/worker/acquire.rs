@@ -16,7 +16,7 @@ use super::{
 };
 use crate::slots::{ClaimedTask, Slot};
 
-/// Journals longer than this are not read ahead, but a page at a time by their replays.
+/// Journals with more records than this are not read ahead, but a page at a time by their replays.
 const SHORT: u32 = 256;
 
 /// A task that may be acquired at this version.
@@ -28,7 +28,7 @@ pub struct Offer {
     pub version: Version,
 }
 
-/// Acquires these tasks in one commit and runs those that it got.
+/// Acquires these tasks in one commit and runs those that were acquired.
 pub async fn acquire(worker: Arc<WorkerContext>, offers: Vec<(Slot, Offer)>) {
     let acquire = |(_, offer): &(Slot, Offer)| Command::TaskAcquire {
         claim: Claim { id: offer.id.clone(), version: offer.version },
@@ -53,7 +53,7 @@ pub async fn acquire(worker: Arc<WorkerContext>, offers: Vec<(Slot, Offer)>) {
     run_claimed(worker, claimed).await;
 }
 
-/// Runs tasks that were claimed together, each on its own, once their journals were read.
+/// Runs tasks that were claimed together, each on its own, after their journals were read.
 pub async fn run_claimed(worker: Arc<WorkerContext>, claimed: Vec<ClaimedTask>) {
     let mut histories = read_ahead(&worker, &claimed).await;
     let mut executions = claimed.into_iter().map(|ClaimedTask { slot, acquired, settled }| {
@@ -71,8 +71,8 @@ pub async fn run_claimed(worker: Arc<WorkerContext>, claimed: Vec<ClaimedTask>) 
     first.await;
 }
 
-/// The journals of those that are neither new nor warm nor long. Where that fails, each execution
-/// reads its own.
+/// Reads the journals of tasks that are neither new nor warm nor long. If the read fails, each
+/// execution reads its own journal.
 async fn read_ahead(
     worker: &WorkerContext,
     claimed: &[ClaimedTask],

@@ -32,7 +32,7 @@ use crate::{
     values::{self, code, journals},
 };
 
-/// What an attempt runs.
+/// What an attempt executes.
 pub enum Kind {
     /// A function of a module.
     Function(FunctionDescription),
@@ -54,7 +54,7 @@ pub async fn run(
     let TaskReply { task, promise, .. } = acquired;
     let attempt = task.attempt + 1;
     if task.cancel == CancelState::Requested {
-        // Nothing is running: there is nobody to tell.
+        // No attempt is running: the task is settled without one.
         return reject(&worker, &active, &cancelled()).await;
     }
     let lines = Arc::new(Lines {
@@ -165,7 +165,7 @@ fn decide(
     }
 }
 
-/// The call's own policy, else the function's, else the default.
+/// The retry policy of the call, else of the function, else the default.
 fn policy(promise: &Promise, kind: &Kind) -> RetryPolicy {
     let said = promise.birth.param.headers.get(tags::RETRY_HEADER);
     if let Some(policy) = said.and_then(|text| serde_json::from_str(text).ok()) {
@@ -193,8 +193,9 @@ async fn fulfill(
     }
 }
 
-/// What keeps what a failed attempt logged, and how far it got, for the next one. Nothing else tells these lines from
-/// new ones, so they go with the release.
+/// The commands that keep the log lines and the progress of a failed attempt for the next one.
+/// These lines have no record that would make a repetition recognisable, so they go with the
+/// release.
 fn kept(worker: &WorkerContext, active: &ActiveClaim, logs: Vec<LogLine>) -> Vec<Command> {
     let mut commands = Vec::with_capacity(2);
     let item = active.item();
@@ -210,7 +211,7 @@ fn kept(worker: &WorkerContext, active: &ActiveClaim, logs: Vec<LogLine>) -> Vec
     commands
 }
 
-/// Progress is stored as JSON text, or as bytes behind a zero.
+/// The stored form of progress: JSON text, or bytes behind a zero byte.
 fn stored_progress(bytes: &Bytes) -> Option<Payload> {
     match bytes.as_slice() {
         [0, rest @ ..] => Some(Payload::Bytes(rest.to_vec())),
@@ -225,7 +226,7 @@ fn progress_bytes(payload: &Payload) -> Bytes {
     }
 }
 
-/// What an attempt logged so far.
+/// The log lines of an attempt so far.
 struct Lines {
     worker: Arc<WorkerContext>,
     first: u32,
@@ -269,12 +270,12 @@ impl ActivityHost for Attempt {
     }
 }
 
-/// What an activity ends with that was asked to stop and did not succeed: it is not tried again.
+/// The outcome of an activity that was asked to stop and did not succeed: it is not tried again.
 fn cancelled() -> Outcome {
     Outcome::Failure(Failure { code: code::CANCELLED, message: "cancelled".into(), details: None })
 }
 
-/// What a function that does not exist answers.
+/// The outcome of a call of a function that does not exist.
 pub fn no_such_function(module: &str, function: &str, known: &[FunctionDescription]) -> Outcome {
     let names: Vec<&str> = known.iter().map(|known| known.name.as_str()).collect();
     Outcome::Failure(Failure {

@@ -1,4 +1,4 @@
-//! The claims this host holds, as heartbeats and interruptions know them.
+//! The claims of this host, for heartbeats and interruptions.
 
 use std::{
     collections::BTreeMap,
@@ -18,11 +18,11 @@ use tokio_util::sync::CancellationToken;
 
 /// A claim, shared by the execution that uses the claim and those who may end it.
 pub struct ActiveClaim {
-    /// The claim.
+    /// The task's id and the version of the claim.
     pub claim: Claim,
-    /// Ends the execution at once: it must write nothing more.
+    /// Stops the execution at once: it must write nothing more.
     pub abort: CancellationToken,
-    /// Whether what gives the claim back is on its way to the store.
+    /// Whether a command that gives the claim back is on its way to the store.
     ending: AtomicBool,
     cancelled: AtomicBool,
     cancel_changed: Notify,
@@ -31,7 +31,7 @@ pub struct ActiveClaim {
 }
 
 impl ActiveClaim {
-    /// A claim that nothing else knows of yet.
+    /// A claim that is not yet listed.
     pub fn new(claim: Claim) -> Arc<Self> {
         Arc::new(Self {
             claim,
@@ -44,7 +44,7 @@ impl ActiveClaim {
         })
     }
 
-    /// Says that the invocation was asked to stop.
+    /// Records that the invocation was asked to stop.
     pub fn request_cancel(&self) {
         self.cancelled.store(true, Ordering::Release);
         self.cancel_changed.notify_waiters();
@@ -56,7 +56,7 @@ impl ActiveClaim {
         self.cancelled.load(Ordering::Acquire)
     }
 
-    /// Ends when the invocation is asked to stop.
+    /// Completes when the invocation is asked to stop.
     pub async fn cancel_request(&self) {
         while !self.cancel_requested() {
             self.cancel_changed.notified().await;
@@ -68,7 +68,7 @@ impl ActiveClaim {
         self.progress.fetch_add(steps, Ordering::Release);
     }
 
-    /// Keeps what a successor should know, to be stored with the next heartbeat.
+    /// Keeps progress data for a later attempt, to be stored with the next heartbeat.
     pub fn report(&self, payload: Option<Bytes>) {
         if payload.is_some() {
             *self.payload.lock().unwrap_or_else(PoisonError::into_inner) = payload;
@@ -78,14 +78,15 @@ impl ActiveClaim {
 
     /// The claim as a heartbeat names it.
     pub fn item(&self) -> HeartbeatItem {
-        // The number first: a payload that is newer than its number is sent again under the next one.
+        // The number is read first: a payload that is newer than its number is sent again under the
+        // next one.
         let steps = self.progress.load(Ordering::Acquire);
         let payload = self.payload.lock().unwrap_or_else(PoisonError::into_inner).clone();
         HeartbeatItem { claim: self.claim.clone(), progress: Some((steps, payload)) }
     }
 }
 
-/// All of them, by id.
+/// All claims of this host, by task id.
 #[derive(Default)]
 pub struct Claims(Mutex<BTreeMap<PromiseId, Arc<ActiveClaim>>>);
 
@@ -97,7 +98,7 @@ impl Claims {
         }
     }
 
-    /// Forgets a claim, unless another one on the same task has its place.
+    /// Removes a claim, unless another claim on the same task has replaced it.
     pub fn remove(&self, active: &Arc<ActiveClaim>) {
         let mut claims = self.lock();
         if claims.get(&active.claim.id).is_some_and(|known| Arc::ptr_eq(known, active)) {
@@ -105,7 +106,7 @@ impl Claims {
         }
     }
 
-    /// Notes which claims these commands give back, before they are sent, and which go on.
+    /// Marks the claims that these commands give back, before they are sent, and those that go on.
     pub fn note(&self, commands: &[Command]) {
         for command in commands {
             let (claim, ending) = match command {
@@ -121,8 +122,8 @@ impl Claims {
         }
     }
 
-    /// Interrupts the execution under this claim, which has ended. Whether it was lost: the execution is here, and had
-    /// not given it back itself.
+    /// Stops the execution under this claim, which has ended. Answers whether the claim was lost:
+    /// its execution is here, and had not given the claim back itself.
     pub fn interrupt(&self, claim: &Claim) -> bool {
         match self.lock().get(&claim.id) {
             Some(active) if active.claim.version == claim.version => {
@@ -133,7 +134,7 @@ impl Claims {
         }
     }
 
-    /// Tells the execution of `id` that it was asked to stop.
+    /// Notifies the execution of `id` that it was asked to stop.
     pub fn request_cancel(&self, id: &PromiseId) {
         if let Some(active) = self.lock().get(id) {
             active.request_cancel();
@@ -178,7 +179,8 @@ mod tests {
         let reason = ReleaseReason::Yield;
         claims.note(&[Command::TaskRelease { claim: claim(1), reason }]);
         assert!(!claims.interrupt(&claim(1)), "it was given back");
-        // A suspend may be answered with what it waited for: then the execution goes on, and appends.
+        // A suspend may be answered with the settled promise: then the execution goes on, and
+        // appends.
         let (records, logs, actions) = (Vec::new(), Vec::new(), Vec::new());
         claims.note(&[Command::TaskFence { claim: claim(1), records, logs, actions }]);
         assert!(claims.interrupt(&claim(1)), "it was taken away");

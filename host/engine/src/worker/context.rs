@@ -39,12 +39,12 @@ pub struct WorkerContext {
     pub speculative_starts: bool,
     /// How many executions run at once.
     pub run_limiter: RunLimiter,
-    /// When executions that compute for long are tried again.
+    /// When executions that were put off are tried again.
     pub put_off: PutOff,
 }
 
 impl WorkerContext {
-    /// The present.
+    /// The current time.
     pub fn now(&self) -> Timestamp {
         self.host.env.clock.now()
     }
@@ -54,7 +54,7 @@ impl WorkerContext {
         self.draining.is_cancelled()
     }
 
-    /// What a claim of this worker is made with.
+    /// The parameters of a claim of this worker.
     pub fn hold(&self) -> Hold {
         Hold {
             holder: self.holder.clone(),
@@ -80,7 +80,7 @@ impl WorkerContext {
         }
     }
 
-    /// Counts what became durable, and logs the lines of guests.
+    /// Counts records that became durable, and logs the lines of guests.
     pub fn note(&self, commands: &[Command], replies: &[Reply]) {
         let metrics = &self.host.metrics.worker;
         for (command, reply) in commands.iter().zip(replies) {
@@ -103,13 +103,13 @@ impl WorkerContext {
         }
     }
 
-    /// Shows how much is kept warm.
+    /// Updates the metrics of warm instances.
     pub fn show_warm(&self) {
         let (instances, bytes) = self.warm.size();
         self.host.metrics.gauges.warm(instances, bytes);
     }
 
-    /// Several promises.
+    /// Reads several promises from the store.
     pub async fn promises(
         &self,
         ids: &[PromiseId],

@@ -1,7 +1,7 @@
-//! Takes tasks that are ready and runs them, as many at once as the host has room for.
+//! Takes ready tasks and runs them, as many concurrently as the host has slots.
 //!
-//! Hints from commits bring a task here at once. A slow scan of the store is the safety net for hints that were lost,
-//! and for tasks that other hosts or earlier lives left behind.
+//! A hint of a commit brings a task here at once. A slow scan of the store is the safety net for
+//! lost hints, and for tasks that other hosts or earlier incarnations left behind.
 
 use std::{
     collections::{HashSet, VecDeque},
@@ -18,16 +18,17 @@ use super::{
 };
 use crate::slots::SlotPool;
 
-/// Tasks that wait here for a slot; more stay in the store, where the scan finds them.
+/// Maximum number of tasks queued for a slot; further ones stay in the store, where the scan finds
+/// them.
 const QUEUE_CAPACITY: usize = 65_536;
-/// Tasks that one read of the scan answers.
+/// Maximum number of tasks in one page of the scan.
 const SCAN_PAGE: u32 = 1_000;
-/// Tasks acquired in one commit.
+/// Maximum number of tasks acquired in one commit.
 const ACQUIRED_TOGETHER: usize = 64;
 /// How long a task that another host made ready is left to that host.
 const REMOTE_WORK_DELAY: Millis = Millis(40);
 
-/// Runs until told to drain, and then until what it began has ended.
+/// Runs until the worker drains, and then until the executions it started have ended.
 pub async fn run(
     worker: Arc<WorkerContext>,
     mut hints: mpsc::Receiver<Effect>,
@@ -82,7 +83,7 @@ pub async fn run(
                 }
             }
             () = worker.host.notifier.work_elsewhere(), if !scans_soon => {
-                // Hosts that hear of it together do not look together.
+                // A random delay: hosts that are notified together do not scan together.
                 let apart = (runtime.nonce() % 64).cast_signed();
                 scan = runtime.sleep(Millis(REMOTE_WORK_DELAY.0 + apart));
                 scans_soon = true;

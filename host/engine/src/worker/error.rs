@@ -9,29 +9,29 @@ use super::replay::{NotRead, ReplayStopped};
 /// Why an execution stopped before its end.
 #[derive(Debug)]
 pub enum ExecutionError {
-    /// The claim is not ours any more.
+    /// The claim has ended and belongs to this host no more.
     Lost,
     /// The guest trapped, or broke the contract, or diverged.
     Guest(GuestError),
-    /// Another attempt makes no sense.
+    /// Another attempt makes no sense: a person has to act.
     Halt(HaltReport),
-    /// An attempt failed that is not the guest's to see.
+    /// An attempt failed for a reason that the guest must not observe.
     Failed {
-        /// What went wrong.
+        /// The failure, as it is noted at the task.
         error: Note,
-        /// The wait the call's own policy asks for.
+        /// The delay that the call's own policy asks for.
         retry_after: Option<Millis>,
     },
     /// The store did not answer; the lease will run out.
     Store(StoreError),
 }
 
-/// Why a person should look.
+/// Why a task was halted, for the person who looks at it.
 #[derive(Debug)]
 pub struct HaltReport {
-    /// A short stable word.
+    /// A short stable word for the reason.
     pub kind: &'static str,
-    /// One sentence.
+    /// The reason in one sentence.
     pub message: String,
 }
 
@@ -43,7 +43,7 @@ impl HaltReport {
 }
 
 impl ExecutionError {
-    /// What a refused write under a claim means.
+    /// The error that a refused write under a claim means.
     pub fn refused(refusal: Refusal) -> Self {
         match refusal {
             Refusal::Conflict(_) | Refusal::NotFound(_) => Self::Lost,

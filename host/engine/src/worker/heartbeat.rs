@@ -1,4 +1,5 @@
-//! One heartbeat for all claims of this host, apart from their executions: a long replay never loses its lease.
+//! One heartbeat for all claims of this host, independent of their executions: a long replay never
+//! loses its lease.
 
 use std::sync::Arc;
 
@@ -13,10 +14,10 @@ use super::context::WorkerContext;
 use crate::slots::LeaseRenewer;
 use segno_env::BoxFuture;
 
-/// Beats in the time of a lease.
+/// Number of heartbeats in the duration of a lease.
 const BEATS: i64 = 3;
 
-/// Beats out of turn.
+/// Extends claims at once, out of turn.
 pub struct RenewAtOnce(pub Arc<WorkerContext>);
 
 impl LeaseRenewer for RenewAtOnce {
@@ -30,10 +31,10 @@ impl LeaseRenewer for RenewAtOnce {
     }
 }
 
-/// Beats until the worker has stopped.
+/// Sends heartbeats until the worker has stopped.
 pub async fn run(worker: Arc<WorkerContext>, stopped: tokio_util::sync::CancellationToken) {
-    // No lease is shorter than the first ones. Two beats in a row may fail, with all of their repetitions, before a lease
-    // ends.
+    // No lease is shorter than the first ones. Two heartbeats in a row may fail, with all of their
+    // repetitions, before a lease ends.
     let (initial, least, _) = worker.host.config.ttl;
     let period = Millis((initial.max(least).0 / BEATS).max(1));
     let soon = Millis((period.0 / 4).max(1));
@@ -47,7 +48,8 @@ pub async fn run(worker: Arc<WorkerContext>, stopped: tokio_util::sync::Cancella
         match beat(&worker).await {
             Beaten::Stored => worker.lease_ttl.observe(worker.now().since(intended)),
             Beaten::NothingHeld => {}
-            // The delay counts from the instant at which the first of them was to be sent.
+            // The delay counts from the instant at which the first of the failed heartbeats was to
+            // be sent.
             Beaten::NotStored => {
                 wait = soon;
                 continue;
@@ -57,13 +59,13 @@ pub async fn run(worker: Arc<WorkerContext>, stopped: tokio_util::sync::Cancella
     }
 }
 
-/// What came of a beat.
+/// The result of a heartbeat.
 enum Beaten {
-    /// It was acknowledged.
+    /// The store acknowledged the heartbeat.
     Stored,
     /// There was no claim to extend.
     NothingHeld,
-    /// The store did not take it.
+    /// The store did not acknowledge the heartbeat.
     NotStored,
 }
 
@@ -75,7 +77,7 @@ async fn beat(worker: &WorkerContext) -> Beaten {
     }
     let claims: Vec<_> = items.iter().map(|item| item.claim.clone()).collect();
     let heartbeat = Command::TaskHeartbeat { holder: worker.holder.clone(), items };
-    // One immediate repetition; after that a beat that comes soon.
+    // One immediate repetition; after that the next heartbeat is sent early.
     for _ in 0..2 {
         match worker.host.store.execute(vec![heartbeat.clone()]).await {
             Ok(replies) => {
@@ -103,7 +105,7 @@ fn hear(worker: &WorkerContext, claims: &[Claim], beats: Vec<Beat>) {
                     true => {
                         tracing::warn!(%invocation, version, ?beat, "the claim was lost; its execution is dropped");
                     }
-                    // The heartbeat and what gave the claim back passed each other.
+                    // The heartbeat crossed the command that gave the claim back.
                     false => tracing::debug!(%invocation, version, ?beat, "the claim has ended"),
                 }
             }
@@ -111,7 +113,8 @@ fn hear(worker: &WorkerContext, claims: &[Claim], beats: Vec<Beat>) {
     }
 }
 
-/// A newer life of this node has every claim, or will have it: what runs here must write nothing more.
+/// A newer incarnation of this node has every claim, or will have it: what runs here must write
+/// nothing more.
 fn refused(worker: &WorkerContext, refusal: &Refusal) {
     tracing::error!(node = %worker.holder.node, "{refusal}");
     if let Refusal::Conflict(Conflict::Superseded { .. }) = refusal {

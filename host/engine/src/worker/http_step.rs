@@ -8,7 +8,7 @@ use serde_json::{Value as Json, json};
 use crate::values::{self, code};
 use segno_guest::{Failure, HttpRequest, HttpResponse, Outbound, Outcome, Payload};
 
-/// The header by which a service tells a repeated request from a new one.
+/// The header by which a service recognises a repeated request.
 const IDEMPOTENCY_KEY: &str = "idempotency-key";
 
 #[derive(Deserialize)]
@@ -22,7 +22,8 @@ struct Step {
 
 /// Sends the request in the promise's parameter.
 ///
-/// Answers 408, 425, 429 and 5xx are failures that may be tried again; every other answer is a success with its status.
+/// Answers 408, 425, 429 and 5xx are failures that may be tried again; every other answer is a
+/// success with its status.
 pub async fn send(outbound: &dyn Outbound, module: &str, promise: &Promise) -> Outcome {
     let Payload::Json(input) = values::input(&promise.birth.param) else {
         return failed(code::BAD_REQUEST, "the parameter of an HTTP step is JSON".into());

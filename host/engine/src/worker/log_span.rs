@@ -1,4 +1,5 @@
-//! What is logged of executions: every line carries the ids of what it is about.
+//! The log span of an execution: every line carries the ids of the invocation, the claim and the
+//! host.
 
 use segno_core::{
     id::{Holder, PromiseId},
@@ -10,10 +11,11 @@ use tracing::Span;
 
 use crate::target;
 
-/// Lines of guests are logged under this target.
+/// The log target for lines of guests.
 pub const GUEST: &str = "segno::guest";
 
-/// The span of everything that is done under a claim. It is there at every level, so that no warning is without ids.
+/// The span of all work under a claim. The span exists at every level, so that every warning
+/// carries ids.
 pub fn span(holder: &Holder, acquired: &TaskReply) -> Span {
     let promise: &Promise = &acquired.promise;
     let (function, module) = (target::function_of(promise), target::module_of(promise));
@@ -27,7 +29,7 @@ pub fn span(holder: &Holder, acquired: &TaskReply) -> Span {
         node = %holder.node,
     );
     if let Some(digest) = acquired.task.module {
-        // Nobody needs all of it to find the module.
+        // The first 12 digits identify the module well enough.
         span.record("digest", &digest.to_string()[..12]);
     }
     span

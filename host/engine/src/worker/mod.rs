@@ -1,10 +1,10 @@
 //! Takes tasks of hosted targets and runs them: acquire, run, suspend or fulfill, heartbeat.
 //!
-//! A worker holds nothing that is not also in the store. Killed at any instant, it leaves claims whose leases run out
-//! (or that its next life gives back), and journals from which any host goes on.
+//! All state of a worker is also in the store. A worker killed at any instant leaves claims whose
+//! leases expire (or that its next incarnation releases), and journals from which any host
+//! continues.
 
-// Under a claim, from the task that is ready to the commands that are committed. Each file knows the
-// ones below it.
+// The path from a ready task to the committed commands. Each file knows the files below it.
 mod acquire;
 mod activity;
 mod context;
@@ -54,16 +54,17 @@ use crate::{
     slots::{self, ExecutionSlots},
 };
 
-/// How much a worker does at once.
+/// The limits of a worker.
 #[derive(Debug, Clone, Copy)]
 pub struct WorkerSettings {
-    /// Tasks run at once; those that wait warm for a moment count.
+    /// Maximum number of tasks executed concurrently, including those that wait warm for a short
+    /// time.
     pub slots: usize,
-    /// The processors that execute guests.
+    /// The number of processors that execute guests.
     pub processors: usize,
-    /// How often the store is scanned for tasks whose hints were lost.
+    /// The interval between scans of the store for tasks whose hints were lost.
     pub scan_period: Millis,
-    /// Suspended instances kept.
+    /// The budget of suspended instances.
     pub warm: WarmBudget,
     /// Whether an invocation runs before it is stored, which saves its start a commit.
     pub speculative_starts: bool,
@@ -84,17 +85,17 @@ impl Default for WorkerSettings {
 /// A running worker.
 pub struct Worker {
     worker: Arc<WorkerContext>,
-    /// The notifier knows it as long as this worker lives.
+    /// Kept alive: the host refers to these slots weakly.
     _slots: Arc<ExecutionSlots>,
     idle: CancellationToken,
     stopped: CancellationToken,
 }
 
 impl Worker {
-    /// Begins to take tasks in the name of `holder`.
+    /// Starts to take tasks in the name of `holder`.
     ///
     /// # Panics
-    /// If the host has a worker already: hints go to one.
+    /// If the host has a worker already: hints go to one worker.
     pub fn start(host: Host, holder: Holder, settings: WorkerSettings) -> Self {
         let hints = host.notifier.take_dispatched().expect("a host has one worker");
         let worker = Arc::new(WorkerContext {
@@ -137,13 +138,14 @@ impl Worker {
         Self { worker, _slots: slots, idle, stopped }
     }
 
-    /// Cancelled when another host has begun a life under this one's name: this one does nothing any more.
+    /// Cancelled when another host has begun an incarnation under this node's name: this worker
+    /// must stop.
     pub fn superseded(&self) -> CancellationToken {
         self.worker.superseded.clone()
     }
 
-    /// Takes no more tasks, lets the running ones come to a point where they can wait, and gives back what is still
-    /// active after `limit`. Answers how many claims that were.
+    /// Takes no more tasks, waits until the running ones suspend or end, and releases what is still
+    /// active after `limit`. Answers how many claims were released.
     pub async fn shutdown(&self, limit: Millis) -> usize {
         self.worker.draining.cancel();
         self.worker.host.env.within(limit, self.idle.cancelled()).await;

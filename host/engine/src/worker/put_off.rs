@@ -1,26 +1,27 @@
-//! When executions come again that were put off, since as many compute for long as may.
+//! When executions are tried again that were put off because enough others compute for long.
 //!
-//! Each that comes again computes for some milliseconds before it is known whether it still has to wait. So they come one
-//! after the other: however many there are, they take little of the processors from those that compute.
+//! Each of them computes for some milliseconds before it is known whether it has to wait again. So
+//! they are tried one after the other: any number of them takes little processor time from those
+//! that compute.
 
 use std::sync::{Mutex, PoisonError};
 
 use segno_core::time::{Millis, Timestamp};
 
-/// The least wait.
+/// The minimum delay.
 const LEAST: Millis = Millis(1_000);
-/// The time between two that come again.
+/// The interval between two that are tried again.
 const APART: Millis = Millis(50);
 
-/// The line of those that were put off.
+/// The queue of executions that were put off.
 #[derive(Default)]
 pub struct PutOff {
-    /// When the last of them comes.
+    /// When the last of the queue is tried again.
     last: Mutex<Timestamp>,
 }
 
 impl PutOff {
-    /// The wait of the next in line.
+    /// The delay of the next execution in the queue.
     pub fn wait(&self, now: Timestamp) -> Millis {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         *last = (now + LEAST).max(*last + APART);

@@ -1,4 +1,4 @@
-//! Giving a claim back without an outcome, and what the task is told of the reason.
+//! Releases a claim without an outcome, and notes the reason at the task.
 
 use std::sync::PoisonError;
 
@@ -17,22 +17,23 @@ use super::{
 };
 use crate::metrics::ClaimEnd;
 
-/// How far an execution came in its journal.
+/// The position that an execution reached in its journal.
 #[derive(Default)]
 pub struct JournalEnd<'a> {
-    /// The length of the stored journal, where traps are counted.
+    /// The length of the stored journal, by which traps are counted.
     pub len: u32,
-    /// What compared the guest with it, which knows the first difference.
+    /// The recorder, which knows the first difference.
     pub recorder: Option<&'a SharedRecorder>,
 }
 
-/// Gives back a claim of what has no journal.
+/// Releases a claim on a task without a journal.
 pub async fn give_back(worker: &WorkerContext, claim: &Claim, error: ExecutionError) -> ClaimEnd {
     give_back_after(worker, claim, Vec::new(), error, &JournalEnd::default()).await
 }
 
-/// Gives the claim back, with `before` done under the claim in the same transaction. The transaction
-/// is refused as a whole if an earlier one did the same, so that an unknown outcome is sent again.
+/// Releases the claim, with `before` carried out under the claim in the same transaction. The
+/// transaction is refused as a whole if an earlier one did the same, so that it can be sent again
+/// after an unknown outcome.
 pub async fn give_back_after(
     worker: &WorkerContext,
     claim: &Claim,

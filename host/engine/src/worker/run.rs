@@ -1,4 +1,4 @@
-//! Running under a claim: what a task's target names, until it ends or the claim does.
+//! Runs the target of a task under a claim, until the execution or the claim ends.
 
 use std::sync::Arc;
 
@@ -17,11 +17,11 @@ use super::{
 };
 use crate::{metrics::ClaimEnd, target};
 
-/// What is run under a claim.
+/// A claimed task, and what was read for it.
 pub struct Work {
     /// The task as it was acquired.
     pub acquired: TaskReply,
-    /// What was read for it already.
+    /// What was read for the task already.
     pub prefetched: Prefetched,
 }
 
@@ -35,7 +35,7 @@ pub async fn claim(worker: Arc<WorkerContext>, work: Work) {
     until_it_ends(&worker, &active, running).instrument(span).await;
 }
 
-/// Runs what is done under a claim until that ends, or the claim does.
+/// Runs `work` under a claim until the work or the claim ends.
 pub async fn until_it_ends(
     worker: &WorkerContext,
     active: &Arc<ActiveClaim>,

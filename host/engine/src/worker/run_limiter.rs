@@ -25,8 +25,8 @@ use crate::{commit_latency::CommitLatency, host::Host, metrics::Metrics};
 const PER_PROCESSOR: usize = 48;
 /// The least time that one step takes of a processor, in microseconds.
 const STEP_US: usize = 16;
-/// A queue that did not move for this long raises the limit. Executions that began together may end
-/// together, so this is longer than a few steps take.
+/// A queue that does not move for this time raises the limit. Executions that began together may
+/// end together, so this is longer than a few steps take.
 const STANDSTILL: Millis = Millis(50);
 
 /// Gives out permits to run.
@@ -44,10 +44,10 @@ struct State {
 #[derive(Default)]
 struct Queue {
     running: usize,
-    /// By how much the limit was raised since the queue stood still.
+    /// The amount by which the limit was raised since the queue stood still.
     raised: usize,
     waiting: VecDeque<oneshot::Sender<RunPermit>>,
-    /// Whether an execution was admitted since the last look.
+    /// Whether an execution was admitted since the last check.
     moved: bool,
     watched: bool,
 }
@@ -229,7 +229,7 @@ mod tests {
         assert!(waiting.as_mut().now_or_never().is_none());
         drop(gone);
         drop(running);
-        // This one has its permit, and goes away without having looked.
+        // The waiting execution has its permit, and is dropped without having used it.
         drop(waiting);
         assert_eq!(all_permits(&limiter).len(), PER_PROCESSOR);
     }

@@ -1,4 +1,5 @@
-//! The promises whose settlement an execution wants to hear of. A hint only: what it says is read from the store.
+//! The promises whose settlement an execution watches. A notification is only a hint: the value is
+//! read from the store.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -7,7 +8,7 @@ use tokio::sync::mpsc;
 
 use crate::notifier::CommitNotifier;
 
-/// Registered with the notifier until it is dropped.
+/// The watched promises, registered with the notifier until dropped.
 pub struct SettlementWatch {
     notifier: Arc<CommitNotifier>,
     ids: BTreeSet<PromiseId>,
@@ -16,27 +17,27 @@ pub struct SettlementWatch {
 }
 
 impl SettlementWatch {
-    /// Watches nothing yet.
+    /// An empty watch.
     pub fn new(notifier: Arc<CommitNotifier>) -> Self {
         let (sender, settled) = mpsc::unbounded_channel();
         Self { notifier, ids: BTreeSet::new(), sender, settled }
     }
 
-    /// Watches `id` from now on. Read the promise after this, and nothing is missed.
+    /// Watches `id` from now on. Read the promise after this call: then no settlement is missed.
     pub fn add(&mut self, id: &PromiseId) {
         if self.ids.insert(id.clone()) {
             self.notifier.watch(id.clone(), self.sender.clone());
         }
     }
 
-    /// The next that settled.
+    /// Waits for the next settled promise.
     pub async fn next(&mut self) -> PromiseId {
         let id = self.settled.recv().await.expect("the sender lives beside the receiver");
         self.ids.remove(&id);
         id
     }
 
-    /// The next that settled, if one has.
+    /// The next settled promise, if there is one.
     pub fn try_next(&mut self) -> Option<PromiseId> {
         let id = self.settled.try_recv().ok()?;
         self.ids.remove(&id);

@@ -1,4 +1,4 @@
-//! Suspended workflows whose instances are still here: resuming one costs no replay.
+//! Suspended workflows with their instances in memory: resuming one costs no replay.
 
 use std::{
     collections::HashMap,
@@ -10,19 +10,19 @@ use segno_core::id::{Digest, PromiseId, Version};
 use super::recording::SharedRecorder;
 use segno_guest::Workflow;
 
-/// An instance that has issued and been told nothing but what is committed.
+/// An instance whose commands and events are all committed.
 pub struct Warm {
     /// The instance.
     pub instance: Box<dyn Workflow>,
-    /// What it has done so far.
+    /// The recorder with the journal's position.
     pub recorder: SharedRecorder,
     /// The version at which it was suspended.
     pub version: Version,
-    /// The journal's length then.
+    /// The length of the journal at the suspension.
     pub journal_len: u32,
-    /// The module it runs.
+    /// The module that the instance runs.
     pub module: Digest,
-    /// Signals it was told of.
+    /// Number of signals delivered.
     pub signals: u32,
 }
 
@@ -32,16 +32,16 @@ impl Warm {
     }
 }
 
-/// How much may be kept.
+/// The limits of the cache.
 #[derive(Debug, Clone, Copy)]
 pub struct WarmBudget {
-    /// Instances at most.
+    /// Maximum number of instances.
     pub instances: usize,
-    /// Bytes of guest memory at most.
+    /// Maximum number of bytes of guest memory.
     pub bytes: usize,
 }
 
-/// Keeps the most recently suspended ones within a budget.
+/// Keeps the most recently suspended instances within a budget.
 pub struct WarmCache {
     budget: WarmBudget,
     kept: Mutex<Kept>,
@@ -83,7 +83,7 @@ impl WarmCache {
                 evicted.extend(kept.remove(&oldest));
             }
         }
-        // Dropped without the lock: giving an instance back to the pool takes a moment.
+        // Dropped after the lock is released: returning an instance to the pool takes a moment.
         drop(evicted);
     }
 
@@ -111,7 +111,7 @@ impl WarmCache {
         kept.entries.get(id).is_some_and(|(_, _, warm)| warm.fits(version, module, journal_len))
     }
 
-    /// How many are kept, and the bytes of their memory.
+    /// The number of instances kept, and the bytes of their memory.
     pub fn size(&self) -> (usize, usize) {
         let kept = self.lock();
         (kept.entries.len(), kept.bytes)

@@ -7,8 +7,9 @@ use serde::{Deserialize, Serialize};
 
 /// A set of HTTP addresses: `SCHEME://HOST[:PORT][/PATH]`.
 ///
-/// `HOST` may begin with `*.` (any subdomain) or be `*` (any host); `PORT` may be `*`, and without one it is the scheme's
-/// own. Without a path every path matches, with one those that begin with it, at a whole segment.
+/// `HOST` may begin with `*.` (any subdomain) or be `*` (any host); `PORT` may be `*`, and the
+/// default is the scheme's own. Without a path every path matches; with a path, those that begin
+/// with it, in whole segments.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct AddressPattern {
@@ -79,7 +80,7 @@ impl FromStr for AddressPattern {
             Some(slash) => rest.split_at(slash),
             None => (rest, ""),
         };
-        // The colons of an IPv6 address stand in brackets.
+        // The colons of an IPv6 address are in brackets.
         let colon = authority.rfind(':').filter(|colon| !authority[*colon..].contains(']'));
         let (host, port) = match colon {
             Some(colon) => (&authority[..colon], Some(&authority[colon + 1..])),
@@ -102,7 +103,7 @@ impl FromStr for AddressPattern {
     }
 }
 
-/// The host as a parsed address would have it: lower case, punycode, canonical numbers.
+/// The host in the form of a parsed URL: lower case, punycode, canonical numbers.
 fn normal(scheme: &str, host: &str) -> Option<String> {
     if host.is_empty() || host.contains(['*', '@', '?', '#']) {
         return None;

@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use super::*;
 use crate::{ActivityContext, ActivityHost, Failure, HttpRequest, HttpResponse, Level, Outcome};
 
-/// Keeps what an activity said; its heartbeats never end if `hangs`.
+/// Keeps the progress and log lines of an activity; its heartbeats never end if `hangs`.
 #[derive(Default)]
 struct Spy {
     said: Mutex<Vec<String>>,

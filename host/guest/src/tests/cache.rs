@@ -96,9 +96,9 @@ async fn code_that_was_used_longest_ago_goes_beyond_the_limit() {
     for digest in &digests[..2] {
         wasm.instantiate(*digest, None).await.expect("it can be made");
     }
-    // The file system counts in ticks of some milliseconds.
+    // Timestamps of files have a resolution of some milliseconds.
     std::thread::sleep(std::time::Duration::from_millis(50));
-    // The first is used again, by another host.
+    // Another host uses the first one again.
     run(directory.path(), &[], digests[0]).await.expect("it runs from the cache");
     let size = fs::metadata(compiled(directory.path())).expect("it is there").len();
 
@@ -109,7 +109,7 @@ async fn code_that_was_used_longest_ago_goes_beyond_the_limit() {
     let gone = run(directory.path(), &[], digests[1]).await;
     assert!(matches!(gone, Err(GuestError::NoSuchModule(_))), "{gone:?}");
 
-    // One that is larger than all the room is kept as long as it is the latest.
+    // Code larger than the limit is kept as long as it is the latest.
     let wasm = limited(1);
     wasm.instantiate(digests[1], None).await.expect("it can be made");
     run(directory.path(), &[], digests[1]).await.expect("it was made just now");

@@ -1,4 +1,4 @@
-//! Components by hand: a core module in text, wrapped against the contract as any toolchain does it.
+//! Hand-made components: a core module in text, wrapped for the contract as any toolchain does it.
 
 use std::{fmt::Write as _, path::Path, sync::Arc};
 
@@ -8,14 +8,14 @@ use wit_parser::Resolve;
 /// The parts of WASI that the tests import, as WIT.
 const WASI_WIT: &str = include_str!("wasi.wit");
 
-/// Where `describe` keeps its answer.
+/// Offset of the answer of `describe`.
 const DESCRIPTION_AT: usize = 1_024;
-/// Bytes of one `function-description`.
+/// Size of one `function-description`, in bytes.
 const DESCRIPTION_BYTES: usize = 128;
-/// Where the strings of `describe` begin.
+/// Offset of the strings of `describe`.
 const STRINGS_AT: usize = 8_192;
 
-/// A guest, told by what its functions do, in the text format.
+/// A guest, given by the bodies of its functions in the text format.
 ///
 /// Locals of `start`: `$function`, `$function-length`, `$kind`, `$input`, `$length` (the payload), `$seed`. Locals of
 /// `resume`: `$event` (0 completed, 1 signal, 2 cancelled), `$command`, and the rest flat. Local of `perform`: `$parameters`,
@@ -63,12 +63,12 @@ pub(super) fn activity(name: &'static str) -> Function {
 }
 
 impl Guest {
-    /// A guest that does `start` and nothing else.
+    /// A guest that implements `start` only.
     pub(super) fn starting(start: &str) -> Self {
         Self { start: start.into(), ..Self::default() }
     }
 
-    /// Its component, which must be well formed.
+    /// The guest's component.
     pub(super) fn component(&self) -> Arc<[u8]> {
         self.encode().expect("the guest is well formed")
     }
@@ -140,7 +140,7 @@ impl Guest {
         .replace("(param i32 i32 i32 $size i32)", "(param i32 i32 i32) (param $size i32)")
     }
 
-    /// The answer of `describe` as data, laid out as the canonical ABI has it.
+    /// The answer of `describe` as data, in the layout of the canonical ABI.
     fn description(&self) -> String {
         let mut strings = Vec::new();
         let mut keep = |text: &str| {

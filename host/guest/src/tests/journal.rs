@@ -1,17 +1,17 @@
-//! A journal that answers everything and keeps what was asked.
+//! A journal that answers everything and keeps the questions.
 
 use std::sync::{Arc, Mutex};
 
 use crate::{Answer, Ask, GuestCommand, Journal, RunAnswer, SharedJournal, Stop};
 
-/// Logical time in every poll.
+/// Logical time in every poll, in milliseconds.
 pub(super) const NOW: u64 = 1_700_000_000_123;
 
-/// Clones share what was asked.
+/// Clones share the questions.
 #[derive(Clone, Default)]
 pub(super) struct Script {
     pub(super) asked: Arc<Mutex<Vec<Ask>>>,
-    /// Answers this to everything.
+    /// The error for every question, if any.
     pub(super) stop: Option<Stop>,
 }
 

@@ -1,4 +1,4 @@
-//! Guests that take too much. Each ends with an error that names the limit, and the host goes on.
+//! Guests that exceed limits. Each ends with an error that names the limit, and the host continues.
 
 use super::*;
 use crate::{Ask, Event, Outcome};
@@ -14,7 +14,7 @@ async fn an_endless_loop_runs_out_of_time_while_others_run() {
     let script = Script::default();
     let (ended, ()) = tokio::join!(
         stuck.start(script.shared(), "main", json("1"), context(1)),
-        // On the one thread of this test: it runs only because the loop yields.
+        // Runs on the one thread of this test, so only if the loop yields.
         async {
             other.start(script.shared(), "main", json("2"), context(1)).await.expect("it runs");
         }
@@ -40,7 +40,7 @@ async fn endless_recursion_overflows_the_guest_s_stack_only() {
 
 #[tokio::test]
 async fn memory_grows_to_its_limit_and_the_abort_after_it_says_so() {
-    // Grows page by page until it is refused, then aborts, as an allocator does.
+    // Grows page by page until refused, then aborts, as an allocator does.
     let guest = Guest::starting(
         "(loop $more (br_if $more (i32.ne (memory.grow (i32.const 1)) (i32.const -1)))) unreachable",
     );
@@ -51,7 +51,7 @@ async fn memory_grows_to_its_limit_and_the_abort_after_it_says_so() {
 
 #[tokio::test]
 async fn growth_within_the_limit_is_given_in_full() {
-    // 2 pages are there, 62 more are allowed: the old size of the last growth is 63 pages.
+    // Of the 64 pages 2 exist already: the last growth starts at 63 pages.
     let guest = Guest::starting(
         "(block $refused
            (br_if $refused (i32.eq (memory.grow (i32.const 61)) (i32.const -1)))
@@ -251,7 +251,7 @@ async fn commands_for_ever_are_stopped_by_the_limit_of_a_call() {
         ..Guest::default()
     };
     let sleep = "(loop $again (drop (call $sleep (i64.const 1))) (br $again))";
-    // A payload that is fine alone, and a topic that is longer than it.
+    // A payload within the limit, and a topic longer than the payload.
     let publish = "(loop $again
         (drop (call $publish (i32.const 8192) (i32.const 50000) (i32.const 0) (i32.const 8192) (i32.const 10000)))
         (br $again))";

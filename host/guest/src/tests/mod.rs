@@ -1,4 +1,4 @@
-//! The guest side against hand-made components: what runs, what is stopped, what is refused.
+//! The guest side with hand-made components: successful, stopped and refused calls.
 
 mod activity;
 mod cache;
@@ -69,7 +69,7 @@ fn json(text: &str) -> Payload {
     Payload::Json(text.into())
 }
 
-/// Starts `function` of a guest whose only interest is how that ends.
+/// Starts `function` of a guest; the journal and the result.
 async fn start(guest: &Guest, function: &str) -> (Script, Result<(), GuestError>) {
     let component = guest.component();
     let wasm = host(&[&component]);

@@ -1,4 +1,4 @@
-//! Valid components with some bytes changed or cut off: each is taken, or refused by name.
+//! Valid components with changed or missing bytes: each is accepted, or refused by name.
 
 use rand_chacha::{
     ChaCha20Rng,
@@ -8,11 +8,11 @@ use rand_chacha::{
 use super::*;
 use crate::Invalid;
 
-/// Mutations of each valid component.
+/// Number of mutations of each valid component.
 const MUTATIONS: usize = 400;
 
-/// The component with up to four bits changed, or a letter, or cut off somewhere, or with a piece of it repeated or left
-/// out.
+/// The component with up to four bits changed, or a letter, or truncated, or with a piece repeated
+/// or removed.
 fn mutated(component: &[u8], random: &mut ChaCha20Rng) -> Vec<u8> {
     let mut below = |limit: usize| random.next_u64() as usize % limit.max(1);
     let mut bytes = component.to_vec();
@@ -27,7 +27,7 @@ fn mutated(component: &[u8], random: &mut ChaCha20Rng) -> Vec<u8> {
             let from = below(component.len());
             bytes.drain(from..(from + 1 + below(8)).min(component.len()));
         }
-        // Names: what is read well, and means something else.
+        // Changed names: readable, with another meaning.
         3 | 4 => {
             let is_letter = |at: &usize| component[*at].is_ascii_lowercase();
             let letters: Vec<usize> = (0..component.len()).filter(is_letter).collect();
@@ -52,7 +52,7 @@ async fn all_are_taken_or_refused_by_name(guest: &Guest, seed: u64) {
         let bytes = mutated(&component, &mut random);
         match wasm.inspect(bytes.into()).await {
             Ok(_) => {}
-            // It is not the host's fault.
+            // The host must not be at fault.
             Err(Invalid::Host(reason)) => panic!("mutation {mutation} of seed {seed}: {reason}"),
             Err(_) => refused += 1,
         }

@@ -1,4 +1,4 @@
-//! Components that need much of the pool: they wait for room, and keep nobody else from it.
+//! Components that need a large part of the pool: they wait for places, and do not block others.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -13,7 +13,7 @@ fn large() -> Arc<[u8]> {
     with_core_instances(&Guest::default().component(), 900)
 }
 
-/// The component with so many more instances of an empty core module.
+/// The component with `count` more instances of an empty core module.
 fn with_core_instances(component: &[u8], count: usize) -> Arc<[u8]> {
     let mut modules = 0;
     let mut depth = 0;
@@ -57,7 +57,7 @@ fn leb(mut number: usize) -> Vec<u8> {
     }
 }
 
-/// What `work` answers without waiting for anybody else.
+/// The result of `work`, which must not wait for other instances.
 async fn soon<T>(work: impl Future<Output = T>) -> T {
     let mut work = Box::pin(work);
     for _ in 0..1_000 {
@@ -82,9 +82,9 @@ async fn an_instance_takes_as_many_places_as_its_core_instances_need() {
 #[tokio::test]
 async fn a_module_waits_for_its_share_while_others_begin() {
     let (small, large) = (Guest::default().component(), large());
-    // Three quarters of the pool are room for two of them, the whole pool for three.
+    // Three quarters of the pool hold two of them, the whole pool three.
     let wasm = host_with(&[&small, &large], |config| config.limits.instances = 48);
-    // It is compiled from here on: what is waited for below is room.
+    // The module is compiled from here on: below only places are waited for.
     drop(instantiate(&wasm, &small).await);
     let first = instantiate(&wasm, &large).await;
     let _second = instantiate(&wasm, &large).await;
@@ -93,7 +93,7 @@ async fn a_module_waits_for_its_share_while_others_begin() {
         assert!(poll!(&mut third).is_pending());
         tokio::task::yield_now().await;
     }
-    // Others find room, and so do uploads, of this one as well once it has been described.
+    // Others find places, and so do uploads, of this one as well once it has been described.
     let mut others = Vec::new();
     for _ in 0..10 {
         others.push(soon(instantiate(&wasm, &small)).await);
@@ -149,7 +149,7 @@ async fn a_component_that_never_fits_is_refused_by_name() {
 async fn a_pool_without_room_is_no_fault_of_a_guest() {
     let component = Guest::default().component();
     let wasm = host_with(&[&component], |config| config.limits.instances = 1);
-    // Past the admission, which would not let it come to this.
+    // Bypasses the pool's admission, which would prevent this.
     let hoarder = wat::parse_str("(component (core module $m) (core instance (instantiate $m)))");
     let hoarder = Component::from_binary(wasm.engine.wasmtime(), &hoarder.expect("well formed"));
     let hoarder = hoarder.expect("it compiles");

@@ -1,4 +1,4 @@
-//! `start`, `resume`, and how they end.
+//! `start`, `resume`, and their results.
 
 use super::*;
 use crate::{

@@ -1,4 +1,4 @@
-//! What cannot be deployed, and the report of what can.
+//! Components that cannot be deployed, and the report of those that can.
 
 use super::{
     guests::{Function, activity, workflow},
@@ -64,7 +64,7 @@ async fn unknown_imports_are_named() {
 
 #[tokio::test]
 async fn an_unknown_import_of_types_alone_is_named() {
-    // Nothing has to be provided for it, so that it links under any name.
+    // The interface has types only, so that it links under any name.
     let mut component = Guest::default().component().to_vec();
     let (known, unknown) = (b"segno:workflow/types@0.1.0", b"segno:workflow/typed@0.1.0");
     let places: Vec<usize> = component

@@ -14,7 +14,7 @@ fn calling(interface: &str, function: &str, signature: &str, start: &str) -> Gue
     }
 }
 
-/// What the guest's `start` finished with.
+/// The outcome of the guest's `start`.
 async fn finished(guest: &Guest, seed: u8) -> Vec<u8> {
     let component = guest.component();
     let wasm = host(&[&component]);
@@ -29,7 +29,7 @@ async fn finished(guest: &Guest, seed: u8) -> Vec<u8> {
     bytes
 }
 
-/// Finishes with the bytes from 30000 on.
+/// Finishes with `length` bytes from offset 30000.
 fn finish_bytes(length: u32) -> String {
     format!(
         "(call $finish (i32.const 0) (i32.const 1) (i32.const 30000) (i32.const {length})
@@ -134,7 +134,7 @@ async fn a_trap_quotes_what_the_guest_said_before_it() {
 
 #[tokio::test]
 async fn opening_a_file_is_refused_by_name() {
-    // As the C library does it: the directories first, their type, then the file in the first of them.
+    // As the C library does: the directories first, their type, then the file in the first of them.
     let guest = Guest {
         imports: r#"
             (import "wasi:filesystem/preopens@0.2.0" "get-directories" (func $directories (param i32)))

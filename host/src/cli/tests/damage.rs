@@ -1,4 +1,4 @@
-//! Lists beside rows that cannot be read: each is named, and why.
+//! Lists with unreadable rows: each is named, with the reason.
 
 use serde_json::json;
 use sqlx::{Connection as _, Executor as _, SqliteConnection};
@@ -57,7 +57,7 @@ async fn lists_name_what_cannot_be_read() {
         assert_eq!(page["unreadable"][0]["id"], "bad", "{list:?}: {page}");
         assert_eq!(page["items"][0]["id"], "good", "{list:?}: {page}");
     }
-    // One that is all there is, is shown as well.
+    // A list with unreadable rows only shows them as well.
     let said = run(&server, &["schedule", "list", "--prefix", "b"]).await;
     assert!(said.out.contains("unreadable"), "{said:?}");
 }

@@ -1,4 +1,4 @@
-//! Invocations are started, awaited, looked at and stopped.
+//! Starting, awaiting, reading and stopping invocations.
 
 use segno_core::{
     command::{Command, HeartbeatItem},

@@ -1,4 +1,4 @@
-//! Commands against a host that listens on loopback; no worker runs, so promises are settled by hand.
+//! Commands with a host that listens on loopback; no worker runs, so promises are settled by hand.
 
 mod usage;
 
@@ -13,7 +13,7 @@ mod tree;
 
 mod store;
 
-/// The host of the API's own tests.
+/// The fixtures of the API's own tests.
 #[path = "../../../api/src/tests/world.rs"]
 #[allow(dead_code, reason = "the API's tests ask more of it")]
 mod world;
@@ -27,7 +27,7 @@ use self::world::World;
 use super::{Cli, Console, Exit};
 use crate::api::serve;
 
-/// What was written.
+/// The written bytes.
 #[derive(Clone, Default)]
 struct Written(Arc<Mutex<Vec<u8>>>);
 
@@ -48,7 +48,7 @@ impl Written {
     }
 }
 
-/// How a command ended and what it said.
+/// The exit code and the output of a command.
 #[derive(Debug)]
 struct Said {
     exit: Exit,

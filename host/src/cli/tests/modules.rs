@@ -1,4 +1,4 @@
-//! Components are deployed.
+//! Deploying components.
 
 use super::{Exit, host, run};
 

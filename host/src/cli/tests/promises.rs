@@ -1,4 +1,4 @@
-//! Promises and tasks are looked at and stepped in by hand.
+//! Reading promises and tasks, and operations on them by hand.
 
 use super::{Exit, host, run};
 

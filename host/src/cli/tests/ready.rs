@@ -1,4 +1,4 @@
-//! Whether a host takes work, as scripts ask it.
+//! Readiness of a host, for scripts.
 
 use axum::{Router, http::StatusCode, routing::get};
 use tokio::net::TcpListener;

@@ -1,4 +1,4 @@
-//! Resources are taken and written.
+//! Leasing and writing resources.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! Schedules are made, looked at and removed.
+//! Creating, reading and removing schedules.
 
 use super::{Exit, host, run};
 

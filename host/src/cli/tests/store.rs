@@ -1,4 +1,4 @@
-//! A store on disk is examined, repaired and moved, without a host.
+//! Checking, repairing and moving a store on disk, without a host.
 
 use std::{path::Path, sync::Arc};
 
@@ -145,7 +145,8 @@ async fn a_store_moves_by_way_of_a_file() {
     let said = past(other.path(), &["import", &file]).await;
     assert!(said.err.contains("this is not an export of a store"), "{}", said.err);
     assert!(!other.path().join("segno.db").exists());
-    // The whole file is read first: one that is damaged at its end does not even make the directory.
+    // The whole file is read first: a file that is damaged at its end does not even create the
+    // directory.
     let whole = old.path().join("whole.segno").display().to_string();
     assert_eq!(past(old.path(), &["export", &whole]).await.exit, Exit::Done);
     let bytes = std::fs::read(&whole).expect("a file");

@@ -1,4 +1,4 @@
-//! A call graph is drawn.
+//! Drawing a call graph.
 
 use super::{Exit, host, run};
 

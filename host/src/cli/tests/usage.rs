@@ -1,4 +1,4 @@
-//! What needs no host: help, wrong usage, what is said where nobody answers.
+//! Commands without a host: help, wrong usage, and the message if no host answers.
 
 use serde_json::Value;
 

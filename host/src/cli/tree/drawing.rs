@@ -1,4 +1,4 @@
-//! A tree as lines: the branches on the left, what each node is and how it stands in columns behind them.
+//! A tree as lines: the branches on the left, kind and state of each node in columns beside them.
 
 use std::collections::BTreeSet;
 
@@ -12,30 +12,30 @@ use crate::{
     },
 };
 
-/// Columns are not made wider for the sake of long lines.
+/// Maximum width of a column that long lines cause, in characters.
 const WIDEST: usize = 56;
 
-/// The lines, and how wide their columns are.
+/// The lines, and the widths of their columns.
 pub(super) struct Drawing<'a> {
     pub(super) lines: Vec<Line<'a>>,
     id_width: usize,
     what_width: usize,
 }
 
-/// A line of the drawing: a node, or how many were left out.
+/// A line of the drawing: a node, or the number of omitted ones.
 pub(super) enum Line<'a> {
     Node { branch: String, node: &'a TreeNode, what: String },
     LeftOut { branch: String, text: String },
 }
 
 impl<'a> Drawing<'a> {
-    /// Draws nodes that come each before what is below it.
+    /// Draws nodes, each of which comes before its children.
     pub(super) fn of(nodes: &'a [TreeNode]) -> Self {
         let last = last_children(nodes);
         let mut lines = Vec::new();
-        // For each level: whether more is to come on it.
+        // For each level: whether further nodes follow on it.
         let mut more: Vec<bool> = Vec::new();
-        // Nodes whose children were not all shown, to be said behind what is below them.
+        // Nodes with omitted children, to be reported after the nodes below them.
         let mut cut_short: Vec<&TreeNode> = Vec::new();
         for (place, node) in nodes.iter().enumerate() {
             while let Some(parent) = cut_short.pop_if(|parent| parent.depth >= node.depth) {
@@ -71,7 +71,7 @@ impl<'a> Drawing<'a> {
         Self { id_width, what_width, lines }
     }
 
-    /// A line as it is shown.
+    /// A line with its colours.
     pub(super) fn painted(&self, line: &Line<'_>, console: &Console) -> String {
         let (branch, node, what) = match line {
             Line::LeftOut { branch, text } => {
@@ -99,14 +99,14 @@ impl<'a> Drawing<'a> {
     }
 }
 
-/// The places of nodes that are the last child of their parents that is shown.
+/// The indices of nodes that are the last shown child of their parents.
 fn last_children(nodes: &[TreeNode]) -> BTreeSet<usize> {
     let mut last = BTreeSet::new();
-    // For each level, the node that was seen last on it.
+    // For each level, the last node seen on it.
     let mut open: Vec<usize> = Vec::new();
     for (place, node) in nodes.iter().enumerate() {
         let depth = node.depth as usize;
-        // What was open below this level ended with those.
+        // Nodes below this level were the last of their parents.
         last.extend(open.drain((depth + 1).min(open.len())..));
         match open.get_mut(depth) {
             Some(sibling) => *sibling = place,
@@ -117,7 +117,8 @@ fn last_children(nodes: &[TreeNode]) -> BTreeSet<usize> {
     last
 }
 
-/// The lines before a node, of which `more` says on which levels more is to come; the node's own level is the last.
+/// The lines before a node; `more` tells on which levels further nodes follow; the last level is
+/// the node's own.
 fn branch(more: &[bool]) -> String {
     let mut branch = String::new();
     for (level, goes_on) in more.iter().enumerate().skip(1) {
@@ -136,7 +137,7 @@ fn left_out<'a>(parent: &TreeNode, more: &[bool]) -> Line<'a> {
     let mut levels: Vec<bool> = more.iter().copied().take(parent.depth as usize + 1).collect();
     levels.push(false);
     let shown = parent.children.saturating_sub(parent.left_out);
-    // Children are counted up to this number.
+    // Children are counted up to 10,000.
     let at_least = if parent.children >= 10_000 { "at least " } else { "" };
     let text = match (shown, parent.left_out) {
         (0, count) => format!("… {at_least}{count} below"),
@@ -145,7 +146,7 @@ fn left_out<'a>(parent: &TreeNode, more: &[bool]) -> Line<'a> {
     Line::LeftOut { branch: branch(&levels), text }
 }
 
-/// What a node is: the function, or the kind of thing.
+/// The name of a node: its function, or its kind.
 fn what(node: &TreeNode) -> String {
     let kind = match node.kind {
         NodeKind::Call => {
@@ -160,7 +161,7 @@ fn what(node: &TreeNode) -> String {
     kind.to_owned()
 }
 
-/// What there is to say of a node: whom it waits for, who holds it, why it failed.
+/// Further facts about a node: awaited promises, the holder, the failure.
 fn note(node: &TreeNode, console: &Console) -> String {
     let now = now_ms();
     let mut notes = Vec::new();

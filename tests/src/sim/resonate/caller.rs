@@ -1,4 +1,4 @@
-//! Somebody who asks, and whose questions and answers may get lost.
+//! A client whose requests and answers may get lost.
 
 use std::sync::{
     Arc, Mutex, MutexGuard, PoisonError,
@@ -15,12 +15,12 @@ use super::super::{
     network::{Conditions, Network},
 };
 
-/// Who was not answered for so long asks again.
+/// How long a client waits for an answer before it asks again.
 const PATIENCE: Millis = Millis(2_500);
-/// Between two attempts.
+/// The pause between two attempts.
 const PAUSE: Millis = Millis(70);
 
-/// See the module.
+/// A client of the front ends.
 pub struct Caller {
     who: String,
     /// Where it asks.
@@ -35,7 +35,7 @@ pub struct Caller {
 }
 
 impl Caller {
-    /// Somebody who asks nothing yet.
+    /// A client without requests so far.
     pub fn new(who: String, network: Arc<Network>) -> Self {
         let dice = Mutex::new(Dice::new(network.seed, &who));
         Self {
@@ -58,7 +58,7 @@ impl Caller {
         self.breaks.load(Ordering::Relaxed)
     }
 
-    /// Asks once, at any host that is up. None: nobody knows what became of it.
+    /// Sends a request once, to any host that is up. None: the outcome is unknown.
     pub async fn ask(&self, kind: &str, data: Json) -> Option<(u16, Json)> {
         let head = json!({ "corrId": "c", "version": VERSION });
         let envelope = json!({ "kind": kind, "head": head, "data": data }).to_string();
@@ -69,13 +69,13 @@ impl Caller {
         let about = id.unwrap_or_default().to_owned();
         let answer = self.carried(envelope).await;
         let status =
-            answer.as_ref().map_or("nobody knows".into(), |(status, _)| status.to_string());
+            answer.as_ref().map_or("unknown outcome".into(), |(status, _)| status.to_string());
         self.network.book.note(format_args!("{:<8} {kind} {about} -> {status}", self.who));
         let (status, answer) = answer?;
         Some((status, answer["data"].clone()))
     }
 
-    /// Asks until the answer says what is so.
+    /// Sends a request until the answer is definite.
     pub async fn insist(&self, kind: &str, data: Json) -> (u16, Json) {
         loop {
             if let Some((status, data)) = self.ask(kind, data.clone()).await
@@ -87,7 +87,7 @@ impl Caller {
         }
     }
 
-    /// Sends everything again that it ever sent under claims, as one who was away and does not know it.
+    /// Repeats everything it ever sent under claims, as a client that was away does.
     pub async fn everything_again(&self) {
         let all = std::mem::take(&mut *self.claimed.lock().unwrap_or_else(PoisonError::into_inner));
         if !all.is_empty() {
@@ -151,7 +151,7 @@ impl Caller {
         answer
     }
 
-    /// The same once more and later, at whichever host.
+    /// The same request again, later, to any host.
     fn again(&self, envelope: String) {
         let later = Millis(self.dice().between(1, 3_000));
         let door = self.network.doors.any(&mut self.dice());
@@ -161,7 +161,7 @@ impl Caller {
             Box::pin(async move {
                 runtime.sleep(later).await;
                 if let Some(door) = door {
-                    // Nobody waits for the answer.
+                    // The answer is not used.
                     door.ask(envelope).await;
                 }
             }),

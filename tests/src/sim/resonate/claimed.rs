@@ -1,4 +1,4 @@
-//! A task in a worker's hands: its steps are promises that are made and settled under its claim.
+//! A task held by a worker: its steps are promises that are created and settled under its claim.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -14,7 +14,7 @@ use super::{super::effects, worker::Worker};
 /// Attempts of one request before a worker gives the task up.
 const ATTEMPTS: u32 = 3;
 
-/// Why a body does not go on.
+/// Why a function does not continue.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Stop {
     /// It waits for these.
@@ -27,7 +27,7 @@ pub enum Stop {
     Unreachable,
 }
 
-/// See the module.
+/// A held task.
 pub struct Claimed {
     worker: Arc<Worker>,
     /// Its id.
@@ -77,7 +77,7 @@ impl Claimed {
         self.open.clear();
     }
 
-    /// The task's own work: it has an effect outside, and tells which run it was.
+    /// The task's own work: an external effect, and the number of its run.
     pub async fn work(&mut self) -> Json {
         self.worker.works(&self.id.clone()).await
     }
@@ -121,13 +121,13 @@ impl Claimed {
         self.created(&id, tags, Some(length), None).await.map(Begun)
     }
 
-    /// A promise that somebody outside is to settle.
+    /// A promise that is settled from outside.
     pub async fn promise(&mut self) -> Result<Begun, Stop> {
         let id = self.child();
         self.created(&id, json!({ "resonate:scope": "global" }), None, None).await.map(Begun)
     }
 
-    /// The outcome of what was begun; it may have to be waited for.
+    /// The outcome of a step; it may have to be awaited.
     pub fn done(&mut self, begun: &Begun) -> Result<Json, Stop> {
         match begun.0["state"].as_str() {
             Some("pending") => Err(Stop::Awaits(self.open.clone())),
@@ -135,7 +135,8 @@ impl Claimed {
         }
     }
 
-    /// Waits for these. Whether one of them is settled already, so that the body goes on at once.
+    /// Waits for these. Answers whether one of them is settled already, so that the function
+    /// continues at once.
     pub async fn suspend(&mut self, awaited: &BTreeSet<String>) -> Result<bool, Stop> {
         let action = |awaited: &String| {
             let data = json!({ "awaited": awaited, "awaiter": self.id });

@@ -1,4 +1,4 @@
-//! How clients of the Resonate protocol insist on what they want.
+//! Clients of the Resonate protocol, with their retries.
 
 use std::{
     collections::BTreeMap,
@@ -15,14 +15,14 @@ use super::{
 };
 use crate::world::BEGINNING;
 
-/// Where it is told of settlements.
+/// The address at which the client receives settlements.
 const ADDRESS: &str = "poll://uni@clients/c";
 /// A promise without a deadline.
 const NEVER: i64 = 9_000_000_000_000;
-/// Between two looks.
+/// The pause between two reads.
 const PAUSE: Millis = Millis(230);
 
-/// See the module.
+/// A client of the Resonate protocol.
 pub struct Client {
     caller: Arc<Caller>,
     workers: Vec<Arc<Worker>>,

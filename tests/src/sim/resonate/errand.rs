@@ -1,29 +1,29 @@
-//! What clients of the Resonate protocol want.
+//! The operations of clients of the Resonate protocol.
 
-/// One thing that such a client does; it insists until it is answered.
+/// One operation of a client, which repeats it until it is answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Errand {
     /// Has a function run by whichever worker.
     Rpc {
-        /// Which.
+        /// The name of the function.
         function: &'static str,
-        /// Its argument.
+        /// The input of the function.
         input: u64,
-        /// When it is over at the latest, from the beginning of the world; never, if there is none.
+        /// The deadline, in milliseconds after the beginning of the world, if there is one.
         deadline: Option<i64>,
     },
     /// Has a function run by one worker, which takes the task at once.
     Run {
-        /// Which.
+        /// The name of the function.
         function: &'static str,
-        /// Its argument.
+        /// The input of the function.
         input: u64,
-        /// When it is over at the latest.
+        /// The deadline, in milliseconds after the beginning of the world, if there is one.
         deadline: Option<i64>,
-        /// Which worker.
+        /// The number of the worker.
         worker: usize,
     },
-    /// Wants to be told of the outcome, and asks again until it is.
+    /// Registers for the outcome, again and again until it arrives.
     Hear,
     /// Gives what the first step of a workflow waits for.
     Grant,
@@ -31,7 +31,7 @@ pub enum Errand {
     Withdraw,
     /// Halts the task, and has it go on after a while.
     Hold {
-        /// For how long.
+        /// Duration, in milliseconds.
         lasts: i64,
     },
 }

@@ -77,7 +77,7 @@ async fn bridge(task: &mut Claimed, input: u64) -> Result<Json, Stop> {
     task.done(&leaf)
 }
 
-/// Takes a refusal for an answer.
+/// Accepts a failure as an answer.
 async fn careful(task: &mut Claimed) -> Result<Json, Stop> {
     let refused = task.call_of("refuse", 0, WORKERS, None).await?;
     match task.done(&refused) {
@@ -86,11 +86,11 @@ async fn careful(task: &mut Claimed) -> Result<Json, Stop> {
     }
 }
 
-/// Calls somebody who is not there, and does not wait for ever.
+/// Calls a worker that does not exist, with a deadline.
 async fn hasty(task: &mut Claimed) -> Result<Json, Stop> {
     let call = task.call_of("work", 0, "poll://any@nobody", Some(700)).await?;
     match task.done(&call) {
-        Err(Stop::Failed(_)) => Ok(json!("nobody came")),
+        Err(Stop::Failed(_)) => Ok(json!("no worker came")),
         other => other,
     }
 }

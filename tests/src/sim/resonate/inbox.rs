@@ -1,5 +1,5 @@
-//! Somebody's stream of messages, opened again whenever it breaks. Messages may be lost, doubled, late, and overtake each
-//! other.
+//! A stream of messages, opened again whenever it breaks. Messages may be lost, duplicated, late,
+//! and out of order.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use serde_json::Value as Json;
 use super::{super::fault::Noise, caller::Caller};
 use crate::world::SimRuntime;
 
-/// Until a stream that broke is opened again.
+/// The delay before a broken stream is opened again.
 const PAUSE: Millis = Millis(150);
 
 /// Listens for ever. Each message is received on a task of its own on `runtime`.
@@ -32,7 +32,7 @@ pub async fn listen(
                 if caller.roll(Noise::MessageLoss) {
                     caller.missed();
                     if caller.dice().chance(300) {
-                        // With everything that was under way on the same connection.
+                        // All messages on the same connection are lost as well.
                         break;
                     }
                     continue;

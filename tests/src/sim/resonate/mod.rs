@@ -1,12 +1,13 @@
-//! Workers and clients of the Resonate protocol in the simulation: they speak envelopes to the real front ends of the
-//! simulated hosts, as released clients do, over a network that loses, doubles and delays whatever they say.
+//! Workers and clients of the Resonate protocol in the simulation: they speak envelopes to the real
+//! front ends of the simulated hosts, as released clients do, over a network that loses, duplicates
+//! and delays their messages.
 //!
 //! - `door`: a host's front end, and those that are open;
-//! - `caller`: somebody who asks, and whose questions and answers may get lost;
-//! - `inbox`: somebody's stream of messages, opened again whenever it breaks;
-//! - `worker`: a process that takes tasks, dies, falls silent or goes on too late;
-//! - `claimed`: a task in its hands; `flow`: the functions it can run;
-//! - `errand`, `client`: what clients want, and how they insist on it.
+//! - `caller`: a client whose requests and answers may get lost;
+//! - `inbox`: a stream of messages, opened again whenever it breaks;
+//! - `worker`: a process that acquires tasks, dies, falls silent or continues too late;
+//! - `claimed`: a task held by a worker; `flow`: the functions of workers;
+//! - `errand`, `client`: operations of clients, and their retries.
 
 mod caller;
 mod claimed;

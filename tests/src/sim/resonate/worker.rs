@@ -1,5 +1,6 @@
-//! A process that takes tasks, as released clients do: it listens, extends its claims, runs bodies from their beginning
-//! with what is stored of their steps, and lets go of a task when it waits. It dies, falls silent, and goes on too late.
+//! A process that acquires tasks, as released clients do: it listens, extends its claims, runs
+//! functions from their beginning with the stored results of their steps, and suspends a task when
+//! it waits. It dies, falls silent, and continues too late.
 
 use std::{
     collections::BTreeMap,
@@ -18,20 +19,20 @@ use super::{
 };
 use crate::world::SimRuntime;
 
-/// How long its claims last.
+/// The duration of its claims, in milliseconds.
 const TTL: i64 = 3_000;
-/// Of so many tasks in a thousand it lets go at once.
+/// The fraction of tasks that it releases at once, in thousandths.
 const RELUCTANT: u64 = 40;
 
-/// See the module.
+/// A simulated worker.
 pub struct Worker {
     name: String,
     caller: Arc<Caller>,
     effects: Arc<Effects>,
     panics: Arc<Mutex<Vec<String>>>,
-    /// Its present life, if it has one.
+    /// The present incarnation, if there is one.
     life: Mutex<Option<Arc<SimRuntime>>>,
-    /// What it holds, by id.
+    /// The tasks that it holds, by id.
     held: Mutex<BTreeMap<String, u64>>,
     colon: bool,
 }
@@ -83,7 +84,8 @@ impl Worker {
         self.live();
     }
 
-    /// Is frozen for so long; then it goes on as if no time had passed, and repeats itself.
+    /// Freezes the worker for `lasts`; then it continues as if no time had passed, and repeats its
+    /// requests.
     pub async fn freeze(&self, lasts: i64) {
         self.caller.conditions.frozen.store(true, Ordering::Relaxed);
         self.caller.sleep(Millis(lasts)).await;
@@ -92,7 +94,7 @@ impl Worker {
         self.caller.everything_again().await;
     }
 
-    /// Does not say for so long that it lives.
+    /// Sends no heartbeats for `lasts`.
     pub async fn fall_silent(&self, lasts: i64) {
         self.caller.conditions.heartless.store(true, Ordering::Relaxed);
         self.caller.sleep(Millis(lasts)).await;
@@ -159,7 +161,7 @@ impl Worker {
         let gives_up = reluctant || self.carry_on(&mut task).await == Err(Stop::Unreachable);
         if gives_up {
             let data = json!({ "id": id, "version": version });
-            // If it gets lost, the lease says the same later.
+            // If the request gets lost, the lease expires later.
             self.caller.ask("task.release", data).await;
         }
         let mut held = self.held();
@@ -168,7 +170,7 @@ impl Worker {
         }
     }
 
-    /// Goes on until the task waits, is done, or belongs to somebody else.
+    /// Runs until the task waits, is done, or belongs to another worker.
     async fn carry_on(&self, task: &mut Claimed) -> Result<(), Stop> {
         loop {
             match flow::run(task).await {

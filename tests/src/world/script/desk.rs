@@ -1,4 +1,4 @@
-//! What a scripted workflow asks at, and where what it is told arrives.
+//! The interface of a scripted workflow: its commands, and the events it receives.
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -13,12 +13,12 @@ use segno::guest::{
     commands::{Call, Cancel, Http, NewPromise, Publish, Run, Send, Settle, Sleep},
 };
 
-/// A failure that a workflow was told, or ends with: its code and message.
+/// A failure of a step or a workflow: its code and message.
 pub type Failed = (u32, String);
 /// How a step or a workflow ends: JSON text, or a failure.
 pub type Result = std::result::Result<String, Failed>;
 
-/// Cheap to clone; all clones are one desk.
+/// The interface. Cheap to clone; all clones share it.
 #[derive(Clone)]
 pub struct Desk(Arc<Mutex<State>>);
 
@@ -170,7 +170,7 @@ impl Desk {
         .await
     }
 
-    /// Waits for the next completion that nobody took: its command.
+    /// Waits for the next unread completion; answers its command.
     pub async fn any(&self) -> u32 {
         poll_fn(|_| self.state().order.pop_front().map_or(Poll::Pending, Poll::Ready)).await
     }

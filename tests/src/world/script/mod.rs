@@ -35,7 +35,7 @@ type Perform = Arc<
         + Sync,
 >;
 
-/// One module: its functions, and what became of them.
+/// One module: its functions, and the results of their runs.
 #[derive(Default)]
 pub struct Script {
     descriptions: Vec<FunctionDescription>,

@@ -1,17 +1,17 @@
-//! A file with a key: what it holds, and the algorithms that it is for. A public key must never be taken for a secret:
-//! a token that was signed with it as one would be good.
+//! A key file: its content, and the algorithms that the key is for. A public key must never be
+//! accepted as a secret: a token signed with the public key as a secret would then be valid.
 
 use base64::prelude::{BASE64_STANDARD, BASE64_URL_SAFE, Engine as _};
 use jsonwebtoken::{Algorithm, DecodingKey, DecodingKeyKind};
 use simple_asn1::ASN1Block;
 
-/// A secret that could be guessed is none.
+/// The minimum length of a secret, in bytes: a shorter one could be guessed.
 const SECRET_BYTES: usize = 32;
-/// How many different bytes a secret has at least.
+/// The minimum number of different bytes in a secret.
 const SECRET_VARIETY: usize = 8;
-/// A secret in binary is not longer: most public keys are.
+/// The maximum length of a binary secret, in bytes: most public keys are longer.
 const BINARY_BYTES: usize = 128;
-/// The sizes of RSA keys whose signatures are checked.
+/// The sizes, in bits, of accepted RSA keys.
 const RSA_BITS: std::ops::RangeInclusive<u64> = 2_048..=8_192;
 
 const RSA: &[Algorithm] = &[
@@ -23,58 +23,58 @@ const RSA: &[Algorithm] = &[
     Algorithm::PS512,
 ];
 
-/// Why keys are not taken.
+/// Why a key is refused.
 #[derive(Debug, thiserror::Error)]
 pub enum KeyError {
     /// The file cannot be read.
     #[error("cannot read the key {path}")]
     File {
-        /// The file.
+        /// The path of the file.
         path: String,
-        /// What the system said.
+        /// The error of the system.
         source: std::io::Error,
     },
-    /// It is a key that should have stayed where it was.
+    /// The file holds a private key.
     #[error("{0} holds a private key: give the public one, which is enough to check tokens")]
     Private(String),
-    /// It is a PEM file of something else.
+    /// The PEM file holds no public key of a known kind.
     #[error(
         "{0} holds no public key that is known here: RSA, EC on P-256 or P-384, or Ed25519, as PEM"
     )]
     Unknown(String),
-    /// It is a PEM file of several things.
+    /// The PEM file holds several blocks.
     #[error("{0} holds more than one PEM block: give each key in a file of its own")]
     Several(String),
-    /// The RSA key is weak, or larger than what is computed with.
+    /// The RSA key is too weak, or too large to compute with.
     #[error(
         "{path} holds an RSA key of {bits} bits: use one of {} to {} bits",
         RSA_BITS.start(),
         RSA_BITS.end()
     )]
     RsaSize {
-        /// The file.
+        /// The path of the file.
         path: String,
-        /// Its size.
+        /// The size of the key, in bits.
         bits: u64,
     },
-    /// The secret is short.
+    /// The secret is too short.
     #[error(
         "{path} holds a secret of {bytes} bytes: use at least {SECRET_BYTES}, as random as can be"
     )]
     Short {
-        /// The file.
+        /// The path of the file.
         path: String,
-        /// How long.
+        /// The length of the secret, in bytes.
         bytes: usize,
     },
-    /// It is not clearly a secret.
+    /// The content is not clearly a secret.
     #[error("{path} holds {what}, which is not taken for a secret: {instead}")]
     NotASecret {
-        /// The file.
+        /// The path of the file.
         path: String,
-        /// What it holds.
+        /// What the file seems to hold.
         what: &'static str,
-        /// What to give.
+        /// What to supply in its place.
         instead: &'static str,
     },
 }
@@ -87,7 +87,7 @@ pub(super) struct Key {
 }
 
 impl Key {
-    /// The key in a file: a public one as PEM, or what is clearly a secret.
+    /// The key in a file: a public key as PEM, or a secret.
     pub(super) fn of(text: &[u8], path: String) -> Result<Self, KeyError> {
         match armours(text) {
             0 => secret(text, path),
@@ -126,7 +126,7 @@ fn public(pem: &[u8], path: String) -> Result<Key, KeyError> {
         return Ok(Key { key, algorithms: &[Algorithm::EdDSA] });
     }
     let key = DecodingKey::from_ec_pem(pem).map_err(|_| KeyError::Unknown(path.clone()))?;
-    // A point that is not compressed: one byte, and two coordinates.
+    // An uncompressed point: one byte, and two coordinates.
     let algorithms: &[Algorithm] = match key.kind() {
         DecodingKeyKind::SecretOrDer(key) if key.len() == 65 => &[Algorithm::ES256],
         DecodingKeyKind::SecretOrDer(key) if key.len() == 97 => &[Algorithm::ES384],
@@ -146,7 +146,7 @@ fn modulus_bits(der: &[u8]) -> Option<u64> {
     }
 }
 
-/// A secret: one line of text, or a few random bytes. Everything in which public keys are handed around is refused.
+/// A secret: one line of text, or random bytes. All usual encodings of public keys are refused.
 fn secret(text: &[u8], path: String) -> Result<Key, KeyError> {
     let secret = text.trim_ascii_end();
     if secret.len() < SECRET_BYTES {
@@ -165,7 +165,7 @@ const FROM_SSH: &str = "write it as PEM: `ssh-keygen -e -m PKCS8 -f FILE > FILE.
 const FROM_JWK: &str =
     "write each key of it as PEM (\"-----BEGIN PUBLIC KEY-----\") in a file of its own";
 
-/// What it is if it is not clearly a secret, and what to give instead.
+/// What the content is if it is not clearly a secret, and what to supply in its place.
 fn other_than_a_secret(bytes: &[u8]) -> Option<(&'static str, &'static str)> {
     if is_der(bytes) {
         return Some(("a key in DER", FROM_DER));
@@ -211,14 +211,14 @@ fn other_than_a_secret(bytes: &[u8]) -> Option<(&'static str, &'static str)> {
     (different.len() < SECRET_VARIETY).then_some(("a text that can be guessed", GIVE))
 }
 
-/// The same of what is not text.
+/// The same for content that is not text.
 fn other_than_random(bytes: &[u8]) -> Option<(&'static str, &'static str)> {
-    // UTF-16 has a zero in each letter of what stands in keys.
+    // UTF-16 has a zero byte in each ASCII letter.
     let zeros = bytes.iter().filter(|byte| **byte == 0).count();
     if zeros * 4 > bytes.len() {
         return Some(("a text in UTF-16, or mostly zeros", GIVE));
     }
-    // Points on curves: of which form, then one or two coordinates.
+    // Points on curves: one byte for the form, then one or two coordinates.
     let is_point = match bytes.first() {
         Some(2 | 3) => matches!(bytes.len(), 33 | 49 | 67),
         Some(4) => matches!(bytes.len(), 65 | 97 | 133),
@@ -230,7 +230,7 @@ fn other_than_random(bytes: &[u8]) -> Option<(&'static str, &'static str)> {
     (bytes.len() > BINARY_BYTES).then_some(("more than 128 bytes in binary", GIVE))
 }
 
-/// Whether it is one value in DER, as keys and certificates are.
+/// Whether the content is one value in DER, as keys and certificates are.
 fn is_der(bytes: &[u8]) -> bool {
     match simple_asn1::from_der(bytes).as_deref() {
         Ok([ASN1Block::Sequence(_, parts)]) => !parts.is_empty(),
@@ -238,7 +238,7 @@ fn is_der(bytes: &[u8]) -> bool {
     }
 }
 
-/// Whether it is a key as SSH sends it: the length of a name, then the name.
+/// Whether the content is a key as SSH sends it: the length of a name, then the name.
 fn is_ssh(bytes: &[u8]) -> bool {
     let Some((length, rest)) = bytes.split_first_chunk::<4>() else { return false };
     let name = usize::try_from(u32::from_be_bytes(*length)).ok().and_then(|end| rest.get(..end));
@@ -247,7 +247,7 @@ fn is_ssh(bytes: &[u8]) -> bool {
     })
 }
 
-/// What a line of text stands for, if it is an encoding.
+/// The bytes that a line of text encodes, by every encoding that fits.
 fn decoded(text: &str) -> Vec<Vec<u8>> {
     let compact: String = text.chars().filter(|letter| !letter.is_whitespace()).collect();
     let padded = compact.trim_end_matches('=');

@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::*;
 
-const SECRET: &[u8] = b"a secret that nobody can guess, as long as it has to be";
+const SECRET: &[u8] = b"a secret that is hard to guess, as long as it has to be";
 const NOW: Timestamp = Timestamp(1_800_000_000_000);
 const NOW_S: i64 = NOW.0 / 1_000;
 
@@ -64,7 +64,7 @@ fn rights(claims: Json) -> Result<Rights, Bad> {
     with(None, None, &[SECRET]).rights(&signed(claims), NOW)
 }
 
-/// A public key as PEM: what says of which kind it is, then the key.
+/// A public key as PEM: the kind of the key, then the key.
 fn pem(kind: &[u8], key: &[u8]) -> String {
     let key = BASE64_STANDARD.encode([kind, key].concat());
     format!("-----BEGIN PUBLIC KEY-----\n{key}\n-----END PUBLIC KEY-----\n")
@@ -192,7 +192,7 @@ fn what_is_no_token_is_refused_without_being_repeated() {
         assert_eq!(bad, Bad::Malformed, "{text}");
     }
     assert_eq!(jwt.rights(&"x".repeat(LONGEST + 1), NOW), Err(Bad::Long));
-    // The signature fits what is no JSON object.
+    // The signature is valid, but the payload is no JSON object.
     for claims in [json!([1]), json!("text"), json!({ "exp": "soon" }), json!({ "exp": [] })] {
         assert_eq!(rights(claims), Err(Bad::Malformed));
     }
@@ -331,7 +331,7 @@ fn a_public_key_in_whatever_form_is_not_taken_for_a_secret() {
     let wrapped = RSA_KEY.replace("-----BEGIN PUBLIC KEY-----\n", "").replace("-----END", "-- END");
     refused(wrapped.as_bytes(), "several lines");
     refused(&[b'7'; 40], "can be guessed");
-    // What is a secret stays one.
+    // A random secret is still accepted as one.
     let random = b"\xf3\x9a\x01\xc4\x5e\x77\xd8\x0b\x91\x2c\xe6\x4d\xb8\x1f\x63\xaa\xf3\x8a\x11\xc5\x5f\x79\xd2\x0e\x92\x2f\xe1\x4e\xb9\x10\x64\xab";
     add(random).expect("random bytes");
     add(BASE64_STANDARD.encode(random).as_bytes()).expect("random bytes as base64");
@@ -344,7 +344,7 @@ fn a_public_key_in_whatever_form_is_not_taken_for_a_secret() {
 fn an_rsa_key_that_is_small_is_refused_and_so_are_two_keys_in_a_file() {
     let add = |text: &[u8]| Jwt::new(None, None).add(text, "key.pem".to_owned());
     let refused = |text: &str| add(text.as_bytes()).expect_err("it is no key").to_string();
-    // As openssl writes a key of 1024 bits, with and without what says of which kind it is.
+    // As openssl writes a key of 1024 bits, with and without the algorithm's identifier.
     let modulus = [&[0x02, 0x81, 0x81, 0x00][..], &[0xc7; 128]].concat();
     let numbers = [&[0x30, 0x81, 0x89][..], &modulus, &[0x02, 0x03, 0x01, 0x00, 0x01]].concat();
     let armoured = |kind: &str, der: &[u8]| {

@@ -1,5 +1,5 @@
-//! Whatever is sent, the answer is one of the protocol: no panic, no fault of the host, the kind and the mark of the
-//! request where they can be read, and a sentence.
+//! Any bytes are answered within the protocol: no panic, no fault of the host, the kind and the
+//! correlation id of the request where they can be read, and a sentence.
 
 use proptest::{prelude::*, test_runner::TestRunner};
 use serde_json::{Value as Json, json};
@@ -13,21 +13,22 @@ use super::{
 const TYPESCRIPT: &str = include_str!("../../../../../tests/traces/sdk-ts-0.11.5.ndjson");
 const PYTHON: &str = include_str!("../../../../../tests/traces/sdk-py-0.8.1.ndjson");
 
-/// A host on one thread, open for debugging, so that every operation is reached.
+/// A host on one thread, with debugging allowed, so that every operation is reached.
 fn host() -> (Runtime, World) {
     let runtime = Builder::new_current_thread().enable_all().build().expect("a runtime");
     let world = runtime.block_on(World::over(&Place::Memory, Default::default()));
     (runtime, world)
 }
 
-/// Requests that released clients made.
+/// Requests recorded from released clients.
 fn recorded() -> Vec<Json> {
     let lines = TYPESCRIPT.lines().chain(PYTHON.lines());
     let lines = lines.map(|line| serde_json::from_str::<Json>(line).expect("a line is JSON"));
     lines.filter_map(|mut line| Some(line.get_mut("req")?.take())).collect()
 }
 
-/// One request of every operation with every field it has, in an order in which most of them are done.
+/// One request of every operation with all of its fields, in an order in which most of them
+/// succeed.
 fn complete() -> Vec<Json> {
     let value = json!({ "headers": { "a": "b" }, "data": "NA==" });
     let tags = json!({ "resonate:target": "poll://any@g", "colour": "red" });
@@ -90,7 +91,7 @@ fn complete() -> Vec<Json> {
         .collect()
 }
 
-/// Sends a body, and looks at the answer; the sentence of a refusal.
+/// Sends a body, and checks the answer; the sentence of a refusal.
 fn ask(runtime: &Runtime, world: &World, body: &[u8]) -> Result<Option<String>, TestCaseError> {
     let (status, answer) = runtime.block_on(world.post(body.to_vec(), Default::default()));
     let known = [200, 300, 400, 404, 409, 422];
@@ -118,7 +119,7 @@ fn any_bytes() -> impl Strategy<Value = Vec<u8>> {
     prop_oneof![
         proptest::collection::vec(any::<u8>(), 0..300),
         r#"[\[\]{}",:0-9a-z\\u .eE+-]{0,120}"#.prop_map(String::into_bytes),
-        // What looks like an envelope for a while.
+        // Text that looks like an envelope at first.
         (r#"[a-z._]{0,12}"#, r#"[\PC\[\]{}",:]{0,60}"#).prop_map(|(kind, rest)| {
             format!(
                 r#"{{"kind":"{kind}","head":{{"corrId":"c","version":"2026-04-01"}},"data":{rest}"#
@@ -135,7 +136,7 @@ fn any_bytes_are_answered() {
     TestRunner::new(cases(2_000)).run(&any_bytes(), asked).expect("every answer is one");
 }
 
-/// What becomes of bytes on a bad line, or in the hands of somebody curious.
+/// Damage to a request, by a bad line or by a curious client.
 #[derive(Debug, Clone)]
 enum Change {
     Put(prop::sample::Index, u8),
@@ -207,7 +208,7 @@ fn recorded_requests_are_answered_however_they_are_changed() {
     TestRunner::new(cases(4_000)).run(&some, asked).expect("every answer is one");
 }
 
-/// Not at random: every field of every operation, with a value of every wrong type.
+/// Exhaustive, not random: every field of every operation, with a value of every wrong type.
 #[test]
 fn a_field_of_the_wrong_type_is_refused_by_its_name() {
     let odd = [
@@ -227,7 +228,7 @@ fn a_field_of_the_wrong_type_is_refused_by_its_name() {
     ];
     let mut asked = 0;
     for request in complete() {
-        // Each operation in a state in which it could be done as it stands.
+        // Each operation in a state in which it would succeed unchanged.
         let (runtime, world) = host();
         for earlier in complete().iter().take_while(|earlier| **earlier != request) {
             ask(&runtime, &world, earlier.to_string().as_bytes()).expect("an answer");
@@ -244,7 +245,7 @@ fn a_field_of_the_wrong_type_is_refused_by_its_name() {
                 let refused = ask(&runtime, &world, spoiled.to_string().as_bytes());
                 let refused = refused.unwrap_or_else(|wrong| panic!("{spoiled}: {wrong}"));
                 asked += 1;
-                // What may be left out may be null, and what a tag or a header is called is anybody's business.
+                // An optional field may be null, and tags and headers may have any name.
                 let of_another_type = std::mem::discriminant(value) != std::mem::discriminant(was);
                 let ignored = path == "/head/auth" && value.is_null()
                     || path.contains("/action/head")

@@ -1,4 +1,4 @@
-//! What goes over HTTP: streams, refusals outside the envelope, tokens, other origins.
+//! HTTP itself: streams, refusals outside the envelope, tokens, other origins.
 
 use axum::{
     body::Body,
@@ -24,7 +24,7 @@ use segno_store::Hints;
 
 use super::world::{World, create};
 
-/// The next message of a stream; comments are passed over.
+/// The next message of a stream; comments are skipped.
 async fn message(stream: &mut axum::body::BodyDataStream) -> Json {
     loop {
         let frame = stream.next().await.expect("the stream is open").expect("a frame");
@@ -41,7 +41,7 @@ async fn message(stream: &mut axum::body::BodyDataStream) -> Json {
 async fn a_stream_carries_tasks_and_settlements_as_they_happen() {
     let world = World::new();
     let recovery = Recovery::start(&world.host);
-    // Before anybody listens; it is offered when somebody does.
+    // The promise exists before a worker listens, and is offered when one does.
     world.done("promise.create", create("early", "poll://any@g")).await;
     let mut stream = world.stream("/poll/g/w%2F1").await;
     assert_eq!(
@@ -65,7 +65,7 @@ async fn a_stream_carries_tasks_and_settlements_as_they_happen() {
 
 #[tokio::test]
 async fn what_found_nobody_at_another_host_goes_out_here() {
-    // Another host hands messages over; nobody does here.
+    // Another host has the message, and no receiver for it.
     let world = World::new();
     let mut stream = world.stream("/poll/g/w").await;
     world.done("promise.create", create("t", "poll://any@g")).await;
@@ -77,7 +77,7 @@ async fn what_found_nobody_at_another_host_goes_out_here() {
     world.done("promise.register_listener", listener).await;
     let settled = world.done("promise.settle", json!({ "id": "t", "state": "resolved" })).await;
     let unblock = OutboxKey::Unblock("t".into(), "poll://uni@g/w".into());
-    // What is over is not offered.
+    // A finished task is not offered.
     world.host.notifier.heard(&[Effect::Wanted(execute), Effect::Wanted(unblock.clone())]);
     assert_eq!(message(&mut stream).await["data"], settled);
     world.settle_down().await;
@@ -95,7 +95,7 @@ async fn a_worker_that_left_gives_its_claims_back_after_the_grace() {
     };
     let first = world.stream("/poll/g/w").await;
     world.task("t").await;
-    // Claims are heard of in real time; the grace is waited for in the test's.
+    // Heartbeats carry real time; the grace period passes in the test's time.
     std::thread::sleep(std::time::Duration::from_millis(5));
     drop(first);
     let second = world.stream("/poll/g/w").await;
@@ -226,7 +226,7 @@ async fn what_timed_out_long_before_a_host_was_there_is_told_all_the_same() {
     run(1_000, Command::PromiseCreate(new)).await;
     let address = "poll://uni@g/w".into();
     run(1_000, Command::RegisterListener { awaited: "p".into(), address }).await;
-    // Two hours later a host carries out the deadline, which is when the promise settled.
+    // Two hours later a host carries out the deadline, at which the promise counts as settled.
     let late = 7_202_000;
     let settled = run(late, Command::PromiseDue { id: "p".into() }).await;
     assert_eq!(settled, Reply::Done);

@@ -1,4 +1,4 @@
-//! The operations over a host without workers of its own, asked as clients ask.
+//! The operations on a host without workers of its own, sent as clients send them.
 
 mod decoder;
 mod differential;
@@ -11,7 +11,7 @@ mod world;
 
 use serde_json::Value as Json;
 
-/// Whether anything in it is `null`: a field that has no value is left out.
+/// Whether any value in it is `null`: a field without a value must be omitted.
 fn has_null(json: &Json) -> bool {
     match json {
         Json::Null => true,

@@ -1,4 +1,4 @@
-//! Each operation: what it does, and how it refuses.
+//! Each operation: its effects and its refusals.
 
 use serde_json::{Value as Json, json};
 

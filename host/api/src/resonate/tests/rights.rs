@@ -1,4 +1,4 @@
-//! What a signed token allows: every operation asks about every id that it names.
+//! The rights of a signed token: every operation checks every id that it names.
 
 use axum::{
     body::Body,
@@ -19,7 +19,7 @@ use segno_engine::recovery::Recovery;
 
 use super::world::{World, create};
 
-/// A host that takes signed tokens.
+/// A host that accepts signed tokens.
 fn signed(settings: Settings) -> World {
     World::with(settings, |_| signed::access())
 }
@@ -28,7 +28,7 @@ fn world() -> World {
     signed(Settings::new("http://here"))
 }
 
-/// The answer to an operation that is asked for under a token.
+/// The answer to an operation that is sent with a token.
 async fn ask(world: &World, token: &str, kind: &str, data: Json) -> (u16, Json) {
     let head = json!({ "corrId": "c", "version": "2026-04-01", "auth": token });
     let request = json!({ "kind": kind, "head": head, "data": data });
@@ -206,7 +206,7 @@ async fn bad_tokens_are_refused_by_name_and_not_repeated() {
     assert_eq!((status, reply["kind"].as_str()), (401, Some("promise.get")), "{reply}");
 }
 
-/// A branch is what a tag says, and a worker is called what it says: neither opens a way to what others made.
+/// Clients choose branches and worker names: neither gives access to promises of others.
 #[tokio::test]
 async fn tags_and_names_of_workers_give_no_rights() {
     let world = world();
@@ -222,7 +222,7 @@ async fn tags_and_names_of_workers_give_no_rights() {
     let told = taken["preload"].as_array().expect("a list");
     assert_eq!((told.len(), &told[0]["id"]), (1, &json!("a:0")), "{taken}");
 
-    // An empty list extends what the worker holds within the prefix, and nothing else.
+    // An empty list extends the worker's claims within the prefix, and no others.
     done(&world, &of("b:"), "task.create", task("b:1")).await;
     let until = async |id: &str| {
         let row =
@@ -256,7 +256,7 @@ async fn streams_ask_for_a_token_and_carry_only_what_it_allows() {
         assert_eq!(world.raw(stream_request("/poll/g/w", token)).await.0, status);
     }
     let mut stream = world.stream_as("/poll/g/w", &of("a:")).await;
-    // Both kinds of message, about what others made and about its own.
+    // Both kinds of message, about promises of others and about the client's own.
     for id in ["b:1", "a:1"] {
         done(&world, &admin(), "promise.create", create(id, "poll://any@g")).await;
     }
@@ -289,14 +289,14 @@ async fn a_stream_ends_with_its_token() {
     let soon = world.host.env.clock.now() + Millis(300);
     let token = token(&json!({ "exp": soon.0 as f64 / 1_000.0, "role": "admin" }));
     let mut stream = world.stream_as("/poll/g/w", &token).await;
-    // The end of the stream is what is waited for; the frames before it are comments.
+    // The end of the stream is awaited; the frames before it are comments.
     while let Some(frame) = stream.next().await {
         assert!(frame.expect("a frame").starts_with(b": "));
     }
     assert!(world.host.env.clock.now() >= soon);
 }
 
-/// Anybody may open a stream under the name of somebody else's worker, and close it.
+/// Any client may open a stream under the name of another client's worker, and close it.
 #[tokio::test(start_paused = true)]
 async fn a_stranger_s_departure_takes_no_claims_away() {
     let world = signed(Settings { grace: Some(Millis(1_000)), ..Settings::new("http://here") });
@@ -331,7 +331,7 @@ async fn what_a_token_has_others_execute_has_the_rights_of_the_token() {
     let under = json!({ "id": "a:2", "version": version, "action": action("promise.create", create("a:3", "poll://any@g")) });
     done(&world, &of("a:"), "task.fence", under.clone()).await;
     assert_eq!(rights("a:3").await, given);
-    // Nobody gives more than they have, and anybody may give less.
+    // A client cannot give more rights than it has, and may give fewer.
     let own = |id: &str, rights: &str| {
         let mut new = create(id, "poll://any@g");
         new["tags"]["segno:rights"] = json!(rights);
@@ -345,7 +345,7 @@ async fn what_a_token_has_others_execute_has_the_rights_of_the_token() {
     let schedule =
         world.host.store.read().schedule(&"a:s".into()).await.expect("a store in memory");
     assert_eq!(schedule.expect("it was made").template.tags.get(tags::RIGHTS).cloned(), given);
-    // Rights over everything leave no mark.
+    // Rights over everything add no header.
     done(&world, &admin(), "promise.create", create("b:1", "poll://any@g")).await;
     assert_eq!(rights("b:1").await, None);
 }

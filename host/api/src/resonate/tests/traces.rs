@@ -1,5 +1,6 @@
-//! Recorded conversations of released clients with another server, replayed in debug time: every line is answered as
-//! it was then. Times, what a worker is told in advance, and the wording of refusals are each server's own.
+//! Recorded conversations of released clients with another server, replayed in debug time: every
+//! line is answered as it was then. Times, steps sent in advance, and the wording of refusals are
+//! each server's own.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +17,7 @@ use super::world::World;
 const TYPESCRIPT: &str = include_str!("../../../../../tests/traces/sdk-ts-0.11.5.ndjson");
 const PYTHON: &str = include_str!("../../../../../tests/traces/sdk-py-0.8.1.ndjson");
 
-/// Messages by kind, id and version, and how many of each.
+/// Numbers of messages by kind, id and version.
 type Messages = BTreeMap<(String, String, u64), usize>;
 
 #[tokio::test]
@@ -37,7 +38,8 @@ async fn replay(trace: &str) {
     for (number, line) in (1..).zip(trace.lines()) {
         let line: Json = serde_json::from_str(line).expect("a line is JSON");
         let at = line["t"].as_i64().expect("every line has a time");
-        // What was due before this line happened before it; this line itself may have taken a while.
+        // Duties that were due before this line ran before it; this line itself may have taken a
+        // while.
         tick(&world, at).await;
         deliver(&world, at, &mut sent).await;
         if line["sse"] == "message" {
@@ -66,7 +68,7 @@ async fn tick(world: &World, at: i64) {
     assert_eq!((status, &reply["data"]), (200, &json!([])));
 }
 
-/// Hands over what is owed, as a host does that has a stream for it.
+/// Delivers owed messages, as a host with a stream for them does.
 async fn deliver(world: &World, at: i64, sent: &mut Messages) {
     world.clock.set(Some(Timestamp(at)));
     let store = world.stores();
@@ -114,7 +116,7 @@ fn note_timers(request: &Json, timers: &mut Vec<String>) {
     }
 }
 
-/// An answer without what is each server's own.
+/// An answer without the parts that are each server's own.
 fn plain(mut answer: Json) -> Json {
     match &mut answer {
         Json::Object(fields) => {

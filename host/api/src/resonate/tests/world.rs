@@ -1,4 +1,4 @@
-//! A host with the front end, and a way to ask it.
+//! A host with the front end, and functions to send it requests.
 
 use std::sync::Arc;
 
@@ -33,7 +33,7 @@ use segno_store::{
 pub(super) struct World {
     pub(super) host: Host,
     pub(super) front: Resonate,
-    /// The time of decisions, in a world for debugging.
+    /// The time of decisions, if debugging is allowed.
     pub(super) clock: Arc<DebugClock>,
     router: Router,
 }
@@ -47,7 +47,7 @@ impl World {
         Self::on(Native::new().api, settings, access)
     }
 
-    /// In which time stands still, and versions rise by acquiring only.
+    /// A host whose time stands still, and whose versions rise by acquiring only.
     pub(super) fn debugging() -> Self {
         let mut api = Native::new().api;
         let host = &mut api.host;
@@ -60,7 +60,7 @@ impl World {
         Self { clock, ..Self::on(api, settings, |access| access) }
     }
 
-    /// For debugging, over a store of its own that knows a module, `shop`, with nobody to run it.
+    /// A host for debugging, over its own store with a module `shop`, without a worker.
     pub(super) async fn over(place: &Place, config: Config) -> Self {
         let mut api = Native::new().api;
         let host = &mut api.host;
@@ -101,7 +101,7 @@ impl World {
         (status, reply["data"].clone())
     }
 
-    /// The data of an operation that is done.
+    /// The data of the answer to an operation that succeeds.
     pub(super) async fn done(&self, kind: &str, data: Json) -> Json {
         let (status, answer) = self.ask(kind, data).await;
         assert_eq!(status, 200, "{kind}: {answer}");
@@ -147,14 +147,14 @@ impl World {
         response.into_body().into_data_stream()
     }
 
-    /// Lets everything run that can.
+    /// Lets all tasks of the runtime run until they wait.
     pub(super) async fn settle_down(&self) {
         for _ in 0..50 {
             tokio::task::yield_now().await;
         }
     }
 
-    /// Makes a task that a worker takes at once; its version.
+    /// Creates a task and acquires it at once; its version.
     pub(super) async fn task(&self, id: &str) -> u64 {
         let action = create(id, "poll://any@g");
         let data = json!({ "pid": "w", "ttl": 60_000, "action": { "kind": "promise.create", "data": action } });
@@ -167,7 +167,7 @@ impl World {
     }
 }
 
-/// Where a host keeps what it knows.
+/// The kind of the host's store.
 pub(super) enum Place {
     Memory,
     Sqlite(TempDir),
@@ -194,7 +194,7 @@ impl Place {
     }
 }
 
-/// The data that make a promise with a target.
+/// The data of `promise.create` with a target.
 pub(super) fn create(id: &str, target: &str) -> Json {
     json!({ "id": id, "timeoutAt": 9_000_000_000_000_i64, "tags": { "resonate:target": target, "resonate:branch": id } })
 }

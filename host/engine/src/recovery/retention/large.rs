@@ -1,8 +1,9 @@
 //! Trees that are too large for one command.
 //!
-//! First the whole tree is looked at, a page at a time: unless all of it is finished, none of it goes. What is finished
-//! stays finished, so the look need not be one instant's. Then parts go, from the leaves up: whatever is left at any
-//! time is a tree under the same root, and a host that begins anew simply goes on.
+//! First the whole tree is read, a page at a time: unless all of it is finished, nothing is
+//! removed. Finished promises stay finished, so the pages need not be of one instant. Then parts
+//! are removed, from the leaves up: the rest is at any time a tree under the same root, and a host
+//! that starts anew simply continues.
 
 use segno_core::{
     command::Command,
@@ -16,10 +17,10 @@ use super::Pace;
 use crate::host::Host;
 use segno_store::{Scan, StoreError};
 
-/// Members looked at, or tried, at a time.
+/// Maximum number of members read, or removed, at a time.
 const PAGE: u32 = 256;
 
-/// Removes the tree, if all of it is finished. Answers how many promises went.
+/// Removes the tree, if all of it is finished. Answers how many promises were removed.
 pub(super) async fn remove(
     host: &Host,
     root: &PromiseId,
@@ -31,7 +32,7 @@ pub(super) async fn remove(
         return Ok(0);
     }
     let (mut removed, mut pace) = (0, Pace::default());
-    // Each of these is tried; where it is too large, what it made goes first.
+    // Each of these is tried; if its tree is too large, its children are removed first.
     let mut open = vec![root.clone()];
     while !open.is_empty() {
         let batch = open.split_off(open.len().saturating_sub(pace.trees));
@@ -59,13 +60,13 @@ pub(super) async fn remove(
     Ok(removed)
 }
 
-/// What keeps the tree, if something does.
+/// The first unfinished promise of the tree, if there is one.
 async fn unfinished(
     scan: &dyn Scan,
     root: &PromiseId,
     before: Timestamp,
 ) -> Result<Option<Kept>, StoreError> {
-    // Makers whose makings are not all looked at, each with the last one seen.
+    // Parents whose children are not all read, each with the last child read.
     let mut open = vec![(root.clone(), 0)];
     while let Some((maker, after)) = open.pop() {
         let page = scan.examine(Some(&maker), after, PAGE).await?;

@@ -1,8 +1,8 @@
-//! Removing what has ended and is older than the rules keep it.
+//! Removes finished trees that are older than the rules keep them.
 //!
-//! A slow round over everything that is kept finds roots that have settled; for each of them a command decides, on the
-//! rows as they are then, whether the whole tree may go. A tree that is too large for one command is first looked at
-//! whole and then removed from the leaves up, see `large`.
+//! A slow round over all stored promises finds roots that have settled; for each root a command
+//! decides, on the current rows, whether the whole tree may be removed. A tree that is too large
+//! for one command is first read as a whole and then removed from the leaves up, see `large`.
 
 mod large;
 mod rules;
@@ -28,23 +28,24 @@ use super::{driver::Next, isolate};
 use crate::host::Host;
 use segno_store::{ScheduleFilter, StoreError};
 
-/// Promises looked at in one turn.
+/// Maximum number of promises read in one turn.
 pub const PAGE: u32 = 1_000;
-/// The wait between two turns of a round.
+/// The delay between two turns of a round.
 pub const PERIOD: Millis = Millis(500);
-/// The wait between two rounds.
+/// The delay between two rounds.
 pub const ROUND_PAUSE: Millis = Millis(60_000);
 
-/// Where the round is.
+/// The position of the round.
 #[derive(Debug, Default)]
 pub struct Round {
     after: i64,
-    /// Whether free room may be left to give back.
+    /// Whether the database file may have free pages to return.
     room: bool,
     pace: Pace,
 }
 
-/// How many trees go into one transaction: as many as make about [`TREE_LIMIT`] promises, going by the last ones.
+/// How many trees are removed in one transaction: about [`TREE_LIMIT`] promises, judging by the
+/// last transactions.
 #[derive(Debug, Clone, Copy)]
 struct Pace {
     trees: usize,
@@ -63,14 +64,14 @@ impl Pace {
     }
 }
 
-/// What was removed.
+/// What one turn removed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Removed {
     trees: u64,
     promises: u64,
 }
 
-/// One page.
+/// Handles one page.
 pub async fn turn(
     host: Host,
     retention: Arc<Retention>,
@@ -109,7 +110,7 @@ pub async fn turn(
     Ok(Next::After(if ends && !room { ROUND_PAUSE } else { PERIOD }))
 }
 
-/// Has commands remove these trees, as far as they may go.
+/// Removes these trees by commands, if they may be removed.
 async fn remove(
     host: &Host,
     roots: &[(PromiseId, Timestamp)],
@@ -155,7 +156,7 @@ async fn remove(
     Ok(removed)
 }
 
-/// Removes modules that nobody refers to. Answers how many.
+/// Removes modules that nothing refers to. Answers how many.
 async fn remove_modules(
     host: &Host,
     retention: &Retention,
@@ -169,14 +170,14 @@ async fn remove_modules(
             && !scheduled.contains(&module.digest)
             && host.store.modules().remove(module.digest, ago(now, age)).await?
         {
-            tracing::info!(module = %module.digest, bytes = module.size, "a module nobody used was removed");
+            tracing::info!(module = %module.digest, bytes = module.size, "an unused module was removed");
             removed += 1;
         }
     }
     Ok(removed)
 }
 
-/// Modules that schedules name by their digest. Those they name by an alias have that alias.
+/// Modules that schedules name by their digest. A module named by an alias is kept by the alias.
 async fn scheduled_modules(host: &Host) -> Result<BTreeSet<Digest>, StoreError> {
     let mut filter = ScheduleFilter::default();
     let mut digests = BTreeSet::new();

@@ -1,4 +1,4 @@
-//! How long what has ended is kept.
+//! How long finished trees and unused modules are kept.
 //!
 //! ```toml
 //! default = "30d"                       # roots that no rule takes; without it they are kept for ever
@@ -24,21 +24,22 @@ use std::{
 use segno_core::{promise::Promise, tags, time::Millis};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// Nothing goes sooner: a client that starts something, is not answered, and starts it again under the same id within
-/// this time is told what came of the first start.
+/// The shortest time anything is kept: a client that starts an invocation, is not answered, and
+/// starts it again under the same id within this time is answered with the outcome of the first
+/// start.
 const LEAST: Millis = Millis(600_000);
 
-/// How long something is kept.
+/// How long a tree or a module is kept.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Keep {
     /// For ever.
     #[default]
     Forever,
-    /// For so long after it has settled.
+    /// For this time after the root has settled.
     For(Millis),
 }
 
-/// How long what has ended is kept.
+/// How long finished trees and unused modules are kept.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Retention {
@@ -48,54 +49,55 @@ pub struct Retention {
     rules: Vec<Rule>,
 }
 
-/// How long some of it is kept. What is not given takes every root.
+/// How long matching trees are kept. A condition that is not given matches every root.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Rule {
-    /// Those with this label, as NAME=VALUE.
+    /// Matches roots with this label, as NAME=VALUE.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
-    /// Those called through this alias.
+    /// Matches roots called through this alias.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub module: Option<String>,
-    /// Those of this function.
+    /// Matches roots of this function.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub function: Option<String>,
-    /// How long.
+    /// How long matching trees are kept.
     pub keep: Keep,
 }
 
-/// Rules that cannot be used.
+/// Why rules cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum RetentionError {
     /// The file cannot be read.
     #[error("the retention rules `{}` cannot be read: {source}", path.display())]
     Unreadable {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
-        /// Why.
+        /// The error of the system.
         #[source]
         source: std::io::Error,
     },
-    /// The file is not what it should be.
+    /// The file has a wrong format.
     #[error("the retention rules `{}` are not valid: {reason}", path.display())]
     Invalid {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
-        /// Where and why.
+        /// The parser's message, with its position.
         reason: String,
     },
 }
 
 impl Retention {
-    /// The rules in a file; none if there is no file.
+    /// Reads the rules from a file; no rules if there is no file.
     ///
     /// # Errors
     /// [`RetentionError`]: the file is there and cannot be used.
     pub fn load(path: &Path) -> Result<Self, RetentionError> {
         let text = match std::fs::read_to_string(path) {
             Ok(text) => text,
-            // Below a file there is nothing either; that the directory is none is for others to say.
+            // A path below a file does not exist either; another check reports that the directory
+            // is a file.
             Err(error)
                 if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) =>
             {
@@ -119,7 +121,7 @@ impl Retention {
         }
     }
 
-    /// The same with another rule for what no rule takes.
+    /// The same rules with another default.
     pub fn with_default(self, default: Keep) -> Self {
         Self { default, ..self }
     }
@@ -130,7 +132,7 @@ impl Retention {
         rule.map_or(self.default, |rule| rule.keep)
     }
 
-    /// Each rule in words, in the order in which they count.
+    /// Each rule in words, in order of precedence.
     pub fn lines(&self) -> Vec<(String, Keep)> {
         let rules = self.rules.iter().map(|rule| {
             let module = rule.module.as_ref().map(|module| format!("module {module}"));
@@ -142,17 +144,17 @@ impl Retention {
         let trees = if self.rules.is_empty() { "all trees" } else { "all other trees" };
         let rest = [
             (trees.to_owned(), self.default),
-            ("modules that nobody refers to".to_owned(), self.modules),
+            ("modules that nothing refers to".to_owned(), self.modules),
         ];
         rules.chain(rest).collect()
     }
 
-    /// How long modules that nobody refers to are kept after they were uploaded.
+    /// How long modules that nothing refers to are kept after their upload.
     pub fn modules(&self) -> Keep {
         self.modules
     }
 
-    /// The shortest of the lengths; none: everything is kept for ever.
+    /// The shortest time of any rule; none: everything is kept for ever.
     pub fn shortest(&self) -> Option<Millis> {
         let all = self.rules.iter().map(|rule| rule.keep).chain([self.default, self.modules]);
         let lengths = all.filter_map(|keep| match keep {

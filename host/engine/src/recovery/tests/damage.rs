@@ -33,13 +33,13 @@ use segno_store::{
     sqlite::{SqliteConfig, SqliteStore},
 };
 
-/// Where the store is.
+/// The kind of store under test.
 enum Place {
     Directory(tempfile::TempDir),
     Database(Database<'static>),
 }
 
-/// Both kinds, as far as they are installed.
+/// The kinds of store that are installed.
 fn places() -> Vec<Place> {
     let directory = Place::Directory(tempfile::tempdir().expect("a directory"));
     let database = Cluster::shared().map(Cluster::database).map(Place::Database);
@@ -67,7 +67,7 @@ impl Place {
         Host { store, env, ..host }
     }
 
-    /// The tables by hand: no key, no check and no store in between.
+    /// Executes a statement without the store's checks and without the database's.
     async fn damage(&self, statement: &str) {
         match self {
             Self::Directory(dir) => {
@@ -90,7 +90,7 @@ impl Place {
     }
 }
 
-/// What is done to the rows: `'\x…'` stands for bytes.
+/// The statements that damage rows: `'\x…'` stands for bytes.
 const DAMAGES: [&str; 10] = [
     "UPDATE promises SET param_headers = '{' WHERE id = 'bad-param'",
     "UPDATE promises SET tags = '{\"a\":1}' WHERE id = 'bad-promise'",
@@ -104,7 +104,7 @@ const DAMAGES: [&str; 10] = [
     "UPDATE journal SET records = '\\x01ffff' WHERE inv = (SELECT n FROM promises WHERE id = 'bad-journal')",
 ];
 
-/// What SQLite alone has, or lets pass.
+/// Damage that only SQLite has, or accepts.
 const LOOSE_DAMAGES: [&str; 6] = [
     "INSERT INTO modules (digest, created_at, description, component) VALUES (x'00', 1000, '{}', x'00')",
     "UPDATE tasks SET wake_at = NULL WHERE n = (SELECT n FROM promises WHERE id = 'bad-no-lease')",
@@ -114,7 +114,8 @@ const LOOSE_DAMAGES: [&str; 6] = [
     "UPDATE signal_keys SET number = -1",
 ];
 
-/// One of each kind to be damaged, and their like that are not. All are due at 5,000 or, by their leases, at 16,000.
+/// One row of each kind to be damaged, and an undamaged one beside it. All are due at 5,000 ms or,
+/// by their leases, at 16,000 ms.
 async fn rows(host: &Host) {
     let run = async |command: Command| {
         let reply = host.store.execute(vec![command.clone()]).await.expect("a reply").remove(0);
@@ -210,7 +211,7 @@ fn promise(id: &str) -> Subject {
     Subject::Promise(id.into())
 }
 
-/// What the host has put into quarantine.
+/// The subjects that the host has put into quarantine.
 fn quarantined(host: &Host) -> Vec<Subject> {
     host.quarantine.cases().into_keys().collect()
 }
@@ -251,7 +252,8 @@ async fn what_is_due_is_carried_out_beside_rows_that_cannot_be_read() {
         expected.sort();
         assert_eq!(quarantined(&host), expected);
 
-        // They are due still, and left alone: the next turn does not come at once, and tries none of them.
+        // The rows are still due, and left alone: the next turn does not come at once, and tries
+        // none of them.
         let next = timers::turn(host.clone()).await.expect("a turn");
         assert_ne!(next, Next::Now);
         let cases = host.quarantine.cases();
@@ -271,8 +273,9 @@ async fn a_host_starts_on_rows_that_cannot_be_read() {
         let node = NodeName::from("n");
         let running = boot::start(host, node, WorkerSettings::default()).await.expect("it starts");
         assert_eq!(running.incarnation, 2);
-        // `bad-journal` is given back: nobody has read its journal yet. Of the others, `bad-no-lease` is damaged in SQLite
-        // only, and so is `bad-recent`, which is seen to be when it is to be given back.
+        // `bad-journal` is released: its journal has not been read yet. Of the others,
+        // `bad-no-lease` is damaged in SQLite only, and so is `bad-recent`, whose damage is
+        // detected when it is to be released.
         let directory = matches!(place, Place::Directory(_));
         assert_eq!(running.recovered, if directory { 3 } else { 4 });
         assert_eq!(quarantined(&running.host).contains(&promise("bad-recent")), directory);
@@ -305,7 +308,8 @@ async fn a_batch_is_committed_but_for_what_cannot_be_read() {
         let reply = host.store.execute(vec![beat]).await.expect("an answer").remove(0);
         let Reply::Heartbeat(beats) = reply else { panic!("{reply:?}") };
         assert!(matches!(beats[..], [Beat::Stale, Beat::Extended { .. }]), "{beats:?}");
-        // What names one that cannot be read is refused by its name, whatever else it is about.
+        // A command that names an unreadable row is refused by that name, whatever else it
+        // concerns.
         let awaits = BTreeSet::from([PromiseId::from("bad-promise"), PromiseId::from("gate")]);
         let claim = Claim { id: "good-lease".into(), version: Version(1) };
         let suspend = Command::TaskSuspend { claim, records: vec![], logs: vec![], awaits };
@@ -315,7 +319,7 @@ async fn a_batch_is_committed_but_for_what_cannot_be_read() {
     }
 }
 
-/// A row that a table refuses spoils its own submission, and no other of the same batch.
+/// A row that a table refuses fails its own submission, and no other of the same batch.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_batch_is_committed_but_for_what_the_tables_refuse() {
     for place in places() {
@@ -344,7 +348,7 @@ async fn a_batch_is_committed_but_for_what_the_tables_refuse() {
         for (n, reply) in replies.into_iter().enumerate() {
             assert_eq!(reply.is_err(), n % 50 == 3, "{n}: {reply:?}");
         }
-        // The same of what a duty asks for in one transaction.
+        // The same for the groups that a duty submits in one transaction.
         let groups = (0..200).map(|n| {
             let kind = if n == 77 { "refused" } else { "good" };
             vec![Command::PromiseCreate(new(&format!("{kind}-again-{n}"), &[]))]
@@ -370,7 +374,7 @@ async fn lists_answer_and_show_what_cannot_be_read() {
         for id in ["good-lease", "good-awaiter", "good-retry", "bad-journal"] {
             assert!(listed.contains(id), "{id}: {listed:?}");
         }
-        // What cannot be read has its place in a page, and the next one begins behind it.
+        // An unreadable row has its place in a page, and the next page begins behind it.
         let mut found = Vec::new();
         let mut filter = PromiseFilter { prefix: Some("b".into()), limit: 2, ..Default::default() };
         loop {
@@ -399,7 +403,7 @@ async fn lists_answer_and_show_what_cannot_be_read() {
     }
 }
 
-/// A page ends with its last line, and what cannot be read behind it is on the next one.
+/// A page ends with its last line, and an unreadable row behind it is on the next page.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_schedule_that_cannot_be_read_is_on_one_page() {
     for place in places() {
@@ -443,7 +447,7 @@ async fn messages_are_delivered_beside_one_that_cannot_be_read() {
         let handed = replies[1].as_ref().and_then(|replies| replies.first());
         assert!(matches!(handed, Some(Reply::Message(Some(_)))), "{handed:?}");
         assert_eq!(quarantined(&host), [Subject::Message(key("bad-told"))]);
-        // It can be done away with.
+        // An unreadable message can be removed.
         let ack = Command::OutboxAck { key: key("bad-told") };
         let replies = host.store.execute(vec![ack]).await.expect("an answer");
         assert_eq!(replies, [Reply::Done]);
@@ -509,7 +513,7 @@ async fn a_schedule_that_cannot_be_read_can_be_deleted() {
     }
 }
 
-/// What a claim makes beside something that cannot be read goes on.
+/// A commit of a claim succeeds beside rows that cannot be read.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_claim_goes_on_beside_rows_that_cannot_be_read() {
     for place in places() {

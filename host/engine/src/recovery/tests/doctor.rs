@@ -1,4 +1,4 @@
-//! Damage is found, told apart and mended.
+//! Damage is found, classified and repaired.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::recovery::{Action, ORPHANS, RepairStep, class, describe, reconcile, r
 use segno_env::Clock as _;
 use segno_store::{Finding, examine};
 
-/// Damages, what they are taken for, and what is done.
+/// Kinds of damage, and the statement that causes each.
 const DAMAGES: [(Orphan, &str); 8] = [
     (Orphan::TaskMissing, "DELETE FROM tasks WHERE n = (SELECT n FROM promises WHERE id = 'free')"),
     (
@@ -38,8 +38,8 @@ const DAMAGES: [(Orphan, &str); 8] = [
     ),
 ];
 
-/// `waits` is suspended on `gate`, to which somebody listens; `free` is pending; `waits` has a journal, and `runs` one that
-/// grows; `left` ended and left a child, whose message is owed.
+/// `waits` is suspended on `gate`, which has a listener; `free` is pending; `waits` has a journal,
+/// and `runs` one that grows; `left` ended and left a child, whose message is owed.
 async fn something_of_everything() -> Bed {
     let bed = Bed::new().await;
     bed.run(Command::PromiseCreate(new("gate", &[]))).await;
@@ -118,7 +118,7 @@ async fn what_reconcile_does_is_what_the_policy_says() {
     }
     let tried: Vec<Orphan> = DAMAGES.iter().map(|(orphan, _)| *orphan).collect();
     let untried: Vec<_> = ORPHANS.iter().filter(|orphan| !tried.contains(orphan)).collect();
-    // Without its promise a task has no id in this database: the database's own check tells of it.
+    // Without its promise a task has no id in this database: the database's own check reports that.
     assert_eq!(untried, [&Orphan::TaskWithoutPromise]);
 }
 

@@ -1,4 +1,4 @@
-//! Retention, reconcile and doctor over a real database, with a clock that is moved by hand.
+//! Retention, reconcile and doctor over a real database, with a clock that the test sets.
 
 mod damage;
 mod doctor;
@@ -46,7 +46,7 @@ impl Clock for HandClock {
     }
 }
 
-/// A host on a database of its own, without duties.
+/// A host on its own database, without duties.
 struct Bed {
     host: Host,
     clock: Arc<HandClock>,
@@ -76,7 +76,7 @@ impl Bed {
         Host { store: store.await.expect("it opens"), env, ..host }
     }
 
-    /// The database by hand: no key, no check and no store in between.
+    /// Executes a statement without the store's checks and without the database's.
     async fn damage(&mut self, statement: &str) {
         self.host.store.close().await;
         let file = self.dir.path().join("segno.db");
@@ -158,7 +158,7 @@ impl Bed {
         child
     }
 
-    /// Takes a task, whatever its version.
+    /// Acquires a task, whatever its version.
     async fn take(&self, id: &str) -> Claim {
         let row =
             self.host.store.read().promise(&id.into()).await.expect("a store").expect("it is");
@@ -170,7 +170,7 @@ impl Bed {
         }
     }
 
-    /// Turns of the retention duty, one whole round.
+    /// Runs turns of the retention duty for one whole round.
     async fn round(&self, rules: &Retention) {
         let (rules, round) = (Arc::new(rules.clone()), Arc::default());
         for _ in 0..500 {

@@ -1,4 +1,4 @@
-//! What has ended goes after a while, and nothing else.
+//! What has ended is removed after its time, and nothing else.
 
 use std::sync::{
     Arc,
@@ -174,7 +174,8 @@ fn rules_keep_by_default() {
     assert_eq!(Retention::default().with_default(Keep::Forever), Retention::default());
 }
 
-/// Figures: `SEGNO_ROWS=1000000 cargo test --release -p segno --lib others_commit -- --nocapture`.
+/// Prints measurements: `SEGNO_ROWS=1000000 cargo test --release -p segno --lib others_commit --
+/// --nocapture`.
 #[tokio::test(flavor = "multi_thread")]
 async fn others_commit_while_many_trees_go() {
     let rows: i64 = std::env::var("SEGNO_ROWS").ok().and_then(|n| n.parse().ok()).unwrap_or(20_000);

@@ -79,7 +79,7 @@ fn invocation(call: &Call, site: &Site<'_>) -> NewPromise {
     callee(site, &call.function, param, &call.options)
 }
 
-/// The promise of a function that is called.
+/// The promise that a call creates.
 pub(super) fn callee(
     site: &Site<'_>,
     function: &str,
@@ -119,7 +119,8 @@ fn target(function: &str) -> String {
     }
 }
 
-/// The input of the call as its function finds it: external workers take a list of arguments.
+/// The parameter of the call, in the form that its function expects: external workers take a list
+/// of arguments.
 fn param(identity: &Identity, function: &str, input: &Payload) -> Value {
     let headers = headers(identity, function);
     match function.split_once('#') {

@@ -74,7 +74,7 @@ impl Fields {
         }
     }
 
-    /// As a record keeps them.
+    /// The fields as a record keeps them.
     pub fn into_request(self) -> Request {
         let fields: Vec<(&str, &[u8])> =
             self.0.iter().map(|(name, value)| (*name, value.as_slice())).collect();
@@ -82,7 +82,7 @@ impl Fields {
     }
 }
 
-/// A stored request in words, for the journal's readers: JSON where a field is JSON.
+/// A stored request as JSON for readers of the journal: JSON where a field is JSON.
 pub fn display(request: &Request) -> Json {
     let Some(fields) = request.fields() else {
         return json!({ "unreadable_bytes": request.as_bytes().len() });

@@ -1,5 +1,5 @@
-//! What the engine knows of each command of a guest: how a record keeps it, what is done for it in
-//! the transaction that stores the record, and what completes it. One file a command.
+//! The rules of each guest command: how a record keeps it, what is done for it in the transaction
+//! that stores the record, and what completes it. One file a command.
 //!
 //! To add a command: a function in the WIT, a struct in `segno_guest::commands`, a `CommandKind`, a
 //! file here and its line in [`rules`].
@@ -29,26 +29,26 @@ pub use site::{Identity, Site};
 
 /// The rules of one command.
 pub trait Rules {
-    /// Its kind, as records keep it.
+    /// The kind of the command, as records keep it.
     fn kind(&self) -> CommandKind;
 
-    /// Its name, as records keep it; empty for commands that need none.
+    /// The name of the command, as records keep it; empty for commands without names.
     fn name(&self) -> Text;
 
-    /// What it asks for. A replay compares the fields as bytes, and a divergence names the one that
-    /// differs. Options that were not given make no field.
+    /// The arguments of the command. A replay compares the fields as bytes, and a divergence names
+    /// the one that differs. Options that were not given make no field.
     fn fields(&self, fields: &mut Fields);
 
-    /// What completes it.
+    /// What completes the command.
     fn completion(&self, site: &Site<'_>) -> Completion;
 
-    /// What is done for it in the transaction that stores its record, if anything is.
+    /// The action for the command in the transaction that stores its record, if there is one.
     ///
     /// # Errors
     /// The guest broke the contract.
     fn act(&self, site: &Site<'_>) -> Result<Option<FenceAct>, Stop>;
 
-    /// What the guest is answered. `execute`: a `run` is live, and its closure is to be executed.
+    /// The guest's answer. `execute`: a `run` is live, and its closure is to be executed.
     fn answer(&self, index: u32, promise: Option<&PromiseId>, execute: bool) -> Answer;
 }
 
@@ -61,7 +61,7 @@ pub enum Completion {
     Timer(PromiseId, Timestamp),
     /// The commit of its record.
     Commit(Committed),
-    /// The guest itself, with the result of its closure.
+    /// The result of the guest's closure.
     Guest,
 }
 

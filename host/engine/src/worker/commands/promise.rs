@@ -1,4 +1,4 @@
-//! `promise`: a promise that somebody outside of the invocation settles.
+//! `promise`: a promise that is settled from outside the invocation.
 
 use segno_core::{
     command::FenceAct,

@@ -1,4 +1,4 @@
-//! Where a command stands: in which invocation, at which index, at which logical time.
+//! The position of a command: its invocation, its index, and its logical time.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -13,15 +13,15 @@ use segno_guest::{FunctionDescription, Outbound};
 pub struct Identity {
     /// The invocation.
     pub id: PromiseId,
-    /// The name its module is known by to policies: the alias it was started under.
+    /// The alias under which the module was started: policies know the module by this name.
     pub module: String,
-    /// What its module offers, for the defaults of calls within the module.
+    /// The functions of the module, for the defaults of calls within the module.
     pub functions: Arc<Vec<FunctionDescription>>,
-    /// Whose policy is asked about calls of servers; `None`: what the guest does goes nowhere.
+    /// The policy that decides about calls of servers; `None`: the guest's requests go nowhere.
     pub outbound: Option<Arc<dyn Outbound>>,
 }
 
-/// The place of a command.
+/// The position of a command.
 pub struct Site<'a> {
     /// Its invocation.
     pub identity: &'a Identity,

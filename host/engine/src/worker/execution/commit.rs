@@ -1,4 +1,4 @@
-//! Making what was collected durable, and what its actions came to.
+//! Commits what was collected, and turns the results of its actions into events.
 
 use std::sync::Arc;
 
@@ -68,7 +68,7 @@ impl Execution {
         let fulfilled = replies.pop();
         match (replies.pop(), fulfilled) {
             (_, Some(Reply::Promise { .. })) => Ok(LiveEnd::Finished),
-            // The first refusal says why; what it was refused with cannot continue the journal.
+            // The first refusal gives the reason; the refused batch cannot continue the journal.
             (Some(Reply::Refused(refusal)), _) | (_, Some(Reply::Refused(refusal))) => {
                 Err(ExecutionError::refused(refusal))
             }
@@ -105,7 +105,7 @@ impl Execution {
         self.fenced(reply)
     }
 
-    /// Turns what became of a batch's actions into events.
+    /// Turns the results of a batch's actions into events.
     pub(super) fn fenced(&mut self, reply: Reply) -> Result<(), ExecutionError> {
         let outcomes = match reply {
             Reply::Fenced { outcomes, .. } => outcomes,

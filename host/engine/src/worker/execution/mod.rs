@@ -1,9 +1,8 @@
-//! A workflow under one claim: a warm instance, a new one or a replayed one is polled, what it asks
-//! for is committed, and so on until it ends or waits.
+//! A workflow under one claim: a warm instance, a new one or a replayed one is polled, the commands
+//! it issues are committed, and so on until the workflow ends or waits.
 //!
-//! The order of things is the guarantee. What the guest asks for is collected, committed with the
-//! records that say so, and only then acted upon; what it is told is recorded at the place where it
-//! was told.
+//! This order is the guarantee: commands of the guest are collected, committed with their records,
+//! and only then acted upon; an event is recorded at the place where the guest received it.
 
 mod commit;
 mod prepare;
@@ -34,16 +33,16 @@ use super::{
 };
 use crate::metrics::ClaimEnd;
 
-/// What an execution need not read any more.
+/// What was read before the execution began.
 #[derive(Debug, Default)]
 pub struct Prefetched {
-    /// Its journal; `None`: it was not read.
+    /// The stored journal; `None`: it was not read.
     pub history: Option<History>,
-    /// Promises that the workflow waits for and that have settled.
+    /// Promises that the workflow waits for and that are known to have settled.
     pub settled: Vec<Promise>,
 }
 
-/// What an execution is made of.
+/// The inputs of an execution.
 pub struct Preparation {
     /// The worker.
     pub worker: Arc<WorkerContext>,
@@ -51,13 +50,13 @@ pub struct Preparation {
     pub active: Arc<ActiveClaim>,
     /// The task.
     pub work: Work,
-    /// The workflow.
+    /// The description of the workflow function.
     pub function: FunctionDescription,
     /// The permit to run.
     pub permit: RunPermit,
 }
 
-/// An instance with its journal, ready to go on.
+/// An instance and its journal, ready to continue.
 pub struct Execution {
     worker: Arc<WorkerContext>,
     active: Arc<ActiveClaim>,
@@ -66,15 +65,15 @@ pub struct Execution {
     function: FunctionDescription,
     recorder: SharedRecorder,
     instance: Box<dyn Workflow>,
-    /// Events that may be told now, in this order.
+    /// Events that may be delivered to the guest now, in this order.
     ready: VecDeque<Event>,
-    /// Signals told so far.
+    /// Number of signals delivered so far.
     signals: u32,
-    /// Whether the next signal may have come before it was watched for.
+    /// Whether the next signal may have been settled before it was watched.
     signal_unread: bool,
     cancel_told: bool,
     watch: SettlementWatch,
-    /// Given up while the workflow waits.
+    /// `None` while the workflow waits.
     permit: Option<RunPermit>,
 }
 
@@ -105,10 +104,10 @@ pub async fn run(
 }
 
 impl Execution {
-    /// Goes on until there is an end.
+    /// Continues until the claim ends.
     ///
     /// # Errors
-    /// Why the execution stopped before that, and the length of its stored journal.
+    /// Why the execution stopped before, and the length of its stored journal.
     pub async fn go(
         mut self,
         writer: &mut dyn ClaimWriter,
@@ -119,13 +118,13 @@ impl Execution {
                 self.keep_warm();
                 Ok(ClaimEnd::Suspended)
             }
-            // The instance is gone before anything else happens.
+            // The instance is dropped before anything else happens.
             Err(error) => Err((error, self.stored_len())),
         }
     }
 
-    /// Tells the guest what there is to tell, commits what it answers, and waits, until there is an
-    /// end.
+    /// Delivers events to the guest, commits the commands it issues, and waits, until the workflow
+    /// ends or suspends.
     async fn live(&mut self, writer: &mut dyn ClaimWriter) -> Result<LiveEnd, ExecutionError> {
         loop {
             if self.active.abort.is_cancelled() {
@@ -137,7 +136,7 @@ impl Execution {
             let now = self.worker.now();
             let result = self.recorder().next_result(now);
             if let Some(event) = result {
-                // A result of a `run` is durable before the guest sees it.
+                // The result of a `run` is durable before the guest sees it.
                 self.commit(writer).await?;
                 self.instance.resume(self.recorder.clone(), event).await?;
                 continue;
@@ -185,7 +184,7 @@ impl Execution {
     }
 }
 
-/// How a live execution ended well.
+/// How a live execution ended without an error.
 enum LiveEnd {
     Finished,
     Suspended,

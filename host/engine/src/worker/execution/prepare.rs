@@ -1,4 +1,5 @@
-//! Getting ready: a warm instance, a new one, or one that a replay brought to the end of its journal.
+//! Preparation of an instance: a warm one, a new one, or one that a replay brings to the end of its
+//! journal.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -70,7 +71,7 @@ impl Execution {
         Ok(execution)
     }
 
-    /// An instance of an invocation that begins now.
+    /// A new instance, for an invocation that begins now.
     ///
     /// # Errors
     /// The guest failed.
@@ -141,7 +142,7 @@ impl Execution {
 
         let began = worker.host.env.clock.elapsed();
         let replayer = Replayer { recorder: &recorder, source: &journal };
-        // A long replay is progress too: the lease goes on being extended.
+        // A long replay counts as progress: the lease goes on being extended.
         let told = || execution.active.advance(1);
         replayer.run(&mut *execution.instance, start, told).await?;
         let took = worker.host.env.clock.elapsed().saturating_sub(began);
@@ -184,9 +185,9 @@ impl Execution {
         }
     }
 
-    /// Reads which of the open commands have completed while nothing ran, except those of the
-    /// promises in `settled`, and watches the others. `replayed`: the actions of the others may never
-    /// have been done, and are done again.
+    /// Reads which of the open commands have completed while the workflow was not running, except
+    /// those of the promises in `settled`, and watches the others. `replayed`: the actions of the
+    /// others may never have been done, and are done again.
     async fn look_around(
         &mut self,
         writer: &mut dyn ClaimWriter,

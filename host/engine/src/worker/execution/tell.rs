@@ -1,4 +1,4 @@
-//! What settled promises mean to the guest.
+//! Turns settled promises into events for the guest.
 
 use segno_core::{id::PromiseId, promise::Promise, tags};
 
@@ -7,7 +7,7 @@ use crate::{values, worker::error::ExecutionError};
 use segno_guest::{Completion, Event, Signal};
 
 impl Execution {
-    /// Queues the event that this promise's settlement means, if it has settled.
+    /// Queues the event for this promise's settlement, if the promise has settled.
     pub(super) fn tell(&mut self, promise: &Promise) {
         let Some(settlement) = promise.settlement() else { return };
         if self.next_signal().is_some_and(|next| next == *promise.id()) {
@@ -20,7 +20,7 @@ impl Execution {
             self.ready.push_back(Event::Signal(Signal { name, payload: values::payload(&value) }));
             return;
         }
-        // A promise may be heard of twice; only the first event finds its command open.
+        // A settlement may be notified twice; only the first event finds its command open.
         let commands = self.recorder().open().commands_of(promise.id());
         for command in commands {
             let outcome = values::outcome(settlement);
@@ -28,7 +28,7 @@ impl Execution {
         }
     }
 
-    /// Reads the next signal once it is watched for: it may have come before.
+    /// Reads the next signal after it is watched: the signal may have been settled before.
     pub(super) async fn look_for_signal(&mut self) -> Result<(), ExecutionError> {
         while std::mem::take(&mut self.signal_unread)
             && let Some(next) = self.next_signal()

@@ -1,4 +1,4 @@
-//! Having nothing to tell: staying warm for a moment, or giving the claim back.
+//! Waiting with nothing to deliver: stays warm for a short time, or suspends.
 
 use segno_core::{
     command::Command,
@@ -15,7 +15,7 @@ use crate::worker::{
 };
 
 impl Execution {
-    /// Nothing can be told now: stays warm for a moment, or suspends.
+    /// Waits for an event: stays warm for a short time, or suspends.
     pub(super) async fn wait(
         &mut self,
         writer: &mut dyn ClaimWriter,
@@ -43,7 +43,8 @@ impl Execution {
             return Ok(None);
         }
         if was_dirty {
-            // What the commit made may have settled already; nothing is missed, since it was watched before.
+            // The commit's promises may have settled already; nothing is missed, since they were
+            // watched before.
             self.drain_settled().await?;
             if !self.ready.is_empty() {
                 return Ok(None);
@@ -88,8 +89,9 @@ impl Execution {
         if actions.is_empty() {
             commands.push(Command::TaskSuspend { claim, records, logs, awaits });
         } else {
-            // Where the fence is refused as a whole, the suspension is refused as well: its record cannot continue the
-            // journal. Where that cannot be, what the fence makes is awaited, which is refused as well.
+            // If the fence is refused as a whole, the suspension is refused as well: its record
+            // cannot continue the journal. Where the batch is not divisible, a promise that the
+            // fence makes is awaited, so that the suspension is refused too.
             if is_divisible {
                 last = records.split_off(records.len() - 1);
             }
@@ -114,7 +116,7 @@ impl Execution {
                 }
                 Ok(None)
             }
-            // A promise of this very batch was refused; the guest is told so first.
+            // A promise of this batch was refused; the guest receives the refusal first.
             Some(Reply::Refused(Refusal::Unprocessable(_))) if !self.ready.is_empty() => {
                 self.recorder().put_back(last);
                 Ok(None)
@@ -128,7 +130,7 @@ impl Execution {
         !self.cancel_told && self.active.cancel_requested()
     }
 
-    /// Whether something is likely to happen within the hot wait.
+    /// Whether an event is likely to happen within the hot wait.
     fn worth_staying(&self) -> bool {
         let soon = self.worker.now() + self.worker.host.config.hot_wait;
         self.recorder().open().iter().any(|open| match (open.kind, &open.completion) {

@@ -1,4 +1,4 @@
-//! What polls added since the last commit.
+//! The records and actions that polls added since the last commit.
 
 use segno_core::{
     command::{FenceAct, FenceAction},
@@ -6,46 +6,47 @@ use segno_core::{
     invocation::{LogLine, Record},
 };
 
-/// To be committed together.
+/// What is committed together.
 #[derive(Debug, Default)]
 pub struct Batch {
-    /// To be appended.
+    /// Records to append to the journal.
     pub records: Vec<Record>,
-    /// To be kept beside them.
+    /// Log lines to store with the records.
     pub logs: Vec<LogLine>,
-    /// To be done in the same transaction.
+    /// Actions to carry out in the same transaction.
     pub actions: Vec<FenceAction>,
-    /// Bytes that the guest handed over for it.
+    /// Number of bytes that the guest supplied for the batch.
     pub bytes: usize,
 }
 
-/// A batch is committed once it has so many records, even if more could be added.
+/// A batch with this number of records is committed, even if more could be added.
 const RECORDS: usize = 4096;
-/// The same for its bytes. One call may hand over more, and several calls together then little more than that.
+/// A batch with this number of bytes is committed. One call may supply more, and several calls
+/// together little more than that.
 const BYTES: usize = 4 << 20;
 
 impl Batch {
-    /// Whether it is large enough to be committed before more is added.
+    /// Whether the batch must be committed before more is added.
     pub fn is_full(&self) -> bool {
         self.records.len() >= RECORDS || self.bytes >= BYTES
     }
 
-    /// Whether there is something to commit at once. Lines alone wait for the next records, or for the end of the claim,
-    /// unless there are many: a commit of nothing else, sent again since nobody knows what became of it, would keep them
-    /// twice.
+    /// Whether the batch must be committed at once. Log lines alone wait for the next records, or
+    /// for the end of the claim, unless there are many: a commit of log lines only, sent again
+    /// after an unknown outcome, would store them twice.
     pub fn is_pressing(&self) -> bool {
         !self.records.is_empty() || !self.actions.is_empty() || self.is_full()
     }
 
-    /// Whether its last record may come behind its actions, in the same transaction: an event is owed with the record of
-    /// its command only.
+    /// Whether the last record may come after the actions, in the same transaction: an event is
+    /// owed with the record of its command only.
     pub fn is_divisible(&self) -> bool {
         let publishes = |action: &FenceAction| matches!(action.act, FenceAct::Publish { .. });
         self.records.len() > 1 && !self.actions.iter().any(publishes)
     }
 
-    /// Whether it is not divisible and makes a promise that is not among those awaited: what refuses it would not refuse a
-    /// suspension beside it.
+    /// Whether the batch is not divisible and makes a promise that is not among those awaited: a
+    /// refusal of the batch would not refuse a suspension beside it.
     pub fn stands_alone(&self, awaits: &[PromiseId]) -> bool {
         let unawaited = |action: &FenceAction| match &action.act {
             FenceAct::Create { new } => !awaits.contains(&new.id),

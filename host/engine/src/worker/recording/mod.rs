@@ -1,5 +1,5 @@
-//! The host's side of a workflow's imports: what the guest asks is matched with the journal while
-//! records are left, and collected where they run out. Nothing here does I/O.
+//! The host's side of a workflow's imports: commands of the guest are compared with the journal
+//! while records are left, and collected after the last one. Nothing here does I/O.
 
 mod batch;
 mod open_commands;

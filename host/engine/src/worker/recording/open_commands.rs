@@ -6,24 +6,24 @@ use segno_core::{command::FenceAct, id::PromiseId, invocation::CommandKind};
 
 use crate::worker::commands::Completion;
 
-/// An open command.
+/// A command that has neither completed nor been forgotten.
 #[derive(Debug)]
 pub struct Open {
-    /// Its kind.
+    /// The kind of the command.
     pub kind: CommandKind,
-    /// What completes it.
+    /// What completes the command.
     pub completion: Completion,
-    /// What has to be done for it; kept through a replay, since it may not have been done.
+    /// The action for the command; kept through a replay, since it may not have been done.
     pub act: Option<FenceAct>,
 }
 
-/// All of them, by index and by promise.
+/// All open commands, by index and by promise.
 #[derive(Debug, Default)]
 pub struct OpenCommands {
     by_index: BTreeMap<u32, Open>,
     /// Several commands may name one promise.
     by_promise: HashMap<PromiseId, BTreeSet<u32>>,
-    /// How many complete with the commit of their record.
+    /// Number of open commands that complete with the commit of their record.
     by_commit: usize,
 }
 
@@ -78,7 +78,7 @@ impl OpenCommands {
         self.by_index.values().filter_map(|open| open.completion.promise())
     }
 
-    /// All of them, in the order of their indices.
+    /// All open commands, in the order of their indices.
     pub fn iter(&self) -> impl Iterator<Item = &Open> {
         self.by_index.values()
     }

@@ -1,6 +1,6 @@
 //! A recorder serves one execution, from the first replayed record to the last live one. While
-//! records are left, the recorder *compares*; where they run out, even in the middle of a poll, it
-//! *adds*. The execution commits what it collected.
+//! records are left, the recorder *compares*; after the last one, even in the middle of a poll, it
+//! *adds*. The execution commits the collected records.
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -27,12 +27,12 @@ use crate::{values::journals, worker::commands::Identity};
 /// A recorder that an execution and its guest's imports share.
 pub type SharedRecorder = Arc<Mutex<Recorder>>;
 
-/// Compares what a guest asks with its journal, and collects what is new.
+/// Compares a guest's commands with its journal, and collects new ones.
 pub struct Recorder {
     pub(super) identity: Identity,
-    /// While records are left to compare with.
+    /// `Some` while records are left to compare with.
     pub(super) cursor: Option<ReplayCursor>,
-    /// A replay for its own sake: nothing is collected, and no `run` is executed.
+    /// A replay for a report: nothing is collected, and no `run` is executed.
     pub(super) read_only: bool,
     pub(super) batch: Batch,
     pub(super) seq: u32,
@@ -43,9 +43,9 @@ pub struct Recorder {
     pub(super) running: Option<(u32, String)>,
     /// Results that are not recorded yet: of `run`s, and of calls that the policy refuses.
     pub(super) results: VecDeque<(u32, Outcome)>,
-    /// Named promises by command: the others are known by their index.
+    /// Named promises by command index: the others are derived from the index.
     pub(super) named: BTreeMap<u32, PromiseId>,
-    /// Lines logged so far, and how many of them are stored from before.
+    /// Number of lines logged so far, and of lines stored before.
     pub(super) lines: u32,
     pub(super) stored_lines: u32,
     pub(super) finished: Option<Outcome>,
@@ -53,13 +53,13 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// For an invocation that begins now.
+    /// A recorder for an invocation that begins now.
     pub fn begin(identity: Identity, at: Timestamp) -> Self {
         Self::at(identity, None, at, false)
     }
 
-    /// For an invocation whose journal has this outline; its records are handed over in pages
-    /// ([`Recorder::feed`]). `read_only`: a replay for its own sake.
+    /// A recorder for an invocation whose journal has this outline; the records are supplied in
+    /// pages ([`Recorder::feed`]). `read_only`: the replay is for a report.
     pub fn over(identity: Identity, outline: Outline, read_only: bool) -> Self {
         Self::at(identity, Some(ReplayCursor::over(outline)), Timestamp::default(), read_only)
     }
@@ -89,17 +89,18 @@ impl Recorder {
         }
     }
 
-    /// From where on records of the journal must be handed over before the guest is called again.
+    /// The index from which records must be supplied before the guest is called again.
     pub fn lacks(&self) -> Option<u32> {
         self.cursor.as_ref()?.lacks()
     }
 
-    /// Takes the next records of the journal. Answers how many it had not had.
+    /// Takes the next records of the journal. Answers how many of them were new.
     pub fn feed(&mut self, records: Vec<Record>) -> usize {
         self.cursor.as_mut().map_or(0, |cursor| cursor.feed(records))
     }
 
-    /// Says that the first `lines` lines of the log are stored: a replay that logs them again adds nothing.
+    /// Sets that the first `lines` lines of the log are stored: a replay that logs them again adds
+    /// nothing.
     pub fn with_stored_lines(mut self, lines: u32) -> Self {
         self.stored_lines = lines;
         self
@@ -124,7 +125,7 @@ impl Recorder {
         self.push(body);
     }
 
-    /// How the guest said the invocation ends.
+    /// The outcome that the guest returned.
     pub fn finished(&self) -> Option<&Outcome> {
         self.finished.as_ref()
     }
@@ -144,31 +145,32 @@ impl Recorder {
         &self.open
     }
 
-    /// What was collected, to be committed.
+    /// Takes what was collected, to be committed.
     pub fn take_batch(&mut self) -> Batch {
         std::mem::take(&mut self.batch)
     }
 
-    /// Takes back records of the last batch that were not stored: they begin the next one.
+    /// Takes back records of the last batch that were not stored: the next batch begins with them.
     pub fn put_back(&mut self, records: Vec<Record>) {
         self.batch.records.splice(0..0, records);
     }
 
-    /// What is collected so far.
+    /// The batch collected so far.
     pub fn batch(&self) -> &Batch {
         &self.batch
     }
 
-    /// The length of the journal without what is only collected.
+    /// The length of the stored journal, without collected records.
     pub fn stored_len(&self) -> u32 {
         self.seq
             - u32::try_from(self.batch.records.len()).expect("a batch is shorter than its journal")
     }
 
-    /// While replaying: the next stored event, which the guest has to be told now. `None`: from here on it is live.
+    /// While replaying: the next stored event, to be delivered to the guest now. `None`: from here
+    /// on the execution is live.
     ///
     /// # Errors
-    /// The guest should have issued another command first.
+    /// The journal expects another command before the next event.
     pub fn next_stored(&mut self) -> Result<Option<StoredEvent>, Stop> {
         let Some(cursor) = &mut self.cursor else { return Ok(None) };
         let record = match cursor.next_event() {
@@ -200,14 +202,15 @@ impl Recorder {
         }))
     }
 
-    /// A live event that the guest will be told: recorded at the head of what its poll adds.
-    /// `None`: nobody waits for it any more.
+    /// Records a live event at the head of the next poll's records, and answers what the guest
+    /// receives. `None`: the command is no longer open.
     pub fn admit(&mut self, event: Event, now: Timestamp) -> Option<Event> {
         let body = match &event {
             Event::Completed(Completion { command, outcome }) => {
                 let open = self.open.close(*command)?;
                 let index = CommandIndex(*command);
-                // A value that is not repeated in the journal is looked for under the command's index.
+                // A value that is not repeated in the journal is read from the promise of the
+                // command's index.
                 let own = self.identity.id.command(index);
                 let is_own = open.completion.promise().is_some_and(|id| *id == own);
                 RecordBody::Notified { index, outcome: journals::stored(outcome, is_own) }
@@ -223,8 +226,9 @@ impl Recorder {
         Some(event)
     }
 
-    /// The next result of the recorder's own that is still waited for, recorded as the last of its batch; to be delivered after the
-    /// commit. A result that nobody waits for makes no record: a replay would tell it.
+    /// The next result of the recorder's own whose command is open, recorded as the last record of
+    /// the batch; to be delivered after the commit. A result of a closed command makes no record: a
+    /// replay would deliver it.
     pub fn next_result(&mut self, now: Timestamp) -> Option<Event> {
         loop {
             let (command, outcome) = self.results.pop_front()?;
@@ -240,7 +244,7 @@ impl Recorder {
         }
     }
 
-    /// After a replay: what open commands still have to do, since it may not have been done.
+    /// After a replay: the actions of open commands, since they may not have been done.
     pub fn pending_actions(&mut self, missing: impl Fn(&PromiseId) -> bool) -> Vec<FenceAction> {
         let pending: Vec<(u32, FenceAct)> = self
             .open
@@ -251,7 +255,8 @@ impl Recorder {
         pending.into_iter().filter_map(|(index, act)| self.allowed(index, act)).collect()
     }
 
-    /// The action, if the policy allows it. If not, that is what its command comes to.
+    /// The action, if the policy allows it. Otherwise the command completes with the policy's
+    /// refusal.
     pub(super) fn allowed(&mut self, index: u32, act: FenceAct) -> Option<FenceAction> {
         match self.refusal(&act) {
             None => Some(FenceAction { index: CommandIndex(index), act }),
@@ -262,14 +267,15 @@ impl Recorder {
         }
     }
 
-    /// Why a server may not be called, as for HTTP steps: a message posted there is a request of this module.
+    /// Why a server may not be called, as for HTTP steps: a message posted there is a request of
+    /// this module.
     fn refusal(&self, act: &FenceAct) -> Option<Failure> {
         let FenceAct::Create { new } = act else { return None };
         let Ok(Address::Http(url)) = Address::parse(tags::target(&new.tags)?) else { return None };
         self.identity.outbound.as_ref()?.allows(&self.identity.module, &url).err()
     }
 
-    /// The end: what is still to be committed, and the last record.
+    /// The end of the invocation: the rest to be committed, the last record, and the outcome.
     pub fn close(&mut self) -> Option<(Batch, Record, Outcome)> {
         let outcome = self.finished.clone()?;
         let batch = self.take_batch();
@@ -299,17 +305,17 @@ impl Recorder {
     }
 }
 
-/// A stored event, as far as the journal alone tells it.
+/// A stored event, as far as it can be read from the journal alone.
 pub enum StoredEvent {
-    /// Whole.
+    /// The event is complete.
     Whole(Event),
     /// A completion whose value may have to be read from the command's promise.
     Completed {
-        /// The command.
+        /// The index of the command.
         index: u32,
-        /// As stored.
+        /// The outcome as stored.
         outcome: StoredOutcome,
-        /// The promise that has it if the journal does not.
+        /// The promise that holds the value if the journal does not.
         promise: PromiseId,
     },
 }

@@ -1,4 +1,4 @@
-//! What a workflow asks while it is polled.
+//! The commands and questions of a workflow during a poll.
 
 use segno_core::{
     id::CommandIndex,
@@ -96,7 +96,7 @@ impl Recorder {
 
     fn finish(&mut self, outcome: Outcome) -> Result<Answer, Stop> {
         if let Some(cursor) = &mut self.cursor {
-            // A replay for its own sake is given the whole outcome to compare with.
+            // A replay for a report compares the whole outcome.
             match cursor.finish(&journals::stored(&outcome, !self.read_only)) {
                 Err(error) => return Err(self.stopped(error)),
                 Ok(Ending::Recorded | Ending::Live) => {}
@@ -125,7 +125,7 @@ impl Recorder {
         Answer::Now(u64::try_from(self.at.0).unwrap_or(0))
     }
 
-    /// The answer after the end: the question has no effect.
+    /// The answer after the invocation's end: the question has no effect.
     fn ignored(&self, ask: &Ask) -> Answer {
         match ask {
             Ask::Command(command) => commands::rules(command).answer(u32::MAX, None, false),

@@ -1,5 +1,5 @@
-//! Replays: one loop brings an instance to the end of its journal, for an execution that goes on
-//! from there, for a replay for its own sake, and for tests.
+//! Replays: one loop brings an instance to the end of its journal, for an execution that continues
+//! from there, for a report, and for tests.
 
 mod replayer;
 mod report;

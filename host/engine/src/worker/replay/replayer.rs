@@ -1,5 +1,5 @@
-//! The loop of every replay: start the guest, then tell it one recorded event after the other, until
-//! the journal has no more.
+//! The loop of every replay: start the guest, then deliver one recorded event after the other,
+//! until the journal has no more.
 
 use std::sync::PoisonError;
 
@@ -19,23 +19,23 @@ use crate::{
     worker::recording::{SharedRecorder, StoredEvent},
 };
 
-/// Where a replay gets its records and the values that are kept beside them.
+/// The source of a replay's records and of the values stored beside them.
 #[async_trait]
 pub trait JournalSource: Send + Sync {
-    /// Hands over the records that the next poll needs.
+    /// Supplies the records that the next poll needs.
     async fn fill(&self, recorder: &SharedRecorder) -> Result<(), NotRead>;
 
     /// The outcome that the journal left in the promise `id`.
     async fn outcome(&self, id: &PromiseId) -> Result<Outcome, NotRead>;
 }
 
-/// How the function of an invocation is started: the same in every replay.
+/// The parameters with which a function is started: the same in every replay.
 pub struct Start {
-    /// The function.
+    /// The name of the function.
     pub function: String,
-    /// Its input.
+    /// The input of the function.
     pub input: Payload,
-    /// What it is told of its own invocation.
+    /// The guest's view of its own invocation.
     pub context: Context,
 }
 
@@ -57,7 +57,7 @@ impl Start {
         Self { function: function.to_owned(), input, context }
     }
 
-    /// The start that a journal begins with; `None`: the record is another one.
+    /// The start that a journal's first record describes; `None`: the record is of another kind.
     pub fn recorded(promise: &Promise, record: &Record) -> Option<Self> {
         let RecordBody::Started { function, input, seed, .. } = &record.body else { return None };
         Some(Self::new(promise, function, journals::guest_payload(input), record.at, *seed))
@@ -78,9 +78,9 @@ impl Start {
 
 /// A replay of one journal.
 pub struct Replayer<'a> {
-    /// What compares.
+    /// Compares commands with records.
     pub recorder: &'a SharedRecorder,
-    /// Where the records are.
+    /// The source of the records.
     pub source: &'a dyn JournalSource,
 }
 

@@ -1,6 +1,8 @@
-//! A replay for its own sake: runs a journal against a module, without a claim and without writing anything.
+//! Replays for reports: runs a journal against a module, without a claim and without writing
+//! anything.
 //!
-//! It shows that a module still does what it did, tries new code on old journals, and finds the first difference.
+//! A report shows that a module still does what it did, tests new code on old journals, and names
+//! the first difference.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -20,29 +22,30 @@ use crate::{
     worker::{commands::Identity, recording::Recorder},
 };
 
-/// What a replay found.
+/// The result of a replay.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ReplayReport {
-    /// The module it ran.
+    /// The module that was run.
     pub module: Digest,
     /// The module that wrote the journal.
     pub recorded_by: Digest,
-    /// Records in the journal.
+    /// Number of records in the journal.
     pub records: u32,
-    /// Records that the guest did again, from the first on.
+    /// Number of records that the guest repeated, from the first on.
     pub matched: u32,
     /// Whether the invocation has ended, so that its end was compared as well.
     pub finished: bool,
-    /// Whether it still ran, or waited: then the records are those that it had when the replay began.
+    /// Whether the invocation was still open: then the records are those at the beginning of the
+    /// replay.
     pub running: bool,
-    /// The first difference; none: identical.
+    /// The first difference; none: the replay was identical.
     pub divergence: Option<Divergence>,
-    /// Where in the guest it differed, as far as the guest has names.
+    /// The guest's backtrace at the difference, as far as the guest has names.
     pub backtrace: Option<String>,
 }
 
 impl ReplayReport {
-    /// Whether everything was done again.
+    /// Whether the replay repeated every record.
     pub fn is_identical(&self) -> bool {
         self.divergence.is_none()
     }
@@ -54,18 +57,18 @@ pub enum ReplayError {
     /// There is no such invocation.
     #[error("there is no invocation `{0}`")]
     NotFound(PromiseId),
-    /// It has no journal.
+    /// The invocation has no journal.
     #[error("`{0}` has no journal to replay: {1}")]
     NoJournal(PromiseId, &'static str),
     /// The stored journal is damaged.
     #[error("the journal of `{0}` is damaged: {1}")]
     Damaged(PromiseId, String),
-    /// The guest did not get through it for another reason than a difference.
+    /// The guest failed for another reason than a divergence.
     #[error("the guest failed after {matched} records: {error}")]
     Guest {
-        /// Records that matched.
+        /// Number of records matched before the failure.
         matched: u32,
-        /// Why it failed.
+        /// The guest's error.
         #[source]
         error: GuestError,
     },

@@ -1,4 +1,4 @@
-//! A journal in a store, read in pages, so that the length of a replay costs time and no memory.
+//! A journal in a store, read in pages, so that a long replay costs time and no memory.
 
 use std::sync::PoisonError;
 
@@ -13,17 +13,18 @@ use segno_store::{Store, StoreError};
 use super::JournalSource;
 use crate::{values, worker::recording::SharedRecorder};
 
-/// Records read at a time.
+/// Maximum number of records in one page.
 const PAGE: u32 = 2_048;
 
 /// The journal of one invocation.
 pub struct StoredJournal<'a> {
     store: &'a dyn Store,
     id: &'a PromiseId,
-    /// Its length, if that is known: under a claim, nothing else appends to the journal. Otherwise the
-    /// length that it had when it was outlined; records that are appended later are not read.
+    /// The length of the journal, if known: under a claim, nothing else appends to the journal.
+    /// Otherwise the length that it had when it was outlined; records that are appended later are
+    /// not read.
     len: Option<u32>,
-    /// What the last record left in its promise, if that is to be put back.
+    /// The outcome that the last record left in the promise, if it is to be put back.
     end: Option<StoredOutcome>,
 }
 
@@ -32,12 +33,12 @@ pub struct StoredJournal<'a> {
 pub enum NotRead {
     /// Records are missing at its end.
     Short {
-        /// The first missing record.
+        /// The index of the first missing record.
         at: u32,
     },
-    /// The records make no journal.
+    /// The records are no valid journal.
     Refused(AppendRefused),
-    /// A value was left in this promise, which has none.
+    /// The journal left a value in this promise, which has none.
     NoValue(PromiseId),
     /// The store did not answer.
     Store(StoreError),
@@ -49,18 +50,18 @@ impl<'a> StoredJournal<'a> {
         Self { store, id, len: Some(len), end: None }
     }
 
-    /// The journal of `id`, with the length that it has when it is outlined.
+    /// The journal of `id`, with the length at the time of the outline.
     pub fn whole(store: &'a dyn Store, id: &'a PromiseId) -> Self {
         Self { store, id, len: None, end: None }
     }
 
-    /// Puts `end` into the last record, if that left its outcome in its promise.
+    /// Puts `end` into the last record, if that record left its outcome in the promise.
     pub fn ending(mut self, end: Option<StoredOutcome>) -> Self {
         self.end = end;
         self
     }
 
-    /// Reads all of it once. Answers its outline and its first page.
+    /// Reads the whole journal once. Answers the outline and the first page.
     pub async fn outline(&mut self) -> Result<(Outline, Vec<Record>), NotRead> {
         let mut outline = Outline::default();
         let mut first = Vec::new();

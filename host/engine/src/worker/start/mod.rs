@@ -1,8 +1,8 @@
-//! The speculative start: an invocation runs at once, and is stored with the first thing that has to
-//! be stored. That saves a start one commit.
+//! The speculative start: an invocation runs at once, and is stored with its first commit. That
+//! saves one commit for each start.
 //!
-//! Nothing that a guest does leaves the host before it is committed, so that only time tells the
-//! difference. [`WorkerSettings::speculative_starts`](super::WorkerSettings) turns it off: then each
+//! Nothing that a guest does leaves the host before it is committed, so that only the duration
+//! differs. [`WorkerSettings::speculative_starts`](super::WorkerSettings) turns it off: then each
 //! invocation is stored, with its claim, before its guest runs.
 
 mod pending;
@@ -30,9 +30,10 @@ use crate::{
     target,
 };
 
-/// An invocation whose first poll takes longer is stored first, so that its client does not wait.
+/// How long the first poll may take before the invocation is stored by itself, so that its client
+/// does not wait.
 const POLL_PATIENCE: Millis = Millis(1);
-/// The same for an invocation that waits for a permit to run.
+/// How long an invocation may wait for a permit to run before it is stored by itself.
 const PERMIT_PATIENCE: Millis = Millis(200);
 
 /// Starts invocations that are not stored yet.
@@ -58,7 +59,8 @@ async fn begin(worker: Arc<WorkerContext>, start: StartRequest) {
         && stored.created
         && stored.task.status() == TaskStatus::Acquired
     {
-        // It is stored with another module or version, and claimed by this host all the same.
+        // The invocation is stored with another module or version, and claimed by this host all the
+        // same.
         run::claim(worker, Work { acquired: stored, prefetched: Prefetched::default() }).await;
     }
     drop(slot);
@@ -123,8 +125,8 @@ async fn prepare(
     or_store(worker, claim, POLL_PATIENCE, preparing).await?.map(Some)
 }
 
-/// What `work` comes to. Work that takes longer than `patience` goes on while the invocation is
-/// stored; an error means that it cannot be stored.
+/// The result of `work`. If `work` takes longer than `patience`, it continues while the invocation
+/// is stored; an error means that the invocation cannot be stored.
 async fn or_store<T>(
     worker: &WorkerContext,
     claim: &mut SpeculativeClaim,

@@ -1,4 +1,4 @@
-//! An invocation that is not stored yet, and the claim under which it runs meanwhile.
+//! An invocation that is not stored yet, and the claim under which it runs until then.
 
 use std::sync::Arc;
 
@@ -25,18 +25,18 @@ use crate::{
 pub struct PendingStart {
     new: NewPromise,
     hold: Hold,
-    /// The module that runs.
+    /// The module that is run.
     module: Digest,
-    /// When it began.
+    /// The start of the invocation.
     at: Timestamp,
     /// The version at which new tasks begin, as far as this host knows.
     first_version: Version,
-    /// Is told how it was stored.
+    /// Receives the reply of the store.
     answer: oneshot::Sender<Result<Reply, StoreError>>,
 }
 
 impl PendingStart {
-    /// What was asked for, beginning now, and its slot.
+    /// A start for this request, beginning now, and its slot.
     pub fn new(request: StartRequest, worker: &WorkerContext) -> (Slot, Self) {
         let StartRequest { slot, new, hold, module, answer } = request;
         let (at, first_version) = (worker.now(), worker.task_versions.first());
@@ -102,7 +102,7 @@ impl SpeculativeClaim {
     /// Stores the invocation by itself, if nothing of it is stored.
     ///
     /// # Errors
-    /// It is stored otherwise, or not at all: what runs here must write nothing.
+    /// The invocation is stored otherwise, or not at all: this execution must write nothing.
     pub async fn store(&mut self) -> Result<(), ExecutionError> {
         match self.state {
             StartState::Pending(_) => self.submit(Vec::new()).await.map(drop),

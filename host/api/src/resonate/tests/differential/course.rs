@@ -1,4 +1,5 @@
-//! One host beside the model: every operation is asked of both, and what they answer and hold is compared.
+//! One host beside the model: every operation is sent to both, and their answers and contents are
+//! compared.
 
 use segno_core::{invariants, time::Timestamp};
 use serde_json::{Value as Json, json};
@@ -14,18 +15,18 @@ use super::{
     script::{self, Asked, Dice, KINDS},
 };
 
-/// When every script begins.
+/// The time at which every script begins, in milliseconds.
 const BEGINNING: i64 = 1_795_000_000_000;
-/// Everything is compared after so many operations.
+/// Number of operations after which all contents are compared.
 const EVERY: usize = 10;
-/// Operations of one script.
+/// Number of operations of one script.
 const STEPS: usize = 150;
 
 /// A host and the model of it.
 pub(super) struct Course {
     world: World,
     model: Model,
-    /// After how many operations everything is compared; in the end it always is.
+    /// Number of operations after which all contents are compared; at the end they always are.
     every: usize,
     asked: usize,
     /// What a test has the host answer instead.
@@ -40,17 +41,17 @@ impl Course {
         Self { world, model, every: EVERY, asked: 0, tampered: |_, _| {} }
     }
 
-    /// With everything compared after every operation.
+    /// The same, with all contents compared after every operation.
     pub(super) fn closely(self) -> Self {
         Self { every: 1, ..self }
     }
 
-    /// With answers that are changed on their way.
+    /// The same, with answers that are changed on their way.
     pub(super) fn tampered(self, tampered: fn(&str, &mut Json)) -> Self {
         Self { tampered, ..self }
     }
 
-    /// A random script, which is written down.
+    /// Runs a random script, and records it.
     pub(super) async fn explore(
         &mut self,
         seed: u64,
@@ -76,7 +77,7 @@ impl Course {
         self.walk(at, script, met).await
     }
 
-    /// A script that was written down.
+    /// Runs a recorded script.
     pub(super) async fn repeat(&mut self, script: &[Asked]) -> Result<(), String> {
         for asked in script {
             self.ask(asked, &mut Met::default()).await?;
@@ -87,12 +88,12 @@ impl Course {
         }
     }
 
-    /// Gives the place back.
+    /// Removes the store.
     pub(super) async fn end(self) {
         self.world.stores().close().await;
     }
 
-    /// Everything, page by page.
+    /// Reads all promises and tasks, page by page.
     async fn walk(
         &mut self,
         at: i64,
@@ -114,7 +115,7 @@ impl Course {
         Ok(())
     }
 
-    /// Asks both; the data of the answer.
+    /// Sends an operation to both; the data of the answer.
     async fn ask(&mut self, asked: &Asked, met: &mut Met) -> Result<Json, String> {
         let expected = self.model.answer(asked.kind, &asked.data, Timestamp(asked.at));
         let answer = self.asked(asked).await;
@@ -131,7 +132,7 @@ impl Course {
         Ok(answer["data"].clone())
     }
 
-    /// What the host holds, and what the model holds.
+    /// Compares the contents of the host with those of the model.
     async fn compare(&mut self, at: i64) -> Result<(), String> {
         let snap = Asked { at, kind: "debug.snap", data: json!({}) };
         let expected = self.model.answer(snap.kind, &snap.data, Timestamp(at));
@@ -165,8 +166,8 @@ impl Course {
     }
 }
 
-/// Whether the answer is the expected one, as far as the protocol goes: of a refusal the status, and what its sentence
-/// has to name.
+/// Whether the answer is the expected one, as far as the protocol defines it: for a refusal its
+/// status, and the words that its sentence must contain.
 fn check(asked: &Asked, answer: &Json, expected: &Answered) -> Result<(), &'static str> {
     let status = match expected {
         Ok(yes) => yes.status,

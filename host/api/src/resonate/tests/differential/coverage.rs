@@ -1,13 +1,13 @@
-//! How far scripts got: in which ways every operation has to have been done and refused.
+//! Coverage of scripts: the ways in which every operation must have succeeded and been refused.
 
 use std::collections::BTreeSet;
 
 use super::model::Answered;
 
-/// A way in which an operation was answered: its kind, its status, and which way.
+/// A way in which an operation was answered: its kind, its status, and the name of the way.
 pub(super) type Way = (&'static str, u16, &'static str);
 
-/// The ways that were met.
+/// The ways that scripts have reached.
 #[derive(Default)]
 pub(super) struct Met(BTreeSet<Way>);
 
@@ -19,24 +19,24 @@ impl Met {
         });
     }
 
-    /// What was not met yet.
+    /// The documented ways that were not reached.
     pub(super) fn missing(&self, strict: bool) -> BTreeSet<Way> {
         documented(strict).difference(&self.0).copied().collect()
     }
 
-    /// What was met and is not documented.
+    /// The reached ways that are not documented.
     pub(super) fn strange(&self, strict: bool) -> BTreeSet<Way> {
         self.0.difference(&documented(strict)).copied().collect()
     }
 }
 
-/// Where a way is open.
+/// The configuration in which a way is possible.
 #[derive(Clone, Copy, PartialEq)]
 enum Where {
     Everywhere,
-    /// Only under the narrow reading of the protocol.
+    /// Only under strict Resonate rules.
     Strict,
-    /// Only under the wide one.
+    /// Only without them.
     Wide,
 }
 
@@ -52,7 +52,7 @@ fn documented(strict: bool) -> BTreeSet<Way> {
 
 use Where::{Everywhere, Strict, Wide};
 
-/// Every operation, every status, and in which ways it comes to it.
+/// Every operation, every status, and the ways that lead to it.
 const WAYS: &[(&str, u16, &[&str], Where)] = &[
     ("promise.create", 200, &["made", "existed", "born-resolved", "born-timed-out"], Everywhere),
     (

@@ -1,4 +1,4 @@
-//! One thing wrong with a request that would have made sense.
+//! One fault in an otherwise sensible request.
 
 use serde_json::{Value as Json, json};
 
@@ -21,7 +21,7 @@ const ADDRESSES: [&str; 14] = [
     "segno:",
 ];
 
-/// Spoils the data of an operation: in a way of its own, or any field in any way.
+/// Damages the data of an operation: in a way of its own, or any field in any way.
 pub(super) fn spoil(dice: &mut Dice, kind: &str, data: &mut Json, at: i64) {
     if dice.once_in(3) {
         return any(dice, data);
@@ -96,7 +96,7 @@ pub(super) fn spoil(dice: &mut Dice, kind: &str, data: &mut Json, at: i64) {
     }
 }
 
-/// What can be wrong with a promise to be made.
+/// A fault in a promise to be created.
 fn creation(dice: &mut Dice, data: &mut Json, at_path: &str, at: i64) {
     let mut put = |path: &str, value: Json| set(data, &format!("{at_path}{path}"), value);
     let long = "x".repeat(2_049);
@@ -117,7 +117,7 @@ fn creation(dice: &mut Dice, data: &mut Json, at_path: &str, at: i64) {
     }
 }
 
-/// What can be wrong with a promise to be settled.
+/// A fault in a settlement.
 fn settling(dice: &mut Dice, data: &mut Json, at_path: &str) {
     let mut put = |path: &str, value: Json| set(data, &format!("{at_path}{path}"), value);
     match dice.roll(4) {
@@ -128,7 +128,7 @@ fn settling(dice: &mut Dice, data: &mut Json, at_path: &str) {
     }
 }
 
-/// Any field, in any way: replaced by something of another type, or gone.
+/// Any field, in any way: replaced by a value of another type, or removed.
 fn any(dice: &mut Dice, data: &mut Json) {
     let mut paths = Vec::new();
     collect(data, String::new(), &mut paths);
@@ -180,7 +180,7 @@ fn collect(data: &Json, path: String, paths: &mut Vec<String>) {
     }
 }
 
-/// Puts a value at a path; what is not there on the way is made.
+/// Sets a value at a path; missing parents are created.
 fn set(data: &mut Json, path: &str, value: Json) {
     let mut place = data;
     for name in path.split('/').skip(1) {

@@ -1,14 +1,14 @@
-//! Random operations, asked of a host through its front end and of a model of the protocol over the pure core: equal
-//! answers, shape included, and equal contents after each of them, until every operation was done and refused in every
-//! documented way.
+//! Random operations, sent to a host through its front end and to a model of the protocol over the
+//! pure core: equal answers, shape included, and equal contents after each of them, until every
+//! operation has succeeded and been refused in every documented way.
 //!
-//! - `script`, `faults`: what is asked;
-//! - `model`: what the answer has to be;
+//! - `script`, `faults`: the operations;
+//! - `model`: the expected answers;
 //! - `course`: one script on one host;
-//! - `coverage`: the documented ways, and which of them were met;
+//! - `coverage`: the documented ways, and which of them were reached;
 //! - `shorten`: the shortest script that still fails.
 //!
-//! `SEGNO_SCRIPTS=500` asks for longer; `SEGNO_SCRIPT=17` repeats one.
+//! `SEGNO_SCRIPTS=500` runs that number of scripts; `SEGNO_SCRIPT=17` repeats one.
 
 mod course;
 mod coverage;
@@ -36,19 +36,19 @@ fn config(strict: bool) -> Config {
     }
 }
 
-/// How many scripts are run.
+/// The number of scripts that are run.
 #[derive(Clone, Copy, PartialEq)]
 enum Scripts {
-    /// So many.
+    /// This number.
     Some(u64),
-    /// Until every way was met.
+    /// Until every way was reached.
     Enough,
 }
 
-/// Scripts that are run at least, and at most.
+/// Minimum and maximum number of scripts under `Scripts::Enough`.
 const ENOUGH: (u64, u64) = (20, 1_000);
 
-/// Runs scripts on places of a kind.
+/// Runs scripts on stores of one kind.
 async fn explore(place: fn() -> Option<Place>, strict: bool, scripts: Scripts) {
     let (least, most) = match scripts {
         Scripts::Some(count) => (count, count),
@@ -80,7 +80,7 @@ async fn explore(place: fn() -> Option<Place>, strict: bool, scripts: Scripts) {
     }
 }
 
-/// Says what is wrong, with the shortest script that shows it.
+/// Panics with the difference, and with the shortest script that shows it.
 async fn fail(
     place: fn() -> Option<Place>,
     strict: bool,
@@ -155,7 +155,7 @@ async fn operations_for_debugging_are_refused_where_nobody_debugs() {
     }
 }
 
-/// The comparison itself can fail, and then the script gets short.
+/// The comparison itself can fail, and then the script is shortened.
 #[tokio::test]
 async fn an_answer_that_is_changed_on_its_way_is_noticed() {
     let course = async || {

@@ -1,4 +1,5 @@
-//! Random operations that get deep: mostly what makes sense in the present state, and sometimes anything.
+//! Random operations that reach deep states: mostly what makes sense in the present state, and
+//! sometimes anything.
 
 use rand_chacha::{
     ChaCha8Rng,
@@ -12,7 +13,7 @@ use super::{
     model::{Model, shown},
 };
 
-/// An operation, and when it is asked for.
+/// An operation, and its time.
 #[derive(Clone, Debug)]
 pub(super) struct Asked {
     pub(super) at: i64,
@@ -20,7 +21,7 @@ pub(super) struct Asked {
     pub(super) data: Json,
 }
 
-/// Draws the same from the same seed.
+/// A seeded random number generator.
 pub(super) struct Dice(ChaCha8Rng);
 
 impl Dice {
@@ -41,7 +42,7 @@ impl Dice {
     }
 }
 
-/// The kinds, each as often as it takes to get somewhere.
+/// The kinds of operations with their weights.
 pub(super) const KINDS: [(&str, usize); 27] = [
     ("promise.create", 12),
     ("promise.get", 2),
@@ -72,7 +73,7 @@ pub(super) const KINDS: [(&str, usize); 27] = [
     ("promise.forget", 1),
 ];
 
-/// Both dialects of ids, a module's, and what is hard to write down.
+/// Ids of both dialects, a module's, and ones that are hard to encode.
 const IDS: [&str; 15] = [
     "a",
     "b",
@@ -113,7 +114,7 @@ const TARGETS: [&str; 14] = [
 ];
 const NEVER: i64 = 253_402_300_799_999;
 
-/// The next operation. `favourites` come more often than they would.
+/// The next operation. `favourites` are chosen more often.
 pub(super) fn next(dice: &mut Dice, model: &Model, favourites: &[&'static str], at: i64) -> Asked {
     let mut place = dice.roll(KINDS.iter().map(|(_, weight)| weight).sum());
     let drawn = KINDS.iter().find(|(_, weight)| {
@@ -183,7 +184,7 @@ fn sensible(dice: &mut Dice, model: &Model, kind: &str, at: i64) -> Json {
     }
 }
 
-/// Mostly something that exists.
+/// Mostly the id of an existing promise.
 fn some_id(dice: &mut Dice, model: &Model) -> String {
     let ids: Vec<&str> = model.state.promises().map(|promise| promise.id().as_str()).collect();
     match ids.is_empty() || dice.once_in(4) {
@@ -201,7 +202,7 @@ fn another_than(dice: &mut Dice, model: &Model, id: &str) -> String {
     }
 }
 
-/// Mostly a task that stands as wanted, with its version.
+/// Mostly a task in the state `wanted`, with its version.
 fn some_task(dice: &mut Dice, model: &Model, wanted: Option<TaskStatus>) -> (String, u64) {
     let fits = |task: &&Task| wanted.is_none_or(|wanted| task.status() == wanted);
     let fitting: Vec<&Task> = model.state.tasks().filter(fits).collect();
@@ -350,7 +351,7 @@ fn suspension(dice: &mut Dice, model: &Model) -> Json {
 fn fulfillment(dice: &mut Dice, model: &Model) -> Json {
     let claims = model.state.tasks().filter_map(|task| Some((task, task.fulfilled_by?)));
     let done: Vec<(&Task, _)> = claims.collect();
-    // Somebody whose answer was lost says the same again.
+    // A client that lost the answer sends the same again.
     if !done.is_empty() && dice.once_in(4) {
         let (task, version) = dice.of(&done);
         let promise = shown(model.state.promise(&task.id).expect("a task has a promise"));
@@ -373,7 +374,7 @@ fn fence(dice: &mut Dice, model: &Model, at: i64) -> Json {
             json!({ "kind": "promise.settle", "data": settlement(dice, settled) })
         }
     };
-    // A nap that is over when it begins.
+    // A timer that is due when it is created.
     if action["kind"] == "promise.create" && dice.once_in(6) {
         action["data"]["timeoutAt"] = json!(at - 1);
         action["data"]["tags"] = json!({ "resonate:timer": "true" });

@@ -2,7 +2,8 @@
 
 use super::script::Asked;
 
-/// Leaves out operations, large pieces first, as long as what is left still fails; asks at most `attempts` times.
+/// Removes operations, large pieces first, as long as the rest still fails; runs at most `attempts`
+/// scripts.
 pub(super) async fn shortened(
     script: Vec<Asked>,
     mut attempts: usize,
@@ -22,7 +23,7 @@ pub(super) async fn shortened(
                 false => from = to,
             }
         }
-        // Something that was needed before may not be needed any more.
+        // An operation that was needed before may be dispensable now.
         if shortest.len() == before || piece > 1 {
             piece /= 2;
         }

@@ -1,4 +1,4 @@
-//! What is sent to a host.
+//! Bad bodies.
 
 use segno_core::time::Millis;
 use serde_json::json;
@@ -8,7 +8,7 @@ use super::{Host, answer, full_answer, request};
 use crate::AdmissionLimits;
 use crate::resonate::Settings;
 
-/// One more than is taken.
+/// One byte more than the maximum.
 const TOO_MUCH: usize = 8 * 1024 * 1024 + 1;
 
 #[tokio::test(start_paused = true)]
@@ -17,7 +17,7 @@ async fn a_body_that_announces_to_be_gigantic_is_refused_before_it_comes() {
     let head = "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000000000000\r\n\r\n{";
     let mut gigantic = host.say(head).await;
     host.is_well().await;
-    // It gets the time to stop sending and to read the answer.
+    // The client has time to stop sending and to read the answer.
     let (status, refusal) = host.patiently(500, answer(&mut gigantic)).await;
     assert_eq!((status, &refusal["kind"]), (400, &json!("unknown")));
     let sentence = refusal["data"].as_str().expect("a sentence");
@@ -29,7 +29,7 @@ async fn the_refusal_of_a_body_that_is_too_large_names_the_request() {
     let host = Host::new().await;
     let beginning =
         r#"{"kind":"promise.settle","head":{"corrId":"c-7","version":"2026-04-01"},"data":{"id":""#;
-    // Whether its length is announced or not.
+    // Whether or not the length is announced.
     let announced =
         format!("POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: {TOO_MUCH}\r\n\r\n");
     let mut large = host.say(format!("{announced}{beginning}")).await;
@@ -94,7 +94,7 @@ async fn who_sends_slowly_holds_up_nobody_and_not_for_ever() {
     let (status, refusal) = host.patiently(500, answer(&mut silent)).await;
     let sentence = refusal["data"].as_str().expect("a sentence");
     assert!(status == 400 && sentence.contains("10 s"), "{refusal}");
-    // A byte now and then is no silence, but there is an end to that as well.
+    // Single bytes now and then are no silence, but the total time is limited as well.
     let (mut reading, mut writing) = steady.split();
     let dripping = async {
         while writing.write_all(b" ").await.is_ok() {
@@ -111,7 +111,7 @@ async fn who_sends_slowly_holds_up_nobody_and_not_for_ever() {
     };
     let (status, refusal) = host.patiently(500, answered).await;
     assert_eq!(status, 400, "{refusal}");
-    // Whoever does not even say what is wanted is left after a minute.
+    // A connection that sends no request at all is closed after a minute.
     let mut rest = Vec::new();
     let _ = host.patiently(1_000, nameless.read_to_end(&mut rest)).await;
     let _ = host.patiently(1_000, mute.read_to_end(&mut rest)).await;
@@ -130,7 +130,7 @@ async fn what_is_no_http_is_refused_and_no_more() {
         long.as_bytes(),
     ] {
         let mut stream = host.connect().await;
-        // It may be refused before it is sent.
+        // The request may be refused before it is sent completely.
         let _ = stream.write_all(nonsense).await;
         let mut rest = Vec::new();
         let _ = stream.read_to_end(&mut rest).await;
@@ -164,7 +164,7 @@ async fn beyond_its_memory_a_host_says_when_to_come_again() {
     let large = " ".repeat(60_000);
     let head = "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 90000\r\n\r\n";
     let mut first = host.say(format!("{head}{large}")).await;
-    // As soon as the first one's bytes are there, there is no room for the second.
+    // As soon as the first body's bytes are read, no memory is left for the second.
     let (head, body) = loop {
         let mut second = host.say(request(&large, "")).await;
         let (status, head, body) = full_answer(&mut second).await;

@@ -1,4 +1,4 @@
-//! More commands than a host carries out at a time.
+//! More commands than a host carries out concurrently.
 
 use axum::http::Extensions;
 use serde_json::json;
@@ -8,7 +8,7 @@ use super::{Host, full_answer, request};
 use crate::AdmissionLimits;
 use crate::resonate::Settings;
 
-/// Makes a promise by the native API.
+/// Creates a promise by the native API.
 fn native(id: &str) -> String {
     let body = json!({ "id": id }).to_string();
     format!(
@@ -17,7 +17,7 @@ fn native(id: &str) -> String {
     )
 }
 
-/// The same by the protocol of workers outside.
+/// Creates a promise by the Resonate protocol.
 fn enveloped(id: &str) -> String {
     let data = json!({ "id": id, "timeoutAt": 1_999_000_000_000_u64, "param": {}, "tags": {} });
     let head = json!({ "corrId": id, "version": "2026-04-01" });

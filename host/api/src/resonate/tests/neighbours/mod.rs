@@ -1,8 +1,9 @@
-//! Bad input and bad neighbours, over real sockets: whoever sends too much, too slowly or nonsense, reads too slowly,
-//! vanishes, or takes messages and does not answer, is told so or is left alone, costs little, and harms nobody else.
+//! Bad input and bad clients, over real sockets: a client that sends too much, too slowly or
+//! nonsense, reads too slowly, vanishes, or takes messages and does not answer, is refused or left
+//! alone, costs little, and harms no other client.
 //!
-//! Time stands still in these tests and moves when they say so ([`Stopped`]); sockets work meanwhile. So nothing here
-//! depends on how fast the machine is.
+//! Time stands still in these tests and moves only when a test says so ([`Stopped`]); sockets work
+//! meanwhile. So nothing here depends on the speed of the machine.
 
 mod bodies;
 mod commands;
@@ -29,17 +30,17 @@ use segno_engine::recovery::Recovery;
 use segno_env::{Clock, Env, SystemRuntime};
 use segno_store::MemoryStore;
 
-/// Time that only moves at a word: without this the paused time of a test would move whenever nothing else is to be
-/// done, and that is also while something is on its way from one socket to another.
+/// Paused time that moves only when a test says so: otherwise it would move whenever the runtime is
+/// idle, which includes times when bytes are on their way from one socket to another.
 struct Stopped {
-    /// Dropped in the end, so that the thread goes.
+    /// Dropped at the end, so that the thread ends.
     _until: mpsc::Sender<()>,
 }
 
 impl Stopped {
     fn new() -> Self {
         let (until, dropped) = mpsc::channel::<()>();
-        // While a blocking task runs, paused time stands.
+        // While a blocking task runs, paused time stands still.
         let holding = tokio::task::spawn_blocking(move || dropped.recv().is_ok());
         drop(holding);
         Self { _until: until }
@@ -66,7 +67,7 @@ impl Clock for TestClock {
     }
 }
 
-/// A host that listens.
+/// A host with an open listener.
 struct Host {
     world: World,
     address: SocketAddr,
@@ -103,14 +104,14 @@ impl Host {
         TcpStream::connect(self.address).await.expect("a connection")
     }
 
-    /// A connection on which this was said.
+    /// A connection on which `text` was sent.
     async fn say(&self, text: impl AsRef<[u8]>) -> TcpStream {
         let mut stream = self.connect().await;
         stream.write_all(text.as_ref()).await.expect("sent");
         stream
     }
 
-    /// That somebody who behaves is answered at once, whatever else goes on.
+    /// Checks that a well-behaved client is answered at once, whatever else goes on.
     async fn is_well(&self) {
         let body = json!({ "kind": "promise.get", "head": { "corrId": "well", "version": "2026-04-01" }, "data": { "id": "none" } });
         let mut stream = self.say(request(&body.to_string(), "Connection: close\r\n")).await;
@@ -118,7 +119,7 @@ impl Host {
         assert_eq!((status, &answer["head"]["corrId"]), (404, &json!("well")), "{answer}");
     }
 
-    /// Moves time on until something holds, in steps, and not for ever.
+    /// Moves time forward in steps until a condition holds, with a limit.
     async fn until(&self, step: u64, what: &str, mut holds: impl FnMut() -> bool) {
         for _ in 0..2_000 {
             if holds() {
@@ -130,7 +131,7 @@ impl Host {
         panic!("this never came to be: {what}");
     }
 
-    /// What comes of something, while time moves on in steps until it does.
+    /// The result of a future, while time moves forward in steps.
     async fn patiently<T>(&self, step: u64, something: impl Future<Output = T>) -> T {
         let mut something = pin!(something);
         loop {
@@ -142,7 +143,7 @@ impl Host {
         }
     }
 
-    /// Real time for sockets; the test's stands.
+    /// Lets sockets work for a moment of real time; the test's time stands still.
     async fn breathe(&self) {
         tokio::task::spawn_blocking(|| std::thread::sleep(Duration::from_millis(2)))
             .await
@@ -157,7 +158,7 @@ impl Drop for Host {
     }
 }
 
-/// An operation as it is sent.
+/// An HTTP request with an operation.
 fn request(body: &str, headers: &str) -> String {
     let length = body.len();
     format!("POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: {length}\r\n{headers}\r\n{body}")

@@ -1,4 +1,4 @@
-//! Workers that messages are posted to.
+//! Workers to which messages are posted.
 
 use std::{
     collections::BTreeSet,
@@ -27,10 +27,10 @@ use segno_env::{Runtime as _, SystemRuntime};
 /// A server of workers, good and bad.
 struct Workers {
     address: String,
-    /// What was taken, by the id it is about.
+    /// Accepted messages, by the id they concern.
     taken: Arc<Mutex<BTreeSet<String>>>,
     hanging: Arc<AtomicUsize>,
-    /// Whether what failed is well again.
+    /// Whether the failing server works again.
     well: Arc<AtomicBool>,
 }
 
@@ -118,7 +118,7 @@ async fn a_worker_that_hangs_fails_or_talks_without_end_holds_up_no_other() {
     }
     host.until(50, "the good one gets everything", || elsewhere.taken() >= 30).await;
     let took = world.host.env.clock.now().since(began);
-    assert!(took.0 < 10_000, "nobody who hangs was given up yet: {took:?}");
+    assert!(took.0 < 10_000, "no server that hangs was given up yet: {took:?}");
     let delivery = &world.host.metrics.delivery;
     let hanging = workers.hanging.load(Ordering::SeqCst);
     assert!((1..=16).contains(&hanging), "{hanging} messages are on their way to who hangs");
@@ -127,7 +127,7 @@ async fn a_worker_that_hangs_fails_or_talks_without_end_holds_up_no_other() {
         assert!(delivery.pushes(named) > 0, "{named:?} is counted");
     }
     host.until(500, "what hangs is given up", || workers.hanging.load(Ordering::SeqCst) > 16).await;
-    // What failed gets its tasks when it is well again.
+    // The failing server gets its tasks when it works again.
     workers.well.store(true, Ordering::SeqCst);
     host.until(500, "it gets all of them", || workers.taken() == 30).await;
 }

@@ -1,4 +1,4 @@
-//! Workers that listen.
+//! Workers with streams.
 
 use std::io::Read as _;
 
@@ -17,7 +17,7 @@ fn listen(group: &str, worker: &str) -> String {
     format!("GET /poll/{group}/{worker} HTTP/1.1\r\nHost: localhost\r\n\r\n")
 }
 
-/// An open stream, beyond its greeting.
+/// An open stream, after its greeting.
 async fn stream(host: &Host, group: &str, worker: &str) -> TcpStream {
     let mut stream = host.say(listen(group, worker)).await;
     let mut seen = String::new();
@@ -34,7 +34,7 @@ async fn stream(host: &Host, group: &str, worker: &str) -> TcpStream {
 async fn a_slow_reader_costs_little_and_others_of_its_group_get_what_it_does_not_take() {
     let settings = Settings { buffer: 8, ..Settings::new("http://here") };
     let host = Host::with(settings, AdmissionLimits::default()).await;
-    // It takes next to nothing, and then nothing.
+    // A reader that takes very little, and then nothing.
     let socket = TcpSocket::new_v4().expect("a socket");
     socket.set_recv_buffer_size(4_096).expect("a small buffer");
     let slow = socket.connect(host.address).await.expect("a connection");
@@ -43,7 +43,7 @@ async fn a_slow_reader_costs_little_and_others_of_its_group_get_what_it_does_not
     let mut quick = stream(&host, "g", "quick").await.into_std().expect("a socket");
     quick.set_nonblocking(false).expect("a socket that waits");
     let (told, heard) = std::sync::mpsc::channel::<usize>();
-    // On a thread of its own: it reads whatever comes, as fast as it comes.
+    // A reader on its own thread, as fast as bytes arrive.
     let reading = tokio::task::spawn_blocking(move || {
         let (mut piece, mut read) = (vec![0; 1 << 20], 0);
         while let Ok(length @ 1..) = quick.read(&mut piece) {
@@ -69,7 +69,7 @@ async fn a_slow_reader_costs_little_and_others_of_its_group_get_what_it_does_not
         let (queued, streams) = (host.world.front.streams.queued(), 2);
         assert!(queued <= streams * 8 * (size + 1_000), "{queued} bytes wait");
     }
-    // All but what lies in the slow one's few places and in the buffers of the two machines.
+    // All messages except those in the slow reader's queue and in the socket buffers.
     let mut read = 0;
     host.until(100, "the others get the messages", || {
         while let Ok(more) = heard.try_recv() {
@@ -86,13 +86,13 @@ async fn a_slow_reader_costs_little_and_others_of_its_group_get_what_it_does_not
         host.breathe().await;
         host.time.advance(100).await;
     }
-    assert_eq!(owed().await, 0, "everything was taken by somebody");
+    assert_eq!(owed().await, 0, "every message was taken");
     host.is_well().await;
     drop((heard, slow, host));
     reading.await.expect("it ends with the host");
 }
 
-/// Room for so many open files, if the machine has it.
+/// Raises the limit of open files to `wanted`, if the machine allows it.
 fn files(wanted: u64) -> bool {
     let limit = getrlimit(Resource::Nofile);
     if limit.current.is_some_and(|now| now < wanted) {
@@ -143,12 +143,12 @@ async fn streams_that_are_torn_down_without_a_word_are_noticed_and_their_tasks_g
     }
     host.time.advance(10).await;
     for stream in torn {
-        // No FIN: whoever sends there next is told that nobody is there.
+        // A reset instead of FIN: the next sender learns that the client is gone.
         stream.set_zero_linger().expect("a socket");
     }
     host.until(1, "they are noticed", || world.front.streams.count() == 0).await;
     let other = stream(&host, "g", "other").await;
-    // The grace, and then the offers.
+    // First the grace period, then the offers.
     let mut heard = String::new();
     host.until(100, "their tasks are offered to another", || {
         let mut piece = [0; 65_536];

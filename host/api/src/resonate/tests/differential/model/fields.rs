@@ -1,4 +1,4 @@
-//! Reading requests, field by field: a second reading beside the front end's own.
+//! Parsing requests, field by field: a second parser beside the front end's own.
 
 use segno_core::{
     id::{PromiseId, Version},
@@ -17,7 +17,7 @@ impl<'a> Fields<'a> {
         json.as_object().map(Self).ok_or_else(|| No::shape(field))
     }
 
-    /// A field; one that is `null` is as good as absent where it may be absent.
+    /// A field; `null` counts as absent if the field is optional.
     fn get(self, field: &str) -> Option<&'a Json> {
         self.0.get(field).filter(|value| !value.is_null())
     }
@@ -52,12 +52,12 @@ impl<'a> Fields<'a> {
         list.ok_or_else(|| No::shape(field))
     }
 
-    /// A list that may be left out, but not be `null`.
+    /// An optional list, which must not be `null`.
     pub(super) fn may_list(self, field: &str) -> Result<&'a [Json], No> {
         if self.is_there(field) { self.list(field) } else { Ok(&[]) }
     }
 
-    /// The page that a search asks for: how many, after which id.
+    /// The page that a search asks for: its size, and the id before it.
     pub(super) fn page(self, default: usize) -> Result<(usize, Option<&'a str>), No> {
         let limit = match self.get("limit") {
             None => default as u64,
@@ -83,7 +83,7 @@ impl<'a> Fields<'a> {
         tags.iter().map(tag).collect()
     }
 
-    /// A value, kept as what has to come back.
+    /// A value, as it must come back.
     pub(super) fn value(self, field: &str) -> Result<Value, No> {
         let mut kept = json!({});
         if let Some(value) = self.get(field) {

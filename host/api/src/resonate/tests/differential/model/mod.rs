@@ -1,5 +1,6 @@
-//! The protocol once more: a small mapping of its operations onto the pure core, which shares no line with the front
-//! end. It works on plain JSON and keeps values as they were sent.
+//! A second implementation of the protocol: a small mapping of its operations onto the pure core,
+//! which shares no line with the front end. The model works on plain JSON and keeps values as they
+//! were sent.
 
 mod fields;
 mod overview;
@@ -23,7 +24,7 @@ use serde_json::Value as Json;
 
 use fields::Fields;
 
-/// The module that is there, under the alias `shop`.
+/// The only module, under the alias `shop`.
 pub(super) const MODULE: Digest = Digest([7; 32]);
 
 /// The model of a host.
@@ -36,22 +37,22 @@ pub(super) struct Model {
 /// An answer.
 pub(super) type Answered = Result<Yes, No>;
 
-/// It is done.
+/// A success.
 #[derive(Debug)]
 pub(super) struct Yes {
     pub(super) status: u16,
     pub(super) data: Json,
-    /// Which of the ways in which it can be done.
+    /// The name of the way in which the operation succeeded.
     pub(super) how: &'static str,
 }
 
-/// It is refused.
+/// A refusal.
 #[derive(Debug)]
 pub(super) struct No {
     pub(super) status: u16,
-    /// Which of the ways in which it can be refused.
+    /// The name of the way in which the operation was refused.
     pub(super) why: &'static str,
-    /// What the sentence has to say.
+    /// A text that the sentence must contain.
     pub(super) says: String,
 }
 
@@ -60,7 +61,7 @@ impl Model {
         Self { state: empty(), config, claims: 0 }
     }
 
-    /// Whether the narrow reading of the protocol holds.
+    /// Whether strict Resonate rules hold.
     pub(super) fn is_strict(&self) -> bool {
         self.config.strict
     }
@@ -112,7 +113,7 @@ impl Model {
         }
     }
 
-    /// A claim of its own for every attempt.
+    /// A claim with its own nonce for every attempt.
     fn hold(&mut self, data: Fields<'_>) -> Result<Hold, No> {
         let (pid, ttl) = (data.text("pid")?, data.number("ttl")?);
         if !(1..=86_400_000).contains(&ttl) {
@@ -134,7 +135,7 @@ impl No {
         Self { status: 400, why, says: says.into() }
     }
 
-    /// A field is missing or of the wrong type; the sentence names it.
+    /// A refusal of a missing or mistyped field, which the sentence names.
     fn shape(field: &str) -> Self {
         Self::bad("shape", field)
     }
@@ -154,7 +155,7 @@ impl From<Refusal> for No {
     }
 }
 
-/// What the core's sentences are told apart by.
+/// The texts by which the core's sentences are classified.
 const WORDS: [(&str, &str); 18] = [
     ("cannot wait for itself", "itself"),
     ("must not be a timer", "timer"),
@@ -176,7 +177,7 @@ const WORDS: [(&str, &str); 18] = [
     ("looks like a part of a tree", "lineage"),
 ];
 
-/// A promise as it is shown.
+/// A promise on the wire.
 pub(super) fn shown(promise: &Promise) -> Json {
     wire::promise(promise)
 }
@@ -193,7 +194,7 @@ fn empty() -> State {
     state
 }
 
-/// What the engine does on its own at an instant, in the order of the protocol.
+/// The commands of the engine's own duties at an instant, in the order of the protocol.
 fn due(state: &State, now: Timestamp) -> Vec<Command> {
     let comes = |at| wire::comes(at, now);
     let deadlines = state.promises().filter(|p| p.is_pending() && comes(p.birth.timeout_at));
@@ -210,7 +211,7 @@ fn due(state: &State, now: Timestamp) -> Vec<Command> {
         .schedules()
         .filter_map(|s| Some((s.due_at().filter(|at| comes(*at))?, &s.id)))
         .collect();
-    // Two may make the same promise: whose occurrence was earlier makes it.
+    // Two schedules may create the same promise: the earlier occurrence does.
     schedules.sort();
     due.extend(schedules.into_iter().map(|(_, id)| Command::ScheduleDue { id: id.clone() }));
     let own = state

@@ -1,4 +1,4 @@
-//! Records as the protocol describes them, told from rows of the core.
+//! Records on the wire, built from rows of the core.
 
 use segno_core::{
     id::PromiseId,
@@ -84,7 +84,7 @@ pub(super) fn schedule(schedule: &Schedule) -> Json {
     record
 }
 
-/// Everything there is.
+/// All rows.
 pub(super) fn snapshot(state: &State) -> Json {
     let promises = || state.promises();
     let pending = promises().filter(|promise| promise.is_pending());
@@ -123,7 +123,7 @@ fn message(state: &State, key: &OutboxKey, message: &Message) -> Option<Json> {
     })
 }
 
-/// What was kept of a value is what was sent.
+/// A stored value must equal what was sent.
 fn value(value: &Value) -> Json {
     match value.data.as_slice() {
         [] => json!({}),
@@ -136,8 +136,8 @@ fn tags_of(tags: &Tags) -> Json {
     Json::Object(tags.collect::<Map<_, _>>())
 }
 
-/// The protocol's reserved tags have a prefix, the engine's have none; a name that is taken on the other side changes
-/// places.
+/// The protocol's reserved tags have a prefix, the engine's have none; a name that is taken on the
+/// other side is exchanged.
 pub(super) fn exchanged(name: &str) -> String {
     let bare = name.strip_prefix("resonate:").unwrap_or(name);
     match tags::RESERVED.contains(&bare) {
@@ -147,7 +147,7 @@ pub(super) fn exchanged(name: &str) -> String {
     }
 }
 
-/// Whether an instant ever comes.
+/// Whether an instant is ever reached.
 pub(super) fn comes(at: Timestamp, now: Timestamp) -> bool {
     at <= now && at < Timestamp::NEVER
 }
