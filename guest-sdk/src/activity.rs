@@ -1,19 +1,19 @@
 //! The context of an activity: its view of the attempt, and the requests that it may make.
 
-use std::future::Future;
-use std::sync::Arc;
+use std::{future::Future, sync::Arc};
 
-use serde::Serialize;
-use serde::de::DeserializeOwned;
+use serde::{Serialize, de::DeserializeOwned};
 
-use crate::bindings::segno::workflow::types as wit;
-use crate::error::{Error, Result};
-use crate::execution::{no_such_function, poll_until_idle};
-use crate::function::{Entry, Kind};
-use crate::http;
-use crate::log::Level;
-use crate::payload::{self, Payload};
-use crate::time::Timestamp;
+use crate::{
+    bindings::segno::workflow::types as wit,
+    error::{Error, Result},
+    execution::{no_such_function, poll_until_idle},
+    function::{Entry, Kind},
+    http,
+    log::Level,
+    payload::{self, Payload},
+    time::Timestamp,
+};
 
 /// The operations of an attempt, implemented by the host or by a test. They block.
 pub(crate) trait Attempt: Send + Sync {

@@ -1,16 +1,20 @@
 //! Calls and sends with their options.
 
-use std::future::Future;
-use std::pin::Pin;
-use std::task::{Context as Polling, Poll};
-use std::time::Duration;
+use std::{
+    future::Future,
+    pin::Pin,
+    task::{Context as Polling, Poll},
+    time::Duration,
+};
 
-use crate::bindings::segno::workflow::types as wit;
-use crate::error::Result;
-use crate::handle::{Handle, Stage, Step};
-use crate::journal::{Request, When};
-use crate::retry::RetryPolicy;
-use crate::time::{Timestamp, millis};
+use crate::{
+    bindings::segno::workflow::types as wit,
+    error::Result,
+    handle::{Handle, Stage, Step},
+    journal::{Request, When},
+    retry::RetryPolicy,
+    time::{Timestamp, millis},
+};
 
 /// Options without values: the function's own defaults apply, else the host's.
 pub(crate) fn no_options() -> wit::CallOptions {
@@ -42,7 +46,8 @@ fn options<T>(step: &mut Step<T>) -> Option<&mut wit::CallOptions> {
 macro_rules! with_options {
     ($type:ty, $output:ty $(, $generic:ident)?) => {
         impl$(<$generic>)? $type {
-            /// The time from the command to its deadline; after it the result is an error with code 408.
+            /// The time from the command to its deadline; after it the result is an error with code
+            /// 408.
             pub fn timeout(mut self, duration: Duration) -> Self {
                 if let Some(options) = options(&mut self.0) {
                     options.timeout_ms = Some(millis(duration));

@@ -2,9 +2,7 @@
 //! `select!` use the biased form, since the other one uses a random generator that a replay does
 //! not know.
 
-use std::future::Future;
-use std::pin::pin;
-use std::task::Poll;
+use std::{future::Future, pin::pin, task::Poll};
 
 pub use futures::future::{
     Either, join, join_all, join3, join4, try_join, try_join_all, try_join3, try_join4,

@@ -1,28 +1,26 @@
 //! The context of a workflow: all of its commands.
 
-use std::cell::RefCell;
-use std::future::Future;
-use std::sync::Arc;
-use std::time::Duration;
+use std::{cell::RefCell, future::Future, sync::Arc, time::Duration};
 
-use serde::Serialize;
-use serde::de::DeserializeOwned;
+use serde::{Serialize, de::DeserializeOwned};
 
-use crate::bindings::segno::workflow::types as wit;
-use crate::call::{Call, Send, no_options};
-use crate::error::{Error, Result};
-use crate::function::{Entry, Function, Item, decode_result};
-use crate::handle::{Handle, Step};
-use crate::http;
-use crate::invocation::Invocation;
-use crate::journal::{Request, When};
-use crate::log::Level;
-use crate::payload::{self, Payload};
-use crate::promise::Promise;
-use crate::random::Random;
-use crate::run::{Run, RunOutput};
-use crate::signals::{Signal, Signals};
-use crate::time::Timestamp;
+use crate::{
+    bindings::segno::workflow::types as wit,
+    call::{Call, Send, no_options},
+    error::{Error, Result},
+    function::{Entry, Function, Item, decode_result},
+    handle::{Handle, Step},
+    http,
+    invocation::Invocation,
+    journal::{Request, When},
+    log::Level,
+    payload::{self, Payload},
+    promise::Promise,
+    random::Random,
+    run::{Run, RunOutput},
+    signals::{Signal, Signals},
+    time::Timestamp,
+};
 
 /// A workflow's way to everything that is not computation. Cheap to clone.
 ///
@@ -31,8 +29,8 @@ use crate::time::Timestamp;
 /// commands are issued is part of the workflow's history and must be the same in every replay,
 /// which holds as long as a workflow depends only on its input and this context.
 ///
-/// After a cancellation every await that is pending at that moment fails with code 499; awaits begun later work as
-/// usual, so that a workflow can clean up.
+/// After a cancellation every await that is pending at that moment fails with code 499; awaits
+/// begun later work as usual, so that a workflow can clean up.
 #[derive(Clone)]
 pub struct Context(Arc<Invocation>);
 
@@ -56,7 +54,8 @@ impl Context {
         Timestamp::from_millis(self.0.facts.started_at_ms)
     }
 
-    /// Logical time: the instant of the event that woke the workflow last. It does not pass while the workflow computes.
+    /// Logical time: the instant of the event that woke the workflow last. It does not pass while
+    /// the workflow computes.
     pub fn now(&self) -> Timestamp {
         Timestamp::from_millis(self.0.journal.now())
     }
@@ -124,7 +123,8 @@ impl Context {
         self.call_named(<I::Function as Function>::NAME, input)
     }
 
-    /// Calls a durable function by name: a bare one in this module, `wasm://MODULE/FUNCTION` in another.
+    /// Calls a durable function by name: a bare one in this module, `wasm://MODULE/FUNCTION` in
+    /// another.
     pub fn call_named<In: Serialize + ?Sized, Out: DeserializeOwned>(
         &self,
         function: &str,
@@ -234,7 +234,8 @@ impl Context {
         Step::new(&self.0, request, ignore)
     }
 
-    /// The signals sent to this invocation. The function must be declared with `#[segno::workflow(signals)]`.
+    /// The signals sent to this invocation. The function must be declared with
+    /// `#[segno::workflow(signals)]`.
     pub fn signals(&self) -> Signals {
         Signals::new(&self.0)
     }

@@ -2,24 +2,26 @@
 
 use std::fmt;
 
-use serde::Serialize;
-use serde::de::DeserializeOwned;
+use serde::{Serialize, de::DeserializeOwned};
 
-use crate::bindings::segno::workflow::types as wit;
-use crate::payload::{self, Payload};
+use crate::{
+    bindings::segno::workflow::types as wit,
+    payload::{self, Payload},
+};
 
 /// The result of a durable function and of most steps.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// A failure with a code that has the meaning of HTTP's.
 ///
-/// The code also says whether an **activity** is tried again. Codes 400 to 499 are *final*, except 408 (timed out), 425
-/// (too early) and 429 (too many requests); everything else is *retryable*: the call's
-/// [`RetryPolicy`](crate::RetryPolicy) decides, which may name further codes as final. An error of a **workflow** ends
-/// its invocation whatever the code.
+/// The code also says whether an **activity** is tried again. Codes 400 to 499 are *final*, except
+/// 408 (timed out), 425 (too early) and 429 (too many requests); everything else is *retryable*:
+/// the call's [`RetryPolicy`](crate::RetryPolicy) decides, which may name further codes as final.
+/// An error of a **workflow** ends its invocation whatever the code.
 ///
-/// Any standard error (also an `anyhow::Error` or a string) becomes a retryable `Error` with code 500 through `?`.
-/// Like `anyhow::Error`, this type therefore does not implement [`std::error::Error`] itself.
+/// Any standard error (also an `anyhow::Error` or a string) becomes a retryable `Error` with code
+/// 500 through `?`. Like `anyhow::Error`, this type therefore does not implement
+/// [`std::error::Error`] itself.
 ///
 /// ```
 /// # extern crate segno_sdk as segno;

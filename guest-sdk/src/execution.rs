@@ -1,18 +1,24 @@
 //! Drives the future of one workflow: polls until the future has nothing more to do, then returns
 //! to the host.
 
-use std::future::Future;
-use std::pin::Pin;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::task::{Context as Polling, Poll, Wake, Waker};
+use std::{
+    future::Future,
+    pin::Pin,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    task::{Context as Polling, Poll, Wake, Waker},
+};
 
-use crate::bindings::segno::workflow::types as wit;
-use crate::context::Context;
-use crate::function::{Entry, Kind};
-use crate::invocation::Invocation;
-use crate::journal::Journal;
-use crate::payload::Payload;
+use crate::{
+    bindings::segno::workflow::types as wit,
+    context::Context,
+    function::{Entry, Kind},
+    invocation::Invocation,
+    journal::Journal,
+    payload::Payload,
+};
 
 /// A future whose output is the outcome for the host.
 pub(crate) type OutcomeFuture = Pin<Box<dyn Future<Output = wit::Outcome>>>;

@@ -1,23 +1,25 @@
 //! Durable functions as types, so that calls are checked at compile time.
 
-use std::future::Future;
-use std::pin::Pin;
-use std::task::{Context as Polling, Poll};
-use std::time::Duration;
+use std::{
+    future::Future,
+    pin::Pin,
+    task::{Context as Polling, Poll},
+    time::Duration,
+};
 
-use schemars::JsonSchema;
-use schemars::generate::SchemaSettings;
-use serde::Serialize;
-use serde::de::DeserializeOwned;
+use schemars::{JsonSchema, generate::SchemaSettings};
+use serde::{Serialize, de::DeserializeOwned};
 
-use crate::activity::ActivityContext;
-use crate::bindings::segno::workflow::types as wit;
-use crate::context::Context;
-use crate::error::{Error, Result};
-use crate::execution::OutcomeFuture;
-use crate::payload::{self, Payload};
-use crate::retry::RetryPolicy;
-use crate::time::millis;
+use crate::{
+    activity::ActivityContext,
+    bindings::segno::workflow::types as wit,
+    context::Context,
+    error::{Error, Result},
+    execution::OutcomeFuture,
+    payload::{self, Payload},
+    retry::RetryPolicy,
+    time::millis,
+};
 
 /// The description of a function, implemented by `#[segno::workflow]` and `#[segno::activity]`
 /// only.

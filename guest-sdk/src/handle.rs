@@ -1,15 +1,19 @@
 //! Commands as futures: a [`Step`] has not been issued yet, a [`Handle`] has.
 
-use std::future::Future;
-use std::pin::Pin;
-use std::sync::Arc;
-use std::task::{Context as Polling, Poll, ready};
+use std::{
+    future::Future,
+    pin::Pin,
+    sync::Arc,
+    task::{Context as Polling, Poll, ready},
+};
 
-use crate::bindings::segno::workflow::types as wit;
-use crate::error::{Error, Result};
-use crate::invocation::Invocation;
-use crate::journal::{Issued, Request};
-use crate::payload::Payload;
+use crate::{
+    bindings::segno::workflow::types as wit,
+    error::{Error, Result},
+    invocation::Invocation,
+    journal::{Issued, Request},
+    payload::Payload,
+};
 
 /// The function that decodes the value of a command.
 pub(crate) type Decode<T> = fn(Payload) -> Result<T>;

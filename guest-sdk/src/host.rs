@@ -1,10 +1,12 @@
 //! The host seen from inside a component: the imports, as the traits that the rest of the crate
 //! uses.
 
-use crate::activity::Attempt;
-use crate::bindings::segno::workflow::{activity, journal, types as wit};
-use crate::journal::{Issued, Journal, Request};
-use crate::payload::Payload;
+use crate::{
+    activity::Attempt,
+    bindings::segno::workflow::{activity, journal, types as wit},
+    journal::{Issued, Journal, Request},
+    payload::Payload,
+};
 
 /// The imports of a workflow.
 pub(crate) struct HostJournal;

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use base64::Engine;
-use base64::prelude::BASE64_STANDARD;
-use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
+use base64::{Engine, prelude::BASE64_STANDARD};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
-use crate::bindings::segno::workflow::types as wit;
-use crate::error::{Error, Result};
-use crate::payload::{self, Payload};
+use crate::{
+    bindings::segno::workflow::types as wit,
+    error::{Error, Result},
+    payload::{self, Payload},
+};
 
 /// A request.
 ///

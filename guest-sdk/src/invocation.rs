@@ -1,16 +1,19 @@
 //! The state of one running invocation: commands without an answer, and events that were not read
 //! yet. Futures are unknown here, except for their wakers.
 
-use std::collections::{BTreeMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Poll, Waker};
+use std::{
+    collections::{BTreeMap, VecDeque},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    task::{Poll, Waker},
+};
 
-use rand_chacha::ChaCha12Rng;
-use rand_chacha::rand_core::SeedableRng;
+use rand_chacha::{ChaCha12Rng, rand_core::SeedableRng};
 
-use crate::bindings::segno::workflow::types as wit;
-use crate::error::Error;
-use crate::journal::{Issued, Journal, Request};
+use crate::{
+    bindings::segno::workflow::types as wit,
+    error::Error,
+    journal::{Issued, Journal, Request},
+};
 
 /// The state of the invocation, shared by its context and by everything that it waits for.
 pub(crate) struct Invocation {
@@ -95,7 +98,8 @@ impl Invocation {
         issued
     }
 
-    /// Issues a `run`: executes `closure` unless its result is recorded. Returns the command's index.
+    /// Issues a `run`: executes `closure` unless its result is recorded. Returns the command's
+    /// index.
     pub(crate) fn run(&self, name: &str, closure: impl FnOnce() -> wit::Outcome) -> u32 {
         self.refuse_inside_run(|| format!("run `{name}`"));
         let index = match self.journal.run(name) {

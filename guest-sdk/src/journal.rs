@@ -3,10 +3,12 @@
 
 use std::time::Duration;
 
-use crate::bindings::segno::workflow::types as wit;
-use crate::function::Entry;
-use crate::payload::Payload;
-use crate::time::{Timestamp, millis};
+use crate::{
+    bindings::segno::workflow::types as wit,
+    function::Entry,
+    payload::Payload,
+    time::{Timestamp, millis},
+};
 
 /// An instant, or a duration from the moment at which the command is issued.
 #[derive(Clone, Copy, Debug, PartialEq)]

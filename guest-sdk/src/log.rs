@@ -53,7 +53,8 @@ macro_rules! debug {
     ($ctx:expr, $($format:tt)+) => { $ctx.log($crate::Level::Debug, format!($($format)+)) };
 }
 
-/// Logs at level info: `segno::info!(ctx, "{x} of {y}")`. The context is that of a workflow or of an activity.
+/// Logs at level info: `segno::info!(ctx, "{x} of {y}")`. The context is that of a workflow or of
+/// an activity.
 #[macro_export]
 macro_rules! info {
     ($ctx:expr, $($format:tt)+) => { $ctx.log($crate::Level::Info, format!($($format)+)) };

@@ -1,10 +1,11 @@
 //! Values in calls of the host: JSON text, converted from and to serde types.
 
-use serde::Serialize;
-use serde::de::DeserializeOwned;
+use serde::{Serialize, de::DeserializeOwned};
 
-use crate::bindings::segno::workflow::types as wit;
-use crate::error::{Error, Result};
+use crate::{
+    bindings::segno::workflow::types as wit,
+    error::{Error, Result},
+};
 
 pub use wit::Payload;
 

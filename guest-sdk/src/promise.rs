@@ -1,15 +1,19 @@
 //! Promises: values that come from outside.
 
-use std::cell::RefCell;
-use std::future::Future;
-use std::pin::Pin;
-use std::task::{Context as Polling, Poll};
-use std::time::Duration;
+use std::{
+    cell::RefCell,
+    future::Future,
+    pin::Pin,
+    task::{Context as Polling, Poll},
+    time::Duration,
+};
 
-use crate::error::Result;
-use crate::handle::{Handle, Stage, Step};
-use crate::journal::Request;
-use crate::time::millis;
+use crate::{
+    error::Result,
+    handle::{Handle, Stage, Step},
+    journal::Request,
+    time::millis,
+};
 
 /// A promise that is settled from outside by its [`id`](Self::id): by a person, another workflow,
 /// or a web hook. Awaiting it gives the value, or the error with which it was rejected.

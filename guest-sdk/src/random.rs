@@ -1,8 +1,6 @@
 //! Random numbers that are the same in every replay.
 
-use std::convert::Infallible;
-use std::fmt::Write;
-use std::sync::Arc;
+use std::{convert::Infallible, fmt::Write, sync::Arc};
 
 use rand_chacha::rand_core::{Rng, TryRng};
 

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use crate::bindings::segno::workflow::types as wit;
-use crate::time::millis;
+use crate::{bindings::segno::workflow::types as wit, time::millis};
 
 /// How an activity or HTTP request is repeated after a retryable error. Set it on one call with
-/// [`Call::retry`](crate::Call::retry), or as the default of an activity with `#[segno::activity(retry(…))]`.
+/// [`Call::retry`](crate::Call::retry), or as the default of an activity with
+/// `#[segno::activity(retry(…))]`.
 ///
 /// ```
 /// # extern crate segno_sdk as segno;

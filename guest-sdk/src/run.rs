@@ -1,19 +1,22 @@
 //! Computations whose result is recorded, so that they are done once.
 
-use std::future::Future;
-use std::pin::Pin;
-use std::sync::Arc;
-use std::task::{Context as Polling, Poll};
+use std::{
+    future::Future,
+    pin::Pin,
+    sync::Arc,
+    task::{Context as Polling, Poll},
+};
 
-use serde::Serialize;
-use serde::de::DeserializeOwned;
+use serde::{Serialize, de::DeserializeOwned};
 
-use crate::bindings::segno::workflow::types as wit;
-use crate::error::{Error, Result};
-use crate::handle::{Decode, Handle};
-use crate::invocation::Invocation;
-use crate::journal::Issued;
-use crate::payload::{self, Payload};
+use crate::{
+    bindings::segno::workflow::types as wit,
+    error::{Error, Result},
+    handle::{Decode, Handle},
+    invocation::Invocation,
+    journal::Issued,
+    payload::{self, Payload},
+};
 
 /// A recorded computation. The closure is executed when the run is polled for the first time, or by
 /// [`start`](Self::start); a replay returns the recorded result instead. An error is recorded like

@@ -1,17 +1,21 @@
 //! Signals: messages to a running invocation from outside.
 
-use std::future::Future;
-use std::pin::Pin;
-use std::sync::Arc;
-use std::task::{Context as Polling, Poll};
+use std::{
+    future::Future,
+    pin::Pin,
+    sync::Arc,
+    task::{Context as Polling, Poll},
+};
 
 use futures::Stream;
 use serde::de::DeserializeOwned;
 
-use crate::bindings::segno::workflow::types as wit;
-use crate::error::Result;
-use crate::invocation::Invocation;
-use crate::payload::{self, Payload};
+use crate::{
+    bindings::segno::workflow::types as wit,
+    error::Result,
+    invocation::Invocation,
+    payload::{self, Payload},
+};
 
 /// One signal.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,14 +1,16 @@
 //! Instants of the journal.
 
-use std::fmt;
-use std::ops::{Add, Sub};
-use std::time::{Duration, SystemTime};
+use std::{
+    fmt,
+    ops::{Add, Sub},
+    time::{Duration, SystemTime},
+};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// An instant: milliseconds since the Unix epoch. A workflow reads it from [`Context::now`](crate::Context::now), never
-/// from the machine's clock.
+/// An instant: milliseconds since the Unix epoch. A workflow reads it from
+/// [`Context::now`](crate::Context::now), never from the machine's clock.
 #[derive(
     Clone,
     Copy,

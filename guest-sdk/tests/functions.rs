@@ -3,9 +3,7 @@
 // The name under which users depend on this package, and which the macros write.
 extern crate segno_sdk as segno;
 
-use segno::rand_core::Rng;
-use segno::testing::Test;
-use segno::{ActivityContext, Context, Function, Item, Result};
+use segno::{ActivityContext, Context, Function, Item, Result, rand_core::Rng, testing::Test};
 
 /// Adds numbers.
 ///

@@ -3,13 +3,19 @@
 // The name under which users depend on this package, and which the macros write.
 extern crate segno_sdk as segno;
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::Duration;
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    },
+    time::Duration,
+};
 
-use segno::http::{Request, Response};
-use segno::testing::Test;
-use segno::{ActivityContext, Context, Error, Result, RetryPolicy, Timestamp};
+use segno::{
+    ActivityContext, Context, Error, Result, RetryPolicy, Timestamp,
+    http::{Request, Response},
+    testing::Test,
+};
 
 const SECOND: Duration = Duration::from_secs(1);
 

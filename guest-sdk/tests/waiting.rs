@@ -5,10 +5,8 @@ extern crate segno_sdk as segno;
 
 use std::time::Duration;
 
-use futures::stream::FuturesUnordered;
-use futures::{FutureExt, StreamExt};
-use segno::testing::Test;
-use segno::{ActivityContext, Context, Either, Error, Result};
+use futures::{FutureExt, StreamExt, stream::FuturesUnordered};
+use segno::{ActivityContext, Context, Either, Error, Result, testing::Test};
 
 const SECOND: Duration = Duration::from_secs(1);
 

@@ -55,7 +55,8 @@ fn every_scenario_is_measured_with_its_floor() {
                 continue;
             }
             assert!(min >= Some(0.0), "{name}: {figure}");
-            // A timer may be in time to the millisecond, and a host may have had room for everybody; all else takes some.
+            // A timer may be in time to the millisecond, and a host may have had room for
+            // everybody; all else takes some.
             let may_be_none = name == "timers"
                 || ["batches decided again"].contains(&what)
                 || what.contains("refused with 503");

@@ -1,6 +1,7 @@
 //! A store in memory behind a gate: every read passes the gate first.
 //!
-//! The gates are the faults of a test (`world::faults`) and a link of the simulation (`sim::remote`).
+//! The gates are the faults of a test (`world::faults`) and a link of the simulation
+//! (`sim::remote`).
 
 use segno::store::{MemoryStore, StoreError};
 

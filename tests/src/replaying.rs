@@ -14,7 +14,8 @@ use segno_core::{
 
 use crate::{rerun::rerun, world::World};
 
-/// Interrupts the finished invocation after each of its records in turn, and compares the journals byte for byte.
+/// Interrupts the finished invocation after each of its records in turn, and compares the journals
+/// byte for byte.
 ///
 /// # Panics
 /// They differ.

@@ -1,5 +1,5 @@
-//! Runs a workflow again from a prefix of its journal, telling it the rest of the recorded events at
-//! their recorded times: interrupting an execution at any place changes nothing.
+//! Runs a workflow again from a prefix of its journal, telling it the rest of the recorded events
+//! at their recorded times: interrupting an execution at any place changes nothing.
 
 use std::sync::{Arc, Mutex, PoisonError};
 

@@ -28,8 +28,8 @@ pub struct Stage {
 }
 
 impl Stage {
-    /// A host on an empty data directory; `binary` is the command `segno`. Modules called `order` may speak to the payment
-    /// service.
+    /// A host on an empty data directory; `binary` is the command `segno`. Modules called `order`
+    /// may speak to the payment service.
     ///
     /// # Panics
     /// The host does not come up; the message carries the end of its output.
@@ -37,7 +37,8 @@ impl Stage {
         Self::with(binary, PaymentsOptions::default(), &[]).await
     }
 
-    /// The same with a payment service that behaves as `payments` says, and further arguments of `segno serve`.
+    /// The same with a payment service that behaves as `payments` says, and further arguments of
+    /// `segno serve`.
     ///
     /// # Panics
     /// The host does not come up; the message carries the end of its output.

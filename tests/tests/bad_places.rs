@@ -1,4 +1,5 @@
-//! Data directories and ports that a host cannot use: it says which, and what to do, and does not come up.
+//! Data directories and ports that a host cannot use: it says which, and what to do, and does not
+//! come up.
 
 use std::{net::TcpListener, path::PathBuf, process::Command};
 
@@ -94,7 +95,8 @@ async fn a_database_of_a_newer_format_is_left_alone() {
     assert!(refusal.contains("9999") && refusal.contains("newer"), "{refusal}");
 }
 
-/// A limit on the size of files stands for a disk that is full: writes beyond it fail, and the process goes on.
+/// A limit on the size of files stands for a disk that is full: writes beyond it fail, and the
+/// process goes on.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_full_disk_refuses_work_and_loses_none() {
     let mut stage = Stage::start(SEGNO).await;
@@ -110,7 +112,8 @@ async fn a_full_disk_refuses_work_and_loses_none() {
     }
 }
 
-/// Starts executions on a host whose files may not grow by much until it refuses; gives the ids of those it took.
+/// Starts executions on a host whose files may not grow by much until it refuses; gives the ids of
+/// those it took.
 async fn fill_up(stage: &mut Stage) -> Vec<String> {
     let limited = limited_binary(stage);
     stage.server.kill().expect("it was alive");
@@ -145,7 +148,8 @@ async fn fill_up(stage: &mut Stage) -> Vec<String> {
     panic!("the disk never got full");
 }
 
-/// The command under a limit of 24 MiB for each file, with the signal ignored that would end it there.
+/// The command under a limit of 24 MiB for each file, with the signal ignored that would end it
+/// there.
 fn limited_binary(stage: &Stage) -> PathBuf {
     let path = stage.folder().join("limited.sh");
     // `ulimit -f` counts blocks of 512 bytes in POSIX shells.

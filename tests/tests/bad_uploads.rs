@@ -1,5 +1,5 @@
-//! Uploads, starts and inputs that are wrong: each is refused with a code and words, and the host and what runs on it are
-//! unharmed.
+//! Uploads, starts and inputs that are wrong: each is refused with a code and words, and the host
+//! and what runs on it are unharmed.
 
 use std::process::Command;
 

@@ -1,6 +1,7 @@
 //! The chaos driver in its short form: one host on SQLite, and three on PostgreSQL.
 //!
-//! `SEGNO_CHAOS_SECONDS` sets for how long faults are put in (40), `SEGNO_SEED` repeats a run's draws.
+//! `SEGNO_CHAOS_SECONDS` sets for how long faults are put in (40), `SEGNO_SEED` repeats a run's
+//! draws.
 
 use std::process::{Command, Stdio};
 

@@ -1,5 +1,6 @@
-//! The guest contract without the SDK: a module written in the text format, wrapped as any toolchain does it, on a real
-//! host. Other languages are tried by `other-languages.sh` beside this, which needs their compilers.
+//! The guest contract without the SDK: a module written in the text format, wrapped as any
+//! toolchain does it, on a real host. Other languages are tried by `other-languages.sh` beside
+//! this, which needs their compilers.
 
 use std::path::Path;
 

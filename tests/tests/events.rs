@@ -1,5 +1,5 @@
-//! Published events and a real host that is killed: every one arrives, always under the same id, and what was taken
-//! never comes again.
+//! Published events and a real host that is killed: every one arrives, always under the same id,
+//! and what was taken never comes again.
 
 use std::{
     collections::BTreeMap,

@@ -52,7 +52,8 @@ async fn pause(ms: i64) {
     Env::system().runtime.sleep(Millis(ms)).await;
 }
 
-/// Starts a host that cannot write, and lets it write by `mend` when it has said so, by `/ready` or by its end.
+/// Starts a host that cannot write, and lets it write by `mend` when it has said so, by `/ready` or
+/// by its end.
 async fn starts_when_mended(server: &mut Server, words: &str, mend: impl FnOnce()) {
     let client = server.client().clone();
     let looking = async {
@@ -130,7 +131,8 @@ async fn a_host_on_a_full_disk_says_so_and_goes_on_when_there_is_room() {
     until_ready(&client, 200).await;
     client.start(&start("after")).await.expect("there is room again");
 
-    // The same from the start on: it comes up and says so, or ends and says so, and the next start goes on.
+    // The same from the start on: it comes up and says so, or ends and says so, and the next start
+    // goes on.
     server.drain().await.expect("it stops");
     preload.fill_disk(true).expect("the file can be written");
     let mend = || preload.fill_disk(false).expect("the file can be written");

@@ -1,7 +1,8 @@
 //! Decoders and parsers of foreign bytes: seeds, and changed copies of them.
 //!
-//! `SEGNO_FUZZ` sets how many inputs the quickest target gets (4,000; slower ones get fewer), `SEGNO_FUZZ_TARGET` names the
-//! only target to run, `SEGNO_SEED` repeats a run's draws. A failure prints the input in hexadecimal.
+//! `SEGNO_FUZZ` sets how many inputs the quickest target gets (4,000; slower ones get fewer),
+//! `SEGNO_FUZZ_TARGET` names the only target to run, `SEGNO_SEED` repeats a run's draws. A failure
+//! prints the input in hexadecimal.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 

@@ -1,4 +1,5 @@
-//! A real host, killed with SIGKILL again and again while fifty orders run: all end, and the ledger is exact.
+//! A real host, killed with SIGKILL again and again while fifty orders run: all end, and the ledger
+//! is exact.
 //!
 //! `SEGNO_KILLS` sets the number of kills (20), `SEGNO_SEED` repeats a run's draws.
 
@@ -45,7 +46,8 @@ async fn fifty_orders_end_exactly_once_however_often_the_host_is_killed() {
     stage.server.stop().await.unwrap_or_else(|error| panic!("{error}"));
 }
 
-/// Kills the host `kills` times, now and then while it is still coming up, and counts how often orders were in flight.
+/// Kills the host `kills` times, now and then while it is still coming up, and counts how often
+/// orders were in flight.
 async fn kill(
     stage: &mut Stage,
     kills: usize,

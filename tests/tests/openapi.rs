@@ -1,7 +1,8 @@
 //! The OpenAPI document is true: a fuzzer (PyPI `schemathesis`) generates valid and invalid
 //! requests from it, and compares every answer of a real host with the document.
 //!
-//! It runs with `SEGNO_CLIENTS=1`, which installs it, and `SEGNO_SCHEMATHESIS=SECONDS`, for so long: 300 in the long suite.
+//! It runs with `SEGNO_CLIENTS=1`, which installs it, and `SEGNO_SCHEMATHESIS=SECONDS`, for so
+//! long: 300 in the long suite.
 
 use std::{env, process::Command};
 

@@ -1,4 +1,5 @@
-//! Real hosts on one real PostgreSQL: killed, paused past their leases, and the database itself restarted under load.
+//! Real hosts on one real PostgreSQL: killed, paused past their leases, and the database itself
+//! restarted under load.
 //!
 //! `SEGNO_WORKFLOWS` sets the number of orders (60), `SEGNO_SEED` repeats a run's draws.
 

@@ -1,4 +1,5 @@
-//! Replays of the real examples: read-only, and from each of their places, the journal is the same byte for byte.
+//! Replays of the real examples: read-only, and from each of their places, the journal is the same
+//! byte for byte.
 
 use segno::{guest::Guests, worker};
 use segno_core::{id::Digest, promise::Verdict, time::Millis};

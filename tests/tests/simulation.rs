@@ -97,7 +97,8 @@ fn any_seed_keeps_every_rule() {
     assert!(seeds < 200 || missing.is_empty(), "{missing:?} never happened");
 }
 
-/// One seed with its whole book: `SEGNO_SEED=… cargo test -p tests --test simulation one_seed -- --nocapture`.
+/// One seed with its whole book: `SEGNO_SEED=… cargo test -p tests --test simulation one_seed --
+/// --nocapture`.
 #[test]
 fn one_seed_twice_has_the_same_book() {
     let named = number("SEGNO_SEED");
@@ -115,7 +116,8 @@ fn one_seed_twice_has_the_same_book() {
     }
 }
 
-/// Found by seed 8: the host that hands a message over need not be the one at which the worker listens.
+/// Found by seed 8: the host that hands a message over need not be the one at which the worker
+/// listens.
 #[test]
 fn a_worker_is_found_at_whichever_host_it_listens() {
     let rpc = Errand::Rpc { function: "chain", input: 1, deadline: None };
@@ -124,8 +126,8 @@ fn a_worker_is_found_at_whichever_host_it_listens() {
     run_all((0..20).map(|seed| Scenario { seed, ..quiet.clone() }), |_, _| {});
 }
 
-/// Signals come while the one who is to hear them suspends, at a database that decides by statements: what a decision sees
-/// of another transaction is all of it, or nothing.
+/// Signals come while the one who is to hear them suspends, at a database that decides by
+/// statements: what a decision sees of another transaction is all of it, or nothing.
 #[test]
 fn decisions_see_one_committed_state_whatever_commits_between_their_statements() {
     let seeds = number("SEGNO_SEEDS").map_or(60, |seeds| seeds / 10);
@@ -206,8 +208,8 @@ fn a_schedule_a_resource_and_a_saga_survive_every_fault_at_every_commit_of_two_h
     every_fault_of(&Scenario { ops, ..Scenario::quiet(4, &[]) });
 }
 
-/// A table of what leases of several lengths cost: short ones are lost by hosts that are only slow, and long ones keep
-/// what a dead host held.
+/// A table of what leases of several lengths cost: short ones are lost by hosts that are only slow,
+/// and long ones keep what a dead host held.
 #[test]
 #[ignore = "a table, which takes some minutes"]
 fn longer_leases_repeat_less_and_recover_later() {

@@ -1,4 +1,5 @@
-//! A real host that sends traces, and a receiver that reads them: a tree of calls is one trace, across lives.
+//! A real host that sends traces, and a receiver that reads them: a tree of calls is one trace,
+//! across lives.
 
 use std::{
     collections::BTreeMap,

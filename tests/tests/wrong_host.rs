@@ -1,9 +1,10 @@
 //! Three real hosts on one PostgreSQL; each request goes to a host other than the working one:
 //! signals, promises, cancellations.
 //!
-//! Every signal is told exactly once and in the order of its sender, no workflow halts, and no event that was acknowledged
-//! comes again. `SEGNO_SIGNALS` sets the number of signals (1,500), and `SEGNO_SECONDS` how long hosts are killed, paused
-//! past their leases and cut off meanwhile (40); `SEGNO_SEED` repeats a run's draws.
+//! Every signal is told exactly once and in the order of its sender, no workflow halts, and no
+//! event that was acknowledged comes again. `SEGNO_SIGNALS` sets the number of signals (1,500), and
+//! `SEGNO_SECONDS` how long hosts are killed, paused past their leases and cut off meanwhile (40);
+//! `SEGNO_SEED` repeats a run's draws.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -239,7 +240,8 @@ impl Scene {
         panic!("{id} does not end");
     }
 
-    /// Reads and acknowledges events until all is sent and none is left. Answers how often each was acknowledged.
+    /// Reads and acknowledges events until all is sent and none is left. Answers how often each was
+    /// acknowledged.
     async fn read_events(&self, ended: watch::Receiver<bool>) -> BTreeSet<String> {
         let mut acknowledged = BTreeSet::new();
         let query = EventQuery { topic: None, cursor: None, limit: Some(200), wait_ms: Some(300) };

@@ -1,8 +1,8 @@
 //! A person in the loop.
 //!
-//! It teaches: waiting for whichever comes first of a decision (a promise), a comment (a signal) and the time for a reminder (a
-//! sleep). What loses a `select` and is not needed any more is simply dropped; the decision is kept by passing it as
-//! `&mut`.
+//! It teaches: waiting for whichever comes first of a decision (a promise), a comment (a signal)
+//! and the time for a reminder (a sleep). What loses a `select` and is not needed any more is
+//! simply dropped; the decision is kept by passing it as `&mut`.
 
 use std::time::Duration;
 
@@ -84,7 +84,8 @@ pub async fn approval(ctx: Context, document: Document) -> Result<Verdict> {
     }
 }
 
-/// Tells the approver, who comes first, that a title, which comes second, is waiting. It stands for a mail service.
+/// Tells the approver, who comes first, that a title, which comes second, is waiting. It stands for
+/// a mail service.
 #[segno::activity]
 pub async fn remind(ctx: ActivityContext, (approver, title): (String, String)) -> Result<()> {
     segno::info!(ctx, "{approver}, \"{title}\" is waiting for you");
@@ -115,7 +116,8 @@ mod tests {
         let verdict = test.run(approval, &document()).unwrap();
 
         let comments = vec!["page 3 is empty".to_owned(), "fixed".to_owned()];
-        // Reminded a day after each silence: 25 hours after the start, and a day after the comment at 30 hours.
+        // Reminded a day after each silence: 25 hours after the start, and a day after the comment
+        // at 30 hours.
         assert_eq!(verdict, Verdict { decision: Decision::Approve, comments, reminders: 2 });
         assert_eq!(test.calls(remind).len(), 2);
         assert_eq!(test.elapsed(), 60 * HOUR);

@@ -1,7 +1,7 @@
 //! Many children at once.
 //!
-//! It teaches: a call is a future like any other, so a thousand of them are one `try_join_all`. All are issued before the
-//! workflow waits, and the host stores them in one commit.
+//! It teaches: a call is a future like any other, so a thousand of them are one `try_join_all`. All
+//! are issued before the workflow waits, and the host stores them in one commit.
 
 use segno::{ActivityContext, Context, Result};
 
@@ -36,8 +36,7 @@ segno::module!(fan_out, square);
 
 #[cfg(test)]
 mod tests {
-    use segno::serde_json::json;
-    use segno::testing::Test;
+    use segno::{serde_json::json, testing::Test};
 
     use super::*;
 

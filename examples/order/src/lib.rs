@@ -1,13 +1,12 @@
 //! An order from stock to shipment, and how to undo half of it.
 //!
-//! It teaches: activities for effects; a durable HTTP request, whose `Idempotency-Key` lets the payment service charge once
-//! however often it is asked; a named promise that a person settles, with a time limit; steps in parallel; and compensation,
-//! which is ordinary code after an error.
+//! It teaches: activities for effects; a durable HTTP request, whose `Idempotency-Key` lets the
+//! payment service charge once however often it is asked; a named promise that a person settles,
+//! with a time limit; steps in parallel; and compensation, which is ordinary code after an error.
 
 use std::time::Duration;
 
-use segno::http::Request;
-use segno::{ActivityContext, Context, Error, Result, RetryPolicy};
+use segno::{ActivityContext, Context, Error, Result, RetryPolicy, http::Request};
 
 /// What a customer wants.
 #[segno::data]
@@ -54,9 +53,11 @@ pub struct Receipt {
     pub shipments: Vec<String>,
 }
 
-/// Reserves the stock, charges, waits for an approval, and ships. What was done is undone if a later step fails.
+/// Reserves the stock, charges, waits for an approval, and ships. What was done is undone if a
+/// later step fails.
 ///
-/// The approval is the promise `{invocation}/p/approval`: `true` approves; `false`, a rejection, and the end of the time do not.
+/// The approval is the promise `{invocation}/p/approval`: `true` approves; `false`, a rejection,
+/// and the end of the time do not.
 #[segno::workflow]
 pub async fn order(ctx: Context, order: Order) -> Result<Receipt> {
     let reservation = ctx.call(reserve, &order.items).await?;
@@ -97,7 +98,8 @@ struct Charge {
     accepted: bool,
 }
 
-/// The host makes this request, durably: it is repeated until there is an answer, always with the same key.
+/// The host makes this request, durably: it is repeated until there is an answer, always with the
+/// same key.
 async fn charge(ctx: &Context, order: &Order) -> Result<Charge> {
     let body = segno::serde_json::json!({ "order": order.id, "amount_cents": amount(order) });
     let request = Request::post(format!("{}/charges", order.payments)).json(&body);
@@ -138,8 +140,8 @@ async fn approved(ctx: &Context, order: &Order) -> Result<()> {
 
 /// Sets the items aside in the warehouse and gives the number of the reservation.
 ///
-/// It stands for a request to the warehouse's own system, which would be given the idempotency key, so that a second
-/// attempt finds the reservation of the first.
+/// It stands for a request to the warehouse's own system, which would be given the idempotency key,
+/// so that a second attempt finds the reservation of the first.
 #[segno::activity(timeout = "1m", retry(initial = "100ms", max_attempts = 10))]
 pub async fn reserve(ctx: ActivityContext, items: Vec<Item>) -> Result<String> {
     if items.is_empty() {

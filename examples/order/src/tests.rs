@@ -1,11 +1,15 @@
 //! The order against a payment service that keeps a ledger, as the real one does.
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex},
+};
 
-use segno::http::Response;
-use segno::serde_json::{Value, json};
-use segno::testing::Test;
+use segno::{
+    http::Response,
+    serde_json::{Value, json},
+    testing::Test,
+};
 
 use super::*;
 
@@ -16,7 +20,8 @@ const PAYMENTS: &str = "http://payments.test";
 struct Ledger(Arc<Mutex<BTreeMap<String, Value>>>);
 
 impl Ledger {
-    /// Answers the test's requests; the first `failures` of them fail after they were entered, like an answer that is lost.
+    /// Answers the test's requests; the first `failures` of them fail after they were entered, like
+    /// an answer that is lost.
     fn serve(&self, test: &mut Test, accept: bool, mut failures: u32) {
         for path in ["charges", "refunds"] {
             let ledger = self.0.clone();

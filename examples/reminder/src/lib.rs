@@ -1,7 +1,8 @@
 //! Time that passes without anything running.
 //!
-//! It teaches: a sleep may last for days, since nothing but a row in the host's store waits; time is read from the context; and a
-//! send starts another function later, which outlives the one that sent it.
+//! It teaches: a sleep may last for days, since nothing but a row in the host's store waits; time
+//! is read from the context; and a send starts another function later, which outlives the one that
+//! sent it.
 
 use std::time::Duration;
 

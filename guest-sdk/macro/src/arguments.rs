@@ -4,8 +4,10 @@ use std::time::Duration;
 
 use proc_macro2::TokenStream;
 use quote::quote;
-use syn::parse::{Parse, ParseStream};
-use syn::{ExprArray, Ident, LitFloat, LitInt, LitStr, Token, parenthesized};
+use syn::{
+    ExprArray, Ident, LitFloat, LitInt, LitStr, Token, parenthesized,
+    parse::{Parse, ParseStream},
+};
 
 /// All arguments; the function's kind decides which are allowed.
 #[derive(Default)]

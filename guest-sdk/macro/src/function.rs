@@ -1,13 +1,15 @@
 //! A durable function from an `async fn`.
 //!
-//! `async fn order(ctx: Context, order: Order) -> Result<Receipt>` becomes a `fn order(Context, Order) -> Body<Order…>`,
-//! whose return type names a hidden type that implements `segno::Function`. So the name still stands for a function (a unit
-//! struct of that name would forbid a parameter of that name), and everything about it follows from its type.
+//! `async fn order(ctx: Context, order: Order) -> Result<Receipt>` becomes a `fn order(Context,
+//! Order) -> Body<Order…>`, whose return type names a hidden type that implements
+//! `segno::Function`. So the name still stands for a function (a unit struct of that name would
+//! forbid a parameter of that name), and everything about it follows from its type.
 
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
-use syn::spanned::Spanned;
-use syn::{Attribute, Error, Expr, ExprLit, FnArg, ItemFn, Lit, Meta, ReturnType, Type};
+use syn::{
+    Attribute, Error, Expr, ExprLit, FnArg, ItemFn, Lit, Meta, ReturnType, Type, spanned::Spanned,
+};
 
 use crate::arguments::Arguments;
 

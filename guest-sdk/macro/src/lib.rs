@@ -1,5 +1,5 @@
-//! The attributes `#[segno::workflow]`, `#[segno::activity]` and `#[segno::data]`. They write paths that begin with
-//! `::segno`, so the SDK has to be a dependency under that name.
+//! The attributes `#[segno::workflow]`, `#[segno::activity]` and `#[segno::data]`. They write paths
+//! that begin with `::segno`, so the SDK has to be a dependency under that name.
 
 mod arguments;
 mod function;
@@ -8,13 +8,12 @@ use proc_macro::TokenStream;
 use quote::quote;
 use syn::{DeriveInput, ItemFn, parse_macro_input};
 
-use crate::arguments::Arguments;
-use crate::function::Kind;
+use crate::{arguments::Arguments, function::Kind};
 
 /// Makes a workflow of an `async fn`.
 ///
-/// The function takes a `segno::Context`, then perhaps an input that serde and schemars can read, and returns
-/// `segno::Result<T>`. Arguments:
+/// The function takes a `segno::Context`, then perhaps an input that serde and schemars can read,
+/// and returns `segno::Result<T>`. Arguments:
 ///
 /// - `name = "…"`: the name for calls, instead of the function's.
 /// - `signals`: the workflow receives signals; while it waits, a signal wakes it.
@@ -27,8 +26,8 @@ pub fn workflow(arguments: TokenStream, item: TokenStream) -> TokenStream {
 
 /// Makes an activity of an `async fn`.
 ///
-/// The function takes a `segno::ActivityContext`, then perhaps an input that serde and schemars can read, and returns
-/// `segno::Result<T>`. Arguments:
+/// The function takes a `segno::ActivityContext`, then perhaps an input that serde and schemars can
+/// read, and returns `segno::Result<T>`. Arguments:
 ///
 /// - `name = "…"`: the name for calls, instead of the function's.
 /// - `timeout = "30s"`: default time from the call to its deadline, all attempts included.

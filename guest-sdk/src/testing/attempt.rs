@@ -2,16 +2,19 @@
 
 use std::sync::{Arc, Mutex};
 
-use crate::activity::{self, Attempt};
-use crate::bindings::segno::workflow::types as wit;
-use crate::error::{Error, is_final};
-use crate::function::Entry;
-use crate::http::Response;
-use crate::payload::Payload;
-use crate::retry::RetryPolicy;
-
-use super::doubles::Doubles;
-use super::recorder::{Common, lock};
+use super::{
+    doubles::Doubles,
+    recorder::{Common, lock},
+};
+use crate::{
+    activity::{self, Attempt},
+    bindings::segno::workflow::types as wit,
+    error::{Error, is_final},
+    function::Entry,
+    http::Response,
+    payload::Payload,
+    retry::RetryPolicy,
+};
 
 /// More attempts than this are taken for an endless loop.
 const ATTEMPT_LIMIT: u32 = 1_000;

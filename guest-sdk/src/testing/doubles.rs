@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
-use serde::de::DeserializeOwned;
+use serde::{Serialize, de::DeserializeOwned};
 
-use crate::bindings::segno::workflow::types as wit;
-use crate::error::{Error, Result};
-use crate::http::Response;
-use crate::payload::{self, Payload};
+use crate::{
+    bindings::segno::workflow::types as wit,
+    error::{Error, Result},
+    http::Response,
+    payload::{self, Payload},
+};
 
 /// A stand-in for a function, with its types erased.
 pub(super) type FunctionDouble = Box<dyn FnMut(&Payload) -> wit::Outcome + Send>;
@@ -36,7 +37,8 @@ impl SeenRequest {
         &self.request.url
     }
 
-    /// The first header of this name, in any case. A durable request carries `Idempotency-Key`, as from the host.
+    /// The first header of this name, in any case. A durable request carries `Idempotency-Key`, as
+    /// from the host.
     pub fn header(&self, name: &str) -> Option<&str> {
         let mut headers = self.request.headers.iter();
         headers.find(|(key, _)| key.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())

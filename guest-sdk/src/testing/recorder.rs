@@ -1,13 +1,17 @@
 //! The journal of one invocation in a test: it answers commands, keeps them in order, and passes
 //! them to the world.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::{
+    collections::{BTreeMap, BTreeSet, VecDeque},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
 
-use crate::bindings::segno::workflow::types as wit;
-use crate::function::Entry;
-use crate::journal::{Issued, Journal, Request};
-use crate::log::Level;
+use crate::{
+    bindings::segno::workflow::types as wit,
+    function::Entry,
+    journal::{Issued, Journal, Request},
+    log::Level,
+};
 
 /// One line of a journal.
 #[derive(Clone, Debug, PartialEq)]

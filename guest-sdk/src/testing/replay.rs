@@ -2,12 +2,11 @@
 
 use std::sync::{Arc, Mutex};
 
-use crate::bindings::segno::workflow::types as wit;
-use crate::execution::Execution;
-use crate::function::Entry;
-use crate::payload::Payload;
-
 use super::recorder::{Common, Record, Recorder};
+use crate::{
+    bindings::segno::workflow::types as wit, execution::Execution, function::Entry,
+    payload::Payload,
+};
 
 /// The events that a workflow received, and its commands.
 pub(super) struct History {

@@ -4,9 +4,11 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use crate::bindings::segno::workflow::types as wit;
-use crate::error::{Error, Result};
-use crate::payload;
+use crate::{
+    bindings::segno::workflow::types as wit,
+    error::{Error, Result},
+    payload,
+};
 
 /// Produces the outcome of a promise from its id.
 pub(super) type Settler = Box<dyn FnMut(&str) -> wit::Outcome + Send>;

@@ -1,26 +1,30 @@
 //! The public interface of a test.
 
-use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
 
-use serde::Serialize;
-use serde::de::DeserializeOwned;
+use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
-use crate::bindings::segno::workflow::types as wit;
-use crate::error::{Error, Result};
-use crate::function::{Entry, Function, Item};
-use crate::http::Response;
-use crate::journal::Request;
-use crate::log::Level;
-use crate::payload::{self, Payload};
-use crate::time::Timestamp;
-
-use super::doubles::{Doubles, SeenRequest};
-use super::recorder::{Common, lock};
-use super::replay;
-use super::scenario::{Arrival, PromiseScript, Scenario, SignalScript, Which};
-use super::world::{Report, World};
+use super::{
+    doubles::{Doubles, SeenRequest},
+    recorder::{Common, lock},
+    replay,
+    scenario::{Arrival, PromiseScript, Scenario, SignalScript, Which},
+    world::{Report, World},
+};
+use crate::{
+    bindings::segno::workflow::types as wit,
+    error::{Error, Result},
+    function::{Entry, Function, Item},
+    http::Response,
+    journal::Request,
+    log::Level,
+    payload::{self, Payload},
+    time::Timestamp,
+};
 
 /// One run of a workflow in a controlled environment. See the [module](super).
 pub struct Test {

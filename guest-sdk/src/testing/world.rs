@@ -1,24 +1,31 @@
 //! The host's part in a test: starts invocations, answers their commands, and moves virtual time.
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex},
+};
 
-use rand_chacha::ChaCha12Rng;
-use rand_chacha::rand_core::{Rng, SeedableRng};
+use rand_chacha::{
+    ChaCha12Rng,
+    rand_core::{Rng, SeedableRng},
+};
 
-use crate::bindings::segno::workflow::types as wit;
-use crate::error::Error;
-use crate::execution::Execution;
-use crate::function::{Entry, Kind};
-use crate::journal::Request;
-use crate::payload::Payload;
-use crate::time::{Timestamp, millis};
-
-use super::attempt::{Attempting, Body};
-use super::doubles::Doubles;
-use super::recorder::{Common, Recorder, Todo, lock};
-use super::replay::History;
-use super::scenario::{Scenario, Settler, Which};
+use super::{
+    attempt::{Attempting, Body},
+    doubles::Doubles,
+    recorder::{Common, Recorder, Todo, lock},
+    replay::History,
+    scenario::{Scenario, Settler, Which},
+};
+use crate::{
+    bindings::segno::workflow::types as wit,
+    error::Error,
+    execution::Execution,
+    function::{Entry, Kind},
+    journal::Request,
+    payload::Payload,
+    time::{Timestamp, millis},
+};
 
 /// The results of a run.
 pub(super) struct Report {

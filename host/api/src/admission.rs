@@ -13,10 +13,10 @@ use std::{
 };
 
 use segno_core::time::Millis;
+use segno_env::Env;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::error::ApiError;
-use segno_env::Env;
 
 /// How long a connection with a permit may send nothing before the permit passes to others.
 pub(super) const FIRST_BYTE_TIMEOUT: Millis = Millis(100);

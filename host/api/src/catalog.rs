@@ -13,9 +13,8 @@ use segno_core::{
     id::Digest,
     time::{Millis, Timestamp},
 };
-use serde_json::Value;
-
 use segno_store::ModuleRow;
+use serde_json::Value;
 
 use super::{
     Api, ApiError, Misfit,

@@ -15,9 +15,8 @@ use std::{
 };
 
 use segno_core::time::Millis;
-use tokio_util::sync::CancellationToken;
-
 use segno_env::Clock;
+use tokio_util::sync::CancellationToken;
 
 /// Number of connections accepted beyond the limit, for `/health` and `/ready` only.
 const FOR_HEALTH: usize = 64;

@@ -8,7 +8,6 @@ use segno_core::{
     reply::{Conflict, Refusal, Reply},
     value::Text,
 };
-
 use segno_store::PromiseRow;
 
 use super::{

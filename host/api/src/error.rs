@@ -5,9 +5,8 @@ use axum::{
     http::{StatusCode, header},
     response::{IntoResponse, Response},
 };
-use serde_json::{Map, Value, json};
-
 use segno_store::StoreError;
+use serde_json::{Map, Value, json};
 
 use super::model::Problem;
 

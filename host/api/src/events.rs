@@ -11,7 +11,6 @@ use segno_core::{
     id::CommandIndex,
     time::{Millis, Timestamp},
 };
-
 use segno_engine::events::{CloudEvent, EventId, fits};
 use segno_store::{EventPlace, EventRow, StoreError};
 

@@ -3,9 +3,8 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use serde_json::{Value, json};
-
 use segno_guest::{How, Invalid, Kind, ModuleReport, Wasm};
+use serde_json::{Value, json};
 
 use super::model::{Function, FunctionKind, Import, ImportStatus, ModuleDescription, Retry};
 

@@ -2,7 +2,6 @@
 
 use axum::{Json, extract::State};
 use segno_core::{command::Command, reply::Reply, tags};
-
 use segno_store::InvocationFilter;
 
 use super::{

@@ -8,9 +8,8 @@ use segno_core::{
     },
     value::Payload,
 };
-use serde_json::{Map, Value, json};
-
 use segno_store::{PromiseRow, Store};
+use serde_json::{Map, Value, json};
 
 use super::{
     Api, ApiError,

@@ -8,7 +8,6 @@ use axum::{
     response::{IntoResponse, Response},
     routing::get,
 };
-
 use segno_engine::metrics::CONTENT_TYPE;
 
 use super::{Api, ApiError, openapi::Refusals, reads};

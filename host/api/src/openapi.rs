@@ -38,12 +38,12 @@ pub enum Refusals {
     /// `unauthorized`: this host requires a token.
     #[response(status = 401, content_type = "application/problem+json")]
     Unauthorized(Problem),
-    /// The request was made for another host or by a page of another site: `foreign-host`, `foreign-origin`; or the token
-    /// does not allow it: `not-allowed`.
+    /// The request was made for another host or by a page of another site: `foreign-host`,
+    /// `foreign-origin`; or the token does not allow it: `not-allowed`.
     #[response(status = 403, content_type = "application/problem+json")]
     Foreign(Problem),
-    /// `unknown-route`, `unknown-module`, `unknown-function`, `unknown-invocation`, `unknown-promise`, `unknown-task`,
-    /// `unknown-schedule`, `unknown-resource`.
+    /// `unknown-route`, `unknown-module`, `unknown-function`, `unknown-invocation`,
+    /// `unknown-promise`, `unknown-task`, `unknown-schedule`, `unknown-resource`.
     #[response(status = 404, content_type = "application/problem+json")]
     Unknown(Problem),
     /// `method-not-allowed`.

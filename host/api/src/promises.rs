@@ -11,7 +11,6 @@ use segno_core::{
     time::{Millis, Timestamp},
     value::{Tags, Value as Stored},
 };
-
 use segno_store::{PromiseFilter, PromiseRow, Standing};
 
 use super::{

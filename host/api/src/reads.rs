@@ -8,14 +8,14 @@
 use std::{ops::Deref, sync::Arc};
 
 use segno_core::time::Millis;
+use segno_engine::host::Host;
+use segno_store::Store;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::{
     admission::{self, AdmissionLimits},
     error::ApiError,
 };
-use segno_engine::host::Host;
-use segno_store::Store;
 
 const FULL: &str = "as many reads as it takes are going on";
 

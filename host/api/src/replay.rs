@@ -8,12 +8,11 @@ use segno_core::{
     promise::TaskStatus,
     reply::Reply,
 };
-use serde_json::json;
-
 use segno_engine::worker::{
     self,
     replay::{ReplayError, ReplayReport},
 };
+use serde_json::json;
 
 use super::{
     Api, ApiError,

@@ -11,7 +11,6 @@ use segno_core::{
     time::{Millis, Timestamp},
     value::{Tags, Text, Value as Stored},
 };
-
 use segno_store::ScheduleFilter;
 
 use super::{

@@ -16,11 +16,10 @@ use segno_core::{
     time::{Millis, Timestamp},
     value::{Tags, Value as Stored},
 };
-use serde_json::Value;
-use tokio::sync::OwnedSemaphorePermit;
-
 use segno_engine::traces::{TRACEPARENT, TraceContext};
 use segno_store::PromiseRow;
+use serde_json::Value;
+use tokio::sync::OwnedSemaphorePermit;
 
 use super::{
     Api, ApiError,

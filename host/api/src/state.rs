@@ -2,23 +2,20 @@
 
 use std::sync::Arc;
 
-use segno_core::{
-    command::Command,
-    id::{PromiseId, TooLong, fits},
-    reply::{Conflict, Refusal, Reply},
-};
-use tokio::sync::OwnedSemaphorePermit;
-use tokio_util::sync::CancellationToken;
-
 use axum::{
     Router,
     body::Body,
     http::{Extensions, HeaderMap, StatusCode},
 };
-
-use segno_engine::delivery::Reach;
-use segno_engine::host::Host;
+use segno_core::{
+    command::Command,
+    id::{PromiseId, TooLong, fits},
+    reply::{Conflict, Refusal, Reply},
+};
+use segno_engine::{delivery::Reach, host::Host};
 use segno_store::PromiseRow;
+use tokio::sync::OwnedSemaphorePermit;
+use tokio_util::sync::CancellationToken;
 
 use super::{
     access::Access,
@@ -61,7 +58,8 @@ pub struct Api {
     /// Routes beside the API's own, with their own guards.
     pub beside: Router,
     pub(super) catalog: Arc<Catalog>,
-    /// Who counts for the metrics does so alone: there is nothing to be gained from counting twice at a time.
+    /// Who counts for the metrics does so alone: there is nothing to be gained from counting twice
+    /// at a time.
     pub(super) counts: Arc<tokio::sync::Mutex<()>>,
 }
 

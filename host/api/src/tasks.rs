@@ -2,7 +2,6 @@
 
 use axum::{Json, extract::State};
 use segno_core::promise::{HaltReason, Promise, Task, TaskState as Stored};
-
 use segno_store::InvocationFilter;
 
 use super::{

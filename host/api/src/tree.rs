@@ -12,7 +12,6 @@ use segno_core::{
     promise::{Promise, Task, TaskState},
     tags,
 };
-
 use segno_store::{CallTree, PromiseRow, Store};
 
 use super::{
@@ -24,7 +23,6 @@ use super::{
     state::promise_id,
     view,
 };
-
 use walk::{Bounds, Place, Seen, Walk};
 
 /// Default and maximum number of levels below the first node.

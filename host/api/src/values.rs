@@ -2,10 +2,9 @@
 
 use base64::prelude::{BASE64_STANDARD, Engine as _};
 use segno_core::value::{Bytes, Tags, Value as Stored};
-use serde_json::{Value, json};
-
 use segno_engine::values;
 use segno_guest::Payload;
+use serde_json::{Value, json};
 
 use super::model::FailureView;
 
@@ -35,7 +34,8 @@ pub fn json_of(bytes: &[u8]) -> Value {
     })
 }
 
-/// The input in the parameter of an invocation: one argument as it is, none as `null`, several as an array.
+/// The input in the parameter of an invocation: one argument as it is, none as `null`, several as
+/// an array.
 pub fn input_of(param: &Stored) -> Value {
     values::payload_json(&values::input(param))
 }

@@ -10,7 +10,6 @@ use segno_core::{
     time::Timestamp,
     value::{Tags, Value},
 };
-
 use segno_engine::values;
 use segno_store::{InvocationRow, PromiseRow, Unreadable};
 
@@ -55,7 +54,8 @@ pub fn promise_state(promise: &Promise) -> PromiseState {
     }
 }
 
-/// The function that produces the value: a module's by its address, a worker's by its name in the parameter.
+/// The function that produces the value: a module's by its address, a worker's by its name in the
+/// parameter.
 pub fn function(promise: &Promise) -> Option<String> {
     function_of(promise.target()?, &promise.birth.param)
 }

@@ -2,7 +2,6 @@
 
 use axum::{Json, extract::State};
 use segno_core::{id::PromiseId, time::Millis};
-
 use segno_store::PromiseRow;
 
 use super::{

@@ -5,6 +5,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use anyhow::bail;
 use async_trait::async_trait;
 use segno_core::id::Digest;
+use segno_guest::{
+    ActivityContext, ActivityHost, Answer, Ask, Completion, Context, Event, Failure, GuestCommand,
+    Guests as _, HttpRequest, HttpResponse, Journal, Level, Outcome, Payload, RunAnswer, Stop,
+    Wasm, Workflow,
+};
 use serde_json::{Value as Json, json};
 use tokio::task::JoinSet;
 
@@ -12,11 +17,6 @@ use super::{
     baseline::{GroupedLog, LogWriter},
     context::BenchContext,
     measure::{Passed, Stopwatch},
-};
-use segno_guest::{
-    ActivityContext, ActivityHost, Answer, Ask, Completion, Context, Event, Failure, GuestCommand,
-    Guests as _, HttpRequest, HttpResponse, Journal, Level, Outcome, Payload, RunAnswer, Stop,
-    Wasm, Workflow,
 };
 
 /// A journal that answers every question at once and keeps only the next event.

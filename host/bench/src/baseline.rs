@@ -1,4 +1,5 @@
-//! The machine without the host: bare appends, bare SQLite commits, and a raw log with group commit.
+//! The machine without the host: bare appends, bare SQLite commits, and a raw log with group
+//! commit.
 
 use std::{fs::File, os::unix::fs::FileExt as _, path::Path, sync::mpsc, thread::JoinHandle};
 

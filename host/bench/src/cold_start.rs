@@ -4,7 +4,11 @@
 use std::{path::Path, time::Duration};
 
 use anyhow::{Context as _, ensure};
+use segno_api::model::{InvocationState, StartInvocation};
+use segno_client::Client;
 use segno_core::time::Millis;
+use segno_demo::server::{Server, ServerOptions};
+use segno_engine::worker::WorkerSettings;
 use serde_json::Value as Json;
 
 use super::{
@@ -14,10 +18,6 @@ use super::{
     report::{Goal, Section},
     suspended_fixture,
 };
-use segno_api::model::{InvocationState, StartInvocation};
-use segno_client::Client;
-use segno_demo::server::{Server, ServerOptions};
-use segno_engine::worker::WorkerSettings;
 
 /// How long a host settles before its memory is measured.
 const SETTLE: Millis = Millis(500);

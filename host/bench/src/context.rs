@@ -4,11 +4,11 @@ use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
 
 use anyhow::Context as _;
 use segno_core::id::Digest;
+use segno_env::Env;
+use segno_guest::{Compiler, Limits, Policy, Wasm, WasmConfig};
 use tempfile::TempDir;
 
 use super::BenchOptions;
-use segno_env::Env;
-use segno_guest::{Compiler, Limits, Policy, Wasm, WasmConfig};
 
 /// The built component of `guest/`.
 const GUEST: &[u8] = include_bytes!("../guest/bench.wasm");

@@ -6,7 +6,11 @@ use std::sync::{
 };
 
 use anyhow::Context as _;
+use segno_api::model::StartInvocation;
+use segno_client::Client;
 use segno_core::time::Millis;
+use segno_demo::server::{Server, ServerOptions};
+use segno_guest::COMPUTING;
 use serde_json::json;
 use tokio::task::JoinSet;
 
@@ -16,10 +20,6 @@ use super::{
     noop::invoke,
     report::{Goal, Section, percentile},
 };
-use segno_api::model::StartInvocation;
-use segno_client::Client;
-use segno_demo::server::{Server, ServerOptions};
-use segno_guest::COMPUTING;
 
 /// Number of host calls by a guest that computes: some tenths of a second, then the guest is
 /// started again.

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use anyhow::Context as _;
 use segno_core::{id::PromiseId, invocation::encode_records};
+use segno_engine::worker::WorkerSettings;
 use serde_json::json;
 
 use super::{
@@ -12,7 +13,6 @@ use super::{
     measure::written_bytes,
     report::{Goal, Section},
 };
-use segno_engine::worker::WorkerSettings;
 
 pub async fn run(context: &BenchContext) -> anyhow::Result<Section> {
     let alone = context.size(5_000, 200);

@@ -1,10 +1,10 @@
 //! Children started at once: one commit for the calls, then as many tasks at a time as the host has
 //! slots.
 
+use segno_engine::worker::WorkerSettings;
 use serde_json::json;
 
 use super::{bare_guest, context::BenchContext, harness::Harness, report::Section};
-use segno_engine::worker::WorkerSettings;
 
 pub async fn run(context: &BenchContext) -> anyhow::Result<Section> {
     let widths: &[u32] = context.size(&[1_000, 10_000], &[100]);

@@ -6,6 +6,7 @@ use std::{
 };
 
 use anyhow::{Context as _, anyhow, bail};
+use segno_api::ComponentInspector;
 use segno_core::{
     command::Command,
     config::Config,
@@ -16,24 +17,26 @@ use segno_core::{
     time::{Millis, Timestamp},
     value::{Tags, Value},
 };
-use serde_json::Value as Json;
-use tokio::{sync::mpsc, task::JoinSet};
-
-use super::{
-    context::BenchContext,
-    measure::{Passed, Stopwatch},
+use segno_engine::{
+    boot::{self, Running},
+    host::Host,
+    notifier::CommitNotifier,
+    values,
+    worker::WorkerSettings,
 };
-use segno_api::ComponentInspector;
-use segno_engine::boot::{self, Running};
-use segno_engine::host::Host;
-use segno_engine::notifier::CommitNotifier;
-use segno_engine::{values, worker::WorkerSettings};
 use segno_env::Env;
 use segno_guest::{Gate, HttpClient, HttpLimits, Payload, Policy};
 use segno_store::{
     MemoryStore, Store,
     postgres::{self, PostgresConfig, PostgresStore},
     sqlite::{SqliteConfig, SqliteStore, Written},
+};
+use serde_json::Value as Json;
+use tokio::{sync::mpsc, task::JoinSet};
+
+use super::{
+    context::BenchContext,
+    measure::{Passed, Stopwatch},
 };
 
 /// How long a run may take before it counts as stuck.

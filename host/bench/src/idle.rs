@@ -1,6 +1,8 @@
 //! Memory of an idle host.
 
+use segno_api::model::StartInvocation;
 use segno_core::time::Millis;
+use segno_demo::server::{Server, ServerOptions};
 use serde_json::Value as Json;
 
 use super::{
@@ -8,8 +10,6 @@ use super::{
     measure::resident_mb,
     report::{Goal, Section},
 };
-use segno_api::model::StartInvocation;
-use segno_demo::server::{Server, ServerOptions};
 
 pub async fn run(context: &BenchContext) -> anyhow::Result<Section> {
     let (mut fresh, mut used) = (vec![], vec![]);

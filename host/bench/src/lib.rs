@@ -44,11 +44,12 @@ use tokio::task::JoinSet;
 
 pub use resonate::hold;
 
+use segno_env::Env;
+
 use self::{
     context::BenchContext,
     report::{Report, Section},
 };
-use segno_env::Env;
 
 /// The scenarios.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]

@@ -10,7 +10,10 @@ use std::{
 
 use anyhow::{Context as _, ensure};
 use reqwest::StatusCode;
+use segno_client::Client;
 use segno_core::time::Millis;
+use segno_demo::server::{Server, ServerOptions};
+use segno_engine::worker::WorkerSettings;
 use tokio::task::JoinSet;
 
 use super::{
@@ -21,9 +24,6 @@ use super::{
     report::{Goal, Section, percentile},
     suspended_fixture,
 };
-use segno_client::Client;
-use segno_demo::server::{Server, ServerOptions};
-use segno_engine::worker::WorkerSettings;
 
 /// The pages requested: each filter, with and without matches, at the maximum page size.
 const LISTS: &[&str] = &[

@@ -2,6 +2,7 @@
 
 use anyhow::{Context as _, ensure};
 use segno_core::{id::PromiseId, time::Millis};
+use segno_engine::worker::{WarmBudget, WorkerSettings};
 use serde_json::json;
 
 use super::{
@@ -12,7 +13,6 @@ use super::{
     report::{Goal, Section},
     suspended_fixture,
 };
-use segno_engine::worker::{WarmBudget, WorkerSettings};
 
 pub async fn run(context: &BenchContext) -> anyhow::Result<Section> {
     let records = context.size(1_000_000, 2_000);

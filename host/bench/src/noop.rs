@@ -1,6 +1,9 @@
 //! A no-op over HTTP: the cost of starting, running and answering.
 
 use anyhow::Context as _;
+use segno_api::model::{InvocationState, StartInvocation};
+use segno_client::Client;
+use segno_demo::server::{Server, ServerOptions};
 use serde_json::Value as Json;
 use tokio::task::JoinSet;
 
@@ -10,9 +13,6 @@ use super::{
     measure::{Stopwatch, cpu_of_us},
     report::{Goal, Section, percentile},
 };
-use segno_api::model::{InvocationState, StartInvocation};
-use segno_client::Client;
-use segno_demo::server::{Server, ServerOptions};
 
 /// Number of concurrent clients in the second part.
 const CLIENTS: u32 = 64;

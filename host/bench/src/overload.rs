@@ -11,7 +11,10 @@ use std::{
 use anyhow::{Context as _, ensure};
 use reqwest::{StatusCode, header};
 use rustix::process::{Resource, getrlimit, setrlimit};
+use segno_api::model::InvocationState;
+use segno_client::Client;
 use segno_core::time::Millis;
+use segno_demo::server::{Server, ServerOptions};
 use serde_json::json;
 use tokio::task::JoinSet;
 
@@ -20,9 +23,6 @@ use super::{
     measure::{Stopwatch, peak_mb},
     report::{Goal, Section},
 };
-use segno_api::model::InvocationState;
-use segno_client::Client;
-use segno_demo::server::{Server, ServerOptions};
 
 /// Number of clients that keep a host busy.
 const ENOUGH: u32 = 350;

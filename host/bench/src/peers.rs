@@ -3,6 +3,7 @@
 use anyhow::Context as _;
 use futures::future::try_join_all;
 use segno_core::id::PromiseId;
+use segno_store::postgres::PostgresConfig;
 use serde_json::{Value as Json, json};
 use sqlx::{AssertSqlSafe, Connection as _, Executor as _, PgConnection, Row as _};
 
@@ -15,7 +16,6 @@ use super::{
     report::{Goal, Section},
     store_only::StoreOnly,
 };
-use segno_store::postgres::PostgresConfig;
 
 /// Number of steps of each workflow.
 const STEPS: u32 = 20;

@@ -12,6 +12,10 @@ use segno_core::{
     time::Millis,
     value::Value,
 };
+use segno_engine::{
+    host::Host,
+    worker::{self, ReplayReport},
+};
 use serde_json::json;
 
 use super::{
@@ -21,8 +25,6 @@ use super::{
     measure::Stopwatch,
     report::{Goal, Section},
 };
-use segno_engine::host::Host;
-use segno_engine::worker::{self, ReplayReport};
 
 /// Minimum number of records replayed in one repetition of one size.
 const WORK: u32 = 20_000;

@@ -1,6 +1,7 @@
 //! The cost of resuming a workflow: with a warm instance, and without.
 
 use segno_core::id::PromiseId;
+use segno_engine::worker::{self, WarmBudget, WorkerSettings};
 use serde_json::json;
 
 use super::{
@@ -10,7 +11,6 @@ use super::{
     measure::Stopwatch,
     report::{Goal, Section},
 };
-use segno_engine::worker::{self, WarmBudget, WorkerSettings};
 
 /// Number of steps before the wait: with `started`, the promise and two records for each step, 100
 /// records.
@@ -68,7 +68,8 @@ pub async fn run(context: &BenchContext) -> anyhow::Result<Section> {
     Ok(section)
 }
 
-/// CPU time in microseconds from the settlement of a promise to the end of the workflow that waited for it.
+/// CPU time in microseconds from the settlement of a promise to the end of the workflow that waited
+/// for it.
 async fn woken(
     context: &BenchContext,
     worker: WorkerSettings,

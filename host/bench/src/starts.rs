@@ -1,6 +1,7 @@
 //! Starts of workflows: the cost of a whole one when many are started at once.
 
 use segno_core::id::PromiseId;
+use segno_engine::worker::WorkerSettings;
 use serde_json::{Value as Json, json};
 
 use super::{
@@ -10,7 +11,6 @@ use super::{
     measure::Stopwatch,
     report::{Goal, Section},
 };
-use segno_engine::worker::WorkerSettings;
 
 /// Number of clients, each of which waits for the end of one before it starts the next.
 const CLIENTS: usize = 256;

@@ -1,5 +1,6 @@
 //! One workflow whose steps depend on each other: each step waits for the disk.
 
+use segno_engine::worker::WorkerSettings;
 use serde_json::json;
 
 use super::{
@@ -8,7 +9,6 @@ use super::{
     harness::Harness,
     report::{Goal, Section, percentile},
 };
-use segno_engine::worker::WorkerSettings;
 
 /// Number of times that the baseline and the host take turns in one repetition.
 const ROUNDS: u32 = 10;

@@ -11,10 +11,10 @@ use segno_core::{
     time::{Millis, Timestamp},
     value::{Payload, Tags},
 };
+use segno_engine::values;
 use serde_json::json;
 
 use super::harness::Harness;
-use segno_engine::values;
 
 /// Number of workflows written in one submission.
 const PAGE: u32 = 256;

@@ -1,6 +1,7 @@
 //! Many concurrent workflows: the cost of a step when syncs of the disk are shared.
 
 use segno_core::{id::PromiseId, invocation::encode_records};
+use segno_engine::worker::WorkerSettings;
 use serde_json::json;
 
 use super::{
@@ -11,7 +12,6 @@ use super::{
     measure::{Passed, Stopwatch},
     report::{Goal, Section, percentile},
 };
-use segno_engine::worker::WorkerSettings;
 
 /// Number of clients that start them: each starts the next workflow when one is stored.
 const CLIENTS: usize = 256;

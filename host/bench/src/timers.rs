@@ -5,6 +5,7 @@ use segno_core::{
     id::PromiseId,
     time::{Millis, Timestamp},
 };
+use segno_engine::worker::WorkerSettings;
 use serde_json::json;
 use tokio::task::JoinSet;
 
@@ -14,7 +15,6 @@ use super::{
     measure::Stopwatch,
     report::{Section, percentile},
 };
-use segno_engine::worker::WorkerSettings;
 
 /// The time over which the wake-ups are spread, in milliseconds.
 const SPREAD_MS: i64 = 1_000;

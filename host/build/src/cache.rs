@@ -1,10 +1,12 @@
 //! The folder that keeps prepared toolchains between runs, and the lock that separates two runs.
 
-use std::env;
-use std::ffi::OsString;
-use std::fs::{self, File};
-use std::io;
-use std::path::{Path, PathBuf};
+use std::{
+    env,
+    ffi::OsString,
+    fs::{self, File},
+    io,
+    path::{Path, PathBuf},
+};
 
 use etcetera::BaseStrategy;
 use fs4::{FileExt, TryLockError};
@@ -73,11 +75,16 @@ impl Lock {
 
 #[cfg(test)]
 mod tests {
+    use std::{
+        sync::{
+            Mutex,
+            atomic::{AtomicBool, Ordering},
+        },
+        thread,
+        time::Duration,
+    };
+
     use super::*;
-    use std::sync::Mutex;
-    use std::sync::atomic::{AtomicBool, Ordering};
-    use std::thread;
-    use std::time::Duration;
 
     #[test]
     fn the_named_folder_wins_and_an_empty_name_is_none() {

@@ -1,9 +1,6 @@
 //! Cargo and rustc for builds: found as usual, but without the environment's build settings.
 
-use std::env;
-use std::ffi::OsString;
-use std::path::PathBuf;
-use std::process::Command;
+use std::{env, ffi::OsString, path::PathBuf, process::Command};
 
 /// Variables that would change what is compiled, how, or into which folder.
 const OVERRIDES: [&str; 16] = [

@@ -1,11 +1,13 @@
 //! Runs a tool: its lines are passed on as they arrive, its output is kept, and a time limit may
 //! apply.
 
-use std::io::{self, BufRead, BufReader, Read};
-use std::process::{Command, Stdio};
-use std::sync::mpsc::{self, RecvTimeoutError, Sender};
-use std::thread;
-use std::time::Duration;
+use std::{
+    io::{self, BufRead, BufReader, Read},
+    process::{Command, Stdio},
+    sync::mpsc::{self, RecvTimeoutError, Sender},
+    thread,
+    time::Duration,
+};
 
 /// The output of a tool that has ended.
 #[derive(Debug)]
@@ -133,8 +135,9 @@ fn read_lines(stderr: impl Read, sender: &Sender<Event>) {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use std::cell::RefCell;
+
+    use super::*;
 
     fn shell(script: &str) -> Command {
         let mut command = Command::new("sh");

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use reqwest::Method;
-
 use segno_model::{AcknowledgeEvents, Acknowledged, EventPage, EventQuery};
 
 use super::{Client, ClientError};

@@ -3,10 +3,9 @@
 use std::{net::IpAddr, time::Duration};
 
 use reqwest::{Method, RequestBuilder, Response, StatusCode, Url, header};
-use serde::{Serialize, de::DeserializeOwned};
-
 use segno_env::{Proxies, http_client};
 use segno_model::{Health, Problem, Readiness};
+use serde::{Serialize, de::DeserializeOwned};
 
 use super::ClientError;
 

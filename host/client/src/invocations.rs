@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use reqwest::Method;
-
 use segno_model::{
     Accepted, Invocation, InvocationOutcome, InvocationPage, InvocationQuery, JournalPage,
     JournalRecord, LogPage, RangeQuery, Replay, ReplayRequest, SendSignal, SignalAccepted,

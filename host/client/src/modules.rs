@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use reqwest::{Method, header};
-
 use segno_model::{DeployQuery, Deployed, Module, ModuleList};
 
 use super::{Client, ClientError};

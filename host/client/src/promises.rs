@@ -1,11 +1,10 @@
 //! Requests about promises.
 
-use serde_json::Value;
-
 use segno_model::{
     CreatePromise, FailureView, PromiseCreated, PromisePage, PromiseQuery, PromiseView,
     RejectPromise, ResolvePromise, TreePage, TreeQuery,
 };
+use serde_json::Value;
 
 use super::{Client, ClientError};
 

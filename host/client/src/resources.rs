@@ -1,9 +1,8 @@
 //! Requests about resources.
 
 use reqwest::Method;
-use serde_json::Value;
-
 use segno_model::{ResourceView, TakeResource, WriteResource};
+use serde_json::Value;
 
 use super::{Client, ClientError};
 

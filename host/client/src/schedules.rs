@@ -1,7 +1,6 @@
 //! Requests about schedules.
 
 use reqwest::Method;
-
 use segno_model::{
     Accepted, Backfill, Backfilled, CreateSchedule, ScheduleCreated, ScheduleList, ScheduleQuery,
     ScheduleView,

@@ -5,10 +5,10 @@
 //! $ cargo run --release -p segno-core --example growth -- 25000   # one database does 25,000 steps/s
 //! ```
 //!
-//! Trees of many sizes are dealt out to shards by the first part of their root's id, as ids are hashed, and the load of
-//! the fullest shard says how much all of them can do: when it is full, the trees on it wait. Steps that wait for a
-//! promise in another tree cost both shards further commits. What every host asks every shard for, whether there is
-//! work or not, is taken off first.
+//! Trees of many sizes are dealt out to shards by the first part of their root's id, as ids are
+//! hashed, and the load of the fullest shard says how much all of them can do: when it is full, the
+//! trees on it wait. Steps that wait for a promise in another tree cost both shards further
+//! commits. What every host asks every shard for, whether there is work or not, is taken off first.
 
 use segno_core::id::{CommandIndex, Digest, PromiseId};
 
@@ -16,20 +16,22 @@ use segno_core::id::{CommandIndex, Digest, PromiseId};
 const STEPS_PER_SECOND: f64 = 20_000.0;
 /// Trees that are alive at a time.
 const TREES: u32 = 200_000;
-/// Steps of the smallest tree. Sizes follow a power law: one tree in a thousand is 300 times as large.
+/// Steps of the smallest tree. Sizes follow a power law: one tree in a thousand is 300 times as
+/// large.
 const SMALLEST: f64 = 10.0;
 const POWER: f64 = 1.2;
 /// No tree is larger than this part of all work.
 const LARGEST: f64 = 1e-3;
 
-/// A wait across trees, in commits of a step's size. Here: a message that asks for the outcome is owed, and is
-/// acknowledged. There: the asker is noted, and when the promise settles its message is owed and acknowledged. Here: the
-/// wait ends.
+/// A wait across trees, in commits of a step's size. Here: a message that asks for the outcome is
+/// owed, and is acknowledged. There: the asker is noted, and when the promise settles its message
+/// is owed and acknowledged. Here: the wait ends.
 const CROSSING_HERE: f64 = 3.0;
 const CROSSING_THERE: f64 = 3.0;
 
-/// What each host asks each shard that it serves, each second, if there is nothing to do: timers, ready tasks, three kinds of
-/// messages and watched promises every half second, and a heartbeat now and then.
+/// What each host asks each shard that it serves, each second, if there is nothing to do: timers,
+/// ready tasks, three kinds of messages and watched promises every half second, and a heartbeat now
+/// and then.
 const IDLE_QUESTIONS: f64 = 13.0;
 /// A question that finds nothing, in steps.
 const QUESTION: f64 = 2.0;
@@ -115,7 +117,8 @@ impl Tree {
     fn number(number: u32) -> Self {
         let drawn = (f64::from(number) + 0.5) / f64::from(TREES);
         let largest = LARGEST * SMALLEST * f64::from(TREES);
-        // The digest below deals sizes out as if they were drawn: neighbours have nothing to do with each other.
+        // The digest below deals sizes out as if they were drawn: neighbours have nothing to do
+        // with each other.
         let steps = (SMALLEST * drawn.powf(-1.0 / POWER)).min(largest);
         Self { root: PromiseId::from(format!("order-{number}").as_str()), steps }
     }

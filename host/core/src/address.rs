@@ -9,8 +9,7 @@
 
 use std::fmt;
 
-use crate::id::Digest;
-use crate::value::Text;
+use crate::{id::Digest, value::Text};
 
 /// A parsed target or listener address.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -127,8 +126,8 @@ impl Address {
         }
     }
 
-    /// Whether hosts of Segno execute tasks with this target themselves: the task row is then the owed work, and no
-    /// message is put in the outbox.
+    /// Whether hosts of Segno execute tasks with this target themselves: the task row is then the
+    /// owed work, and no message is put in the outbox.
     pub fn is_hosted(&self) -> bool {
         match self {
             Self::Wasm { .. } | Self::BuiltIn(_) => true,
@@ -155,7 +154,8 @@ impl<'a> Poll<'a> {
     }
 }
 
-/// Whether tasks with this target are executed by hosts of Segno; the quick form of [`Address::is_hosted`].
+/// Whether tasks with this target are executed by hosts of Segno; the quick form of
+/// [`Address::is_hosted`].
 pub fn is_hosted(target: &str) -> bool {
     !is_outside(target)
 }

@@ -1,16 +1,17 @@
-//! Everything that can be asked of the engine. One command is one transaction; several may share one.
+//! Everything that can be asked of the engine. One command is one transaction; several may share
+//! one.
 
 use std::collections::BTreeSet;
 
-use crate::id::{
-    Claim, CommandIndex, Digest, Holder, NodeName, PromiseId, ResourceName, ScheduleId, Version,
+use crate::{
+    id::{
+        Claim, CommandIndex, Digest, Holder, NodeName, PromiseId, ResourceName, ScheduleId, Version,
+    },
+    invocation::{LogLine, Record},
+    promise::{Deferral, FenceToken, NewPromise, NewSchedule, OutboxKey, ReleaseReason, Verdict},
+    time::{Millis, Timestamp},
+    value::{Bytes, Text, Value},
 };
-use crate::invocation::{LogLine, Record};
-use crate::promise::{
-    Deferral, FenceToken, NewPromise, NewSchedule, OutboxKey, ReleaseReason, Verdict,
-};
-use crate::time::{Millis, Timestamp};
-use crate::value::{Bytes, Text, Value};
 
 /// A command. Every one may be sent again by a caller who does not know what became of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,7 +21,8 @@ pub enum Command {
         /// Which.
         id: PromiseId,
     },
-    /// Makes a promise, and its task if it has a target; answers the existing one if the id is taken.
+    /// Makes a promise, and its task if it has a target; answers the existing one if the id is
+    /// taken.
     PromiseCreate(NewPromise),
     /// Gives a promise its outcome; answers the stored one if it has one.
     PromiseSettle {
@@ -57,9 +59,10 @@ pub enum Command {
         /// For whom.
         hold: Hold,
     },
-    /// Makes an invocation that its holder has run already, up to where something of it has to be stored: the promise,
-    /// the claim, and what that first run came to are one transaction. If the promise is there, or is born settled, or
-    /// runs another module, then nothing is done under the claim. If any of it is refused, all of it is.
+    /// Makes an invocation that its holder has run already, up to where something of it has to be
+    /// stored: the promise, the claim, and what that first run came to are one transaction. If the
+    /// promise is there, or is born settled, or runs another module, then nothing is done under the
+    /// claim. If any of it is refused, all of it is.
     TaskBegin {
         /// The promise; it has a target.
         new: NewPromise,
@@ -67,10 +70,12 @@ pub enum Command {
         hold: Hold,
         /// The module that ran.
         module: Digest,
-        /// When it began to run: the promise is as old as that, or made now if that is still to come.
+        /// When it began to run: the promise is as old as that, or made now if that is still to
+        /// come.
         at: Timestamp,
-        /// The version at which the holder took tasks to be born: `first` is done under the claim that follows from
-        /// that ([`Claim::first`]). Where tasks are born at another one by now, nothing is done under the claim.
+        /// The version at which the holder took tasks to be born: `first` is done under the claim
+        /// that follows from that ([`Claim::first`]). Where tasks are born at another one by now,
+        /// nothing is done under the claim.
         born: Version,
         /// What is done under the claim, in order: fences, and a suspension or a fulfillment.
         first: Vec<Command>,
@@ -213,14 +218,16 @@ pub enum Command {
         /// Which.
         id: ScheduleId,
     },
-    /// Stops a schedule, or lets it go on with its next occurrence; those in between are not made up for.
+    /// Stops a schedule, or lets it go on with its next occurrence; those in between are not made
+    /// up for.
     SchedulePause {
         /// Which.
         id: ScheduleId,
         /// Whether it is to stand still.
         paused: bool,
     },
-    /// Makes the promises of occurrences in the past, in order, a page at a time; repeating it makes none twice.
+    /// Makes the promises of occurrences in the past, in order, a page at a time; repeating it
+    /// makes none twice.
     ScheduleBackfill {
         /// Which.
         id: ScheduleId,
@@ -286,7 +293,8 @@ pub enum Command {
         top: PromiseId,
         /// When the last of it has to have settled.
         before: Timestamp,
-        /// Whether all of the tree around `top` was seen to be finished, so that a part of it may go.
+        /// Whether all of the tree around `top` was seen to be finished, so that a part of it may
+        /// go.
         part: bool,
     },
     /// Looks for damage to one composite, and mends what follows from other facts.
@@ -333,7 +341,8 @@ pub enum FenceAct {
         /// The promise. A target without a module means the claim's own.
         new: NewPromise,
     },
-    /// Makes a promise as a client does, in nobody's name: no tag is added, and it outlives the claim's invocation.
+    /// Makes a promise as a client does, in nobody's name: no tag is added, and it outlives the
+    /// claim's invocation.
     CreateLoose {
         /// The promise.
         new: NewPromise,

@@ -2,12 +2,14 @@
 
 use crate::time::Millis;
 
-/// The engine's settings. All hosts of one store should agree on them; nothing unsafe follows when they do not.
+/// The engine's settings. All hosts of one store should agree on them; nothing unsafe follows when
+/// they do not.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
     /// When an unclaimed task is offered again; more than zero.
     pub retry_interval: Millis,
-    /// The longest wait until an unclaimed task of this kind of host is offered again; its row is what hosts look for.
+    /// The longest wait until an unclaimed task of this kind of host is offered again; its row is
+    /// what hosts look for.
     pub offer_cap: Millis,
     /// How often due rows are looked for when no hint arrives.
     pub scan_period: Millis,
@@ -15,11 +17,13 @@ pub struct Config {
     pub ttl: (Millis, Millis, Millis),
     /// How long a lease may be extended without progress, when the claim does not say.
     pub stall_limit: Option<Millis>,
-    /// The same for workers outside, which make progress with each promise that they create or settle under a claim.
+    /// The same for workers outside, which make progress with each promise that they create or
+    /// settle under a claim.
     pub worker_stall_limit: Option<Millis>,
     /// Base, factor and cap of the wait after a failed attempt.
     pub backoff: (Millis, u32, Millis),
-    /// How long a message that was handed over is left to whoever has it, before it is handed over again.
+    /// How long a message that was handed over is left to whoever has it, before it is handed over
+    /// again.
     pub handover: Millis,
     /// Failed attempts without a new record before giving up; none: no limit.
     pub attempt_limit: Option<u32>,
@@ -31,12 +35,13 @@ pub struct Config {
     pub trap_limit: u32,
     /// How long a waiting instance stays claimed before its task is suspended.
     pub hot_wait: Millis,
-    /// How many missed occurrences of a schedule are made up for; older ones are counted and skipped.
+    /// How many missed occurrences of a schedule are made up for; older ones are counted and
+    /// skipped.
     pub catch_up: u32,
     /// When versions rise.
     pub version_rule: VersionRule,
-    /// Whether clients and workers outside are held to the narrow reading of their protocol: a timer has no target, and
-    /// only what somebody is to settle is waited for, in one tree.
+    /// Whether clients and workers outside are held to the narrow reading of their protocol: a
+    /// timer has no target, and only what somebody is to settle is waited for, in one tree.
     pub strict: bool,
 }
 

@@ -1,19 +1,22 @@
-//! The rows a decision writes: whole rows, keyed, so that a later decision of the same transaction simply replaces
-//! them. Written whole or not at all.
+//! The rows a decision writes: whole rows, keyed, so that a later decision of the same transaction
+//! simply replaces them. Written whole or not at all.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::id::{Digest, NodeName, PromiseId, ResourceName, ScheduleId, Version};
-use crate::invocation::{JournalHead, LogLine, Record};
-use crate::promise::{OutboxKey, OutboxRow, Promise, Resource, ResourceLease, Schedule, Task};
-use crate::saga::{Fact, FactKey};
-use crate::value::Text;
+use crate::{
+    id::{Digest, NodeName, PromiseId, ResourceName, ScheduleId, Version},
+    invocation::{JournalHead, LogLine, Record},
+    promise::{OutboxKey, OutboxRow, Promise, Resource, ResourceLease, Schedule, Task},
+    saga::{Fact, FactKey},
+    value::Text,
+};
 
 /// Rows to write. In maps to an option, none means that the row is deleted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Delta {
-    /// Promises that go, with all rows that belong to them: task, callbacks, journal, logs, keys of signals. They go
-    /// before the rest is written, so that an id can be made anew in the same transaction.
+    /// Promises that go, with all rows that belong to them: task, callbacks, journal, logs, keys of
+    /// signals. They go before the rest is written, so that an id can be made anew in the same
+    /// transaction.
     pub removed: BTreeSet<PromiseId>,
     /// The version at which tasks are born from now on, if it rises.
     pub first_version: Option<Version>,
@@ -118,7 +121,8 @@ impl Delta {
             && facts.is_empty()
     }
 
-    /// Adds what a later decision of the same transaction writes: its rows replace those of the same key.
+    /// Adds what a later decision of the same transaction writes: its rows replace those of the
+    /// same key.
     pub fn merge(&mut self, later: Self) {
         if !later.removed.is_empty() {
             self.forget(&later.removed);

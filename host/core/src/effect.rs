@@ -1,10 +1,12 @@
-//! Hints to the host that decided: send this now, wake that loop, count this. Losing all of them loses no work, since
-//! everything owed is a row as well.
+//! Hints to the host that decided: send this now, wake that loop, count this. Losing all of them
+//! loses no work, since everything owed is a row as well.
 
-use crate::id::{Claim, PromiseId, Version};
-use crate::promise::{OutboxKey, Verdict};
-use crate::time::{Millis, Timestamp};
-use crate::value::Text;
+use crate::{
+    id::{Claim, PromiseId, Version},
+    promise::{OutboxKey, Verdict},
+    time::{Millis, Timestamp},
+    value::Text,
+};
 
 /// A hint.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,7 +58,8 @@ pub enum Metric {
     HeartbeatStalled,
     /// A lease ran out.
     LeaseExpired,
-    /// A task went back to pending on the engine's own initiative, this long after its holder was last heard.
+    /// A task went back to pending on the engine's own initiative, this long after its holder was
+    /// last heard.
     Requeued(RequeueCause, Millis),
     /// A write under a stale claim was refused.
     FencingRejected,

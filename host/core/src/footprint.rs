@@ -1,39 +1,45 @@
 //! Which rows a decision reads. A store loads exactly these before it asks for the decision.
 //!
 //! 1. Load what the command names: its [`footprint`].
-//! 2. Ask [`widen`] with what is loaded, load what it names and is not loaded yet, and repeat until it names nothing
-//!    new (three times at most: signals and cancelled children are known only then, and their awaiters after that).
+//! 2. Ask [`widen`] with what is loaded, load what it names and is not loaded yet, and repeat until
+//!    it names nothing new (three times at most: signals and cancelled children are known only
+//!    then, and their awaiters after that).
 //!
-//! A store that puts several commands into one transaction may load the union for all of them first, but runs `widen`
-//! again for each command on the state the previous one left; mostly that loads nothing.
+//! A store that puts several commands into one transaction may load the union for all of them
+//! first, but runs `widen` again for each command on the state the previous one left; mostly that
+//! loads nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::address::{Address, ModuleRef};
-use crate::command::{Command, FenceAct};
-use crate::id::{Claim, Digest, NodeName, PromiseId, ResourceName, ScheduleId};
-use crate::invocation::Record;
-use crate::promise::{Message, NewPromise, OutboxKey, Schedule};
-use crate::saga::StepTags;
-use crate::state::State;
-use crate::tags;
-use crate::time::Timestamp;
-use crate::value::{Tags, Text};
+use crate::{
+    address::{Address, ModuleRef},
+    command::{Command, FenceAct},
+    id::{Claim, Digest, NodeName, PromiseId, ResourceName, ScheduleId},
+    invocation::Record,
+    promise::{Message, NewPromise, OutboxKey, Schedule},
+    saga::StepTags,
+    state::State,
+    tags,
+    time::Timestamp,
+    value::{Tags, Text},
+};
 
-/// Rows to load. Rows that do not exist are simply not put; a decision takes absent for not existing.
+/// Rows to load. Rows that do not exist are simply not put; a decision takes absent for not
+/// existing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Footprint {
-    /// Whole composites: the promise, its task, all callbacks on it and all callbacks by it, its listeners, its
-    /// `Execute` row, and the head of its journal.
+    /// Whole composites: the promise, its task, all callbacks on it and all callbacks by it, its
+    /// listeners, its `Execute` row, and the head of its journal.
     pub composites: BTreeSet<PromiseId>,
     /// Only the promise and its task.
     pub rows: BTreeSet<PromiseId>,
     /// Records of a journal from this place to its end ([`State::put_tail`]).
     pub tails: BTreeMap<PromiseId, u32>,
-    /// Pending attached promises of an invocation ([`crate::promise::Promise::attached_to`]), by id: whole composites.
+    /// Pending attached promises of an invocation ([`crate::promise::Promise::attached_to`]), by
+    /// id: whole composites.
     pub children: BTreeMap<PromiseId, ChildPage>,
-    /// A promise and everything made by its members, at most so many: whole composites, with all messages about them
-    /// ([`State::put_tree`]).
+    /// A promise and everything made by its members, at most so many: whole composites, with all
+    /// messages about them ([`State::put_tree`]).
     pub trees: BTreeMap<PromiseId, u32>,
     /// Messages.
     pub outbox: BTreeSet<OutboxKey>,
@@ -168,11 +174,12 @@ pub fn footprint(command: &Command) -> Footprint {
     rows
 }
 
-/// The rows a command needs beside those it names (`named`, its [`footprint`]), as far as the loaded ones tell.
+/// The rows a command needs beside those it names (`named`, its [`footprint`]), as far as the
+/// loaded ones tell.
 pub fn widen(view: &State, command: &Command, named: &Footprint) -> Footprint {
     let mut wider = Footprint::default();
-    // A settlement reads the tasks of those who await it. Which promises settle depends on the time, so every named
-    // pending promise counts.
+    // A settlement reads the tasks of those who await it. Which promises settle depends on the
+    // time, so every named pending promise counts.
     for id in &named.composites {
         wider.settles(view, id);
     }
@@ -270,9 +277,10 @@ pub fn widen(view: &State, command: &Command, named: &Footprint) -> Footprint {
     wider
 }
 
-/// The claim that a command rests on alone: as long as all that follows from it are records and lines of that claim's
-/// journal ([`crate::delta::Delta::only_appends`]), the decision reads nothing but where the promise stands and its
-/// deadline ([`crate::promise::Promise::bare`]), the task, and the head of the journal. None for commands that read more.
+/// The claim that a command rests on alone: as long as all that follows from it are records and
+/// lines of that claim's journal ([`crate::delta::Delta::only_appends`]), the decision reads
+/// nothing but where the promise stands and its deadline ([`crate::promise::Promise::bare`]), the
+/// task, and the head of the journal. None for commands that read more.
 pub fn rests_on(command: &Command) -> Option<&Claim> {
     let Command::TaskFence { claim, actions, .. } = command else { return None };
     actions.is_empty().then_some(claim)
@@ -351,7 +359,8 @@ impl Footprint {
         self.module_of(&schedule.template.tags);
     }
 
-    /// What the settlement of a promise reads: who awaits it, and the facts of the saga it is a part of.
+    /// What the settlement of a promise reads: who awaits it, and the facts of the saga it is a
+    /// part of.
     fn settles(&mut self, view: &State, id: &PromiseId) {
         self.rows.extend(view.callbacks_on(id).map(|(awaiter, _)| awaiter.clone()));
         if let Some(promise) = view.promise(id).filter(|promise| promise.is_pending())

@@ -1,4 +1,5 @@
-//! Names of things: promises, modules, hosts, claims. A client's id is opaque; only ids the engine mints have a form.
+//! Names of things: promises, modules, hosts, claims. A client's id is opaque; only ids the engine
+//! mints have a form.
 //!
 //! ```text
 //! {inv}/{k}         the promise of command k of invocation inv
@@ -7,24 +8,23 @@
 //! {inv}/c/{saga}/{seq}   the compensation of a step of one of its sagas
 //! ```
 
-use std::fmt;
-use std::str::FromStr;
-use std::sync::Arc;
+use std::{fmt, str::FromStr, sync::Arc};
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use crate::value::Text;
 
-/// The most bytes, as they are stored, of what a client names: the id of a promise or a schedule, the key of a signal, the
-/// name of a resource, a holder, a module.
+/// The most bytes, as they are stored, of what a client names: the id of a promise or a schedule,
+/// the key of a signal, the name of a resource, a holder, a module.
 ///
-/// Every store looks names up in an index, and PostgreSQL's hold about 2,700 bytes a key, whatever the text. So the limit
-/// is the same everywhere, and a name beyond it is refused when something is made under it. What an earlier version made
-/// under a longer one is read and worked on as ever.
+/// Every store looks names up in an index, and PostgreSQL's hold about 2,700 bytes a key, whatever
+/// the text. So the limit is the same everywhere, and a name beyond it is refused when something is
+/// made under it. What an earlier version made under a longer one is read and worked on as ever.
 pub const LONGEST: usize = 2_048;
 
-/// The most bytes of an id that lies under an invocation: its steps have room under the longest id of a client's.
+/// The most bytes of an id that lies under an invocation: its steps have room under the longest id
+/// of a client's.
 pub const LONGEST_MINTED: usize = 2_560;
 
 /// A name with more bytes than a store looks up.
@@ -54,7 +54,8 @@ pub fn fits(what: &'static str, text: &str) -> Result<(), TooLong> {
 /// # Errors
 /// [`TooLong`].
 pub fn fits_under(owner: &PromiseId, id: &PromiseId) -> Result<(), TooLong> {
-    // An owner beyond the limit was made by an earlier version, in a store that takes such ids; it goes on.
+    // An owner beyond the limit was made by an earlier version, in a store that takes such ids; it
+    // goes on.
     let before = Some(stored_bytes(owner.as_str())).filter(|bytes| *bytes > LONGEST_MINTED);
     let limit = before.map_or(LONGEST_MINTED, |bytes| bytes + LONGEST);
     within("the id of a step", id.as_str(), limit)
@@ -392,7 +393,8 @@ mod tests {
         // As PostgreSQL stores them.
         assert!(fits("the id", &"\u{0}".repeat(LONGEST / 2 + 1)).is_err());
         assert_eq!(fits("the id", &"\u{1}".repeat(LONGEST / 2)), Ok(()));
-        // The longest id of a client's has room for its steps; an older one, longer than any, has as well.
+        // The longest id of a client's has room for its steps; an older one, longer than any, has
+        // as well.
         for length in [LONGEST, LONGEST_MINTED + 1, 9_000] {
             let owner = PromiseId::new("x".repeat(length));
             assert_eq!(fits_under(&owner, &owner.command(CommandIndex(u32::MAX))), Ok(()));

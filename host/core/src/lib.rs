@@ -1,8 +1,8 @@
-//! The rules of Segno, pure: what happens is decided here, whether it lasts is the host's job. No async, clock, SQL,
-//! wasm or I/O.
+//! The rules of Segno, pure: what happens is decided here, whether it lasts is the host's job. No
+//! async, clock, SQL, wasm or I/O.
 //!
-//! The one door is [`transition()`]: a view of the rows, a command and the time go in; a reply, the rows to write and
-//! hints come out. What to load for it, [`footprint()`] says.
+//! The one door is [`transition()`]: a view of the rows, a command and the time go in; a reply, the
+//! rows to write and hints come out. What to load for it, [`footprint()`] says.
 //!
 //! In the order a newcomer should read:
 //! - [`id`], [`time`], [`value`], [`address`], [`tags`]: the words;
@@ -10,8 +10,8 @@
 //! - [`saga`]: what is known of steps that may have to be undone, and what is done next;
 //! - [`invocation`]: the journal, its bytes, its replay;
 //! - [`command`], [`reply`], [`delta`], [`effect`], [`config`]: what goes in and out;
-//! - [`state`], [`footprint`](mod@footprint), [`unreadable`]: the rows, which of them a command needs, and which of them
-//!   cannot be read;
+//! - [`state`], [`footprint`](mod@footprint), [`unreadable`]: the rows, which of them a command
+//!   needs, and which of them cannot be read;
 //! - [`transition`](mod@transition): the rules, one file a family of commands.
 //! - [`snapshot`], [`invariants`]: whole stores as rows, and what is always true of them.
 

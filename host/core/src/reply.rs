@@ -2,10 +2,12 @@
 
 mod refusal;
 
-use crate::id::{CommandIndex, PromiseId};
-use crate::invocation::JournalHead;
-use crate::promise::{Delivery, Promise, Resource, ResourceLease, Schedule, Task};
-use crate::time::Timestamp;
+use crate::{
+    id::{CommandIndex, PromiseId},
+    invocation::JournalHead,
+    promise::{Delivery, Promise, Resource, ResourceLease, Schedule, Task},
+    time::Timestamp,
+};
 
 pub use refusal::{Conflict, JournalMismatch, Refusal};
 
@@ -25,8 +27,8 @@ pub enum Reply {
     Begun {
         /// Its task.
         task: Box<TaskReply>,
-        /// What its first run was answered, in order; none: it was there, was born settled, or runs another module, and
-        /// nothing was done under the claim.
+        /// What its first run was answered, in order; none: it was there, was born settled, or runs
+        /// another module, and nothing was done under the claim.
         first: Option<Vec<Reply>>,
     },
     /// For each claim of a heartbeat, in its order.
@@ -205,14 +207,18 @@ pub enum Kept {
     Large,
 }
 
-/// A kind of damage, found and mended by `Reconcile`. None of them can arise from commands alone, but `ChildRuns`.
+/// A kind of damage, found and mended by `Reconcile`. None of them can arise from commands alone,
+/// but `ChildRuns`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Orphan {
-    /// A promise with a target has no task: it is made again, halted, since its module is not known.
+    /// A promise with a target has no task: it is made again, halted, since its module is not
+    /// known.
     TaskMissing,
-    /// A settled promise has an open task, listeners or unconsumed callbacks: the chain is finished.
+    /// A settled promise has an open task, listeners or unconsumed callbacks: the chain is
+    /// finished.
     ChainUnfinished,
-    /// A pending attached promise of a settled invocation, and no message to cancel it: it is cancelled.
+    /// A pending attached promise of a settled invocation, and no message to cancel it: it is
+    /// cancelled.
     ChildRuns,
     /// A suspended task waits for nothing: it is offered again.
     SuspendedOnNothing,

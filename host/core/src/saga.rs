@@ -1,15 +1,18 @@
 //! Sagas: steps that are undone when the whole does not come about.
 //!
-//! What is known of a saga are facts, written by the settlement chain together with the settlement they follow from, and
-//! never changed. Nothing is inferred: without the fact that a step is to be undone, it is not undone; a step of which
-//! nobody knows whether it acted stops the saga for a person.
+//! What is known of a saga are facts, written by the settlement chain together with the settlement
+//! they follow from, and never changed. Nothing is inferred: without the fact that a step is to be
+//! undone, it is not undone; a step of which nobody knows whether it acted stops the saga for a
+//! person.
 
 use serde::{Deserialize, Serialize};
 
-use crate::id::PromiseId;
-use crate::tags;
-use crate::time::Timestamp;
-use crate::value::{Tags, Text};
+use crate::{
+    id::PromiseId,
+    tags,
+    time::Timestamp,
+    value::{Tags, Text},
+};
 
 /// A step of a saga of an invocation, and what a fact says of it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -106,8 +109,8 @@ pub enum SagaNext {
     },
 }
 
-/// The next action of a saga, from recorded facts alone: after any crash it is the same. Steps are undone from the last
-/// to the first.
+/// The next action of a saga, from recorded facts alone: after any crash it is the same. Steps are
+/// undone from the last to the first.
 pub fn saga_next<'a>(
     facts: impl IntoIterator<Item = &'a FactKey>,
     steps: &[StepView],
@@ -168,8 +171,9 @@ impl FactKind {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use FactKind::{Completed, Failed, Registered};
+
+    use super::*;
 
     fn next(facts: &[(u32, FactKind)], steps: &[(u32, StepEnd)], aborted: bool) -> SagaNext {
         let key = |(seq, kind): &(u32, FactKind)| FactKey {

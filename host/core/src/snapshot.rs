@@ -1,16 +1,18 @@
-//! A whole store as flat, ordered rows: what every store's dump is compared by, and what the invariants are checked
-//! over.
+//! A whole store as flat, ordered rows: what every store's dump is compared by, and what the
+//! invariants are checked over.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use crate::id::{Digest, NodeName, PromiseId, ResourceName, ScheduleId, Version};
-use crate::invocation::{JournalHead, Record};
-use crate::promise::{OutboxKey, OutboxRow, Promise, Resource, ResourceLease, Schedule, Task};
-use crate::saga::{Fact, FactKey};
-use crate::state::State;
-use crate::value::Text;
+use crate::{
+    id::{Digest, NodeName, PromiseId, ResourceName, ScheduleId, Version},
+    invocation::{JournalHead, Record},
+    promise::{OutboxKey, OutboxRow, Promise, Resource, ResourceLease, Schedule, Task},
+    saga::{Fact, FactKey},
+    state::State,
+    value::Text,
+};
 
 /// The rows of a whole store.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

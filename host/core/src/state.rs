@@ -1,18 +1,22 @@
-//! The rows as ordered maps. The same type is the whole model (the memory store) and the part of a database that was
-//! loaded for a command: a row that is absent is known to be absent.
+//! The rows as ordered maps. The same type is the whole model (the memory store) and the part of a
+//! database that was loaded for a command: a row that is absent is known to be absent.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Bound;
-
-use crate::delta::{Append, Delta};
-use crate::id::{CommandIndex, Digest, NodeName, PromiseId, ResourceName, ScheduleId, Version};
-use crate::invocation::{JournalHead, Record};
-use crate::promise::{
-    CancelState, OutboxKey, OutboxRow, Promise, Resource, ResourceLease, Schedule, Task,
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    ops::Bound,
 };
-use crate::saga::{Fact, FactKey};
-use crate::unreadable::Subject;
-use crate::value::Text;
+
+use crate::{
+    delta::{Append, Delta},
+    id::{CommandIndex, Digest, NodeName, PromiseId, ResourceName, ScheduleId, Version},
+    invocation::{JournalHead, Record},
+    promise::{
+        CancelState, OutboxKey, OutboxRow, Promise, Resource, ResourceLease, Schedule, Task,
+    },
+    saga::{Fact, FactKey},
+    unreadable::Subject,
+    value::Text,
+};
 
 /// Rows, by key.
 #[derive(Clone, Debug, Default)]
@@ -57,7 +61,8 @@ pub struct Tree {
 }
 
 impl State {
-    /// A view to load rows into. It keeps the records of a journal only where [`State::put_tail`] asked for them.
+    /// A view to load rows into. It keeps the records of a journal only where [`State::put_tail`]
+    /// asked for them.
     pub fn new() -> Self {
         Self::default()
     }
@@ -134,8 +139,8 @@ impl State {
             .flat_map(move |ids| ids.range((from.clone(), Bound::Unbounded)))
     }
 
-    /// Whether this invocation was asked to stop: it may go on for as long as it takes to do so. What cannot be asked,
-    /// since no worker produces it, never was.
+    /// Whether this invocation was asked to stop: it may go on for as long as it takes to do so.
+    /// What cannot be asked, since no worker produces it, never was.
     pub fn was_asked_to_stop(&self, id: &PromiseId) -> bool {
         self.task(id).is_some_and(|task| task.cancel != CancelState::None)
     }
@@ -411,8 +416,8 @@ impl State {
         self.trees.insert(top, tree);
     }
 
-    /// Forgets what belongs to no promise's composite, and so is not forgotten with one: trees, schedules, resources with
-    /// their leases, and the facts of sagas.
+    /// Forgets what belongs to no promise's composite, and so is not forgotten with one: trees,
+    /// schedules, resources with their leases, and the facts of sagas.
     pub fn forget_lookups(&mut self) {
         self.trees.clear();
         self.schedules.clear();
@@ -565,8 +570,9 @@ impl State {
         }
     }
 
-    /// Forgets the composite of this promise: a view then has to load it again. A callback row is kept while the
-    /// promise at its other end is loaded, so a store that gives up a transaction evicts every id its delta names.
+    /// Forgets the composite of this promise: a view then has to load it again. A callback row is
+    /// kept while the promise at its other end is loaded, so a store that gives up a transaction
+    /// evicts every id its delta names.
     pub fn evict(&mut self, id: &PromiseId) {
         if let Some(parent) = self.promises.remove(id).as_ref().and_then(Promise::attached_to)
             && let Some(siblings) = self.children.get_mut(parent)

@@ -1,7 +1,7 @@
-//! Tag names the engine gives a meaning to, and the few questions it asks of tags. All other tags are free.
+//! Tag names the engine gives a meaning to, and the few questions it asks of tags. All other tags
+//! are free.
 
-use crate::time::Timestamp;
-use crate::value::Tags;
+use crate::{time::Timestamp, value::Tags};
 
 /// The address of the function that produces the value; its presence gives the promise a task.
 pub const TARGET: &str = "target";
@@ -31,10 +31,11 @@ pub const COMPENSATE: &str = "compensate";
 pub const UNKNOWN: &str = "unknown";
 /// `"true"`: somebody outside settles the promise.
 pub const EXTERNAL: &str = "external";
-/// The beginning that ids must have which a tree may act on: that of the rights of who started it. All that the tree makes
-/// inherits it. Without one the tree may act on any id.
+/// The beginning that ids must have which a tree may act on: that of the rights of who started it.
+/// All that the tree makes inherits it. Without one the tree may act on any id.
 pub const RIGHTS: &str = "segno:rights";
-/// The names above but the last: where tags are exchanged with others, these carry a prefix that says whose they are.
+/// The names above but the last: where tags are exchanged with others, these carry a prefix that
+/// says whose they are.
 pub const RESERVED: [&str; 14] = [
     TARGET, TIMER, DELAY, PARENT, DETACHED, ORIGIN, PREFIX, BRANCH, SCHEDULE, EXTERNAL, SAGA, SEQ,
     COMPENSATE, UNKNOWN,
@@ -51,7 +52,8 @@ pub const RETRY_HEADER: &str = "segno:retry";
 /// The header of a signal's value that carries the signal's name.
 pub const SIGNAL_HEADER: &str = "segno:signal";
 
-/// Narrows `tags` to rights over ids that begin with `prefix`; rights that are narrower already stay.
+/// Narrows `tags` to rights over ids that begin with `prefix`; rights that are narrower already
+/// stay.
 pub fn narrow(tags: &mut Tags, prefix: &str) {
     let narrower = tags.get(RIGHTS).is_some_and(|rights| rights.starts_with(prefix));
     if !narrower {

@@ -1,7 +1,9 @@
 //! Instants and lengths of time in milliseconds. The core reads no clock: `now` is an argument.
 
-use std::fmt;
-use std::ops::{Add, Sub};
+use std::{
+    fmt,
+    ops::{Add, Sub},
+};
 
 use serde::{Deserialize, Serialize};
 

@@ -1,17 +1,20 @@
 //! Rows that are there and cannot be read: damage from outside, or a format of a newer host.
 //!
-//! Such a row spoils only what it is about. A view says of what it holds rows that could not be read, and a command that
-//! names any of that is refused, whatever it would have done; nothing is decided on half of a composite. A command that
-//! only meets it at the other end of something goes on: an awaiter keeps its resume for later.
+//! Such a row spoils only what it is about. A view says of what it holds rows that could not be
+//! read, and a command that names any of that is refused, whatever it would have done; nothing is
+//! decided on half of a composite. A command that only meets it at the other end of something goes
+//! on: an awaiter keeps its resume for later.
 
 use std::fmt;
 
-use crate::command::Command;
-use crate::footprint::footprint;
-use crate::id::{PromiseId, ResourceName, ScheduleId};
-use crate::promise::OutboxKey;
-use crate::reply::Refusal;
-use crate::state::State;
+use crate::{
+    command::Command,
+    footprint::footprint,
+    id::{PromiseId, ResourceName, ScheduleId},
+    promise::OutboxKey,
+    reply::Refusal,
+    state::State,
+};
 
 /// What a row is about.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -100,7 +103,8 @@ pub(crate) fn check(view: &State, command: &Command) -> Result<(), Refusal> {
     named.trees.into_keys().map(Subject::Promise).try_for_each(refuse)?;
     named.schedules.into_iter().map(Subject::Schedule).try_for_each(refuse)?;
     named.resources.into_iter().map(Subject::Resource).try_for_each(refuse)?;
-    // Where the engine looks for a message of its own, one that cannot be read is there, and that is all there is to it.
+    // Where the engine looks for a message of its own, one that cannot be read is there, and that
+    // is all there is to it.
     match command {
         Command::OutboxDue { key } | Command::OutboxDefer { key, .. } => {
             refuse(Subject::Message(key.clone()))

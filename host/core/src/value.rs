@@ -1,14 +1,14 @@
 //! Bytes, text and the values of promises. The core never looks inside a payload.
 //!
-//! [`Text`] and [`Bytes`] are shared, so that a row, a record and a message can hold the same payload without a copy.
+//! [`Text`] and [`Bytes`] are shared, so that a row, a record and a message can hold the same
+//! payload without a copy.
 
-use std::collections::BTreeMap;
-use std::fmt;
-use std::ops::Deref;
-use std::sync::Arc;
+use std::{collections::BTreeMap, fmt, ops::Deref, sync::Arc};
 
-use serde::de::{Error, SeqAccess, Visitor};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{
+    Deserialize, Deserializer, Serialize, Serializer,
+    de::{Error, SeqAccess, Visitor},
+};
 
 /// Free labels and the engine's own marks on a promise; see [`crate::tags`] for the reserved names.
 pub type Tags = BTreeMap<String, String>;
@@ -30,7 +30,8 @@ pub struct Value {
     pub data: Bytes,
 }
 
-/// A payload as a guest passes it: it remembers whether it was text, because a replay must hand over the same kind.
+/// A payload as a guest passes it: it remembers whether it was text, because a replay must hand
+/// over the same kind.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Payload {
     /// JSON text.

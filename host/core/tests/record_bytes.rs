@@ -1,14 +1,17 @@
-//! Stored journals stay readable: what is encoded comes back, and the bytes of released formats never change.
-//! `SEGNO_GOLDEN=write cargo test -p segno-core --test record_bytes` writes files that do not exist yet.
+//! Stored journals stay readable: what is encoded comes back, and the bytes of released formats
+//! never change. `SEGNO_GOLDEN=write cargo test -p segno-core --test record_bytes` writes files
+//! that do not exist yet.
 
 use proptest::prelude::*;
-use segno_core::id::{CommandIndex, Digest};
-use segno_core::invocation::{
-    CodecError, CommandKind, EngineFacts, Outcome, Record, RecordBody, Request, Seed, StepResult,
-    decode_records, encode_records, join_records,
+use segno_core::{
+    id::{CommandIndex, Digest},
+    invocation::{
+        CodecError, CommandKind, EngineFacts, Outcome, Record, RecordBody, Request, Seed,
+        StepResult, decode_records, encode_records, join_records,
+    },
+    time::Timestamp,
+    value::{Bytes, Payload, Text},
 };
-use segno_core::time::Timestamp;
-use segno_core::value::{Bytes, Payload, Text};
 
 /// One record of every shape there is.
 fn every_shape() -> Vec<Record> {

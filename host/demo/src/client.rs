@@ -3,16 +3,16 @@
 
 use std::time::Duration;
 
+use segno_api::model::{FailureView, Invocation, InvocationState, PromiseState, StartInvocation};
+use segno_client::{Client, ClientError};
 use segno_core::time::Millis;
+use segno_env::Env;
 use serde_json::json;
 
 use super::{
     order::{ExpectedOutcome, Order},
     retry::insist,
 };
-use segno_api::model::{FailureView, Invocation, InvocationState, PromiseState, StartInvocation};
-use segno_client::{Client, ClientError};
-use segno_env::Env;
 
 /// How long a request is repeated while the host is away.
 const PATIENCE: Millis = Millis(60_000);

@@ -3,12 +3,12 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures::future::try_join_all;
+use segno_api::model::Invocation;
+use segno_client::ClientError;
 use segno_core::time::Millis;
 use tokio::sync::watch;
 
 use super::{client::DemoClient, order::Order};
-use segno_api::model::Invocation;
-use segno_client::ClientError;
 
 /// The progress of all orders together.
 #[derive(Debug, Default)]

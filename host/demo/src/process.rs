@@ -14,7 +14,6 @@ use std::{
 
 use rustix::process::{Pid, Signal};
 use segno_core::time::Millis;
-
 use segno_env::Env;
 
 /// The interval between checks whether a process is ready or has ended.
@@ -113,7 +112,8 @@ impl Process {
     /// Waits until `probe` is true.
     ///
     /// # Errors
-    /// [`ProcessError::Ended`] if the process ends first, [`ProcessError::NotReady`] after `limit`; it still runs then.
+    /// [`ProcessError::Ended`] if the process ends first, [`ProcessError::NotReady`] after `limit`;
+    /// it still runs then.
     pub async fn ready(
         &mut self,
         env: &Env,
@@ -260,8 +260,9 @@ pub fn free_port() -> io::Result<u16> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use std::os::unix::process::ExitStatusExt;
+
+    use super::*;
 
     fn shell(script: &str, folder: &tempfile::TempDir) -> Process {
         let mut command = Command::new("sh");

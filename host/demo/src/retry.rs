@@ -1,8 +1,7 @@
 //! Repeats requests until a host that is away answers: every request of the API may be repeated.
 
-use segno_core::time::Millis;
-
 use segno_client::ClientError;
+use segno_core::time::Millis;
 use segno_env::Env;
 
 /// The pause between two attempts.

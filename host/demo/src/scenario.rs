@@ -2,7 +2,11 @@
 
 use std::{collections::BTreeMap, path::PathBuf};
 
+use segno_api::model::{JournalRecord, Replay, ReplayVerdict};
+use segno_build::Progress;
+use segno_client::ClientError;
 use segno_core::time::Millis;
+use segno_env::Env;
 use serde::Serialize;
 use tokio::sync::watch;
 
@@ -16,10 +20,6 @@ use super::{
     server::{Server, ServerError, ServerOptions},
     verdict::Verdict,
 };
-use segno_api::model::{JournalRecord, Replay, ReplayVerdict};
-use segno_build::Progress;
-use segno_client::ClientError;
-use segno_env::Env;
 
 /// Number of orders.
 pub const ORDERS: usize = 20;

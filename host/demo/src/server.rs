@@ -8,11 +8,11 @@ use std::{
     process::Command,
 };
 
+use segno_client::{Client, ClientError};
 use segno_core::time::Millis;
+use segno_env::Env;
 
 use super::process::{Process, ProcessError, free_port};
-use segno_client::{Client, ClientError};
-use segno_env::Env;
 
 /// Time limit of a start, recovery included. A slow machine that builds at the same time needs it.
 const START: Millis = Millis(60_000);

@@ -1,12 +1,12 @@
 //! Compares the outcomes of orders with the expected ones. The ledger is decisive about money.
 
+use segno_model::{Invocation, InvocationState};
 use serde::Serialize;
 
 use super::{
     order::Order,
     payments::ledger::{Entry, Kind},
 };
-use segno_model::{Invocation, InvocationState};
 
 /// The verdict on one order.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

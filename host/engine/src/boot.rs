@@ -14,14 +14,6 @@ use segno_core::{
     reply::Reply,
     time::Millis,
 };
-use tokio_util::sync::CancellationToken;
-
-use crate::{
-    host::Host,
-    notifier::CommitNotifier,
-    recovery::{self, Recovery, retention::Retention},
-    worker::{Worker, WorkerSettings},
-};
 use segno_env::{DebugClock, Env};
 use segno_guest::{
     Compiler, ComponentSource, Gate, GuestError, HttpClient, HttpLimits, Limits, Policy, Wasm,
@@ -31,6 +23,14 @@ use segno_store::{
     Store, StoreError,
     postgres::{self, PostgresConfig, PostgresStore},
     sqlite::{self, SqliteConfig, SqliteStore},
+};
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    host::Host,
+    notifier::CommitNotifier,
+    recovery::{self, Recovery, retention::Retention},
+    worker::{Worker, WorkerSettings},
 };
 
 /// The settings from which a host is started.

@@ -3,14 +3,14 @@
 use std::sync::{Arc, OnceLock, Weak};
 
 use segno_core::{command::Command, config::Config, reply::Reply, time::Millis};
+use segno_env::Env;
+use segno_guest::{Guests, Outbound};
+use segno_store::{Store, StoreError};
 
 use crate::{
     commit_latency::CommitLatency, delivery::Channels, metrics::Metrics, notifier::CommitNotifier,
     quarantine::Quarantine, slots::ExecutionSlots, traces::Traces,
 };
-use segno_env::Env;
-use segno_guest::{Guests, Outbound};
-use segno_store::{Store, StoreError};
 
 /// Cheap to clone: all clones share the same parts.
 #[derive(Clone)]
@@ -119,8 +119,8 @@ impl Host {
         }
     }
 
-    /// Commits `commands` together. Lost races and unknown outcomes are sent again: every command absorbs its own
-    /// repetition.
+    /// Commits `commands` together. Lost races and unknown outcomes are sent again: every command
+    /// absorbs its own repetition.
     ///
     /// # Errors
     /// [`StoreError`]: nothing was written, or it is still unknown after many attempts.

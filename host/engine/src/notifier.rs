@@ -10,10 +10,10 @@ use std::{
 };
 
 use segno_core::{effect::Effect, id::PromiseId, promise::OutboxKey, time::Timestamp};
+use segno_store::{Commit, Hints};
 use tokio::sync::{Notify, mpsc, watch};
 
 use crate::{commit_latency::CommitLatency, delivery::Channels, metrics::Metrics, traces::Traces};
-use segno_store::{Commit, Hints};
 
 /// Maximum number of effects queued for the dispatcher; beyond it the scan of the store finds the
 /// work.

@@ -10,7 +10,11 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-use segno_core::{command::Command, time::Millis, time::Timestamp, unreadable::Subject};
+use segno_core::{
+    command::Command,
+    time::{Millis, Timestamp},
+    unreadable::Subject,
+};
 
 /// The delay after the first failure.
 const FIRST_WAIT: Millis = Millis(60_000);

@@ -14,12 +14,12 @@ use segno_core::{
     reply::{Reply, TaskReply},
     time::Millis,
 };
+use segno_env::{BoxFuture, Env};
+use segno_store::StoreError;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use crate::lease_ttl::AdaptiveLeaseTtl;
-use segno_env::{BoxFuture, Env};
-use segno_store::StoreError;
 
 /// The end of the pool for callers that create invocations.
 pub struct ExecutionSlots {

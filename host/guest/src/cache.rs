@@ -80,7 +80,8 @@ impl CodeCache {
 
     /// The compiled code of `digest`, which was just checked or compiled.
     pub(super) fn map(&self, engine: &Engine, digest: Digest) -> wasmtime::Result<Component> {
-        // SAFETY: the file is byte for byte what the compiler made under this configuration, and nothing else writes here.
+        // SAFETY: the file is byte for byte what the compiler made under this configuration, and
+        // nothing else writes here.
         unsafe { Component::deserialize_file(engine, self.code(digest)) }
     }
 

@@ -109,7 +109,8 @@ pub trait ActivityHost: Send + Sync {
 /// Outbound HTTP of the host: policy and client.
 #[async_trait]
 pub trait Outbound: Send + Sync {
-    /// Sends one request for the module known as `module`, if its policy allows the address. Nothing is retried.
+    /// Sends one request for the module known as `module`, if its policy allows the address.
+    /// Nothing is retried.
     ///
     /// # Errors
     /// A failure for the guest: a refusal by the policy is final (403), a failure of the network is

@@ -5,17 +5,16 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum as _};
 use comfy_table::{Cell, CellAlignment, Color as Ink};
 
+use super::{
+    CliError, Console, Exit,
+    console::{BOLD, DIM},
+};
 use crate::{
     bench::{
         BenchOptions, Scenario, bench, hold,
         report::{Conditions, Figure, Report, Role, Section, Verdict},
     },
     runtime::Env,
-};
-
-use super::{
-    CliError, Console, Exit,
-    console::{BOLD, DIM},
 };
 
 /// Measure this machine: the cost of the host next to the bare disk, database and guest

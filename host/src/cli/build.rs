@@ -9,6 +9,12 @@ use std::{
 use clap::Args;
 use segno_core::id::Digest;
 
+use super::{
+    CliError, Console, Exit,
+    console::{CYAN, DIM, Progress},
+    modules::contents,
+    show::size,
+};
 use crate::{
     api::{ComponentInspector, model::ModuleDescription},
     build::{
@@ -16,13 +22,6 @@ use crate::{
         toolchain::{self, Request},
     },
     guest::{Compiler, Limits, Policy, Wasm, WasmConfig},
-};
-
-use super::{
-    CliError, Console, Exit,
-    console::{CYAN, DIM, Progress},
-    modules::contents,
-    show::size,
 };
 
 /// Build a workflow crate to a component

@@ -4,14 +4,13 @@ use std::time::Duration;
 
 use clap::Args;
 
-use crate::client::Client;
-
 use super::{
     CliError, Console, Exit,
     result::{POLL, answer, wait_for},
     start::What,
     time::read_length,
 };
+use crate::client::Client;
 
 /// Start a function, wait for its end and print its output
 #[derive(Debug, Args)]

@@ -1,10 +1,12 @@
 //! `segno compile-component`: the process in which a host compiles an upload. Hidden from the help.
 
-use std::{io::Read as _, io::Write as _, path::PathBuf};
-
-use crate::guest::{Compiler, Limits, compile_into};
+use std::{
+    io::{Read as _, Write as _},
+    path::PathBuf,
+};
 
 use super::{CliError, Exit};
+use crate::guest::{Compiler, Limits, compile_into};
 
 /// The running program, by its path or, if the file may have been replaced since, by the system's
 /// handle of it.

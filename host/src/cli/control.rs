@@ -2,9 +2,8 @@
 
 use clap::Args;
 
-use crate::{api::model::Accepted, client::Client};
-
 use super::{CliError, Console, Exit, console::CYAN};
+use crate::{api::model::Accepted, client::Client};
 
 /// Request the cancellation of an invocation, which may clean up
 #[derive(Debug, Args)]

@@ -7,6 +7,12 @@ use comfy_table::{Attribute, Cell, CellAlignment, Color as Ink};
 use serde::Serialize;
 use tokio::signal::unix::{SignalKind, signal};
 
+use super::{
+    CliError, Console, Exit,
+    console::{BOLD, DIM, GREEN, RED},
+    narrator::Narrator,
+    replay,
+};
 use crate::{
     demo::{
         example::{self, MODULE},
@@ -14,13 +20,6 @@ use crate::{
         verdict::Judged,
     },
     runtime::Env,
-};
-
-use super::{
-    CliError, Console, Exit,
-    console::{BOLD, DIM, GREEN, RED},
-    narrator::Narrator,
-    replay,
 };
 
 const INTERRUPTED: &str = "interrupted";

@@ -4,8 +4,6 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use crate::{api::model::Deployed, client::Client};
-
 use super::{
     CliError, Console, Exit,
     build::{How, build},
@@ -13,6 +11,7 @@ use super::{
     modules::{function_table, refused_imports},
     show::{short_digest, size},
 };
+use crate::{api::model::Deployed, client::Client};
 
 /// Upload a component, or build a crate and upload it, under a name
 ///

@@ -4,18 +4,17 @@ use clap::Args;
 use segno_core::config::Config;
 use serde_json::{Value, json};
 
-use crate::{
-    recovery::{Repair, RepairStep, class, describe, repair},
-    runtime::Env,
-    store::{Diagnosis, Finding, Scan, examine},
-};
-
 use super::{
     CliError, Console, Exit,
     build::other,
     console::{GREEN, RED},
     place::Place,
     show::cut,
+};
+use crate::{
+    recovery::{Repair, RepairStep, class, describe, repair},
+    runtime::Env,
+    store::{Diagnosis, Finding, Scan, examine},
 };
 
 /// Check a store: every invariant, and what recovery would repair

@@ -2,12 +2,11 @@
 
 use clap::Args;
 
-use crate::{api::model::EventQuery, client::Client, events::CloudEvent};
-
 use super::{
     CliError, Console, Exit,
     console::{CYAN, DIM},
 };
+use crate::{api::model::EventQuery, client::Client, events::CloudEvent};
 
 /// Print unacknowledged events, the oldest first
 ///

@@ -9,12 +9,11 @@ use std::{
 use clap::Args;
 use serde_json::json;
 
+use super::{CliError, Console, Exit, build::other, console::Bar, place::Place, show::size};
 use crate::store::{
     Scan,
     archive::{ArchiveError, ArchiveSink, ArchiveWriter, Head, Row},
 };
-
-use super::{CliError, Console, Exit, build::other, console::Bar, place::Place, show::size};
 
 /// Write a whole store into one file, to move it
 ///

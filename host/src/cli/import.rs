@@ -10,6 +10,7 @@ use clap::Args;
 use segno_core::config::Config;
 use serde_json::json;
 
+use super::{CliError, Console, Exit, build::other, console::Bar, place::Place};
 use crate::{
     recovery::describe,
     runtime::Env,
@@ -20,8 +21,6 @@ use crate::{
         sqlite::schema,
     },
 };
-
-use super::{CliError, Console, Exit, build::other, console::Bar, place::Place};
 
 /// Fill an empty store from a file of `segno export`
 ///

@@ -2,11 +2,6 @@
 
 use clap::Args;
 
-use crate::{
-    api::model::{CancelProgress, Invocation, InvocationState, JournalRecord, WaitKind},
-    client::Client,
-};
-
 use super::{
     CliError, Console, Exit,
     console::{BOLD, CYAN, DIM, RED, YELLOW},
@@ -16,6 +11,10 @@ use super::{
     },
     time::{length, now_ms, relative, when},
     timeline::record_line,
+};
+use crate::{
+    api::model::{CancelProgress, Invocation, InvocationState, JournalRecord, WaitKind},
+    client::Client,
 };
 
 /// Show the state of an invocation, what it waits for, and its history

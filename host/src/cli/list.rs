@@ -3,17 +3,16 @@
 use clap::Args;
 use comfy_table::{Cell, CellAlignment};
 
-use crate::{
-    api::model::{InvocationPage, InvocationQuery, InvocationState},
-    client::Client,
-};
-
 use super::{
     CliError, Console, Exit,
     input::read_label,
     pages::{self, Pages},
     show::{function, plain, state_cell},
     time::{length, now_ms, relative},
+};
+use crate::{
+    api::model::{InvocationPage, InvocationQuery, InvocationState},
+    client::Client,
 };
 
 /// List invocations, newest first

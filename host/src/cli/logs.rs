@@ -7,16 +7,15 @@ use std::{
 
 use clap::Args;
 
-use crate::{
-    api::model::{InvocationQuery, LogLevel, LogLine},
-    client::Client,
-};
-
 use super::{
     CliError, Console, Exit,
     console::{DIM, GREEN, RED, YELLOW},
     show::{plain, short_target},
     time::instant,
+};
+use crate::{
+    api::model::{InvocationQuery, LogLevel, LogLine},
+    client::Client,
 };
 
 /// Print log lines of an invocation and its calls

@@ -3,16 +3,15 @@
 use clap::Args;
 use comfy_table::{Cell, CellAlignment, Table};
 
-use crate::{
-    api::model::{Import, ImportStatus, Module, ModuleDescription},
-    client::Client,
-};
-
 use super::{
     CliError, Console, Exit,
     console::{BOLD, CYAN},
     show::{cut, short_digest, size},
     time::{now_ms, relative},
+};
+use crate::{
+    api::model::{Import, ImportStatus, Module, ModuleDescription},
+    client::Client,
 };
 
 /// List modules, or describe one

@@ -6,12 +6,11 @@ use std::{io::IsTerminal, time::Duration};
 use indicatif::{ProgressBar, ProgressStyle};
 use segno_core::time::Timestamp;
 
-use crate::{build::Progress, runtime::Env};
-
 use super::{
     console::{CYAN, DIM},
     show::cut,
 };
+use crate::{build::Progress, runtime::Env};
 
 /// Maximum width of a tool's latest line, in characters.
 const WIDTH: usize = 100;

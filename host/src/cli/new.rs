@@ -4,9 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::build::template;
-
 use super::{CliError, Console, Exit, build::other, console::CYAN};
+use crate::build::template;
 
 /// Create a workflow crate that builds and runs as it is
 #[derive(Debug, Args)]

@@ -3,6 +3,7 @@
 use clap::Args;
 use comfy_table::{Cell, Table};
 
+use super::{Console, show::plain};
 use crate::{
     api::model::{
         InvocationPage, InvocationSummary, PromisePage, PromiseSummary, ScheduleList, ScheduleView,
@@ -10,8 +11,6 @@ use crate::{
     },
     client::ClientError,
 };
-
-use super::{Console, show::plain};
 
 /// Maximum number of items on a host's page.
 const LARGEST: u32 = 1000;

@@ -1,9 +1,8 @@
 //! `segno payments`: the payment service of the demo, as a process of its own. Hidden from the
 //! help.
 
-use crate::demo::payments::{self, PaymentsArgs};
-
 use super::{CliError, Exit};
+use crate::demo::payments::{self, PaymentsArgs};
 
 /// Run the demo's payment service
 #[derive(Debug, clap::Args)]

@@ -8,6 +8,7 @@ use std::{
 use clap::Args;
 use segno_core::config::Config;
 
+use super::{CliError, build::other};
 use crate::{
     notifier::CommitNotifier,
     runtime::Env,
@@ -18,8 +19,6 @@ use crate::{
         sqlite::{OpenError, SqliteConfig, SqliteImport, SqliteLook, SqliteStore},
     },
 };
-
-use super::{CliError, build::other};
 
 /// The options that name a store.
 #[derive(Debug, Args)]

@@ -5,11 +5,6 @@ use std::{collections::BTreeMap, time::Duration};
 use clap::{Args, Subcommand};
 use comfy_table::Cell;
 
-use crate::{
-    api::model::{CreatePromise, PromisePage, PromiseQuery, PromiseState, PromiseView},
-    client::Client,
-};
-
 use super::{
     CliError, Console, Exit,
     console::{CYAN, DIM, RED},
@@ -18,6 +13,10 @@ use super::{
     settle::{self, Reject, Resolve},
     show::{facts, failure_line, one_line, plain, promise_cell, promise_style, short_target},
     time::{as_ms, now_ms, read_length, relative, when},
+};
+use crate::{
+    api::model::{CreatePromise, PromisePage, PromiseQuery, PromiseState, PromiseView},
+    client::Client,
 };
 
 /// Create, show and settle promises

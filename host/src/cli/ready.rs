@@ -3,9 +3,8 @@
 use clap::Args;
 use serde_json::json;
 
-use crate::client::Client;
-
 use super::{CliError, Console, Exit, console::GREEN};
+use crate::client::Client;
 
 /// Check whether a host takes work
 ///

@@ -7,9 +7,8 @@ use comfy_table::{Cell, CellAlignment};
 use segno_core::config::Config;
 use serde_json::json;
 
-use crate::recovery::{policy, retention::Retention};
-
 use super::{CliError, Console, Exit, build::other, time::length};
+use crate::recovery::{policy, retention::Retention};
 
 /// Describe what a host does on its own
 #[derive(Debug, Args)]

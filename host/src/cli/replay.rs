@@ -4,17 +4,16 @@ use std::path::Path;
 
 use clap::Args;
 
-use crate::{
-    api::model::{self, JournalRecord, ReplayVerdict},
-    client::Client,
-};
-
 use super::{
     CliError, Console, Exit,
     console::{BOLD, DIM, GREEN, RED},
     deploy::read_component,
     show::short_digest,
     timeline::record_line,
+};
+use crate::{
+    api::model::{self, JournalRecord, ReplayVerdict},
+    client::Client,
 };
 
 /// Replay an invocation's journal and report whether every record is reproduced

@@ -8,14 +8,13 @@ use segno_core::{
     time::Millis,
 };
 
+use super::{CliError, build::other};
 use crate::{
     api::{Access, Api},
     delivery::Reach,
     resonate::{Resonate, Settings},
     runtime::{DebugClock, Env},
 };
-
-use super::{CliError, build::other};
 
 /// Options for clients and workers that speak the Resonate protocol.
 #[derive(Debug, Clone, Args)]

@@ -4,8 +4,6 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand};
 
-use crate::{api::model::ResourceView, client::Client};
-
 use super::{
     CliError, Console, Exit,
     console::{CYAN, DIM},
@@ -13,6 +11,7 @@ use super::{
     show::{facts, one_line, plain},
     time::{as_ms, now_ms, read_length, when},
 };
+use crate::{api::model::ResourceView, client::Client};
 
 /// Lease and write values that several writers share
 ///

@@ -4,14 +4,13 @@ use std::time::Duration;
 
 use clap::Args;
 
-use crate::{
-    api::model::{InvocationOutcome, InvocationState},
-    client::Client,
-};
-
 use super::{
     CliError, Console, Exit,
     time::{as_ms, now_ms, read_length},
+};
+use crate::{
+    api::model::{InvocationOutcome, InvocationState},
+    client::Client,
 };
 
 /// The duration of one long poll. The end of an invocation is noticed at once; a halt only between

@@ -6,11 +6,6 @@ use clap::{Args, Subcommand, ValueEnum};
 use comfy_table::{Cell, CellAlignment};
 use serde_json::Value;
 
-use crate::{
-    api::model::{Backfill, CreateSchedule, Overlap, ScheduleQuery, ScheduleView},
-    client::Client,
-};
-
 use super::{
     CliError, Console, Exit,
     console::CYAN,
@@ -18,6 +13,10 @@ use super::{
     pages::{self, Pages},
     show::{facts, function, one_line},
     time::{as_ms, instant, length, now_ms, read_instant, read_length, relative},
+};
+use crate::{
+    api::model::{Backfill, CreateSchedule, Overlap, ScheduleQuery, ScheduleView},
+    client::Client,
 };
 
 /// Start functions at the occurrences of a cron expression

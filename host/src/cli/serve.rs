@@ -9,16 +9,6 @@ use tokio::{
     signal::unix::{SignalKind, signal},
 };
 
-use crate::{
-    api::{Access, Api, CONNECTIONS, CONNECTIONS_OF_A_PEER, serve, serve_metrics},
-    boot::{BootConfig, Running, StoreConfig, boot},
-    guest::{Limits, Policy},
-    recovery::retention::{Keep, Retention},
-    runtime::Env,
-    store::{postgres::PostgresConfig, sqlite::SqliteConfig},
-    worker::WorkerSettings,
-};
-
 use super::{
     CliError, Console, Exit,
     build::other,
@@ -31,6 +21,15 @@ use super::{
     serve_tokens::TokenOptions,
     serve_traces::TraceOptions,
     store_address::StoreAddress,
+};
+use crate::{
+    api::{Access, Api, CONNECTIONS, CONNECTIONS_OF_A_PEER, serve, serve_metrics},
+    boot::{BootConfig, Running, StoreConfig, boot},
+    guest::{Limits, Policy},
+    recovery::retention::{Keep, Retention},
+    runtime::Env,
+    store::{postgres::PostgresConfig, sqlite::SqliteConfig},
+    worker::WorkerSettings,
 };
 
 /// Run a host on a data directory, or together with others on a PostgreSQL database

@@ -4,12 +4,11 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
+use super::{CliError, build::other};
 use crate::{
     events::{Push, Route, Routes, offer},
     host::Host,
 };
-
-use super::{CliError, build::other};
 
 /// Receivers of events.
 #[derive(Debug, Args)]

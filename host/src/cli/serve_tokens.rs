@@ -4,9 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::api::Jwt;
-
 use super::{CliError, build::other};
+use crate::api::Jwt;
 
 /// Options for signed tokens (JWT).
 #[derive(Debug, Clone, Args)]

@@ -2,9 +2,8 @@
 
 use clap::Args;
 
-use crate::{host::Host, traces::Exporting};
-
 use super::{CliError, build::other};
+use crate::{host::Host, traces::Exporting};
 
 /// The receiver of traces.
 #[derive(Debug, Args)]

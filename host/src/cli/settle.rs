@@ -3,16 +3,15 @@
 use clap::Args;
 use serde_json::Value;
 
-use crate::{
-    api::model::{FailureView, PromiseView},
-    client::Client,
-};
-
 use super::{
     CliError, Console, Exit,
     console::CYAN,
     input::read_json,
     show::{failure_line, one_line},
+};
+use crate::{
+    api::model::{FailureView, PromiseView},
+    client::Client,
 };
 
 /// Settle a promise with a value

@@ -4,12 +4,11 @@ use anstyle::Style;
 use comfy_table::{Cell, Color};
 use serde_json::Value;
 
-use crate::api::model::{FailureView, InvocationState, PromiseState};
-
 use super::{
     CliError, Console,
     console::{CYAN, DIM, GREEN, RED, YELLOW},
 };
+use crate::api::model::{FailureView, InvocationState, PromiseState};
 
 /// The colour of a state.
 pub fn state_style(state: InvocationState) -> Style {

@@ -3,9 +3,8 @@
 use clap::Args;
 use serde_json::Value;
 
-use crate::{api::model::SendSignal, client::Client};
-
 use super::{CliError, Console, Exit, console::CYAN, input::read_json};
+use crate::{api::model::SendSignal, client::Client};
 
 /// Send a signal to an invocation
 #[derive(Debug, Args)]

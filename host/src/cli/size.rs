@@ -3,14 +3,13 @@
 use clap::Args;
 use comfy_table::{Cell, CellAlignment};
 
-use crate::store::SizeReport;
-
 use super::{
     CliError, Console, Exit,
     build::other,
     place::Place,
     show::{cut, short_digest, short_target, size},
 };
+use crate::store::SizeReport;
 
 /// Show what takes space in a store
 ///

@@ -5,14 +5,13 @@ use std::time::Duration;
 use clap::Args;
 use serde_json::Value;
 
-use crate::{api::model::StartInvocation, client::Client};
-
 use super::{
     CliError, Console, Exit,
     console::{CYAN, DIM},
     input::{read_json, read_label},
     time::{as_ms, now_ms, read_instant, read_length},
 };
+use crate::{api::model::StartInvocation, client::Client};
 
 /// Start a function and return at once
 ///

@@ -3,11 +3,6 @@
 use clap::{Args, Subcommand};
 use comfy_table::{Cell, CellAlignment, Color};
 
-use crate::{
-    api::model::{Accepted, TaskPage, TaskQuery, TaskState, TaskView},
-    client::Client,
-};
-
 use super::{
     CliError, Console, Exit,
     console::{CYAN, RED, YELLOW},
@@ -15,6 +10,10 @@ use super::{
     pages::{self, Pages},
     show::{cut, facts, function, plain},
     time::{length, now_ms, relative, when},
+};
+use crate::{
+    api::model::{Accepted, TaskPage, TaskQuery, TaskState, TaskView},
+    client::Client,
 };
 
 /// Show the holders and leases of tasks, and intervene by hand

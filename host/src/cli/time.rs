@@ -2,9 +2,8 @@
 
 use std::time::Duration;
 
-use crate::runtime::{Clock as _, SystemClock};
-
 use super::CliError;
+use crate::runtime::{Clock as _, SystemClock};
 
 /// Milliseconds since the Unix epoch.
 pub fn now_ms() -> i64 {

@@ -1,13 +1,12 @@
 //! A journal as text: one line per record, with times relative to the first.
 
-use crate::api::model::{JournalRecord, OutcomeView, RecordKind};
-
 use super::{
     Console,
     console::{BOLD, CYAN, DIM, GREEN, RED, YELLOW},
     show::{cut, failure_line, one_line, short_digest},
     time::length,
 };
+use crate::api::model::{JournalRecord, OutcomeView, RecordKind};
 
 /// Maximum width of values, in characters.
 const WIDTH: usize = 72;

@@ -4,13 +4,12 @@ mod drawing;
 
 use clap::Args;
 
+use self::drawing::Drawing;
+use super::{CliError, Console, Exit, console::DIM, pages::Pages, show::plain};
 use crate::{
     api::model::{TreePage, TreeQuery},
     client::Client,
 };
-
-use self::drawing::Drawing;
-use super::{CliError, Console, Exit, console::DIM, pages::Pages, show::plain};
 
 /// The maximum depth of the API.
 const DEEPEST: u32 = 64;

@@ -11,8 +11,9 @@ use std::{
     time::Duration,
 };
 
-use super::StoreError;
 use segno_env::Clock;
+
+use super::StoreError;
 
 /// The time for which a commit is taken as proof that writes are committed.
 const TELLS: Duration = Duration::from_secs(5);

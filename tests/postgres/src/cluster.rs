@@ -48,8 +48,8 @@ impl Cluster {
         programs().is_some()
     }
 
-    /// The one that all tests of this program share, started when the first asks for it. None, and a line on standard
-    /// error that says so, where PostgreSQL is not installed.
+    /// The one that all tests of this program share, started when the first asks for it. None, and
+    /// a line on standard error that says so, where PostgreSQL is not installed.
     ///
     /// # Panics
     /// PostgreSQL is there and cannot be started.
@@ -58,7 +58,8 @@ impl Cluster {
         SHARED.get_or_init(|| Self::start(&[])).as_ref()
     }
 
-    /// One for this caller alone, with settings such as `("max_connections", "10")`. None as with [`Cluster::shared`].
+    /// One for this caller alone, with settings such as `("max_connections", "10")`. None as with
+    /// [`Cluster::shared`].
     ///
     /// Commits wait for the disk; `SEGNO_PG_FSYNC=off` in the environment makes tests faster.
     ///
@@ -269,8 +270,8 @@ impl Database<'_> {
     }
 }
 
-/// PostgreSQL's programs. None, and a line on standard error that says so, where they are not installed or no account can
-/// run them.
+/// PostgreSQL's programs. None, and a line on standard error that says so, where they are not
+/// installed or no account can run them.
 ///
 /// # Panics
 /// None are found, and `SEGNO_POSTGRES=required` says that there must be some.

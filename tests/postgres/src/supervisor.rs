@@ -1,8 +1,9 @@
 //! The process between a test and its server.
 //!
-//! It holds the reading end of a pipe whose writing end is the test program's. A line in it is the name of the signal
-//! that ends the server; when the pipe breaks, because the program ended in whatever way, the server is ended too and
-//! its directory removed. So nothing is left behind, not even by a test program that was killed.
+//! It holds the reading end of a pipe whose writing end is the test program's. A line in it is the
+//! name of the signal that ends the server; when the pipe breaks, because the program ended in
+//! whatever way, the server is ended too and its directory removed. So nothing is left behind, not
+//! even by a test program that was killed.
 
 use std::{
     io::{self, Write as _},
@@ -46,7 +47,8 @@ impl Supervisor {
     pub(crate) fn start(programs: &Programs, folder: &Path, server: &[String]) -> io::Result<Self> {
         let mut command = programs.command("/bin/sh");
         command.args(["-c", SCRIPT, "supervisor"]).arg(folder).args(server);
-        // A group of its own, so that Ctrl-C reaches only the test program, and the pipe tells the rest.
+        // A group of its own, so that Ctrl-C reaches only the test program, and the pipe tells the
+        // rest.
         command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
         Ok(Self(command.spawn()?))
     }

@@ -1,10 +1,11 @@
 //! A chaos driver: real hosts, faults from outside, and an oracle that does not rely on the hosts'
 //! own reports.
 //!
-//! [`run`] plays a [`Plan`]: [`flows`] start executions through [`proxy`] connections that are cut at random and know
-//! beforehand what each must come to; the [`ledger`] counts effects outside; [`events`] takes what is published; while
-//! [`faults`] kills, pauses and restarts hosts, and with a [`preload`]ed library fills their disk and moves their clock.
-//! The [`report`] says what was done and what was wrong. The binary `chaos` is its command line.
+//! [`run`] plays a [`Plan`]: [`flows`] start executions through [`proxy`] connections that are cut
+//! at random and know beforehand what each must come to; the [`ledger`] counts effects outside;
+//! [`events`] takes what is published; while [`faults`] kills, pauses and restarts hosts, and with
+//! a [`preload`]ed library fills their disk and moves their clock. The [`report`] says what was
+//! done and what was wrong. The binary `chaos` is its command line.
 
 pub mod events;
 pub mod faults;

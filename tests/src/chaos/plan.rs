@@ -38,7 +38,8 @@ pub enum Fault {
     Forward,
     /// The host's clock goes back by some seconds.
     Back,
-    /// Every write to the data directory fails with `ENOSPC` for a while; now and then the host is started meanwhile.
+    /// Every write to the data directory fails with `ENOSPC` for a while; now and then the host is
+    /// started meanwhile.
     Disk,
     /// The database ends all connections.
     Drop,
@@ -69,7 +70,8 @@ impl Fault {
 
     fn is_possible(self, hosts: usize) -> bool {
         match self {
-            // A host's data directory holds no state of executions there, and time is the database's.
+            // A host's data directory holds no state of executions there, and time is the
+            // database's.
             Self::Forward | Self::Back | Self::Disk => hosts == 1,
             Self::Drop | Self::Crash => hosts > 1,
             Self::Kill | Self::Death | Self::Pause | Self::Stop | Self::Cut | Self::Ledger => true,

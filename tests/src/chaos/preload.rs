@@ -1,4 +1,5 @@
-//! The library that is loaded into a host before everything else (`preload.c`), and the file that says what it does.
+//! The library that is loaded into a host before everything else (`preload.c`), and the file that
+//! says what it does.
 
 use std::{
     fs::File,

@@ -1,7 +1,8 @@
 //! Every decoder and parser of foreign bytes, as a function of bytes that must not panic.
 //!
-//! [`TARGETS`] names them. The suite runs each on its seeds and on changed copies of them ([`mutate`]); the crate in the
-//! folder `fuzz` runs the same functions under AFL++, which looks at the branches that a change takes.
+//! [`TARGETS`] names them. The suite runs each on its seeds and on changed copies of them
+//! ([`mutate`]); the crate in the folder `fuzz` runs the same functions under AFL++, which looks at
+//! the branches that a change takes.
 
 pub mod mutate;
 

@@ -27,7 +27,8 @@ pub(super) fn token(bytes: &[u8]) {
 }
 
 pub(super) fn token_seeds() -> Vec<Vec<u8>> {
-    // {"alg":"HS256","typ":"JWT"} and {"role":"admin","iss":"issuer","aud":"audience","exp":9999999999}, unsigned.
+    // {"alg":"HS256","typ":"JWT"} and
+    // {"role":"admin","iss":"issuer","aud":"audience","exp":9999999999}, unsigned.
     const HEAD: &str = "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9";
     const NONE: &str = "eyJhbGciOiJub25lIn0";
     const CLAIMS: &str =

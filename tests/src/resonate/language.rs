@@ -43,7 +43,8 @@ impl Language {
         }
     }
 
-    /// Starts a worker called `name`, whose leases are `ttl_ms` long; it writes what it did to `ledger`.
+    /// Starts a worker called `name`, whose leases are `ttl_ms` long; it writes what it did to
+    /// `ledger`.
     ///
     /// # Panics
     /// It does not start.

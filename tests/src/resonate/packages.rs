@@ -1,8 +1,8 @@
-//! The packages that the scripts in `tests/resonate` need: installed once, as their lock files say, by the ordinary clients
-//! of the registries, into a cache.
+//! The packages that the scripts in `tests/resonate` need: installed once, as their lock files say,
+//! by the ordinary clients of the registries, into a cache.
 //!
-//! `SEGNO_CLIENTS=1` asks for that. Where they cannot be had, the suite says what is missing and skips; with
-//! `SEGNO_CLIENTS=required`, as in CI, it fails.
+//! `SEGNO_CLIENTS=1` asks for that. Where they cannot be had, the suite says what is missing and
+//! skips; with `SEGNO_CLIENTS=required`, as in CI, it fails.
 
 use std::{
     env,
@@ -22,7 +22,8 @@ pub fn typescript() -> Option<PathBuf> {
         let mut npm = Command::new("npm");
         npm.args(["ci", "--no-audit", "--no-fund", "--loglevel=error"]).current_dir(folder);
         succeeded("npm ci", npm.output())?;
-        // The package `node` fetches its program when it is installed, unless such scripts are switched off.
+        // The package `node` fetches its program when it is installed, unless such scripts are
+        // switched off.
         succeeded("node", Command::new(node(folder)).arg("--version").output()).map(drop)
     })?;
     // They find their packages beside themselves.
@@ -48,7 +49,8 @@ pub fn python() -> Option<PathBuf> {
     })
 }
 
-/// The program `schemathesis`, in an environment of its own; none if it cannot be had here, and standard error says why.
+/// The program `schemathesis`, in an environment of its own; none if it cannot be had here, and
+/// standard error says why.
 pub fn schemathesis() -> Option<PathBuf> {
     let requirements = "../openapi/requirements.txt";
     let folder = installed("schemathesis", requirements, |folder| {
@@ -63,7 +65,8 @@ pub fn schemathesis() -> Option<PathBuf> {
     Some(folder.join("venv/bin/schemathesis"))
 }
 
-/// A Python that is new enough: the one that `SEGNO_PYTHON` names, on the path, where pyenv keeps them, or from Debian.
+/// A Python that is new enough: the one that `SEGNO_PYTHON` names, on the path, where pyenv keeps
+/// them, or from Debian.
 fn new_python(folder: &Path) -> Result<PathBuf, String> {
     let home = env::var_os("HOME").map(PathBuf::from).unwrap_or_default();
     let kept = fs::read_dir(home.join(".pyenv/versions")).into_iter().flatten().flatten();

@@ -30,7 +30,8 @@ pub enum Noise {
     AnswerLoss,
     /// A request arrives a second time, later.
     RequestTwice,
-    /// Requests and answers take this long at most, each its own time, so that they overtake each other.
+    /// Requests and answers take this long at most, each its own time, so that they overtake each
+    /// other.
     Delay,
     /// A hint of a commit does not arrive.
     HintLoss,
@@ -90,8 +91,8 @@ pub enum Fault {
         /// Duration, in milliseconds.
         lasts: i64,
     },
-    /// A host is frozen with all its requests under way, and goes on afterwards as if no time had passed; then
-    /// everything it ever asked under claims that have ended is asked again.
+    /// A host is frozen with all its requests under way, and goes on afterwards as if no time had
+    /// passed; then everything it ever asked under claims that have ended is asked again.
     Freeze {
         /// The number of the host.
         host: usize,
@@ -140,8 +141,8 @@ pub enum Fault {
         /// Downtime, in milliseconds.
         down: i64,
     },
-    /// Such a worker is frozen, and goes on afterwards as if no time had passed; then everything it ever sent under claims is
-    /// sent again.
+    /// Such a worker is frozen, and goes on afterwards as if no time had passed; then everything it
+    /// ever sent under claims is sent again.
     WorkerFreeze {
         /// The number of the worker.
         worker: usize,

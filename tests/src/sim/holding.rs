@@ -1,4 +1,5 @@
-//! Resources: clients take one after the other, and write it under their tokens, in time or too late.
+//! Resources: clients take one after the other, and write it under their tokens, in time or too
+//! late.
 
 use std::collections::BTreeMap;
 
@@ -63,8 +64,8 @@ pub struct Tokens {
 }
 
 impl Tokens {
-    /// No client is given what another holds, each lease has a token of its own, and no write comes after one under a later
-    /// token.
+    /// No client is given what another holds, each lease has a token of its own, and no write comes
+    /// after one under a later token.
     pub fn step(&mut self, step: &Step<'_>) -> Vec<String> {
         let mut wrong = Vec::new();
         for (name, after) in &step.after.resource_leases {

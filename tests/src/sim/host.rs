@@ -52,7 +52,8 @@ pub enum Control {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Grace(pub Option<Millis>);
 
-/// The channel of a host: the bus carries what its [`Link`] sees, and the receivers themselves say what arrived.
+/// The channel of a host: the bus carries what its [`Link`] sees, and the receivers themselves say
+/// what arrived.
 struct Unconfirmed;
 
 #[async_trait]
@@ -78,7 +79,8 @@ pub struct Parts {
     pub config: Config,
     /// The worker's settings.
     pub worker: WorkerSettings,
-    /// Whether hosts have front ends for workers outside, and how long those that left keep their claims.
+    /// Whether hosts have front ends for workers outside, and how long those that left keep their
+    /// claims.
     pub fronts: Option<Grace>,
     /// How long what has ended is kept.
     pub retention: Retention,
@@ -146,7 +148,8 @@ impl Node {
         node
     }
 
-    /// Whether a life of it could give back what others lost: it is up, reaches the store, and its clock is not behind.
+    /// Whether a life of it could give back what others lost: it is up, reaches the store, and its
+    /// clock is not behind.
     pub fn is_well(&self, store_ahead: i64) -> bool {
         self.up.load(Ordering::Relaxed) > 0
             && !self.conditions.cut.load(Ordering::Relaxed)

@@ -42,7 +42,8 @@ pub fn difference(step: &Step<'_>, effects: &[Effect]) -> Vec<String> {
     wrong.map(|(metric, difference)| format!("{metric}: {difference:+}")).collect()
 }
 
-/// A settlement is compared by its verdict and cause here; how many it woke is compared over the whole step, below.
+/// A settlement is compared by its verdict and cause here; how many it woke is compared over the
+/// whole step, below.
 fn name(metric: &Metric) -> String {
     match metric {
         Metric::Settled { verdict, cause, .. } => format!("Settled({verdict:?}, {cause:?})"),
@@ -137,7 +138,8 @@ fn acquired(step: &Step<'_>, before: Option<&Task>, after: &Task) -> Option<Metr
     }
 }
 
-/// Whether this step made the task and did something under the first claim on it, which may be over already.
+/// Whether this step made the task and did something under the first claim on it, which may be over
+/// already.
 fn has_begun(step: &Step<'_>, id: &PromiseId) -> bool {
     matches!(step.command, Command::TaskBegin { new, .. } if new.id == *id)
         && matches!(step.reply, Reply::Begun { first: Some(_), .. })
@@ -164,8 +166,8 @@ fn lost(step: &Step<'_>, id: &PromiseId, ends: impl Fn(Timestamp) -> bool) -> Op
     (ends(lease.until) && !overdue && gone).then(|| step.now.since(heard))
 }
 
-/// How many tasks the settlements of this step woke: as counted, and as the rows say. None: a command that also wakes
-/// by cancelling, where the rows alone do not tell the two apart.
+/// How many tasks the settlements of this step woke: as counted, and as the rows say. None: a
+/// command that also wakes by cancelling, where the rows alone do not tell the two apart.
 pub fn woken(step: &Step<'_>, effects: &[Effect]) -> Option<(u32, u32)> {
     if matches!(
         step.command,

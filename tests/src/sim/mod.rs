@@ -1,12 +1,14 @@
-//! Deterministic simulation: several real hosts (worker, recovery, outbox) in virtual time on one thread, over one store
-//! behind lossy links, with one seed that decides everything.
+//! Deterministic simulation: several real hosts (worker, recovery, outbox) in virtual time on one
+//! thread, over one store behind lossy links, with one seed that decides everything.
 //!
 //! - `dice`: random numbers; `book`: the event log with the findings;
 //! - `scenario`, `fault`: operations of clients and faults, as a script that can be printed,
 //!   shortened and repeated;
 //! - `judge`, `metrics`: the rules for every step, tracked outside the engine;
-//! - `statements`, `view`, `locks`: the database as PostgreSQL is: statements with snapshots, and rows that are waited for;
-//! - `database`, `network`, `link`, `remote`, `bus`: the store, what a host sees of it, and who hears of its commits;
+//! - `statements`, `view`, `locks`: the database as PostgreSQL is: statements with snapshots, and
+//!   rows that are waited for;
+//! - `database`, `network`, `link`, `remote`, `bus`: the store, what a host sees of it, and who
+//!   hears of its commits;
 //! - `timetable`, `holding`, `trip`: schedules, resources and sagas, and what must be true of them;
 //! - `resonate`: workers and clients of the Resonate protocol;
 //! - `host`, `outside`, `effects`: hosts and their incarnations, external workers and clients, the

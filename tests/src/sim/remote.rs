@@ -3,8 +3,10 @@
 use std::sync::{Arc, PoisonError, atomic::Ordering};
 
 use async_trait::async_trait;
-use segno::resonate::address::Destination;
-use segno::store::{CallTree, MemoryStore, Modules, Read, Scan, Store, StoreError, WorkQueue};
+use segno::{
+    resonate::address::Destination,
+    store::{CallTree, MemoryStore, Modules, Read, Scan, Store, StoreError, WorkQueue},
+};
 use segno_core::{command::Command, promise::Delivery, reply::Reply};
 
 use super::{
@@ -13,7 +15,8 @@ use super::{
 };
 use crate::{gate::Gate, gated_reads};
 
-/// Messages to workers and clients of the Resonate protocol leave by the front end of the host that hands them over.
+/// Messages to workers and clients of the Resonate protocol leave by the front end of the host that
+/// hands them over.
 fn is_for_a_front_end(delivery: &Delivery) -> bool {
     match delivery {
         Delivery::Execute { target: address, .. } | Delivery::Unblock { address, .. } => {

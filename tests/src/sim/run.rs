@@ -21,7 +21,8 @@ pub struct Report {
     pub lasted: i64,
     /// The longest that a lost claim stayed lost while a host was well.
     pub longest_overdue: i64,
-    /// For each claim that ran out, how long its holder had not been heard of when the task was offered again.
+    /// For each claim that ran out, how long its holder had not been heard of when the task was
+    /// offered again.
     pub unheard: Vec<i64>,
     /// Runs of steps, and how many of them were repetitions.
     pub runs: (u64, u64),

@@ -171,7 +171,8 @@ pub struct Scenario {
     pub workers: usize,
     /// How long those that left keep their claims, in milliseconds; none: as long as their leases.
     pub grace: Option<i64>,
-    /// Whether the database decides by statements, as PostgreSQL does, each of which sees what was committed when it began.
+    /// Whether the database decides by statements, as PostgreSQL does, each of which sees what was
+    /// committed when it began.
     pub statements: bool,
     /// Whether everything is removed after its end, and begun anew under the same ids.
     pub anew: bool,
@@ -332,7 +333,8 @@ impl Scenario {
         scenario
     }
 
-    /// The same work under leases of another length: hosts die for long, freeze, and do not reach the store.
+    /// The same work under leases of another length: hosts die for long, freeze, and do not reach
+    /// the store.
     pub fn lost(seed: u64, lease: i64) -> Self {
         let mut dice = Dice::new(seed, "lost");
         let mut scenario = Self { hosts: 3, lease, ..Self::quiet(seed, &["fan", "fan", "fan"]) };

@@ -1,6 +1,9 @@
 //! One simulated world: set up, run, and observed until it is quiet.
 
-use std::sync::{Arc, Mutex, PoisonError, atomic::AtomicU64, atomic::Ordering};
+use std::sync::{
+    Arc, Mutex, PoisonError,
+    atomic::{AtomicU64, Ordering},
+};
 
 use segno::{
     recovery::retention::{Keep, Retention},

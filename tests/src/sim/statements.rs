@@ -1,11 +1,11 @@
-//! The simulated database as PostgreSQL is under `READ COMMITTED`: a decision is several statements, each of which sees what
-//! was committed when it began, and between which others commit. A statement that waits for a row finds it as it is then,
-//! and no row that came meanwhile.
+//! The simulated database as PostgreSQL is under `READ COMMITTED`: a decision is several
+//! statements, each of which sees what was committed when it began, and between which others
+//! commit. A statement that waits for a row finds it as it is then, and no row that came meanwhile.
 //!
-//! Which statements there are, and in which order, says the store itself ([`PLAN`]); here they go over rows in memory. What
-//! is compared: every decision must be the one that the rules make on all rows of the last snapshot. So a plan that lets a
-//! decision see the half of what another transaction did is found by any script in which another
-//! client writes there.
+//! Which statements there are, and in which order, says the store itself ([`PLAN`]); here they go
+//! over rows in memory. What is compared: every decision must be the one that the rules make on all
+//! rows of the last snapshot. So a plan that lets a decision see the half of what another
+//! transaction did is found by any script in which another client writes there.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -74,8 +74,8 @@ impl Drop for Transaction<'_> {
 }
 
 impl Database {
-    /// Decides these as one transaction, again and again where it has to begin anew, and has `commit` write them before any
-    /// lock is given back.
+    /// Decides these as one transaction, again and again where it has to begin anew, and has
+    /// `commit` write them before any lock is given back.
     pub(super) async fn transact<T>(
         &self,
         commands: &[Command],
@@ -286,7 +286,8 @@ impl<'a> Transaction<'a> {
         }
     }
 
-    /// Locks those promises that the statement's snapshot has. Answers those that are still there when the lock is had.
+    /// Locks those promises that the statement's snapshot has. Answers those that are still there
+    /// when the lock is had.
     async fn lock_promises(&mut self, ids: &BTreeSet<PromiseId>, waits: bool) -> Vec<PromiseId> {
         let rows = self.snapshot();
         let mut locked = Vec::new();
@@ -349,7 +350,8 @@ impl<'a> Transaction<'a> {
         std::future::pending().await
     }
 
-    /// Writes: rows that are locked need nothing, others are waited for, and keys that are taken are a lost race.
+    /// Writes: rows that are locked need nothing, others are waited for, and keys that are taken
+    /// are a lost race.
     async fn write(&mut self) -> Result<(), Again> {
         self.database.pause().await;
         let own = self.own.clone();

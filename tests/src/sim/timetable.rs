@@ -1,5 +1,5 @@
-//! Schedules: a client makes one and deletes it after a while. Every occurrence until then must have been made once, in
-//! order, by whichever host carried it out.
+//! Schedules: a client makes one and deletes it after a while. Every occurrence until then must
+//! have been made once, in order, by whichever host carried it out.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -83,7 +83,8 @@ impl Timetable {
         wrong
     }
 
-    /// One step of a schedule: the occurrences that it passes are made, were there, or are counted as left out.
+    /// One step of a schedule: the occurrences that it passes are made, were there, or are counted
+    /// as left out.
     fn occur(&mut self, step: &Step<'_>, id: &ScheduleId) -> Vec<String> {
         let (before, after) = (&step.before.schedules[id], &step.after.schedules[id]);
         let mut wrong = Vec::new();

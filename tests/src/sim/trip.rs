@@ -1,5 +1,6 @@
-//! Sagas: a worker outside makes the steps of a trip, the last of which fails, and undoes the others from the last to the
-//! first. What is to be undone next is told from the stored facts alone, so a worker that takes over does the same.
+//! Sagas: a worker outside makes the steps of a trip, the last of which fails, and undoes the
+//! others from the last to the first. What is to be undone next is told from the stored facts
+//! alone, so a worker that takes over does the same.
 
 use std::sync::atomic::Ordering;
 
@@ -106,7 +107,8 @@ impl Trip<'_> {
         Some(())
     }
 
-    /// Makes a promise, does what it stands for, and settles it; one that is settled is not done again.
+    /// Makes a promise, does what it stands for, and settles it; one that is settled is not done
+    /// again.
     async fn step(&mut self, id: PromiseId, tags: Tags, verdict: Verdict) -> Option<()> {
         let new = NewPromise {
             id: id.clone(),
@@ -155,8 +157,8 @@ fn facts<'a>(rows: &'a Snapshot, id: &'a PromiseId) -> impl Iterator<Item = &'a 
     rows.facts.keys().filter(move |(invocation, _)| invocation == id).map(|(_, key)| key)
 }
 
-/// All that is wrong with a step: nothing is undone before what was done after it, and nothing is done any more once
-/// something was undone.
+/// All that is wrong with a step: nothing is undone before what was done after it, and nothing is
+/// done any more once something was undone.
 pub fn step(step: &Step<'_>) -> Vec<String> {
     let new = step.after.facts.keys().filter(|fact| !step.before.facts.contains_key(*fact));
     let wrong = new.filter_map(|(invocation, key)| {

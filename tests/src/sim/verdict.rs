@@ -227,7 +227,8 @@ fn keys(of: &str, end: &End) -> BTreeSet<String> {
 
 type Histories<'a> = Vec<(&'a PromiseId, Vec<String>, Vec<String>)>;
 
-/// The histories of a tree in both runs, without what faults may move: times, and the order of what was told.
+/// The histories of a tree in both runs, without what faults may move: times, and the order of what
+/// was told.
 fn histories<'a>(of: &str, ours: &'a Snapshot, theirs: &'a Snapshot) -> Histories<'a> {
     let ids: BTreeSet<&PromiseId> = ours.journals.keys().chain(theirs.journals.keys()).collect();
     ids.into_iter()

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use segno_core::{footprint::Footprint, id::PromiseId, promise::OutboxKey, state::State};
 
-/// The rows of `whole` that `rows` names. Of promises only those that `is_found` says were found, and awaiters that were
-/// locked with them.
+/// The rows of `whole` that `rows` names. Of promises only those that `is_found` says were found,
+/// and awaiters that were locked with them.
 pub fn view(whole: &State, rows: &Footprint, is_found: &dyn Fn(&PromiseId) -> bool) -> State {
     let mut view = State::new();
     view.raise_first_version(whole.first_version());

@@ -6,8 +6,10 @@ use std::sync::{
 };
 
 use async_trait::async_trait;
-use segno::runtime::Runtime as _;
-use segno::store::{CallTree, MemoryStore, Modules, Read, Scan, Store, StoreError, WorkQueue};
+use segno::{
+    runtime::Runtime as _,
+    store::{CallTree, MemoryStore, Modules, Read, Scan, Store, StoreError, WorkQueue},
+};
 use segno_core::{command::Command, invariants, reply::Reply, time::Millis};
 use tokio::sync::Notify;
 
@@ -72,8 +74,8 @@ impl Faults {
         *self.refuse.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(which));
     }
 
-    /// From now on a journal seems to be `len` records long, and one record longer at each look, as if its invocation
-    /// ran meanwhile.
+    /// From now on a journal seems to be `len` records long, and one record longer at each look, as
+    /// if its invocation ran meanwhile.
     pub fn journals_grow_from(&self, len: u32) {
         self.shown.store(len, Ordering::Relaxed);
     }

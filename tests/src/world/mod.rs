@@ -1,4 +1,5 @@
-//! A host in virtual time: the real worker, recovery and wasm on one thread, over a store that can crash it.
+//! A host in virtual time: the real worker, recovery and wasm on one thread, over a store that can
+//! crash it.
 
 mod faults;
 mod ledger;
@@ -15,7 +16,8 @@ use segno::{
     notifier::CommitNotifier,
     runtime::{Clock, Env},
     store::{Hints, MemoryStore, Store, StoreError},
-    {values, worker::WorkerSettings},
+    values,
+    worker::WorkerSettings,
 };
 use segno_core::{
     command::Command,
@@ -182,7 +184,8 @@ impl World {
                     self.life = Some(Life { runtime, running });
                     return;
                 }
-                // It died while it came up, or does not know whether it did: the next life tries again.
+                // It died while it came up, or does not know whether it did: the next life tries
+                // again.
                 Some(Err(_)) | None => runtime.crash(),
             }
         }

@@ -1,4 +1,5 @@
-//! Virtual time on one thread: tokio's paused clock, and tasks that can all be ended at once, as a crash ends them.
+//! Virtual time on one thread: tokio's paused clock, and tasks that can all be ended at once, as a
+//! crash ends them.
 
 use std::{
     panic::AssertUnwindSafe,

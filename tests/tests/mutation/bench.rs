@@ -15,13 +15,16 @@ use segno_core::time::Millis;
 use serde_json::Value as Json;
 use toml::{Table, Value};
 
-use super::switched::{MODULE, SWITCH, switched};
-use super::table::Mutation;
+use super::{
+    switched::{MODULE, SWITCH, switched},
+    table::Mutation,
+};
 
 /// How long the tests for one defect may take: a defect may well be that something never ends.
 const PATIENCE: Millis = Millis::seconds(1_200);
 
-/// What is in the names of tests that show the same as others, on a database that answers more slowly.
+/// What is in the names of tests that show the same as others, on a database that answers more
+/// slowly.
 const SKIPPED: [&str; 3] = ["postgres", "_on_sqlite", "_under_the_narrow_reading"];
 
 /// A crate with defects, and the tests that must notice them.
@@ -96,8 +99,8 @@ impl Bench {
         Self { root: bench, programs }
     }
 
-    /// Runs the tests for each defect whose description has these words in it; answers which defects no test noticed,
-    /// or another test than the one that is there for it.
+    /// Runs the tests for each defect whose description has these words in it; answers which
+    /// defects no test noticed, or another test than the one that is there for it.
     pub fn survivors(&self, parts: &[Part], words: &str) -> Vec<(&'static str, String)> {
         for ((package, program), path) in &self.programs {
             let of_program =
@@ -155,8 +158,8 @@ impl Bench {
         Verdict { mutation, word, failures: failures.join("\n") }
     }
 
-    /// Runs the tests of a program whose names have one of these in them, with this defect; answers whether they passed,
-    /// and what they said.
+    /// Runs the tests of a program whose names have one of these in them, with this defect; answers
+    /// whether they passed, and what they said.
     fn run(&self, package: &str, program: &Path, defect: usize, tests: &[&str]) -> (bool, String) {
         let output = self.root.join(format!("output-{package}-{defect}"));
         let file = || File::options().append(true).create(true).open(&output).expect("a file");
@@ -269,8 +272,8 @@ pub fn folder_of(root: &Path, package: &str) -> PathBuf {
     }
 }
 
-/// Makes a folder of the copy like that of the workspace, with edited sources. What is the same stays as it is, so that
-/// cargo builds only what has changed.
+/// Makes a folder of the copy like that of the workspace, with edited sources. What is the same
+/// stays as it is, so that cargo builds only what has changed.
 fn mirror(folder: &Path, bench: &Path, edit: &dyn Fn(&Path, String) -> String) {
     let (from, to) = (root().join(folder), bench.join(folder));
     fs::create_dir_all(&to).expect("a directory");

@@ -1,9 +1,10 @@
-//! Defects put into the code on purpose: each must be noticed, and by the predicate or test that is there for it.
+//! Defects put into the code on purpose: each must be noticed, and by the predicate or test that is
+//! there for it.
 //!
-//! All defects of a crate are built into one copy of it, and each is switched on by its number. Those of the core run in
-//! every `cargo test`; those of the other crates in the long form:
-//! `cargo test -p tests --test mutation -- --ignored --nocapture`
-//! (`SEGNO_MUTATION=words` for those whose description has these words).
+//! All defects of a crate are built into one copy of it, and each is switched on by its number.
+//! Those of the core run in every `cargo test`; those of the other crates in the long form: `cargo
+//! test -p tests --test mutation -- --ignored --nocapture` (`SEGNO_MUTATION=words` for those whose
+//! description has these words).
 
 mod bench;
 mod outside;
@@ -17,8 +18,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use bench::{Bench, Part, root};
 use segno_core::invariants::{PREDICATES, STEP_PREDICATES};
+
+use bench::{Bench, Part, root};
 use table::{MUTATIONS, Mutation};
 
 const CORE: &[Part] =

@@ -1,5 +1,5 @@
-//! Defects outside of the core: in the writes of the stores, in the mapping of the Resonate protocol, and in the replays of
-//! hosts.
+//! Defects outside of the core: in the writes of the stores, in the mapping of the Resonate
+//! protocol, and in the replays of hosts.
 
 use super::table::Mutation;
 

@@ -1,8 +1,7 @@
-//! Sources with all their defects in them, each switched on by its number, so that one build serves them all: each
-//! function with defects gets one body for each, beside its own.
+//! Sources with all their defects in them, each switched on by its number, so that one build serves
+//! them all: each function with defects gets one body for each, beside its own.
 
-use std::collections::BTreeMap;
-use std::ops::Range;
+use std::{collections::BTreeMap, ops::Range};
 
 use super::table::Mutation;
 
@@ -47,9 +46,9 @@ pub fn switched(text: &str, defects: &[(usize, &Mutation)]) -> String {
     switched
 }
 
-/// What is between the braces of the innermost function around a place. The source is formatted: a function begins with
-/// a line of its own, its header ends with the first line that ends with a brace, and its last line is a brace that is
-/// indented as the first.
+/// What is between the braces of the innermost function around a place. The source is formatted: a
+/// function begins with a line of its own, its header ends with the first line that ends with a
+/// brace, and its last line is a brace that is indented as the first.
 fn body_around(text: &str, place: &Range<usize>) -> Option<Range<usize>> {
     let mut line_end = place.start;
     loop {

@@ -11,7 +11,8 @@ use lz4_flex::block::{compress_prepend_size, decompress_size_prepended};
 
 use super::SEGNO;
 
-/// Tables without rows: no host writes facts of sagas yet, and the first version of tasks rises when trees are removed.
+/// Tables without rows: no host writes facts of sagas yet, and the first version of tasks rises
+/// when trees are removed.
 const UNUSED: [&str; 2] = ["compensations", "first_version"];
 
 /// The rows of each table.

@@ -1,9 +1,10 @@
 //! Stores of released versions: each is opened, read, replayed and continued by the present
 //! version.
 //!
-//! `tests/released/VERSION` holds what a host of that version left behind when it was killed: the files of its SQLite
-//! database, an export of it, a dump of its PostgreSQL database, and how many rows each table had. A version that changes
-//! what is stored adds a folder, and changes none that is there:
+//! `tests/released/VERSION` holds what a host of that version left behind when it was killed: the
+//! files of its SQLite database, an export of it, a dump of its PostgreSQL database, and how many
+//! rows each table had. A version that changes what is stored adds a folder, and changes none that
+//! is there:
 //!
 //! ```console
 //! $ cargo test --workspace --test released -- --ignored
@@ -31,7 +32,8 @@ use self::folder::{Folder, segno};
 
 const SEGNO: &str = env!("CARGO_BIN_EXE_segno-under-test");
 
-/// A host that finds nothing due for a while, so that what is gone on with is what the test goes on with.
+/// A host that finds nothing due for a while, so that what is gone on with is what the test goes on
+/// with.
 async fn host(options: ServerOptions) -> Server {
     Server::start(options, Env::system()).await.unwrap_or_else(|error| panic!("{error}"))
 }

@@ -128,7 +128,8 @@ impl Scene<'_> {
         self.ends("ask-4", InvocationState::TimedOut).await;
     }
 
-    /// Workflows that wait: for a promise, a signal, an instant that comes soon and one that comes late, a person.
+    /// Workflows that wait: for a promise, a signal, an instant that comes soon and one that comes
+    /// late, a person.
     async fn waiting(&self) {
         self.start("ask-1", "flows/ask", Value::Null).await;
         self.start("tune-1", "tune/play", json!("waltz")).await;
@@ -162,7 +163,8 @@ impl Scene<'_> {
         self.client.halt("late-1").await.expect("it has not ended");
     }
 
-    /// What is no workflow: promises, a task for workers outside with a listener, a schedule, a resource.
+    /// What is no workflow: promises, a task for workers outside with a listener, a schedule, a
+    /// resource.
     async fn beside(&self) {
         let promise = |id: &str, tags: &[(&str, &str)]| CreatePromise {
             id: id.to_owned(),

@@ -1,4 +1,5 @@
-//! Leases lost, hosts that stop, hints that get lost: whatever happens to a claim, another one goes on.
+//! Leases lost, hosts that stop, hints that get lost: whatever happens to a claim, another one goes
+//! on.
 
 use std::sync::{
     Arc,

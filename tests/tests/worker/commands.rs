@@ -115,7 +115,8 @@ async fn an_id_that_somebody_else_took_is_never_adopted_and_halts_with_a_report(
 
 #[tokio::test(flavor = "current_thread", start_paused = true)]
 async fn an_id_that_somebody_else_took_halts_at_once_whatever_else_is_waited_for() {
-    // The call is forgotten in the poll that makes it; what is waited for is a promise from another poll, or from this.
+    // The call is forgotten in the poll that makes it; what is waited for is a promise from another
+    // poll, or from this.
     for (earlier, in_this) in [(true, false), (false, true)] {
         let script = Arc::new(Script::default().workflow("flow", move |desk| async move {
             let (before, _) = desk.promise(Some("before"));

@@ -1,4 +1,5 @@
-//! Damage from outside: found by the slow round of the host that is up, mended, and shown in its metrics.
+//! Damage from outside: found by the slow round of the host that is up, mended, and shown in its
+//! metrics.
 
 use std::sync::Arc;
 

@@ -228,8 +228,9 @@ async fn a_replay_of_every_prefix_goes_on_live_even_in_the_middle_of_a_poll() {
     }
 }
 
-/// Gives `it` the beginning of a journal, as an earlier host could have left it. Outcomes that the journal tells of are
-/// settled; what its commands made is missing otherwise, as if the making had left nothing behind.
+/// Gives `it` the beginning of a journal, as an earlier host could have left it. Outcomes that the
+/// journal tells of are settled; what its commands made is missing otherwise, as if the making had
+/// left nothing behind.
 async fn plant(world: &World, records: &[Record]) {
     let id = PromiseId::from("it");
     let hold = Hold {
@@ -404,7 +405,8 @@ async fn a_replay_of_what_still_runs_is_one_of_the_records_it_had_at_the_beginni
     let whole = u32::try_from(world.journal("it").await.len()).expect("it is short");
     assert!(whole > PROMISES + 40, "{whole}");
     let host = world.host();
-    // In the first page, at its end, in the middle of a poll, before and after an event, at the end.
+    // In the first page, at its end, in the middle of a poll, before and after an event, at the
+    // end.
     for len in [1, 5, 2_047, 2_048, 2_049, 2_055, 2_062, 2_063, 2_064, whole - 1, whole] {
         world.faults.journals_grow_from(len);
         let report = worker::replay(&host, &"it".into(), None).await.expect("it can be replayed");
@@ -424,7 +426,8 @@ async fn a_replay_of_what_still_runs_is_one_of_the_records_it_had_at_the_beginni
 async fn a_line_without_a_record_is_kept_once_whatever_answer_gets_lost() {
     for number in 0.. {
         let script = Arc::new(Script::default().workflow("flow", |desk| async move {
-            // Short enough to stay for, so that what follows the result waits with nothing but its line.
+            // Short enough to stay for, so that what follows the result waits with nothing but its
+            // line.
             let nap = desk.sleep(100);
             desk.done(desk.run("a", || "1".into())).await?;
             desk.log("after the run");

@@ -1,4 +1,5 @@
-//! The worker's rules, one test each, in virtual time: the real worker, recovery and core over scripted guests.
+//! The worker's rules, one test each, in virtual time: the real worker, recovery and core over
+//! scripted guests.
 
 mod activities;
 mod beginning;

@@ -9,7 +9,6 @@
 
 use reqwest::Url;
 use segno_core::address::{Address, LONGEST, Poll};
-
 use segno_engine::delivery::{Private, Reach};
 
 use super::protocol_error::ProtocolError;

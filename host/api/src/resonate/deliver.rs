@@ -1,6 +1,8 @@
 //! The channel of messages to external workers: the transport of each message, and the result of
 //! its delivery.
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use bytes::Bytes;
 use segno_core::{
@@ -9,11 +11,11 @@ use segno_core::{
     promise::{Delivery, MessageKind, OutboxKey, Promise, Task, TaskState},
     time::Millis,
 };
+use segno_engine::{
+    delivery::{Channel, Delivered},
+    host::Host,
+};
 use serde_json::{Value as Json, json};
-use std::sync::Arc;
-
-use segno_engine::delivery::{Channel, Delivered};
-use segno_engine::host::Host;
 
 use super::{
     address::Destination,

@@ -8,21 +8,19 @@
 
 use std::{collections::BTreeMap, fmt};
 
+use segno_core::{id::PromiseId, tags, value::Tags};
 use serde::{
     Deserialize, Deserializer as _,
     de::{DeserializeOwned, IgnoredAny, MapAccess, Visitor},
 };
 use serde_json::{Value as Json, json, value::RawValue};
 
-use segno_core::{id::PromiseId, tags, value::Tags};
-
-use crate::Rights;
-
 use super::{
     handler,
     json::{self, Object},
     protocol_error::ProtocolError,
 };
+use crate::Rights;
 
 /// The supported version of the protocol.
 pub const VERSION: &str = "2026-04-01";

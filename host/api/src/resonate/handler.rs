@@ -7,11 +7,9 @@ use segno_core::{
     id::{PromiseId, fits},
     reply::Reply,
 };
-use tokio_util::sync::CancellationToken;
-
-use crate::{Access, Api};
 use segno_engine::host::Host;
 use segno_store::StoreError;
+use tokio_util::sync::CancellationToken;
 
 use super::{
     debug,
@@ -25,6 +23,7 @@ use super::{
     streams::Streams,
     tasks,
 };
+use crate::{Access, Api};
 
 /// How often a command with an unknown outcome is sent.
 const ATTEMPTS: u32 = 3;

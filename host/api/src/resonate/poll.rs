@@ -12,14 +12,13 @@ use axum::{
 use bytes::Bytes;
 use segno_core::{command::Command, id::Holder, time::Millis};
 
-use crate::{EndsWithClient, Rights};
-
 use super::{
     handler::Resonate,
     router::plain,
     streams::{Messages, Streams},
     tasks,
 };
+use crate::{EndsWithClient, Rights};
 
 /// The silence after which a comment is sent, so that dead connections are noticed.
 const READ_IDLE_TIMEOUT: Millis = Millis::seconds(15);

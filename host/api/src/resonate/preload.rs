@@ -2,12 +2,11 @@
 //! each of them again. The list is bounded; the worker asks for a step that is left out.
 
 use segno_core::id::PromiseId;
+use segno_store::PromiseFilter;
 use serde_json::Value as Json;
 
-use crate::Rights;
-use segno_store::PromiseFilter;
-
 use super::{handler::Resonate, protocol_error::ProtocolError, search::current, wire};
+use crate::Rights;
 
 /// Maximum number of promises sent with a task.
 const COUNT: u32 = 512;

@@ -9,15 +9,16 @@ use std::{
 use bytes::Bytes;
 use reqwest::{Client, Url, header};
 use segno_core::time::Millis;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-
-use segno_engine::delivery::{
-    Reach,
-    backoff::{AddressHealth, Pauses, causes, shown},
+use segno_engine::{
+    delivery::{
+        Reach,
+        backoff::{AddressHealth, Pauses, causes, shown},
+    },
+    host::Host,
+    metrics::Pushed,
 };
-use segno_engine::host::Host;
-use segno_engine::metrics::Pushed;
 use segno_env::{Proxies, http_client};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// Maximum number of messages being posted to one server.
 const AT_ONCE: usize = 16;

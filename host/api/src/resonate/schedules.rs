@@ -9,10 +9,9 @@ use segno_core::{
     time::Millis,
     value::{Tags, Text},
 };
+use segno_store::ScheduleFilter;
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
-
-use segno_store::ScheduleFilter;
 
 use super::{
     address::check_target,

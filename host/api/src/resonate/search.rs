@@ -7,10 +7,9 @@ use segno_core::{
     reply::Reply,
     value::Tags,
 };
+use segno_store::{PromiseFilter, PromiseRow, Standing};
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
-
-use segno_store::{PromiseFilter, PromiseRow, Standing};
 
 use super::{
     debug,

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use segno_core::time::Millis;
-
 use segno_env::DebugClock;
 
 /// The settings.

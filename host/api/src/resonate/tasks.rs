@@ -10,10 +10,9 @@ use segno_core::{
     tags,
     time::Millis,
 };
+use segno_store::{InvocationFilter, InvocationRow};
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{json, value::RawValue};
-
-use segno_store::{InvocationFilter, InvocationRow};
 
 use super::{
     envelope::{Answer, Request},

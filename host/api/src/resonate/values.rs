@@ -114,8 +114,9 @@ fn exchanged(name: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use serde_json::json;
+
+    use super::*;
 
     #[test]
     fn what_was_sent_comes_back_letter_by_letter() {

@@ -1,4 +1,5 @@
-//! The API over the store in memory: every route, every refusal. No worker runs: promises are settled by hand.
+//! The API over the store in memory: every route, every refusal. No worker runs: promises are
+//! settled by hand.
 
 pub(crate) mod signed;
 mod world;

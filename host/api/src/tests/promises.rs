@@ -1,7 +1,7 @@
+use segno_engine::delivery::Reach;
 use serde_json::json;
 
 use super::World;
-use segno_engine::delivery::Reach;
 
 #[tokio::test]
 async fn a_promise_settles_once() {

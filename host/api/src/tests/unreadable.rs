@@ -11,17 +11,17 @@ use segno_core::{
     time::{Millis, Timestamp},
     value::{Tags, Value},
 };
-use serde_json::Value as Json;
-use sqlx::{Connection as _, Executor as _, SqliteConnection};
-use throwaway_postgres::{Cluster, Database};
-
-use super::World;
 use segno_engine::host::Host;
 use segno_store::{
     Store,
     postgres::{PostgresConfig, PostgresStore},
     sqlite::{SqliteConfig, SqliteStore},
 };
+use serde_json::Value as Json;
+use sqlx::{Connection as _, Executor as _, SqliteConnection};
+use throwaway_postgres::{Cluster, Database};
+
+use super::World;
 
 /// The kind of a store.
 enum Place {

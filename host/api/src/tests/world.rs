@@ -8,11 +8,15 @@ use axum::{
     body::Body,
     http::{Method, Request, StatusCode, header},
 };
+use segno_api::{
+    Access, AdmissionLimits, Api, ComponentInspector, Rejected,
+    model::{Function, FunctionKind, Import, ImportStatus, ModuleDescription},
+    router,
+};
 use segno_core::{
     command::{Command, Hold},
     config::Config,
-    id::CommandIndex,
-    id::{Claim, Digest, Holder, NodeName, PromiseId, Version},
+    id::{Claim, CommandIndex, Digest, Holder, NodeName, PromiseId, Version},
     invocation::{
         CommandKind, LogLine, Outcome, Record, RecordBody, Request as Asked, Seed, StepResult,
     },
@@ -21,20 +25,12 @@ use segno_core::{
     time::{Millis, Timestamp},
     value::{Payload, Tags, Text, Value as Stored},
 };
-use serde_json::{Value, json};
-use tower::ServiceExt as _;
-
-use segno_api::{
-    Access, AdmissionLimits, Api, ComponentInspector, Rejected,
-    model::{Function, FunctionKind, Import, ImportStatus, ModuleDescription},
-    router,
-};
-use segno_engine::delivery::Reach;
-use segno_engine::host::Host;
-use segno_engine::notifier::CommitNotifier;
+use segno_engine::{delivery::Reach, host::Host, notifier::CommitNotifier};
 use segno_env::Env;
 use segno_guest::NoGuests;
 use segno_store::MemoryStore;
+use serde_json::{Value, json};
+use tower::ServiceExt as _;
 
 /// Maximum size of a component here, in bytes.
 pub const LIMIT: usize = 64 * 1024;

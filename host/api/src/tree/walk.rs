@@ -3,7 +3,6 @@
 use std::{fmt, str::FromStr};
 
 use segno_core::id::PromiseId;
-
 use segno_store::{CallTree, Neighbours, Parent, PromiseRow, StoreError};
 
 /// Maximum number of children that are counted.

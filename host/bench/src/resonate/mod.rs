@@ -12,6 +12,7 @@ mod wire;
 mod worker;
 
 use anyhow::Context as _;
+use segno_demo::server::{Server, ServerOptions};
 use serde_json::json;
 use tokio::task::JoinSet;
 
@@ -22,7 +23,6 @@ use super::{
     measure::{Stopwatch, cpu_of_us},
     report::{Goal, Section, percentile},
 };
-use segno_demo::server::{Server, ServerOptions};
 
 pub use takeover::hold;
 

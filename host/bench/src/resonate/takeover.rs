@@ -5,6 +5,11 @@ use std::process::Command;
 
 use anyhow::Context as _;
 use segno_core::time::Millis;
+use segno_demo::{
+    process::Process,
+    server::{Server, ServerOptions},
+};
+use segno_env::Env;
 use serde_json::json;
 use tokio::task::JoinSet;
 
@@ -14,11 +19,6 @@ use super::{
     wire::Wire,
     worker::{GROUP, Worker, call},
 };
-use segno_demo::{
-    process::Process,
-    server::{Server, ServerOptions},
-};
-use segno_env::Env;
 
 /// The name of the worker that is killed.
 const DOOMED: &str = "doomed";

@@ -2,9 +2,8 @@
 
 use anyhow::{Context as _, bail};
 use reqwest::{Client, Response};
-use serde_json::{Value as Json, json};
-
 use segno_api::resonate::envelope::VERSION;
+use serde_json::{Value as Json, json};
 
 /// A connection to a host. Cheap to clone; clones share it.
 #[derive(Clone)]

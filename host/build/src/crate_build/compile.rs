@@ -1,17 +1,17 @@
 //! Compiles several crates of one workspace in one call of cargo.
 
-use std::collections::BTreeMap;
-use std::fs;
-use std::io::BufReader;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::{
+    collections::BTreeMap,
+    fs,
+    io::BufReader,
+    path::{Path, PathBuf},
+    process::Command,
+};
 
 use cargo_metadata::Message;
 
-use super::package::is_module;
-use super::{BuildError, BuildOptions, Built, WorkflowCrate, componentize};
-use crate::cache::Lock;
-use crate::{Progress, TARGET, cargo, process};
+use super::{BuildError, BuildOptions, Built, WorkflowCrate, componentize, package::is_module};
+use crate::{Progress, TARGET, cache::Lock, cargo, process};
 
 /// The release profile of a module: small, whole, and with the names of its functions for
 /// backtraces. A workspace's own profile for binaries is ignored.

@@ -8,15 +8,15 @@ mod compile;
 mod component;
 mod package;
 
-use std::io;
-use std::path::{Path, PathBuf};
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
 
 pub use component::{ComponentError, componentize};
 pub use package::{WorkflowCrate, locate, members};
 
-use super::process::ProcessError;
-use super::toolchain::Toolchain;
-use super::{CacheError, Progress};
+use super::{CacheError, Progress, process::ProcessError, toolchain::Toolchain};
 
 /// The options of a build.
 #[derive(Debug, Clone, Copy)]

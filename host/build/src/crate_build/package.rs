@@ -1,7 +1,9 @@
 //! The workflow crate at a path, as cargo describes it.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 
 use cargo_metadata::{CrateType, Metadata, MetadataCommand, Package, Target};
 

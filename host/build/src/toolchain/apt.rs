@@ -4,10 +4,12 @@
 //! compiler, a private list is downloaded into the cache: apt reads the system's sources and keys,
 //! and writes nothing outside.
 
-use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::time::Duration;
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+    time::Duration,
+};
 
 use super::std_library::failed;
 use crate::{Progress, process};

@@ -5,19 +5,21 @@
 //! compiler finds its own files relative to its location, so the unpacked tree works in place; only
 //! its shared libraries need a path.
 
-use std::env::consts;
-use std::fs;
-use std::io;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::{
+    env::consts,
+    fs, io,
+    path::{Path, PathBuf},
+    process::Command,
+};
 
-use super::apt::{self, Apt};
-use super::native::{Rustc, field, has_library};
-use super::search::{Strategy, Unavailable};
-use super::std_library::{self, StdLibrary, failed};
-use super::{Toolchain, ToolchainSource};
-use crate::cache::Lock;
-use crate::{Progress, TARGET, process};
+use super::{
+    Toolchain, ToolchainSource,
+    apt::{self, Apt},
+    native::{Rustc, field, has_library},
+    search::{Strategy, Unavailable},
+    std_library::{self, StdLibrary, failed},
+};
+use crate::{Progress, TARGET, cache::Lock, process};
 
 /// Debian's folder of shared libraries on the one supported architecture.
 const LIBRARIES: &str = "usr/lib/x86_64-linux-gnu";

@@ -1,11 +1,15 @@
 //! The compiler that is active in a folder, and the toolchain source that needs nothing else.
 
-use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
 
-use super::search::{Strategy, Unavailable};
-use super::{Toolchain, ToolchainSource};
+use super::{
+    Toolchain, ToolchainSource,
+    search::{Strategy, Unavailable},
+};
 use crate::{Progress, TARGET, process};
 
 /// A rustc that is queried.

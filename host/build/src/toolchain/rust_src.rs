@@ -1,18 +1,20 @@
 //! The toolchain source that builds the library once from the sources beside the compiler (rustup's
 //! component `rust-src`).
 
-use std::fs;
-use std::io;
-use std::path::{Path, PathBuf};
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
 
 use sha2::{Digest, Sha256};
 
-use super::native::{Rustc, field, has_library};
-use super::search::{Strategy, Unavailable};
-use super::std_library::{self, StdLibrary, failed};
-use super::{Toolchain, ToolchainSource};
-use crate::cache::Lock;
-use crate::{Progress, TARGET};
+use super::{
+    Toolchain, ToolchainSource,
+    native::{Rustc, field, has_library},
+    search::{Strategy, Unavailable},
+    std_library::{self, StdLibrary, failed},
+};
+use crate::{Progress, TARGET, cache::Lock};
 
 /// Builds the active compiler's own library into the cache.
 pub(super) struct RustSrc<'a> {

@@ -1,12 +1,13 @@
 //! The toolchain source `rustup target add`: it changes the user's toolchain, so it is used only if
 //! preparing is allowed.
 
-use std::process::Command;
-use std::time::Duration;
+use std::{process::Command, time::Duration};
 
-use super::native::Rustc;
-use super::search::{Strategy, Unavailable};
-use super::{Toolchain, ToolchainSource};
+use super::{
+    Toolchain, ToolchainSource,
+    native::Rustc,
+    search::{Strategy, Unavailable},
+};
 use crate::{Progress, TARGET, process};
 
 /// The timeout of rustup, which may wait for ever for a server that it cannot reach.

@@ -115,8 +115,9 @@ fn explain(attempts: &[Attempt], prepared: bool) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use std::cell::RefCell;
+
+    use super::*;
 
     struct Fake<'a> {
         road: ToolchainSource,

@@ -1,8 +1,6 @@
 //! The sources of toolchains.
 
-use std::env;
-use std::fmt;
-use std::str::FromStr;
+use std::{env, fmt, str::FromStr};
 
 use super::ToolchainError;
 

@@ -1,10 +1,12 @@
 //! Builds the standard library for the target, once, from the sources that belong to a compiler.
 //!
-//! The compiler and the source must be of one release: the library uses unstable features of exactly that compiler.
+//! The compiler and the source must be of one release: the library uses unstable features of
+//! exactly that compiler.
 
-use std::fs;
-use std::io;
-use std::path::{Path, PathBuf};
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
 
 use super::native::has_library;
 use crate::{Progress, TARGET, cargo, process};

@@ -2,21 +2,24 @@
 
 use std::sync::Arc;
 
-use crate::command::{Command, FenceAct};
-use crate::id::{CommandIndex, PromiseId, ScheduleId, Version};
-use crate::promise::{
-    Message, OutboxKey, OutboxRow, Overlap, Promise, PromiseState, Schedule, Settlement, Task,
-    TaskState, Verdict,
+use crate::{
+    command::{Command, FenceAct},
+    id::{CommandIndex, PromiseId, ScheduleId, Version},
+    promise::{
+        Message, OutboxKey, OutboxRow, Overlap, Promise, PromiseState, Schedule, Settlement, Task,
+        TaskState, Verdict,
+    },
+    saga::{Fact, FactKey, FactKind},
+    snapshot::Snapshot,
+    tags,
+    time::Timestamp,
+    value::{Text, Value},
+    world::{self, World},
 };
-use crate::saga::{Fact, FactKey, FactKind};
-use crate::snapshot::Snapshot;
-use crate::tags;
-use crate::time::Timestamp;
-use crate::value::{Text, Value};
-use crate::world::{self, World};
 
-/// `wait` is suspended on `open`, `run` is acquired and has a journal with a child `run/0`, `work` is offered to a
-/// worker outside, `stop` is halted, `each` is a schedule that made `each@60000`, `done` is fulfilled and owes a message, `late` timed out, `nap` is a timer.
+/// `wait` is suspended on `open`, `run` is acquired and has a journal with a child `run/0`, `work`
+/// is offered to a worker outside, `stop` is halted, `each` is a schedule that made `each@60000`,
+/// `done` is fulfilled and owes a message, `late` timed out, `nap` is a timer.
 pub(crate) fn legal() -> Snapshot {
     let mut world = World::new();
     let id = PromiseId::from;

@@ -2,16 +2,18 @@
 
 use std::collections::BTreeSet;
 
-use crate::invocation::{JournalHead, RecordBody};
-use crate::snapshot::{Journal, Snapshot};
-
 use super::{Found, Predicate, each};
+use crate::{
+    invocation::{JournalHead, RecordBody},
+    snapshot::{Journal, Snapshot},
+};
 
 pub(super) const PREDICATES: &[Predicate] =
     &[("journal_prefix", journal_prefix), ("journal_has_a_task", journal_has_a_task)];
 
-/// Records and commands are numbered without gap; `Started` is first, nothing follows `Finished`, each command is
-/// notified at most once and after it, time never falls; and the stored head says the same.
+/// Records and commands are numbered without gap; `Started` is first, nothing follows `Finished`,
+/// each command is notified at most once and after it, time never falls; and the stored head says
+/// the same.
 fn journal_prefix(rows: &Snapshot) -> Found {
     each(&rows.journals, |_, journal| damage(journal))
 }

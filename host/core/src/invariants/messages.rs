@@ -1,10 +1,11 @@
 //! What is always true of messages owed.
 
-use crate::address::is_hosted;
-use crate::promise::{Message, OutboxKey, Promise, TaskState};
-use crate::snapshot::Snapshot;
-
 use super::{Found, Predicate};
+use crate::{
+    address::is_hosted,
+    promise::{Message, OutboxKey, Promise, TaskState},
+    snapshot::Snapshot,
+};
 
 pub(super) const PREDICATES: &[Predicate] = &[
     ("outbox_never_ahead", outbox_never_ahead),

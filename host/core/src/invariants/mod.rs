@@ -1,10 +1,11 @@
-//! What is always true, as named predicates: over the rows of a store, and over one step from rows to rows. Tests run
-//! them after every command; a failure names the rule and the ids.
+//! What is always true, as named predicates: over the rows of a store, and over one step from rows
+//! to rows. Tests run them after every command; a failure names the rule and the ids.
 //!
-//! What the types say needs no predicate. A task's lease is there exactly while it is acquired; a deadline, the next
-//! offer of a task, the end of its lease and the next occurrence of a schedule are fields of the rows that they belong
-//! to, so no timer can be missing, left over, or due at another instant than its row says. That stores find what is due
-//! by those fields is compared between all of them, command by command.
+//! What the types say needs no predicate. A task's lease is there exactly while it is acquired; a
+//! deadline, the next offer of a task, the end of its lease and the next occurrence of a schedule
+//! are fields of the rows that they belong to, so no timer can be missing, left over, or due at
+//! another instant than its row says. That stores find what is due by those fields is compared
+//! between all of them, command by command.
 
 mod journals;
 mod messages;
@@ -18,11 +19,7 @@ mod waits;
 #[cfg(test)]
 pub(crate) mod fixture;
 
-use crate::command::Command;
-use crate::config::Config;
-use crate::id::PromiseId;
-use crate::snapshot::Snapshot;
-use crate::time::Timestamp;
+use crate::{command::Command, config::Config, id::PromiseId, snapshot::Snapshot, time::Timestamp};
 
 pub use step::STEP_PREDICATES;
 
@@ -61,7 +58,8 @@ pub fn check(snapshot: &Snapshot) -> Vec<Violation> {
     predicates.flat_map(|(name, predicate)| named(name, predicate(snapshot))).collect()
 }
 
-/// Checks every predicate over one step: the rows before and after a command was carried out at an instant.
+/// Checks every predicate over one step: the rows before and after a command was carried out at an
+/// instant.
 pub fn check_step(
     before: &Snapshot,
     command: &Command,
@@ -94,8 +92,10 @@ fn unless(holds: bool, detail: impl FnOnce() -> String) -> Option<String> {
 mod tests {
     use std::collections::BTreeSet;
 
-    use super::fixture::{legal, step_violators, violators};
-    use super::*;
+    use super::{
+        fixture::{legal, step_violators, violators},
+        *,
+    };
 
     #[test]
     fn the_legal_snapshot_breaks_nothing() {

@@ -1,10 +1,11 @@
 //! What is always true of promises and their deadlines.
 
-use crate::invocation::{CommandKind, RecordBody};
-use crate::promise::{PromiseState, Verdict};
-use crate::snapshot::Snapshot;
-
 use super::{Found, Predicate, each, unless};
+use crate::{
+    invocation::{CommandKind, RecordBody},
+    promise::{PromiseState, Verdict},
+    snapshot::Snapshot,
+};
 
 pub(super) const PREDICATES: &[Predicate] = &[
     ("orphan_invokes", orphan_invokes),
@@ -62,8 +63,8 @@ fn settled_fields(rows: &Snapshot) -> Found {
     })
 }
 
-/// What settled at its deadline was settled by it: a timer is resolved then, everything else has timed out; and a timer
-/// never times out.
+/// What settled at its deadline was settled by it: a timer is resolved then, everything else has
+/// timed out; and a timer never times out.
 fn deadline_verdict(rows: &Snapshot) -> Found {
     each(&rows.promises, |_, promise| {
         let settlement = promise.settlement()?;
@@ -94,8 +95,9 @@ fn makers_are_kept(rows: &Snapshot) -> Found {
     })
 }
 
-/// A promise that a journal's command names by the invocation's own id was made by that invocation, unless somebody else
-/// made it after the command was recorded: a command that was refused leaves its id free.
+/// A promise that a journal's command names by the invocation's own id was made by that invocation,
+/// unless somebody else made it after the command was recorded: a command that was refused leaves
+/// its id free.
 fn minted_by_owner(rows: &Snapshot) -> Found {
     let mut found = Found::new();
     for (invocation, journal) in &rows.journals {

@@ -1,10 +1,11 @@
 //! What is always true of the facts of sagas.
 
-use crate::promise::{Promise, Verdict};
-use crate::saga::{FactKey, FactKind};
-use crate::snapshot::Snapshot;
-
 use super::{Found, Predicate};
+use crate::{
+    promise::{Promise, Verdict},
+    saga::{FactKey, FactKind},
+    snapshot::Snapshot,
+};
 
 pub(super) const PREDICATES: &[Predicate] = &[
     ("compensation_facts", compensation_facts),

@@ -1,10 +1,7 @@
 //! What is always true of schedules.
 
-use crate::id::PromiseId;
-use crate::promise::Schedule;
-use crate::snapshot::Snapshot;
-
 use super::{Found, Predicate, unless};
+use crate::{id::PromiseId, promise::Schedule, snapshot::Snapshot};
 
 pub(super) const PREDICATES: &[Predicate] =
     &[("schedule_last_before_next", schedule_last_before_next)];

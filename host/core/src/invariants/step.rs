@@ -2,15 +2,16 @@
 
 use std::collections::BTreeSet;
 
-use crate::command::{Command, FenceAct};
-use crate::config::{Config, VersionRule};
-use crate::footprint::footprint;
-use crate::id::{CommandIndex, PromiseId, ScheduleId};
-use crate::promise::{HaltReason, OutboxKey, Promise, Schedule, Task, TaskState, TaskStatus};
-use crate::snapshot::Snapshot;
-use crate::time::Timestamp;
-
 use super::{Found, each, unless};
+use crate::{
+    command::{Command, FenceAct},
+    config::{Config, VersionRule},
+    footprint::footprint,
+    id::{CommandIndex, PromiseId, ScheduleId},
+    promise::{HaltReason, OutboxKey, Promise, Schedule, Task, TaskState, TaskStatus},
+    snapshot::Snapshot,
+    time::Timestamp,
+};
 
 /// A step: the rows before a command, and after it.
 pub struct StepView<'a> {
@@ -109,7 +110,8 @@ fn version_rises_only_when_a_claim_changes_hands(step: &StepView<'_>) -> Found {
     })
 }
 
-/// The version at which tasks are born never falls, and is above that of every task that goes with a step.
+/// The version at which tasks are born never falls, and is above that of every task that goes with
+/// a step.
 fn first_version_is_above_what_is_gone(step: &StepView<'_>) -> Found {
     let first = step.after.first_version;
     let gone = step.before.tasks.iter().filter(|(id, _)| !step.after.tasks.contains_key(*id));
@@ -125,7 +127,8 @@ fn first_version_is_above_what_is_gone(step: &StepView<'_>) -> Found {
     found
 }
 
-/// Whether this command made the task and did something under the first claim on it, which may be over already.
+/// Whether this command made the task and did something under the first claim on it, which may be
+/// over already.
 fn has_begun(command: &Command, made: &Task) -> bool {
     let begins = matches!(command, Command::TaskBegin { new, .. } if new.id == made.id);
     begins && (made.fulfilled_by.is_some() || made.state == TaskState::Suspended)
@@ -209,7 +212,8 @@ fn linear_chain(step: &StepView<'_>) -> Found {
     })
 }
 
-/// A suspended task goes on because a promise it waits for settled, or because it was asked to stop.
+/// A suspended task goes on because a promise it waits for settled, or because it was asked to
+/// stop.
 fn wake_has_a_cause(step: &StepView<'_>) -> Found {
     each(&step.after.tasks, |id, after| {
         let before = step.before.tasks.get(id)?;
@@ -239,8 +243,9 @@ fn fulfilled_task_never_changes(step: &StepView<'_>) -> Found {
     })
 }
 
-/// All that still happens to a task whose promise is past its deadline is that the promise settles: its lease does not
-/// run out, and it is not offered, taken, halted or heard of. What it waits for may wake it, and then it is not offered.
+/// All that still happens to a task whose promise is past its deadline is that the promise settles:
+/// its lease does not run out, and it is not offered, taken, halted or heard of. What it waits for
+/// may wake it, and then it is not offered.
 fn overdue_only_settles(step: &StepView<'_>) -> Found {
     each(&step.before.tasks, |id, before| {
         let overdue = step.before.promises.get(id)?.is_overdue(step.now);
@@ -264,7 +269,8 @@ fn may_cancel(command: &Command) -> bool {
     }
 }
 
-/// A new message that a promise settled takes the place of exactly one listener, and no listener goes without one.
+/// A new message that a promise settled takes the place of exactly one listener, and no listener
+/// goes without one.
 fn unblock_discharges_a_listener(step: &StepView<'_>) -> Found {
     let owed = |rows: &Snapshot| -> BTreeSet<(PromiseId, crate::value::Text)> {
         let unblocks = rows.outbox.keys().filter_map(|key| match key {
@@ -282,8 +288,8 @@ fn unblock_discharges_a_listener(step: &StepView<'_>) -> Found {
         .collect()
 }
 
-/// An event is owed from the step on that records the command which published it, and by no later one: so what was
-/// acknowledged stays so.
+/// An event is owed from the step on that records the command which published it, and by no later
+/// one: so what was acknowledged stays so.
 fn event_is_owed_with_its_record(step: &StepView<'_>) -> Found {
     let recorded = |rows: &Snapshot, id: &PromiseId, index: CommandIndex| {
         rows.journals.get(id).is_some_and(|journal| index.0 < journal.head.commands)
@@ -338,7 +344,8 @@ fn schedules_go_only_when_deleted(step: &StepView<'_>) -> Found {
     lost.map(|id| (vec![PromiseId::new(id.as_str())], "its row is gone".to_owned())).collect()
 }
 
-/// A schedule keeps what it was made with, and its times and counts never go back, unless a clock did.
+/// A schedule keeps what it was made with, and its times and counts never go back, unless a clock
+/// did.
 fn schedules_move_forward(step: &StepView<'_>) -> Found {
     let found = step.before.schedules.iter().filter_map(|(id, before)| {
         let after = step.after.schedules.get(id)?;

@@ -1,9 +1,7 @@
 //! What is always true of tasks.
 
-use crate::promise::TaskStatus;
-use crate::snapshot::Snapshot;
-
 use super::{Found, Predicate, each, unless};
+use crate::{promise::TaskStatus, snapshot::Snapshot};
 
 pub(super) const PREDICATES: &[Predicate] = &[
     ("orphan_tasks", orphan_tasks),

@@ -1,9 +1,10 @@
 //! What is always true of those who wait: callbacks and listeners.
 
-use crate::promise::{Promise, TaskStatus};
-use crate::snapshot::Snapshot;
-
 use super::{Found, Predicate, each, unless};
+use crate::{
+    promise::{Promise, TaskStatus},
+    snapshot::Snapshot,
+};
 
 pub(super) const PREDICATES: &[Predicate] = &[
     ("listener_for_settled_promise", listener_for_settled_promise),

@@ -3,7 +3,8 @@
 //! ```text
 //! batch = format: u8 (1), then records one after another, each in postcard
 //! ```
-//! A stored journal stays readable for ever: a new format gets a new number, and golden files keep the old ones honest.
+//! A stored journal stays readable for ever: a new format gets a new number, and golden files keep
+//! the old ones honest.
 
 use super::Record;
 
@@ -43,8 +44,8 @@ pub fn encode_records<'a>(records: impl IntoIterator<Item = &'a Record>) -> Vec<
     encoded
 }
 
-/// Adds a batch to one that it follows, without reading either. Whether it could: both have to be of today's format,
-/// and nothing is changed otherwise.
+/// Adds a batch to one that it follows, without reading either. Whether it could: both have to be
+/// of today's format, and nothing is changed otherwise.
 pub fn join_records(batch: &mut Vec<u8>, next: &[u8]) -> bool {
     match (batch.first(), next.split_first()) {
         (Some(&FORMAT), Some((&FORMAT, records))) => {

@@ -1,8 +1,8 @@
-//! Where a replay stands in a journal. The same driver goes on live when the records run out, in the middle of a poll
-//! if need be: from there on every answer is `Live`.
+//! Where a replay stands in a journal. The same driver goes on live when the records run out, in
+//! the middle of a poll if need be: from there on every answer is `Live`.
 //!
-//! A journal may be longer than what fits into memory: the records are handed over in pages, always so many that the
-//! next poll cannot run out of them.
+//! A journal may be longer than what fits into memory: the records are handed over in pages, always
+//! so many that the next poll cannot run out of them.
 //!
 //! ```text
 //! lacks()? feed() more
@@ -15,14 +15,11 @@
 
 use std::collections::VecDeque;
 
-use crate::id::CommandIndex;
-use crate::time::Timestamp;
-
 use super::{
     AppendRefused, CommandKind, Divergence, JournalHead, Outcome, Outline, Record, RecordBody,
     Request, Step,
 };
-use crate::value::Text;
+use crate::{id::CommandIndex, time::Timestamp, value::Text};
 
 /// A command as the guest issues it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,8 +39,8 @@ pub enum Answer {
     Recorded {
         /// Its number.
         index: CommandIndex,
-        /// Whether the journal tells its outcome as well: if not, a `run` is executed again, and anything else is
-        /// still waited for.
+        /// Whether the journal tells its outcome as well: if not, a `run` is executed again, and
+        /// anything else is still waited for.
         notified: bool,
     },
     /// It is new: it joins the batch; the commit comes first, the act second.
@@ -79,7 +76,8 @@ pub enum CursorError {
     /// The journal says something else at this place. The execution must stop and write nothing.
     #[error("{0}")]
     Diverged(Box<Divergence>),
-    /// A record that the journal has, by its outline, was not handed over: what is stored is not what it was.
+    /// A record that the journal has, by its outline, was not handed over: what is stored is not
+    /// what it was.
     #[error("record {at} of the journal is missing: it has {len}")]
     Missing {
         /// The place of the record.
@@ -124,15 +122,17 @@ impl ReplayCursor {
         Self { outline, records: VecDeque::new(), events: 0, place, next_command, now }
     }
 
-    /// From where on records must be handed over before the guest is called again. A poll asks for what stands between
-    /// two events, so the event that begins it and the one that follows must both be here.
+    /// From where on records must be handed over before the guest is called again. A poll asks for
+    /// what stands between two events, so the event that begins it and the one that follows must
+    /// both be here.
     pub fn lacks(&self) -> Option<u32> {
         let held = self.place + self.records.len() as u32;
         (self.events < 2 && held < self.head().len).then_some(held)
     }
 
-    /// Takes the next records of the journal. Passed over are those that it had before, those behind a gap, and those
-    /// that were appended since the journal was outlined. Answers how many were taken.
+    /// Takes the next records of the journal. Passed over are those that it had before, those
+    /// behind a gap, and those that were appended since the journal was outlined. Answers how many
+    /// were taken.
     pub fn feed(&mut self, records: Vec<Record>) -> usize {
         let len = self.head().len;
         let mut taken = 0;
@@ -197,7 +197,8 @@ impl ReplayCursor {
     /// What follows now that the guest has nothing more to ask in this poll.
     ///
     /// # Errors
-    /// [`CursorError`]; the journal holds a command, or the end, which the guest did not issue, or is not all there.
+    /// [`CursorError`]; the journal holds a command, or the end, which the guest did not issue, or
+    /// is not all there.
     pub fn next_event(&mut self) -> Result<Next, CursorError> {
         let Some(record) = self.front()? else {
             return Ok(if self.head().finished { Next::Finished } else { Next::Live });
@@ -256,9 +257,11 @@ fn diverged(recorded: &Record, asked: Step) -> CursorError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::id::Digest;
-    use crate::invocation::{EngineFacts, Seed, StepResult};
-    use crate::value::Payload;
+    use crate::{
+        id::Digest,
+        invocation::{EngineFacts, Seed, StepResult},
+        value::Payload,
+    };
 
     fn body_started() -> RecordBody {
         RecordBody::Started {
@@ -314,7 +317,8 @@ mod tests {
         (records, [a, b, c])
     }
 
-    /// Drives the guest of [`whole`] over the first `stored` records; what is live continues with the same events.
+    /// Drives the guest of [`whole`] over the first `stored` records; what is live continues with
+    /// the same events.
     fn drive(stored: usize) -> (Vec<Answer>, u32) {
         let (records, [a, b, c]) = whole();
         let mut cursor = ReplayCursor::new(records[..stored].to_vec())

@@ -1,15 +1,16 @@
-//! Where a replay leaves its journal: what was recorded, what was asked, and the difference field by field. A workflow
-//! author will read it at night.
+//! Where a replay leaves its journal: what was recorded, what was asked, and the difference field
+//! by field. A workflow author will read it at night.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::id::CommandIndex;
-use crate::value::{Payload, Text};
-
 use super::{
     Asked, CommandKind, Field, FieldValue, Outcome, Record, RecordBody, Request, StepResult,
+};
+use crate::{
+    id::CommandIndex,
+    value::{Payload, Text},
 };
 
 /// The first difference between a journal and what the guest does now.

@@ -2,10 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::id::CommandIndex;
-use crate::time::Timestamp;
-
 use super::{Record, RecordBody};
+use crate::{id::CommandIndex, time::Timestamp};
 
 /// The end of a journal, without its records.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,5 +1,5 @@
-//! One run of a function: its journal, how it is written, and how it is replayed. Nothing here knows of promises'
-//! rows or of tasks.
+//! One run of a function: its journal, how it is written, and how it is replayed. Nothing here
+//! knows of promises' rows or of tasks.
 
 mod codec;
 mod cursor;

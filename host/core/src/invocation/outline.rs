@@ -1,5 +1,5 @@
-//! What a replay has to know of a whole journal before it begins. It is gathered record by record, so that a journal of
-//! any length is looked over in pages and never held.
+//! What a replay has to know of a whole journal before it begins. It is gathered record by record,
+//! so that a journal of any length is looked over in pages and never held.
 
 use super::{AppendRefused, JournalHead, Record, RecordBody};
 

@@ -1,15 +1,17 @@
-//! One line of a journal. Commands (what the guest asked) and notifications (what it was told) stand in the order in
-//! which they happened: that order is the history.
+//! One line of a journal. Commands (what the guest asked) and notifications (what it was told)
+//! stand in the order in which they happened: that order is the history.
 //!
-//! Records are stored for ever: variants are only ever added at the end of an enum, and fields never.
+//! Records are stored for ever: variants are only ever added at the end of an enum, and fields
+//! never.
 
 use serde::{Deserialize, Serialize};
 
-use crate::id::{CommandIndex, Digest};
-use crate::time::Timestamp;
-use crate::value::{Payload, Text};
-
 use super::{Request, Seed};
+use crate::{
+    id::{CommandIndex, Digest},
+    time::Timestamp,
+    value::{Payload, Text},
+};
 
 /// A record of one invocation's journal.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -100,7 +102,8 @@ pub enum CommandKind {
 pub enum Outcome {
     /// Here it is.
     Inline(StepResult),
-    /// It is the value of the promise of that command (of the invocation itself, in `Finished`): too large to repeat.
+    /// It is the value of the promise of that command (of the invocation itself, in `Finished`):
+    /// too large to repeat.
     Own,
 }
 

@@ -1,19 +1,22 @@
-//! What a command asks beside its kind and name: named fields in one canonical encoding, so that two requests are
-//! compared as bytes, and told apart by field when they differ.
+//! What a command asks beside its kind and name: named fields in one canonical encoding, so that
+//! two requests are compared as bytes, and told apart by field when they differ.
 //!
 //! ```text
 //! request = field*
 //! field   = name: str, then 0 and the value, or 1, its length and its SHA-256 (values longer than 256 bytes)
 //! ```
-//! Numbers and lengths are postcard varints. Large values (the input of a call) are the parameter of the command's
-//! promise as well, so the journal keeps their digest only.
+//! Numbers and lengths are postcard varints. Large values (the input of a call) are the parameter
+//! of the command's promise as well, so the journal keeps their digest only.
 
 use serde::{Deserialize, Serialize};
 
-use crate::id::Digest;
-use crate::value::{Bytes, Text};
+use crate::{
+    id::Digest,
+    value::{Bytes, Text},
+};
 
-/// Values longer than this are kept as their digest. Never change it: it decides how stored journals compare.
+/// Values longer than this are kept as their digest. Never change it: it decides how stored
+/// journals compare.
 const INLINE_LIMIT: usize = 256;
 
 /// A command's request.
@@ -45,7 +48,8 @@ pub enum FieldValue {
 }
 
 impl Request {
-    /// A request of these fields. Their order is part of the request: a command kind always gives the same.
+    /// A request of these fields. Their order is part of the request: a command kind always gives
+    /// the same.
     pub fn of(fields: &[(&str, &[u8])]) -> Self {
         let mut encoded = Vec::new();
         for (name, value) in fields {

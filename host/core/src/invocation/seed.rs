@@ -1,9 +1,12 @@
-//! Randomness as a value: all of an invocation's random numbers follow from its seed, so a replay draws them again.
+//! Randomness as a value: all of an invocation's random numbers follow from its seed, so a replay
+//! draws them again.
 
 use serde::{Deserialize, Serialize};
 
-use crate::id::{CommandIndex, Digest, PromiseId};
-use crate::time::Timestamp;
+use crate::{
+    id::{CommandIndex, Digest, PromiseId},
+    time::Timestamp,
+};
 
 /// What a deterministic generator is begun with.
 #[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -11,7 +14,8 @@ use crate::time::Timestamp;
 pub struct Seed(pub [u8; 32]);
 
 impl Seed {
-    /// The seed of an invocation made at this instant. It is not a secret: do not draw keys from it.
+    /// The seed of an invocation made at this instant. It is not a secret: do not draw keys from
+    /// it.
     pub fn of(invocation: &PromiseId, created_at: Timestamp) -> Self {
         Self(
             Digest::of_parts(&[
@@ -23,7 +27,8 @@ impl Seed {
         )
     }
 
-    /// The seed inside the closure of a `run`: drawing there does not move the invocation's own generator.
+    /// The seed inside the closure of a `run`: drawing there does not move the invocation's own
+    /// generator.
     pub fn of_run(self, index: CommandIndex) -> Self {
         Self(Digest::of_parts(&[b"run", &self.0, &index.0.to_le_bytes()]).0)
     }

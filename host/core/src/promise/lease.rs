@@ -1,13 +1,15 @@
-//! A time-bounded claim on a task. It is not proof that nobody else runs: versions make a late worker harmless.
+//! A time-bounded claim on a task. It is not proof that nobody else runs: versions make a late
+//! worker harmless.
 
 use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 
-use crate::id::Holder;
-use crate::time::{Millis, Timestamp};
-
 use super::Progress;
+use crate::{
+    id::Holder,
+    time::{Millis, Timestamp},
+};
 
 /// Who holds a task, and until when.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -45,7 +47,8 @@ impl Lease {
         Self { holder, nonce, ttl, until: now + ttl }
     }
 
-    /// The deadline a heartbeat earns: a full `ttl`, but not longer than `stall_limit` after the last progress.
+    /// The deadline a heartbeat earns: a full `ttl`, but not longer than `stall_limit` after the
+    /// last progress.
     pub fn extended_until(
         &self,
         progress: &Progress,
@@ -70,15 +73,16 @@ pub struct LeasePolicy {
     pub margin: Millis,
 }
 
-/// The delays of the last heartbeats: from the instant at which one was to be sent to its acknowledgement.
+/// The delays of the last heartbeats: from the instant at which one was to be sent to its
+/// acknowledgement.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HeartbeatDelays {
     recent: VecDeque<Millis>,
 }
 
 impl LeasePolicy {
-    /// The policy of a host whose leases are so long at first, at least and at most. A host that is as quick as its store
-    /// keeps the first length; one that is not gets longer ones.
+    /// The policy of a host whose leases are so long at first, at least and at most. A host that is
+    /// as quick as its store keeps the first length; one that is not gets longer ones.
     pub fn of((initial, least, most): (Millis, Millis, Millis)) -> Self {
         Self { initial, least, most, margin: initial }
     }

@@ -1,13 +1,14 @@
-//! Messages committed, not yet delivered. Rows are keyed, not appended: a newer one for the same purpose replaces the
-//! older one.
+//! Messages committed, not yet delivered. Rows are keyed, not appended: a newer one for the same
+//! purpose replaces the older one.
 
 use serde::{Deserialize, Serialize};
 
-use crate::id::{CommandIndex, PromiseId, Version};
-use crate::time::{Millis, Timestamp};
-use crate::value::{Text, Value};
-
 use super::Promise;
+use crate::{
+    id::{CommandIndex, PromiseId, Version},
+    time::{Millis, Timestamp},
+    value::{Text, Value},
+};
 
 /// What a message is for.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -45,9 +46,11 @@ pub enum Deferral {
     },
     /// Somebody can take it now: not at all.
     Offered,
-    /// Nobody who takes it listens at this host: other hosts are told, as a hint. For its back-off, if it is still owed.
+    /// Nobody who takes it listens at this host: other hosts are told, as a hint. For its back-off,
+    /// if it is still owed.
     Elsewhere,
-    /// Nobody takes it: until somebody asks for it or offers it again. It costs nothing while it lies there.
+    /// Nobody takes it: until somebody asks for it or offers it again. It costs nothing while it
+    /// lies there.
     Unclaimed,
 }
 
@@ -59,7 +62,8 @@ pub enum Message {
         /// The version it may be acquired at.
         version: Version,
     },
-    /// The promise settled; its record is read when the message is sent, for it can no longer change.
+    /// The promise settled; its record is read when the message is sent, for it can no longer
+    /// change.
     Unblock,
     /// Something to publish.
     Event {
@@ -106,8 +110,8 @@ pub enum Delivery {
         promise: Promise,
         /// Where to.
         address: Text,
-        /// How often it has been handed over, this time included: the time in which no host was there to try does not
-        /// count.
+        /// How often it has been handed over, this time included: the time in which no host was
+        /// there to try does not count.
         attempt: u32,
     },
     /// Something published. Handed over until acknowledged.

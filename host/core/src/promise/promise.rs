@@ -4,10 +4,12 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::id::PromiseId;
-use crate::tags;
-use crate::time::Timestamp;
-use crate::value::{Tags, Value, shared};
+use crate::{
+    id::PromiseId,
+    tags,
+    time::Timestamp,
+    value::{Tags, Value, shared},
+};
 
 /// A promise. Its birth never changes; its state changes once. Cloning shares both.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -120,8 +122,8 @@ impl Promise {
         tags::target(&self.birth.tags)
     }
 
-    /// The root of the tree it belongs to: as its tags say, else as its id does, which names a part of a tree after `:`
-    /// or `.`.
+    /// The root of the tree it belongs to: as its tags say, else as its id does, which names a part
+    /// of a tree after `:` or `.`.
     pub fn origin(&self) -> &str {
         let id = self.birth.id.as_str();
         let named = self.birth.tags.get(tags::ORIGIN).map(String::as_str);
@@ -139,12 +141,14 @@ impl Promise {
         self.is_pending() && self.birth.timeout_at <= now
     }
 
-    /// The invocation that is answerable for this promise: it made it, and the promise does not outlive it.
+    /// The invocation that is answerable for this promise: it made it, and the promise does not
+    /// outlive it.
     pub fn attached_to(&self) -> Option<&PromiseId> {
         self.birth.made_by.as_ref().filter(|_| !tags::is_detached(&self.birth.tags))
     }
 
-    /// The outcome a deadline gives: a timer resolves, anything else has timed out. Always stamped with the deadline.
+    /// The outcome a deadline gives: a timer resolves, anything else has timed out. Always stamped
+    /// with the deadline.
     pub fn deadline_settlement(&self) -> Settlement {
         let verdict = if self.is_timer() { Verdict::Resolved } else { Verdict::TimedOut };
         Settlement { verdict, value: None, settled_at: self.birth.timeout_at }

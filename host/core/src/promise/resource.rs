@@ -1,13 +1,15 @@
-//! Resources that several writers share. A write presents a token and is accepted only if no larger one was before it, so
-//! a writer that lost its claim, and does not know it, changes nothing.
+//! Resources that several writers share. A write presents a token and is accepted only if no larger
+//! one was before it, so a writer that lost its claim, and does not know it, changes nothing.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::id::{CommandIndex, ResourceName, Version};
-use crate::time::Timestamp;
-use crate::value::{Text, Value};
+use crate::{
+    id::{CommandIndex, ResourceName, Version},
+    time::Timestamp,
+    value::{Text, Value},
+};
 
 /// A number that grows with every claim on a task, and within a claim with every step.
 ///
@@ -15,7 +17,8 @@ use crate::value::{Text, Value};
 /// token = version << 24 | command index
 /// ```
 ///
-/// Tokens of different tasks are not comparable: a resource that several tasks write takes its tokens from its lease.
+/// Tokens of different tasks are not comparable: a resource that several tasks write takes its
+/// tokens from its lease.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
@@ -47,8 +50,8 @@ pub struct ResourceLease {
 }
 
 impl FenceToken {
-    /// The largest token that a write may present: stores keep tokens in 63 bits, and every lease needs a larger one than
-    /// the write before it.
+    /// The largest token that a write may present: stores keep tokens in 63 bits, and every lease
+    /// needs a larger one than the write before it.
     pub const LARGEST: Self = Self(1 << 62);
 
     /// The largest token that a lease may have.

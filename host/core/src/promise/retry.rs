@@ -1,12 +1,15 @@
-//! When a failed attempt is repeated. Randomness comes from hashes, so that the same failure decides the same wait.
+//! When a failed attempt is repeated. Randomness comes from hashes, so that the same failure
+//! decides the same wait.
 
 use serde::{Deserialize, Serialize};
 
-use crate::id::{PromiseId, Version};
-use crate::time::Millis;
+use crate::{
+    id::{PromiseId, Version},
+    time::Millis,
+};
 
-/// The wait before attempt `n + 1` (n from 1): `base * factor^(n-1)`, at most `cap`, plus up to a tenth drawn from
-/// the task and its version.
+/// The wait before attempt `n + 1` (n from 1): `base * factor^(n-1)`, at most `cap`, plus up to a
+/// tenth drawn from the task and its version.
 pub fn backoff(
     (base, factor, cap): (Millis, u32, Millis),
     n: u32,
@@ -21,7 +24,8 @@ pub fn backoff(
     Millis(wait.saturating_add((wait as f64 / 10.0 * fraction(id, version.0)) as i64))
 }
 
-/// How a call wants its failures repeated. Travels as JSON in the header [`crate::tags::RETRY_HEADER`].
+/// How a call wants its failures repeated. Travels as JSON in the header
+/// [`crate::tags::RETRY_HEADER`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct RetryPolicy {
@@ -77,7 +81,8 @@ impl RetryPolicy {
     }
 }
 
-/// Whether a failure with this code can never become a success: the 4xx codes, but those that ask for patience.
+/// Whether a failure with this code can never become a success: the 4xx codes, but those that ask
+/// for patience.
 fn is_final(code: u32) -> bool {
     (400..=499).contains(&code) && !matches!(code, 408 | 425 | 429)
 }

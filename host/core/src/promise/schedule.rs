@@ -1,14 +1,15 @@
-//! A schedule makes a promise at each of its occurrences. It knows when it was due last and is due next; one that is
-//! late makes up for what it missed, in order.
+//! A schedule makes a promise at each of its occurrences. It knows when it was due last and is due
+//! next; one that is late makes up for what it missed, in order.
 
 use serde::{Deserialize, Serialize};
 
-use crate::id::{PromiseId, ScheduleId};
-use crate::tags;
-use crate::time::{Millis, Timestamp};
-use crate::value::{Tags, Text, Value};
-
 use super::{Cron, NewPromise};
+use crate::{
+    id::{PromiseId, ScheduleId},
+    tags,
+    time::{Millis, Timestamp},
+    value::{Tags, Text, Value},
+};
 
 /// How many occurrences one backfill command deals with.
 const PAGE: usize = 100;
@@ -54,7 +55,8 @@ pub struct NewSchedule {
 /// The promises of a schedule.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Template {
-    /// Their ids, with `{{.id}}` for the schedule's and `{{.timestamp}}` for the occurrence in milliseconds.
+    /// Their ids, with `{{.id}}` for the schedule's and `{{.timestamp}}` for the occurrence in
+    /// milliseconds.
     pub id: Text,
     /// Their parameter.
     pub param: Value,
@@ -107,9 +109,9 @@ impl Schedule {
         next.unwrap_or(Timestamp::NEVER)
     }
 
-    /// Whether its next occurrence lies behind others that have not come yet. That is so when a clock showed a later time
-    /// and was set back: nothing would be made until the clock shows that time again. Clocks of several hosts differ a
-    /// little, and that is not meant.
+    /// Whether its next occurrence lies behind others that have not come yet. That is so when a
+    /// clock showed a later time and was set back: nothing would be made until the clock shows that
+    /// time again. Clocks of several hosts differ a little, and that is not meant.
     pub fn is_ahead(&self, now: Timestamp) -> bool {
         const MARGIN: Millis = Millis::seconds(60);
         self.next_at > self.after(now + MARGIN)
@@ -121,8 +123,8 @@ impl Schedule {
         Self { next_at, last_at: self.last_at.filter(|at| *at < next_at), ..self }
     }
 
-    /// How many occurrences from the next one on have come, as far as they exceed `limit`, but not more than a
-    /// thousand times ten of them; and the first that remains then.
+    /// How many occurrences from the next one on have come, as far as they exceed `limit`, but not
+    /// more than a thousand times ten of them; and the first that remains then.
     pub fn too_late(&self, limit: u32, now: Timestamp) -> Option<(u64, Timestamp)> {
         const AT_ONCE: usize = 10_000;
         let limit = limit as usize;
@@ -141,8 +143,8 @@ impl Schedule {
         Some((skipped as u64, next))
     }
 
-    /// The occurrences from `from` up to but not including `to`, as many as one command deals with; and from where to
-    /// go on, if there are more.
+    /// The occurrences from `from` up to but not including `to`, as many as one command deals with;
+    /// and from where to go on, if there are more.
     pub fn backfill_page(
         &self,
         from: Timestamp,

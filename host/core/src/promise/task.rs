@@ -1,20 +1,22 @@
-//! The claim on producing one promise's value. A task has the promise's id and lives exactly as long as it.
+//! The claim on producing one promise's value. A task has the promise's id and lives exactly as
+//! long as it.
 
 use serde::{Deserialize, Serialize};
 
-use crate::id::{Digest, PromiseId, Version};
-use crate::time::{Millis, Timestamp};
-use crate::value::{Bytes, Text};
-
 use super::Lease;
+use crate::{
+    id::{Digest, PromiseId, Version},
+    time::{Millis, Timestamp},
+    value::{Bytes, Text},
+};
 
 /// A task.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Task {
     /// The promise it produces.
     pub id: PromiseId,
-    /// Raised whenever its claim changes hands. At birth it is the store's first version, which is above that of every
-    /// task that was removed: 0 in a store from which nothing was.
+    /// Raised whenever its claim changes hands. At birth it is the store's first version, which is
+    /// above that of every task that was removed: 0 in a store from which nothing was.
     pub version: Version,
     /// Where it stands.
     pub state: TaskState,
@@ -94,7 +96,8 @@ pub enum TaskStatus {
 pub enum HaltReason {
     /// Somebody asked for it.
     Requested = 1,
-    /// Its host says that running it makes no sense: it diverged from its journal, or waits for nothing.
+    /// Its host says that running it makes no sense: it diverged from its journal, or waits for
+    /// nothing.
     Reported = 2,
     /// It failed more often than the host's limit allows.
     Exhausted = 3,
@@ -168,7 +171,8 @@ pub enum ReleaseReason {
     Yield,
     /// The host stops.
     Shutdown,
-    /// The host has no room for it just now: it is offered again after this wait, and no attempt was made.
+    /// The host has no room for it just now: it is offered again after this wait, and no attempt
+    /// was made.
     NoRoom {
         /// How long.
         wait: Millis,

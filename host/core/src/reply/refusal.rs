@@ -1,11 +1,13 @@
 //! Why a command was refused: part of the reply, since it is the caller who acts on it.
 
-use crate::id::{NodeName, PromiseId, ResourceName, ScheduleId, TooLong, Version};
-use crate::invocation::AppendRefused;
-use crate::promise::{FenceToken, TaskStatus};
-use crate::time::Timestamp;
-use crate::unreadable::Subject;
-use crate::value::Text;
+use crate::{
+    id::{NodeName, PromiseId, ResourceName, ScheduleId, TooLong, Version},
+    invocation::AppendRefused,
+    promise::{FenceToken, TaskStatus},
+    time::Timestamp,
+    unreadable::Subject,
+    value::Text,
+};
 
 /// Why a command was refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -1,13 +1,15 @@
 //! What scripts are made of: the steps that are worth trying in a state.
 
-use crate::command::{Command, FenceAct, FenceAction, HeartbeatItem, Hold};
-use crate::id::{Claim, CommandIndex, Holder, NodeName, PromiseId, ScheduleId};
-use crate::invocation::{CommandKind, JournalHead, Record, RecordBody};
-use crate::promise::{Deferral, OutboxKey, Overlap, ReleaseReason, TrapKey, Verdict};
-use crate::tags;
-use crate::time::{Millis, Timestamp};
-use crate::value::{Text, Value};
-use crate::world::{self, World, claim};
+use crate::{
+    command::{Command, FenceAct, FenceAction, HeartbeatItem, Hold},
+    id::{Claim, CommandIndex, Holder, NodeName, PromiseId, ScheduleId},
+    invocation::{CommandKind, JournalHead, Record, RecordBody},
+    promise::{Deferral, OutboxKey, Overlap, ReleaseReason, TrapKey, Verdict},
+    tags,
+    time::{Millis, Timestamp},
+    value::{Text, Value},
+    world::{self, World, claim},
+};
 
 /// One step of a script.
 #[derive(Clone, Debug)]
@@ -246,8 +248,8 @@ fn fences(world: &World, name: &str, other: &str, version: u64) -> Vec<Command> 
     ]
 }
 
-/// The next command publishes an event, where none is open, because the next record notifies the last one; without its
-/// record, that is what is asked after a replay.
+/// The next command publishes an event, where none is open, because the next record notifies the
+/// last one; without its record, that is what is asked after a replay.
 fn publish(world: &World, head: &JournalHead, claim: Claim, with_record: bool) -> Command {
     let mut records = match (with_record, head.len) {
         (false, _) => Vec::new(),

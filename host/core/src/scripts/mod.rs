@@ -1,5 +1,5 @@
-//! Scripts: every short one over two promises with a clock that jumps, and long random ones. The checked store does
-//! the asserting.
+//! Scripts: every short one over two promises with a clock that jumps, and long random ones. The
+//! checked store does the asserting.
 
 mod alphabet;
 mod short;
@@ -8,11 +8,13 @@ mod walk;
 use std::collections::BTreeSet;
 
 use self::alphabet::Step;
-use crate::command::Command;
-use crate::config::{Config, Exhausted};
-use crate::reply::{Pruned, Reply};
-use crate::time::Millis;
-use crate::world::World;
+use crate::{
+    command::Command,
+    config::{Config, Exhausted},
+    reply::{Pruned, Reply},
+    time::Millis,
+    world::World,
+};
 
 /// What was seen on the way: each command's name with the kind of its reply.
 type Seen = BTreeSet<(&'static str, String)>;

@@ -1,26 +1,31 @@
 //! Every short script over two promises.
 
-use std::collections::HashSet;
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::{
+    collections::HashSet,
+    hash::{DefaultHasher, Hash, Hasher},
+};
 
 use super::{
     Seen,
     alphabet::{Step, alphabet},
     limits, note, take,
 };
-use crate::command::FenceAct;
-use crate::config::{Config, VersionRule};
-use crate::tags;
-use crate::time::Timestamp;
-use crate::world::{self, World};
+use crate::{
+    command::FenceAct,
+    config::{Config, VersionRule},
+    tags,
+    time::Timestamp,
+    world::{self, World},
+};
 
-/// How long the scripts are that are all tried: four steps, or as many as `SEGNO_SCRIPTS` says. Five take many minutes.
+/// How long the scripts are that are all tried: four steps, or as many as `SEGNO_SCRIPTS` says.
+/// Five take many minutes.
 fn length() -> u32 {
     std::env::var("SEGNO_SCRIPTS").ok().and_then(|given| given.parse().ok()).unwrap_or(4)
 }
 
-/// Tries every script of this length, going on from each state once. While neither promise of a pair exists, they are
-/// alike: scripts then begin with the first.
+/// Tries every script of this length, going on from each state once. While neither promise of a
+/// pair exists, they are alike: scripts then begin with the first.
 fn explore(start: World, ids: &[&str], length: u32) -> (usize, Seen) {
     let (mut met, mut seen) = (HashSet::new(), Seen::new());
     let mut frontier = vec![start];

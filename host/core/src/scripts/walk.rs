@@ -5,8 +5,10 @@ use std::collections::BTreeSet;
 use proptest::prelude::*;
 
 use super::{Seen, alphabet::wide_alphabet, limits, take};
-use crate::config::{Config, VersionRule};
-use crate::world::World;
+use crate::{
+    config::{Config, VersionRule},
+    world::World,
+};
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 96, max_shrink_iters: 2_000, ..ProptestConfig::default() })]

@@ -1,12 +1,13 @@
 //! Appending records under a claim: new, or the repetition of what is stored.
 
-use crate::delta::Append;
-use crate::id::PromiseId;
-use crate::invocation::{AppendRefused, LogLine, Record, RecordBody};
-use crate::promise::{CancelState, Task};
-use crate::reply::{JournalMismatch, Refusal};
-
 use super::draft::Draft;
+use crate::{
+    delta::Append,
+    id::PromiseId,
+    invocation::{AppendRefused, LogLine, Record, RecordBody},
+    promise::{CancelState, Task},
+    reply::{JournalMismatch, Refusal},
+};
 
 /// What a batch of records is to the stored journal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

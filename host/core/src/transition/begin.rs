@@ -1,15 +1,13 @@
 //! Making an invocation that has run a little already: one transaction instead of two.
 
-use crate::command::{Command, Hold};
-use crate::id::{Claim, Digest};
-use crate::promise::{Lease, NewPromise};
-use crate::reply::{Refusal, Reply};
-use crate::time::Timestamp;
-
-use super::create::Maker;
-use super::decide;
-use super::draft::Draft;
-use super::tasks::described;
+use super::{create::Maker, decide, draft::Draft, tasks::described};
+use crate::{
+    command::{Command, Hold},
+    id::{Claim, Digest},
+    promise::{Lease, NewPromise},
+    reply::{Refusal, Reply},
+    time::Timestamp,
+};
 
 /// See [`Command::TaskBegin`].
 pub(super) fn begin(
@@ -48,7 +46,8 @@ fn begin_held(
     first: &[Command],
 ) -> Result<Reply, Refusal> {
     let created = draft.make_held(new, Maker::Starter(at), hold)?;
-    // Held by just this attempt: also if the answer to an earlier try was lost, which is given again.
+    // Held by just this attempt: also if the answer to an earlier try was lost, which is given
+    // again.
     let held = draft.held_version(&new.id, Some(hold));
     let runs = draft.task(&new.id).and_then(|task| task.module);
     let replies = match held == Some(claim.version) && runs == Some(module) {

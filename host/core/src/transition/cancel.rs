@@ -1,14 +1,14 @@
 //! Cancelling, which asks, and killing, which does not.
 
-use crate::address::hears_cancel;
-use crate::effect::Effect;
-use crate::id::PromiseId;
-use crate::promise::{CancelState, Promise, Task, TaskState, Verdict};
-use crate::reply::{Refusal, Reply};
-use crate::value::Value;
-
-use super::draft::Draft;
-use super::promises::record;
+use super::{draft::Draft, promises::record};
+use crate::{
+    address::hears_cancel,
+    effect::Effect,
+    id::PromiseId,
+    promise::{CancelState, Promise, Task, TaskState, Verdict},
+    reply::{Refusal, Reply},
+    value::Value,
+};
 
 pub(super) fn cancel(draft: &mut Draft<'_>, invocation: &PromiseId) -> Result<Reply, Refusal> {
     draft.touch(invocation);

@@ -1,11 +1,12 @@
-//! The settlement chain: all that follows from one promise settling, whatever settled it. It never settles another
-//! promise, so its length is one plus the number of callbacks.
-
-use crate::effect::{Effect, Metric, SettleCause};
-use crate::id::{PromiseId, Version};
-use crate::promise::{Message, OutboxKey, OutboxRow, Settlement, Task, TaskState};
+//! The settlement chain: all that follows from one promise settling, whatever settled it. It never
+//! settles another promise, so its length is one plus the number of callbacks.
 
 use super::draft::Draft;
+use crate::{
+    effect::{Effect, Metric, SettleCause},
+    id::{PromiseId, Version},
+    promise::{Message, OutboxKey, OutboxRow, Settlement, Task, TaskState},
+};
 
 impl Draft<'_> {
     /// Settles a pending promise; `by` is the claim that did it, if one did.
@@ -34,7 +35,8 @@ impl Draft<'_> {
         resumed.len() as u32
     }
 
-    /// Inside the composite: the task ends, nobody waits in its name any more, listeners are owed a message.
+    /// Inside the composite: the task ends, nobody waits in its name any more, listeners are owed a
+    /// message.
     fn settle_stage(&mut self, id: &PromiseId, by: Option<Version>) {
         let mut made_loose_children = false;
         if let Some(task) = self.task(id).cloned() {
@@ -55,15 +57,16 @@ impl Draft<'_> {
             self.put_outbox(key, OutboxRow::new(Message::Unblock, self.now));
             self.remove_listener(id.clone(), address);
         }
-        // A journal accounts for the promises its commands made: if the guest was told the outcome of every command,
-        // none of them is pending.
+        // A journal accounts for the promises its commands made: if the guest was told the outcome
+        // of every command, none of them is pending.
         if made_loose_children || self.head(id).open() > 0 {
             let row = OutboxRow::new(Message::CancelChildren { after: None }, self.now);
             self.put_outbox(OutboxKey::CancelChildren(id.clone()), row);
         }
     }
 
-    /// Other composites, their task only: a suspended awaiter goes on; any other keeps the resume for later.
+    /// Other composites, their task only: a suspended awaiter goes on; any other keeps the resume
+    /// for later.
     fn resume_stage(&mut self, id: &PromiseId) -> Vec<PromiseId> {
         let mut resumed = Vec::new();
         for (awaiter, consumed) in self.callbacks_on(id) {

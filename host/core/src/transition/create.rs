@@ -2,18 +2,19 @@
 
 use std::sync::Arc;
 
-use crate::address::{Address, ModuleRef};
-use crate::command::Hold;
-use crate::effect::{Effect, Metric, SettleCause};
-use crate::id::{Digest, PromiseId, TooLong, Version, fits, fits_under};
-use crate::promise::{Birth, Lease, NewPromise, Promise, PromiseState, Task, TaskState};
-use crate::reply::Refusal;
-use crate::saga::StepTags;
-use crate::tags;
-use crate::time::{Millis, Timestamp};
-use crate::value::Tags;
-
 use super::draft::Draft;
+use crate::{
+    address::{Address, ModuleRef},
+    command::Hold,
+    effect::{Effect, Metric, SettleCause},
+    id::{Digest, PromiseId, TooLong, Version, fits, fits_under},
+    promise::{Birth, Lease, NewPromise, Promise, PromiseState, Task, TaskState},
+    reply::Refusal,
+    saga::StepTags,
+    tags,
+    time::{Millis, Timestamp},
+    value::Tags,
+};
 
 /// In whose name a promise is made.
 #[derive(Clone, Copy)]
@@ -24,12 +25,14 @@ pub(super) enum Maker<'a> {
     Starter(Timestamp),
     /// That of an invocation, under a claim on it.
     Invocation(&'a Task),
-    /// That of a schedule, for its occurrence at this instant; its task begins after that of `after`.
+    /// That of a schedule, for its occurrence at this instant; its task begins after that of
+    /// `after`.
     Schedule { at: Timestamp, after: Option<&'a PromiseId> },
 }
 
 impl Draft<'_> {
-    /// Makes a promise that does not exist, with its task if it has a target; `hold` has it born acquired.
+    /// Makes a promise that does not exist, with its task if it has a target; `hold` has it born
+    /// acquired.
     ///
     /// # Errors
     /// [`Refusal::BadRequest`]: its id, or the name of its holder, is longer than stores look up.

@@ -1,10 +1,12 @@
-//! Aliases. An execution keeps the module it began with: moving an alias changes only what is started from now on.
-
-use crate::id::{Digest, fits};
-use crate::reply::{Refusal, Reply};
-use crate::value::Text;
+//! Aliases. An execution keeps the module it began with: moving an alias changes only what is
+//! started from now on.
 
 use super::draft::Draft;
+use crate::{
+    id::{Digest, fits},
+    reply::{Refusal, Reply},
+    value::Text,
+};
 
 pub(super) fn deploy(
     draft: &mut Draft<'_>,

@@ -1,18 +1,20 @@
-//! What a command has decided so far, laid over the view: later steps of one command read what earlier ones wrote.
-
-use crate::config::Config;
-use crate::delta::Delta;
-use crate::effect::{Effect, Metric};
-use crate::id::{Claim, PromiseId};
-use crate::invocation::JournalHead;
-use crate::promise::{OutboxKey, OutboxRow, Promise, Task, TaskState};
-use crate::reply::{Conflict, Refusal, Reply};
-use crate::state::State;
-use crate::time::Timestamp;
-use crate::unreadable::Subject;
-use crate::value::Text;
+//! What a command has decided so far, laid over the view: later steps of one command read what
+//! earlier ones wrote.
 
 use super::Decision;
+use crate::{
+    config::Config,
+    delta::Delta,
+    effect::{Effect, Metric},
+    id::{Claim, PromiseId},
+    invocation::JournalHead,
+    promise::{OutboxKey, OutboxRow, Promise, Task, TaskState},
+    reply::{Conflict, Refusal, Reply},
+    state::State,
+    time::Timestamp,
+    unreadable::Subject,
+    value::Text,
+};
 
 /// A decision in the making.
 pub(super) struct Draft<'a> {

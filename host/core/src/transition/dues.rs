@@ -1,12 +1,13 @@
-//! What the engine does on its own when a time has come. Each command looks again, so early, late and repeated ones
-//! are harmless.
-
-use crate::effect::{Metric, RequeueCause};
-use crate::id::PromiseId;
-use crate::promise::{Task, TaskState};
-use crate::reply::{Refusal, Reply};
+//! What the engine does on its own when a time has come. Each command looks again, so early, late
+//! and repeated ones are harmless.
 
 use super::draft::Draft;
+use crate::{
+    effect::{Metric, RequeueCause},
+    id::PromiseId,
+    promise::{Task, TaskState},
+    reply::{Refusal, Reply},
+};
 
 pub(super) fn promise(draft: &mut Draft<'_>, id: &PromiseId) -> Result<Reply, Refusal> {
     draft.touch(id);

@@ -1,19 +1,17 @@
-//! The fence: records and actions under one claim, in one transaction. What the records say and what the actions do
-//! is durable together or not at all.
+//! The fence: records and actions under one claim, in one transaction. What the records say and
+//! what the actions do is durable together or not at all.
 
 use std::ops::Range;
 
-use crate::command::{FenceAct, FenceAction};
-use crate::id::{Claim, CommandIndex, PromiseId};
-use crate::invocation::{LogLine, Record};
-use crate::promise::{Message, NewPromise, OutboxKey, OutboxRow, Promise, Task};
-use crate::reply::{Acted, Refusal, Reply};
-use crate::tags;
-
-use super::append::progressed;
-use super::create::Maker;
-use super::draft::Draft;
-use super::promises::for_clients;
+use super::{append::progressed, create::Maker, draft::Draft, promises::for_clients};
+use crate::{
+    command::{FenceAct, FenceAction},
+    id::{Claim, CommandIndex, PromiseId},
+    invocation::{LogLine, Record},
+    promise::{Message, NewPromise, OutboxKey, OutboxRow, Promise, Task},
+    reply::{Acted, Refusal, Reply},
+    tags,
+};
 
 pub(super) fn act(
     draft: &mut Draft<'_>,
@@ -57,7 +55,8 @@ impl Draft<'_> {
         self.is_taken(&new.id, &claim.id).then(|| new.id.clone())
     }
 
-    /// Whether only `claimed` could mint this id, and somebody else made it: such a promise is never adopted.
+    /// Whether only `claimed` could mint this id, and somebody else made it: such a promise is
+    /// never adopted.
     pub(super) fn is_taken(&self, id: &PromiseId, claimed: &PromiseId) -> bool {
         let stranger = |promise: &Promise| promise.birth.made_by.as_ref() != Some(claimed);
         id.is_minted_by(claimed) && self.promise(id).is_some_and(stranger)
@@ -98,8 +97,9 @@ impl Draft<'_> {
                 Ok(Acted::Done)
             }
             FenceAct::Publish { topic, payload } => {
-                // An event is owed from the commit that records its command on, and not again: whoever repeats a command
-                // that is recorded cannot know whether its event was delivered since.
+                // An event is owed from the commit that records its command on, and not again:
+                // whoever repeats a command that is recorded cannot know whether its event was
+                // delivered since.
                 if recorded.contains(&action.index.0) {
                     let message = Message::Event { topic: topic.clone(), payload: payload.clone() };
                     self.publish(&task.id, action.index, message);
@@ -144,7 +144,8 @@ impl Draft<'_> {
         new
     }
 
-    /// An invocation acts on no more than who started its tree may: a workflow can be handed any id.
+    /// An invocation acts on no more than who started its tree may: a workflow can be handed any
+    /// id.
     ///
     /// # Errors
     /// [`Refusal::Unprocessable`]: `id` is beyond these rights, whether it exists or not.

@@ -1,12 +1,13 @@
 //! Heartbeats: a holder extends its claims, all in one command.
 
-use crate::command::HeartbeatItem;
-use crate::effect::Metric;
-use crate::id::Holder;
-use crate::promise::{CancelState, Lease, Progress, Task, TaskState};
-use crate::reply::{Beat, Conflict, Refusal, Reply};
-
 use super::draft::Draft;
+use crate::{
+    command::HeartbeatItem,
+    effect::Metric,
+    id::Holder,
+    promise::{CancelState, Lease, Progress, Task, TaskState},
+    reply::{Beat, Conflict, Refusal, Reply},
+};
 
 pub(super) fn extend(
     draft: &mut Draft<'_>,

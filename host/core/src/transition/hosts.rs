@@ -1,12 +1,13 @@
-//! The lives of hosts. A host that starts again gets its own leftovers back at once; those of others are left to
-//! their leases.
-
-use crate::effect::RequeueCause;
-use crate::id::{NodeName, PromiseId, fits};
-use crate::promise::Task;
-use crate::reply::{Refusal, Reply};
+//! The lives of hosts. A host that starts again gets its own leftovers back at once; those of
+//! others are left to their leases.
 
 use super::draft::Draft;
+use crate::{
+    effect::RequeueCause,
+    id::{NodeName, PromiseId, fits},
+    promise::Task,
+    reply::{Refusal, Reply},
+};
 
 pub(super) fn start(draft: &mut Draft<'_>, node: &NodeName) -> Result<Reply, Refusal> {
     if node.worker_pid().is_some() {

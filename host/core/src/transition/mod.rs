@@ -1,7 +1,9 @@
-//! The one door: a view of the rows, a command and the time go in; a reply, the rows to write and hints come out.
+//! The one door: a view of the rows, a command and the time go in; a reply, the rows to write and
+//! hints come out.
 //!
-//! Every command on every view gives a reply. Before a command acts on a promise it names, a deadline that has come is
-//! carried out ([`draft::Draft::touch`]): a timeout always wins. A refusal changes nothing else.
+//! Every command on every view gives a reply. Before a command acts on a promise it names, a
+//! deadline that has come is carried out ([`draft::Draft::touch`]): a timeout always wins. A
+//! refusal changes nothing else.
 //!
 //! - `draft`: what is decided so far, over the view;
 //! - `chain`: settle, resume, execute: all that follows from one promise settling;
@@ -32,15 +34,17 @@ mod tasks;
 mod tests;
 mod workers;
 
-use crate::command::Command;
-use crate::config::Config;
-use crate::delta::Delta;
-use crate::effect::Effect;
-use crate::id::Claim;
-use crate::reply::{Refusal, Reply};
-use crate::state::State;
-use crate::time::Timestamp;
-use crate::unreadable;
+use crate::{
+    command::Command,
+    config::Config,
+    delta::Delta,
+    effect::Effect,
+    id::Claim,
+    reply::{Refusal, Reply},
+    state::State,
+    time::Timestamp,
+    unreadable,
+};
 
 pub use prune::obstacle;
 
@@ -57,7 +61,8 @@ pub struct Decision {
     pub effects: Vec<Effect>,
 }
 
-/// Decides what a command does to the rows of `view`, which holds what [`crate::footprint()`] and [`crate::widen`] name.
+/// Decides what a command does to the rows of `view`, which holds what [`crate::footprint()`] and
+/// [`crate::widen`] name.
 pub fn transition(view: &State, command: &Command, now: Timestamp, config: &Config) -> Decision {
     let mut draft = Draft::new(view, now, config);
     let reply = decide(&mut draft, command).unwrap_or_else(Reply::Refused);

@@ -1,18 +1,20 @@
 //! Handing messages over. Messages to the engine itself are carried out here, a page at a time.
 
-use crate::effect::Effect;
-use crate::footprint::CHILD_PAGE;
-use crate::id::{PromiseId, Version};
-use crate::promise::{Deferral, Delivery, Message, OutboxKey, OutboxRow, backoff};
-use crate::reply::{Refusal, Reply};
-use crate::time::{Millis, Timestamp};
-use crate::value::Text;
-
 use super::draft::Draft;
+use crate::{
+    effect::Effect,
+    footprint::CHILD_PAGE,
+    id::{PromiseId, Version},
+    promise::{Deferral, Delivery, Message, OutboxKey, OutboxRow, backoff},
+    reply::{Refusal, Reply},
+    time::{Millis, Timestamp},
+    value::Text,
+};
 
 pub(super) fn due(draft: &mut Draft<'_>, key: &OutboxKey) -> Result<Reply, Refusal> {
     draft.touch(key.promise());
-    // Only what was owed before this command: a row its own deadline leaves behind needs rows nobody loaded.
+    // Only what was owed before this command: a row its own deadline leaves behind needs rows
+    // nobody loaded.
     let owed = draft
         .outbox_row(key)
         .filter(|row| row.next_at <= draft.now && draft.view.outbox_row(key).is_some());
@@ -49,7 +51,8 @@ pub(super) fn due(draft: &mut Draft<'_>, key: &OutboxKey) -> Result<Reply, Refus
             draft.cancel_children(parent, after.as_ref());
             None
         }
-        // A row whose message is not of its key's kind is damage from outside: it can only be dropped.
+        // A row whose message is not of its key's kind is damage from outside: it can only be
+        // dropped.
         _ => {
             draft.remove_outbox(key.clone());
             None
@@ -69,7 +72,8 @@ pub(super) fn acknowledge(draft: &mut Draft<'_>, key: &OutboxKey) -> Result<Repl
     Ok(Reply::Done)
 }
 
-/// Early, late and repeated deferrals are harmless: what is owed stays owed, and what was acknowledged stays so.
+/// Early, late and repeated deferrals are harmless: what is owed stays owed, and what was
+/// acknowledged stays so.
 pub(super) fn defer(
     draft: &mut Draft<'_>,
     key: &OutboxKey,
@@ -108,7 +112,8 @@ impl Draft<'_> {
 
     fn hand_over_again(&mut self, key: &OutboxKey, row: OutboxRow) {
         let row = OutboxRow { attempts: row.attempts.saturating_add(1), ..row };
-        // Whoever has it now says what became of it; this is for the case that nobody lives to say so.
+        // Whoever has it now says what became of it; this is for the case that nobody lives to say
+        // so.
         let next_at = self.now + self.patience(key, &row).max(self.config.handover);
         self.due(next_at);
         self.delta.outbox.insert(key.clone(), Some(OutboxRow { next_at, ..row }));

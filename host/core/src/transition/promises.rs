@@ -1,14 +1,17 @@
 //! Making, reading and settling promises, and waiting for them.
 
-use crate::address::Address;
-use crate::id::{PromiseId, fits};
-use crate::promise::{NewPromise, Promise, Settlement, Verdict};
-use crate::reply::{Refusal, Reply};
-use crate::tags;
-use crate::value::{Text, Value};
-
-use super::create::{Maker, reachable, settled_at};
-use super::draft::Draft;
+use super::{
+    create::{Maker, reachable, settled_at},
+    draft::Draft,
+};
+use crate::{
+    address::Address,
+    id::{PromiseId, fits},
+    promise::{NewPromise, Promise, Settlement, Verdict},
+    reply::{Refusal, Reply},
+    tags,
+    value::{Text, Value},
+};
 
 pub(super) fn get(draft: &mut Draft<'_>, id: &PromiseId) -> Result<Reply, Refusal> {
     draft.touch(id);
@@ -112,8 +115,8 @@ impl Draft<'_> {
         Ok(true)
     }
 
-    /// Where the narrow reading of the protocol counts: refuses to wait for what nobody is to settle, or for what
-    /// belongs to another tree than the awaiter.
+    /// Where the narrow reading of the protocol counts: refuses to wait for what nobody is to
+    /// settle, or for what belongs to another tree than the awaiter.
     pub(super) fn may_await(
         &self,
         awaited: &PromiseId,

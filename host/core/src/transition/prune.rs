@@ -1,24 +1,27 @@
-//! Removing what is finished. A tree goes as a whole: a promise that nobody made under a claim, and everything made by
-//! its members, detached ones included.
+//! Removing what is finished. A tree goes as a whole: a promise that nobody made under a claim, and
+//! everything made by its members, detached ones included.
 //!
-//! **What is finished stays finished.** A settled promise never changes, its task makes nothing any more, nobody can
-//! begin to listen to it or to wait for it. So a tree of any size may be looked at piece by piece and then removed
-//! piece by piece, from the leaves up: its root, whose id keeps others from beginning anew among its remains, goes
-//! last. Each piece is looked at again when it goes.
+//! **What is finished stays finished.** A settled promise never changes, its task makes nothing any
+//! more, nobody can begin to listen to it or to wait for it. So a tree of any size may be looked at
+//! piece by piece and then removed piece by piece, from the leaves up: its root, whose id keeps
+//! others from beginning anew among its remains, goes last. Each piece is looked at again when it
+//! goes.
 //!
-//! **An id that begins anew never grants a claim again**: what goes raises the version at which tasks are born.
+//! **An id that begins anew never grants a claim again**: what goes raises the version at which
+//! tasks are born.
 
 use std::collections::BTreeSet;
 
-use crate::footprint::TREE_LIMIT;
-use crate::id::{PromiseId, Version};
-use crate::promise::{OutboxKey, TaskState};
-use crate::reply::{Kept, Pruned, Refusal, Reply};
-use crate::state::State;
-use crate::time::Timestamp;
-use crate::value::Text;
-
 use super::draft::Draft;
+use crate::{
+    footprint::TREE_LIMIT,
+    id::{PromiseId, Version},
+    promise::{OutboxKey, TaskState},
+    reply::{Kept, Pruned, Refusal, Reply},
+    state::State,
+    time::Timestamp,
+    value::Text,
+};
 
 /// By multiples of this the first version rises.
 const VERSION_STRIDE: u64 = 1_024;
@@ -41,10 +44,10 @@ pub(super) fn prune(
     Ok(Reply::Pruned(pruned))
 }
 
-/// The first version of later tasks, where it has to rise so that these may go: a task that is made under the id of one
-/// that is gone begins above every version that was ever granted for that id, so a holder, a message, a token or a warm
-/// instance of the earlier life never fits. Whole strides make it rise about once in the time that trees are kept, and
-/// not with each tree.
+/// The first version of later tasks, where it has to rise so that these may go: a task that is made
+/// under the id of one that is gone begins above every version that was ever granted for that id,
+/// so a holder, a message, a token or a warm instance of the earlier life never fits. Whole strides
+/// make it rise about once in the time that trees are kept, and not with each tree.
 fn above(view: &State, gone: &BTreeSet<PromiseId>) -> Option<Version> {
     let last = gone.iter().filter_map(|id| view.task(id)).map(|task| task.version).max()?;
     let first = last.0.saturating_add(1).next_multiple_of(VERSION_STRIDE);
@@ -72,8 +75,8 @@ fn removable(
     }
 }
 
-/// What keeps this member of a tree, and with it the tree. The view holds its composite, all messages about it, and the
-/// tasks of those who wait for it.
+/// What keeps this member of a tree, and with it the tree. The view holds its composite, all
+/// messages about it, and the tasks of those who wait for it.
 pub fn obstacle(view: &State, id: &PromiseId, before: Timestamp) -> Option<Kept> {
     let member = || id.clone();
     if view.is_unreadable(id) {

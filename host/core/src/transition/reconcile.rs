@@ -1,15 +1,16 @@
-//! Looking for damage. Commands alone cannot cause it (but a child that outlived the message to cancel it); what
-//! follows from other facts is mended, the rest is stopped for a person: safety over progress.
+//! Looking for damage. Commands alone cannot cause it (but a child that outlived the message to
+//! cancel it); what follows from other facts is mended, the rest is stopped for a person: safety
+//! over progress.
 
-use crate::effect::{Metric, RequeueCause};
-use crate::id::PromiseId;
-use crate::promise::{HaltReason, Message, OutboxKey, OutboxRow, Promise, Task, TaskState};
-use crate::reply::{Orphan, Refusal, Reply};
-use crate::saga::{FactKey, FactKind};
-use crate::time::Millis;
-
-use super::draft::Draft;
-use super::requeue::engine_note;
+use super::{draft::Draft, requeue::engine_note};
+use crate::{
+    effect::{Metric, RequeueCause},
+    id::PromiseId,
+    promise::{HaltReason, Message, OutboxKey, OutboxRow, Promise, Task, TaskState},
+    reply::{Orphan, Refusal, Reply},
+    saga::{FactKey, FactKind},
+    time::Millis,
+};
 
 pub(super) fn reconcile(draft: &mut Draft<'_>, id: &PromiseId) -> Result<Reply, Refusal> {
     draft.touch(id);
@@ -91,7 +92,8 @@ impl Draft<'_> {
         }
     }
 
-    /// Whether a journal's counts cannot come from records that follow the rules, or its last record is not there.
+    /// Whether a journal's counts cannot come from records that follow the rules, or its last
+    /// record is not there.
     fn is_journal_damaged(&self, id: &PromiseId) -> bool {
         let head = self.head(id);
         let told = u64::from(head.commands) + u64::from(head.notified);

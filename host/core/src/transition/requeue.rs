@@ -1,14 +1,15 @@
 //! How a task gets back to pending, how it is offered, and how it is stopped.
 
-use crate::address::is_hosted;
-use crate::config::VersionRule;
-use crate::effect::{Effect, Metric, RequeueCause};
-use crate::id::{PromiseId, Version};
-use crate::promise::{HaltReason, Message, Note, OutboxKey, OutboxRow, Task, TaskState, backoff};
-use crate::time::{Millis, Timestamp};
-use crate::value::{Bytes, Text};
-
 use super::draft::Draft;
+use crate::{
+    address::is_hosted,
+    config::VersionRule,
+    effect::{Effect, Metric, RequeueCause},
+    id::{PromiseId, Version},
+    promise::{HaltReason, Message, Note, OutboxKey, OutboxRow, Task, TaskState, backoff},
+    time::{Millis, Timestamp},
+    value::{Bytes, Text},
+};
 
 impl Draft<'_> {
     /// Pending from now on, to be offered by [`Draft::execute`].
@@ -32,8 +33,8 @@ impl Draft<'_> {
         });
     }
 
-    /// When a task that is offered now and was pending since `since` is offered again, and whether it may be taken at
-    /// all: a timer is never executed, and neither is what is past its deadline.
+    /// When a task that is offered now and was pending since `since` is offered again, and whether
+    /// it may be taken at all: a timer is never executed, and neither is what is past its deadline.
     pub(super) fn offer(&self, id: &PromiseId, since: Timestamp) -> (Timestamp, bool) {
         let again = self.now + self.until_next_offer(id, since);
         match self.promise(id) {
@@ -43,8 +44,9 @@ impl Draft<'_> {
         }
     }
 
-    /// The offer of a task for workers outside is a message that may be lost, so it is repeated steadily. Hosts look for
-    /// the row itself: repeating that offer only repeats a hint, and a long queue must not be written again and again.
+    /// The offer of a task for workers outside is a message that may be lost, so it is repeated
+    /// steadily. Hosts look for the row itself: repeating that offer only repeats a hint, and a
+    /// long queue must not be written again and again.
     fn until_next_offer(&self, id: &PromiseId, since: Timestamp) -> Millis {
         let least = self.config.retry_interval.0.max(1);
         let hosted = self.promise(id).and_then(|promise| promise.target()).is_some_and(is_hosted);
@@ -57,7 +59,8 @@ impl Draft<'_> {
         }
     }
 
-    /// Tells workers of a pending task that may be taken: hosts find the row, others are owed a message.
+    /// Tells workers of a pending task that may be taken: hosts find the row, others are owed a
+    /// message.
     pub(super) fn execute(&mut self, id: &PromiseId) {
         let Some(task) = self.task(id) else { return };
         let version = task.version;
@@ -72,9 +75,9 @@ impl Draft<'_> {
         }
     }
 
-    /// A claim was lost: its holder died or stalled. The first time the task is offered at once, later it waits, and
-    /// in the end it is halted, so that an execution which kills its hosts does not kill them all. Workers outside look
-    /// after themselves: their tasks are offered for ever.
+    /// A claim was lost: its holder died or stalled. The first time the task is offered at once,
+    /// later it waits, and in the end it is halted, so that an execution which kills its hosts does
+    /// not kill them all. Workers outside look after themselves: their tasks are offered for ever.
     pub(super) fn lost(&mut self, task: Task, cause: RequeueCause) {
         let id = task.id.clone();
         let (attempt, losses) = (task.attempt.saturating_add(1), task.losses.saturating_add(1));
@@ -101,8 +104,8 @@ impl Draft<'_> {
         }
     }
 
-    /// A claim was given back unused: the task is offered at once. A worker outside that keeps giving a task back
-    /// without having done anything for it waits for it longer each time.
+    /// A claim was given back unused: the task is offered at once. A worker outside that keeps
+    /// giving a task back without having done anything for it waits for it longer each time.
     pub(super) fn given_back(&mut self, task: Task) {
         let id = task.id.clone();
         if !self.is_outside(&id) {

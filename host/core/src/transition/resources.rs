@@ -1,19 +1,21 @@
 //! Resources: taking them, and writing them under tokens.
 
-use crate::effect::Metric;
-use crate::id::{ResourceName, fits};
-use crate::promise::{FenceToken, LONGEST_LEASE, Resource, ResourceLease};
-use crate::reply::{Conflict, Refusal, Reply};
-use crate::time::Millis;
-use crate::value::{Text, Value};
-
 use super::draft::Draft;
+use crate::{
+    effect::Metric,
+    id::{ResourceName, fits},
+    promise::{FenceToken, LONGEST_LEASE, Resource, ResourceLease},
+    reply::{Conflict, Refusal, Reply},
+    time::Millis,
+    value::{Text, Value},
+};
 
 pub(super) fn get(draft: &mut Draft<'_>, name: &ResourceName) -> Result<Reply, Refusal> {
     Ok(shown(draft, name))
 }
 
-/// Every lease has a token of its own, the same holder's next one as well: an answer that was lost costs a number.
+/// Every lease has a token of its own, the same holder's next one as well: an answer that was lost
+/// costs a number.
 pub(super) fn lease(
     draft: &mut Draft<'_>,
     name: &ResourceName,
@@ -34,7 +36,8 @@ pub(super) fn lease(
         let (holder, until) = (before.holder.clone(), before.until);
         return Err(Conflict::Busy { name: name.clone(), holder, until }.into());
     }
-    // A token is larger than that of every write, so that whoever wrote without a lease is passed as well.
+    // A token is larger than that of every write, so that whoever wrote without a lease is passed
+    // as well.
     let written = draft.view.resource(name).map(|resource| resource.token);
     let token = before.map(|lease| lease.token).max(written).unwrap_or_default().next();
     if token > FenceToken::LAST {

@@ -1,16 +1,17 @@
 //! The facts of sagas: what a settlement says of a step, written with it.
 
-use crate::effect::Metric;
-use crate::id::PromiseId;
-use crate::promise::{Promise, Verdict};
-use crate::saga::{Fact, FactKey, FactKind, StepTags};
-use crate::value::Text;
-
 use super::draft::Draft;
+use crate::{
+    effect::Metric,
+    id::PromiseId,
+    promise::{Promise, Verdict},
+    saga::{Fact, FactKey, FactKind, StepTags},
+    value::Text,
+};
 
 impl Draft<'_> {
-    /// Appends the fact that follows from a settlement, if the promise is a step of a saga or undoes one. The first
-    /// fact of a kind stands.
+    /// Appends the fact that follows from a settlement, if the promise is a step of a saga or
+    /// undoes one. The first fact of a kind stands.
     pub(super) fn note_fact(&mut self, promise: &Promise) {
         let Some(invocation) = promise.birth.made_by.clone() else { return };
         let Some(settlement) = promise.settlement() else { return };

@@ -1,15 +1,18 @@
 //! Schedules: one occurrence a command, missed ones in order.
 
-use crate::address::Address;
-use crate::id::{PromiseId, ScheduleId, fits};
-use crate::promise::{Cron, NewSchedule, Overlap, Schedule};
-use crate::reply::{Refusal, Reply};
-use crate::tags;
-use crate::time::{Millis, Timestamp};
-use crate::unreadable::Subject;
-
-use super::create::{Maker, reachable};
-use super::draft::Draft;
+use super::{
+    create::{Maker, reachable},
+    draft::Draft,
+};
+use crate::{
+    address::Address,
+    id::{PromiseId, ScheduleId, fits},
+    promise::{Cron, NewSchedule, Overlap, Schedule},
+    reply::{Refusal, Reply},
+    tags,
+    time::{Millis, Timestamp},
+    unreadable::Subject,
+};
 
 /// What became of an occurrence.
 enum Occurred {
@@ -106,8 +109,8 @@ pub(super) fn due(draft: &mut Draft<'_>, id: &ScheduleId) -> Result<Reply, Refus
     Ok(Reply::Done)
 }
 
-/// The next and the last occurrence stay as they are. A deadline counts from now: what is asked for now is meant to
-/// run, however long ago it was due.
+/// The next and the last occurrence stay as they are. A deadline counts from now: what is asked for
+/// now is meant to run, however long ago it was due.
 pub(super) fn backfill(
     draft: &mut Draft<'_>,
     id: &ScheduleId,

@@ -1,14 +1,17 @@
-//! Signals: messages to an invocation from outside, numbered in the order in which they came. The n-th is the promise
-//! `{invocation}/s/{n}`, so waiting for one is like waiting for any promise.
+//! Signals: messages to an invocation from outside, numbered in the order in which they came. The
+//! n-th is the promise `{invocation}/s/{n}`, so waiting for one is like waiting for any promise.
 
-use crate::id::{PromiseId, fits};
-use crate::promise::{NewPromise, Settlement, Task, Verdict};
-use crate::reply::{Conflict, Refusal, Reply};
-use crate::tags;
-use crate::value::{Tags, Text, Value};
-
-use super::create::{Maker, settled_at};
-use super::draft::Draft;
+use super::{
+    create::{Maker, settled_at},
+    draft::Draft,
+};
+use crate::{
+    id::{PromiseId, fits},
+    promise::{NewPromise, Settlement, Task, Verdict},
+    reply::{Conflict, Refusal, Reply},
+    tags,
+    value::{Tags, Text, Value},
+};
 
 pub(super) fn signal(
     draft: &mut Draft<'_>,

@@ -2,24 +2,27 @@
 
 use std::collections::BTreeSet;
 
-use crate::address::is_hosted;
-use crate::command::Hold;
-use crate::config::Exhausted;
-use crate::id::{Claim, PromiseId};
-use crate::invocation::{LogLine, Record};
-use crate::promise::{
-    CancelState, HaltReason, Lease, NewPromise, Note, Promise, ReleaseReason, Settlement, Task,
-    TaskState, TrapKey, Traps, Verdict, backoff,
+use super::{
+    append::progressed,
+    create::{Maker, holder_fits, settled_at},
+    draft::{Draft, wrong_state},
+    promises::{for_clients, record},
 };
-use crate::reply::{Conflict, Refusal, Reply, TaskReply};
-use crate::tags;
-use crate::time::{Millis, Timestamp};
-use crate::value::{Tags, Value};
-
-use super::append::progressed;
-use super::create::{Maker, holder_fits, settled_at};
-use super::draft::{Draft, wrong_state};
-use super::promises::{for_clients, record};
+use crate::{
+    address::is_hosted,
+    command::Hold,
+    config::Exhausted,
+    id::{Claim, PromiseId},
+    invocation::{LogLine, Record},
+    promise::{
+        CancelState, HaltReason, Lease, NewPromise, Note, Promise, ReleaseReason, Settlement, Task,
+        TaskState, TrapKey, Traps, Verdict, backoff,
+    },
+    reply::{Conflict, Refusal, Reply, TaskReply},
+    tags,
+    time::{Millis, Timestamp},
+    value::{Tags, Value},
+};
 
 pub(super) fn get(draft: &mut Draft<'_>, id: &PromiseId) -> Result<Reply, Refusal> {
     draft.touch(id);
@@ -98,7 +101,8 @@ pub(super) fn suspend(
     awaits.iter().for_each(|id| draft.touch(id));
     let mut task = draft.claimed(claim)?;
     awaits.iter().try_for_each(|id| draft.within_rights(&claim.id, id))?;
-    // A module's function may wait for a signal that nobody sent yet; workers outside know no signals.
+    // A module's function may wait for a signal that nobody sent yet; workers outside know no
+    // signals.
     let outside = draft.is_outside(&claim.id);
     let next_signal = (!outside).then(|| claim.id.signal(task.signals));
     let is_next = |id: &PromiseId| next_signal.as_ref() == Some(id);
@@ -111,7 +115,8 @@ pub(super) fn suspend(
     if outside {
         awaits.iter().try_for_each(|id| draft.may_await(id, Some(&claim.id)))?;
     }
-    // A module's commands wait for what they made. Whom a worker outside waits for is its own affair.
+    // A module's commands wait for what they made. Whom a worker outside waits for is its own
+    // affair.
     let hosted = task.module.is_some();
     let mut own = awaits.iter().filter(|id| hosted || is_next(id));
     if let Some(id) = own.find(|id| draft.is_taken(id, &claim.id)) {
@@ -213,7 +218,8 @@ pub(super) fn resume(draft: &mut Draft<'_>, id: &PromiseId) -> Result<Reply, Ref
 }
 
 impl Draft<'_> {
-    /// Makes a promise with its task in the hands of `hold`, and answers true, or false if it is there.
+    /// Makes a promise with its task in the hands of `hold`, and answers true, or false if it is
+    /// there.
     pub(super) fn make_held(
         &mut self,
         new: &NewPromise,
@@ -285,7 +291,8 @@ impl Draft<'_> {
                 Exhausted::Reject => self.exhausted(task, error),
             };
         }
-        // The call's own policy decides where there is one: it may be more patient than the host's, or less.
+        // The call's own policy decides where there is one: it may be more patient than the host's,
+        // or less.
         let host_wait = || backoff(self.config.backoff, attempt, &id, task.version);
         let retry_at: Timestamp = self.now + retry_after.unwrap_or_else(host_wait);
         self.pend_until(task, Some(retry_at));

@@ -1,13 +1,14 @@
-//! Workers outside: all of their claims at once. A worker that lost count of its claims extends them in one word, and
-//! one that seems to be gone leaves them to others before their leases end.
-
-use crate::effect::{Metric, RequeueCause};
-use crate::id::Holder;
-use crate::promise::{Lease, Task, TaskState};
-use crate::reply::{Beat, Refusal, Reply};
-use crate::time::Timestamp;
+//! Workers outside: all of their claims at once. A worker that lost count of its claims extends
+//! them in one word, and one that seems to be gone leaves them to others before their leases end.
 
 use super::draft::Draft;
+use crate::{
+    effect::{Metric, RequeueCause},
+    id::Holder,
+    promise::{Lease, Task, TaskState},
+    reply::{Beat, Refusal, Reply},
+    time::Timestamp,
+};
 
 pub(super) fn heartbeat(draft: &mut Draft<'_>, holder: &Holder) -> Result<Reply, Refusal> {
     let mut beats = Vec::new();

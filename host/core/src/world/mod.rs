@@ -1,6 +1,6 @@
-//! A store of maps for the tests, in which every command is checked: the decision over the rows its footprint names
-//! must be that over all rows, every invariant must hold after it, and what was written under a claim must have been
-//! written by the live claim.
+//! A store of maps for the tests, in which every command is checked: the decision over the rows its
+//! footprint names must be that over all rows, every invariant must hold after it, and what was
+//! written under a claim must have been written by the live claim.
 
 mod view;
 mod words;
@@ -8,18 +8,20 @@ mod words;
 use std::collections::{BTreeMap, BTreeSet};
 
 use self::view::{bare, load};
-use crate::command::Command;
-use crate::config::Config;
-use crate::footprint::rests_on;
-use crate::id::{Claim, Digest, PromiseId, Version};
-use crate::invariants::{check, check_step};
-use crate::promise::{TaskStatus, Verdict};
-use crate::reply::{Orphan, Refusal, Reply};
-use crate::snapshot::Snapshot;
-use crate::state::State;
-use crate::time::{Millis, Timestamp};
-use crate::transition::{Decision, transition};
-use crate::value::Text;
+use crate::{
+    command::Command,
+    config::Config,
+    footprint::rests_on,
+    id::{Claim, Digest, PromiseId, Version},
+    invariants::{check, check_step},
+    promise::{TaskStatus, Verdict},
+    reply::{Orphan, Refusal, Reply},
+    snapshot::Snapshot,
+    state::State,
+    time::{Millis, Timestamp},
+    transition::{Decision, transition},
+    value::Text,
+};
 
 pub(crate) use words::*;
 
@@ -152,8 +154,8 @@ impl World {
         );
     }
 
-    /// What commands alone leave behind is never taken for damage, but for a child that no command of a journal accounts
-    /// for: scripts make such, and hosts do not.
+    /// What commands alone leave behind is never taken for damage, but for a child that no command
+    /// of a journal accounts for: scripts make such, and hosts do not.
     fn check_nothing_looks_damaged(&self, command: &Command) {
         for promise in self.state.promises() {
             let look = Command::Reconcile { id: promise.id().clone() };

@@ -1,10 +1,13 @@
-//! Views of the whole state: what a store loads for a command, and what a host remembers of a claim.
+//! Views of the whole state: what a store loads for a command, and what a host remembers of a
+//! claim.
 
-use crate::command::Command;
-use crate::footprint::{Footprint, footprint, widen};
-use crate::id::PromiseId;
-use crate::promise::OutboxKey;
-use crate::state::State;
+use crate::{
+    command::Command,
+    footprint::{Footprint, footprint, widen},
+    id::PromiseId,
+    promise::OutboxKey,
+    state::State,
+};
 
 /// What a host remembers of a claim.
 pub(super) fn bare(whole: &State, id: &PromiseId) -> Option<State> {

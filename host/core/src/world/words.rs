@@ -1,17 +1,19 @@
 //! Commands and records in few words.
 
 use super::MODULE;
-use crate::command::{Command, FenceAct, FenceAction, Hold};
-use crate::id::{Claim, CommandIndex, Holder, NodeName, PromiseId, ScheduleId, Version};
-use crate::invocation::{
-    CommandKind, EngineFacts, LogLine, Outcome, Record, RecordBody, Request, Seed, StepResult,
+use crate::{
+    command::{Command, FenceAct, FenceAction, Hold},
+    id::{Claim, CommandIndex, Holder, NodeName, PromiseId, ScheduleId, Version},
+    invocation::{
+        CommandKind, EngineFacts, LogLine, Outcome, Record, RecordBody, Request, Seed, StepResult,
+    },
+    promise::{
+        FenceToken, NewPromise, NewSchedule, Note, Overlap, ReleaseReason, Template, Verdict,
+    },
+    tags,
+    time::{Millis, Timestamp},
+    value::{Payload, Tags, Text, Value},
 };
-use crate::promise::{
-    FenceToken, NewPromise, NewSchedule, Note, Overlap, ReleaseReason, Template, Verdict,
-};
-use crate::tags;
-use crate::time::{Millis, Timestamp};
-use crate::value::{Payload, Tags, Text, Value};
 
 pub(crate) fn claim(id: &str, version: u64) -> Claim {
     Claim { id: PromiseId::from(id), version: Version(version) }

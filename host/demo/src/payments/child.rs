@@ -3,10 +3,10 @@
 use std::{path::Path, process::Command};
 
 use segno_core::time::Millis;
+use segno_env::Env;
 
 use super::{LedgerView, ledger::Entry};
 use crate::process::{Process, ProcessError, free_port};
-use segno_env::Env;
 
 const START: Millis = Millis(30_000);
 
@@ -32,7 +32,8 @@ pub struct PaymentsChild {
 }
 
 impl PaymentsChild {
-    /// Starts `binary payments` on a free port, with ledger and output in `folder`; each answer takes `delay`.
+    /// Starts `binary payments` on a free port, with ledger and output in `folder`; each answer
+    /// takes `delay`.
     ///
     /// # Errors
     /// See [`ChildError`].

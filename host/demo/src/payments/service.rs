@@ -15,13 +15,13 @@ use axum::{
     routing::{get, post},
 };
 use segno_core::time::Millis;
+use segno_env::Env;
 use tokio::net::TcpListener;
 
 use super::{
     ChargeRequest, LedgerView, Receipt, RefundRequest,
     ledger::{Entry, Kind, Ledger, LedgerError},
 };
-use segno_env::Env;
 
 /// The command line of the service.
 #[derive(Debug, clap::Args)]

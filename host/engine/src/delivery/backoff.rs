@@ -69,8 +69,8 @@ pub fn shown(url: &Url) -> String {
     format!("{}://{}{port}{}", url.scheme(), url.host_str().unwrap_or_default(), url.path())
 }
 
-/// An error with its causes. reqwest's own words leave the causes out, and name the address with its
-/// secrets.
+/// An error with its causes. reqwest's own words leave the causes out, and name the address with
+/// its secrets.
 pub fn causes(error: &reqwest::Error) -> String {
     let mut text = if error.is_connect() { "it cannot be reached" } else { "no answer" }.to_owned();
     let mut source = std::error::Error::source(error);

@@ -12,14 +12,14 @@ use segno_core::{
     promise::{Deferral, Delivery, MessageKind},
     time::{Millis, Timestamp},
 };
+use segno_env::{Env, Proxies, http_client};
+use segno_store::StoreError;
 
 use super::{CloudEvent, EventId, Routes, receiver::Receiver};
 use crate::{
     delivery::{Channel, Delivered},
     host::Host,
 };
-use segno_env::{Env, Proxies, http_client};
-use segno_store::StoreError;
 
 /// How long a failed event holds up later ones of its invocation; by then the failed event was
 /// tried again.

@@ -18,6 +18,7 @@ use base64::prelude::{BASE64_STANDARD, Engine as _};
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use http::header;
 use segno_core::time::{Millis, Timestamp};
+use segno_env::Env;
 use sha2::Sha256;
 use tokio::sync::Semaphore;
 
@@ -26,7 +27,6 @@ use crate::delivery::{
     Delivered,
     backoff::{AddressHealth, Pauses, causes, shown},
 };
-use segno_env::Env;
 
 /// Maximum number of concurrent posts to one address.
 const AT_ONCE: usize = 16;

@@ -7,7 +7,6 @@ use prometheus_client::{
     registry::{Registry, Unit},
 };
 use segno_core::promise::MessageKind;
-
 use segno_env::clock_jumps;
 use segno_store::Counts;
 

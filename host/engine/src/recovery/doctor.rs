@@ -1,9 +1,9 @@
 //! The findings of `segno doctor` in words, and the repair of a store.
 
 use segno_core::id::PromiseId;
+use segno_store::{Diagnosis, Finding, Store, StoreError};
 
 use super::reconcile::{self, RepairStep};
-use segno_store::{Diagnosis, Finding, Store, StoreError};
 
 /// The result of a repair.
 #[derive(Debug, Default)]

@@ -6,6 +6,8 @@ use segno_core::{
     config::Config,
     time::{Millis, Timestamp},
 };
+use segno_env::BoxFuture;
+use segno_store::StoreError;
 use tokio_util::sync::CancellationToken;
 
 use super::{
@@ -15,8 +17,6 @@ use super::{
     timers,
 };
 use crate::host::Host;
-use segno_env::BoxFuture;
-use segno_store::StoreError;
 
 /// The interval between two log lines for the same failure.
 const TOLD_AGAIN: Millis = Millis(60_000);

@@ -5,10 +5,10 @@ use segno_core::{
     reply::{Refusal, Reply},
     unreadable::Subject,
 };
+use segno_store::StoreError;
 
 use super::reconcile::chain;
 use crate::host::Host;
-use segno_store::StoreError;
 
 /// Commits each of `groups`, in order, in as few transactions as possible: a group as a whole, and
 /// all groups together if the store accepts that. A group that the store refuses is put into

@@ -10,13 +10,13 @@ use segno_core::{
     reply::Reply,
     time::Millis,
 };
+use segno_store::StoreError;
 
 use super::{driver::Next, isolate};
 use crate::{
     delivery::{Channels, Delivered},
     host::Host,
 };
-use segno_store::StoreError;
 
 /// Maximum number of due rows in one transaction, and of messages of one kind being delivered.
 pub const PAGE: usize = 256;

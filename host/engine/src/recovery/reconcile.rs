@@ -16,13 +16,13 @@ use segno_core::{
     time::Millis,
     unreadable::Subject,
 };
+use segno_store::{ScheduleFilter, Store, StoreError};
 
 use super::{
     driver::Next,
     policy::{Action, ORPHANS, class},
 };
 use crate::host::Host;
-use segno_store::{ScheduleFilter, Store, StoreError};
 
 /// Maximum number of promises read in one turn.
 pub const PAGE: u32 = 1_000;

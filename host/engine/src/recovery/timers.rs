@@ -1,10 +1,10 @@
 //! Timers: deadlines, lease expiry and retries.
 
 use segno_core::{command::Command, time::Timestamp};
+use segno_store::StoreError;
 
 use super::{driver::Next, wakes};
 use crate::host::Host;
-use segno_store::StoreError;
 
 /// Maximum number of due rows in one transaction.
 pub const PAGE: u32 = 1_000;
@@ -71,6 +71,8 @@ mod tests {
         time::Millis,
         value::{Tags, Value},
     };
+    use segno_env::{BoxFuture, Clock, Env};
+    use segno_store::{MemoryStore, Store};
     use tokio_util::sync::CancellationToken;
 
     use super::*;
@@ -79,8 +81,6 @@ mod tests {
         slots::{self, ClaimedTask, LeaseRenewer, OptimisticStart, StartRequest},
         testing,
     };
-    use segno_env::{BoxFuture, Clock, Env};
-    use segno_store::{MemoryStore, Store};
 
     struct HandClock(AtomicI64);
 

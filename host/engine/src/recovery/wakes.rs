@@ -10,13 +10,13 @@ use segno_core::{
     reply::Reply,
     time::Millis,
 };
+use segno_store::{Due, StoreError, Wake};
 
 use super::isolate;
 use crate::{
     host::Host,
     slots::{ClaimedTask, Slot},
 };
-use segno_store::{Due, StoreError, Wake};
 
 /// Maximum number of due commands in one commit.
 const TOGETHER: usize = 256;

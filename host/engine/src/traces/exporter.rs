@@ -9,14 +9,14 @@ use opentelemetry_sdk::{
     trace::{SpanData, SpanExporter as _},
 };
 use segno_core::{id::PromiseId, invocation::Record, time::Millis};
+use segno_env::{Proxies, Runtime, http_client};
+use segno_store::{PromiseRow, Store, StoreError};
 use tokio::sync::mpsc;
 
 use super::{
     context::{TRACEPARENT, TraceContext},
     spans::{self, Replayed},
 };
-use segno_env::{Proxies, Runtime, http_client};
-use segno_store::{PromiseRow, Store, StoreError};
 
 /// Maximum number of settlements and replays queued; beyond it spans are dropped, and nothing else
 /// is lost.

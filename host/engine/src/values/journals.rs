@@ -4,10 +4,10 @@ use segno_core::{
     invocation::{LogLevel, Outcome as Stored, StepResult},
     value::{Bytes, Payload as StoredPayload, Text},
 };
-
 use segno_guest::{Failure, Level, Outcome, Payload};
 
-/// Outcomes of promises that are longer than this stay in the promise and are not repeated in the journal, in bytes.
+/// Outcomes of promises that are longer than this stay in the promise and are not repeated in the
+/// journal, in bytes.
 pub const INLINE_LIMIT: usize = 4096;
 
 /// A payload as the journal keeps it.

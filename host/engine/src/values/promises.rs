@@ -1,5 +1,5 @@
-//! How values cross between promises and guests: the convention of the released Resonate SDKs, so that functions in
-//! other languages call each other without an adapter.
+//! How values cross between promises and guests: the convention of the released Resonate SDKs, so
+//! that functions in other languages call each other without an adapter.
 //!
 //! ```text
 //! param of an invocation   {"func": "ship", "args": [INPUT]}     (no input: "args": [])
@@ -13,9 +13,8 @@ use segno_core::{
     promise::{RetryPolicy, Settlement, Verdict},
     value::{Bytes, Tags, Value},
 };
-use serde_json::json;
-
 use segno_guest::{Failure, Outcome, Payload, RetryOptions};
+use serde_json::json;
 
 /// The header that names the function when the data are not JSON.
 const FUNCTION: &str = "segno:func";
@@ -155,7 +154,8 @@ pub fn failure_value(failure: &Failure) -> Value {
     Value { headers: Tags::new(), data: body.to_string().into_bytes().into() }
 }
 
-/// The failure in the value of a rejected promise. Values that other SDKs wrote are kept whole in `details`.
+/// The failure in the value of a rejected promise. Values that other SDKs wrote are kept whole in
+/// `details`.
 pub fn failure(value: Option<&Value>) -> Failure {
     #[derive(serde::Deserialize)]
     struct Body {

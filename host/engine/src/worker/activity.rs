@@ -13,7 +13,6 @@ use segno_core::{
     time::Timestamp,
     value::{Bytes, Text},
 };
-
 use segno_guest::{
     ActivityContext, ActivityHost, Failure, FunctionDescription, GuestError, HttpRequest,
     HttpResponse, Level, Outcome, Payload,
@@ -40,7 +39,8 @@ pub enum Kind {
     Http,
 }
 
-/// Log lines of one attempt begin at this multiple, so that those of several attempts keep their order.
+/// Log lines of one attempt begin at this multiple, so that those of several attempts keep their
+/// order.
 const LINES_PER_ATTEMPT: u32 = 100_000;
 
 /// Runs one attempt under this claim; the claim is given back in every case.

@@ -9,10 +9,10 @@ use segno_core::{
     reply::{Beat, Conflict, Refusal, Reply},
     time::Millis,
 };
+use segno_env::BoxFuture;
 
 use super::context::WorkerContext;
 use crate::slots::LeaseRenewer;
-use segno_env::BoxFuture;
 
 /// Number of heartbeats in the duration of a lease.
 const BEATS: i64 = 3;

@@ -1,12 +1,13 @@
-//! The built-in activity `segno:http`: one HTTP request, with the promise id as its idempotency key.
+//! The built-in activity `segno:http`: one HTTP request, with the promise id as its idempotency
+//! key.
 
 use base64::prelude::{BASE64_STANDARD, Engine as _};
 use segno_core::promise::Promise;
+use segno_guest::{Failure, HttpRequest, HttpResponse, Outbound, Outcome, Payload};
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
 use crate::values::{self, code};
-use segno_guest::{Failure, HttpRequest, HttpResponse, Outbound, Outcome, Payload};
 
 /// The header by which a service recognises a repeated request.
 const IDEMPOTENCY_KEY: &str = "idempotency-key";

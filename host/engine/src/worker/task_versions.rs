@@ -7,8 +7,8 @@ use segno_core::{
     promise::{Task, TaskStatus},
 };
 
-/// The version rises where retention removes trees. A host learns of that when one of its tasks begins
-/// at another version than expected: the start of that task takes the longer way.
+/// The version rises where retention removes trees. A host learns of that when one of its tasks
+/// begins at another version than expected: the start of that task takes the longer way.
 #[derive(Debug, Default)]
 pub struct TaskVersions(AtomicU64);
 

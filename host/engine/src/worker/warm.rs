@@ -6,9 +6,9 @@ use std::{
 };
 
 use segno_core::id::{Digest, PromiseId, Version};
+use segno_guest::Workflow;
 
 use super::recording::SharedRecorder;
-use segno_guest::Workflow;
 
 /// An instance whose commands and events are all committed.
 pub struct Warm {
@@ -87,7 +87,8 @@ impl WarmCache {
         drop(evicted);
     }
 
-    /// Hands over the instance of `id` if it may go on from `version` and `journal_len`; drops it otherwise.
+    /// Hands over the instance of `id` if it may go on from `version` and `journal_len`; drops it
+    /// otherwise.
     pub fn take(
         &self,
         id: &PromiseId,

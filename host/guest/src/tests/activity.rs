@@ -121,7 +121,8 @@ async fn a_workflow_s_name_is_no_activity() {
     assert_eq!(message, "the module has no activity `main`; it has `work`");
 }
 
-/// Opens `/data/f` (flags: create if `create`) and returns the result's discriminant and error code as two bytes of text.
+/// Opens `/data/f` (flags: create if `create`) and returns the result's discriminant and error code
+/// as two bytes of text.
 fn opening(create: bool) -> Guest {
     let (open, flags) = if create { (1, 3) } else { (0, 1) };
     Guest {
@@ -229,7 +230,8 @@ async fn requests_of_wasi_http_follow_the_policy() {
         let _ = stream.read(&mut [0; 4_096]);
         let _ = stream.write_all(b"HTTP/1.1 204 No Content\r\n\r\n");
     });
-    // Builds a request to the address, lets it go, waits, and returns the status, or 0 for an error.
+    // Builds a request to the address, lets it go, waits, and returns the status, or 0 for an
+    // error.
     let guest = Guest {
         imports: r#"
             (import "wasi:http/types@0.2.0" "[constructor]fields" (func $fields (result i32)))

@@ -165,7 +165,8 @@ async fn opening_a_file_is_refused_by_name() {
 
 #[tokio::test]
 async fn what_a_runtime_looks_for_is_not_there() {
-    // A directory by any name, and its own source: both answer `no-entry` (20), as an empty directory does.
+    // A directory by any name, and its own source: both answer `no-entry` (20), as an empty
+    // directory does.
     for (path, flags) in [("data", 2), ("app.py", 0)] {
         let guest = Guest {
             imports: r#"

@@ -3,8 +3,7 @@
 use serde_json::json;
 use sqlx::{Connection as _, Executor as _, SqliteConnection};
 
-use super::World;
-use super::{Exit, run, served};
+use super::{Exit, World, run, served};
 use crate::{
     host::Host,
     store::sqlite::{SqliteConfig, SqliteStore},

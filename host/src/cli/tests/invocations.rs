@@ -8,8 +8,7 @@ use segno_core::{
 };
 use serde_json::{Value, json};
 
-use super::World;
-use super::{Exit, host, run};
+use super::{Exit, World, host, run};
 
 async fn finish(world: &World, id: &str, verdict: Verdict, data: &str) {
     let claim = world.acquire(id).await;

@@ -18,10 +18,10 @@ use segno_core::{
     command::Command, config::Config, delta::Delta, effect::Effect, reply::Reply, state::State,
     transition::transition,
 };
+use segno_env::{Clock, Env};
 
 use self::kept::Kept;
 use super::{CallTree, Commit, Hints, Modules, Read, Scan, Store, StoreError, WorkQueue, hints};
-use segno_env::{Clock, Env};
 
 /// A store that keeps everything in memory.
 pub struct MemoryStore {

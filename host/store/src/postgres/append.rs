@@ -13,8 +13,16 @@ use std::{
 };
 
 use segno_core::{
-    command::Command, config::Config, delta::Delta, effect::Effect, id::Digest, id::PromiseId,
-    invocation::JournalHead, reply::Reply, rests_on, time::Timestamp, transition::transition,
+    command::Command,
+    config::Config,
+    delta::Delta,
+    effect::Effect,
+    id::{Digest, PromiseId},
+    invocation::JournalHead,
+    reply::Reply,
+    rests_on,
+    time::Timestamp,
+    transition::transition,
 };
 use sqlx::{
     Arguments as _, AssertSqlSafe, Encode, Executor as _, PgConnection, Postgres, Row as _, Type,
@@ -24,8 +32,8 @@ use sqlx::{
 use super::{
     claims::{Claims, Guard, Remembered},
     columns::{
-        self, Kind,
-        Kind::{Blob, Int},
+        self,
+        Kind::{self, Blob, Int},
     },
     failure::Failed,
 };

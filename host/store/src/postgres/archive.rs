@@ -2,6 +2,7 @@
 
 use async_trait::async_trait;
 use segno_core::{id::PromiseId, promise::Promise, time::Timestamp};
+use segno_env::Env;
 use sqlx::{
     AssertSqlSafe, Connection as _, Executor as _, PgConnection, Postgres, postgres::PgArguments,
 };
@@ -14,7 +15,6 @@ use crate::{
     sql::read::{self, failed, refused},
     sqlite,
 };
-use segno_env::Env;
 
 const IS_NUMBERED: &str = "
     SELECT EXISTS (SELECT 1 FROM pg_attribute

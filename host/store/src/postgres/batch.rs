@@ -4,8 +4,15 @@
 use std::{collections::BTreeSet, sync::OnceLock};
 
 use segno_core::{
-    command::Command, config::Config, delta::Delta, effect::Effect, footprint,
-    footprint::Footprint, id::PromiseId, reply::Reply, time::Timestamp, transition::transition,
+    command::Command,
+    config::Config,
+    delta::Delta,
+    effect::Effect,
+    footprint::{Footprint, footprint},
+    id::PromiseId,
+    reply::Reply,
+    time::Timestamp,
+    transition::transition,
     widen,
 };
 use sqlx::{Executor as _, PgConnection, Row as _};

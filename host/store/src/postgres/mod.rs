@@ -59,6 +59,8 @@ pub(super) use open::{Skew, check_version};
 pub use time::Time;
 pub use writer::Written;
 
+use segno_env::Env;
+
 use self::{
     availability::Availability,
     claims::Claims,
@@ -70,7 +72,6 @@ use super::{
     CallTree, Due, Hints, Modules, Ready, Scan, Store, StoreError, WorkQueue, limits,
     sql::read::Leases, writing::Writing,
 };
-use segno_env::Env;
 
 /// A store in a database that other hosts use too.
 pub struct PostgresStore {

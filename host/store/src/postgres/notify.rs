@@ -17,6 +17,7 @@ use segno_core::{
     promise::OutboxKey,
     time::Millis,
 };
+use segno_env::Env;
 use serde::{Deserialize, Serialize};
 use sqlx::{
     Connection as _, Executor as _, PgConnection, PgPool,
@@ -27,7 +28,6 @@ use tokio_util::sync::CancellationToken;
 
 use super::{config::PostgresConfig, fields::escape};
 use crate::{Hints, sql};
-use segno_env::Env;
 
 /// Notifications of this length of time are sent together.
 const GATHER: Millis = Millis(5);

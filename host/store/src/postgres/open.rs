@@ -4,6 +4,7 @@
 use std::{borrow::Cow, fmt};
 
 use segno_core::time::{Millis, Timestamp};
+use segno_env::Env;
 use sqlx::{
     Connection as _, Executor as _, PgConnection, Row as _, SqlSafeStr as _,
     migrate::{MigrateError, Migration, MigrationType, Migrator},
@@ -11,7 +12,6 @@ use sqlx::{
 
 use super::{config::PostgresConfig, failure};
 use crate::{error::BoxError, sql::Failure};
-use segno_env::Env;
 
 /// Why a database could not be opened. Nothing in it was changed.
 #[derive(Debug, thiserror::Error)]

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use segno_core::{config::Config, effect::Effect};
+use segno_env::Env;
 use sqlx::{AssertSqlSafe, Connection as _, Executor as _, PgConnection, Row as _};
 use throwaway_postgres::Cluster;
 
@@ -12,7 +13,6 @@ use crate::{
     Hints, Store as _,
     sql::read::{self, Kind},
 };
-use segno_env::Env;
 
 struct NoHints;
 

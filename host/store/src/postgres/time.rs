@@ -6,7 +6,6 @@ use std::sync::{
 };
 
 use segno_core::time::{Millis, Timestamp};
-
 use segno_env::Clock;
 
 /// A step back by less is not worth a word.

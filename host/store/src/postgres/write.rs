@@ -15,8 +15,8 @@ use sqlx::{AssertSqlSafe, Executor as _, PgConnection, Row as _, postgres::PgArg
 use super::{
     claims::TransactionId,
     columns::{
-        self, Kind,
-        Kind::{Blob, Int, Text},
+        self,
+        Kind::{self, Blob, Int, Text},
     },
     failure::Failed,
     load::LockedRows,

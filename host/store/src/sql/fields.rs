@@ -1,9 +1,10 @@
 //! The columns of one row, on their way out of a database.
 
-use crate::sql::Failure;
 use std::borrow::Cow;
 
 use sqlx::{Row as _, sqlite::SqliteRow};
+
+use crate::sql::Failure;
 
 /// A row of any database, read by position.
 pub(crate) trait Fields {

@@ -6,11 +6,11 @@
 use std::sync::Weak;
 
 use segno_core::time::Millis;
+use segno_env::Env;
 use sqlx::{Connection as _, Executor as _};
 use tokio::sync::watch;
 
 use super::{open::DataDirectory, writer::Written};
-use segno_env::Env;
 
 /// How long commits gather before they are carried over.
 const PAUSE: Millis = Millis(2_000);

@@ -52,6 +52,8 @@ pub use open::OpenError;
 pub use rest::Held;
 pub use writer::Written;
 
+use segno_env::Env;
+
 use self::{
     components::NewComponent,
     journal_buffer::ActiveJournals,
@@ -63,7 +65,6 @@ use super::{
     CallTree, Hints, ModuleRow, Modules, Read, Scan, Store, StoreError, WorkQueue, limits,
     writing::Writing,
 };
-use segno_env::Env;
 
 /// Where the database lies and how safely it commits.
 #[derive(Debug, Clone)]

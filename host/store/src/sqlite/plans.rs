@@ -1,6 +1,7 @@
 //! Every statement finds its rows by an index: its cost depends on what it finds, not on what there
 //! is.
 
+use segno_core::{id::PromiseId, value::Tags};
 use sqlx::{Executor as _, Row as _, SqliteConnection};
 
 use super::{SqliteConfig, journal_buffer, load, open::DataDirectory, resources, schedules, write};
@@ -9,7 +10,6 @@ use crate::{
     invocation_filter::{Base, ListedState},
     sql::read::{self, Kind, call_tree, counts, find, list},
 };
-use segno_core::{id::PromiseId, value::Tags};
 
 const TABLES: [&str; 13] = [
     "promises",

@@ -3,6 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use segno_core::time::Millis;
+use segno_env::Clock;
 use sqlx::{
     Executor as _, Sqlite, SqliteConnection,
     sqlite::{SqliteConnectOptions, SqlitePoolOptions},
@@ -13,7 +14,6 @@ use crate::{
     StoreError,
     sql::read::{self, failed},
 };
-use segno_env::Clock;
 
 /// Connections that read at a time.
 const READERS: u32 = 4;
@@ -112,9 +112,10 @@ async fn bytes_held(connection: &mut SqliteConnection) -> Result<u64, sqlx::Erro
 
 #[cfg(test)]
 mod tests {
+    use segno_env::SystemClock;
+
     use super::*;
     use crate::{Read as _, sqlite::SqliteConfig};
-    use segno_env::SystemClock;
 
     const ENDLESS: &str = "
         WITH RECURSIVE numbers(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers) SELECT count(*) FROM numbers";

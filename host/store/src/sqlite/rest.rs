@@ -8,10 +8,9 @@
 use std::sync::Weak;
 
 use segno_core::time::Millis;
-
-use super::{SqliteStore, writer::Request};
 use segno_env::Env;
 
+use super::{SqliteStore, writer::Request};
 use crate::{StoreError, heap};
 
 /// How long a store has to be quiet, and how often it gives back what it holds by then.

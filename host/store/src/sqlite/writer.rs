@@ -7,6 +7,7 @@
 use std::sync::Arc;
 
 use segno_core::{command::Command, config::Config, id::Digest, reply::Reply, time::Timestamp};
+use segno_env::Clock;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::{
@@ -21,7 +22,6 @@ use super::{
     writer_cache::WriterCache,
 };
 use crate::{Commit, Hints, StoreError, sql, writing::Writing};
-use segno_env::Clock;
 
 /// A batch takes no further submission once it has this many commands.
 const BATCH: usize = 512;

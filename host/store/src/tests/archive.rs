@@ -3,16 +3,15 @@
 use std::path::Path;
 
 use segno_core::{config::Config, reply::Orphan, snapshot::Snapshot, time::Millis};
+use segno_env::Clock as _;
 
 use super::{HandClock, deploy, env, postgres, script, sqlite};
-use crate::Finding;
 use crate::{
-    InvocationFilter, Scan, Store,
+    Finding, InvocationFilter, Scan, Store,
     archive::{ArchiveError, ArchiveReader, ArchiveSource, ArchiveWriter, Head, Row},
     postgres::PostgresImport,
     sqlite::{SqliteImport, SqliteLook},
 };
-use segno_env::Clock as _;
 
 /// A store with something of everything.
 pub(super) async fn populated(dir: &Path) -> Snapshot {

@@ -13,6 +13,7 @@ use segno_core::{
     time::Millis,
     value::Tags,
 };
+use segno_env::Clock as _;
 
 use super::{
     HandClock,
@@ -21,9 +22,10 @@ use super::{
     script::{self, Dice},
     sqlite,
 };
-use crate::{Finding, examine_pages};
-use crate::{InvocationFilter, Parent, PromiseFilter, ScheduleFilter, Standing, Store};
-use segno_env::Clock as _;
+use crate::{
+    Finding, InvocationFilter, Parent, PromiseFilter, ScheduleFilter, Standing, Store,
+    examine_pages,
+};
 
 pub(super) fn configs() -> [Config; 2] {
     let strict = Config {
@@ -193,8 +195,8 @@ pub(super) async fn walk(
     }
 }
 
-/// What commands alone leave behind is healthy, whatever they were; but for children that no command of a journal accounts
-/// for, which scripts make and hosts do not.
+/// What commands alone leave behind is healthy, whatever they were; but for children that no
+/// command of a journal accounts for, which scripts make and hosts do not.
 async fn looks_healthy(store: &dyn Store, clock: &Arc<HandClock>, page: u32, context: &str) {
     let scan = store.scan();
     let config = Config::default();

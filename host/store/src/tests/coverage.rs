@@ -1,11 +1,13 @@
-//! How far scripts got: a comparison goes on until every kind of command was answered, and refused if it can be.
+//! How far scripts got: a comparison goes on until every kind of command was answered, and refused
+//! if it can be.
 
 use std::collections::BTreeSet;
 
 /// Which commands were answered, and which refused: a script that gets nowhere proves nothing.
 pub(super) type Seen = BTreeSet<(&'static str, bool)>;
 
-/// Every kind of command, and whether it is ever refused. What the engine asks of itself is not: it looks again.
+/// Every kind of command, and whether it is ever refused. What the engine asks of itself is not: it
+/// looks again.
 const KINDS: [(&str, bool); 38] = [
     ("cancel", true),
     ("deploy", true),

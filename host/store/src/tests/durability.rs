@@ -1,4 +1,5 @@
-//! What the SQLite store alone promises: who owns a directory, what a damaged batch costs, how few statements it takes.
+//! What the SQLite store alone promises: who owns a directory, what a damaged batch costs, how few
+//! statements it takes.
 
 use std::{fs, sync::Arc};
 
@@ -13,11 +14,11 @@ use segno_core::{
     time::{Millis, Timestamp},
     value::Value,
 };
+use segno_env::Clock as _;
 use sqlx::{Connection as _, Executor as _, SqliteConnection};
 
 use super::{HandClock, create, deploy, memory, new, open, sqlite};
 use crate::{Store, StoreError, sqlite::OpenError};
-use segno_env::Clock as _;
 
 fn here() -> (tempfile::TempDir, Arc<HandClock>, Config) {
     (tempfile::tempdir().expect("a directory"), HandClock::new(), Config::default())

@@ -7,7 +7,8 @@ use segno_core::{command::Command, config::Config, id::NodeName, time::Millis};
 use super::{HandClock, create, sqlite};
 use crate::Store as _;
 
-/// A file system of its own that can be filled, until this is dropped; none where this process may not make one.
+/// A file system of its own that can be filled, until this is dropped; none where this process may
+/// not make one.
 struct Small(tempfile::TempDir);
 
 impl Small {

@@ -21,7 +21,10 @@ use super::{
     sqlite,
     work::{LEASE, acquire, fence, length, run},
 };
-use crate::{MemoryStore, Store, sqlite::SqliteLook, sqlite::SqliteStore};
+use crate::{
+    MemoryStore, Store,
+    sqlite::{SqliteLook, SqliteStore},
+};
 
 /// A model and a store, and workflows `w0`, `w1` … that are held in both.
 struct Pair {
@@ -106,7 +109,8 @@ impl Pair {
         look.close().await;
     }
 
-    /// Rows of `journal`, rows of `journal_recent`, and those of the latter that the former does not have.
+    /// Rows of `journal`, rows of `journal_recent`, and those of the latter that the former does
+    /// not have.
     async fn rows(&self) -> (i64, i64, i64) {
         let path = self.dir.path().join("segno.db");
         let path = path.to_str().expect("a path");

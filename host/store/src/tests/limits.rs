@@ -1,5 +1,5 @@
-//! What has the longest name that is taken is stored by every store; what has a longer one is refused by its name, for
-//! good, and not by the database.
+//! What has the longest name that is taken is stored by every store; what has a longer one is
+//! refused by its name, for good, and not by the database.
 
 use std::{collections::BTreeSet, sync::Arc};
 

@@ -31,12 +31,12 @@ use segno_core::{
     time::{Millis, Timestamp},
     value::{Tags, Value},
 };
+use segno_env::{Clock, Env, SystemRuntime};
 
 use super::{
     Hints, MemoryStore, Store,
     sqlite::{OpenError, SqliteConfig, SqliteStore},
 };
-use segno_env::{Clock, Env, SystemRuntime};
 
 /// What stands for the module that the tests' functions are in.
 const COMPONENT: &[u8] = b"component";

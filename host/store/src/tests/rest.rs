@@ -6,7 +6,6 @@ use segno_core::{
     command::Command, config::Config, id::PromiseId, promise::NewPromise, time::Millis,
     value::Value,
 };
-
 use segno_env::{BoxFuture, Env, Runtime, SystemRuntime};
 
 use super::{
@@ -59,7 +58,8 @@ async fn work(store: &dyn Store) {
     }
 }
 
-/// Each connection keeps some pages: one for each statement that is prepared, and the first of the file.
+/// Each connection keeps some pages: one for each statement that is prepared, and the first of the
+/// file.
 fn is_little(held: Held) -> bool {
     let Held { row_bytes, writer_bytes, reader_bytes, log_bytes } = held;
     row_bytes == 0 && log_bytes == 0 && writer_bytes < 128 << 10 && reader_bytes < 512 << 10

@@ -1,4 +1,5 @@
-//! Random scripts that get deep: mostly what makes sense in the present state, and sometimes anything.
+//! Random scripts that get deep: mostly what makes sense in the present state, and sometimes
+//! anything.
 
 use segno_core::{
     command::{Command, FenceAct, FenceAction, HeartbeatItem, Hold},
@@ -108,7 +109,8 @@ pub(super) fn command(dice: &mut Dice, seen: &Snapshot, now: Timestamp) -> Comma
     }
 }
 
-/// An invocation that ran before it was stored: it ended, waits, goes on with a child, or did what is refused.
+/// An invocation that ran before it was stored: it ended, waits, goes on with a child, or did what
+/// is refused.
 fn begin(dice: &mut Dice, seen: &Snapshot, now: Timestamp) -> Command {
     let new = promise(dice, now);
     let born = match dice.once_in(10) {
@@ -247,7 +249,8 @@ fn under_claim(dice: &mut Dice, seen: &Snapshot, task: &Task, other: &PromiseId)
 }
 
 fn promise(dice: &mut Dice, now: Timestamp) -> NewPromise {
-    // Clients choose no ids below those of invocations here, so that these are free for what invocations make.
+    // Clients choose no ids below those of invocations here, so that these are free for what
+    // invocations make.
     let id = match dice.roll(6) {
         0 => dice.of(&IDS[..3]).to_owned(),
         _ => format!("i{}", dice.roll(1_000)),

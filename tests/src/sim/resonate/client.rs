@@ -83,7 +83,8 @@ impl Client {
         }
     }
 
-    /// Asks to be told, once; and once more only if its stream has ended since, or has lost a message.
+    /// Asks to be told, once; and once more only if its stream has ended since, or has lost a
+    /// message.
     async fn hear(&self, id: &str) {
         loop {
             let missed = self.caller.misses();

@@ -47,8 +47,8 @@ impl ComponentInspector for NoUploads {
 }
 
 impl Door {
-    /// A front end for `host`, which from now on hands over its messages; workers that left keep their claims for
-    /// `grace`.
+    /// A front end for `host`, which from now on hands over its messages; workers that left keep
+    /// their claims for `grace`.
     pub fn of(host: &Host, grace: Option<Millis>) -> Self {
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 7_766));
         let access = Access::new(address, None, false, Vec::new()).expect("loopback is safe");

@@ -186,7 +186,8 @@ impl Worker {
         }
     }
 
-    /// Extends what it holds, twice a lease. Some clients name every task, and some now and then none.
+    /// Extends what it holds, twice a lease. Some clients name every task, and some now and then
+    /// none.
     async fn beat(&self) {
         loop {
             self.caller.sleep(Millis(TTL / 2)).await;

@@ -1,5 +1,6 @@
-//! Guests without wasm: workflows and activities as ordinary async Rust in this process, driven poll by poll through the
-//! same traits as components are. A test says in a few lines what a guest asks for, and sees what it was told.
+//! Guests without wasm: workflows and activities as ordinary async Rust in this process, driven
+//! poll by poll through the same traits as components are. A test says in a few lines what a guest
+//! asks for, and sees what it was told.
 
 mod activity;
 mod desk;

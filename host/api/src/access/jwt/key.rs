@@ -135,7 +135,8 @@ fn public(pem: &[u8], path: String) -> Result<Key, KeyError> {
     Ok(Key { key, algorithms })
 }
 
-/// The size of an RSA key: `SEQUENCE { modulus INTEGER, exponent INTEGER }` (RFC 8017, appendix A.1.1).
+/// The size of an RSA key: `SEQUENCE { modulus INTEGER, exponent INTEGER }` (RFC 8017, appendix
+/// A.1.1).
 fn modulus_bits(der: &[u8]) -> Option<u64> {
     match simple_asn1::from_der(der).ok()?.as_slice() {
         [ASN1Block::Sequence(_, numbers)] => match numbers.as_slice() {

@@ -14,15 +14,15 @@ use segno_core::{
     time::{Millis, Timestamp},
     value::{Tags, Value},
 };
+use segno_engine::{delivery::Delivered, recovery::Recovery};
+use segno_store::Hints;
 use serde_json::{Value as Json, json};
 
-use crate::Access;
-use crate::resonate::{Settings, deliver::UNBLOCK_ATTEMPTS};
-use segno_engine::delivery::Delivered;
-use segno_engine::recovery::Recovery;
-use segno_store::Hints;
-
 use super::world::{World, create};
+use crate::{
+    Access,
+    resonate::{Settings, deliver::UNBLOCK_ATTEMPTS},
+};
 
 /// The next message of a stream; comments are skipped.
 async fn message(stream: &mut axum::body::BodyDataStream) -> Json {

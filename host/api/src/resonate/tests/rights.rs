@@ -7,17 +7,17 @@ use axum::{
 use base64::prelude::{BASE64_URL_SAFE_NO_PAD, Engine as _};
 use futures::StreamExt as _;
 use segno_core::{tags, time::Millis};
+use segno_engine::{delivery::Reach, recovery::Recovery};
 use serde_json::{Value as Json, json};
 
-use crate::resonate::Settings;
-use crate::tests::{
-    World as Native,
-    signed::{self, HOST, LATER, admin, of, token},
-};
-use segno_engine::delivery::Reach;
-use segno_engine::recovery::Recovery;
-
 use super::world::{World, create};
+use crate::{
+    resonate::Settings,
+    tests::{
+        World as Native,
+        signed::{self, HOST, LATER, admin, of, token},
+    },
+};
 
 /// A host that accepts signed tokens.
 fn signed(settings: Settings) -> World {

@@ -13,20 +13,22 @@ use segno_core::{
     id::Digest,
     time::Timestamp,
 };
-use serde_json::{Value as Json, json};
-use tempfile::TempDir;
-use throwaway_postgres::Database;
-use tower::ServiceExt as _;
-
-use crate::resonate::{Resonate, Settings, envelope::VERSION};
-use crate::{Access, Api, tests::World as Native};
-use segno_engine::host::Host;
-use segno_engine::notifier::CommitNotifier;
+use segno_engine::{host::Host, notifier::CommitNotifier};
 use segno_env::{DebugClock, Env};
 use segno_store::{
     MemoryStore, Store,
     postgres::{PostgresConfig, PostgresStore},
     sqlite::{SqliteConfig, SqliteStore},
+};
+use serde_json::{Value as Json, json};
+use tempfile::TempDir;
+use throwaway_postgres::Database;
+use tower::ServiceExt as _;
+
+use crate::{
+    Access, Api,
+    resonate::{Resonate, Settings, envelope::VERSION},
+    tests::World as Native,
 };
 
 /// A host.

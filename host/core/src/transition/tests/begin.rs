@@ -1,10 +1,12 @@
-use crate::command::{Command, FenceAct};
-use crate::id::{Claim, Digest, PromiseId, Version};
-use crate::promise::{TaskStatus, Verdict};
-use crate::reply::{Refusal, Reply, TaskReply};
-use crate::tags;
-use crate::time::Timestamp;
-use crate::world::{self, World, claim};
+use crate::{
+    command::{Command, FenceAct},
+    id::{Claim, Digest, PromiseId, Version},
+    promise::{TaskStatus, Verdict},
+    reply::{Refusal, Reply, TaskReply},
+    tags,
+    time::Timestamp,
+    world::{self, World, claim},
+};
 
 fn begun(reply: Reply) -> (TaskReply, Option<Vec<Reply>>) {
     match reply {

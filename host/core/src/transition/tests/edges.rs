@@ -1,13 +1,16 @@
-//! Edges of the rules that every predicate alone would let pass: the rows would be legal, and wrong.
+//! Edges of the rules that every predicate alone would let pass: the rows would be legal, and
+//! wrong.
 
-use crate::command::{Command, FenceAct};
-use crate::id::PromiseId;
-use crate::promise::{TaskStatus, Verdict};
-use crate::reply::{Refusal, Reply};
-use crate::tags;
-use crate::time::Timestamp;
-use crate::value::Value;
-use crate::world::{self, World};
+use crate::{
+    command::{Command, FenceAct},
+    id::PromiseId,
+    promise::{TaskStatus, Verdict},
+    reply::{Refusal, Reply},
+    tags,
+    time::Timestamp,
+    value::Value,
+    world::{self, World},
+};
 
 #[test]
 fn an_action_is_never_about_the_claims_own_promise() {

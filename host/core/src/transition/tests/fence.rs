@@ -1,15 +1,17 @@
 use std::collections::BTreeSet;
 
-use crate::command::{Command, FenceAct};
-use crate::footprint::rests_on;
-use crate::id::{Claim, CommandIndex, PromiseId};
-use crate::invocation::{Record, RecordBody};
-use crate::promise::{CancelState, Message, OutboxKey, ReleaseReason, TaskStatus, Verdict};
-use crate::reply::{Acted, Refusal, Reply};
-use crate::tags;
-use crate::time::Timestamp;
-use crate::value::{Text, Value};
-use crate::world::{self, World};
+use crate::{
+    command::{Command, FenceAct},
+    footprint::rests_on,
+    id::{Claim, CommandIndex, PromiseId},
+    invocation::{Record, RecordBody},
+    promise::{CancelState, Message, OutboxKey, ReleaseReason, TaskStatus, Verdict},
+    reply::{Acted, Refusal, Reply},
+    tags,
+    time::Timestamp,
+    value::{Text, Value},
+    world::{self, World},
+};
 
 /// A world in which the workflow `w` is held.
 fn held() -> (World, Claim) {
@@ -74,7 +76,8 @@ fn records_and_their_actions_are_stored_together_and_repeated_for_nothing() {
     assert_eq!(task.module, Some(world::MODULE), "the caller's own module");
 }
 
-/// A host that takes a workflow over cannot know whether an event that its journal names has been delivered since.
+/// A host that takes a workflow over cannot know whether an event that its journal names has been
+/// delivered since.
 #[test]
 fn an_event_is_owed_once_whoever_repeats_its_command_without_the_record() {
     let (mut world, claim) = held();

@@ -1,5 +1,5 @@
-//! The rules one by one, a file a family: what is refused beside what is done. Each command also runs through every
-//! check of [`crate::world`].
+//! The rules one by one, a file a family: what is refused beside what is done. Each command also
+//! runs through every check of [`crate::world`].
 
 mod begin;
 mod edges;

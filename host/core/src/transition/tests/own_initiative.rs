@@ -1,12 +1,14 @@
-use crate::command::Command;
-use crate::effect::Effect;
-use crate::id::{NodeName, PromiseId};
-use crate::promise::{Deferral, Delivery, OutboxKey, TaskState, TaskStatus, Verdict};
-use crate::reply::{Conflict, Refusal, Reply};
-use crate::tags;
-use crate::time::{Millis, Timestamp};
-use crate::value::Text;
-use crate::world::{self, World};
+use crate::{
+    command::Command,
+    effect::Effect,
+    id::{NodeName, PromiseId},
+    promise::{Deferral, Delivery, OutboxKey, TaskState, TaskStatus, Verdict},
+    reply::{Conflict, Refusal, Reply},
+    tags,
+    time::{Millis, Timestamp},
+    value::Text,
+    world::{self, World},
+};
 
 fn delivery(reply: Reply) -> Option<Delivery> {
     match reply {

@@ -1,12 +1,14 @@
-use crate::command::Command;
-use crate::effect::Effect;
-use crate::id::{Digest, PromiseId};
-use crate::promise::{CancelState, TaskStatus, Verdict};
-use crate::reply::Reply;
-use crate::tags;
-use crate::time::Timestamp;
-use crate::value::{Text, Value};
-use crate::world::{self, World};
+use crate::{
+    command::Command,
+    effect::Effect,
+    id::{Digest, PromiseId},
+    promise::{CancelState, TaskStatus, Verdict},
+    reply::Reply,
+    tags,
+    time::Timestamp,
+    value::{Text, Value},
+    world::{self, World},
+};
 
 #[test]
 fn a_promise_settles_once_and_keeps_its_first_outcome() {

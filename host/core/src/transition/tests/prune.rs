@@ -1,12 +1,14 @@
-use crate::command::{Command, FenceAct};
-use crate::footprint::TREE_LIMIT;
-use crate::id::{Claim, CommandIndex, PromiseId};
-use crate::promise::{FenceToken, OutboxKey, ReleaseReason, Verdict};
-use crate::reply::{Kept, Pruned, Reply};
-use crate::tags;
-use crate::time::Timestamp;
-use crate::value::{Text, Value};
-use crate::world::{self, World};
+use crate::{
+    command::{Command, FenceAct},
+    footprint::TREE_LIMIT,
+    id::{Claim, CommandIndex, PromiseId},
+    promise::{FenceToken, OutboxKey, ReleaseReason, Verdict},
+    reply::{Kept, Pruned, Reply},
+    tags,
+    time::Timestamp,
+    value::{Text, Value},
+    world::{self, World},
+};
 
 fn id(id: &str) -> PromiseId {
     PromiseId::from(id)
@@ -29,7 +31,8 @@ fn make(world: &mut World, claim: &Claim, children: &[(&str, &[(&str, &str)])]) 
     world.done(world::fence(claim.clone(), Vec::new(), acts));
 }
 
-/// `order` called `order/0`, which sent `order/0/0` off on its own; it was sent a signal, and has ended.
+/// `order` called `order/0`, which sent `order/0/0` off on its own; it was sent a signal, and has
+/// ended.
 fn order() -> World {
     let mut world = World::new();
     world.done(world::workflow("order"));

@@ -1,18 +1,22 @@
-//! Damage from outside, one test a class: what follows from other facts is mended, the rest is stopped for a person.
+//! Damage from outside, one test a class: what follows from other facts is mended, the rest is
+//! stopped for a person.
 //!
-//! A claim without a lease, a pending task that is never offered and a deadline without a timer cannot be written: these
-//! times are part of the rows. A store that finds such a row refuses to read it, by name.
+//! A claim without a lease, a pending task that is never offered and a deadline without a timer
+//! cannot be written: these times are part of the rows. A store that finds such a row refuses to
+//! read it, by name.
 
-use crate::command::{Command, FenceAct};
-use crate::id::PromiseId;
-use crate::invocation::JournalHead;
-use crate::promise::{HaltReason, OutboxKey, Task, TaskState, TaskStatus, Verdict};
-use crate::reply::{Orphan, Reply};
-use crate::saga::{FactKey, FactKind};
-use crate::state::State;
-use crate::tags;
-use crate::time::Timestamp;
-use crate::world::{self, World};
+use crate::{
+    command::{Command, FenceAct},
+    id::PromiseId,
+    invocation::JournalHead,
+    promise::{HaltReason, OutboxKey, Task, TaskState, TaskStatus, Verdict},
+    reply::{Orphan, Reply},
+    saga::{FactKey, FactKind},
+    state::State,
+    tags,
+    time::Timestamp,
+    world::{self, World},
+};
 
 /// `w` is suspended on `p`.
 fn pair() -> World {

@@ -1,12 +1,14 @@
 //! Resources: a stale writer changes nothing.
 
-use crate::command::Command;
-use crate::effect::{Effect, Metric};
-use crate::id::{Claim, CommandIndex};
-use crate::promise::{FenceToken, Resource, ResourceLease};
-use crate::reply::{Conflict, Refusal, Reply};
-use crate::value::{Text, Value};
-use crate::world::{self, World};
+use crate::{
+    command::Command,
+    effect::{Effect, Metric},
+    id::{Claim, CommandIndex},
+    promise::{FenceToken, Resource, ResourceLease},
+    reply::{Conflict, Refusal, Reply},
+    value::{Text, Value},
+    world::{self, World},
+};
 
 fn read(world: &mut World) -> (Option<Resource>, Option<ResourceLease>) {
     match world.done(Command::ResourceGet { name: "r".into() }) {

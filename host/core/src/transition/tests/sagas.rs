@@ -1,14 +1,16 @@
 //! The facts of sagas: written by the settlement they follow from, and by nothing else.
 
-use crate::command::{Command, FenceAct};
-use crate::effect::{Effect, Metric};
-use crate::id::{Claim, PromiseId};
-use crate::promise::Verdict;
-use crate::saga::{FactKind, SagaNext, StepEnd, StepView, saga_next};
-use crate::tags;
-use crate::time::Timestamp;
-use crate::value::Value;
-use crate::world::{self, World};
+use crate::{
+    command::{Command, FenceAct},
+    effect::{Effect, Metric},
+    id::{Claim, PromiseId},
+    promise::Verdict,
+    saga::{FactKind, SagaNext, StepEnd, StepView, saga_next},
+    tags,
+    time::Timestamp,
+    value::Value,
+    world::{self, World},
+};
 
 /// A held workflow `w` with the steps 0 (undone in doubt), 1 (not so) and a plain child.
 fn trip() -> (World, Claim) {

@@ -1,13 +1,15 @@
 //! Schedules: what they make, in what order, and what they leave out.
 
-use crate::command::Command;
-use crate::id::{PromiseId, ScheduleId};
-use crate::promise::{NewSchedule, Overlap, Schedule, TaskStatus, Template, Verdict};
-use crate::reply::{Refusal, Reply};
-use crate::tags;
-use crate::time::{Millis, Timestamp};
-use crate::value::{Text, Value};
-use crate::world::{self, MODULE, World};
+use crate::{
+    command::Command,
+    id::{PromiseId, ScheduleId},
+    promise::{NewSchedule, Overlap, Schedule, TaskStatus, Template, Verdict},
+    reply::{Refusal, Reply},
+    tags,
+    time::{Millis, Timestamp},
+    value::{Text, Value},
+    world::{self, MODULE, World},
+};
 
 const MINUTE: i64 = 60_000;
 

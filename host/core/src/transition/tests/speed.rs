@@ -1,11 +1,14 @@
 use std::fmt::Write;
 
-use crate::transition::transition;
-use crate::world::{self, World};
+use crate::{
+    transition::transition,
+    world::{self, World},
+};
 
-/// A durable step is decided by the rows that it names, so what else the store holds costs next to nothing. The bound is
-/// loose, because a lookup among 20,000 rows takes a little longer than one among two; a scan of them would break it many
-/// times over. Both are measured here, on one machine, in turns.
+/// A durable step is decided by the rows that it names, so what else the store holds costs next to
+/// nothing. The bound is loose, because a lookup among 20,000 rows takes a little longer than one
+/// among two; a scan of them would break it many times over. Both are measured here, on one
+/// machine, in turns.
 #[test]
 fn a_fence_costs_about_as_much_in_a_large_store_as_in_a_small_one() {
     let (small, large) = (held(0), held(20_000));

@@ -1,11 +1,13 @@
-use crate::command::{Command, HeartbeatItem};
-use crate::config::{Config, Exhausted};
-use crate::id::PromiseId;
-use crate::promise::{HaltReason, ReleaseReason, TaskState, TaskStatus, TrapKey, Verdict};
-use crate::reply::{Beat, Reply};
-use crate::time::{Millis, Timestamp};
-use crate::value::Text;
-use crate::world::{self, World, claim};
+use crate::{
+    command::{Command, HeartbeatItem},
+    config::{Config, Exhausted},
+    id::PromiseId,
+    promise::{HaltReason, ReleaseReason, TaskState, TaskStatus, TrapKey, Verdict},
+    reply::{Beat, Reply},
+    time::{Millis, Timestamp},
+    value::Text,
+    world::{self, World, claim},
+};
 
 /// A world in which the workflow `w` and the promise `p` exist.
 fn workflow() -> World {

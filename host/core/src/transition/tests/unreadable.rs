@@ -1,16 +1,19 @@
-use crate::command::{Command, HeartbeatItem};
-use crate::config::Config;
-use crate::footprint::CHILD_PAGE;
-use crate::id::{Claim, Holder, NodeName, PromiseId, Version};
-use crate::promise::{
-    Birth, Message, NewPromise, OutboxKey, OutboxRow, Promise, PromiseState, Settlement, Verdict,
+use crate::{
+    command::{Command, HeartbeatItem},
+    config::Config,
+    footprint::CHILD_PAGE,
+    id::{Claim, Holder, NodeName, PromiseId, Version},
+    promise::{
+        Birth, Message, NewPromise, OutboxKey, OutboxRow, Promise, PromiseState, Settlement,
+        Verdict,
+    },
+    reply::{Beat, Kept, Pruned, Refusal, Reply},
+    state::State,
+    time::Timestamp,
+    transition::transition,
+    unreadable::Subject,
+    value::{Tags, Text, Value},
 };
-use crate::reply::{Beat, Kept, Pruned, Refusal, Reply};
-use crate::state::State;
-use crate::time::Timestamp;
-use crate::transition::transition;
-use crate::unreadable::Subject;
-use crate::value::{Tags, Text, Value};
 
 const NOW: Timestamp = Timestamp(1_000);
 

@@ -1,15 +1,15 @@
 //! Workers outside: what they may take, and what becomes of what they hold.
 
-use crate::command::{Command, FenceAct, Hold};
-use crate::config::Config;
-use crate::id::{Claim, Holder, PromiseId};
-use crate::promise::{
-    LONGEST_LEASE, NewSchedule, Overlap, ReleaseReason, Task, TaskStatus, Template,
+use crate::{
+    command::{Command, FenceAct, Hold},
+    config::Config,
+    id::{Claim, Holder, PromiseId},
+    promise::{LONGEST_LEASE, NewSchedule, Overlap, ReleaseReason, Task, TaskStatus, Template},
+    reply::{Beat, Refusal, Reply},
+    tags,
+    time::{Millis, Timestamp},
+    world::{self, World, claim},
 };
-use crate::reply::{Beat, Refusal, Reply};
-use crate::tags;
-use crate::time::{Millis, Timestamp};
-use crate::world::{self, World, claim};
 
 fn hold(pid: &str, nonce: u64) -> Hold {
     Hold { holder: Holder::worker(pid), nonce, ttl: Millis(15_000) }

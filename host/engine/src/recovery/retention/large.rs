@@ -12,10 +12,10 @@ use segno_core::{
     time::Timestamp,
     transition::obstacle,
 };
+use segno_store::{Scan, StoreError};
 
 use super::Pace;
 use crate::host::Host;
-use segno_store::{Scan, StoreError};
 
 /// Maximum number of members read, or removed, at a time.
 const PAGE: u32 = 256;

@@ -24,9 +24,10 @@ use segno_core::{
 
 pub use rules::{Keep, Retention, RetentionError, Rule};
 
+use segno_store::{ScheduleFilter, StoreError};
+
 use super::{driver::Next, isolate};
 use crate::host::Host;
-use segno_store::{ScheduleFilter, StoreError};
 
 /// Maximum number of promises read in one turn.
 pub const PAGE: u32 = 1_000;

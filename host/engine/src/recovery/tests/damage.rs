@@ -1,5 +1,6 @@
-//! One row of each kind is damaged, among others that are not: the host starts, what is due is carried out, batches are
-//! committed, lists answer, and each damaged row is named, once. On both databases.
+//! One row of each kind is damaged, among others that are not: the host starts, what is due is
+//! carried out, batches are committed, lists answer, and each damaged row is named, once. On both
+//! databases.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -15,6 +16,12 @@ use segno_core::{
     unreadable::Subject,
     value::{Tags, Text, Value},
 };
+use segno_env::{Env, SystemRuntime};
+use segno_store::{
+    Finding, InvocationFilter, PromiseFilter, ScheduleFilter, Store, examine,
+    postgres::{PostgresConfig, PostgresStore},
+    sqlite::{SqliteConfig, SqliteStore},
+};
 use sqlx::{Connection as _, Executor as _, SqliteConnection};
 use throwaway_postgres::{Cluster, Database};
 
@@ -25,12 +32,6 @@ use crate::{
     recovery::{RepairStep, driver::Next, each, outbox, repair_all, timers},
     testing,
     worker::WorkerSettings,
-};
-use segno_env::{Env, SystemRuntime};
-use segno_store::{
-    Finding, InvocationFilter, PromiseFilter, ScheduleFilter, Store, examine,
-    postgres::{PostgresConfig, PostgresStore},
-    sqlite::{SqliteConfig, SqliteStore},
 };
 
 /// The kind of store under test.

@@ -12,11 +12,11 @@ use segno_core::{
     time::{Millis, Timestamp},
     value::{Text, Value},
 };
+use segno_env::Clock as _;
+use segno_store::{Finding, examine};
 
 use super::{Bed, new, started};
 use crate::recovery::{Action, ORPHANS, RepairStep, class, describe, reconcile, repair};
-use segno_env::Clock as _;
-use segno_store::{Finding, examine};
 
 /// Kinds of damage, and the statement that causes each.
 const DAMAGES: [(Orphan, &str); 8] = [
@@ -111,7 +111,8 @@ async fn what_reconcile_does_is_what_the_policy_says() {
                 assert!(after.outbox.contains_key(&OutboxKey::CancelChildren(id.clone())));
             }
         }
-        // What was only mended leaves nothing behind; a damaged journal stays damaged, and its execution halted.
+        // What was only mended leaves nothing behind; a damaged journal stays damaged, and its
+        // execution halted.
         let left = bed.findings().await;
         let halted = class(orphan).action == Action::Halt;
         assert!(left.is_empty() || halted, "{orphan:?}: {left:?}");
@@ -166,7 +167,8 @@ async fn a_child_that_was_not_asked_is_found_behind_those_that_were() {
     let scan = bed.host.store.scan();
     let candidates = scan.candidates(0, 1_000).await.expect("candidates").items;
     assert_eq!(candidates, [PromiseId::from("left")]);
-    // The look and the message that it owes may come in one batch: each reads its own page of the children.
+    // The look and the message that it owes may come in one batch: each reads its own page of the
+    // children.
     let key = OutboxKey::CancelChildren("left".into());
     let both = vec![Command::Reconcile { id: "left".into() }, Command::OutboxDue { key }];
     bed.all(both).await;

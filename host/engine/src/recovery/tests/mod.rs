@@ -24,6 +24,11 @@ use segno_core::{
     time::{Millis, Timestamp},
     value::{Payload, Tags, Text, Value},
 };
+use segno_env::{Clock, Env, SystemRuntime};
+use segno_store::{
+    Finding, examine,
+    sqlite::{SqliteConfig, SqliteStore},
+};
 use sqlx::{Connection as _, Executor as _, SqliteConnection};
 
 use super::{
@@ -31,9 +36,6 @@ use super::{
     retention::{ROUND_PAUSE, Retention, turn},
 };
 use crate::{host::Host, testing};
-use segno_env::{Clock, Env, SystemRuntime};
-use segno_store::sqlite::{SqliteConfig, SqliteStore};
-use segno_store::{Finding, examine};
 
 const MODULE: Digest = Digest([7; 32]);
 const DAY: i64 = 86_400_000;
@@ -126,8 +128,8 @@ impl Bed {
             .await;
     }
 
-    /// `id` with a journal, a log line, a signal and a detached child, all of it settled but the child, whose claim is
-    /// answered.
+    /// `id` with a journal, a log line, a signal and a detached child, all of it settled but the
+    /// child, whose claim is answered.
     async fn tree(&self, id: &str, labels: &[(&str, &str)]) -> Claim {
         let claim = self.workflow(id, labels).await;
         let child = new(&format!("{id}/0"), &[(tags::TARGET, "ship"), (tags::DETACHED, "true")]);

@@ -15,13 +15,13 @@ use segno_core::{
     time::{Millis, Timestamp},
     value::Value,
 };
+use segno_env::{Clock as _, SystemClock};
 
 use super::{Bed, DAY, MODULE, new};
 use crate::recovery::{
     driver::Next,
     retention::{self, Keep, Retention},
 };
-use segno_env::{Clock as _, SystemClock};
 
 fn rules(text: &str) -> Retention {
     toml::from_str(text).expect("valid rules")

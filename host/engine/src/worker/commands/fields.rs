@@ -4,7 +4,8 @@ use segno_core::invocation::{FieldValue, Request};
 use segno_guest::{CallOptions, Outcome, Payload};
 use serde_json::{Map, Value as Json, json};
 
-/// Fields as they are collected. Values of fields whose names end in `_bytes` are bytes, all others are text.
+/// Fields as they are collected. Values of fields whose names end in `_bytes` are bytes, all others
+/// are text.
 #[derive(Default)]
 pub struct Fields(Vec<(&'static str, Vec<u8>)>);
 

@@ -1,10 +1,10 @@
 //! Turns settled promises into events for the guest.
 
 use segno_core::{id::PromiseId, promise::Promise, tags};
+use segno_guest::{Completion, Event, Signal};
 
 use super::Execution;
 use crate::{values, worker::error::ExecutionError};
-use segno_guest::{Completion, Event, Signal};
 
 impl Execution {
     /// Queues the event for this promise's settlement, if the promise has settled.

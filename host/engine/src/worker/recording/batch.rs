@@ -61,10 +61,10 @@ mod tests {
     use std::sync::Arc;
 
     use segno_core::{id::PromiseId, time::Timestamp};
+    use segno_guest::{Ask, Journal as _, Level, Payload, commands::Publish};
 
     use super::*;
     use crate::worker::{commands::Identity, recording::Recorder};
-    use segno_guest::{Ask, Journal as _, Level, Payload, commands::Publish};
 
     #[test]
     fn a_batch_is_full_of_what_was_logged_or_handed_over() {

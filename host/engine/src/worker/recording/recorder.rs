@@ -18,7 +18,6 @@ use segno_core::{
     tags,
     time::Timestamp,
 };
-
 use segno_guest::{Completion, Event, Failure, Outcome, Signal, Stop};
 
 use super::{Batch, OpenCommands};

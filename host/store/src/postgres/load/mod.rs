@@ -6,13 +6,14 @@
 //! callback on it is only added under that lock; and no callback of a task is changed without the
 //! task's lock.
 //!
-//! **What a decision sees is one committed state of the tables**: that of the last [`parts::PARTS`]. Every statement has a
-//! snapshot of its own, taken when it begins, and one that waits for a lock goes on with the
-//! snapshot it had: it finds the newest version of a row that it knows, and no row that was
-//! inserted meanwhile. So a statement that locks says what the rows are that it found, and nothing
-//! about the others. The statement that comes after all locks has a snapshot at least as new as the
-//! end of every transaction that was waited for; a row that is locked is in it as it was when it
-//! was locked; and whatever is not locked is read by it, also if an earlier load had read it:
+//! **What a decision sees is one committed state of the tables**: that of the last
+//! [`parts::PARTS`]. Every statement has a snapshot of its own, taken when it begins, and one that
+//! waits for a lock goes on with the snapshot it had: it finds the newest version of a row that it
+//! knows, and no row that was inserted meanwhile. So a statement that locks says what the rows are
+//! that it found, and nothing about the others. The statement that comes after all locks has a
+//! snapshot at least as new as the end of every transaction that was waited for; a row that is
+//! locked is in it as it was when it was locked; and whatever is not locked is read by it, also if
+//! an earlier load had read it:
 //!
 //! | what | why it is as in that snapshot |
 //! |---|---|

@@ -20,13 +20,13 @@ use std::{
 };
 
 use segno_core::{command::Command, config::Config, time::Millis};
+use segno_env::Env;
 use sqlx::{Connection as _, PgConnection, postgres::PgConnectOptions};
 use tokio::sync::{mpsc, oneshot, watch};
 
 use self::submission::{Answer, Submission};
 use super::{availability::Availability, claims::Claims, notify::Notifications, time::Time};
 use crate::{Hints, StoreError, writing::Writing};
-use segno_env::Env;
 
 /// A batch takes no further submission once it has this many commands.
 const BATCH: usize = 256;

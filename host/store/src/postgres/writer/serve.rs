@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 
 use segno_core::{command::Command, id::PromiseId, time::Millis};
+use segno_env::Clock as _;
 use sqlx::{Connection as _, PgConnection};
 
 use super::{ConnectionSlot, Shared, batch_error::BatchError, submission::Submission};
@@ -15,7 +16,6 @@ use crate::{
         failure::{Cause, Failed},
     },
 };
-use segno_env::Clock as _;
 
 /// How long one transaction may take before its connection is given up.
 const LONGEST: Millis = Millis(30_000);

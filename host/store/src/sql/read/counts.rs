@@ -1,10 +1,12 @@
 //! The numbers that metrics show. Each count walks an index of just what it counts.
 
-use crate::sql::Failure;
 use segno_core::promise::MessageKind;
 
 use super::{Select, Session};
-use crate::{Counts, sql::Fields};
+use crate::{
+    Counts,
+    sql::{Failure, Fields},
+};
 
 const TASKS: Select = Select::common(
     "

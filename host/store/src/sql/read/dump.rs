@@ -1,11 +1,13 @@
 //! Everything that is stored, as the model has it.
 
-use crate::sql::Failure;
 use segno_core::state::State;
 use sqlx::SqlSafeStr as _;
 
 use super::{Kind, Session};
-use crate::sql::dump::{self, About};
+use crate::sql::{
+    Failure,
+    dump::{self, About},
+};
 
 /// SQLite has the records of active claims in a table of their own.
 const JOURNALS: &str = "

@@ -1,8 +1,10 @@
 //! Events that were not acknowledged, in the order in which they were published.
 
 use super::{Select, Session};
-use crate::sql::Failure;
-use crate::{EventPlace, EventRow, sql};
+use crate::{
+    EventPlace, EventRow,
+    sql::{self, Failure},
+};
 
 /// The index of each database has the place of an event with the cast that is written here.
 const EVENTS: Select = Select::differing(

@@ -1,7 +1,6 @@
 //! Reading the whole store, a page at a time.
 
 use segno_core::{id::PromiseId, promise::Promise, time::Timestamp};
-
 use sqlx::SqlSafeStr as _;
 
 use super::{Kind, Select, Session};

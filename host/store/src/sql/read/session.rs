@@ -5,13 +5,15 @@
 //! ([`Select::common`]); where the databases differ, the two texts stand side by side
 //! ([`Select::differing`]).
 
-use crate::sql::Failure;
 use std::ops::ControlFlow;
 
 use segno_core::id::PromiseId;
 use sqlx::{AssertSqlSafe, SqlSafeStr as _, SqlStr};
 
-use crate::{StoreError, archive, sql::Fields};
+use crate::{
+    StoreError, archive,
+    sql::{Failure, Fields},
+};
 
 /// Which database is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

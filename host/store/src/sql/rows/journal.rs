@@ -1,13 +1,15 @@
 //! A journal as the tables hold it: its end, its records, the lines that were logged beside it.
 
-use crate::sql::Failure;
 use segno_core::{
     id::PromiseId,
     invocation::{JournalHead, LogLine, Record, decode_records},
 };
 
 use super::column::{at, needed, number, small};
-use crate::{LogRow, sql::Fields};
+use crate::{
+    LogRow,
+    sql::{Failure, Fields},
+};
 
 /// The format byte of a row of log lines.
 ///

@@ -1,12 +1,14 @@
 //! A module as the tables hold it.
 
-use crate::sql::Failure;
 use std::fmt;
 
 use segno_core::id::Digest;
 
 use super::column::{at, damaged, needed, number};
-use crate::{ModuleRow, sql::Fields};
+use crate::{
+    ModuleRow,
+    sql::{Failure, Fields},
+};
 
 /// A module: `digest, size, created_at, description`, and its aliases as a JSON list.
 pub(crate) fn module(row: &impl Fields) -> Result<ModuleRow, Failure> {

@@ -1,4 +1,5 @@
-//! Records that are appended on what a host remembers: whatever others did meanwhile, they belong where they come.
+//! Records that are appended on what a host remembers: whatever others did meanwhile, they belong
+//! where they come.
 
 use std::sync::Arc;
 

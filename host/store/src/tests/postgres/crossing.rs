@@ -1,9 +1,10 @@
-//! Pairs of commands of two hosts, of which the second comes while the first holds its locks and has not committed.
+//! Pairs of commands of two hosts, of which the second comes while the first holds its locks and
+//! has not committed.
 //!
-//! Whatever two commands do to each other, there is an order in which the rules alone come to the same answers and the same
-//! rows. So the tables' visibility rules (a snapshot for each statement, rows that appear while a lock is waited for) are
-//! met by every kind of command, and nobody has to think of the pair. `SEGNO_PAIRS` sets the number of pairs (240),
-//! `SEGNO_SEED` where they begin.
+//! Whatever two commands do to each other, there is an order in which the rules alone come to the
+//! same answers and the same rows. So the tables' visibility rules (a snapshot for each statement,
+//! rows that appear while a lock is waited for) are met by every kind of command, and nobody has to
+//! think of the pair. `SEGNO_PAIRS` sets the number of pairs (240), `SEGNO_SEED` where they begin.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -19,6 +20,7 @@ use segno_core::{
     time::{Millis, Timestamp},
     transition::transition,
 };
+use segno_env::{Clock as _, Runtime as _, SystemRuntime};
 use throwaway_postgres::Database;
 use tokio::task::JoinHandle;
 
@@ -31,7 +33,6 @@ use super::{
     waiting::{Gate, Waiters},
 };
 use crate::{Store as _, postgres::PostgresStore};
-use segno_env::{Clock as _, Runtime as _, SystemRuntime};
 
 /// Pairs that one database sees: after these, what there is has become much.
 const ROUND: u64 = 40;

@@ -1,4 +1,5 @@
-//! What every store must do, over PostgreSQL, and what that store does on its own. Each test has a database of its own.
+//! What every store must do, over PostgreSQL, and what that store does on its own. Each test has a
+//! database of its own.
 
 mod absence;
 mod append;

@@ -6,6 +6,7 @@ use segno_core::{
     reply::Reply,
     time::{Millis, Timestamp},
 };
+use segno_env::Env;
 use throwaway_postgres::Cluster;
 
 use super::{
@@ -16,7 +17,6 @@ use crate::{
     Store as _,
     postgres::{PostgresConfig, PostgresStore, Skew, check_version},
 };
-use segno_env::Env;
 
 /// What is said when `url` is opened.
 async fn refusal(url: &str) -> String {

@@ -13,13 +13,13 @@ use segno_core::{
     time::{Millis, Timestamp},
     value::{Text, Value},
 };
+use segno_env::Clock as _;
 
 use super::{
     super::{HandClock, MODULE, create, deploy, new},
     database, store,
 };
 use crate::{Store, postgres::PostgresStore};
-use segno_env::Clock as _;
 
 /// `root` with two hundred children, one of them detached; all of it has ended.
 async fn tree(store: &PostgresStore, root: &str) {

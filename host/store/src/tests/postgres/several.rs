@@ -1,5 +1,5 @@
-//! Several hosts on one database: whatever they do at the same time, the outcome is one that some order of the same
-//! commands has, and nobody waits for anybody for ever.
+//! Several hosts on one database: whatever they do at the same time, the outcome is one that some
+//! order of the same commands has, and nobody waits for anybody for ever.
 
 use std::{
     collections::BTreeSet,
@@ -20,6 +20,7 @@ use segno_core::{
     time::Millis,
     value::Value,
 };
+use segno_env::Clock as _;
 use throwaway_postgres::Database;
 
 use super::{
@@ -30,7 +31,6 @@ use super::{
     database, store,
 };
 use crate::{Store as _, StoreError, postgres::PostgresStore};
-use segno_env::Clock as _;
 
 const HOSTS: usize = 3;
 
@@ -109,7 +109,8 @@ async fn a_task_that_all_want_is_held_by_one() {
     assert_eq!(deadlocks(&database), "0");
 }
 
-/// Awaiters and what they await, settled from all sides at once: locks are wanted in every order there is.
+/// Awaiters and what they await, settled from all sides at once: locks are wanted in every order
+/// there is.
 #[tokio::test(flavor = "multi_thread")]
 async fn nobody_is_left_waiting_by_settlements_from_all_sides() {
     let Some(database) = database() else { return };

@@ -27,8 +27,8 @@ async fn the_tables_of_both_databases_are_the_same() {
     let mut ours = of_postgres(&database.url()).await;
     let mut theirs = of_sqlite(&dir.path().join("segno.db")).await;
     assert!(ours.len() >= 12, "{:?}", ours.keys());
-    // What grows with every step is keyed by a count where rows lie in the order of their keys, and by the invocation
-    // where tables may be divided by it.
+    // What grows with every step is keyed by a count where rows lie in the order of their keys, and
+    // by the invocation where tables may be divided by it.
     for (table, divisible) in [("journal", ["inv", "first_seq"]), ("logs", ["inv", "n"])] {
         assert_eq!(unkeyed(&mut ours, table), divisible);
         assert_eq!(unkeyed(&mut theirs, table), ["n"]);

@@ -1,7 +1,9 @@
-//! What a decision sees of a transaction that it waited for: all of it, or nothing, whatever kind of row it is.
+//! What a decision sees of a transaction that it waited for: all of it, or nothing, whatever kind
+//! of row it is.
 //!
-//! A connection of the test holds a row that the first host's batch needs late, so that this batch is kept open where the
-//! test wants it; then the second host's batch begins, and waits for the first.
+//! A connection of the test holds a row that the first host's batch needs late, so that this batch
+//! is kept open where the test wants it; then the second host's batch begins, and waits for the
+//! first.
 
 use std::{future::Future, sync::Arc};
 
@@ -15,6 +17,7 @@ use segno_core::{
     time::{Millis, Timestamp},
     value::{Tags, Value},
 };
+use segno_env::{Runtime as _, SystemRuntime};
 use sqlx::{AssertSqlSafe, Connection as _, Executor as _, PgConnection};
 use throwaway_postgres::Database;
 
@@ -26,7 +29,6 @@ use super::{
     database, store,
 };
 use crate::{Store as _, postgres::PostgresStore};
-use segno_env::{Runtime as _, SystemRuntime};
 
 /// A transaction of the test's own, which holds rows.
 pub(super) struct Gate {
@@ -166,7 +168,8 @@ async fn a_signal_that_comes_while_its_receiver_suspends_elsewhere_is_there() {
     is_sound(&one).await;
 }
 
-/// The same id again, in the transaction that removes it: another row, which the one who waited for the old never sees.
+/// The same id again, in the transaction that removes it: another row, which the one who waited for
+/// the old never sees.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_promise_that_was_removed_and_made_again_meanwhile_is_there() {
     let Some(database) = database() else { return };
@@ -323,10 +326,12 @@ async fn nothing_is_read_twice_where_nobody_is_in_the_way() {
         run(&*one, command).await;
         one.written().statements - before
     };
-    // BEGIN, lock promises, lock tasks, the rest, write, COMMIT; what is new has no task to lock, and needs a number.
+    // BEGIN, lock promises, lock tasks, the rest, write, COMMIT; what is new has no task to lock,
+    // and needs a number.
     assert_eq!(statements(create("p", &[("target", "poll://w")])).await, 6);
     assert_eq!(statements(Command::Cancel { invocation: "p".into() }).await, 6);
     assert_eq!(statements(suspend(&claim, &["p"])).await, 6);
-    // Which promise a signal is, says the task: that one is looked for by two statements more, and numbered.
+    // Which promise a signal is, says the task: that one is looked for by two statements more, and
+    // numbered.
     assert_eq!(statements(signal("w")).await, 9);
 }

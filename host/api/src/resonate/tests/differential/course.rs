@@ -4,15 +4,14 @@
 use segno_core::{invariants, time::Timestamp};
 use serde_json::{Value as Json, json};
 
-use crate::resonate::tests::{
-    has_null,
-    world::{Place, World},
-};
-
 use super::{
     coverage::Met,
     model::{Answered, Model, Yes},
     script::{self, Asked, Dice, KINDS},
+};
+use crate::resonate::tests::{
+    has_null,
+    world::{Place, World},
 };
 
 /// The time at which every script begins, in milliseconds.

@@ -5,8 +5,7 @@ use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 use super::{Host, answer, full_answer, request};
-use crate::AdmissionLimits;
-use crate::resonate::Settings;
+use crate::{AdmissionLimits, resonate::Settings};
 
 /// One byte more than the maximum.
 const TOO_MUCH: usize = 8 * 1024 * 1024 + 1;

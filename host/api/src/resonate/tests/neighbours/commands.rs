@@ -5,8 +5,7 @@ use serde_json::json;
 use tokio::{io::AsyncWriteExt as _, net::TcpStream};
 
 use super::{Host, full_answer, request};
-use crate::AdmissionLimits;
-use crate::resonate::Settings;
+use crate::{AdmissionLimits, resonate::Settings};
 
 /// Creates a promise by the native API.
 fn native(id: &str) -> String {

@@ -18,17 +18,21 @@ use std::{
 };
 
 use segno_core::{config::Config, time::Timestamp};
+use segno_engine::recovery::Recovery;
+use segno_env::{Clock, Env, SystemRuntime};
+use segno_store::MemoryStore;
 use serde_json::{Value as Json, json};
 use tokio::{
     io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _},
     net::{TcpListener, TcpStream},
 };
 
-use crate::resonate::{Settings, tests::world::World};
-use crate::{AdmissionLimits, serve, tests::World as Native};
-use segno_engine::recovery::Recovery;
-use segno_env::{Clock, Env, SystemRuntime};
-use segno_store::MemoryStore;
+use crate::{
+    AdmissionLimits,
+    resonate::{Settings, tests::world::World},
+    serve,
+    tests::World as Native,
+};
 
 /// Paused time that moves only when a test says so: otherwise it would move whenever the runtime is
 /// idle, which includes times when bytes are on their way from one socket to another.

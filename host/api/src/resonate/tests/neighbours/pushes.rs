@@ -17,12 +17,12 @@ use axum::{
 };
 use bytes::Bytes;
 use futures::StreamExt as _;
+use segno_engine::metrics::Pushed;
+use segno_env::{Runtime as _, SystemRuntime};
 use serde_json::{Value as Json, json};
 use tokio::net::TcpListener;
 
 use super::{super::world::create, Host};
-use segno_engine::metrics::Pushed;
-use segno_env::{Runtime as _, SystemRuntime};
 
 /// A server of workers, good and bad.
 struct Workers {

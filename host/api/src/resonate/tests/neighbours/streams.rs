@@ -10,8 +10,7 @@ use tokio::{
 };
 
 use super::{Host, full_answer};
-use crate::AdmissionLimits;
-use crate::resonate::Settings;
+use crate::{AdmissionLimits, resonate::Settings};
 
 fn listen(group: &str, worker: &str) -> String {
     format!("GET /poll/{group}/{worker} HTTP/1.1\r\nHost: localhost\r\n\r\n")
