@@ -11,8 +11,11 @@ use segno_core::{
     id::CommandIndex,
     time::{Millis, Timestamp},
 };
-use segno_engine::events::{CloudEvent, EventId, fits};
-use segno_store::{EventPlace, EventRow, StoreError};
+use segno_engine::{
+    events::{CloudEvent, EventId, fits},
+    resend::FOR_CLIENTS,
+};
+use segno_store::{EventPlace, EventRow};
 
 use super::{
     Api, ApiError,
@@ -91,23 +94,10 @@ pub async fn acknowledge(
     };
     let commands = request.ids.iter().map(command).collect::<Result<Vec<_>, _>>()?;
     if !commands.is_empty() {
-        submit(&api, commands).await?;
+        api.host.send(commands, FOR_CLIENTS).await?;
     }
     api.host.metrics.delivery.acknowledged(request.ids.len());
     Ok(Json(Acknowledged { acknowledged: request.ids.len() }))
-}
-
-async fn submit(api: &Api, commands: Vec<Command>) -> Result<(), ApiError> {
-    match api.host.store.execute(commands.clone()).await {
-        // An acknowledgement absorbs its own repetition.
-        Err(StoreError::Conflict | StoreError::UnknownOutcome(_)) => {
-            api.host.store.execute(commands).await?;
-        }
-        done => {
-            done?;
-        }
-    }
-    Ok(())
 }
 
 /// A page of events after this position, and the position at which it ends.

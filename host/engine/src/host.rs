@@ -2,10 +2,10 @@
 
 use std::sync::{Arc, OnceLock, Weak};
 
-use segno_core::{command::Command, config::Config, reply::Reply, time::Millis};
+use segno_core::config::Config;
 use segno_env::Env;
 use segno_guest::{Guests, Outbound};
-use segno_store::{Store, StoreError};
+use segno_store::Store;
 
 use crate::{
     commit_latency::CommitLatency, delivery::Channels, metrics::Metrics, notifier::CommitNotifier,
@@ -40,12 +40,6 @@ pub struct Host {
     /// The worker's slots; see [`Host::slots`].
     pub slots: Arc<OnceLock<Weak<ExecutionSlots>>>,
 }
-
-/// How often a command with an unknown outcome is sent again before its lease is left to run out.
-const RESEND_ATTEMPTS: u32 = 20;
-
-/// How often a command is sent for a client that waits for the reply.
-const ATTEMPTS: u32 = 3;
 
 impl Host {
     /// A host of these parts. The store gives the effects of its commits to `notifier`, which
@@ -93,50 +87,5 @@ impl Host {
     /// Sets the receiver of spans. The first one set stays.
     pub fn trace(&self, traces: Traces) {
         let _ = self.traces.set(traces);
-    }
-
-    /// Commits one command for a client that waits for the reply. Lost races and unknown outcomes
-    /// are sent again at once, `ATTEMPTS` times at most.
-    ///
-    /// # Errors
-    /// [`StoreError`]: nothing was written, or it is still unknown.
-    pub async fn attempt(&self, command: Command) -> Result<Reply, StoreError> {
-        let mut attempt = 1;
-        loop {
-            match self.store.execute(vec![command.clone()]).await {
-                Ok(mut replies) => {
-                    return replies.pop().ok_or_else(|| StoreError::Unavailable {
-                        reason: "the store did not answer a command".to_owned(),
-                    });
-                }
-                // Every command absorbs its repetition; a signal does so by its key, which it
-                // always has.
-                Err(StoreError::Conflict | StoreError::UnknownOutcome(_)) if attempt < ATTEMPTS => {
-                    attempt += 1;
-                }
-                Err(error) => return Err(error),
-            }
-        }
-    }
-
-    /// Commits `commands` together. Lost races and unknown outcomes are sent again: every command
-    /// absorbs its own repetition.
-    ///
-    /// # Errors
-    /// [`StoreError`]: nothing was written, or it is still unknown after many attempts.
-    pub async fn insist(&self, commands: &Arc<[Command]>) -> Result<Vec<Reply>, StoreError> {
-        let mut wait = Millis(10);
-        for _ in 1..RESEND_ATTEMPTS {
-            match self.store.execute_kept(commands.clone()).await {
-                Err(
-                    StoreError::Conflict | StoreError::UnknownOutcome(_) | StoreError::Away { .. },
-                ) => {
-                    self.env.runtime.sleep(wait).await;
-                    wait = Millis((wait.0 * 2).min(1_000));
-                }
-                answer => return answer,
-            }
-        }
-        self.store.execute_kept(commands.clone()).await
     }
 }

@@ -11,6 +11,7 @@ pub mod metrics;
 pub mod notifier;
 pub mod quarantine;
 pub mod recovery;
+pub mod resend;
 pub mod slots;
 pub mod target;
 pub mod traces;

@@ -7,8 +7,7 @@ use segno_core::{
     id::{PromiseId, fits},
     reply::Reply,
 };
-use segno_engine::host::Host;
-use segno_store::StoreError;
+use segno_engine::{host::Host, resend::FOR_CLIENTS};
 use tokio_util::sync::CancellationToken;
 
 use super::{
@@ -24,9 +23,6 @@ use super::{
     tasks,
 };
 use crate::{Access, Api};
-
-/// How often a command with an unknown outcome is sent.
-const ATTEMPTS: u32 = 3;
 
 /// The front end. Cheap to clone.
 #[derive(Clone)]
@@ -122,22 +118,11 @@ impl Resonate {
         command: Command,
     ) -> Result<(Reply, bool), ProtocolError> {
         let _room = self.api.room().await?;
-        let mut attempt = 1;
-        loop {
-            match self.host.store.execute(vec![command.clone()]).await {
-                Ok(mut replies) => {
-                    return match replies.pop() {
-                        Some(Reply::Refused(refusal)) => Err(refusal.into()),
-                        Some(reply) => Ok((reply, attempt == 1)),
-                        None => Err(ProtocolError::internal("the store did not answer a command")),
-                    };
-                }
-                // A repeated command gives the same answer, or says that it was done.
-                Err(StoreError::Conflict | StoreError::UnknownOutcome(_)) if attempt < ATTEMPTS => {
-                    attempt += 1;
-                }
-                Err(error) => return Err(error.into()),
-            }
+        let mut sent = self.host.send(vec![command], FOR_CLIENTS).await?;
+        match sent.replies.pop() {
+            Some(Reply::Refused(refusal)) => Err(refusal.into()),
+            Some(reply) => Ok((reply, sent.at_first)),
+            None => Err(ProtocolError::internal("the store did not answer a command")),
         }
     }
 }

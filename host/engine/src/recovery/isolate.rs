@@ -9,6 +9,7 @@ use segno_store::StoreError;
 
 use super::reconcile::chain;
 use crate::host::Host;
+use crate::resend::{Sent, UNDER_CLAIMS};
 
 /// Commits each of `groups`, in order, in as few transactions as possible: a group as a whole, and
 /// all groups together if the store accepts that. A group that the store refuses is put into
@@ -35,8 +36,8 @@ pub async fn each(
             continue;
         }
         let commands: Vec<Command> = piece.iter().flat_map(|(_, group)| group).cloned().collect();
-        match host.insist(&commands.into()).await {
-            Ok(replies) => {
+        match host.send(commands, UNDER_CLAIMS).await {
+            Ok(Sent { replies, .. }) => {
                 let mut replies = replies.into_iter();
                 for (place, group) in piece {
                     let of_group: Vec<Reply> = replies.by_ref().take(group.len()).collect();

@@ -16,13 +16,11 @@ use super::{driver::Next, isolate};
 use crate::{
     delivery::{Channels, Delivered},
     host::Host,
+    resend::OF_DELIVERIES,
 };
 
 /// Maximum number of due rows in one transaction, and of messages of one kind being delivered.
 pub const PAGE: usize = 256;
-/// How often the result of a delivery is submitted; if all attempts fail, the message is delivered
-/// again.
-const ATTEMPTS: u32 = 3;
 
 /// Delivers what is due. Messages to the engine itself are handled by the command. Messages of
 /// kinds that no channel takes are not read.
@@ -116,14 +114,10 @@ async fn note(host: &Host, key: &OutboxKey, delivered: Delivered) {
         Delivered::Elsewhere => Command::OutboxDefer { key, until: Deferral::Elsewhere },
         Delivered::NotMine => Command::OutboxDefer { key, until: Deferral::Unclaimed },
     };
-    for _ in 0..ATTEMPTS {
-        match host.store.execute(vec![command.clone()]).await {
-            Ok(_) => return,
-            Err(StoreError::Closed) => return,
-            Err(error) => {
-                tracing::warn!(%error, ?command, "the result of a delivery was not stored");
-                host.env.runtime.sleep(Millis(100)).await;
-            }
+    match host.send(vec![command.clone()], OF_DELIVERIES).await {
+        Ok(_) | Err(StoreError::Closed) => {}
+        Err(error) => {
+            tracing::warn!(%error, ?command, "the result of a delivery was not stored");
         }
     }
 }

@@ -15,7 +15,11 @@ use super::{
     claims::Claims, error::ExecutionError, log_span, put_off::PutOff, run_limiter::RunLimiter,
     task_versions::TaskVersions, warm::WarmCache,
 };
-use crate::{host::Host, lease_ttl::AdaptiveLeaseTtl};
+use crate::{
+    host::Host,
+    lease_ttl::AdaptiveLeaseTtl,
+    resend::{Sent, UNDER_CLAIMS},
+};
 
 /// The parts of a worker.
 pub struct WorkerContext {
@@ -67,9 +71,9 @@ impl WorkerContext {
     /// absorbs its own repetition.
     pub async fn submit(&self, commands: Vec<Command>) -> Result<Vec<Reply>, ExecutionError> {
         self.claims.note(&commands);
-        let commands = commands.into();
-        match self.host.insist(&commands).await {
-            Ok(replies) => {
+        let commands: Arc<[Command]> = commands.into();
+        match self.host.send(commands.clone(), UNDER_CLAIMS).await {
+            Ok(Sent { replies, .. }) => {
                 self.note(&commands, &replies);
                 Ok(replies)
             }

@@ -12,7 +12,10 @@ use segno_core::{
 use segno_env::BoxFuture;
 
 use super::context::WorkerContext;
-use crate::slots::LeaseRenewer;
+use crate::{
+    resend::{OF_HEARTBEATS, Sent},
+    slots::LeaseRenewer,
+};
 
 /// Number of heartbeats in the duration of a lease.
 const BEATS: i64 = 3;
@@ -77,21 +80,20 @@ async fn beat(worker: &WorkerContext) -> Beaten {
     }
     let claims: Vec<_> = items.iter().map(|item| item.claim.clone()).collect();
     let heartbeat = Command::TaskHeartbeat { holder: worker.holder.clone(), items };
-    // One immediate repetition; after that the next heartbeat is sent early.
-    for _ in 0..2 {
-        match worker.host.store.execute(vec![heartbeat.clone()]).await {
-            Ok(replies) => {
-                match replies.into_iter().next() {
-                    Some(Reply::Heartbeat(beats)) => hear(worker, &claims, beats),
-                    Some(Reply::Refused(refusal)) => refused(worker, &refusal),
-                    _ => {}
-                }
-                return Beaten::Stored;
+    match worker.host.send(vec![heartbeat], OF_HEARTBEATS).await {
+        Ok(Sent { replies, .. }) => {
+            match replies.into_iter().next() {
+                Some(Reply::Heartbeat(beats)) => hear(worker, &claims, beats),
+                Some(Reply::Refused(refusal)) => refused(worker, &refusal),
+                _ => {}
             }
-            Err(error) => tracing::warn!(%error, "a heartbeat was not stored"),
+            Beaten::Stored
+        }
+        Err(error) => {
+            tracing::warn!(%error, "a heartbeat was not stored");
+            Beaten::NotStored
         }
     }
-    Beaten::NotStored
 }
 
 fn hear(worker: &WorkerContext, claims: &[Claim], beats: Vec<Beat>) {
