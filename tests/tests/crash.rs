@@ -55,7 +55,7 @@ impl Script {
             world.resolve(&id, value).await;
         }
         let outcome = world.outcome("it").await;
-        let born = world.promise("it").await.expect("it ended").birth.created_at;
+        let born = world.promise("it").await.expect("it ended").spec.created_at;
         let expected = Seed::of(&"it".into(), born);
         assert!(
             matches!(world.history("it").await[0], RecordBody::Started { seed, .. } if seed == expected),

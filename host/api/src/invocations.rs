@@ -108,7 +108,7 @@ pub async fn describe(
     let children = store.read().list(&of_this).await?;
     drop(store);
     let (promise, task) = (&found.promise, &found.task);
-    let birth = &promise.birth;
+    let spec = &promise.spec;
     let outcome = view::outcome(promise, task);
     Ok(Json(Invocation {
         id: outcome.id,
@@ -134,15 +134,15 @@ pub async fn describe(
             .collect(),
         waits_count: u32::try_from(waits.awaits.len()).unwrap_or(u32::MAX),
         awaited_by: waits.awaited_by.iter().map(ToString::to_string).collect(),
-        parent: birth.tags.get(tags::PARENT).cloned(),
+        parent: spec.tags.get(tags::PARENT).cloned(),
         children: children.items.iter().map(view::summary).collect(),
-        labels: view::labels(&birth.tags),
+        labels: view::labels(&spec.tags),
         journal_len: found.head.len,
         created_at_ms: outcome.created_at_ms,
-        start_at_ms: tags::delay(&birth.tags).map(|at| at.0),
-        timeout_at_ms: view::deadline(birth.timeout_at),
+        start_at_ms: tags::delay(&spec.tags).map(|at| at.0),
+        timeout_at_ms: view::deadline(spec.timeout_at),
         settled_at_ms: outcome.settled_at_ms,
-        input: input_of(&birth.param),
+        input: input_of(&spec.param),
         output: outcome.output,
         failure: outcome.failure,
         target: outcome.target,

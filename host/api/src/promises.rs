@@ -93,7 +93,7 @@ fn check_target(api: &Api, target: &str) -> Result<(), ApiError> {
     let bad = |reason: String| Err(ApiError::BadField { field: "tags", reason });
     match Address::parse(target) {
         Err(error) => bad(format!("name a target that is no address: {error}")),
-        Ok(_) if address::is_hosted(target) => bad(format!(
+        Ok(_) if address::is_internal(target) => bad(format!(
             "name the target `{target}`, a function that hosts run: start it as an invocation (`segno start`, POST /v1/invocations)"
         )),
         Ok(_) => api
@@ -118,10 +118,10 @@ pub async fn list(
         PromiseSummary {
             id: promise.id().to_string(),
             state: view::promise_state(promise),
-            tags: promise.birth.tags.clone(),
-            made_by: promise.birth.made_by.as_ref().map(ToString::to_string),
-            created_at_ms: promise.birth.created_at.0,
-            timeout_at_ms: view::deadline(promise.birth.timeout_at),
+            tags: promise.spec.tags.clone(),
+            made_by: promise.spec.made_by.as_ref().map(ToString::to_string),
+            created_at_ms: promise.spec.created_at.0,
+            timeout_at_ms: view::deadline(promise.spec.timeout_at),
             settled_at_ms: promise.settlement().map(|settlement| settlement.settled_at.0),
         }
     };
@@ -244,7 +244,7 @@ async fn settle(
 ) -> Result<Json<PromiseView>, ApiError> {
     let id = promise_id(id)?;
     let row = find(api, &id).await?;
-    if row.promise.is_pending() && row.promise.target().is_some_and(address::is_hosted) {
+    if row.promise.is_pending() && row.promise.target().is_some_and(address::is_internal) {
         return Err(ApiError::IsInvocation(id.to_string()));
     }
     let command = Command::PromiseSettle { id: id.clone(), verdict, value };

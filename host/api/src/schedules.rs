@@ -173,7 +173,7 @@ async fn prepare(api: &Api, request: CreateSchedule) -> Result<NewSchedule, ApiE
     let id = schedule_id(request.id)?;
     let mut tags = labelled(&request.labels)?;
     // A target without a scheme is a function of a module.
-    let (param, default_ms) = match address::is_hosted(&request.target) {
+    let (param, default_ms) = match address::is_internal(&request.target) {
         false => {
             api.reach.allows_address(&request.target).map_err(|private| {
                 let reason = format!("is not posted to: {private}");
@@ -260,7 +260,7 @@ fn shown(schedule: &Schedule) -> ScheduleView {
 }
 
 fn input(target: &str, param: &Stored) -> serde_json::Value {
-    match address::is_hosted(target) {
+    match address::is_internal(target) {
         true => input_of(param),
         false => super::values::json_of(&param.data),
     }

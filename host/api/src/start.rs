@@ -286,7 +286,7 @@ fn differences(request: &StartInvocation, promise: &Promise) -> Vec<&'static str
     {
         differences.push("target");
     }
-    if !same_input(&request.input, &promise.birth.param) {
+    if !same_input(&request.input, &promise.spec.param) {
         differences.push("input");
     }
     differences

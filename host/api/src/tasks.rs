@@ -95,8 +95,8 @@ fn shown(promise: &Promise, task: &Task) -> TaskView {
             _ => None,
         },
         note: task.note.as_ref().filter(|_| promise.is_pending()).map(view::note),
-        created_at_ms: promise.birth.created_at.0,
-        timeout_at_ms: view::deadline(promise.birth.timeout_at),
+        created_at_ms: promise.spec.created_at.0,
+        timeout_at_ms: view::deadline(promise.spec.timeout_at),
     }
 }
 

@@ -107,9 +107,9 @@ async fn ancestors(
 
 /// The parent of a promise.
 fn parent(promise: &Promise) -> Option<PromiseId> {
-    let birth = &promise.birth;
-    let named = || birth.tags.get(tags::PARENT).map(|id| PromiseId::from(id.as_str()));
-    birth.made_by.clone().or_else(named).filter(|id| *id != birth.id)
+    let spec = &promise.spec;
+    let named = || spec.tags.get(tags::PARENT).map(|id| PromiseId::from(id.as_str()));
+    spec.made_by.clone().or_else(named).filter(|id| *id != spec.id)
 }
 
 /// Continues after the node that ended a page.
@@ -140,11 +140,11 @@ async fn resumed(
 
 fn node(seen: &Seen) -> TreeNode {
     let (promise, task) = (&seen.row.promise, seen.row.task.as_ref());
-    let birth = &promise.birth;
+    let spec = &promise.spec;
     let state = state(promise, task);
     let settled = promise.settlement();
     TreeNode {
-        id: birth.id.to_string(),
+        id: spec.id.to_string(),
         depth: seen.depth,
         parent: seen.parent.as_ref().map(ToString::to_string),
         kind: kind(&seen.row),
@@ -161,12 +161,12 @@ fn node(seen: &Seen) -> TreeNode {
         waits: seen.waits.iter().map(ToString::to_string).collect(),
         waits_more: seen.waits_more,
         error: error(promise, task),
-        detached: tags::is_detached(&birth.tags),
+        detached: tags::is_detached(&spec.tags),
         children: seen.children,
         left_out: seen.left_out,
-        created_at_ms: birth.created_at.0,
+        created_at_ms: spec.created_at.0,
         settled_at_ms: settled.map(|settled| settled.settled_at.0),
-        timeout_at_ms: view::deadline(birth.timeout_at),
+        timeout_at_ms: view::deadline(spec.timeout_at),
     }
 }
 
@@ -185,15 +185,15 @@ fn state(promise: &Promise, task: Option<&Task>) -> InvocationState {
 
 fn kind(row: &PromiseRow) -> NodeKind {
     let promise = &row.promise;
-    let tags = &promise.birth.tags;
+    let tags = &promise.spec.tags;
     match promise.target() {
         _ if promise.is_timer() => NodeKind::Timer,
         Some(_) => NodeKind::Call,
-        None if promise.birth.param.headers.contains_key(tags::SIGNAL_HEADER) => NodeKind::Signal,
+        None if promise.spec.param.headers.contains_key(tags::SIGNAL_HEADER) => NodeKind::Signal,
         // A step that a client of the Resonate protocol calls local is settled by the worker
         // itself.
         None if tags.get("resonate:scope").is_some_and(|scope| scope == "local") => NodeKind::Step,
-        None => match promise.birth.made_by.as_ref() {
+        None => match promise.spec.made_by.as_ref() {
             Some(maker) if view::is_signal(maker, promise.id()) => NodeKind::Signal,
             _ => NodeKind::Promise,
         },

@@ -57,12 +57,12 @@ pub fn promise_state(promise: &Promise) -> PromiseState {
 /// The function that produces the value: a module's by its address, a worker's by its name in the
 /// parameter.
 pub fn function(promise: &Promise) -> Option<String> {
-    function_of(promise.target()?, &promise.birth.param)
+    function_of(promise.target()?, &promise.spec.param)
 }
 
 /// The function that a call of `target` with this parameter runs.
 pub fn function_of(target: &str, param: &Value) -> Option<String> {
-    match address::is_hosted(target) {
+    match address::is_internal(target) {
         true => target.rsplit(['/', ':']).next().map(str::to_owned),
         false => values::function(param),
     }
@@ -159,7 +159,7 @@ pub fn outcome(promise: &Promise, task: &Task) -> InvocationOutcome {
         state: state(promise, task),
         attempt: task.attempt,
         note: task.note.as_ref().filter(|_| promise.is_pending()).map(note),
-        created_at_ms: promise.birth.created_at.0,
+        created_at_ms: promise.spec.created_at.0,
         settled_at_ms: promise.settlement().map(|settlement| settlement.settled_at.0),
         output: output(promise),
         failure: failure(promise),
@@ -168,17 +168,17 @@ pub fn outcome(promise: &Promise, task: &Task) -> InvocationOutcome {
 
 /// A line of a listing.
 pub fn summary(row: &InvocationRow) -> InvocationSummary {
-    let birth = &row.promise.birth;
+    let spec = &row.promise.spec;
     InvocationSummary {
-        id: birth.id.to_string(),
+        id: spec.id.to_string(),
         target: row.promise.target().unwrap_or_default().to_owned(),
         function: function(&row.promise),
         state: state(&row.promise, &row.task),
         attempt: row.task.attempt,
-        parent: birth.tags.get(tags::PARENT).cloned(),
-        labels: labels(&birth.tags),
+        parent: spec.tags.get(tags::PARENT).cloned(),
+        labels: labels(&spec.tags),
         journal_len: row.journal_len,
-        created_at_ms: birth.created_at.0,
+        created_at_ms: spec.created_at.0,
         settled_at_ms: row.promise.settlement().map(|settlement| settlement.settled_at.0),
     }
 }
@@ -195,25 +195,25 @@ pub fn wait(waiter: &PromiseId, awaited: &Promise) -> Wait {
         id: awaited.id().to_string(),
         kind,
         target: awaited.target().map(str::to_owned),
-        until_at_ms: deadline(awaited.birth.timeout_at),
+        until_at_ms: deadline(awaited.spec.timeout_at),
     }
 }
 
 /// A promise in the API's form.
 pub fn promise(row: &PromiseRow, awaited_by: &[PromiseId], changed: Option<bool>) -> PromiseView {
     let promise = &row.promise;
-    let birth = &promise.birth;
+    let spec = &promise.spec;
     PromiseView {
-        id: birth.id.to_string(),
+        id: spec.id.to_string(),
         state: promise_state(promise),
-        param: (!birth.param.data.is_empty()).then(|| json_of(&birth.param.data)),
+        param: (!spec.param.data.is_empty()).then(|| json_of(&spec.param.data)),
         value: output(promise),
         failure: failure(promise),
-        tags: birth.tags.clone(),
-        made_by: birth.made_by.as_ref().map(ToString::to_string),
+        tags: spec.tags.clone(),
+        made_by: spec.made_by.as_ref().map(ToString::to_string),
         awaited_by: awaited_by.iter().map(ToString::to_string).collect(),
-        created_at_ms: birth.created_at.0,
-        timeout_at_ms: deadline(birth.timeout_at),
+        created_at_ms: spec.created_at.0,
+        timeout_at_ms: deadline(spec.timeout_at),
         settled_at_ms: promise.settlement().map(|settlement| settlement.settled_at.0),
         changed,
     }

@@ -180,8 +180,8 @@ impl Model {
         let own = if promise.id() == model { id.clone() } else { id.named(AWAITED) };
         NewPromise {
             id: own,
-            param: promise.birth.param.clone(),
-            tags: promise.birth.tags.iter().map(tag).collect::<Tags>(),
+            param: promise.spec.param.clone(),
+            tags: promise.spec.tags.iter().map(tag).collect::<Tags>(),
             timeout_at: Timestamp::NEVER,
         }
     }

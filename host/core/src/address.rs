@@ -4,7 +4,7 @@
 //! wasm://MODULE/FUNCTION          a function of a deployed module; MODULE is an alias or `sha256:` and 64 digits
 //! wasm:///FUNCTION, FUNCTION      a function of the caller's own module
 //! segno:http                      an activity built into the host
-//! poll://any@GROUP, http(s)://…   a worker outside, reached through the outbox
+//! poll://any@GROUP, http(s)://…   a external worker, reached through the outbox
 //! ```
 
 use std::fmt;
@@ -128,7 +128,7 @@ impl Address {
 
     /// Whether hosts of Segno execute tasks with this target themselves: the task row is then the
     /// owed work, and no message is put in the outbox.
-    pub fn is_hosted(&self) -> bool {
+    pub fn is_internal(&self) -> bool {
         match self {
             Self::Wasm { .. } | Self::BuiltIn(_) => true,
             Self::Poll(_) | Self::Http(_) => false,
@@ -155,8 +155,8 @@ impl<'a> Poll<'a> {
 }
 
 /// Whether tasks with this target are executed by hosts of Segno; the quick form of
-/// [`Address::is_hosted`].
-pub fn is_hosted(target: &str) -> bool {
+/// [`Address::is_internal`].
+pub fn is_internal(target: &str) -> bool {
     !is_outside(target)
 }
 
@@ -207,8 +207,8 @@ mod tests {
         ] {
             let address = Address::parse(given).expect(given);
             assert_eq!(address.to_string(), written);
-            assert_eq!(address.is_hosted(), hosted, "{given}");
-            assert_eq!(is_hosted(given), hosted, "{given}");
+            assert_eq!(address.is_internal(), hosted, "{given}");
+            assert_eq!(is_internal(given), hosted, "{given}");
         }
     }
 

@@ -17,7 +17,7 @@ pub struct Config {
     pub ttl: (Millis, Millis, Millis),
     /// How long a lease may be extended without progress, when the claim does not say.
     pub stall_limit: Option<Millis>,
-    /// The same for workers outside, which make progress with each promise that they create or
+    /// The same for external workers, which make progress with each promise that they create or
     /// settle under a claim.
     pub worker_stall_limit: Option<Millis>,
     /// Base, factor and cap of the wait after a failed attempt.
@@ -40,9 +40,9 @@ pub struct Config {
     pub catch_up: u32,
     /// When versions rise.
     pub version_rule: VersionRule,
-    /// Whether clients and workers outside are held to the narrow reading of their protocol: a
+    /// Whether clients and external workers are held to the narrow reading of their protocol: a
     /// timer has no target, and only what somebody is to settle is waited for, in one tree.
-    pub strict: bool,
+    pub resonate_strict: bool,
 }
 
 /// What happens to a task that failed too often.
@@ -81,7 +81,7 @@ impl Default for Config {
             hot_wait: Millis(200),
             catch_up: 1_000,
             version_rule: VersionRule::EveryHandover,
-            strict: false,
+            resonate_strict: false,
         }
     }
 }

@@ -98,6 +98,6 @@ pub enum RequeueCause {
     HostReset,
     /// Its rows contradicted each other.
     Reconcile,
-    /// The worker outside that held it closed its last connection and was not heard of.
+    /// The external worker that held it closed its last connection and was not heard of.
     WorkerGone,
 }

@@ -364,8 +364,8 @@ impl Footprint {
     fn settles(&mut self, view: &State, id: &PromiseId) {
         self.rows.extend(view.callbacks_on(id).map(|(awaiter, _)| awaiter.clone()));
         if let Some(promise) = view.promise(id).filter(|promise| promise.is_pending())
-            && let Some(owner) = &promise.birth.made_by
-            && is_step(owner, id, &promise.birth.tags)
+            && let Some(owner) = &promise.spec.made_by
+            && is_step(owner, id, &promise.spec.tags)
         {
             self.facts.insert(owner.clone());
         }

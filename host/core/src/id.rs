@@ -107,7 +107,7 @@ pub struct Holder {
     pub incarnation: u64,
 }
 
-/// Before the name of a worker outside, where hosts stand under their own.
+/// Before the name of a external worker, where hosts stand under their own.
 const WORKER: &str = "worker:";
 
 /// The fencing token of a task: raised whenever its claim changes hands.
@@ -231,19 +231,19 @@ impl Digest {
 }
 
 impl Holder {
-    /// A worker outside, by the name it gives itself.
+    /// A external worker, by the name it gives itself.
     pub fn worker(pid: &str) -> Self {
         Self { node: NodeName::new(format!("{WORKER}{pid}")), incarnation: 0 }
     }
 
-    /// The name a worker outside gave itself; none: a host.
+    /// The name a external worker gave itself; none: a host.
     pub fn worker_pid(&self) -> Option<&str> {
         self.node.worker_pid()
     }
 }
 
 impl NodeName {
-    /// The name a worker outside gave itself; none: a host.
+    /// The name a external worker gave itself; none: a host.
     pub fn worker_pid(&self) -> Option<&str> {
         self.as_str().strip_prefix(WORKER)
     }

@@ -323,7 +323,7 @@ impl State {
 
     /// Puts a promise row.
     pub fn put_promise(&mut self, promise: Promise) {
-        if let Some(maker) = promise.birth.made_by.as_ref().filter(|_| self.keeps_journals) {
+        if let Some(maker) = promise.spec.made_by.as_ref().filter(|_| self.keeps_journals) {
             self.made.entry(maker.clone()).or_default().insert(promise.id().clone());
         }
         if let Some(parent) = promise.attached_to() {
@@ -455,7 +455,7 @@ impl State {
 
     /// Deletes a promise with all that belongs to it.
     pub fn remove(&mut self, id: &PromiseId) {
-        let maker = self.promise(id).and_then(|promise| promise.birth.made_by.clone());
+        let maker = self.promise(id).and_then(|promise| promise.spec.made_by.clone());
         if let Some(maker) = maker.filter(|_| self.keeps_journals)
             && let Some(made) = self.made.get_mut(&maker)
         {

@@ -16,8 +16,8 @@ pub fn module_of(promise: &Promise) -> String {
     let named = target.strip_prefix("wasm://").and_then(|rest| rest.split_once('/'));
     match named {
         Some((module, _)) if !module.is_empty() => module.to_owned(),
-        _ if promise.birth.made_by.is_none() => String::new(),
-        _ => promise.birth.param.headers.get(MODULE_HEADER).cloned().unwrap_or_default(),
+        _ if promise.spec.made_by.is_none() => String::new(),
+        _ => promise.spec.param.headers.get(MODULE_HEADER).cloned().unwrap_or_default(),
     }
 }
 

@@ -84,7 +84,7 @@ pub(super) fn takes(
     task: &Task,
 ) -> Result<bool, StoreError> {
     let state = filter.state.as_deref().map(ListedState::named).transpose()?;
-    let birth = &promise.birth;
+    let spec = &promise.spec;
     let target = promise.target().unwrap_or_default();
     let in_module = |module: &String| {
         target
@@ -97,7 +97,7 @@ pub(super) fn takes(
             || target.strip_suffix(function.as_str()).is_some_and(|rest| rest.ends_with('/'))
     };
     let labelled =
-        |(label, value): &(String, String)| birth.tags.get(&label_tag(label)) == Some(value);
+        |(label, value): &(String, String)| spec.tags.get(&label_tag(label)) == Some(value);
     let held_by = |holder: &str| {
         let holds =
             |name: &String| task.lease().is_some_and(|lease| lease.holder.node.as_str() == name);
@@ -106,11 +106,11 @@ pub(super) fn takes(
     Ok(state.is_none_or(|state| state.takes(promise, task))
         && filter.module.as_ref().is_none_or(in_module)
         && filter.function.as_ref().is_none_or(of_function)
-        && filter.prefix.as_ref().is_none_or(|prefix| birth.id.as_str().starts_with(prefix))
+        && filter.prefix.as_ref().is_none_or(|prefix| spec.id.as_str().starts_with(prefix))
         && filter.holder.as_deref().is_none_or(held_by)
         && filter.label.as_ref().is_none_or(labelled)
-        && filter.parent.as_ref().is_none_or(|parent| birth.made_by.as_ref() == Some(parent))
-        && !(filter.roots && birth.made_by.is_some()))
+        && filter.parent.as_ref().is_none_or(|parent| spec.made_by.as_ref() == Some(parent))
+        && !(filter.roots && spec.made_by.is_some()))
 }
 
 /// The names under which the store has a holder that clients call `holder`: an external worker, or

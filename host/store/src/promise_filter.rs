@@ -15,7 +15,7 @@ pub(super) fn finds_all(filter: &PromiseFilter) -> bool {
 
 /// Whether `filter` finds this promise; its cursor and limit are the caller's business.
 pub(super) fn finds(filter: &PromiseFilter, promise: &Promise, task: Option<&Task>) -> bool {
-    let birth = &promise.birth;
+    let spec = &promise.spec;
     let stands = |standing| match (standing, promise.settlement()) {
         (Standing::Pending, settlement) => settlement.is_none(),
         (Standing::Settled(verdict), settlement) => {
@@ -23,19 +23,19 @@ pub(super) fn finds(filter: &PromiseFilter, promise: &Promise, task: Option<&Tas
         }
     };
     let in_branch =
-        |branch: &String| birth.made_by.is_none() && birth.tags.get(tags::BRANCH) == Some(branch);
+        |branch: &String| spec.made_by.is_none() && spec.tags.get(tags::BRANCH) == Some(branch);
     filter.branch.as_ref().is_none_or(in_branch)
         && filter.standing.is_none_or(stands)
-        && filter.tags.iter().all(|(name, value)| birth.tags.get(name) == Some(value))
+        && filter.tags.iter().all(|(name, value)| spec.tags.get(name) == Some(value))
         && (!filter.tasks || task.is_some())
-        && filter.prefix.as_ref().is_none_or(|prefix| birth.id.as_str().starts_with(prefix))
+        && filter.prefix.as_ref().is_none_or(|prefix| spec.id.as_str().starts_with(prefix))
         && filter.status.is_none_or(|status| task.is_some_and(|task| task.status() == status))
 }
 
 /// The bytes that a promise adds to a page.
 pub(super) fn page_bytes(promise: &Promise) -> usize {
     let value = promise.settlement().and_then(|settlement| settlement.value.as_ref());
-    promise.birth.param.data.len() + value.map_or(0, |value| value.data.len())
+    promise.spec.param.data.len() + value.map_or(0, |value| value.data.len())
 }
 
 /// A tag as it stands in tags that are written as JSON.

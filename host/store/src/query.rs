@@ -209,7 +209,7 @@ pub struct InvocationFilter {
     /// Only those in this state: pending, acquired, suspended, halted, resolved, rejected,
     /// cancelled, timed-out.
     pub state: Option<String>,
-    /// Only those whose task this holds: a worker outside by the name that it gave itself, or a
+    /// Only those whose task this holds: a external worker by the name that it gave itself, or a
     /// host by its own.
     pub holder: Option<String>,
     /// Only ids that begin so.

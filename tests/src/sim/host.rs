@@ -79,7 +79,7 @@ pub struct Parts {
     pub config: Config,
     /// The worker's settings.
     pub worker: WorkerSettings,
-    /// Whether hosts have front ends for workers outside, and how long those that left keep their
+    /// Whether hosts have front ends for external workers, and how long those that left keep their
     /// claims.
     pub fronts: Option<Grace>,
     /// How long what has ended is kept.

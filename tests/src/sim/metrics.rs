@@ -117,7 +117,7 @@ fn cause(step: &Step<'_>, after: &Promise) -> SettleCause {
     let claim = step.after.tasks.get(after.id()).and_then(|task| task.fulfilled_by);
     match claim {
         Some(_) => SettleCause::Claim,
-        None if after.birth.timeout_at <= step.now => SettleCause::Deadline,
+        None if after.spec.timeout_at <= step.now => SettleCause::Deadline,
         None => SettleCause::Request,
     }
 }

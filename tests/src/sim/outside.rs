@@ -147,7 +147,7 @@ impl Outside {
         }
     }
 
-    /// One attempt of a step by a worker outside. It may be too slow, and goes on all the same.
+    /// One attempt of a step by a external worker. It may be too slow, and goes on all the same.
     async fn perform(&self, task: PromiseId, version: Version) {
         let number = self.claims.fetch_add(1, Ordering::Relaxed) + 1;
         let link = Link::of_client(format!("w{number}"), self.network.clone());

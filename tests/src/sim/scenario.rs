@@ -78,7 +78,7 @@ pub enum Op {
         /// Who.
         client: u64,
     },
-    /// Starts a saga of a worker outside, whose last step fails.
+    /// Starts a saga of a external worker, whose last step fails.
     Trip {
         /// As which invocation.
         id: String,
@@ -363,7 +363,7 @@ impl Scenario {
     /// What begins functions of modules, and what they cannot end without.
     pub fn needed(&self) -> Self {
         let needed = |op: &Op| op.is_needed() && !matches!(op, Op::Resonate { .. });
-        // A function that calls workers outside ends with them.
+        // A function that calls external workers ends with them.
         let abroad = |op: &Op| matches!(op, Op::Start { function: "abroad", .. });
         let ops = self.ops.iter().filter(|(_, op)| needed(op) && !abroad(op));
         Self { ops: ops.cloned().collect(), ..self.clone() }

@@ -22,7 +22,7 @@ use segno_core::{
     footprint::{Footprint, footprint},
     id::PromiseId,
     invocation::JournalHead,
-    promise::{Birth, OutboxKey},
+    promise::{OutboxKey, PromiseSpec},
     state::State,
     time::{Millis, Timestamp},
     transition::{Decision, transition},
@@ -53,7 +53,7 @@ struct Transaction<'a> {
     database: &'a Database,
     number: u64,
     /// The promises that were looked for, and which row each was; none: it was not found.
-    found: BTreeMap<PromiseId, Option<Arc<Birth>>>,
+    found: BTreeMap<PromiseId, Option<Arc<PromiseSpec>>>,
     /// Awaiters of whom only the task is locked.
     awaiters: BTreeSet<PromiseId>,
     /// All that was loaded.
@@ -157,7 +157,7 @@ impl<'a> Transaction<'a> {
             self.found.insert(id.clone(), None);
         }
         for (id, promise) in &decision.delta.promises {
-            self.found.insert(id.clone(), Some(promise.birth.clone()));
+            self.found.insert(id.clone(), Some(promise.spec.clone()));
         }
         Ok(Decided { decision, now })
     }
@@ -292,9 +292,9 @@ impl<'a> Transaction<'a> {
         let rows = self.snapshot();
         let mut locked = Vec::new();
         for id in ids {
-            let known = rows.promise(id).map(|promise| promise.birth.clone());
+            let known = rows.promise(id).map(|promise| promise.spec.clone());
             let mut row = None;
-            if let Some(birth) = known {
+            if let Some(spec) = known {
                 let lock = Row::Promise(id.clone());
                 let is_held = match waits {
                     true => {
@@ -305,8 +305,8 @@ impl<'a> Transaction<'a> {
                 };
                 // The same row, not another one with its id.
                 let now = self.snapshot();
-                let same = now.promise(id).filter(|now| Arc::ptr_eq(&now.birth, &birth));
-                row = same.filter(|_| is_held).map(|promise| promise.birth.clone());
+                let same = now.promise(id).filter(|now| Arc::ptr_eq(&now.spec, &spec));
+                row = same.filter(|_| is_held).map(|promise| promise.spec.clone());
             }
             locked.extend(row.is_some().then(|| id.clone()));
             self.found.insert(id.clone(), row);
@@ -358,7 +358,7 @@ impl<'a> Transaction<'a> {
         let before = self.database.memory.rows();
         let is_there = |id: &&PromiseId| {
             let now = before.promise(id).filter(|_| !own.removed.contains(*id));
-            now.is_some_and(|now| own.promises[*id].birth == now.birth)
+            now.is_some_and(|now| own.promises[*id].spec == now.spec)
         };
         let made: Vec<PromiseId> =
             own.promises.keys().filter(|id| !is_there(id)).cloned().collect();

@@ -1,4 +1,4 @@
-//! Sagas: a worker outside makes the steps of a trip, the last of which fails, and undoes the
+//! Sagas: a external worker makes the steps of a trip, the last of which fails, and undoes the
 //! others from the last to the first. What is to be undone next is told from the stored facts
 //! alone, so a worker that takes over does the same.
 

@@ -102,7 +102,7 @@ pub const STORES: &[Mutation] = &[
     Mutation {
         what: "the store in memory offers what is past its deadline",
         file: "memory/mod.rs",
-        says: "if promise.birth.timeout_at <= now {",
+        says: "if promise.spec.timeout_at <= now {",
         would_say: "if false {",
         tests: CONFORMANCE,
         killer: "random_scripts_are_answered_alike_until_every_command_was_answered_and_refused",

@@ -163,7 +163,7 @@ impl Scene<'_> {
         self.client.halt("late-1").await.expect("it has not ended");
     }
 
-    /// What is no workflow: promises, a task for workers outside with a listener, a schedule, a
+    /// What is no workflow: promises, a task for external workers with a listener, a schedule, a
     /// resource.
     async fn beside(&self) {
         let promise = |id: &str, tags: &[(&str, &str)]| CreatePromise {

@@ -126,7 +126,7 @@ impl Sequel<'_> {
         let plain = self.client.promise("plain-1").await.expect("it was made");
         assert_eq!(plain.state, PromiseState::Pending);
         assert_eq!(plain.param, Some(json!({ "question": "žluťoučký?" })));
-        let outside = self.client.task("outside-1").await.expect("workers outside have it");
+        let outside = self.client.task("outside-1").await.expect("external workers have it");
         assert_eq!(outside.version, 0);
         let schedule = self.client.schedule("yearly").await.expect("it was made");
         assert_eq!((schedule.cron.as_str(), schedule.timeout_ms), ("0 3 29 2 *", Some(60_000)));

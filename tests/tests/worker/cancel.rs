@@ -181,7 +181,7 @@ async fn the_deadline_of_an_invocation_ends_it_while_it_executes_and_while_it_is
         assert_eq!(world.outcome("it").await.0, Verdict::TimedOut);
         let promise = world.promise("it").await.expect("it is there");
         let settled = promise.settlement().expect("it is settled");
-        assert_eq!(settled.settled_at, promise.birth.timeout_at);
+        assert_eq!(settled.settled_at, promise.spec.timeout_at);
         world.pass(SECOND).await;
         let child = world.promise("it/0").await.expect("it was made");
         assert!(!child.is_pending(), "the child ends with its parent");

@@ -50,7 +50,7 @@ impl Destination {
 /// 400, naming the expected form.
 pub fn check_target(reach: Reach, address: &str) -> Result<(), ProtocolError> {
     let parsed = Address::parse(address).map_err(|error| ProtocolError::bad(error.to_string()))?;
-    if parsed.is_hosted() && address.contains(':') {
+    if parsed.is_internal() && address.contains(':') {
         return Ok(());
     }
     check_listener(reach, address)

@@ -71,9 +71,7 @@ async fn snap(front: &Resonate) -> Result<Answer, ProtocolError> {
     let dump = front.host.store.read().dump().await?;
     let pending = dump.promises.values().filter(|promise| promise.is_pending());
     let promise_timeouts: Vec<Json> = pending
-        .map(
-            |promise| json!({ "id": promise.id().as_str(), "timeout": promise.birth.timeout_at.0 }),
-        )
+        .map(|promise| json!({ "id": promise.id().as_str(), "timeout": promise.spec.timeout_at.0 }))
         .collect();
     let unconsumed = dump.callbacks.iter().filter(|(_, consumed)| !**consumed);
     let callbacks: Vec<Json> = unconsumed

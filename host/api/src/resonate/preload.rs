@@ -32,7 +32,7 @@ pub(super) async fn of(
     let mut told = Vec::new();
     for row in rows.iter().filter(|row| row.promise.id() != except) {
         let value = row.promise.settlement().and_then(|settlement| settlement.value.as_ref());
-        let size = row.promise.birth.param.data.len() + value.map_or(0, |value| value.data.len());
+        let size = row.promise.spec.param.data.len() + value.map_or(0, |value| value.data.len());
         let Some(left) = room.checked_sub(size) else { break };
         room = left;
         told.push(wire::promise(&row.promise));

@@ -193,7 +193,7 @@ pub(super) async fn fulfill(front: &Resonate, request: &Request) -> Result<Answe
     let command = Command::TaskFulfill { claim, records, logs, verdict, value };
     match front.decide_told(command).await? {
         // Under strict Resonate rules a repetition is a conflict.
-        (Reply::Promise { promise, changed: false }, true) if front.host.config.strict => {
+        (Reply::Promise { promise, changed: false }, true) if front.host.config.resonate_strict => {
             Err(Refusal::from(Conflict::PromiseSettled(promise.id().clone())).into())
         }
         (Reply::Promise { promise, .. }, _) => {
@@ -286,7 +286,7 @@ async fn answered(
     task: &TaskReply,
     may_have: bool,
 ) -> Result<Answer, ProtocolError> {
-    let branch = task.promise.birth.tags.get(tags::BRANCH);
+    let branch = task.promise.spec.tags.get(tags::BRANCH);
     let branch = branch.filter(|_| may_have && task.task.status() == TaskStatus::Acquired);
     let preload = match branch {
         Some(branch) => preload::of(front, &request.rights, branch, &task.task.id).await?,

@@ -10,17 +10,17 @@ use super::values::{sent, sent_tags};
 
 /// A promise.
 pub fn promise(promise: &Promise) -> Json {
-    let birth = &promise.birth;
+    let spec = &promise.spec;
     let settlement = promise.settlement();
     let value = settlement.and_then(|settlement| settlement.value.as_ref());
     let mut record = json!({
-        "id": birth.id.as_str(),
+        "id": spec.id.as_str(),
         "state": state(promise),
-        "param": sent(&birth.param),
+        "param": sent(&spec.param),
         "value": value.map_or_else(|| sent(&Value::default()), sent),
-        "tags": sent_tags(&birth.tags),
-        "timeoutAt": birth.timeout_at.0,
-        "createdAt": birth.created_at.0,
+        "tags": sent_tags(&spec.tags),
+        "timeoutAt": spec.timeout_at.0,
+        "createdAt": spec.created_at.0,
     });
     if let Some(settlement) = settlement {
         record["settledAt"] = json!(settlement.settled_at.0);

@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// `wait` is suspended on `open`, `run` is acquired and has a journal with a child `run/0`, `work`
-/// is offered to a worker outside, `stop` is halted, `each` is a schedule that made `each@60000`,
+/// is offered to a external worker, `stop` is halted, `each` is a schedule that made `each@60000`,
 /// `done` is fulfilled and owes a message, `late` timed out, `nap` is a timer.
 pub(crate) fn legal() -> Snapshot {
     let mut world = World::new();
@@ -72,9 +72,7 @@ type Violate = fn(&mut Snapshot);
 pub(crate) fn violators() -> Vec<(&'static str, Violate)> {
     vec![
         ("orphan_invokes", |rows| drop(rows.tasks.remove(&id("work")))),
-        ("born_in_time", |rows| {
-            edit_birth(rows, "open", |birth| birth.timeout_at = Timestamp(999))
-        }),
+        ("born_in_time", |rows| edit_spec(rows, "open", |spec| spec.timeout_at = Timestamp(999))),
         ("timedout_settled_at_mismatch", |rows| {
             settle(rows, "late", Verdict::TimedOut, None, 1_999)
         }),
@@ -83,14 +81,12 @@ pub(crate) fn violators() -> Vec<(&'static str, Violate)> {
         }),
         ("deadline_verdict", |rows| settle(rows, "late", Verdict::Resolved, None, 2_000)),
         ("minted_by_owner", |rows| {
-            edit_birth(rows, "run/0", |birth| {
-                birth.made_by = None;
-                birth.created_at = Timestamp(999);
+            edit_spec(rows, "run/0", |spec| {
+                spec.made_by = None;
+                spec.created_at = Timestamp(999);
             })
         }),
-        ("makers_are_kept", |rows| {
-            edit_birth(rows, "late", |birth| birth.made_by = Some(id("gone")))
-        }),
+        ("makers_are_kept", |rows| edit_spec(rows, "late", |spec| spec.made_by = Some(id("gone")))),
         ("orphan_tasks", |rows| drop(rows.promises.remove(&id("stop")))),
         ("settled_task_open", |rows| state(rows, "wait", TaskState::Fulfilled)),
         ("acquired_at_a_version", |rows| task(rows, "run").version = Version(0)),
@@ -143,7 +139,7 @@ pub(crate) fn step_violators() -> Vec<(&'static str, Command, Violate)> {
             settle(rows, "late", Verdict::Resolved, None, 1_500)
         }),
         ("birth_never_changes", elsewhere(), |rows| {
-            edit_birth(rows, "open", |birth| birth.timeout_at = Timestamp(1))
+            edit_spec(rows, "open", |spec| spec.timeout_at = Timestamp(1))
         }),
         ("version_rises_only_when_a_claim_changes_hands", elsewhere(), |rows| {
             task(rows, "wait").version = Version(7)
@@ -223,8 +219,8 @@ fn settle(rows: &mut Snapshot, of: &str, verdict: Verdict, value: Option<Value>,
     promise(rows, of).state = PromiseState::Settled(Arc::new(settlement));
 }
 
-fn edit_birth(rows: &mut Snapshot, of: &str, edit: impl Fn(&mut crate::promise::Birth)) {
-    edit(Arc::make_mut(&mut promise(rows, of).birth));
+fn edit_spec(rows: &mut Snapshot, of: &str, edit: impl Fn(&mut crate::promise::PromiseSpec)) {
+    edit(Arc::make_mut(&mut promise(rows, of).spec));
 }
 
 fn promise<'a>(rows: &'a mut Snapshot, of: &str) -> &'a mut Promise {

@@ -2,7 +2,7 @@
 
 use super::{Found, Predicate};
 use crate::{
-    address::is_hosted,
+    address::is_internal,
     promise::{Message, OutboxKey, Promise, TaskState},
     snapshot::Snapshot,
 };
@@ -38,7 +38,7 @@ fn timer_not_dispatched(rows: &Snapshot) -> Found {
 fn hosted_not_dispatched(rows: &Snapshot) -> Found {
     executions(rows, |_, promise, _| {
         let target = promise.and_then(Promise::target)?;
-        is_hosted(target)
+        is_internal(target)
             .then(|| format!("a message is owed for `{target}`, which hosts execute themselves"))
     })
 }

@@ -28,7 +28,7 @@ fn orphan_invokes(rows: &Snapshot) -> Found {
 /// No promise is made after its deadline: such a one is born settled, at its deadline.
 fn born_in_time(rows: &Snapshot) -> Found {
     each(&rows.promises, |_, promise| {
-        let (created_at, deadline) = (promise.birth.created_at, promise.birth.timeout_at);
+        let (created_at, deadline) = (promise.spec.created_at, promise.spec.timeout_at);
         unless(created_at <= deadline, || {
             format!("made at {created_at}, its deadline is {deadline}")
         })
@@ -40,7 +40,7 @@ fn timedout_settled_at_mismatch(rows: &Snapshot) -> Found {
     each(&rows.promises, |_, promise| {
         let settlement =
             promise.settlement().filter(|settlement| settlement.verdict == Verdict::TimedOut)?;
-        let (settled_at, deadline) = (settlement.settled_at, promise.birth.timeout_at);
+        let (settled_at, deadline) = (settlement.settled_at, promise.spec.timeout_at);
         unless(settled_at == deadline, || {
             format!("timed out at {settled_at}, its deadline is {deadline}")
         })
@@ -52,12 +52,12 @@ fn settled_fields(rows: &Snapshot) -> Found {
     each(&rows.promises, |_, promise| match &promise.state {
         PromiseState::Pending => None,
         PromiseState::Settled(settlement) => {
-            let birth = &promise.birth;
-            let in_time = birth.created_at <= settlement.settled_at
-                && settlement.settled_at <= birth.timeout_at;
+            let spec = &promise.spec;
+            let in_time = spec.created_at <= settlement.settled_at
+                && settlement.settled_at <= spec.timeout_at;
             let valueless = settlement.verdict != Verdict::TimedOut || settlement.value.is_none();
             unless(in_time && valueless, || {
-                format!("made at {}, due at {}, {settlement:?}", birth.created_at, birth.timeout_at)
+                format!("made at {}, due at {}, {settlement:?}", spec.created_at, spec.timeout_at)
             })
         }
     })
@@ -68,7 +68,7 @@ fn settled_fields(rows: &Snapshot) -> Found {
 fn deadline_verdict(rows: &Snapshot) -> Found {
     each(&rows.promises, |_, promise| {
         let settlement = promise.settlement()?;
-        let by_deadline = settlement.settled_at == promise.birth.timeout_at;
+        let by_deadline = settlement.settled_at == promise.spec.timeout_at;
         let expected = match promise.is_timer() {
             true => {
                 settlement.verdict != Verdict::TimedOut
@@ -88,7 +88,7 @@ fn deadline_verdict(rows: &Snapshot) -> Found {
 /// Nothing outlives the invocation that made it in the store: trees go as a whole.
 fn makers_are_kept(rows: &Snapshot) -> Found {
     each(&rows.promises, |_, promise| {
-        let maker = promise.birth.made_by.as_ref()?;
+        let maker = promise.spec.made_by.as_ref()?;
         unless(rows.promises.contains_key(maker), || {
             format!("made by `{maker}`, which does not exist")
         })
@@ -106,10 +106,10 @@ fn minted_by_owner(rows: &Snapshot) -> Found {
             let id = invocation.command(*index);
             if makes_a_promise(*kind)
                 && let Some(promise) = rows.promises.get(&id)
-                && promise.birth.made_by.as_ref() != Some(invocation)
-                && promise.birth.created_at < record.at
+                && promise.spec.made_by.as_ref() != Some(invocation)
+                && promise.spec.created_at < record.at
             {
-                let detail = format!("made by {:?}, not by `{invocation}`", promise.birth.made_by);
+                let detail = format!("made by {:?}, not by `{invocation}`", promise.spec.made_by);
                 found.push((vec![id], detail));
             }
         }

@@ -85,7 +85,7 @@ fn settled_record_never_changes(step: &StepView<'_>) -> Found {
 /// What a promise was made with stays as it is.
 fn birth_never_changes(step: &StepView<'_>) -> Found {
     each(&step.before.promises, |id, before| {
-        let same = step.after.promises.get(id).is_none_or(|after| after.birth == before.birth);
+        let same = step.after.promises.get(id).is_none_or(|after| after.spec == before.spec);
         unless(same, || "its birth changed".to_owned())
     })
 }
@@ -349,7 +349,7 @@ fn schedules_go_only_when_deleted(step: &StepView<'_>) -> Found {
 fn schedules_move_forward(step: &StepView<'_>) -> Found {
     let found = step.before.schedules.iter().filter_map(|(id, before)| {
         let after = step.after.schedules.get(id)?;
-        let birth =
+        let spec =
             |row: &Schedule| (row.cron.clone(), row.template.clone(), row.overlap, row.created_at);
         let forward = before.next_at <= after.next_at
             && before.last_at <= after.last_at

@@ -13,7 +13,7 @@ use crate::{
 /// What a message is for.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum OutboxKey {
-    /// Run this task: to a worker outside.
+    /// Run this task: to a external worker.
     Execute(PromiseId),
     /// This promise settled: to this address.
     Unblock(PromiseId, Text),

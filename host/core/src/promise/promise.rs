@@ -16,14 +16,14 @@ use crate::{
 pub struct Promise {
     /// What it was made with.
     #[serde(with = "shared")]
-    pub birth: Arc<Birth>,
+    pub spec: Arc<PromiseSpec>,
     /// Where it stands.
     pub state: PromiseState,
 }
 
 /// What a promise was made with.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Birth {
+pub struct PromiseSpec {
     /// Its id.
     pub id: PromiseId,
     /// The input of whatever produces the value.
@@ -88,20 +88,20 @@ pub struct NewPromise {
 impl Promise {
     /// This promise without what it was made for: its parameter and its tags, which may be large.
     pub fn bare(&self) -> Self {
-        let birth = Birth {
-            id: self.birth.id.clone(),
+        let spec = PromiseSpec {
+            id: self.spec.id.clone(),
             param: Value::default(),
             tags: Tags::new(),
-            made_by: self.birth.made_by.clone(),
-            timeout_at: self.birth.timeout_at,
-            created_at: self.birth.created_at,
+            made_by: self.spec.made_by.clone(),
+            timeout_at: self.spec.timeout_at,
+            created_at: self.spec.created_at,
         };
-        Self { birth: Arc::new(birth), state: self.state.clone() }
+        Self { spec: Arc::new(spec), state: self.state.clone() }
     }
 
     /// Its id.
     pub fn id(&self) -> &PromiseId {
-        &self.birth.id
+        &self.spec.id
     }
 
     /// Whether nobody knows its value yet.
@@ -119,44 +119,44 @@ impl Promise {
 
     /// The address of the function that produces the value.
     pub fn target(&self) -> Option<&str> {
-        tags::target(&self.birth.tags)
+        tags::target(&self.spec.tags)
     }
 
     /// The root of the tree it belongs to: as its tags say, else as its id does, which names a part
     /// of a tree after `:` or `.`.
     pub fn origin(&self) -> &str {
-        let id = self.birth.id.as_str();
-        let named = self.birth.tags.get(tags::ORIGIN).map(String::as_str);
+        let id = self.spec.id.as_str();
+        let named = self.spec.tags.get(tags::ORIGIN).map(String::as_str);
         let cut = |mark| id.split_once(mark).map(|(root, _)| root);
         named.or_else(|| cut(':')).or_else(|| cut('.')).unwrap_or(id)
     }
 
     /// Whether it resolves by itself at its deadline.
     pub fn is_timer(&self) -> bool {
-        tags::is_timer(&self.birth.tags)
+        tags::is_timer(&self.spec.tags)
     }
 
     /// Whether it is pending and its deadline has come.
     pub fn is_overdue(&self, now: Timestamp) -> bool {
-        self.is_pending() && self.birth.timeout_at <= now
+        self.is_pending() && self.spec.timeout_at <= now
     }
 
     /// The invocation that is answerable for this promise: it made it, and the promise does not
     /// outlive it.
     pub fn attached_to(&self) -> Option<&PromiseId> {
-        self.birth.made_by.as_ref().filter(|_| !tags::is_detached(&self.birth.tags))
+        self.spec.made_by.as_ref().filter(|_| !tags::is_detached(&self.spec.tags))
     }
 
     /// The outcome a deadline gives: a timer resolves, anything else has timed out. Always stamped
     /// with the deadline.
     pub fn deadline_settlement(&self) -> Settlement {
         let verdict = if self.is_timer() { Verdict::Resolved } else { Verdict::TimedOut };
-        Settlement { verdict, value: None, settled_at: self.birth.timeout_at }
+        Settlement { verdict, value: None, settled_at: self.spec.timeout_at }
     }
 
     /// The same promise with its outcome.
     pub fn settled(&self, settlement: Settlement) -> Self {
-        Self { birth: self.birth.clone(), state: PromiseState::Settled(Arc::new(settlement)) }
+        Self { spec: self.spec.clone(), state: PromiseState::Settled(Arc::new(settlement)) }
     }
 }
 
@@ -189,7 +189,7 @@ mod tests {
     #[test]
     fn a_deadline_resolves_timers_and_times_the_others_out() {
         let made = |tags: Tags| Promise {
-            birth: Arc::new(Birth {
+            spec: Arc::new(PromiseSpec {
                 id: PromiseId::from("a"),
                 param: Value::default(),
                 tags,

@@ -124,7 +124,7 @@ pub enum Conflict {
         /// The present one.
         current: u64,
     },
-    /// A worker outside cannot take it.
+    /// A external worker cannot take it.
     #[error("hosts execute the function of `{0}` themselves; wait for its promise instead")]
     Hosted(PromiseId),
 }

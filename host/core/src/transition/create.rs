@@ -8,7 +8,7 @@ use crate::{
     command::Hold,
     effect::{Effect, Metric, SettleCause},
     id::{Digest, PromiseId, TooLong, Version, fits, fits_under},
-    promise::{Birth, Lease, NewPromise, Promise, PromiseState, Task, TaskState},
+    promise::{Lease, NewPromise, Promise, PromiseSpec, PromiseState, Task, TaskState},
     reply::Refusal,
     saga::StepTags,
     tags,
@@ -55,7 +55,7 @@ impl Draft<'_> {
         }
         let address = tags::target(&new.tags).map(Address::parse).transpose();
         let address = address.map_err(|refused| Refusal::Unprocessable(refused.to_string()))?;
-        if self.config.strict {
+        if self.config.resonate_strict {
             narrowly_fine(new, address.as_ref(), maker)?;
         }
         let module =
@@ -67,7 +67,7 @@ impl Draft<'_> {
                 (self.minted_tags(new, &task.id, address.as_ref()), Some(task.id.clone()))
             }
         };
-        let birth = Birth {
+        let spec = PromiseSpec {
             id: new.id.clone(),
             param: new.param.clone(),
             tags,
@@ -82,7 +82,7 @@ impl Draft<'_> {
                 Maker::Client | Maker::Invocation(_) => self.now,
             },
         };
-        let promise = Promise { birth: Arc::new(birth), state: PromiseState::Pending };
+        let promise = Promise { spec: Arc::new(spec), state: PromiseState::Pending };
         if overdue {
             self.make_settled(promise, address.is_some(), module);
         } else {
@@ -115,7 +115,7 @@ impl Draft<'_> {
 
     fn make_task(&mut self, id: &PromiseId, module: Option<Digest>, hold: Option<&Hold>) {
         let Some(promise) = self.promise(id) else { return };
-        let (retry_at, offered) = match tags::delay(&promise.birth.tags) {
+        let (retry_at, offered) = match tags::delay(&promise.spec.tags) {
             Some(delay) if delay > self.now && !promise.is_timer() => (delay, false),
             _ => self.offer(id, self.now),
         };
@@ -155,7 +155,7 @@ impl Draft<'_> {
             self.count(Metric::LeaseAcquired(self.now.since(since)));
         }
         let target = self.promise(&task.id).and_then(Promise::target);
-        let hosted = target.is_some_and(crate::address::is_hosted);
+        let hosted = target.is_some_and(crate::address::is_internal);
         let default = if hosted { self.config.stall_limit } else { self.config.worker_stall_limit };
         task.version = task.version.next();
         task.state = TaskState::Acquired {
@@ -207,7 +207,7 @@ impl Draft<'_> {
     /// The tags of a promise made by an invocation say where it stands in the tree.
     fn minted_tags(&self, new: &NewPromise, maker: &PromiseId, address: Option<&Address>) -> Tags {
         let of_maker =
-            |name: &str| self.promise(maker).and_then(|promise| promise.birth.tags.get(name));
+            |name: &str| self.promise(maker).and_then(|promise| promise.spec.tags.get(name));
         let origin = of_maker(tags::ORIGIN).cloned().unwrap_or_else(|| maker.to_string());
         let branch = if address.is_some() { new.id.to_string() } else { maker.to_string() };
         let mut tags = new.tags.clone();
@@ -268,5 +268,5 @@ pub(super) fn reachable(address: &Address) -> Result<(), Refusal> {
 
 /// The instant a client's verdict is stamped with: never before the promise was made.
 pub(super) fn settled_at(promise: &Promise, now: Timestamp) -> Timestamp {
-    now.max(promise.birth.created_at)
+    now.max(promise.spec.created_at)
 }

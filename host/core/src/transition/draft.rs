@@ -140,7 +140,7 @@ impl<'a> Draft<'a> {
 
     pub(super) fn put_promise(&mut self, promise: Promise) {
         if promise.is_pending() {
-            self.due(promise.birth.timeout_at);
+            self.due(promise.spec.timeout_at);
         }
         self.delta.promises.insert(promise.id().clone(), promise);
     }

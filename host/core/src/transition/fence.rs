@@ -58,7 +58,7 @@ impl Draft<'_> {
     /// Whether only `claimed` could mint this id, and somebody else made it: such a promise is
     /// never adopted.
     pub(super) fn is_taken(&self, id: &PromiseId, claimed: &PromiseId) -> bool {
-        let stranger = |promise: &Promise| promise.birth.made_by.as_ref() != Some(claimed);
+        let stranger = |promise: &Promise| promise.spec.made_by.as_ref() != Some(claimed);
         id.is_minted_by(claimed) && self.promise(id).is_some_and(stranger)
     }
 
@@ -89,7 +89,7 @@ impl Draft<'_> {
                 self.acted(id, changed)
             }
             FenceAct::Cancel { id } => {
-                if self.existing(id)?.birth.made_by.as_ref() != Some(&task.id) {
+                if self.existing(id)?.spec.made_by.as_ref() != Some(&task.id) {
                     let message = format!("`{}` did not make `{id}` and cannot cancel it", task.id);
                     return Err(Refusal::Unprocessable(message));
                 }
@@ -109,7 +109,7 @@ impl Draft<'_> {
         }
     }
 
-    /// A worker outside got somewhere: it has no journal that would say so.
+    /// A external worker got somewhere: it has no journal that would say so.
     fn stepped(&self, task: &mut Task) {
         task.attempt = 0;
         if task.stall_limit.is_some() {
@@ -138,7 +138,7 @@ impl Draft<'_> {
     fn with_rights_of(&self, invocation: &PromiseId, new: &NewPromise) -> NewPromise {
         let mut new = new.clone();
         let maker = self.promise(invocation);
-        if let Some(rights) = maker.and_then(|maker| maker.birth.tags.get(tags::RIGHTS)) {
+        if let Some(rights) = maker.and_then(|maker| maker.spec.tags.get(tags::RIGHTS)) {
             tags::narrow(&mut new.tags, rights);
         }
         new
@@ -154,7 +154,7 @@ impl Draft<'_> {
         invocation: &PromiseId,
         id: &PromiseId,
     ) -> Result<(), Refusal> {
-        let rights = self.promise(invocation).and_then(|own| own.birth.tags.get(tags::RIGHTS));
+        let rights = self.promise(invocation).and_then(|own| own.spec.tags.get(tags::RIGHTS));
         match rights {
             Some(prefix) if !id.as_str().starts_with(prefix.as_str()) => {
                 Err(Refusal::Unprocessable(format!(

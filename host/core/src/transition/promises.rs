@@ -64,7 +64,7 @@ pub(super) fn register_listener(
 ) -> Result<Reply, Refusal> {
     match Address::parse(address) {
         Ok(at @ (Address::Poll(_) | Address::Http(_))) => {
-            if draft.config.strict {
+            if draft.config.resonate_strict {
                 reachable(&at)?;
             }
         }
@@ -122,7 +122,7 @@ impl Draft<'_> {
         awaited: &PromiseId,
         awaiter: Option<&PromiseId>,
     ) -> Result<(), Refusal> {
-        if !self.config.strict {
+        if !self.config.resonate_strict {
             return Ok(());
         }
         let promise = self.existing(awaited)?;
@@ -132,7 +132,7 @@ impl Draft<'_> {
             let message = format!("`{awaited}` belongs to another tree than who is to wait for it");
             return Err(Refusal::BadRequest(message));
         }
-        if !tags::is_awaitable(&promise.birth.tags) {
+        if !tags::is_awaitable(&promise.spec.tags) {
             let message = format!(
                 "nobody is to settle `{awaited}`: it has no target, is no timer and not marked as external"
             );

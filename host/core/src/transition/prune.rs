@@ -61,7 +61,7 @@ fn removable(
     part: bool,
 ) -> Result<BTreeSet<PromiseId>, Kept> {
     let promise = view.promise(top).ok_or(Kept::Absent)?;
-    if let Some(maker) = promise.birth.made_by.as_ref().filter(|_| !part) {
+    if let Some(maker) = promise.spec.made_by.as_ref().filter(|_| !part) {
         return Err(Kept::Part { maker: maker.clone() });
     }
     obstacle(view, top, before).map_or(Ok(()), Err)?;

@@ -2,7 +2,7 @@
 
 use super::draft::Draft;
 use crate::{
-    address::is_hosted,
+    address::is_internal,
     config::VersionRule,
     effect::{Effect, Metric, RequeueCause},
     id::{PromiseId, Version},
@@ -38,18 +38,18 @@ impl Draft<'_> {
     pub(super) fn offer(&self, id: &PromiseId, since: Timestamp) -> (Timestamp, bool) {
         let again = self.now + self.until_next_offer(id, since);
         match self.promise(id) {
-            Some(promise) if promise.is_timer() => (promise.birth.timeout_at, false),
-            Some(promise) => (again, promise.birth.timeout_at > self.now),
+            Some(promise) if promise.is_timer() => (promise.spec.timeout_at, false),
+            Some(promise) => (again, promise.spec.timeout_at > self.now),
             None => (again, false),
         }
     }
 
-    /// The offer of a task for workers outside is a message that may be lost, so it is repeated
+    /// The offer of a task for external workers is a message that may be lost, so it is repeated
     /// steadily. Hosts look for the row itself: repeating that offer only repeats a hint, and a
     /// long queue must not be written again and again.
     fn until_next_offer(&self, id: &PromiseId, since: Timestamp) -> Millis {
         let least = self.config.retry_interval.0.max(1);
-        let hosted = self.promise(id).and_then(|promise| promise.target()).is_some_and(is_hosted);
+        let hosted = self.promise(id).and_then(|promise| promise.target()).is_some_and(is_internal);
         let waited = self.now.since(since).0;
         match hosted {
             true => {
@@ -66,7 +66,7 @@ impl Draft<'_> {
         let version = task.version;
         let TaskState::Pending { offered: true, .. } = task.state else { return };
         let Some(target) = self.promise(id).and_then(|promise| promise.target()) else { return };
-        if is_hosted(target) {
+        if is_internal(target) {
             let target = Text::from(target);
             self.effects.push(Effect::Ready { id: id.clone(), version, target });
         } else {
@@ -77,7 +77,7 @@ impl Draft<'_> {
 
     /// A claim was lost: its holder died or stalled. The first time the task is offered at once,
     /// later it waits, and in the end it is halted, so that an execution which kills its hosts does
-    /// not kill them all. Workers outside look after themselves: their tasks are offered for ever.
+    /// not kill them all. External workers look after themselves: their tasks are offered for ever.
     pub(super) fn lost(&mut self, task: Task, cause: RequeueCause) {
         let id = task.id.clone();
         let (attempt, losses) = (task.attempt.saturating_add(1), task.losses.saturating_add(1));
@@ -104,7 +104,7 @@ impl Draft<'_> {
         }
     }
 
-    /// A claim was given back unused: the task is offered at once. A worker outside that keeps
+    /// A claim was given back unused: the task is offered at once. A external worker that keeps
     /// giving a task back without having done anything for it waits for it longer each time.
     pub(super) fn given_back(&mut self, task: Task) {
         let id = task.id.clone();
@@ -121,10 +121,10 @@ impl Draft<'_> {
         }
     }
 
-    /// Whether workers outside execute the task, and not hosts.
+    /// Whether external workers execute the task, and not hosts.
     pub(super) fn is_outside(&self, id: &PromiseId) -> bool {
         let target = self.promise(id).and_then(|promise| promise.target());
-        target.is_some_and(|target| !is_hosted(target))
+        target.is_some_and(|target| !is_internal(target))
     }
 
     /// Stops a task until a person continues it.

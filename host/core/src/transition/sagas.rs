@@ -13,7 +13,7 @@ impl Draft<'_> {
     /// Appends the fact that follows from a settlement, if the promise is a step of a saga or
     /// undoes one. The first fact of a kind stands.
     pub(super) fn note_fact(&mut self, promise: &Promise) {
-        let Some(invocation) = promise.birth.made_by.clone() else { return };
+        let Some(invocation) = promise.spec.made_by.clone() else { return };
         let Some(settlement) = promise.settlement() else { return };
         let fact = |compensate: Option<&str>, unknown| Fact {
             promise: promise.id().clone(),
@@ -34,7 +34,7 @@ impl Draft<'_> {
                 let key = if acted { completed } else { failed };
                 self.delta.facts.insert((invocation, key), fact(None, false));
             }
-        } else if let Some(step) = StepTags::of(&promise.birth.tags) {
+        } else if let Some(step) = StepTags::of(&promise.spec.tags) {
             let unknown = matches!(settlement.verdict, Verdict::TimedOut | Verdict::Canceled);
             let kind = FactKind::Registered;
             let key = FactKey { saga: Text::from(step.saga), seq: step.seq, kind };

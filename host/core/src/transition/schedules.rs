@@ -34,7 +34,7 @@ pub(super) fn create(draft: &mut Draft<'_>, new: &NewSchedule) -> Result<Reply, 
     fits("the id of the schedule's promises", longest.as_str())?;
     let target = tags::target(&new.template.tags).map(Address::parse).transpose();
     let target = target.map_err(|refused| Refusal::Unprocessable(refused.to_string()))?;
-    if draft.config.strict {
+    if draft.config.resonate_strict {
         target.iter().try_for_each(reachable)?;
         if new.id.as_str().contains(['.', ':']) {
             return Err(Refusal::BadRequest(format!(

@@ -38,8 +38,8 @@ pub(super) fn signal(
     let id = invocation.signal(n);
     match draft.promise(&id) {
         None => draft.make_signal(&task, &id)?,
-        Some(stored)
-            if stored.birth.made_by.as_ref() == Some(invocation) && stored.is_pending() => {}
+        Some(stored) if stored.spec.made_by.as_ref() == Some(invocation) && stored.is_pending() => {
+        }
         Some(_) => return Err(Refusal::IdTaken { id }),
     }
     draft.deliver(&id, name, payload)?;
@@ -55,7 +55,7 @@ pub(super) fn signal(
 impl Draft<'_> {
     /// Makes the promise of a signal, in the invocation's name and with its deadline.
     pub(super) fn make_signal(&mut self, task: &Task, id: &PromiseId) -> Result<(), Refusal> {
-        let timeout_at = self.existing(&task.id)?.birth.timeout_at;
+        let timeout_at = self.existing(&task.id)?.spec.timeout_at;
         let new =
             NewPromise { id: id.clone(), param: Value::default(), tags: Tags::new(), timeout_at };
         self.make(&new, Maker::Invocation(task), None)

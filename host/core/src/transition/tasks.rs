@@ -9,7 +9,7 @@ use super::{
     promises::{for_clients, record},
 };
 use crate::{
-    address::is_hosted,
+    address::is_internal,
     command::Hold,
     config::Exhausted,
     id::{Claim, PromiseId},
@@ -101,7 +101,7 @@ pub(super) fn suspend(
     awaits.iter().for_each(|id| draft.touch(id));
     let mut task = draft.claimed(claim)?;
     awaits.iter().try_for_each(|id| draft.within_rights(&claim.id, id))?;
-    // A module's function may wait for a signal that nobody sent yet; workers outside know no
+    // A module's function may wait for a signal that nobody sent yet; external workers know no
     // signals.
     let outside = draft.is_outside(&claim.id);
     let next_signal = (!outside).then(|| claim.id.signal(task.signals));
@@ -115,7 +115,7 @@ pub(super) fn suspend(
     if outside {
         awaits.iter().try_for_each(|id| draft.may_await(id, Some(&claim.id)))?;
     }
-    // A module's commands wait for what they made. Whom a worker outside waits for is its own
+    // A module's commands wait for what they made. Whom a external worker waits for is its own
     // affair.
     let hosted = task.module.is_some();
     let mut own = awaits.iter().filter(|id| hosted || is_next(id));
@@ -236,14 +236,14 @@ impl Draft<'_> {
         if self.promise(&new.id).is_some() {
             return Ok(false);
         }
-        if hold.holder.worker_pid().is_some() && tags::target(&new.tags).is_some_and(is_hosted) {
+        if hold.holder.worker_pid().is_some() && tags::target(&new.tags).is_some_and(is_internal) {
             return Err(Conflict::Hosted(new.id.clone()).into());
         }
         self.make(new, maker, Some(hold))?;
         Ok(true)
     }
 
-    /// Refuses a worker outside what hosts execute themselves.
+    /// Refuses a external worker what hosts execute themselves.
     fn may_take(&self, id: &PromiseId, hold: &Hold) -> Result<(), Refusal> {
         holder_fits(hold)?;
         match hold.holder.worker_pid() {

@@ -1,4 +1,4 @@
-//! Workers outside: all of their claims at once. A worker that lost count of its claims extends
+//! External workers: all of their claims at once. A worker that lost count of its claims extends
 //! them in one word, and one that seems to be gone leaves them to others before their leases end.
 
 use super::draft::Draft;

@@ -49,7 +49,7 @@ pub(crate) fn workflow(id: &str) -> Command {
     create(id, &[(tags::TARGET, "wasm://shop/order")])
 }
 
-/// A promise whose task a worker outside executes.
+/// A promise whose task a external worker executes.
 pub(crate) fn outside(id: &str) -> Command {
     create(id, &[(tags::TARGET, "poll://any@workers")])
 }
@@ -73,7 +73,7 @@ pub(crate) fn write(name: &str, value: &str, token: u64) -> Command {
     Command::FencedPut { name: name.into(), value, token: FenceToken(token) }
 }
 
-/// Every minute, a task for workers outside.
+/// Every minute, a task for external workers.
 pub(crate) fn schedule(id: &str, overlap: Overlap) -> Command {
     let template = Template {
         id: Text::from("{{.id}}@{{.timestamp}}"),

@@ -159,7 +159,7 @@ impl Exporting {
         &mut self,
         promise: &segno_core::promise::Promise,
     ) -> Result<Option<TraceContext>, StoreError> {
-        let origin = promise.birth.tags.get(segno_core::tags::ORIGIN);
+        let origin = promise.spec.tags.get(segno_core::tags::ORIGIN);
         let root = origin.map_or_else(|| promise.id().clone(), |id| PromiseId::from(id.as_str()));
         if let Some(known) = self.roots.get(&root) {
             return Ok(Some(*known));
@@ -169,7 +169,7 @@ impl Exporting {
             false => self.store.read().promise(&root).await?.map(|row| row.promise),
         };
         let Some(row) = row else { return Ok(None) };
-        let given = row.birth.param.headers.get(TRACEPARENT).map(String::as_str);
+        let given = row.spec.param.headers.get(TRACEPARENT).map(String::as_str);
         let context = TraceContext::of_root(&root, given);
         if self.roots.len() >= ROOTS {
             self.roots.clear();

@@ -45,7 +45,7 @@ pub fn execution(
     let Some(settlement) = promise.settlement() else { return Vec::new() };
     let id = promise.id();
     let target = promise.target().unwrap_or_default();
-    let parent = match &promise.birth.made_by {
+    let parent = match &promise.spec.made_by {
         Some(_) => context::step(id),
         None => context.parent.unwrap_or(SpanId::INVALID),
     };
@@ -74,11 +74,11 @@ pub fn execution(
         parent,
         SpanKind::Server,
         target.rsplit('/').next().unwrap_or_default().to_owned(),
-        (promise.birth.created_at, settlement.settled_at),
+        (promise.spec.created_at, settlement.settled_at),
         attributes,
         status,
     );
-    whole.parent_span_is_remote = promise.birth.made_by.is_none() && context.parent.is_some();
+    whole.parent_span_is_remote = promise.spec.made_by.is_none() && context.parent.is_some();
     whole.events = SpanEvents::default();
     whole.events.events = events;
     let mut spans = vec![whole];

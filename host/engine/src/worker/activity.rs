@@ -120,10 +120,10 @@ async fn perform(
                 attempt,
                 last_progress: task.progress.payload.as_ref().and_then(stored_progress),
                 started_at_ms: u64::try_from(worker.now().0).unwrap_or(0),
-                deadline_ms: (promise.birth.timeout_at < Timestamp::NEVER)
-                    .then(|| u64::try_from(promise.birth.timeout_at.0).unwrap_or(0)),
+                deadline_ms: (promise.spec.timeout_at < Timestamp::NEVER)
+                    .then(|| u64::try_from(promise.spec.timeout_at.0).unwrap_or(0)),
             };
-            let input = values::input(&promise.birth.param);
+            let input = values::input(&promise.spec.param);
             let host = Arc::new(Attempt {
                 worker: worker.clone(),
                 active: active.clone(),
@@ -167,7 +167,7 @@ fn decide(
 
 /// The retry policy of the call, else of the function, else the default.
 fn policy(promise: &Promise, kind: &Kind) -> RetryPolicy {
-    let said = promise.birth.param.headers.get(tags::RETRY_HEADER);
+    let said = promise.spec.param.headers.get(tags::RETRY_HEADER);
     if let Some(policy) = said.and_then(|text| serde_json::from_str(text).ok()) {
         return policy;
     }

@@ -105,7 +105,7 @@ fn hear(
 ) {
     match effect {
         Effect::Ready { id, version, target } => {
-            if queue.len() < QUEUE_CAPACITY && is_hosted(&target) {
+            if queue.len() < QUEUE_CAPACITY && is_internal(&target) {
                 known.insert(id.clone());
                 queue.push_back(Offer { id, version });
             }
@@ -122,8 +122,8 @@ fn hear(
     }
 }
 
-fn is_hosted(target: &str) -> bool {
-    Address::parse(target).is_ok_and(|address| address.is_hosted())
+fn is_internal(target: &str) -> bool {
+    Address::parse(target).is_ok_and(|address| address.is_internal())
 }
 
 async fn scan_ready(

@@ -26,7 +26,7 @@ struct Step {
 /// Answers 408, 425, 429 and 5xx are failures that may be tried again; every other answer is a
 /// success with its status.
 pub async fn send(outbound: &dyn Outbound, module: &str, promise: &Promise) -> Outcome {
-    let Payload::Json(input) = values::input(&promise.birth.param) else {
+    let Payload::Json(input) = values::input(&promise.spec.param) else {
         return failed(code::BAD_REQUEST, "the parameter of an HTTP step is JSON".into());
     };
     let step: Step = match serde_json::from_str(&input) {

@@ -55,8 +55,8 @@ impl Kept {
     /// another promise.
     fn named(&self) -> BTreeMap<&str, Vec<&Promise>> {
         let mut named: BTreeMap<&str, Vec<&Promise>> = BTreeMap::new();
-        for promise in self.state.promises().filter(|promise| promise.birth.made_by.is_none()) {
-            let parent = promise.birth.tags.get(tags::PARENT).map(String::as_str);
+        for promise in self.state.promises().filter(|promise| promise.spec.made_by.is_none()) {
+            let parent = promise.spec.tags.get(tags::PARENT).map(String::as_str);
             if let Some(parent) = parent.filter(|parent| *parent != promise.id().as_str()) {
                 named.entry(parent).or_default().push(promise);
             }

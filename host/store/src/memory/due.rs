@@ -29,8 +29,8 @@ impl WorkQueue for MemoryStore {
         let offered = kept.numbers.range(younger).filter_map(|(number, id)| {
             let (promise, task) = (kept.state.promise(id)?, kept.state.task(id)?);
             let TaskState::Pending { offered: true, .. } = task.state else { return None };
-            let target = promise.target().filter(|target| address::is_hosted(target))?;
-            if promise.birth.timeout_at <= now {
+            let target = promise.target().filter(|target| address::is_internal(target))?;
+            if promise.spec.timeout_at <= now {
                 return None;
             }
             Some(Ready {
@@ -59,7 +59,7 @@ impl Kept {
         let deadlines =
             self.state.promises().filter(|promise| promise.is_pending()).map(|promise| {
                 let id = promise.id().clone();
-                (promise.birth.timeout_at, self.number(&id), Command::PromiseDue { id })
+                (promise.spec.timeout_at, self.number(&id), Command::PromiseDue { id })
             });
         let timers = self
             .state
@@ -91,7 +91,7 @@ impl Kept {
         let Command::PromiseDue { id } = due else { return None };
         let waiting = self.state.callbacks_on(id).filter(|(_, consumed)| !consumed);
         let (first, _) = waiting.min_by_key(|(awaiter, _)| self.number(awaiter))?;
-        let hosted = self.state.promise(first)?.target().is_some_and(address::is_hosted);
+        let hosted = self.state.promise(first)?.target().is_some_and(address::is_internal);
         let task =
             self.state.task(first).filter(|task| hosted && task.state == TaskState::Suspended)?;
         Some(Wake { awaited: id.clone(), task: Claim { id: first.clone(), version: task.version } })

@@ -154,7 +154,7 @@ impl Read for MemoryStore {
                 TaskState::Pending { offered: true, .. } => {
                     let promise = kept.state.promise(&task.id);
                     let target = promise.and_then(Promise::target);
-                    counts.ready += u64::from(target.is_some_and(address::is_hosted));
+                    counts.ready += u64::from(target.is_some_and(address::is_internal));
                 }
                 TaskState::Pending { offered: false, .. }
                 | TaskState::Suspended

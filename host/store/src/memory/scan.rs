@@ -29,7 +29,7 @@ impl Scan for MemoryStore {
         let (ids, next) = kept.page(after, limit);
         let looked_at = ids.len() as u32;
         let promises = ids.iter().filter_map(|id| kept.state.promise(id)).filter(|promise| {
-            promise.birth.made_by.is_none()
+            promise.spec.made_by.is_none()
                 && promise.settlement().is_some_and(|settled| settled.settled_at <= before)
         });
         Ok(Found { items: promises.cloned().collect(), looked_at, next })
@@ -70,8 +70,8 @@ impl Scan for MemoryStore {
         for (number, id) in &kept.numbers {
             let Some(promise) = kept.state.promise(id) else { continue };
             let value = promise.settlement().and_then(|settled| settled.value.as_ref());
-            let bytes = promise.birth.param.data.len() + value.map_or(0, |value| value.data.len());
-            let maker = promise.birth.made_by.as_ref().map(|maker| kept.number(maker));
+            let bytes = promise.spec.param.data.len() + value.map_or(0, |value| value.data.len());
+            let maker = promise.spec.made_by.as_ref().map(|maker| kept.number(maker));
             forest.add(*number, maker, !promise.is_pending(), bytes as u64);
         }
         let name =

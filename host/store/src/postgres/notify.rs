@@ -10,7 +10,7 @@ use std::{
 };
 
 use segno_core::{
-    address::is_hosted,
+    address::is_internal,
     config::Config,
     effect::Effect,
     id::{Claim, PromiseId, Version},
@@ -80,7 +80,7 @@ impl Notifications {
         let mut pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
         for effect in effects {
             match effect {
-                Effect::Ready { target, .. } => pending.ready |= is_hosted(target),
+                Effect::Ready { target, .. } => pending.ready |= is_internal(target),
                 Effect::Settled { id } => drop(pending.settled.insert(id.clone())),
                 Effect::CancelRequested { id } => drop(pending.cancelled.insert(id.clone())),
                 Effect::Interrupt(claim) => {

@@ -288,13 +288,13 @@ fn weight(promise: &Promise) -> usize {
         |tags: &Tags| tags.iter().map(|(name, value)| name.len() + value.len()).sum::<usize>();
     let value = |value: &Value| value.data.len() + tags(&value.headers);
     let settled = promise.settlement().and_then(|settlement| settlement.value.as_ref());
-    AROUND + value(&promise.birth.param) + tags(&promise.birth.tags) + settled.map_or(0, value)
+    AROUND + value(&promise.spec.param) + tags(&promise.spec.tags) + settled.map_or(0, value)
 }
 
 #[cfg(test)]
 mod tests {
     use segno_core::{
-        promise::{Birth, FenceToken, PromiseState, Resource},
+        promise::{FenceToken, PromiseSpec, PromiseState, Resource},
         saga::{Fact, FactKey, FactKind},
         time::Timestamp,
     };
@@ -302,7 +302,7 @@ mod tests {
     use super::*;
 
     fn promise(id: &str, bytes: usize) -> Promise {
-        let birth = Birth {
+        let spec = PromiseSpec {
             id: id.into(),
             param: Value { data: vec![0; bytes].into(), ..Value::default() },
             tags: Tags::new(),
@@ -310,7 +310,7 @@ mod tests {
             timeout_at: Timestamp::NEVER,
             created_at: Timestamp(0),
         };
-        Promise { birth: birth.into(), state: PromiseState::Pending }
+        Promise { spec: spec.into(), state: PromiseState::Pending }
     }
 
     #[test]

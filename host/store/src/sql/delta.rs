@@ -72,7 +72,7 @@ impl Written {
             new.into_iter().map(|promise| (number(promise.id()), promise)).collect();
         new.sort_by_key(|(number, _)| *number);
         let new = new.into_iter().map(|(n, promise)| {
-            rows::new_promise(n, promise.birth.made_by.as_ref().map(number), promise)
+            rows::new_promise(n, promise.spec.made_by.as_ref().map(number), promise)
         });
         written.new_promises = new.collect();
         let settled = settled.into_iter().filter(|promise| !promise.is_pending()).map(|promise| {

@@ -100,7 +100,7 @@ impl Examined {
         }
         ids.extend(self.state.facts().map(|(_, _, fact)| fact.promise.clone()));
         for id in &self.ids {
-            ids.extend(self.state.promise(id).and_then(|promise| promise.birth.made_by.clone()));
+            ids.extend(self.state.promise(id).and_then(|promise| promise.spec.made_by.clone()));
             let signals = self.state.task(id).map_or(0, |task| task.signals);
             ids.extend((0..signals).map(|n| id.signal(n)));
             // A head that is damaged may claim any number of commands.

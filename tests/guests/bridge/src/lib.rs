@@ -1,4 +1,4 @@
-//! A module that works with workers outside: they call it, and it calls them.
+//! A module that works with external workers: they call it, and it calls them.
 
 use std::time::Duration;
 
@@ -31,7 +31,7 @@ pub async fn nap(ctx: Context, length_ms: u64) -> Result<()> {
     ctx.sleep(Duration::from_millis(length_ms)).await
 }
 
-/// The sum that a worker outside makes of two numbers.
+/// The sum that a external worker makes of two numbers.
 #[segno::workflow]
 pub async fn remote_sum(ctx: Context, (left, right): (i64, i64)) -> Result<i64> {
     ctx.call_remote(WORKERS, "sum", &(left, right)).await

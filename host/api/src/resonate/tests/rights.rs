@@ -320,7 +320,7 @@ async fn what_a_token_has_others_execute_has_the_rights_of_the_token() {
     let world = world();
     let rights = async |id: &str| {
         let row = world.host.store.read().promise(&id.into()).await.expect("a store in memory");
-        row.expect("it was made").promise.birth.tags.get(tags::RIGHTS).cloned()
+        row.expect("it was made").promise.spec.tags.get(tags::RIGHTS).cloned()
     };
     let given = Some("a:".to_owned());
     done(&world, &of("a:"), "promise.create", create("a:1", "poll://any@g")).await;

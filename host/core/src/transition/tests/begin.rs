@@ -36,7 +36,7 @@ fn an_invocation_that_has_ended_is_made_and_settled_in_one() {
     let (task, first) = begun(world.done(begin.clone()));
     assert!(task.created);
     assert_eq!(task.head.len, 2);
-    assert_eq!(task.promise.birth.created_at, Timestamp(1_000), "as old as its first run");
+    assert_eq!(task.promise.spec.created_at, Timestamp(1_000), "as old as its first run");
     assert!(matches!(first.as_deref(), Some([Reply::Promise { changed: true, .. }])), "{first:?}");
     assert_eq!(world.verdict("w"), Some(Verdict::Resolved));
     // Whoever begins it again learns what became of it, and adds nothing.
@@ -50,7 +50,7 @@ fn what_comes_from_the_future_is_made_now() {
     let mut world = World::new();
     world.now = Timestamp(400);
     let (task, _) = begun(world.done(world::begin("w", &[])));
-    assert_eq!(task.promise.birth.created_at, Timestamp(400));
+    assert_eq!(task.promise.spec.created_at, Timestamp(400));
 }
 
 #[test]

@@ -79,7 +79,7 @@ fn what_a_claim_makes_says_so() {
     let create = FenceAct::Create { new: child };
     world.done(world::fence(claim, vec![world::started(), world::asked(1, 0)], vec![create]));
     let child = world.state.promise(&PromiseId::from("wf/0")).expect("it was made");
-    assert_eq!(child.birth.made_by, Some(PromiseId::from("wf")));
+    assert_eq!(child.spec.made_by, Some(PromiseId::from("wf")));
 }
 
 #[test]
@@ -89,7 +89,7 @@ fn what_is_made_after_its_deadline_is_born_settled_by_it() {
     world.done(Command::PromiseCreate(world::new("late", &[], late)));
     let promise = world.state.promise(&PromiseId::from("late")).expect("it was made");
     let settled_at = promise.settlement().map(|settlement| settlement.settled_at);
-    assert_eq!((promise.birth.created_at, settled_at), (late, Some(late)));
+    assert_eq!((promise.spec.created_at, settled_at), (late, Some(late)));
 }
 
 #[test]

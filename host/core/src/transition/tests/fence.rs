@@ -66,7 +66,7 @@ fn records_and_their_actions_are_stored_together_and_repeated_for_nothing() {
     assert_eq!((head.len, head.commands), (3, 2));
     assert!(world.state.outbox_row(&event).is_none(), "a delivered event is not owed again");
     let child = world.state.promise(&PromiseId::from("w/0")).expect("it was made");
-    let tag = |name: &str| child.birth.tags.get(name).map(String::as_str);
+    let tag = |name: &str| child.spec.tags.get(name).map(String::as_str);
     assert_eq!(
         (tag(tags::PARENT), tag(tags::ORIGIN), tag(tags::BRANCH)),
         (Some("w"), Some("w"), Some("w/0"))

@@ -4,7 +4,7 @@ use crate::{
     footprint::CHILD_PAGE,
     id::{Claim, Holder, NodeName, PromiseId, Version},
     promise::{
-        Birth, Message, NewPromise, OutboxKey, OutboxRow, Promise, PromiseState, Settlement,
+        Message, NewPromise, OutboxKey, OutboxRow, Promise, PromiseSpec, PromiseState, Settlement,
         Verdict,
     },
     reply::{Beat, Kept, Pruned, Refusal, Reply},
@@ -22,7 +22,7 @@ fn decide(view: &State, command: &Command) -> crate::transition::Decision {
 }
 
 fn pending(id: &str, made_by: Option<&str>) -> Promise {
-    let birth = Birth {
+    let spec = PromiseSpec {
         id: id.into(),
         param: Value::default(),
         tags: Tags::new(),
@@ -30,7 +30,7 @@ fn pending(id: &str, made_by: Option<&str>) -> Promise {
         timeout_at: Timestamp::NEVER,
         created_at: Timestamp(0),
     };
-    Promise { birth: birth.into(), state: PromiseState::Pending }
+    Promise { spec: spec.into(), state: PromiseState::Pending }
 }
 
 /// A view in which this promise cannot be read.

@@ -1,4 +1,4 @@
-//! Workers outside: what they may take, and what becomes of what they hold.
+//! External workers: what they may take, and what becomes of what they hold.
 
 use crate::{
     command::{Command, FenceAct, Hold},
@@ -121,7 +121,7 @@ fn what_is_made_loosely_belongs_to_nobody() {
     let create = FenceAct::CreateLoose { new: new.clone() };
     world.done(world::fence(claim.clone(), vec![], vec![create.clone()]));
     let made = world.state.promise(&new.id).expect("it was made").clone();
-    assert_eq!((made.birth.made_by.as_ref(), &made.birth.tags), (None, &new.tags));
+    assert_eq!((made.spec.made_by.as_ref(), &made.spec.tags), (None, &new.tags));
     world.done(world::fence(claim.clone(), vec![], vec![create]));
     world.done(world::fulfill(claim));
     assert_eq!((world.verdict("a/0"), offers(&world)), (None, 0), "it lives on");
@@ -130,7 +130,7 @@ fn what_is_made_loosely_belongs_to_nobody() {
 #[test]
 fn the_narrow_reading_waits_only_for_what_somebody_is_to_settle_in_one_tree() {
     let mut world = World::new();
-    world.config = Config { strict: true, ..Config::default() };
+    world.config = Config { resonate_strict: true, ..Config::default() };
     let claim = held(&mut world, "a", 1);
     world.done(world::create("a:latent", &[]));
     world.done(world::create("a:given", &[(tags::EXTERNAL, "true")]));
@@ -149,7 +149,7 @@ fn the_narrow_reading_waits_only_for_what_somebody_is_to_settle_in_one_tree() {
 #[test]
 fn the_narrow_reading_has_ids_lie_under_what_their_tags_name() {
     let mut world = World::new();
-    world.config = Config { strict: true, ..Config::default() };
+    world.config = Config { resonate_strict: true, ..Config::default() };
     for (id, tag, root) in [
         ("root:0", tags::ORIGIN, "root"),
         ("root.0.1", tags::BRANCH, "root.0"),
@@ -180,7 +180,7 @@ fn the_narrow_reading_has_ids_lie_under_what_their_tags_name() {
 #[test]
 fn the_narrow_reading_takes_no_address_that_nobody_can_poll() {
     let mut world = World::new();
-    world.config = Config { strict: true, ..Config::default() };
+    world.config = Config { resonate_strict: true, ..Config::default() };
     world.done(world::outside("p"));
     let target = [(tags::TARGET, "poll://shipping")];
     let listener =

@@ -172,7 +172,7 @@ impl Rule {
         let labelled = |label: &String| {
             label.split_once('=').is_some_and(|(name, value)| {
                 let tag = format!("{}{name}", tags::LABEL_PREFIX);
-                root.birth.tags.get(&tag).is_some_and(|found| found == value)
+                root.spec.tags.get(&tag).is_some_and(|found| found == value)
             })
         };
         self.label.as_ref().is_none_or(labelled)
@@ -234,7 +234,7 @@ mod tests {
     use std::sync::Arc;
 
     use segno_core::{
-        promise::{Birth, PromiseState},
+        promise::{PromiseSpec, PromiseState},
         time::Timestamp,
         value::{Tags, Value},
     };
@@ -243,7 +243,7 @@ mod tests {
 
     fn root(tags: &[(&str, &str)]) -> Promise {
         let tags: Tags = tags.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
-        let birth = Birth {
+        let spec = PromiseSpec {
             id: "a".into(),
             param: Value::default(),
             tags,
@@ -251,7 +251,7 @@ mod tests {
             timeout_at: Timestamp::NEVER,
             created_at: Timestamp(1),
         };
-        Promise { birth: Arc::new(birth), state: PromiseState::Pending }
+        Promise { spec: Arc::new(spec), state: PromiseState::Pending }
     }
 
     fn load(text: &str) -> Result<Retention, String> {

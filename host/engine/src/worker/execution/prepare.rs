@@ -83,9 +83,9 @@ impl Execution {
         let (worker, now) = (preparation.worker.clone(), preparation.worker.now());
         let promise = preparation.work.acquired.promise.clone();
         let mut new = Recorder::begin(identity(&preparation, module).await?, now);
-        let at = now.max(promise.birth.created_at);
-        let input = values::input(&promise.birth.param);
-        let seed = Seed::of(promise.id(), promise.birth.created_at);
+        let at = now.max(promise.spec.created_at);
+        let input = values::input(&promise.spec.param);
+        let seed = Seed::of(promise.id(), promise.spec.created_at);
         let started = RecordBody::Started {
             function: preparation.function.name.as_str().into(),
             input: journals::payload(&input),

@@ -41,7 +41,7 @@ impl Execution {
 
     /// Whether this invocation made the promise.
     pub(super) fn is_own(&self, promise: &Promise) -> bool {
-        promise.birth.made_by.as_ref() == Some(self.promise.id())
+        promise.spec.made_by.as_ref() == Some(self.promise.id())
     }
 
     pub(super) async fn read(&mut self, first: PromiseId) -> Result<(), ExecutionError> {

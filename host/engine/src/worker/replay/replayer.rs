@@ -50,7 +50,7 @@ impl Start {
     ) -> Self {
         let context = Context {
             invocation: promise.id().as_str().to_owned(),
-            parent: promise.birth.tags.get(tags::PARENT).cloned(),
+            parent: promise.spec.tags.get(tags::PARENT).cloned(),
             started_at_ms: u64::try_from(at.0).unwrap_or(0),
             seed: seed.0.to_vec(),
         };

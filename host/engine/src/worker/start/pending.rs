@@ -7,7 +7,7 @@ use segno_core::{
     command::{Command, Hold},
     id::{Digest, Version},
     invocation::JournalHead,
-    promise::{Birth, Lease, NewPromise, Promise, PromiseState, Task, TaskState},
+    promise::{Lease, NewPromise, Promise, PromiseSpec, PromiseState, Task, TaskState},
     reply::{Reply, TaskReply},
     time::Timestamp,
 };
@@ -49,7 +49,7 @@ impl PendingStart {
         let lease = Lease::begin(hold.holder.clone(), hold.nonce, hold.ttl, *at);
         let state = TaskState::Acquired { lease };
         let task = Task::born(new.id.clone(), *first_version, state, Some(*module));
-        let birth = Birth {
+        let spec = PromiseSpec {
             id: new.id.clone(),
             param: new.param.clone(),
             tags: new.tags.clone(),
@@ -59,7 +59,7 @@ impl PendingStart {
         };
         TaskReply {
             task: Task { version: first_version.next(), ..task },
-            promise: Promise { birth: Arc::new(birth), state: PromiseState::Pending },
+            promise: Promise { spec: Arc::new(spec), state: PromiseState::Pending },
             head: JournalHead::default(),
             resumes: 0,
             created: true,

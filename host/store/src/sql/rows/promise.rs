@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use segno_core::{
     id::PromiseId,
-    promise::{Birth, Promise, PromiseState, Settlement, Verdict},
+    promise::{Promise, PromiseSpec, PromiseState, Settlement, Verdict},
 };
 
 use super::column::{at, damaged, headers, id, json, needed, small, tags, value};
@@ -44,21 +44,21 @@ pub(crate) const AFTER_PROMISE: usize = 29;
 
 /// The row of a new promise.
 pub(crate) fn new_promise(n: i64, made_by: Option<i64>, promise: &Promise) -> [Cell; 14] {
-    let birth = &promise.birth;
+    let spec = &promise.spec;
     let [state, settled_at, value_headers, value] = settlement(promise);
     [
         n.into(),
-        birth.id.as_str().into(),
+        spec.id.as_str().into(),
         state,
-        birth.created_at.0.into(),
-        birth.timeout_at.0.into(),
+        spec.created_at.0.into(),
+        spec.timeout_at.0.into(),
         settled_at,
         made_by.into(),
         promise.attached_to().is_some().into(),
         promise.target().into(),
-        json(&birth.tags).into(),
-        headers(&birth.param),
-        birth.param.data.as_slice().into(),
+        json(&spec.tags).into(),
+        headers(&spec.param),
+        spec.param.data.as_slice().into(),
         value_headers,
         value,
     ]
@@ -92,7 +92,7 @@ pub(crate) fn promise(row: &impl Fields) -> Result<(i64, Promise), Failure> {
         let settled_at = needed(at(row, 5)?, &id, "settled_at")?;
         PromiseState::Settled(Arc::new(Settlement { verdict, value, settled_at }))
     };
-    let birth = Birth {
+    let spec = PromiseSpec {
         param: value(row, 8, needed(row.blob(9)?, &id, "param")?, &id)?,
         tags: tags(&needed(row.text(7)?, &id, "tags")?, &id)?,
         made_by: row.text(6)?.map(PromiseId::new),
@@ -100,6 +100,6 @@ pub(crate) fn promise(row: &impl Fields) -> Result<(i64, Promise), Failure> {
         created_at: needed(at(row, 3)?, &id, "created_at")?,
         id,
     };
-    let number = needed(row.int(0)?, &birth.id, "n")?;
-    Ok((number, Promise { birth: Arc::new(birth), state }))
+    let number = needed(row.int(0)?, &spec.id, "n")?;
+    Ok((number, Promise { spec: Arc::new(spec), state }))
 }

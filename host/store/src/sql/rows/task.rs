@@ -49,7 +49,7 @@ pub(crate) fn task_cells(n: i64, module: Cell, target: Option<&str>, task: &Task
         i64::from(task.status().number()).into(),
         task.version.0.into(),
         task.due_at().map(|due| due.0).into(),
-        target.is_some_and(address::is_hosted).into(),
+        target.is_some_and(address::is_internal).into(),
         pending.map(|(since, _)| since).into(),
         pending.map(|(_, offered)| offered).into(),
         lease.map(|lease| lease.holder.node.as_str()).into(),

@@ -120,7 +120,7 @@ async fn a_task_that_was_locked_or_vacuumed_is_as_it_was() {
     assert_eq!(statements(&one, fence(&claim, 1)).await.1, 1);
 }
 
-/// Workers outside may speak to any host under one claim.
+/// External workers may speak to any host under one claim.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_journal_that_grew_elsewhere_under_the_same_claim_goes_on_from_there() {
     let Some(database) = database() else { return };

@@ -92,7 +92,7 @@ async fn a_host_whose_clock_is_wrong_goes_by_the_databases() {
     store.execute(vec![create("a", &[])]).await.expect("it writes");
     let made =
         store.read().promise(&PromiseId::from("a")).await.expect("a read").expect("it was made");
-    let created = made.promise.birth.created_at;
+    let created = made.promise.spec.created_at;
     assert!(created.since(began).0.abs() < 60_000, "{created:?} is not the database's time");
     assert!(store.time().ahead() > Millis::seconds(1_000_000));
     store.close().await;

@@ -63,7 +63,7 @@ impl Model {
 
     /// Whether strict Resonate rules hold.
     pub(super) fn is_strict(&self) -> bool {
-        self.config.strict
+        self.config.resonate_strict
     }
 
     /// Answers an operation at an instant.
@@ -197,7 +197,7 @@ fn empty() -> State {
 /// The commands of the engine's own duties at an instant, in the order of the protocol.
 fn due(state: &State, now: Timestamp) -> Vec<Command> {
     let comes = |at| wire::comes(at, now);
-    let deadlines = state.promises().filter(|p| p.is_pending() && comes(p.birth.timeout_at));
+    let deadlines = state.promises().filter(|p| p.is_pending() && comes(p.spec.timeout_at));
     let mut due: Vec<Command> =
         deadlines.map(|p| Command::PromiseDue { id: p.id().clone() }).collect();
     for task in state.tasks().filter(|task| task.due_at().is_some_and(comes)) {

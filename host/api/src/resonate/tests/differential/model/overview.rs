@@ -18,7 +18,7 @@ pub(super) fn promises(model: &mut Model, data: Fields<'_>, now: Timestamp) -> A
     known(state, PROMISES)?;
     let found = page(model, limit, after, |promise| {
         state.is_none_or(|state| wire::state(promise) == state)
-            && tags.iter().all(|(name, value)| promise.birth.tags.get(name) == Some(value))
+            && tags.iter().all(|(name, value)| promise.spec.tags.get(name) == Some(value))
     });
     carry_out_deadlines(model, &found.0, now);
     let shown = found.0.iter().filter_map(|id| model.state.promise(id)).map(wire::promise);

@@ -206,12 +206,12 @@ fn wanted(kind: &str, wanted: &'static str) -> Result<(), No> {
 
 /// The steps of the branch of a task that was just acquired, in their current state.
 fn preload(model: &mut Model, task: &TaskReply, now: Timestamp) -> Vec<Json> {
-    let Some(branch) = task.promise.birth.tags.get("branch") else { return Vec::new() };
+    let Some(branch) = task.promise.spec.tags.get("branch") else { return Vec::new() };
     if task.task.status() != TaskStatus::Acquired {
         return Vec::new();
     }
     let of_branch = |promise: &&Promise| {
-        promise.birth.tags.get("branch") == Some(branch) && promise.birth.made_by.is_none()
+        promise.spec.tags.get("branch") == Some(branch) && promise.spec.made_by.is_none()
     };
     let steps: Vec<_> = model.state.promises().filter(of_branch).map(|p| p.id().clone()).collect();
     super::overview::carry_out_deadlines(model, &steps, now);

@@ -11,15 +11,15 @@ use segno_core::{
 use serde_json::{Map, Value as Json, json};
 
 pub(super) fn promise(promise: &Promise) -> Json {
-    let birth = &promise.birth;
+    let spec = &promise.spec;
     let mut record = json!({
-        "id": birth.id.as_str(),
+        "id": spec.id.as_str(),
         "state": state(promise),
-        "param": value(&birth.param),
+        "param": value(&spec.param),
         "value": {},
-        "tags": tags_of(&birth.tags),
-        "timeoutAt": birth.timeout_at.0,
-        "createdAt": birth.created_at.0,
+        "tags": tags_of(&spec.tags),
+        "timeoutAt": spec.timeout_at.0,
+        "createdAt": spec.created_at.0,
     });
     if let Some(settlement) = promise.settlement() {
         record["settledAt"] = json!(settlement.settled_at.0);
@@ -99,7 +99,7 @@ pub(super) fn snapshot(state: &State) -> Json {
     let waiting = state.callbacks().filter(|(_, _, consumed)| !consumed);
     json!({
         "promises": promises().map(promise).collect::<Vec<_>>(),
-        "promiseTimeouts": pending.map(|p| json!({ "id": p.id().as_str(), "timeout": p.birth.timeout_at.0 })).collect::<Vec<_>>(),
+        "promiseTimeouts": pending.map(|p| json!({ "id": p.id().as_str(), "timeout": p.spec.timeout_at.0 })).collect::<Vec<_>>(),
         "callbacks": waiting.map(|(on, by, _)| json!({ "awaited": on.as_str(), "awaiter": by.as_str() })).collect::<Vec<_>>(),
         "listeners": state.listeners().map(|(on, address)| json!({ "id": on.as_str(), "address": address.as_str() })).collect::<Vec<_>>(),
         "tasks": state.tasks().map(|row| task(state, row)).collect::<Vec<_>>(),
