@@ -32,7 +32,7 @@ pub enum Address {
 /// A worker that polls, as the protocol writes it.
 ///
 /// ```text
-/// poll://uni@GROUP/WORKER     this worker, or nobody
+/// poll://uni@GROUP/WORKER     this worker, or none
 /// poll://any@GROUP/WORKER     this worker if it listens, else another of the group
 /// poll://any@GROUP            any worker of the group
 /// ```
@@ -118,7 +118,7 @@ impl Address {
         }
     }
 
-    /// Whether it can be that somebody is reached there: not under an address that no worker polls.
+    /// Whether a worker can be reached there: not under an address that no worker polls.
     pub fn is_reachable(&self) -> bool {
         match self {
             Self::Poll(address) => Poll::parse(address).is_some(),
@@ -137,7 +137,7 @@ impl Address {
 }
 
 impl<'a> Poll<'a> {
-    /// Reads an address; nothing if nobody can poll it.
+    /// Reads an address; `None` if no worker can poll it.
     pub fn parse(address: &'a str) -> Option<Self> {
         let (cast, rest) = address.strip_prefix("poll://")?.split_once('@')?;
         let alone = match cast {

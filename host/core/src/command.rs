@@ -13,7 +13,7 @@ use crate::{
     value::{Bytes, Text, Value},
 };
 
-/// A command. Every one may be sent again by a caller who does not know what became of it.
+/// A command. A caller that does not know the outcome of a command may send it again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Command {
     /// Reads a promise.
@@ -150,7 +150,7 @@ pub enum Command {
         /// Why.
         reason: ReleaseReason,
     },
-    /// Stops a task until somebody continues it.
+    /// Stops a task until a person continues it.
     TaskHalt {
         /// Which.
         id: PromiseId,
@@ -341,7 +341,7 @@ pub enum FenceAct {
         /// The promise. A target without a module means the claim's own.
         new: NewPromise,
     },
-    /// Makes a promise as a client does, in nobody's name: no tag is added, and it outlives the
+    /// Makes a promise without an owner, as a client does: no tag is added, and it outlives the
     /// claim's invocation.
     CreateLoose {
         /// The promise.

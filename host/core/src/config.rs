@@ -22,8 +22,8 @@ pub struct Config {
     pub worker_stall_limit: Option<Millis>,
     /// Base, factor and cap of the wait after a failed attempt.
     pub backoff: (Millis, u32, Millis),
-    /// How long a message that was handed over is left to whoever has it, before it is handed over
-    /// again.
+    /// How long a message that was handed over is left to the host that has it, before it is handed
+    /// over again.
     pub handover: Millis,
     /// Failed attempts without a new record before giving up; none: no limit.
     pub attempt_limit: Option<u32>,
@@ -41,7 +41,7 @@ pub struct Config {
     /// When versions rise.
     pub version_rule: VersionRule,
     /// Whether clients and external workers are held to the narrow reading of their protocol: a
-    /// timer has no target, and only what somebody is to settle is waited for, in one tree.
+    /// timer has no target, and only what a party is to settle is waited for, in one tree.
     pub resonate_strict: bool,
 }
 

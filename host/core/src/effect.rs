@@ -11,7 +11,7 @@ use crate::{
 /// A hint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// A promise has its outcome: wake whoever waits for it in this process.
+    /// A promise has its outcome: wake what waits for it in this process.
     Settled {
         /// Which.
         id: PromiseId,
@@ -34,7 +34,7 @@ pub enum Effect {
     Interrupt(Claim),
     /// A message is owed.
     Outbox(OutboxKey),
-    /// A message found nobody at the host that was to hand it over. Another host may know somebody.
+    /// A message found no receiver at the host that was to deliver it. Another host may have one.
     Wanted(OutboxKey),
     /// A held invocation was asked to stop.
     CancelRequested {

@@ -38,7 +38,7 @@ pub struct Footprint {
     /// Pending attached promises of an invocation ([`crate::promise::Promise::attached_to`]), by
     /// id: whole composites.
     pub children: BTreeMap<PromiseId, ChildPage>,
-    /// A promise and everything made by its members, at most so many: whole composites, with all
+    /// A promise and everything made by its members, up to a limit: whole composites, with all
     /// messages about them ([`State::put_tree`]).
     pub trees: BTreeMap<PromiseId, u32>,
     /// Messages.
@@ -66,7 +66,7 @@ pub struct Footprint {
 pub struct ChildPage {
     /// Only ids after this one.
     pub after: Option<PromiseId>,
-    /// So many, the lowest ids.
+    /// At most this number, the lowest ids.
     pub limit: u32,
     /// Only those that were not asked to stop ([`State::was_asked_to_stop`]).
     pub unasked: bool,

@@ -2,7 +2,7 @@
 //!
 //! What is known of a saga are facts, written by the settlement chain together with the settlement
 //! they follow from, and never changed. Nothing is inferred: without the fact that a step is to be
-//! undone, it is not undone; a step of which nobody knows whether it acted stops the saga for a
+//! undone, it is not undone; a step whose effect is unknown stops the saga for a
 //! person.
 
 use serde::{Deserialize, Serialize};
@@ -59,7 +59,7 @@ pub struct StepTags<'a> {
     pub seq: u32,
     /// What undoes it.
     pub compensate: &'a str,
-    /// Whether it is undone even if nobody knows whether it acted.
+    /// Whether the step is undone even if its effect is unknown.
     pub unknown: bool,
 }
 
@@ -81,7 +81,7 @@ pub enum StepEnd {
     Acted,
     /// With a failure of its own: it says that it did not act.
     Failed,
-    /// By deadline or cancellation: nobody knows.
+    /// By deadline or cancellation: the effect is unknown.
     Unknown,
 }
 
@@ -102,7 +102,7 @@ pub enum SagaNext {
         /// Which.
         seq: u32,
     },
-    /// Nobody knows whether this step acted: a person decides.
+    /// The effect of this step is unknown: a person decides.
     Unclear {
         /// Which.
         seq: u32,

@@ -29,7 +29,7 @@ pub const SEQ: &str = "seq";
 pub const COMPENSATE: &str = "compensate";
 /// `"compensate"`: a step that ended without saying whether it acted is to be undone.
 pub const UNKNOWN: &str = "unknown";
-/// `"true"`: somebody outside settles the promise.
+/// `"true"`: a party outside of the engine settles the promise.
 pub const EXTERNAL: &str = "external";
 /// The beginning that ids must have which a tree may act on: that of the rights of who started it.
 /// All that the tree makes inherits it. Without one the tree may act on any id.
@@ -76,7 +76,7 @@ pub fn is_detached(tags: &Tags) -> bool {
     is_true(tags, DETACHED)
 }
 
-/// Whether somebody is to settle the promise: a worker, the clock, or somebody outside.
+/// Whether a party is to settle the promise: a worker, the clock, or one outside of the engine.
 pub fn is_awaitable(tags: &Tags) -> bool {
     tags.contains_key(TARGET) || is_timer(tags) || is_true(tags, EXTERNAL)
 }

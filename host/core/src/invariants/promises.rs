@@ -96,7 +96,7 @@ fn makers_are_kept(rows: &Snapshot) -> Found {
 }
 
 /// A promise that a journal's command names by the invocation's own id was made by that invocation,
-/// unless somebody else made it after the command was recorded: a command that was refused leaves
+/// unless another owner made it after the command was recorded: a command that was refused leaves
 /// its id free.
 fn minted_by_owner(rows: &Snapshot) -> Found {
     let mut found = Found::new();

@@ -333,7 +333,7 @@ fn records_are_never_rewritten(step: &StepView<'_>) -> Found {
     })
 }
 
-/// A schedule is there until somebody deletes it.
+/// A schedule is there until a command deletes it.
 fn schedules_go_only_when_deleted(step: &StepView<'_>) -> Found {
     let deleted = |id: &ScheduleId| matches!(step.command, Command::ScheduleDelete { id: named } if named == id);
     let lost = step

@@ -51,11 +51,11 @@ pub enum RecordBody {
         /// The rest of what it asked, by field.
         request: Request,
     },
-    /// The guest was told what became of a command; at most once for each, and after it.
+    /// The guest was told the result of a command; at most once for each, and after the command.
     Notified {
         /// The command.
         index: CommandIndex,
-        /// What became of it.
+        /// The result.
         outcome: Outcome,
     },
     /// The guest was told of a signal.
@@ -159,7 +159,7 @@ pub struct LogLine {
 pub enum LogLevel {
     /// Every detail.
     Trace = 1,
-    /// For whoever looks for a fault.
+    /// For a person who looks for a fault.
     Debug = 2,
     /// Normal life.
     Info = 3,

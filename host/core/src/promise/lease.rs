@@ -1,4 +1,4 @@
-//! A time-bounded claim on a task. It is not proof that nobody else runs: versions make a late
+//! A time-bounded claim on a task. A lease is no proof that nothing else runs: versions make a late
 //! worker harmless.
 
 use std::collections::VecDeque;

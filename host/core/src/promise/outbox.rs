@@ -44,13 +44,13 @@ pub enum Deferral {
         /// The least wait.
         at_least: Millis,
     },
-    /// Somebody can take it now: not at all.
+    /// Not at all: a channel can take the message now.
     Offered,
-    /// Nobody who takes it listens at this host: other hosts are told, as a hint. For its back-off,
-    /// if it is still owed.
+    /// No receiver of the message listens at this host: other hosts are told, as a hint. For its
+    /// back-off, if it is still owed.
     Elsewhere,
-    /// Nobody takes it: until somebody asks for it or offers it again. It costs nothing while it
-    /// lies there.
+    /// No channel takes the message: until a receiver asks for it or it is offered again. It costs
+    /// nothing while it lies there.
     Unclaimed,
 }
 

@@ -41,7 +41,7 @@ pub struct PromiseSpec {
 /// Where a promise stands.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum PromiseState {
-    /// Nobody knows its value yet.
+    /// The promise has no outcome yet.
     Pending,
     /// Its value is known, for ever.
     Settled(#[serde(with = "shared")] Arc<Settlement>),
@@ -104,7 +104,7 @@ impl Promise {
         &self.spec.id
     }
 
-    /// Whether nobody knows its value yet.
+    /// Whether the promise has no outcome yet.
     pub fn is_pending(&self) -> bool {
         matches!(self.state, PromiseState::Pending)
     }

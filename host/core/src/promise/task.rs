@@ -94,7 +94,7 @@ pub enum TaskStatus {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[repr(u8)]
 pub enum HaltReason {
-    /// Somebody asked for it.
+    /// Cancellation was requested.
     Requested = 1,
     /// Its host says that running it makes no sense: it diverged from its journal, or waits for
     /// nothing.
@@ -109,7 +109,7 @@ pub enum HaltReason {
     Damaged = 6,
 }
 
-/// What became of an attempt, for people and programs.
+/// The result of an attempt, for people and programs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Note {
     /// A short stable word: `trap`, `divergence`, `failure`…
@@ -226,7 +226,7 @@ impl Task {
         }
     }
 
-    /// The lease, while somebody holds it.
+    /// The lease, while the task is held.
     pub fn lease(&self) -> Option<&Lease> {
         match &self.state {
             TaskState::Acquired { lease } => Some(lease),

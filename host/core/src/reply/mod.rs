@@ -35,7 +35,7 @@ pub enum Reply {
     Heartbeat(Vec<Beat>),
     /// For each action of a fence, in its order.
     Fenced {
-        /// What became of each action.
+        /// The result of each action.
         outcomes: Vec<(CommandIndex, Result<Acted, Refusal>)>,
         /// The end of the journal now.
         head: JournalHead,
@@ -70,7 +70,7 @@ pub enum Reply {
         /// The lease.
         lease: Option<Box<ResourceLease>>,
     },
-    /// What became of a page of past occurrences.
+    /// The results of a page of past occurrences.
     Backfilled {
         /// How many promises were made.
         made: u32,
@@ -90,7 +90,7 @@ pub enum Reply {
         /// Tasks its earlier lives hold.
         held: Vec<PromiseId>,
     },
-    /// What became of a tree.
+    /// The result of removing a tree.
     Pruned(Pruned),
     /// What a look for damage found and mended.
     Reconciled {
@@ -116,7 +116,7 @@ pub struct TaskReply {
     pub created: bool,
 }
 
-/// What became of one claim in a heartbeat.
+/// The result of a heartbeat for one claim.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Beat {
     /// It goes on.
@@ -146,10 +146,10 @@ pub enum Acted {
     Done,
 }
 
-/// What became of a tree that was to be removed.
+/// The result of removing a tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Pruned {
-    /// It is gone: so many promises, with all that belonged to them.
+    /// The tree is gone: this number of promises, with all that belonged to them.
     Gone {
         /// How many.
         promises: u32,
@@ -194,7 +194,7 @@ pub enum Kept {
         /// The member.
         id: PromiseId,
     },
-    /// Somebody who is not done waits for a member, or was woken by it and has not looked yet.
+    /// A task that has not ended waits for a member, or was woken by one and has not read it yet.
     #[error("`{by}`, which has not ended, waits for `{id}`")]
     Awaited {
         /// The member.

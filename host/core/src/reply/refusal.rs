@@ -24,10 +24,10 @@ pub enum Refusal {
     /// The command makes sense, but names something that cannot be used so.
     #[error("{0}")]
     Unprocessable(String),
-    /// The command came too late, or somebody else was faster.
+    /// The command came too late, or another caller was faster.
     #[error(transparent)]
     Conflict(Conflict),
-    /// An id under the claim's own exists, and somebody else made it.
+    /// An id under the claim's own exists, and another owner made it.
     #[error(
         "`{id}` is taken: it was not made by the invocation it lies under; start the invocation under another id"
     )]
@@ -91,10 +91,10 @@ pub enum Conflict {
     /// The promise has its outcome.
     #[error("the promise `{0}` is settled")]
     PromiseSettled(PromiseId),
-    /// Somebody else holds it.
+    /// Another holder has the task.
     #[error("the task `{0}` is held by another")]
     NotHolder(PromiseId),
-    /// Somebody else holds the resource.
+    /// Another holder has the resource.
     #[error("the resource `{name}` is held by `{holder}` until {until}")]
     Busy {
         /// The resource.

@@ -179,7 +179,7 @@ fn about(world: &World, name: &str, other: &str) -> Vec<Command> {
     commands
 }
 
-/// What whoever holds a task can do under its claim.
+/// What the holder of a task can do under its claim.
 fn fences(world: &World, name: &str, other: &str, version: u64) -> Vec<Command> {
     let id = PromiseId::from(name);
     let child = format!("{name}/0");

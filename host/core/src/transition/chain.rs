@@ -35,7 +35,7 @@ impl Draft<'_> {
         resumed.len() as u32
     }
 
-    /// Inside the composite: the task ends, nobody waits in its name any more, listeners are owed a
+    /// Inside the composite: the task ends, it waits for nothing any more, listeners are owed a
     /// message.
     fn settle_stage(&mut self, id: &PromiseId, by: Option<Version>) {
         let mut made_loose_children = false;

@@ -256,7 +256,7 @@ fn narrowly_fine(
     }
 }
 
-/// The narrow reading takes no address of workers under which nobody can poll.
+/// The narrow reading takes no address that no worker can poll.
 pub(super) fn reachable(address: &Address) -> Result<(), Refusal> {
     match address.is_reachable() {
         true => Ok(()),

@@ -203,7 +203,7 @@ impl<'a> Draft<'a> {
         self.effects.push(Effect::Count(metric));
     }
 
-    /// Tells whoever holds the task in this process that its claim has ended.
+    /// Tells the execution of the task in this process that its claim has ended.
     pub(super) fn interrupt(&mut self, task: &Task) {
         match &task.state {
             TaskState::Acquired { .. } => {

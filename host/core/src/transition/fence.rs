@@ -49,13 +49,13 @@ pub(super) fn act(
 }
 
 impl Draft<'_> {
-    /// The id an action would mint, if somebody else made it.
+    /// The id an action would mint, if another owner made it.
     fn taken(&self, claim: &Claim, act: &FenceAct) -> Option<PromiseId> {
         let FenceAct::Create { new } = act else { return None };
         self.is_taken(&new.id, &claim.id).then(|| new.id.clone())
     }
 
-    /// Whether only `claimed` could mint this id, and somebody else made it: such a promise is
+    /// Whether only `claimed` could mint this id, and another owner made it: such a promise is
     /// never adopted.
     pub(super) fn is_taken(&self, id: &PromiseId, claimed: &PromiseId) -> bool {
         let stranger = |promise: &Promise| promise.spec.made_by.as_ref() != Some(claimed);
@@ -98,7 +98,7 @@ impl Draft<'_> {
             }
             FenceAct::Publish { topic, payload } => {
                 // An event is owed from the commit that records its command on, and not again:
-                // whoever repeats a command that is recorded cannot know whether its event was
+                // a caller that repeats a recorded command cannot know whether its event was
                 // delivered since.
                 if recorded.contains(&action.index.0) {
                     let message = Message::Event { topic: topic.clone(), payload: payload.clone() };

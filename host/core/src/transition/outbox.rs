@@ -85,7 +85,7 @@ pub(super) fn defer(
         return Err(Refusal::BadRequest(message));
     }
     if until == Deferral::Elsewhere {
-        // A task is offered once, by whoever hands the message over: its row is gone.
+        // A task is offered once, by the host that hands the message over: its row is gone.
         draft.effects.push(Effect::Wanted(key.clone()));
     }
     if let Some(row) = draft.outbox_row(key).cloned() {
@@ -112,7 +112,7 @@ impl Draft<'_> {
 
     fn hand_over_again(&mut self, key: &OutboxKey, row: OutboxRow) {
         let row = OutboxRow { attempts: row.attempts.saturating_add(1), ..row };
-        // Whoever has it now says what became of it; this is for the case that nobody lives to say
+        // The host that has it now stores the result; this is for the case that no host lives to do
         // so.
         let next_at = self.now + self.patience(key, &row).max(self.config.handover);
         self.due(next_at);

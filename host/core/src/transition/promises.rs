@@ -87,7 +87,7 @@ pub(super) fn register_listener(
 }
 
 impl Draft<'_> {
-    /// Makes a promise in nobody's name if its id is free; says whether it was.
+    /// Makes a promise without an owner if its id is free; answers whether the id was free.
     pub(super) fn create(&mut self, new: &NewPromise) -> Result<bool, Refusal> {
         if self.promise(&new.id).is_some() {
             return Ok(false);
@@ -115,7 +115,7 @@ impl Draft<'_> {
         Ok(true)
     }
 
-    /// Where the narrow reading of the protocol counts: refuses to wait for what nobody is to
+    /// Where the narrow reading of the protocol counts: refuses to wait for what no party is to
     /// settle, or for what belongs to another tree than the awaiter.
     pub(super) fn may_await(
         &self,

@@ -1,9 +1,9 @@
-//! Removing what is finished. A tree goes as a whole: a promise that nobody made under a claim, and
-//! everything made by its members, detached ones included.
+//! Removing what is finished. A tree goes as a whole: a promise that was not made under a claim,
+//! and everything made by its members, detached ones included.
 //!
 //! **What is finished stays finished.** A settled promise never changes, its task makes nothing any
-//! more, nobody can begin to listen to it or to wait for it. So a tree of any size may be looked at
-//! piece by piece and then removed piece by piece, from the leaves up: its root, whose id keeps
+//! more, no task can begin to listen to it or to wait for it. So a tree of any size may be looked
+//! at piece by piece and then removed piece by piece, from the leaves up: its root, whose id keeps
 //! others from beginning anew among its remains, goes last. Each piece is looked at again when it
 //! goes.
 //!

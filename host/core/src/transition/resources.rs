@@ -36,7 +36,7 @@ pub(super) fn lease(
         let (holder, until) = (before.holder.clone(), before.until);
         return Err(Conflict::Busy { name: name.clone(), holder, until }.into());
     }
-    // A token is larger than that of every write, so that whoever wrote without a lease is passed
+    // A token is larger than that of every write, so that a writer without a lease is passed
     // as well.
     let written = draft.view.resource(name).map(|resource| resource.token);
     let token = before.map(|lease| lease.token).max(written).unwrap_or_default().next();

@@ -14,7 +14,7 @@ use crate::{
     unreadable::Subject,
 };
 
-/// What became of an occurrence.
+/// The result of an occurrence.
 enum Occurred {
     Made(PromiseId),
     /// Its promise was there already.
@@ -70,7 +70,7 @@ pub(super) fn pause(
 ) -> Result<Reply, Refusal> {
     let before = draft.existing_schedule(id)?.clone();
     let mut schedule = Schedule { paused, ..before.clone() };
-    // What it passed over while it was paused was not missed: nobody wanted it.
+    // What it passed over while it was paused was not missed: it was not wanted.
     if before.paused && !paused && schedule.next_at <= draft.now {
         schedule.next_at = schedule.after(draft.now);
     }

@@ -101,7 +101,7 @@ pub(super) fn suspend(
     awaits.iter().for_each(|id| draft.touch(id));
     let mut task = draft.claimed(claim)?;
     awaits.iter().try_for_each(|id| draft.within_rights(&claim.id, id))?;
-    // A module's function may wait for a signal that nobody sent yet; external workers know no
+    // A module's function may wait for a signal that was not sent yet; external workers know no
     // signals.
     let outside = draft.is_outside(&claim.id);
     let next_signal = (!outside).then(|| claim.id.signal(task.signals));

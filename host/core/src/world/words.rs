@@ -54,7 +54,7 @@ pub(crate) fn outside(id: &str) -> Command {
     create(id, &[(tags::TARGET, "poll://any@workers")])
 }
 
-/// The tags of a step of the saga `trip`, which is undone even if nobody knows whether it acted.
+/// The tags of a step of the saga `trip`, which is undone even if its effect is unknown.
 pub(crate) fn step(seq: &str) -> [(&str, &str); 4] {
     [
         (tags::SAGA, "trip"),
@@ -85,7 +85,7 @@ pub(crate) fn schedule(id: &str, overlap: Overlap) -> Command {
     Command::ScheduleCreate(NewSchedule { id: ScheduleId::from(id), cron, template, overlap })
 }
 
-/// A function that has run already, and what came of it.
+/// A function that has run already, and its result.
 pub(crate) fn begin(id: &str, first: &[Command]) -> Command {
     Command::TaskBegin {
         new: new(id, &[(tags::TARGET, "wasm://shop/order")], Timestamp::NEVER),
