@@ -7,7 +7,8 @@ mod words;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use self::view::{bare, load};
+use self::view::bare;
+pub(crate) use self::view::load;
 use crate::{
     command::Command,
     config::Config,

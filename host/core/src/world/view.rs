@@ -19,7 +19,7 @@ pub(super) fn bare(whole: &State, id: &PromiseId) -> Option<State> {
 }
 
 /// The rows a store would load for a command, in rounds until nothing new is named.
-pub(super) fn load(whole: &State, command: &Command) -> State {
+pub(crate) fn load(whole: &State, command: &Command) -> State {
     let mut view = State::new();
     view.raise_first_version(whole.first_version());
     let named = footprint(command);

@@ -2,6 +2,7 @@
 //! runs through every check of [`crate::world`].
 
 mod begin;
+mod cost;
 mod edges;
 mod fence;
 mod own_initiative;
@@ -11,7 +12,7 @@ mod reconcile;
 mod resources;
 mod sagas;
 mod schedules;
-mod speed;
+
 mod tasks;
 mod unreadable;
 mod workers;
