@@ -63,7 +63,7 @@ impl ResonateOptions {
         if !self.strict {
             return config;
         }
-        Config { version_rule: VersionRule::AcquireOnly, strict: true, ..config }
+        Config { version_rule: VersionRule::AcquireOnly, resonate_strict: true, ..config }
     }
 
     /// Maximum number of open streams; each has a connection of its own.

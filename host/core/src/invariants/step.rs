@@ -357,7 +357,7 @@ fn schedules_move_forward(step: &StepView<'_>) -> Found {
         // A clock was set back: the occurrences that it had run ahead of come again.
         let forward =
             forward || (before.is_ahead(step.now) && *after == before.clone().come_back(step.now));
-        let detail = unless(forward && birth(before) == birth(after), || {
+        let detail = unless(forward && spec(before) == spec(after), || {
             format!("{before:?} became {after:?}")
         })?;
         Some((vec![PromiseId::new(id.as_str())], detail))

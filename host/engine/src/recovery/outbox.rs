@@ -8,7 +8,6 @@ use segno_core::{
     id::PromiseId,
     promise::{Deferral, Delivery, MessageKind, OutboxKey},
     reply::Reply,
-    time::Millis,
 };
 use segno_store::StoreError;
 
@@ -132,7 +131,7 @@ mod tests {
     use async_trait::async_trait;
     use segno_core::{
         promise::{NewPromise, Verdict},
-        time::Timestamp,
+        time::{Millis, Timestamp},
         value::{Tags, Text, Value},
     };
 

@@ -29,9 +29,11 @@ use shorten::shortened;
 
 fn config(strict: bool) -> Config {
     match strict {
-        true => {
-            Config { version_rule: VersionRule::AcquireOnly, strict: true, ..Config::default() }
-        }
+        true => Config {
+            version_rule: VersionRule::AcquireOnly,
+            resonate_strict: true,
+            ..Config::default()
+        },
         false => Config::default(),
     }
 }
