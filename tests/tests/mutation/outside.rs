@@ -86,7 +86,7 @@ pub const STORES: &[Mutation] = &[
     Mutation {
         what: "what is removed leaves its recent records",
         file: "sqlite/write.rs",
-        says: "    recent.leave(connection, &numbers)?;\n",
+        says: "    journal_buffer.leave(connection, &numbers)?;\n",
         would_say: "    let _ = recent;\n",
         tests: "tests::recent",
         killer: "who_is_removed_leaves_nothing_that_a_later_one_could_find",
@@ -101,7 +101,7 @@ pub const STORES: &[Mutation] = &[
     },
     Mutation {
         what: "the store in memory offers what is past its deadline",
-        file: "memory/mod.rs",
+        file: "memory/due.rs",
         says: "if promise.spec.timeout_at <= now {",
         would_say: "if false {",
         tests: CONFORMANCE,
@@ -109,7 +109,7 @@ pub const STORES: &[Mutation] = &[
     },
     Mutation {
         what: "the store in memory shows waits that are over",
-        file: "memory/mod.rs",
+        file: "memory/read.rs",
         says: "kept.state.callback(awaited, id) == Some(false);",
         would_say: "kept.state.callback(awaited, id).is_some();",
         tests: CONFORMANCE,
@@ -137,7 +137,7 @@ pub const RESONATE: &[Mutation] = &[
     },
     Mutation {
         what: "a cancelled promise looks rejected",
-        file: "resonate/records.rs",
+        file: "resonate/wire.rs",
         says: "Verdict::Canceled => \"rejected_canceled\",",
         would_say: "Verdict::Canceled => \"rejected\",",
         tests: DIFFERENTIAL,
@@ -145,7 +145,7 @@ pub const RESONATE: &[Mutation] = &[
     },
     Mutation {
         what: "a settled promise does not say when",
-        file: "resonate/records.rs",
+        file: "resonate/wire.rs",
         says: "record[\"settledAt\"] = json!(settlement.settled_at.0);",
         would_say: "let _ = settlement;",
         tests: DIFFERENTIAL,
@@ -153,7 +153,7 @@ pub const RESONATE: &[Mutation] = &[
     },
     Mutation {
         what: "a task that has ended counts its wakes",
-        file: "resonate/records.rs",
+        file: "resonate/wire.rs",
         says: "let resumes = if matches!(task.state, TaskState::Fulfilled) { 0 } else { resumes };",
         would_say: "let resumes = resumes + u32::from(matches!(task.state, TaskState::Fulfilled));",
         tests: DIFFERENTIAL,
@@ -236,7 +236,7 @@ pub const RESONATE: &[Mutation] = &[
 /// Of what a host does again when it replays.
 pub const REPLAYS: &[Mutation] = &[Mutation {
     what: "a replayed event comes at another time",
-    file: "worker/recorder.rs",
+    file: "worker/recording/recorder.rs",
     says: "        self.at = record.at;\n        Ok(Some(match record.body {",
     would_say: "        Ok(Some(match record.body {",
     tests: "approval_is_the_same_from_every_place",
