@@ -18,10 +18,10 @@ use crate::{
     invocation::Record,
     promise::{Message, NewPromise, OutboxKey, Schedule},
     saga::StepTags,
-    state::State,
     tags,
     time::Timestamp,
     value::{Tags, Text},
+    view::View,
 };
 
 /// Rows to load. Rows that do not exist are simply not put; a decision takes absent for not
@@ -33,13 +33,13 @@ pub struct Footprint {
     pub composites: BTreeSet<PromiseId>,
     /// Only the promise and its task.
     pub rows: BTreeSet<PromiseId>,
-    /// Records of a journal from this place to its end ([`State::put_tail`]).
+    /// Records of a journal from this place to its end ([`View::put_tail`]).
     pub tails: BTreeMap<PromiseId, u32>,
     /// Pending attached promises of an invocation ([`crate::promise::Promise::attached_to`]), by
     /// id: whole composites.
     pub children: BTreeMap<PromiseId, ChildPage>,
     /// A promise and everything made by its members, up to a limit: whole composites, with all
-    /// messages about them ([`State::put_tree`]).
+    /// messages about them ([`View::put_tree`]).
     pub trees: BTreeMap<PromiseId, u32>,
     /// Messages.
     pub outbox: BTreeSet<OutboxKey>,
@@ -68,7 +68,7 @@ pub struct ChildPage {
     pub after: Option<PromiseId>,
     /// At most this number, the lowest ids.
     pub limit: u32,
-    /// Only those that were not asked to stop ([`State::was_asked_to_stop`]).
+    /// Only those that were not asked to stop ([`View::was_asked_to_stop`]).
     pub unasked: bool,
 }
 
@@ -176,7 +176,7 @@ pub fn footprint(command: &Command) -> Footprint {
 
 /// The rows a command needs beside those it names (`named`, its [`footprint`]), as far as the
 /// loaded ones tell.
-pub fn widen(view: &State, command: &Command, named: &Footprint) -> Footprint {
+pub fn widen(view: &View, command: &Command, named: &Footprint) -> Footprint {
     let mut wider = Footprint::default();
     // A settlement reads the tasks of those who await it. Which promises settle depends on the
     // time, so every named pending promise counts.
@@ -229,7 +229,7 @@ pub fn widen(view: &State, command: &Command, named: &Footprint) -> Footprint {
             }
         }
         Command::Prune { top, .. } => {
-            let tree = view.tree(top, TREE_LIMIT);
+            let tree = view.tree(top);
             for member in &tree.members {
                 wider.rows.extend(view.callbacks_on(member).map(|(by, _)| by.clone()));
             }
@@ -347,7 +347,7 @@ impl Footprint {
     /// What a schedule makes at these instants, and the last thing it made.
     fn occurrences(
         &mut self,
-        view: &State,
+        view: &View,
         schedule: &Schedule,
         at: impl IntoIterator<Item = Timestamp>,
     ) {
@@ -361,7 +361,7 @@ impl Footprint {
 
     /// What the settlement of a promise reads: who awaits it, and the facts of the saga it is a
     /// part of.
-    fn settles(&mut self, view: &State, id: &PromiseId) {
+    fn settles(&mut self, view: &View, id: &PromiseId) {
         self.rows.extend(view.callbacks_on(id).map(|(awaiter, _)| awaiter.clone()));
         if let Some(promise) = view.promise(id).filter(|promise| promise.is_pending())
             && let Some(owner) = &promise.spec.made_by
@@ -371,7 +371,7 @@ impl Footprint {
         }
     }
 
-    fn repeated(&mut self, view: &State, invocation: &PromiseId, records: &[Record]) {
+    fn repeated(&mut self, view: &View, invocation: &PromiseId, records: &[Record]) {
         if let Some(first) = records.first()
             && first.seq < view.head(invocation).len
         {

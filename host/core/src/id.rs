@@ -128,7 +128,7 @@ pub struct Claim {
 
 impl Claim {
     /// The claim of the holder that makes a task, where tasks are born at the version `born`
-    /// ([`State::first_version`](crate::state::State::first_version)).
+    /// ([`View::first_version`](crate::view::View::first_version)).
     pub fn first(id: PromiseId, born: Version) -> Self {
         Self { id, version: born.next() }
     }

@@ -10,10 +10,10 @@
 //! - [`saga`]: what is known of steps that may have to be undone, and what is done next;
 //! - [`invocation`]: the journal, its bytes, its replay;
 //! - [`command`], [`reply`], [`delta`], [`effect`], [`config`]: what goes in and out;
-//! - [`state`], [`footprint`](mod@footprint), [`unreadable`]: the rows, which of them a command
-//!   needs, and which of them cannot be read;
+//! - [`view`], [`footprint`](mod@footprint), [`unreadable`]: the rows that were loaded, which of them
+//!   a command needs, and which of them cannot be read;
 //! - [`transition`](mod@transition): the rules, one file a family of commands.
-//! - [`snapshot`], [`invariants`]: whole stores as rows, and what is always true of them.
+//! - [`model`], [`snapshot`], [`invariants`]: whole stores in memory and as rows, and what is always true of them.
 
 pub mod address;
 pub mod id;
@@ -33,10 +33,11 @@ pub mod reply;
 
 pub mod footprint;
 pub mod invariants;
+pub mod model;
 pub mod snapshot;
-pub mod state;
 pub mod transition;
 pub mod unreadable;
+pub mod view;
 
 pub use footprint::{footprint, rests_on, widen};
 pub use transition::{Decision, transition};

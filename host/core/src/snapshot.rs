@@ -10,8 +10,8 @@ use crate::{
     invocation::{JournalHead, Record},
     promise::{OutboxKey, OutboxRow, Promise, Resource, ResourceLease, Schedule, Task},
     saga::{Fact, FactKey},
-    state::State,
     value::Text,
+    view::View,
 };
 
 /// The rows of a whole store.
@@ -62,8 +62,8 @@ pub struct Journal {
 }
 
 impl Snapshot {
-    /// The rows of a state that holds a whole store ([`State::whole`]).
-    pub fn of(state: &State) -> Self {
+    /// The rows of a state that holds a whole store ([`View::whole`]).
+    pub fn of(state: &View) -> Self {
         let promises = state.promises().map(|p| (p.id().clone(), p.clone())).collect();
         let tasks = state.tasks().map(|task| (task.id.clone(), task.clone())).collect();
         let journal = |(id, head): (&PromiseId, &JournalHead)| {

@@ -13,7 +13,7 @@ use crate::{
     id::{PromiseId, ResourceName, ScheduleId},
     promise::OutboxKey,
     reply::Refusal,
-    state::State,
+    view::View,
 };
 
 /// What a row is about.
@@ -83,7 +83,7 @@ impl fmt::Display for Subject {
 }
 
 /// Refuses a command that names something whose rows cannot be read.
-pub(crate) fn check(view: &State, command: &Command) -> Result<(), Refusal> {
+pub(crate) fn check(view: &View, command: &Command) -> Result<(), Refusal> {
     if !view.has_unreadable() {
         return Ok(());
     }

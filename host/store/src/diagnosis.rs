@@ -118,7 +118,7 @@ pub async fn examine_pages(
 fn look_at(page: &Examined, now: Timestamp, config: &Config, diagnosis: &mut Diagnosis) {
     page.unreadable.iter().for_each(|row| diagnosis.add(Finding::Unreadable(row.clone())));
     let ids: BTreeSet<&PromiseId> = page.ids.iter().collect();
-    for violation in invariants::check(&Snapshot::of(&page.state)) {
+    for violation in invariants::check(&Snapshot::of(&page.view)) {
         // Of the rows at the other ends only a part was read: what seems wrong with them is for
         // their own page.
         let ours = violation.ids.first().is_none_or(|id| ids.contains(id))
@@ -129,7 +129,7 @@ fn look_at(page: &Examined, now: Timestamp, config: &Config, diagnosis: &mut Dia
     }
     for id in &page.ids {
         let look = Command::Reconcile { id: id.clone() };
-        if let Reply::Reconciled { orphans } = transition(&page.state, &look, now, config).reply {
+        if let Reply::Reconciled { orphans } = transition(&page.view, &look, now, config).reply {
             for orphan in orphans {
                 diagnosis.add(Finding::Orphan { id: id.clone(), orphan });
             }

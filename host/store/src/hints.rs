@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use segno_core::{effect::Effect, id::PromiseId, promise::TaskStatus, state::State};
+use segno_core::{effect::Effect, id::PromiseId, promise::TaskStatus, view::View};
 
 /// Takes the hints of committed commands, in the order of the commits. Losing them loses no work.
 pub trait Hints: Send + Sync + 'static {
@@ -38,7 +38,7 @@ pub struct Commit {
 }
 
 /// Drops the hints at tasks that a later command of the same commit took already.
-pub(super) fn drop_stale(effects: &mut Vec<Effect>, state: &State) {
+pub(super) fn drop_stale(effects: &mut Vec<Effect>, state: &View) {
     effects.retain(|effect| match effect {
         Effect::Ready { id, version, .. } => state
             .task(id)

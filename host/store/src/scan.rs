@@ -4,7 +4,7 @@
 //! Pages follow the order of creation. The cost of a page does not depend on the size of the store.
 
 use async_trait::async_trait;
-use segno_core::{id::PromiseId, promise::Promise, state::State, time::Timestamp};
+use segno_core::{id::PromiseId, promise::Promise, time::Timestamp, view::View};
 
 use super::{
     SizeReport, StoreError,
@@ -27,8 +27,8 @@ pub struct Found<T> {
 #[derive(Debug, Default)]
 pub struct Examined {
     /// The rows.
-    pub state: State,
-    /// The promises of the page; what else the state holds is there for their sake and not
+    pub view: View,
+    /// The promises of the page; what else the view holds is there for their sake and not
     /// complete.
     pub ids: Vec<PromiseId>,
     /// Rows that cannot be read, and why.

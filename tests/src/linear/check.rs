@@ -6,7 +6,7 @@ use std::{
     hash::{DefaultHasher, Hash, Hasher},
 };
 
-use segno_core::{config::Config, id::Digest, snapshot::Snapshot, state::State, transition};
+use segno_core::{config::Config, id::Digest, model::Model, snapshot::Snapshot, view::View};
 
 use super::history::{Asked, Operation};
 
@@ -36,13 +36,14 @@ struct Search<'a> {
 /// Searches an order for the operations of one group. The store began empty, with the module
 /// `module` as `shop`.
 pub fn check(operations: &[Operation], config: &Config, module: Digest) -> Verdict {
-    let mut state = State::whole();
-    state.put_module(module);
-    state.put_alias("shop".into(), module);
+    let mut rows = View::new();
+    rows.put_module(module);
+    rows.put_alias("shop".into(), module);
+    let model = Model::from(rows);
     let mut search =
         Search { operations, config, tried: HashSet::new(), steps: 0, longest: (0, String::new()) };
     let done = vec![0_u64; operations.len().div_ceil(64)];
-    if search.extends(&state, &done, 0) {
+    if search.extends(&model, &done, 0) {
         return Verdict::Linearizable;
     }
     if search.steps > STEPS {
@@ -53,7 +54,7 @@ pub fn check(operations: &[Operation], config: &Config, module: Digest) -> Verdi
 }
 
 impl Search<'_> {
-    fn extends(&mut self, state: &State, done: &[u64], count: usize) -> bool {
+    fn extends(&mut self, model: &Model, done: &[u64], count: usize) -> bool {
         self.steps += 1;
         if self.steps > STEPS {
             return false;
@@ -64,7 +65,7 @@ impl Search<'_> {
         if open.iter().all(|index| self.operations[*index].answered.is_none()) {
             return true;
         }
-        if !self.tried.insert((done.to_vec(), digest(state))) {
+        if !self.tried.insert((done.to_vec(), digest(model))) {
             return false;
         }
         let first_answer = open
@@ -78,7 +79,7 @@ impl Search<'_> {
             if operation.called > first_answer {
                 continue;
             }
-            let (after, answer) = self.decide(state, operation);
+            let (after, answer) = self.decide(model, operation);
             if operation.answer.as_ref().is_some_and(|given| *given != answer) {
                 let given = operation.answer.as_deref().unwrap_or_default();
                 refused.push_str(&format!(
@@ -99,17 +100,17 @@ impl Search<'_> {
         false
     }
 
-    fn decide(&self, state: &State, operation: &Operation) -> (State, String) {
+    fn decide(&self, model: &Model, operation: &Operation) -> (Model, String) {
         match &operation.asked {
             Asked::Command(command) => {
-                let decision = transition(state, command, operation.now, self.config);
-                let mut after = state.clone();
+                let decision = model.decide(command, operation.now, self.config);
+                let mut after = model.clone();
                 after.apply(&decision.delta);
                 (after, format!("{:?}", decision.reply))
             }
             Asked::Read(id) => {
-                let row = state.promise(id).map(|promise| (promise, state.task(id)));
-                (state.clone(), format!("{row:?}"))
+                let row = model.promise(id).map(|promise| (promise, model.task(id)));
+                (model.clone(), format!("{row:?}"))
             }
         }
     }
@@ -119,8 +120,8 @@ fn is_done(done: &[u64], index: usize) -> bool {
     done[index / 64] & (1 << (index % 64)) != 0
 }
 
-fn digest(state: &State) -> u64 {
+fn digest(model: &Model) -> u64 {
     let mut hasher = DefaultHasher::new();
-    format!("{:?}", Snapshot::of(state)).hash(&mut hasher);
+    format!("{:?}", Snapshot::of(model)).hash(&mut hasher);
     hasher.finish()
 }

@@ -43,7 +43,6 @@ mod strike;
 mod timetable;
 mod trip;
 mod verdict;
-mod view;
 
 pub use book::Book;
 pub use dice::Dice;

@@ -22,14 +22,15 @@ use segno_core::{
     footprint::{Footprint, footprint},
     id::PromiseId,
     invocation::JournalHead,
+    model::Model,
     promise::{OutboxKey, PromiseSpec},
-    state::State,
     time::{Millis, Timestamp},
     transition::{Decision, transition},
+    view::View,
     widen,
 };
 
-use super::{database::Database, locks::Row, view::view};
+use super::{database::Database, locks::Row};
 
 /// Maximum number of rounds after which a command's rows are known.
 const LOOKS: usize = 5;
@@ -61,9 +62,9 @@ struct Transaction<'a> {
     /// What was decided so far.
     own: Delta,
     /// All rows of the last snapshot.
-    whole: State,
+    whole: Model,
     /// What decisions see of them.
-    view: State,
+    view: View,
     now: Option<Timestamp>,
 }
 
@@ -103,8 +104,8 @@ impl<'a> Transaction<'a> {
             awaiters: BTreeSet::new(),
             loaded: Footprint::default(),
             own: Delta::default(),
-            whole: State::whole(),
-            view: State::new(),
+            whole: Model::default(),
+            view: View::new(),
             now: None,
         }
     }
@@ -143,7 +144,7 @@ impl<'a> Transaction<'a> {
         let database = self.database;
         let now = self.now.unwrap_or_else(|| database.clock.now());
         let decision = transition(&self.view, command, now, &database.config);
-        let expected = transition(&self.whole, command, now, &database.config);
+        let expected = self.whole.decide(command, now, &database.config);
         if decision.reply != expected.reply || decision.delta != expected.delta {
             database.book.wrong(format_args!(
                 "visibility: {command:?} was answered {:?}, and on all rows of one snapshot it is {:?}",
@@ -163,7 +164,7 @@ impl<'a> Transaction<'a> {
     }
 
     /// What another statement would see now: what is committed, and what this transaction wrote.
-    fn snapshot(&self) -> State {
+    fn snapshot(&self) -> Model {
         let mut rows = self.database.memory.rows();
         rows.apply(&self.own);
         rows
@@ -200,7 +201,7 @@ impl<'a> Transaction<'a> {
                     self.loaded.merge(wanted.clone());
                     self.see();
                 }
-                Read::Facts => {}
+                Read::Owned => {}
             }
         }
         Box::pin(self.load_found(&wanted)).await
@@ -208,7 +209,7 @@ impl<'a> Transaction<'a> {
 
     /// What is found by more than its id, and locked then.
     async fn load_found(&mut self, wanted: &Footprint) -> Result<(), Again> {
-        let found = |rows: &State| {
+        let found = |rows: &Model| {
             let mut found = BTreeSet::new();
             for (parent, page) in &wanted.children {
                 let children = rows.children(parent, page.after.as_ref());
@@ -255,7 +256,7 @@ impl<'a> Transaction<'a> {
             |id: &PromiseId| found.get(id).is_some_and(Option::is_some) || awaiters.contains(id);
         let mut loaded = self.loaded.clone();
         loaded.rows.extend(self.awaiters.iter().cloned());
-        self.view = view(&self.whole, &loaded, &is_found);
+        self.view = self.whole.load(&loaded, is_found);
     }
 
     /// What was looked for in vain, and is there now.

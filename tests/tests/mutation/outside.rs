@@ -54,8 +54,8 @@ pub const STORES: &[Mutation] = &[
     Mutation {
         what: "facts of sagas are not written",
         file: "sqlite/write.rs",
-        says: "connection.each(&resources::APPEND_FACTS, &written.facts)",
-        would_say: "Ok(())",
+        says: "connection.each_of(statements.of.put, &statements.put, rows)?;",
+        would_say: "let _ = rows;",
         tests: CONFORMANCE,
         killer: "random_scripts_are_answered_alike_until_every_command_was_answered_and_refused",
     },
@@ -110,8 +110,8 @@ pub const STORES: &[Mutation] = &[
     Mutation {
         what: "the store in memory shows waits that are over",
         file: "memory/read.rs",
-        says: "kept.state.callback(awaited, id) == Some(false);",
-        would_say: "kept.state.callback(awaited, id).is_some();",
+        says: "kept.model.callback(awaited, id) == Some(false);",
+        would_say: "kept.model.callback(awaited, id).is_some();",
         tests: CONFORMANCE,
         killer: "random_scripts_are_answered_alike_until_every_command_was_answered_and_refused",
     },

@@ -615,7 +615,7 @@ pub const MUTATIONS: &[Mutation] = &[
     },
     Mutation {
         what: "a journal outlives its task",
-        file: "state.rs",
+        file: "view/promises.rs",
         says: "        self.heads.remove(id);\n",
         would_say: "",
         tests: "transition::tests::prune",
@@ -631,9 +631,9 @@ pub const MUTATIONS: &[Mutation] = &[
     },
     Mutation {
         what: "a journal holds its last batch only",
-        file: "state.rs",
-        says: "        tail.extend(append.records.iter().cloned());",
-        would_say: "        *tail = append.records.clone();",
+        file: "view/journals.rs",
+        says: "            tail.extend(append.records.iter().cloned());",
+        would_say: "            *tail = append.records.clone();",
         tests: WALK,
         killer: "records_are_never_rewritten",
     },

@@ -90,7 +90,7 @@ fn occurrences(world: &World) -> Vec<String> {
 fn begun(world: &World, name: &str, first: &[Command]) -> Command {
     let mut begin = world::begin(name, first);
     if let Command::TaskBegin { born, .. } = &mut begin {
-        *born = world.state.first_version();
+        *born = world.model.first_version();
     }
     begin
 }
@@ -99,7 +99,7 @@ fn begun(world: &World, name: &str, first: &[Command]) -> Command {
 fn about(world: &World, name: &str, other: &str) -> Vec<Command> {
     let id = PromiseId::from(name);
     let soon = world.now + Millis(10);
-    let first = Claim::first(id.clone(), world.state.first_version());
+    let first = Claim::first(id.clone(), world.model.first_version());
     let mut commands = vec![
         world::create(name, &[]),
         world::outside(name),
@@ -137,7 +137,7 @@ fn about(world: &World, name: &str, other: &str) -> Vec<Command> {
         Command::TaskGet { id: id.clone() },
         Command::Prune { top: id.clone(), before: world.now, part: false },
     ];
-    let Some(task) = world.state.task(&id) else { return commands };
+    let Some(task) = world.model.task(&id) else { return commands };
     let version = task.version.0;
     let live = || claim(name, version);
     commands.extend([
@@ -200,7 +200,7 @@ fn fences(world: &World, name: &str, other: &str, version: u64) -> Vec<Command> 
         new: world::new(undone.as_str(), &[(tags::TARGET, "poll://w")], Timestamp::NEVER),
     };
     let settle = |id: PromiseId, verdict| FenceAct::Settle { id, verdict, value: Value::default() };
-    let head = world.state.head(&id);
+    let head = world.model.head(&id);
     let next = match head.len {
         0 => world::started(),
         seq if head.open() > 0 => world::notified(seq, head.commands - 1),
@@ -208,7 +208,7 @@ fn fences(world: &World, name: &str, other: &str, version: u64) -> Vec<Command> 
         seq => world::asked(seq, head.commands),
     };
     // Only hosts keep journals, and they run modules only.
-    let hosted = world.state.task(&id).is_some_and(|task| task.module.is_some());
+    let hosted = world.model.task(&id).is_some_and(|task| task.module.is_some());
     let fence = |mut records: Vec<Record>, acts| {
         records.retain(|_| hosted);
         // Journals go with the clock, but for how they begin, which is repeated.

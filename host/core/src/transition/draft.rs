@@ -10,15 +10,15 @@ use crate::{
     invocation::JournalHead,
     promise::{OutboxKey, OutboxRow, Promise, Task, TaskState},
     reply::{Conflict, Refusal, Reply},
-    state::State,
     time::Timestamp,
     unreadable::Subject,
     value::Text,
+    view::View,
 };
 
 /// A decision in the making.
 pub(super) struct Draft<'a> {
-    pub(super) view: &'a State,
+    pub(super) view: &'a View,
     pub(super) now: Timestamp,
     pub(super) config: &'a Config,
     pub(super) delta: Delta,
@@ -34,7 +34,7 @@ pub(super) struct Mark {
 }
 
 impl<'a> Draft<'a> {
-    pub(super) fn new(view: &'a State, now: Timestamp, config: &'a Config) -> Self {
+    pub(super) fn new(view: &'a View, now: Timestamp, config: &'a Config) -> Self {
         Self { view, now, config, delta: Delta::default(), effects: Vec::new(), earliest: None }
     }
 

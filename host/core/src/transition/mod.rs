@@ -41,9 +41,9 @@ use crate::{
     effect::Effect,
     id::Claim,
     reply::{Refusal, Reply},
-    state::State,
     time::Timestamp,
     unreadable,
+    view::View,
 };
 
 pub use prune::obstacle;
@@ -63,7 +63,7 @@ pub struct Decision {
 
 /// Decides what a command does to the rows of `view`, which holds what [`crate::footprint()`] and
 /// [`crate::widen`] name.
-pub fn transition(view: &State, command: &Command, now: Timestamp, config: &Config) -> Decision {
+pub fn transition(view: &View, command: &Command, now: Timestamp, config: &Config) -> Decision {
     let mut draft = Draft::new(view, now, config);
     let reply = decide(&mut draft, command).unwrap_or_else(Reply::Refused);
     draft.finish(reply)

@@ -14,13 +14,12 @@ use std::collections::BTreeSet;
 
 use super::draft::Draft;
 use crate::{
-    footprint::TREE_LIMIT,
     id::{PromiseId, Version},
     promise::{OutboxKey, TaskState},
     reply::{Kept, Pruned, Refusal, Reply},
-    state::State,
     time::Timestamp,
     value::Text,
+    view::View,
 };
 
 /// By multiples of this the first version rises.
@@ -48,14 +47,14 @@ pub(super) fn prune(
 /// under the id of one that is gone begins above every version that was ever granted for that id,
 /// so a holder, a message, a token or a warm instance of the earlier life never fits. Whole strides
 /// make it rise about once in the time that trees are kept, and not with each tree.
-fn above(view: &State, gone: &BTreeSet<PromiseId>) -> Option<Version> {
+fn above(view: &View, gone: &BTreeSet<PromiseId>) -> Option<Version> {
     let last = gone.iter().filter_map(|id| view.task(id)).map(|task| task.version).max()?;
     let first = last.0.saturating_add(1).next_multiple_of(VERSION_STRIDE);
     (last >= view.first_version()).then_some(Version(first))
 }
 
 fn removable(
-    view: &State,
+    view: &View,
     top: &PromiseId,
     before: Timestamp,
     part: bool,
@@ -65,7 +64,7 @@ fn removable(
         return Err(Kept::Part { maker: maker.clone() });
     }
     obstacle(view, top, before).map_or(Ok(()), Err)?;
-    let tree = view.tree(top, TREE_LIMIT);
+    let tree = view.tree(top);
     if !tree.whole {
         return Err(Kept::Large);
     }
@@ -77,7 +76,7 @@ fn removable(
 
 /// What keeps this member of a tree, and with it the tree. The view holds its composite, all
 /// messages about it, and the tasks of those who wait for it.
-pub fn obstacle(view: &State, id: &PromiseId, before: Timestamp) -> Option<Kept> {
+pub fn obstacle(view: &View, id: &PromiseId, before: Timestamp) -> Option<Kept> {
     let member = || id.clone();
     if view.is_unreadable(id) {
         return Some(Kept::Unreadable { id: member() });
@@ -105,7 +104,7 @@ pub fn obstacle(view: &State, id: &PromiseId, before: Timestamp) -> Option<Kept>
     awaiter.map(|by| Kept::Awaited { id: member(), by: by.clone() })
 }
 
-impl State {
+impl View {
     /// Whether a message about this promise is owed.
     fn owes(&self, id: &PromiseId) -> bool {
         let about =

@@ -2,26 +2,24 @@
 //! footprint names must be that over all rows, every invariant must hold after it, and what was
 //! written under a claim must have been written by the live claim.
 
-mod view;
 mod words;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use self::view::bare;
-pub(crate) use self::view::load;
 use crate::{
     command::Command,
     config::Config,
     footprint::rests_on,
     id::{Claim, Digest, PromiseId, Version},
     invariants::{check, check_step},
+    model::Model,
     promise::{TaskStatus, Verdict},
     reply::{Orphan, Refusal, Reply},
     snapshot::Snapshot,
-    state::State,
     time::{Millis, Timestamp},
     transition::{Decision, transition},
     value::Text,
+    view::View,
 };
 
 pub(crate) use words::*;
@@ -32,7 +30,7 @@ pub(crate) const MODULE: Digest = Digest([7; 32]);
 /// A checked store.
 #[derive(Clone)]
 pub(crate) struct World {
-    pub(crate) state: State,
+    pub(crate) model: Model,
     pub(crate) snapshot: Snapshot,
     pub(crate) now: Timestamp,
     pub(crate) config: Config,
@@ -44,12 +42,13 @@ pub(crate) struct World {
 
 impl World {
     pub(crate) fn new() -> Self {
-        let mut state = State::whole();
-        state.put_module(MODULE);
-        state.put_alias(Text::from("shop"), MODULE);
+        let mut rows = View::new();
+        rows.put_module(MODULE);
+        rows.put_alias(Text::from("shop"), MODULE);
+        let model = Model::from(rows);
         Self {
-            snapshot: Snapshot::of(&state),
-            state,
+            snapshot: Snapshot::of(&model),
+            model,
             now: Timestamp(1_000),
             config: Config::default(),
             claims: BTreeMap::new(),
@@ -68,14 +67,14 @@ impl World {
 
     /// What a command would do, checked as far as that can be before it is done.
     pub(crate) fn consider(&self, command: &Command) -> Decision {
-        let decision = transition(&self.state, command, self.now, &self.config);
-        let loaded = load(&self.state, command);
+        let decision = self.model.decide(command, self.now, &self.config);
+        let loaded = self.model.view(command);
         assert_eq!(
             transition(&loaded, command, self.now, &self.config),
             decision,
             "over the footprint of {command:?}"
         );
-        if let Some(bare) = rests_on(command).and_then(|claim| bare(&self.state, &claim.id)) {
+        if let Some(bare) = rests_on(command).and_then(|claim| bare(&self.model, &claim.id)) {
             let over_claim = transition(&bare, command, self.now, &self.config);
             if over_claim.delta.only_appends() {
                 assert_eq!(over_claim, decision, "over the claim alone of {command:?}");
@@ -89,8 +88,8 @@ impl World {
 
     /// Does what was decided, and checks the rest.
     pub(crate) fn accept(&mut self, command: &Command, decision: &Decision) {
-        self.state.apply(&decision.delta);
-        let after = Snapshot::of(&self.state);
+        self.model.apply(&decision.delta);
+        let after = Snapshot::of(&self.model);
         let mut violations = check(&after);
         violations.extend(check_step(&self.snapshot, command, &after, self.now, &self.config));
         assert!(violations.is_empty(), "{command:?} at {} broke {violations:#?}", self.now);
@@ -118,11 +117,11 @@ impl World {
     }
 
     pub(crate) fn status(&self, id: &str) -> Option<TaskStatus> {
-        self.state.task(&PromiseId::from(id)).map(crate::promise::Task::status)
+        self.model.task(&PromiseId::from(id)).map(crate::promise::Task::status)
     }
 
     pub(crate) fn verdict(&self, id: &str) -> Option<Verdict> {
-        self.state.promise(&PromiseId::from(id))?.settlement().map(|settlement| settlement.verdict)
+        self.model.promise(&PromiseId::from(id))?.settlement().map(|settlement| settlement.verdict)
     }
 
     pub(crate) fn wait(&mut self, length: i64) {
@@ -131,7 +130,7 @@ impl World {
 
     /// Claims the task at its present version.
     pub(crate) fn acquire(&mut self, id: &str, nonce: u64) -> Claim {
-        let version = self.state.task(&PromiseId::from(id)).expect("a task to acquire").version;
+        let version = self.model.task(&PromiseId::from(id)).expect("a task to acquire").version;
         self.done(acquire(id, version.0, nonce));
         claim(id, version.0 + 1)
     }
@@ -140,7 +139,7 @@ impl World {
     fn check_refused(&self, command: &Command, decision: &Decision) {
         for promise in decision.delta.promises.values() {
             let before = self
-                .state
+                .model
                 .promise(promise.id())
                 .unwrap_or_else(|| panic!("{command:?} made {promise:?}"));
             assert!(before.is_overdue(self.now), "{command:?} was refused and settled {promise:?}");
@@ -158,9 +157,9 @@ impl World {
     /// What commands alone leave behind is never taken for damage, but for a child that no command
     /// of a journal accounts for: scripts make such, and hosts do not.
     fn check_nothing_looks_damaged(&self, command: &Command) {
-        for promise in self.state.promises() {
+        for promise in self.model.promises() {
             let look = Command::Reconcile { id: promise.id().clone() };
-            let reply = transition(&self.state, &look, self.now, &self.config).reply;
+            let reply = self.model.decide(&look, self.now, &self.config).reply;
             let Reply::Reconciled { mut orphans } = reply else { panic!("{reply:?}") };
             orphans.retain(|orphan| *orphan != Orphan::ChildRuns);
             assert_eq!(orphans, [], "{command:?} left `{}` like this", promise.id());
@@ -199,6 +198,15 @@ impl World {
             }
         }
     }
+}
+
+/// What a host remembers of a claim.
+fn bare(model: &Model, id: &PromiseId) -> Option<View> {
+    let mut view = View::new();
+    view.put_promise(model.promise(id)?.bare());
+    view.put_task(model.task(id)?.clone());
+    view.put_head(id.clone(), model.head(id));
+    Some(view)
 }
 
 /// The claim that a command writes under.

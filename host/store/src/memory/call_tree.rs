@@ -18,7 +18,7 @@ impl CallTree for MemoryStore {
             for promise in kept.children(&parent.id, &named) {
                 let (id, number) = (promise.id(), kept.number(promise.id()));
                 let row =
-                    PromiseRow { promise: promise.clone(), task: kept.state.task(id).cloned() };
+                    PromiseRow { promise: promise.clone(), task: kept.model.task(id).cloned() };
                 children.extend((number > parent.after).then_some(Child {
                     parent: place,
                     number,
@@ -39,8 +39,8 @@ impl CallTree for MemoryStore {
         let named = kept.named();
         let neighbours = |id: &PromiseId| {
             let number = *kept.by_id.get(id)?;
-            let waits = |other: &&PromiseId| kept.state.callback(other, id) == Some(false);
-            let mut awaited: Vec<_> = kept.state.awaited_by(id).filter(waits).cloned().collect();
+            let waits = |other: &&PromiseId| kept.model.callback(other, id) == Some(false);
+            let mut awaited: Vec<_> = kept.model.awaited_by(id).filter(waits).cloned().collect();
             awaited.sort_by_key(|other| kept.number(other));
             awaited.truncate(awaits as usize);
             let children = kept.children(id, &named).take(count as usize).count() as u32;
@@ -55,7 +55,7 @@ impl Kept {
     /// another promise.
     fn named(&self) -> BTreeMap<&str, Vec<&Promise>> {
         let mut named: BTreeMap<&str, Vec<&Promise>> = BTreeMap::new();
-        for promise in self.state.promises().filter(|promise| promise.spec.made_by.is_none()) {
+        for promise in self.model.promises().filter(|promise| promise.spec.made_by.is_none()) {
             let parent = promise.spec.tags.get(tags::PARENT).map(String::as_str);
             if let Some(parent) = parent.filter(|parent| *parent != promise.id().as_str()) {
                 named.entry(parent).or_default().push(promise);
@@ -69,7 +69,7 @@ impl Kept {
         parent: &'a PromiseId,
         named: &'a BTreeMap<&str, Vec<&'a Promise>>,
     ) -> impl Iterator<Item = &'a Promise> {
-        let made = self.state.made_by(parent).filter_map(|id| self.state.promise(id));
+        let made = self.model.made_by(parent).filter_map(|id| self.model.promise(id));
         made.chain(named.get(parent.as_str()).into_iter().flatten().copied())
     }
 }

@@ -27,7 +27,7 @@ impl WorkQueue for MemoryStore {
         let kept = self.kept();
         let younger = after.map_or(i64::MIN, |after| after + 1)..;
         let offered = kept.numbers.range(younger).filter_map(|(number, id)| {
-            let (promise, task) = (kept.state.promise(id)?, kept.state.task(id)?);
+            let (promise, task) = (kept.model.promise(id)?, kept.model.task(id)?);
             let TaskState::Pending { offered: true, .. } = task.state else { return None };
             let target = promise.target().filter(|target| address::is_internal(target))?;
             if promise.spec.timeout_at <= now {
@@ -57,17 +57,17 @@ impl Kept {
     /// Deadlines first, then what tasks wait for, then schedules; each by instant and number.
     pub(super) fn due(&self, now: Timestamp, limit: u32) -> Due {
         let deadlines =
-            self.state.promises().filter(|promise| promise.is_pending()).map(|promise| {
+            self.model.promises().filter(|promise| promise.is_pending()).map(|promise| {
                 let id = promise.id().clone();
                 (promise.spec.timeout_at, self.number(&id), Command::PromiseDue { id })
             });
         let timers = self
-            .state
+            .model
             .tasks()
             .filter_map(|task| Some((task.due_at()?, self.number(&task.id), timer_command(task)?)));
         let mut deadlines = first_due(deadlines.collect(), now, limit);
         deadlines.wakes = deadlines.commands.iter().filter_map(|due| self.wake(due)).collect();
-        let schedules = self.state.schedules().filter_map(|schedule| {
+        let schedules = self.model.schedules().filter_map(|schedule| {
             let id = schedule.id.clone();
             Some((schedule.due_at()?, id.clone(), Command::ScheduleDue { id }))
         });
@@ -79,7 +79,7 @@ impl Kept {
 
     /// The messages of a kind that are to be sent.
     pub(super) fn outbox_due(&self, kind: MessageKind, now: Timestamp, limit: u32) -> Due {
-        let owed = self.state.outbox().filter(|(key, _)| key.kind() == kind).map(|(key, row)| {
+        let owed = self.model.outbox().filter(|(key, _)| key.kind() == kind).map(|(key, row)| {
             let order = (self.number(key.promise()), order::outbox_order(key));
             (row.next_at, order, Command::OutboxDue { key: key.clone() })
         });
@@ -89,11 +89,11 @@ impl Kept {
     /// The task that this deadline wakes: of those who wait for it, the one that was made first.
     fn wake(&self, due: &Command) -> Option<Wake> {
         let Command::PromiseDue { id } = due else { return None };
-        let waiting = self.state.callbacks_on(id).filter(|(_, consumed)| !consumed);
+        let waiting = self.model.callbacks_on(id).filter(|(_, consumed)| !consumed);
         let (first, _) = waiting.min_by_key(|(awaiter, _)| self.number(awaiter))?;
-        let hosted = self.state.promise(first)?.target().is_some_and(address::is_internal);
+        let hosted = self.model.promise(first)?.target().is_some_and(address::is_internal);
         let task =
-            self.state.task(first).filter(|task| hosted && task.state == TaskState::Suspended)?;
+            self.model.task(first).filter(|task| hosted && task.state == TaskState::Suspended)?;
         Some(Wake { awaited: id.clone(), task: Claim { id: first.clone(), version: task.version } })
     }
 }

@@ -1,4 +1,4 @@
-//! What the store keeps: the core's state, and what it leaves to stores: numbers, logs, components.
+//! What the store keeps: the core's rows, and what it leaves to stores: numbers, logs, components.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -6,15 +6,16 @@ use segno_core::{
     delta::Delta,
     id::{Digest, PromiseId},
     invocation::LogLine,
-    state::State,
+    model::Model,
     time::Timestamp,
+    view::View,
 };
 
 use crate::order;
 
 /// Everything that is kept.
 pub(super) struct Kept {
-    pub(super) state: State,
+    pub(super) model: Model,
     /// Promises in the order of their creation.
     pub(super) numbers: BTreeMap<i64, PromiseId>,
     /// The last number that was given: none is given twice.
@@ -35,7 +36,7 @@ impl Kept {
     /// Nothing yet.
     pub(super) fn new() -> Self {
         Self {
-            state: State::whole(),
+            model: Model::default(),
             numbers: BTreeMap::new(),
             last_number: 0,
             by_id: BTreeMap::new(),
@@ -60,19 +61,19 @@ impl Kept {
         for (invocation, line) in &delta.logs {
             self.logs.entry(invocation.clone()).or_default().push(line.clone());
         }
-        self.state.apply(delta);
+        self.model.apply(delta);
     }
 
     /// Forgets everything but modules, what they are called, and which hosts there were.
     pub(super) fn wipe(&mut self) {
-        let mut state = State::whole();
-        state.raise_first_version(self.state.first_version());
-        self.modules.keys().for_each(|digest| state.put_module(*digest));
-        let aliases = self.state.aliases().map(|(name, module)| (name.clone(), *module));
-        aliases.for_each(|(name, module)| state.put_alias(name, module));
-        let hosts = self.state.hosts().map(|(node, incarnation)| (node.clone(), incarnation));
-        hosts.for_each(|(node, incarnation)| state.put_host(node, incarnation));
-        self.state = state;
+        let mut rows = View::new();
+        rows.raise_first_version(self.model.first_version());
+        self.modules.keys().for_each(|digest| rows.put_module(*digest));
+        let aliases = self.model.aliases().map(|(name, module)| (name.clone(), *module));
+        aliases.for_each(|(name, module)| rows.put_alias(name, module));
+        let hosts = self.model.hosts().map(|(node, incarnation)| (node.clone(), incarnation));
+        hosts.for_each(|(node, incarnation)| rows.put_host(node, incarnation));
+        self.model = rows.into();
         self.numbers.clear();
         self.by_id.clear();
         self.logs.clear();

@@ -15,8 +15,7 @@ use std::{
 
 use async_trait::async_trait;
 use segno_core::{
-    command::Command, config::Config, delta::Delta, effect::Effect, reply::Reply, state::State,
-    transition::transition,
+    command::Command, config::Config, delta::Delta, effect::Effect, model::Model, reply::Reply,
 };
 use segno_env::{Clock, Env};
 
@@ -39,15 +38,15 @@ impl MemoryStore {
     }
 
     /// All rows, as a decision that is made elsewhere reads them.
-    pub fn rows(&self) -> State {
-        self.kept().state.clone()
+    pub fn rows(&self) -> Model {
+        self.kept().model.clone()
     }
 
     /// Writes what was decided elsewhere, and hints at it.
     pub fn write(&self, delta: &Delta, mut effects: Vec<Effect>) {
         let mut kept = self.kept();
         kept.apply(delta);
-        hints::drop_stale(&mut effects, &kept.state);
+        hints::drop_stale(&mut effects, &kept.model);
         self.hints.committed(&effects);
     }
 
@@ -65,13 +64,13 @@ impl Store for MemoryStore {
             let mut kept = self.kept();
             let now = self.clock.now();
             for command in &commands {
-                let decision = transition(&kept.state, command, now, &self.config);
+                let decision = kept.model.decide(command, now, &self.config);
                 kept.apply(&decision.delta);
                 effects.extend(decision.effects);
                 replies.push(decision.reply);
             }
-            hints::drop_stale(&mut effects, &kept.state);
-            // While the state is locked, so that hints come in the order of the commits.
+            hints::drop_stale(&mut effects, &kept.model);
+            // While the rows are locked, so that hints come in the order of the commits.
             self.hints.committed(&effects);
             let commit = Commit { commands: commands.len(), took: Duration::ZERO, waiting: 0 };
             self.hints.measured(&commit);

@@ -18,7 +18,7 @@ impl Modules for MemoryStore {
         now: Timestamp,
     ) -> Result<(), StoreError> {
         let mut kept = self.kept();
-        kept.state.put_module(digest);
+        kept.model.put_module(digest);
         kept.modules.entry(digest).or_insert(Module { component, description, created_at: now });
         Ok(())
     }
@@ -30,7 +30,7 @@ impl Modules for MemoryStore {
     async fn list(&self) -> Result<Vec<ModuleRow>, StoreError> {
         let kept = self.kept();
         let rows = kept.modules.iter().map(|(digest, module)| {
-            let aliases = kept.state.aliases().filter(|(_, named)| *named == digest);
+            let aliases = kept.model.aliases().filter(|(_, named)| *named == digest);
             ModuleRow {
                 digest: *digest,
                 size: module.component.len() as u64,
@@ -44,7 +44,7 @@ impl Modules for MemoryStore {
 
     async fn in_use(&self) -> Result<BTreeMap<Digest, u64>, StoreError> {
         let kept = self.kept();
-        let unfinished = kept.state.tasks().filter(|task| task.status() != TaskStatus::Fulfilled);
+        let unfinished = kept.model.tasks().filter(|task| task.status() != TaskStatus::Fulfilled);
         let mut in_use = BTreeMap::new();
         for module in unfinished.filter_map(|task| task.module) {
             *in_use.entry(module).or_default() += 1;
@@ -55,13 +55,13 @@ impl Modules for MemoryStore {
     async fn remove(&self, digest: Digest, before: Timestamp) -> Result<bool, StoreError> {
         let mut kept = self.kept();
         let old = kept.modules.get(&digest).is_some_and(|module| module.created_at <= before);
-        let used = kept.state.aliases().any(|(_, named)| *named == digest)
-            || kept.state.tasks().any(|task| task.module == Some(digest));
+        let used = kept.model.aliases().any(|(_, named)| *named == digest)
+            || kept.model.tasks().any(|task| task.module == Some(digest));
         if !old || used {
             return Ok(false);
         }
         kept.modules.remove(&digest);
-        kept.state.remove_module(&digest);
+        kept.model.remove_module(&digest);
         Ok(true)
     }
 }

@@ -25,8 +25,8 @@ impl Read for MemoryStore {
     async fn promises(&self, ids: &[PromiseId]) -> Result<Vec<Option<PromiseRow>>, StoreError> {
         let kept = self.kept();
         let row = |id: &PromiseId| {
-            let promise = kept.state.promise(id)?.clone();
-            Some(PromiseRow { promise, task: kept.state.task(id).cloned() })
+            let promise = kept.model.promise(id)?.clone();
+            Some(PromiseRow { promise, task: kept.model.task(id).cloned() })
         };
         Ok(ids.iter().map(row).collect())
     }
@@ -38,7 +38,7 @@ impl Read for MemoryStore {
         limit: u32,
     ) -> Result<Vec<Record>, StoreError> {
         let kept = self.kept();
-        let records = kept.state.tail(id).iter().skip(from as usize).take(limit as usize);
+        let records = kept.model.tail(id).iter().skip(from as usize).take(limit as usize);
         Ok(records.cloned().collect())
     }
 
@@ -65,10 +65,10 @@ impl Read for MemoryStore {
 
     async fn waits(&self, id: &PromiseId) -> Result<Waits, StoreError> {
         let kept = self.kept();
-        let unconsumed = |awaited: &&PromiseId| kept.state.callback(awaited, id) == Some(false);
-        let awaiting = kept.state.callbacks_on(id).filter(|(_, consumed)| !consumed);
+        let unconsumed = |awaited: &&PromiseId| kept.model.callback(awaited, id) == Some(false);
+        let awaiting = kept.model.callbacks_on(id).filter(|(_, consumed)| !consumed);
         Ok(Waits {
-            awaits: kept.state.awaited_by(id).filter(unconsumed).cloned().collect(),
+            awaits: kept.model.awaited_by(id).filter(unconsumed).cloned().collect(),
             awaited_by: awaiting.map(|(awaiter, _)| awaiter.clone()).collect(),
         })
     }
@@ -81,7 +81,7 @@ impl Read for MemoryStore {
         let mut more = false;
         let older = ..filter.after.unwrap_or(i64::MAX);
         for (number, id) in kept.numbers.range(older).rev() {
-            let Some((promise, task)) = kept.state.promise(id).zip(kept.state.task(id)) else {
+            let Some((promise, task)) = kept.model.promise(id).zip(kept.model.task(id)) else {
                 continue;
             };
             if !invocation_filter::takes(filter, promise, task)? {
@@ -94,7 +94,7 @@ impl Read for MemoryStore {
             items.push(InvocationRow {
                 promise: promise.clone(),
                 task: task.clone(),
-                journal_len: kept.state.head(id).len,
+                journal_len: kept.model.head(id).len,
             });
             last = Some(*number);
         }
@@ -102,12 +102,12 @@ impl Read for MemoryStore {
     }
 
     async fn schedule(&self, id: &ScheduleId) -> Result<Option<Schedule>, StoreError> {
-        Ok(self.kept().state.schedule(id).cloned())
+        Ok(self.kept().model.schedule(id).cloned())
     }
 
     async fn schedules(&self, filter: &ScheduleFilter) -> Result<SchedulePage, StoreError> {
         let kept = self.kept();
-        let listed = kept.state.schedules().filter(|schedule| {
+        let listed = kept.model.schedules().filter(|schedule| {
             filter.after.as_ref().is_none_or(|after| schedule.id > *after) && filter.takes(schedule)
         });
         Ok(SchedulePage::of(listed.cloned(), limits::page_limit(filter.limit) as usize))
@@ -119,8 +119,8 @@ impl Read for MemoryStore {
     ) -> Result<Page<PromiseRow, PromiseId>, StoreError> {
         let kept = self.kept();
         let after = |promise: &&Promise| filter.after.as_ref().is_none_or(|id| promise.id() > id);
-        let rows = kept.state.promises().filter(after).filter_map(|promise| {
-            let task = kept.state.task(promise.id());
+        let rows = kept.model.promises().filter(after).filter_map(|promise| {
+            let task = kept.model.task(promise.id());
             promise_filter::finds(filter, promise, task)
                 .then(|| PromiseRow { promise: promise.clone(), task: task.cloned() })
         });
@@ -134,7 +134,7 @@ impl Read for MemoryStore {
         limit: u32,
     ) -> Result<Vec<EventRow>, StoreError> {
         let kept = self.kept();
-        let rows = kept.state.outbox();
+        let rows = kept.model.outbox();
         let mut events: Vec<EventRow> = rows
             .filter_map(|(key, row)| EventRow::of(key, row, kept.number(key.promise())))
             .collect();
@@ -147,12 +147,12 @@ impl Read for MemoryStore {
     async fn counts(&self) -> Result<Counts, StoreError> {
         let kept = self.kept();
         let mut counts = Counts::default();
-        for task in kept.state.tasks() {
+        for task in kept.model.tasks() {
             match &task.state {
                 TaskState::Acquired { .. } => counts.acquired += 1,
                 TaskState::Halted { .. } => counts.halted += 1,
                 TaskState::Pending { offered: true, .. } => {
-                    let promise = kept.state.promise(&task.id);
+                    let promise = kept.model.promise(&task.id);
                     let target = promise.and_then(Promise::target);
                     counts.ready += u64::from(target.is_some_and(address::is_internal));
                 }
@@ -161,13 +161,13 @@ impl Read for MemoryStore {
                 | TaskState::Fulfilled => {}
             }
         }
-        for (key, _) in kept.state.outbox() {
+        for (key, _) in kept.model.outbox() {
             *counts.outbox.entry(key.kind()).or_default() += 1;
         }
         Ok(counts)
     }
 
     async fn dump(&self) -> Result<Snapshot, StoreError> {
-        Ok(Snapshot::of(&self.kept().state))
+        Ok(Snapshot::of(&self.kept().model))
     }
 }

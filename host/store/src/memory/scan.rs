@@ -28,7 +28,7 @@ impl Scan for MemoryStore {
         let kept = self.kept();
         let (ids, next) = kept.page(after, limit);
         let looked_at = ids.len() as u32;
-        let promises = ids.iter().filter_map(|id| kept.state.promise(id)).filter(|promise| {
+        let promises = ids.iter().filter_map(|id| kept.model.promise(id)).filter(|promise| {
             promise.spec.made_by.is_none()
                 && promise.settlement().is_some_and(|settled| settled.settled_at <= before)
         });
@@ -45,7 +45,7 @@ impl Scan for MemoryStore {
         let (ids, next) = match maker {
             None => kept.page(after, limit),
             Some(maker) => {
-                let made = kept.state.made_by(maker).map(|id| kept.number(id));
+                let made = kept.model.made_by(maker).map(|id| kept.number(id));
                 let mut made: Vec<i64> = made.filter(|number| *number > after).collect();
                 made.sort_unstable();
                 let next = made.get(limit as usize - 1).copied();
@@ -53,7 +53,7 @@ impl Scan for MemoryStore {
                 (made.iter().filter_map(|number| kept.numbers.get(number).cloned()).collect(), next)
             }
         };
-        Ok(Examined { state: kept.state.clone(), ids, next, unreadable: Vec::new() })
+        Ok(Examined { view: (*kept.model).clone(), ids, next, unreadable: Vec::new() })
     }
 
     async fn integrity(&self) -> Result<Vec<String>, StoreError> {
@@ -68,7 +68,7 @@ impl Scan for MemoryStore {
         let kept = self.kept();
         let mut forest = Forest::default();
         for (number, id) in &kept.numbers {
-            let Some(promise) = kept.state.promise(id) else { continue };
+            let Some(promise) = kept.model.promise(id) else { continue };
             let value = promise.settlement().and_then(|settled| settled.value.as_ref());
             let bytes = promise.spec.param.data.len() + value.map_or(0, |value| value.data.len());
             let maker = promise.spec.made_by.as_ref().map(|maker| kept.number(maker));

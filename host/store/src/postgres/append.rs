@@ -31,16 +31,17 @@ use sqlx::{
 
 use super::{
     claims::{Claims, Guard, Remembered},
-    columns::{
-        self,
-        Kind::{self, Blob, Int},
-    },
+    columns,
     failure::Failed,
 };
-use crate::sql::{Cell, JournalRow, Numbers, Written};
+use crate::sql::{
+    Cell,
+    ColumnKind::{self, Blob, Int},
+    JournalRow, Numbers, Written,
+};
 
 /// Of a row of a journal, and of the log beside it.
-const COLUMNS: [Kind; 12] = [Int, Int, Int, Int, Int, Int, Int, Int, Int, Blob, Int, Blob];
+const COLUMNS: [ColumnKind; 12] = [Int, Int, Int, Int, Int, Int, Int, Int, Int, Blob, Int, Blob];
 /// The number of them that belong to the journal.
 const OF_JOURNAL: usize = 10;
 
@@ -197,7 +198,7 @@ where
 }
 
 static STATEMENTS: LazyLock<Statements> = LazyLock::new(|| {
-    let given = |columns: &[Kind], names: &str| {
+    let given = |columns: &[ColumnKind], names: &str| {
         format!("UNNEST({}) AS given ({names})", columns::parameters(columns, 1))
     };
     let journal =

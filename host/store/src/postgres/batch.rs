@@ -15,14 +15,15 @@ use segno_core::{
     transition::transition,
     widen,
 };
-use sqlx::{Executor as _, PgConnection, Row as _};
+use sqlx::{AssertSqlSafe, Executor as _, PgConnection, Row as _};
 
 use super::{
     claims::Claims,
     failure::{Failed, is_undone},
     load::{LockedRows, NotLoaded},
+    tables::OWNED_STATEMENTS,
     time::Time,
-    write::{RAISE_FIRST_VERSION, REMOVE, write},
+    write::{RAISE_FIRST_VERSION, REMOVE, REMOVE_PROMISES, write},
 };
 use crate::{
     hints,
@@ -162,7 +163,7 @@ impl<'a> Batch<'a> {
         self.now = self.time.of_server(self.locked.now);
         let mut wanted = Footprint::default();
         for commands in submissions.iter().copied().flatten() {
-            wanted.merge(widen(&self.cache.state, &commands.command, commands.named()));
+            wanted.merge(widen(&self.cache.view, &commands.command, commands.named()));
         }
         let missing = self.cache.missing(wanted);
         if !missing.is_empty() {
@@ -187,7 +188,7 @@ impl<'a> Batch<'a> {
         while let Some(missing) = looks.next(&mut self.cache, command) {
             self.load(missing).await?;
         }
-        let decision = transition(&self.cache.state, command, self.now, self.config);
+        let decision = transition(&self.cache.view, command, self.now, self.config);
         if decision.delta.removed.is_empty() {
             self.fresh.extend(self.cache.apply(&decision.delta));
             self.delta.merge(decision.delta);
@@ -209,9 +210,10 @@ impl<'a> Batch<'a> {
         }
         let numbers = delta.removed.iter().filter_map(|id| self.cache.number(id));
         let numbers: Vec<i64> = numbers.collect();
-        for (name, statement) in REMOVE {
+        let owned = OWNED_STATEMENTS.iter().map(|of| (of.of.remove, &*of.remove));
+        for (name, statement) in REMOVE.into_iter().chain(owned).chain([REMOVE_PROMISES]) {
             self.committed.statements += 1;
-            let query = sqlx::query(statement).bind(&numbers);
+            let query = sqlx::query(AssertSqlSafe(statement)).bind(&numbers);
             self.connection.execute(query).await.map_err(Failed::of(name))?;
         }
         self.committed.wrote = true;
@@ -242,9 +244,7 @@ impl<'a> Batch<'a> {
             let written = delta.tasks.keys().filter_map(|id| self.cache.number(id));
             self.locked.writers.extend(written.map(|number| (number, writer)));
         }
-        self.locked.schedules.extend(delta.schedules.into_keys());
-        self.locked.resources.extend(delta.resources.into_keys());
-        self.locked.leases.extend(delta.resource_leases.into_keys());
+        self.locked.wrote(&delta);
         self.committed.wrote = true;
         self.committed.statements += sent.statements;
         match sent.complete {
@@ -269,12 +269,12 @@ impl<'a> Batch<'a> {
     }
 
     async fn commit(mut self) -> Result<Committed, NotCommitted> {
-        hints::drop_stale(&mut self.committed.effects, &self.cache.state);
+        hints::drop_stale(&mut self.committed.effects, &self.cache.view);
         self.committed.statements += self.locked.statements;
         let committed = self.say("COMMIT").await;
         match &committed {
             Ok(()) => self.claims.learn(&self.cache, &self.locked.writers),
-            Err(_) => self.claims.forget(self.cache.state.tasks().map(|task| &task.id)),
+            Err(_) => self.claims.forget(self.cache.view.tasks().map(|task| &task.id)),
         }
         match committed {
             Ok(()) => Ok(self.committed),

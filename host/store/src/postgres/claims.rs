@@ -15,7 +15,7 @@ use segno_core::{
     id::{Claim, PromiseId},
     invocation::JournalHead,
     promise::{Task, TaskStatus},
-    state::State,
+    view::View,
 };
 
 use crate::sql::Cache;
@@ -31,7 +31,7 @@ pub(super) struct Claims(Mutex<Remembered>);
 #[derive(Debug, Default)]
 pub(super) struct Remembered {
     /// What decisions read that rest on one of these claims alone.
-    pub(super) view: State,
+    pub(super) view: View,
     rows: HashMap<PromiseId, Row>,
 }
 
@@ -82,8 +82,8 @@ impl Claims {
     /// wrote its row.
     pub(super) fn learn(&self, cache: &Cache, writers: &HashMap<i64, TransactionId>) {
         let mut remembered = self.remembered();
-        for task in cache.state.tasks() {
-            let promise = cache.state.promise(&task.id).filter(|promise| promise.is_pending());
+        for task in cache.view.tasks() {
+            let promise = cache.view.promise(&task.id).filter(|promise| promise.is_pending());
             let held = task.status() == TaskStatus::Acquired && cache.is_whole(&task.id);
             let row = cache.number(&task.id).and_then(|number| Row::of(number, task, writers));
             match (promise, row) {
@@ -93,7 +93,7 @@ impl Claims {
                     }
                     remembered.view.put_promise(promise.bare());
                     remembered.view.put_task(task.clone());
-                    remembered.view.put_head(task.id.clone(), cache.state.head(&task.id));
+                    remembered.view.put_head(task.id.clone(), cache.view.head(&task.id));
                     remembered.rows.insert(task.id.clone(), row);
                 }
                 _ => remembered.forget(&task.id),

@@ -3,38 +3,29 @@
 use sqlx::{Arguments as _, postgres::PgArguments};
 
 use super::fields::escape;
-use crate::sql::Cell;
+use crate::sql::{Cell, ColumnKind};
 
-/// What a column holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
-    Int,
-    Text,
-    Blob,
-}
-
-impl Kind {
-    /// The type of its array.
-    fn array(self) -> &'static str {
-        match self {
-            Self::Int => "bigint[]",
-            Self::Text => "text[]",
-            Self::Blob => "bytea[]",
-        }
+/// The type of a column's array.
+fn array(kind: ColumnKind) -> &'static str {
+    match kind {
+        ColumnKind::Int => "bigint[]",
+        ColumnKind::Text => "text[]",
+        ColumnKind::Blob => "bytea[]",
     }
 }
 
 /// `$7::bigint[], $8::text[], …`, from parameter `first` on.
-pub(super) fn parameters(kinds: &[Kind], first: usize) -> String {
-    let each = |(place, kind): (usize, &Kind)| format!("${}::{}", first + place, kind.array());
+pub(super) fn parameters(kinds: &[ColumnKind], first: usize) -> String {
+    let each =
+        |(place, kind): (usize, &ColumnKind)| format!("${}::{}", first + place, array(*kind));
     kinds.iter().enumerate().map(each).collect::<Vec<_>>().join(", ")
 }
 
 /// Adds the columns of `rows` to the arguments.
-pub(super) fn bind<const COLUMNS: usize>(
+pub(super) fn bind(
     arguments: &mut PgArguments,
-    kinds: &[Kind],
-    rows: Vec<[Cell; COLUMNS]>,
+    kinds: &[ColumnKind],
+    rows: Vec<impl IntoIterator<Item = Cell>>,
 ) {
     let mut columns: Vec<Vec<Cell>> =
         kinds.iter().map(|_| Vec::with_capacity(rows.len())).collect();
@@ -43,9 +34,9 @@ pub(super) fn bind<const COLUMNS: usize>(
     }
     for (kind, column) in kinds.iter().zip(columns) {
         let added = match kind {
-            Kind::Int => arguments.add(column.iter().map(Cell::int).collect::<Vec<_>>()),
-            Kind::Text => arguments.add(column.into_iter().map(text).collect::<Vec<_>>()),
-            Kind::Blob => arguments.add(column.into_iter().map(blob).collect::<Vec<_>>()),
+            ColumnKind::Int => arguments.add(column.iter().map(Cell::int).collect::<Vec<_>>()),
+            ColumnKind::Text => arguments.add(column.into_iter().map(text).collect::<Vec<_>>()),
+            ColumnKind::Blob => arguments.add(column.into_iter().map(blob).collect::<Vec<_>>()),
         };
         added.expect("PostgreSQL holds every integer, escaped text and blob");
     }

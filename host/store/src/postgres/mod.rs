@@ -26,9 +26,8 @@ mod archive;
 mod incarnation_watch;
 mod notify;
 mod reader;
-mod resources;
-mod schedules;
 mod session;
+mod tables;
 
 #[cfg(test)]
 mod plans;

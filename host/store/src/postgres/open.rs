@@ -11,7 +11,10 @@ use sqlx::{
 };
 
 use super::{config::PostgresConfig, failure};
-use crate::{error::BoxError, sql::Failure};
+use crate::{
+    error::BoxError,
+    sql::{Failure, NAMED, OWNED},
+};
 
 /// Why a database could not be opened. Nothing in it was changed.
 #[derive(Debug, thiserror::Error)]
@@ -159,11 +162,26 @@ const LOOK: &str = "
            (extract(epoch FROM clock_timestamp()) * 1000)::bigint,
            coalesce(current_schema(), '')";
 
-/// Whether this role may do with the tables what is done.
+/// The tables beside those that are described.
+const TABLES: [&str; 12] = [
+    "promises",
+    "tasks",
+    "callbacks",
+    "listeners",
+    "outbox",
+    "journal",
+    "logs",
+    "signal_keys",
+    "hosts",
+    "modules",
+    "aliases",
+    "first_version",
+];
+
+/// The tables with which this role may not do what is done, and what is missing.
 const PRIVILEGES: &str = "
     SELECT coalesce(string_agg(tables.name, ', '), '')
-      FROM unnest(ARRAY['promises', 'tasks', 'callbacks', 'listeners', 'outbox', 'journal', 'logs', 'signal_keys',
-                        'hosts', 'modules', 'aliases', 'schedules', 'resources', 'resource_leases']) AS tables (name)
+      FROM unnest($1::text[]) AS tables (name)
      WHERE NOT (has_table_privilege(tables.name, 'SELECT') AND has_table_privilege(tables.name, 'INSERT')
                 AND has_table_privilege(tables.name, 'UPDATE') AND has_table_privilege(tables.name, 'DELETE'))";
 
@@ -263,7 +281,11 @@ async fn prepare(connection: &mut PgConnection, address: &str) -> Result<Opened,
     if !ours || !is_todays(connection).await {
         migrate(connection, address).await?;
     }
-    let row = connection.fetch_one(PRIVILEGES).await.map_err(explained)?;
+    let described = NAMED.iter().map(|named| named.table.name);
+    let described = described.chain(OWNED.iter().map(|owned| owned.table.name));
+    let tables: Vec<&str> = TABLES.into_iter().chain(described).collect();
+    let query = sqlx::query(PRIVILEGES).bind(tables);
+    let row = connection.fetch_one(query).await.map_err(explained)?;
     let lacking: String = row.try_get(0).map_err(explained)?;
     if !lacking.is_empty() {
         let reason = format!("something is missing on {lacking}");

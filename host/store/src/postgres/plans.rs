@@ -8,7 +8,7 @@ use segno_env::Env;
 use sqlx::{AssertSqlSafe, Connection as _, Executor as _, PgConnection, Row as _};
 use throwaway_postgres::Cluster;
 
-use super::{PostgresConfig, PostgresStore, append, load, write};
+use super::{PostgresConfig, PostgresStore, append, load, tables, write};
 use crate::{
     Hints, Store as _,
     sql::read::{self, Kind},
@@ -46,7 +46,8 @@ async fn every_statement_finds_its_rows_by_an_index() {
     let mut connection = PgConnection::connect_with(&options).await.expect("a connection");
     let reads = load::STATEMENTS.into_iter().chain(read::walked_by_index(Kind::Postgres));
     let reads = reads.map(ToOwned::to_owned);
-    for statement in reads.chain(write::statements()).chain(append::statements()) {
+    let writes = write::statements().into_iter().chain(append::statements());
+    for statement in reads.chain(writes).chain(tables::statements()).chain(load::names_again()) {
         let plan = plan(&mut connection, &statement).await;
         // Neither is a table read through, nor is what was found searched again for every row that
         // is given.

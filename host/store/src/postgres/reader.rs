@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use async_trait::async_trait;
 use segno_core::{id::Digest, time::Timestamp};
 use sqlx::{
-    Executor as _, Postgres,
+    AssertSqlSafe, Executor as _, Postgres,
     postgres::{PgConnectOptions, PgPoolOptions},
 };
 
@@ -62,8 +62,8 @@ impl Reader {
     pub(super) async fn wipe(&self) -> Result<(), StoreError> {
         let failed = failed::<Postgres, sqlx::Error>("forget everything");
         let mut transaction = self.pool.begin().await.map_err(&failed)?;
-        for statement in sql::WIPE {
-            transaction.execute(statement).await.map_err(&failed)?;
+        for statement in sql::wipe() {
+            transaction.execute(AssertSqlSafe(statement)).await.map_err(&failed)?;
         }
         transaction.commit().await.map_err(&failed)
     }

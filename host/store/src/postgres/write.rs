@@ -4,30 +4,32 @@
 //! one delta, so the order of the parts does not matter. Foreign keys are checked at the end of the
 //! statement.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::{borrow::Cow, collections::BTreeSet};
 
 use segno_core::{
     delta::Delta,
-    id::{Digest, PromiseId, ResourceName, ScheduleId},
+    id::{Digest, PromiseId},
 };
 use sqlx::{AssertSqlSafe, Executor as _, PgConnection, Row as _, postgres::PgArguments};
 
 use super::{
     claims::TransactionId,
-    columns::{
-        self,
-        Kind::{self, Blob, Int, Text},
-    },
+    columns,
     failure::Failed,
     load::LockedRows,
+    tables::{NAMED_STATEMENTS, OWNED_STATEMENTS},
 };
-use crate::sql::{Cache, Cell, JournalRow, Numbers, Written};
+use crate::sql::{
+    Cache, Cell,
+    ColumnKind::{self, Blob, Int, Text},
+    JournalRow, Numbers, Written,
+};
 
 /// A part: `before UNNEST($…) after`.
-struct Part {
-    columns: &'static [Kind],
-    before: &'static str,
-    after: &'static str,
+pub(super) struct Part {
+    pub(super) columns: &'static [ColumnKind],
+    pub(super) before: Cow<'static, str>,
+    pub(super) after: Cow<'static, str>,
 }
 
 /// It never falls. Who makes a task reads it after the locks, so it shows every removal of the id
@@ -36,8 +38,8 @@ pub(super) const RAISE_FIRST_VERSION: &str = "
     INSERT INTO first_version (one, version) VALUES (1, $1)
     ON CONFLICT (one) DO UPDATE SET version = greatest(first_version.version, excluded.version)";
 
-/// What belongs to promises that go, and then they themselves: rows before those they refer to.
-pub(super) const REMOVE: [(&str, &str); 9] = [
+/// What belongs to promises that go: rows before those they refer to.
+pub(super) const REMOVE: [(&str, &str); 7] = [
     (
         "remove callbacks",
         "DELETE FROM callbacks WHERE awaited = ANY($1::bigint[]) OR awaiter = ANY($1::bigint[])",
@@ -48,27 +50,28 @@ pub(super) const REMOVE: [(&str, &str); 9] = [
     ("remove logs", "DELETE FROM logs WHERE inv = ANY($1::bigint[])"),
     ("remove signal keys", "DELETE FROM signal_keys WHERE inv = ANY($1::bigint[])"),
     ("remove tasks", "DELETE FROM tasks WHERE n = ANY($1::bigint[])"),
-    ("remove facts", "DELETE FROM compensations WHERE inv = ANY($1::bigint[])"),
-    ("remove promises", "DELETE FROM promises WHERE n = ANY($1::bigint[])"),
 ];
+
+pub(super) const REMOVE_PROMISES: (&str, &str) =
+    ("remove promises", "DELETE FROM promises WHERE n = ANY($1::bigint[])");
 
 const INSERT_PROMISES: Part = Part {
     columns: &[Int, Text, Int, Int, Int, Int, Int, Int, Text, Text, Text, Blob, Text, Blob],
-    before: "
+    before: Cow::Borrowed("
         INSERT INTO promises (n, id, state, created_at, timeout_at, settled_at, made_by, attached, target, tags,
                               param_headers, param, value_headers, value)
-        SELECT * FROM",
-    after: "",
+        SELECT * FROM"),
+    after: Cow::Borrowed(""),
 };
 
 /// A settled promise never changes, so only pending ones are touched.
 const SETTLE_PROMISES: Part = Part {
     columns: &[Int, Int, Int, Text, Blob],
-    before: "
+    before: Cow::Borrowed("
         UPDATE promises
            SET state = given.state, settled_at = given.settled_at, value_headers = given.headers, value = given.value
-          FROM",
-    after: "AS given (n, state, settled_at, headers, value) WHERE promises.n = given.n AND promises.state = 0",
+          FROM"),
+    after: Cow::Borrowed("AS given (n, state, settled_at, headers, value) WHERE promises.n = given.n AND promises.state = 0"),
 };
 
 /// A row that is already past this version stays: the fence's second lock. No module has the number
@@ -77,15 +80,15 @@ const PUT_TASKS: Part = Part {
     columns: &[
         Int, Int, Int, Int, Int, Int, Int, Text, Int, Int, Int, Int, Blob, Int, Int, Int, Int, Int, Blob,
     ],
-    before: "
+    before: Cow::Borrowed("
         INSERT INTO tasks (n, state, version, wake_at, hosted, pending_since, offered, node, incarnation, nonce, ttl,
                            halted, module, attempt, last_heartbeat, fulfilled_by, cancel, signals, details)
         SELECT given.n, given.state, given.version, given.wake_at, given.hosted, given.pending_since, given.offered,
                given.node, given.incarnation, given.nonce, given.ttl, given.halted,
                CASE WHEN given.module IS NOT NULL THEN coalesce(modules.n, 0) END, given.attempt,
                given.last_heartbeat, given.fulfilled_by, given.cancel, given.signals, given.details
-          FROM",
-    after: "
+          FROM"),
+    after: Cow::Borrowed("
           AS given (n, state, version, wake_at, hosted, pending_since, offered, node, incarnation, nonce, ttl, halted,
                     module, attempt, last_heartbeat, fulfilled_by, cancel, signals, details)
           LEFT JOIN modules ON modules.digest = given.module
@@ -96,160 +99,100 @@ const PUT_TASKS: Part = Part {
                halted = excluded.halted, module = excluded.module, attempt = excluded.attempt,
                last_heartbeat = excluded.last_heartbeat, fulfilled_by = excluded.fulfilled_by,
                cancel = excluded.cancel, signals = excluded.signals, details = excluded.details
-         WHERE tasks.version <= excluded.version",
+         WHERE tasks.version <= excluded.version"),
 };
 
 const PUT_CALLBACKS: Part = Part {
     columns: &[Int, Int, Int],
-    before: "INSERT INTO callbacks (awaited, awaiter, consumed) SELECT * FROM",
-    after: "ON CONFLICT (awaited, awaiter) DO UPDATE SET consumed = excluded.consumed",
+    before: Cow::Borrowed("INSERT INTO callbacks (awaited, awaiter, consumed) SELECT * FROM"),
+    after: Cow::Borrowed(
+        "ON CONFLICT (awaited, awaiter) DO UPDATE SET consumed = excluded.consumed",
+    ),
 };
 
 const DELETE_CALLBACKS: Part = Part {
     columns: &[Int, Int],
-    before: "DELETE FROM callbacks USING",
-    after: "AS given (awaited, awaiter)
+    before: Cow::Borrowed("DELETE FROM callbacks USING"),
+    after: Cow::Borrowed(
+        "AS given (awaited, awaiter)
              WHERE callbacks.awaited = given.awaited AND callbacks.awaiter = given.awaiter",
+    ),
 };
 
 const PUT_LISTENERS: Part = Part {
     columns: &[Int, Text],
-    before: "INSERT INTO listeners (awaited, address) SELECT * FROM",
-    after: "ON CONFLICT DO NOTHING",
+    before: Cow::Borrowed("INSERT INTO listeners (awaited, address) SELECT * FROM"),
+    after: Cow::Borrowed("ON CONFLICT DO NOTHING"),
 };
 
 const DELETE_LISTENERS: Part = Part {
     columns: &[Int, Text],
-    before: "DELETE FROM listeners USING",
-    after: "AS given (awaited, address)
+    before: Cow::Borrowed("DELETE FROM listeners USING"),
+    after: Cow::Borrowed(
+        "AS given (awaited, address)
              WHERE listeners.awaited = given.awaited AND listeners.address = given.address",
+    ),
 };
 
 const PUT_OUTBOX: Part = Part {
     columns: &[Int, Int, Text, Int, Int, Int, Blob],
-    before: "INSERT INTO outbox (source, kind, part, next_at, created_at, attempts, message) SELECT * FROM",
-    after: "
+    before: Cow::Borrowed("INSERT INTO outbox (source, kind, part, next_at, created_at, attempts, message) SELECT * FROM"),
+    after: Cow::Borrowed("
         ON CONFLICT (source, kind, part) DO UPDATE
            SET next_at = excluded.next_at, created_at = excluded.created_at, attempts = excluded.attempts,
-               message = excluded.message",
+               message = excluded.message"),
 };
 
 const DELETE_OUTBOX: Part = Part {
     columns: &[Int, Int, Text],
-    before: "DELETE FROM outbox USING",
-    after: "AS given (source, kind, part)
-             WHERE outbox.source = given.source AND outbox.kind = given.kind AND outbox.part = given.part",
+    before: Cow::Borrowed("DELETE FROM outbox USING"),
+    after: Cow::Borrowed("AS given (source, kind, part)
+             WHERE outbox.source = given.source AND outbox.kind = given.kind AND outbox.part = given.part"),
 };
 
 const APPEND_JOURNALS: Part = Part {
     columns: &[Int, Int, Int, Int, Int, Int, Int, Blob],
-    before: "
+    before: Cow::Borrowed(
+        "
         INSERT INTO journal (inv, first_seq, end_seq, commands, notified, at, finished, records)
         SELECT * FROM",
-    after: "",
+    ),
+    after: Cow::Borrowed(""),
 };
 
 const APPEND_LOGS: Part = Part {
     columns: &[Int, Int, Blob],
-    before: "INSERT INTO logs (inv, count, lines) SELECT * FROM",
-    after: "",
+    before: Cow::Borrowed("INSERT INTO logs (inv, count, lines) SELECT * FROM"),
+    after: Cow::Borrowed(""),
 };
 
 const PUT_SIGNAL_KEYS: Part = Part {
     columns: &[Int, Text, Int],
-    before: "INSERT INTO signal_keys (inv, key, number) SELECT * FROM",
-    after: "ON CONFLICT DO NOTHING",
+    before: Cow::Borrowed("INSERT INTO signal_keys (inv, key, number) SELECT * FROM"),
+    after: Cow::Borrowed("ON CONFLICT DO NOTHING"),
 };
 
 /// As with tasks: a module that was removed since is refused.
 const PUT_ALIASES: Part = Part {
     columns: &[Text, Blob],
-    before: "INSERT INTO aliases (name, module) SELECT given.name, coalesce(modules.n, 0) FROM",
-    after: "AS given (name, module) LEFT JOIN modules ON modules.digest = given.module
+    before: Cow::Borrowed(
+        "INSERT INTO aliases (name, module) SELECT given.name, coalesce(modules.n, 0) FROM",
+    ),
+    after: Cow::Borrowed(
+        "AS given (name, module) LEFT JOIN modules ON modules.digest = given.module
             ON CONFLICT (name) DO UPDATE SET module = excluded.module",
+    ),
 };
 
 /// The count of a host's lives only grows: who comes second with the same number writes nothing,
 /// and is told.
 const PUT_HOSTS: Part = Part {
     columns: &[Text, Int],
-    before: "INSERT INTO hosts (node, incarnation) SELECT * FROM",
-    after: "ON CONFLICT (node) DO UPDATE SET incarnation = excluded.incarnation
+    before: Cow::Borrowed("INSERT INTO hosts (node, incarnation) SELECT * FROM"),
+    after: Cow::Borrowed(
+        "ON CONFLICT (node) DO UPDATE SET incarnation = excluded.incarnation
              WHERE hosts.incarnation < excluded.incarnation",
-};
-
-macro_rules! insert_schedules {
-    () => {
-        "INSERT INTO schedules (id, cron, promise_id, param_headers, param, tags, timeout, overlap, paused, created_at,
-                                next_at, last_at, last_id, skipped)
-         SELECT * FROM"
-    };
-}
-
-const SCHEDULE: &[Kind] =
-    &[Text, Text, Text, Text, Blob, Text, Int, Int, Int, Int, Int, Int, Text, Int];
-
-/// Rows that did not exist: if they exist by now, another transaction was faster.
-const NEW_SCHEDULES: Part = Part { columns: SCHEDULE, before: insert_schedules!(), after: "" };
-
-const PUT_SCHEDULES: Part = Part {
-    columns: SCHEDULE,
-    before: insert_schedules!(),
-    after: "
-        ON CONFLICT (id) DO UPDATE
-           SET cron = excluded.cron, promise_id = excluded.promise_id, param_headers = excluded.param_headers,
-               param = excluded.param, tags = excluded.tags, timeout = excluded.timeout, overlap = excluded.overlap,
-               paused = excluded.paused, created_at = excluded.created_at, next_at = excluded.next_at,
-               last_at = excluded.last_at, last_id = excluded.last_id, skipped = excluded.skipped",
-};
-
-const DELETE_SCHEDULES: Part = Part {
-    columns: &[Text],
-    before: "DELETE FROM schedules USING",
-    after: "AS given (id) WHERE schedules.id = given.id",
-};
-
-macro_rules! insert_resources {
-    () => {
-        "INSERT INTO resources (name, token, value_headers, value) SELECT * FROM"
-    };
-}
-
-macro_rules! insert_leases {
-    () => {
-        "INSERT INTO resource_leases (name, token, holder, until_at) SELECT * FROM"
-    };
-}
-
-const RESOURCE: &[Kind] = &[Text, Int, Text, Blob];
-const RESOURCE_LEASE: &[Kind] = &[Text, Int, Text, Int];
-
-const NEW_RESOURCES: Part = Part { columns: RESOURCE, before: insert_resources!(), after: "" };
-
-const PUT_RESOURCES: Part = Part {
-    columns: RESOURCE,
-    before: insert_resources!(),
-    after: "
-        ON CONFLICT (name) DO UPDATE
-           SET token = excluded.token, value_headers = excluded.value_headers, value = excluded.value
-         WHERE resources.token < excluded.token",
-};
-
-const NEW_LEASES: Part = Part { columns: RESOURCE_LEASE, before: insert_leases!(), after: "" };
-
-const PUT_LEASES: Part = Part {
-    columns: RESOURCE_LEASE,
-    before: insert_leases!(),
-    after: "
-        ON CONFLICT (name) DO UPDATE
-           SET token = excluded.token, holder = excluded.holder, until_at = excluded.until_at
-         WHERE resource_leases.token < excluded.token",
-};
-
-const APPEND_FACTS: Part = Part {
-    columns: &[Int, Text, Int, Int, Text, Text, Int, Int],
-    before: "INSERT INTO compensations (inv, saga, seq, fact, promise, compensate, unknown, at) SELECT * FROM",
-    after: "",
+    ),
 };
 
 /// A statement in the making.
@@ -274,7 +217,7 @@ pub(super) struct Sent {
 }
 
 /// Writes `delta`, which was applied to `cache`; `fresh` are the promises it makes, `locked` says
-/// which schedules and resources exist.
+/// which rows with names exist.
 pub(super) async fn write(
     connection: &mut PgConnection,
     cache: &Cache,
@@ -282,7 +225,7 @@ pub(super) async fn write(
     fresh: &BTreeSet<PromiseId>,
     locked: &LockedRows,
 ) -> Result<Sent, Failed> {
-    let mut written = Written::of(delta, fresh, &cache.state, &ByDigest(cache));
+    let mut written = Written::of(delta, fresh, &cache.view, &ByDigest(cache));
     // Two hosts that make the same promises wait for each other's: in one order, whatever order was
     // asked for.
     written.new_promises.sort_by(|left, right| text_of(&left[1]).cmp(text_of(&right[1])));
@@ -300,32 +243,25 @@ pub(super) async fn write(
     main.push(&APPEND_JOURNALS, journals.collect());
     main.push(&APPEND_LOGS, written.logs);
     main.push(&PUT_SIGNAL_KEYS, written.signal_keys);
-    let (known, new): (Vec<_>, Vec<_>) = written
-        .schedules
-        .into_iter()
-        .partition(|row| named(row, |id| locked.schedules.contains(&ScheduleId::new(id))));
-    main.push(&DELETE_SCHEDULES, written.deleted_schedules);
-    main.push(&PUT_SCHEDULES, known);
-    main.push(&APPEND_FACTS, written.facts);
-    let (known, new_resources): (Vec<_>, Vec<_>) = written
-        .resources
-        .into_iter()
-        .partition(|row| named(row, |name| locked.resources.contains(&ResourceName::new(name))));
-    main.push(&PUT_RESOURCES, known);
-    let (known, new_leases): (Vec<_>, Vec<_>) = written
-        .resource_leases
-        .into_iter()
-        .partition(|row| named(row, |name| locked.leases.contains(&ResourceName::new(name))));
-    main.push(&PUT_LEASES, known);
+    for (statements, rows) in OWNED_STATEMENTS.iter().zip(written.owned) {
+        main.push(&statements.put, rows);
+    }
     // Rows that are not locked come last, always in this order, so that two transactions cannot
     // wait for each other.
-    let mut schedules = Statement::default();
-    schedules.push(&NEW_SCHEDULES, new);
-    let (mut resources, mut leases) = (Statement::default(), Statement::default());
-    resources.push(&NEW_RESOURCES, new_resources);
-    leases.push(&NEW_LEASES, new_leases);
+    let mut unlocked = Vec::with_capacity(NAMED_STATEMENTS.len() + 1);
+    let named = NAMED_STATEMENTS.iter().zip(written.named).zip(&locked.named);
+    for ((statements, rows), locked) in named {
+        let is_locked = |row: &Vec<Cell>| locked.contains(text_of(&row[0]));
+        let (known, new): (Vec<_>, Vec<_>) = rows.put.into_iter().partition(is_locked);
+        main.push(&statements.delete, rows.deleted);
+        main.push(&statements.put, known);
+        let mut insert = Statement::default();
+        insert.push(&statements.insert, new);
+        unlocked.push((statements.of.put, insert));
+    }
     let mut aliases = Statement::default();
     aliases.push(&PUT_ALIASES, written.aliases);
+    unlocked.push(("put aliases", aliases));
     let mut hosts = Statement::default();
     let lives = written.hosts.len() as u64;
     hosts.push(&PUT_HOSTS, written.hosts);
@@ -341,12 +277,7 @@ pub(super) async fn write(
             }
         }
     }
-    for (name, statement) in [
-        ("make schedules", schedules),
-        ("make resources", resources),
-        ("take resources", leases),
-        ("put aliases", aliases),
-    ] {
+    for (name, statement) in unlocked {
         if !statement.parts.is_empty() {
             statement.run(connection, name).await?;
             sent.statements += 1;
@@ -366,24 +297,14 @@ fn text_of(cell: &Cell) -> &str {
     }
 }
 
-/// Whether the name a row begins with is known.
-fn named(row: &[Cell], is_known: impl Fn(Arc<str>) -> bool) -> bool {
-    match row.first() {
-        Some(Cell::Text(name)) => is_known(name.clone()),
-        Some(Cell::Null | Cell::Int(_) | Cell::Blob(_)) | None => false,
-    }
-}
-
 impl Statement {
     /// Adds a part for `rows`, none if there are none.
-    fn push<const COLUMNS: usize>(&mut self, part: &Part, rows: Vec<[Cell; COLUMNS]>) {
-        if rows.is_empty() {
-            return;
-        }
-        assert_eq!(part.columns.len(), COLUMNS, "a part takes its rows' columns");
+    fn push<R: AsRef<[Cell]> + IntoIterator<Item = Cell>>(&mut self, part: &Part, rows: Vec<R>) {
+        let Some(first) = rows.first() else { return };
+        assert_eq!(part.columns.len(), first.as_ref().len(), "a part takes its rows' columns");
         let given = columns::parameters(part.columns, self.columns + 1);
         self.parts.push(format!("{} UNNEST({given}) {}", part.before, part.after));
-        self.columns += COLUMNS;
+        self.columns += part.columns.len();
         columns::bind(&mut self.arguments, part.columns, rows);
     }
 
@@ -437,7 +358,6 @@ pub(super) fn statements() -> Vec<String> {
         DELETE_CALLBACKS,
         DELETE_LISTENERS,
         DELETE_OUTBOX,
-        DELETE_SCHEDULES,
         PUT_TASKS,
         PUT_ALIASES,
     ];

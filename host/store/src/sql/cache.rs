@@ -10,8 +10,8 @@ use segno_core::{
     footprint::{ChildPage, Footprint},
     id::{Digest, NodeName, PromiseId, ResourceName, ScheduleId},
     promise::{OutboxKey, Promise},
-    state::State,
     value::{Tags, Text, Value},
+    view::View,
 };
 
 use crate::order;
@@ -23,7 +23,7 @@ const AROUND: usize = 1_792;
 #[derive(Debug, Default)]
 pub(crate) struct Cache {
     /// The rows.
-    pub(crate) state: State,
+    pub(crate) view: View,
     /// Whether all modules, aliases and hosts are held, always; otherwise they are looked up for
     /// each batch.
     pub(crate) holds_globals: bool,
@@ -209,7 +209,7 @@ impl Cache {
             self.next_number += 1;
             self.know(id, Some(number), Level::Composite);
         }
-        self.state.apply(delta);
+        self.view.apply(delta);
         delta.promises.values().for_each(|promise| self.weigh(promise));
         for id in &delta.removed {
             self.forget(id);
@@ -221,7 +221,7 @@ impl Cache {
     /// not used for long.
     pub(crate) fn end_batch(&mut self) {
         let batch = std::mem::take(&mut self.this_batch);
-        self.state.forget_lookups();
+        self.view.forget_lookups();
         for id in batch.tails.into_keys() {
             self.evict(&id);
         }
@@ -247,7 +247,7 @@ impl Cache {
 
     /// Forgets every promise, and gives the room for them back.
     pub(crate) fn forget_all(&mut self) {
-        self.state = self.state.globals();
+        self.view = self.view.globals();
         self.known = HashMap::new();
         self.this_batch = ThisBatch::default();
         self.bytes = 0;
@@ -262,7 +262,7 @@ impl Cache {
     fn evict(&mut self, id: &PromiseId) {
         let number = self.number(id);
         self.forget(id);
-        self.state.evict(id);
+        self.view.evict(id);
         // Callbacks that it shares with a promise that stays, stay; its number, by which they are
         // written, stays with them.
         let number = number.filter(|_| self.shares_callbacks(id));
@@ -272,7 +272,7 @@ impl Cache {
     }
 
     fn shares_callbacks(&self, id: &PromiseId) -> bool {
-        self.state.callbacks_on(id).next().is_some() || self.state.awaited_by(id).next().is_some()
+        self.view.callbacks_on(id).next().is_some() || self.view.awaited_by(id).next().is_some()
     }
 
     fn holds(&mut self, id: &PromiseId, level: Level) -> bool {
@@ -325,7 +325,7 @@ mod tests {
             cache.end_batch();
             assert!(cache.bytes <= cache.byte_limit, "{} after {batch}", cache.bytes);
         }
-        let held = |id: &str| cache.state.promise(&id.into()).is_some();
+        let held = |id: &str| cache.view.promise(&id.into()).is_some();
         assert!(held("p0"), "every batch asked for it");
         assert!(held("p19") && held("p18") && !held("p1") && !held("p5"));
         let weighed: usize = cache.known.values().map(|known| known.bytes).sum();
@@ -348,9 +348,9 @@ mod tests {
                 resources: resources.into(),
                 ..Delta::default()
             });
-            assert_eq!(cache.state.rows(), 2);
+            assert_eq!(cache.view.rows(), 2);
             cache.end_batch();
-            assert_eq!(cache.state.rows(), 0);
+            assert_eq!(cache.view.rows(), 0);
         }
     }
 
@@ -366,8 +366,8 @@ mod tests {
         let number = cache.number(&awaited);
         cache.loaded(Footprint { tails: [(awaited.clone(), 0)].into(), ..Footprint::default() });
         cache.end_batch();
-        assert!(cache.state.promise(&awaited).is_none() && !cache.is_whole(&awaited));
-        assert_eq!(cache.state.callbacks_on(&awaited).count(), 1);
+        assert!(cache.view.promise(&awaited).is_none() && !cache.is_whole(&awaited));
+        assert_eq!(cache.view.callbacks_on(&awaited).count(), 1);
         assert_eq!(cache.number(&awaited), number, "the callback is written by it");
     }
 }

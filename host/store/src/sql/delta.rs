@@ -6,14 +6,12 @@ use segno_core::{
     delta::{Append, Delta},
     id::{Digest, PromiseId},
     invocation::LogLine,
-    state::State,
+    view::View,
 };
 
 use super::{
-    Cell, JournalRow,
-    resource::{fact_cells, lease_cells, resource_cells},
-    rows,
-    schedule::schedule_cells,
+    Cell, CellRow, JournalRow, rows,
+    table::{NAMED, OWNED},
 };
 
 /// How rows refer to each other.
@@ -23,6 +21,15 @@ pub(crate) trait Numbers {
     /// How a row names a module: by its number, or by its digest where the statement looks the
     /// number up.
     fn module(&self, digest: &Digest) -> Cell;
+}
+
+/// What is done to the rows of one of [`NAMED`].
+#[derive(Debug, Default)]
+pub(crate) struct NamedRows {
+    /// Those that are written.
+    pub(crate) put: Vec<CellRow>,
+    /// The names of those that go.
+    pub(crate) deleted: Vec<CellRow>,
 }
 
 /// The rows of one delta.
@@ -44,11 +51,10 @@ pub(crate) struct Written {
     pub(crate) signal_keys: Vec<[Cell; 3]>,
     pub(crate) aliases: Vec<[Cell; 2]>,
     pub(crate) hosts: Vec<[Cell; 2]>,
-    pub(crate) schedules: Vec<[Cell; 14]>,
-    pub(crate) deleted_schedules: Vec<[Cell; 1]>,
-    pub(crate) resources: Vec<[Cell; 4]>,
-    pub(crate) resource_leases: Vec<[Cell; 4]>,
-    pub(crate) facts: Vec<[Cell; 8]>,
+    /// The rows of each of [`NAMED`].
+    pub(crate) named: Vec<NamedRows>,
+    /// The rows of each of [`OWNED`].
+    pub(crate) owned: Vec<Vec<CellRow>>,
 }
 
 impl Written {
@@ -56,7 +62,7 @@ impl Written {
     pub(crate) fn of(
         delta: &Delta,
         fresh: &BTreeSet<PromiseId>,
-        state: &State,
+        state: &View,
         numbers: &impl Numbers,
     ) -> Self {
         let number = |id: &PromiseId| {
@@ -127,19 +133,12 @@ impl Written {
             .iter()
             .map(|(node, incarnation)| [node.as_str().into(), (*incarnation).into()]);
         written.hosts = hosts.collect();
-        for (id, row) in &delta.schedules {
-            match row {
-                Some(schedule) => written.schedules.push(schedule_cells(schedule)),
-                None => written.deleted_schedules.push([id.as_str().into()]),
-            }
-        }
-        written.resources = delta.resources.values().map(resource_cells).collect();
-        written.resource_leases = delta.resource_leases.values().map(lease_cells).collect();
-        let facts = delta
-            .facts
-            .iter()
-            .map(|((invocation, key), fact)| fact_cells(number(invocation), key, fact));
-        written.facts = facts.collect();
+        let named = NAMED.iter().map(|named| NamedRows {
+            put: (named.written)(delta),
+            deleted: (named.deleted)(delta),
+        });
+        written.named = named.collect();
+        written.owned = OWNED.iter().map(|owned| (owned.written)(delta, &number)).collect();
         written
     }
 }

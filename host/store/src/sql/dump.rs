@@ -1,13 +1,17 @@
 //! Everything that is kept, as statements and what each of their rows puts into the model.
 
+use std::borrow::Cow;
+
 use segno_core::{
     id::{NodeName, Version},
-    state::State,
+    view::View,
 };
 
 use super::{
-    Failure, Fields, digest_at, fact, head, id, lease, number, outbox, promise, promise_columns,
-    promise_tables, records, resource, schedule, schedule_columns, small, task, text,
+    Failure, Fields, digest_at, head, id, number, outbox, promise, promise_columns, promise_tables,
+    records, small,
+    table::{NAMED, Named, OWNED, Owned, Table},
+    task, text,
 };
 
 const PROMISES: &str =
@@ -39,20 +43,10 @@ const HOSTS: &str = "SELECT node, incarnation FROM hosts";
 const SIGNAL_KEYS: &str =
     "SELECT promises.id, key, number FROM signal_keys JOIN promises ON promises.n = inv";
 
-const SCHEDULES: &str = concat!("SELECT ", schedule_columns!(), "FROM schedules");
-
-const RESOURCES: &str = "SELECT name, token, value_headers, value FROM resources";
-
-const RESOURCE_LEASES: &str = "SELECT name, token, holder, until_at FROM resource_leases";
-
-const FACTS: &str = "
-    SELECT promises.id, saga, seq, fact, promise, compensate, unknown, at
-      FROM compensations JOIN promises ON promises.n = inv";
-
 const FIRST_VERSION: &str = "SELECT version FROM first_version";
 
 /// What a row of a dump is about.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub(crate) enum About {
     Promise,
     Callback,
@@ -63,15 +57,12 @@ pub(crate) enum About {
     Alias,
     Host,
     SignalKey,
-    Schedule,
-    Resource,
-    ResourceLease,
-    Fact,
     FirstVersion,
+    Named(&'static Named),
+    Owned(&'static Owned),
 }
 
-/// Every statement of a dump, to be run in one transaction.
-pub(crate) const WHOLE: [(About, &str); 14] = [
+const OF_COMPOSITES: [(About, &str); 10] = [
     (About::Promise, PROMISES),
     (About::Callback, CALLBACKS),
     (About::Listener, LISTENERS),
@@ -81,61 +72,63 @@ pub(crate) const WHOLE: [(About, &str); 14] = [
     (About::Alias, ALIASES),
     (About::Host, HOSTS),
     (About::SignalKey, SIGNAL_KEYS),
-    (About::Schedule, SCHEDULES),
-    (About::Resource, RESOURCES),
-    (About::ResourceLease, RESOURCE_LEASES),
-    (About::Fact, FACTS),
     (About::FirstVersion, FIRST_VERSION),
 ];
 
+/// Every statement of a dump, to be run in one transaction.
+pub(crate) fn statements() -> impl Iterator<Item = (About, Cow<'static, str>)> {
+    let of_composites = OF_COMPOSITES.map(|(about, text)| (about, Cow::Borrowed(text)));
+    let named = NAMED.iter().map(|named| {
+        let Table { name, columns, .. } = named.table;
+        (About::Named(named), Cow::Owned(format!("SELECT {columns} FROM {name}")))
+    });
+    let owned = OWNED.iter().map(|owned| (About::Owned(owned), Cow::Owned(owned.select())));
+    of_composites.into_iter().chain(named).chain(owned)
+}
+
 /// Puts a row of a dump.
-pub(crate) fn put(state: &mut State, about: About, row: &impl Fields) -> Result<(), Failure> {
+pub(crate) fn put(view: &mut View, about: About, row: &impl Fields) -> Result<(), Failure> {
     match about {
         About::Promise => {
             let (_, promise) = promise(row)?;
             if let Some(task) = task(row, promise.id())? {
-                state.put_task(task);
+                view.put_task(task);
             }
-            state.put_promise(promise);
+            view.put_promise(promise);
         }
         About::Callback => {
             let (awaited, awaiter) = (id(row, 0)?, id(row, 1)?);
             let consumed = number(row, 2, &awaited, "consumed")? != 0;
-            state.put_callback(awaited, awaiter, consumed);
+            view.put_callback(awaited, awaiter, consumed);
         }
-        About::Listener => state.put_listener(id(row, 0)?, text(row, 1)?),
+        About::Listener => view.put_listener(id(row, 0)?, text(row, 1)?),
         About::Outbox => {
             let (key, message) = outbox(row, 1, &id(row, 0)?)?;
-            state.put_outbox(key, message);
+            view.put_outbox(key, message);
         }
         About::Journal => {
             let invocation = id(row, 0)?;
             let head = head(row, 1, &invocation)?;
-            state.extend_tail(&invocation, records(row, 6, &invocation)?);
-            state.put_head(invocation, head);
+            view.extend_tail(&invocation, records(row, 6, &invocation)?);
+            view.put_head(invocation, head);
         }
-        About::Module => state.put_module(digest_at(row, 0)?),
-        About::Alias => state.put_alias(text(row, 0)?, digest_at(row, 1)?),
+        About::Module => view.put_module(digest_at(row, 0)?),
+        About::Alias => view.put_alias(text(row, 0)?, digest_at(row, 1)?),
         About::Host => {
             let node = text(row, 0)?;
             let lives = number(row, 1, &node, "incarnation")?.cast_unsigned();
-            state.put_host(NodeName::new(node.as_str()), lives);
+            view.put_host(NodeName::new(node.as_str()), lives);
         }
         About::SignalKey => {
             let invocation = id(row, 0)?;
             let n = small(row, 2, &invocation, "number")?;
-            state.put_signal_key(invocation, text(row, 1)?, n);
+            view.put_signal_key(invocation, text(row, 1)?, n);
         }
-        About::Schedule => state.put_schedule(schedule(row)?),
-        About::Resource => state.put_resource(resource(row, 0)?),
-        About::ResourceLease => state.put_resource_lease(lease(row, 0)?),
-        About::Fact => {
-            let (invocation, key, fact) = fact(row, 0)?;
-            state.put_fact(invocation, key, fact);
-        }
+        About::Named(named) => (named.read)(row, view)?,
+        About::Owned(owned) => (owned.read)(row, 0, view)?,
         About::FirstVersion => {
             let version = number(row, 0, &"first_version", "version")?.cast_unsigned();
-            state.raise_first_version(Version(version));
+            view.raise_first_version(Version(version));
         }
     }
     Ok(())

@@ -3,11 +3,11 @@
 
 use segno_core::{
     id::{CommandIndex, PromiseId},
-    state::State,
+    view::View,
 };
 
 use super::{
-    Failure, Fields, digest_at, fact, head, id, outbox, promise, records,
+    Failure, Fields, Owned, digest_at, head, id, outbox, promise, records,
     rows::{damaged, needed},
     schedule, small, task, text,
 };
@@ -33,19 +33,18 @@ impl Examined {
 
     /// A module's digest.
     pub(crate) fn put_module(&mut self, row: &impl Fields) {
-        self.keep(digest_at(row, 0), State::put_module);
+        self.keep(digest_at(row, 0), View::put_module);
     }
 
     /// A schedule.
     pub(crate) fn put_schedule(&mut self, row: &impl Fields) {
-        self.keep(schedule(row), State::put_schedule);
+        self.keep(schedule(row), View::put_schedule);
     }
 
-    /// A fact of a saga: whose, then what [`fact`] reads.
-    pub(crate) fn put_fact(&mut self, row: &impl Fields) {
-        self.keep(fact(row, 0), |state, (invocation, key, fact)| {
-            state.put_fact(invocation, key, fact);
-        });
+    /// A row that belongs to an invocation: whose, then the rest of it.
+    pub(crate) fn put_owned(&mut self, owned: &Owned, row: &impl Fields) {
+        let read = (owned.read)(row, 0, &mut self.view);
+        self.keep(read, |_, ()| {});
     }
 
     /// A callback: awaited, awaiter, consumed.
@@ -95,27 +94,27 @@ impl Examined {
     /// The promises that the rows of the page name, and that are not part of it.
     pub(crate) fn referenced(&self) -> Vec<PromiseId> {
         let mut ids = Vec::new();
-        for (on, by, _) in self.state.callbacks() {
+        for (on, by, _) in self.view.callbacks() {
             ids.extend([on.clone(), by.clone()]);
         }
-        ids.extend(self.state.facts().map(|(_, _, fact)| fact.promise.clone()));
+        ids.extend(self.view.facts().map(|(_, _, fact)| fact.promise.clone()));
         for id in &self.ids {
-            ids.extend(self.state.promise(id).and_then(|promise| promise.spec.made_by.clone()));
-            let signals = self.state.task(id).map_or(0, |task| task.signals);
+            ids.extend(self.view.promise(id).and_then(|promise| promise.spec.made_by.clone()));
+            let signals = self.view.task(id).map_or(0, |task| task.signals);
             ids.extend((0..signals).map(|n| id.signal(n)));
             // A head that is damaged may claim any number of commands.
-            let commands = self.state.head(id).commands.min(self.state.tail(id).len() as u32);
+            let commands = self.view.head(id).commands.min(self.view.tail(id).len() as u32);
             ids.extend((0..commands).map(|index| id.command(CommandIndex(index))));
         }
         ids.sort();
         ids.dedup();
-        ids.retain(|id| self.state.promise(id).is_none());
+        ids.retain(|id| self.view.promise(id).is_none());
         ids
     }
 
-    fn keep<T>(&mut self, row: Result<T, Failure>, put: impl FnOnce(&mut State, T)) {
+    fn keep<T>(&mut self, row: Result<T, Failure>, put: impl FnOnce(&mut View, T)) {
         match row {
-            Ok(row) => put(&mut self.state, row),
+            Ok(row) => put(&mut self.view, row),
             Err(Failure::Unreadable(reason)) => self.unreadable.push(reason),
             Err(error) => self.unreadable.push(error.to_string()),
         }

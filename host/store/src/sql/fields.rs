@@ -16,6 +16,20 @@ pub(crate) trait Fields {
     fn blob(&self, column: usize) -> Result<Option<&[u8]>, Failure>;
 }
 
+impl<T: Fields + ?Sized> Fields for &T {
+    fn int(&self, column: usize) -> Result<Option<i64>, Failure> {
+        (**self).int(column)
+    }
+
+    fn text(&self, column: usize) -> Result<Option<Cow<'_, str>>, Failure> {
+        (**self).text(column)
+    }
+
+    fn blob(&self, column: usize) -> Result<Option<&[u8]>, Failure> {
+        (**self).blob(column)
+    }
+}
+
 impl Fields for SqliteRow {
     fn int(&self, column: usize) -> Result<Option<i64>, Failure> {
         Ok(self.try_get(column)?)

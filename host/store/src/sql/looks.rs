@@ -41,7 +41,7 @@ impl Looks {
             return None;
         }
         self.left -= 1;
-        let mut wanted = widen(&cache.state, command, &self.named);
+        let mut wanted = widen(&cache.view, command, &self.named);
         if cache.has(&self.named) && cache.has(&wanted) {
             return None;
         }

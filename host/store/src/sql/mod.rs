@@ -14,26 +14,24 @@ mod journal;
 mod looks;
 mod put;
 pub(crate) mod read;
-mod resource;
 mod rows;
-mod schedule;
+mod table;
 mod wipe;
 
 pub(crate) use cache::{Cache, Level};
-pub(crate) use cell::Cell;
+pub(crate) use cell::{Cell, CellRow};
 pub(crate) use delta::{Numbers, Written};
 pub(crate) use failure::Failure;
 pub(crate) use fields::Fields;
 pub(crate) use journal::JournalRow;
 pub(crate) use looks::Looks;
 pub(crate) use put::{
-    put_callback, put_fact, put_head, put_lease, put_listener, put_message, put_promise,
-    put_resource, put_schedule, put_signal_key, put_tail, readable, unreadable,
+    put_callback, put_head, put_listener, put_message, put_named, put_owned, put_promise,
+    put_signal_key, put_tail, readable, unreadable,
 };
-pub(crate) use resource::{fact, lease, resource};
 pub(crate) use rows::{
     AFTER_PROMISE, counted, digest_at, event, head, id, log_lines, module, number, outbox,
     outbox_key, promise, promise_columns, promise_tables, ready, records, small, task, text, wake,
 };
-pub(crate) use schedule::{schedule, schedule_columns};
-pub(crate) use wipe::WIPE;
+pub(crate) use table::{ColumnKind, NAMED, Named, OWNED, Owned, Table, schedule, schedule_columns};
+pub(crate) use wipe::wipe;

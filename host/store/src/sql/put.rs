@@ -4,17 +4,14 @@
 //! marked ([`segno_core::unreadable`]), and the rows beside it are loaded. Only a row that does not
 //! even say whose it is ends the load.
 
-use segno_core::{
-    id::{PromiseId, ResourceName, ScheduleId},
-    invocation::Record,
-    state::State,
-    unreadable::Subject,
-    value::Text,
-};
+use segno_core::{id::PromiseId, invocation::Record, unreadable::Subject, value::Text, view::View};
 
 use super::{
-    Cache, Failure, Fields, Level, fact, head, id, lease, outbox, outbox_key, promise, resource,
-    rows::needed, schedule, small, task, text,
+    Cache, Failure, Fields, Level, head, id, outbox, outbox_key, promise,
+    rows::needed,
+    small,
+    table::{ColumnKind, Named, Owned},
+    task, text,
 };
 
 /// What a row that cannot be read says of itself.
@@ -46,18 +43,19 @@ pub(crate) fn readable<T>(
     Ok(read)
 }
 
-/// Takes what was read; marks `subject` where it could not be.
-fn keep<T>(
-    state: &mut State,
+/// Reads and puts; marks `subject` where it could not be read.
+fn keep(
+    view: &mut View,
     subject: impl FnOnce() -> Subject,
-    read: Result<T, Failure>,
-    put: impl FnOnce(&mut State, T),
+    put: impl FnOnce(&mut View) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
-    match read {
-        Ok(read) => put(state, read),
-        Err(error) => state.put_unreadable(subject(), Text::from(&*unreadable(error)?)),
+    match put(view) {
+        Ok(()) => Ok(()),
+        Err(error) => {
+            view.put_unreadable(subject(), Text::from(&*unreadable(error)?));
+            Ok(())
+        }
     }
-    Ok(())
 }
 
 /// Puts a promise with its task. Answers its number and its id.
@@ -71,13 +69,13 @@ pub(crate) fn put_promise(
     cache.know(&id, Some(number), level);
     match promise(row).and_then(|(_, promise)| Ok((promise, task(row, &id)?))) {
         Ok((promise, task)) => {
-            task.into_iter().for_each(|task| cache.state.put_task(task));
+            task.into_iter().for_each(|task| cache.view.put_task(task));
             cache.weigh(&promise);
-            cache.state.put_promise(promise);
+            cache.view.put_promise(promise);
         }
         Err(error) => {
             let why = Text::from(&*unreadable(error)?);
-            cache.state.put_unreadable(Subject::Promise(id.clone()), why);
+            cache.view.put_unreadable(Subject::Promise(id.clone()), why);
         }
     }
     Ok((number, id))
@@ -93,8 +91,10 @@ pub(crate) fn put_callback(
     cache.know(&awaited.1, awaited.0, Level::Number);
     cache.know(&awaiter.1, awaiter.0, Level::Number);
     let subject = || Subject::Promise(awaiter.1.clone());
-    keep(&mut cache.state, subject, consumed, |state, consumed| {
-        state.put_callback(awaited.1, awaiter.1.clone(), consumed.unwrap_or_default() != 0);
+    keep(&mut cache.view, subject, |view| {
+        let consumed = consumed?.unwrap_or_default() != 0;
+        view.put_callback(awaited.1, awaiter.1.clone(), consumed);
+        Ok(())
     })
 }
 
@@ -106,8 +106,9 @@ pub(crate) fn put_listener(
     column: usize,
 ) -> Result<(), Failure> {
     let subject = || Subject::Promise(awaited.clone());
-    keep(&mut cache.state, subject, text(row, column), |state, address| {
-        state.put_listener(awaited.clone(), address);
+    keep(&mut cache.view, subject, |view| {
+        view.put_listener(awaited.clone(), text(row, column)?);
+        Ok(())
     })
 }
 
@@ -120,8 +121,10 @@ pub(crate) fn put_message(
 ) -> Result<(), Failure> {
     let key = outbox_key(row, first, source);
     let subject = || key.map_or_else(|_| Subject::Promise(source.clone()), Subject::Message);
-    keep(&mut cache.state, subject, outbox(row, first, source), |state, (key, message)| {
-        state.put_outbox(key, message);
+    keep(&mut cache.view, subject, |view| {
+        let (key, message) = outbox(row, first, source)?;
+        view.put_outbox(key, message);
+        Ok(())
     })
 }
 
@@ -132,9 +135,11 @@ pub(crate) fn put_head(
     row: &impl Fields,
     first: usize,
 ) -> Result<(), Failure> {
-    let read = head(row, first, &invocation);
     let subject = || Subject::Promise(invocation.clone());
-    keep(&mut cache.state, subject, read, |state, head| state.put_head(invocation.clone(), head))
+    keep(&mut cache.view, subject, |view| {
+        view.put_head(invocation.clone(), head(row, first, &invocation)?);
+        Ok(())
+    })
 }
 
 /// Puts the key of a signal to `invocation`: the number and the key in these columns.
@@ -145,56 +150,44 @@ pub(crate) fn put_signal_key(
     number: usize,
     key: usize,
 ) -> Result<(), Failure> {
-    let read = small(row, number, &"signal_keys", "number")
-        .and_then(|number| Ok((text(row, key)?, number)));
     let subject = || Subject::Promise(invocation.clone());
-    keep(&mut cache.state, subject, read, |state, (key, number)| {
-        state.put_signal_key(invocation.clone(), key, number);
+    keep(&mut cache.view, subject, |view| {
+        let number = small(row, number, &"signal_keys", "number")?;
+        view.put_signal_key(invocation.clone(), text(row, key)?, number);
+        Ok(())
     })
 }
 
-/// Puts a schedule, whose id is in the first column. Answers that.
-pub(crate) fn put_schedule(cache: &mut Cache, row: &impl Fields) -> Result<ScheduleId, Failure> {
-    let id = ScheduleId::new(needed(row.text(0)?, &"schedules", "id")?);
-    let subject = || Subject::Schedule(id.clone());
-    keep(&mut cache.state, subject, schedule(row), State::put_schedule)?;
-    Ok(id)
-}
-
-/// Puts a resource, whose name is in the first column. Answers that.
-pub(crate) fn put_resource(cache: &mut Cache, row: &impl Fields) -> Result<ResourceName, Failure> {
-    let name = ResourceName::new(needed(row.text(0)?, &"resources", "name")?);
-    let subject = || Subject::Resource(name.clone());
-    keep(&mut cache.state, subject, resource(row, 0), State::put_resource)?;
+/// Puts a row of such a table. Answers its name.
+pub(crate) fn put_named(
+    cache: &mut Cache,
+    named: &Named,
+    row: &impl Fields,
+) -> Result<String, Failure> {
+    let name = needed(row.text(0)?, &named.table.name, named.table.first())?.into_owned();
+    keep(&mut cache.view, || (named.subject)(&name), |view| (named.read)(row, view))?;
     Ok(name)
 }
 
-/// Puts the lease on a resource, whose name is in the first column. Answers that.
-pub(crate) fn put_lease(cache: &mut Cache, row: &impl Fields) -> Result<ResourceName, Failure> {
-    let name = ResourceName::new(needed(row.text(0)?, &"resource_leases", "name")?);
-    let subject = || Subject::Resource(name.clone());
-    keep(&mut cache.state, subject, lease(row, 0), State::put_resource_lease)?;
-    Ok(name)
-}
-
-/// Puts what a row says of the invocation's facts: its number and id, then a fact, or none if it
-/// has none.
-pub(crate) fn put_fact(cache: &mut Cache, row: &impl Fields) -> Result<(), Failure> {
+/// Puts what a row says of an invocation's rows in such a table: its number and id, then such a row
+/// without its number, or nothing if it has none.
+pub(crate) fn put_owned(
+    cache: &mut Cache,
+    owned: &Owned,
+    row: &impl Fields,
+) -> Result<(), Failure> {
     let invocation = id(row, 1)?;
     cache.know(&invocation, row.int(0)?, Level::Number);
-    let read = match row.text(2) {
-        Ok(None) => return Ok(()),
-        Ok(Some(_)) => fact(row, 1),
-        Err(error) => Err(error),
+    let is_there = match owned.table.kinds.get(1) {
+        Some(ColumnKind::Int) => row.int(2).map(|found| found.is_some()),
+        Some(ColumnKind::Blob) => row.blob(2).map(|found| found.is_some()),
+        Some(ColumnKind::Text) | None => row.text(2).map(|found| found.is_some()),
     };
-    keep(
-        &mut cache.state,
-        || Subject::Promise(invocation),
-        read,
-        |state, (invocation, key, fact)| {
-            state.put_fact(invocation, key, fact);
-        },
-    )
+    let subject = || Subject::Promise(invocation);
+    keep(&mut cache.view, subject, |view| match is_there? {
+        true => (owned.read)(row, 1, view),
+        false => Ok(()),
+    })
 }
 
 /// Puts the last records of a journal from `from` on. One that cannot be read has none: it
@@ -210,6 +203,6 @@ pub(crate) fn put_tail(
         Err(error) => unreadable(error).map(|_| Vec::new())?,
     };
     tail.retain(|record| record.seq >= from);
-    cache.state.put_tail(invocation.clone(), tail);
+    cache.view.put_tail(invocation.clone(), tail);
     Ok(())
 }

@@ -1,19 +1,17 @@
 //! Forgetting everything but modules, aliases and hosts: for debugging, where it lies behind a
 //! flag.
 
-/// In this order: rows before those they refer to, and tasks before the facts of sagas, which stay
-/// as long as these.
-pub(crate) const WIPE: [&str; 12] = [
-    "DELETE FROM callbacks",
-    "DELETE FROM listeners",
-    "DELETE FROM outbox",
-    "DELETE FROM journal",
-    "DELETE FROM logs",
-    "DELETE FROM signal_keys",
-    "DELETE FROM tasks",
-    "DELETE FROM compensations",
-    "DELETE FROM promises",
-    "DELETE FROM schedules",
-    "DELETE FROM resources",
-    "DELETE FROM resource_leases",
-];
+use super::table::{NAMED, OWNED};
+
+/// Rows that refer to promises.
+const PARTS: [&str; 7] =
+    ["callbacks", "listeners", "outbox", "journal", "logs", "signal_keys", "tasks"];
+
+/// The statements, in this order: rows before those they refer to, and tasks before the facts of
+/// sagas, which stay as long as these.
+pub(crate) fn wipe() -> impl Iterator<Item = String> {
+    let owned = OWNED.iter().map(|owned| owned.table.name);
+    let named = NAMED.iter().map(|named| named.table.name);
+    let tables = PARTS.into_iter().chain(owned).chain(["promises"]).chain(named);
+    tables.map(|table| format!("DELETE FROM {table}"))
+}

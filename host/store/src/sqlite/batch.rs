@@ -111,7 +111,7 @@ impl<'a> Batch<'a> {
             let mut wider = Footprint::default();
             for (command, named) in commands().zip(&named) {
                 if let Some(named) = named {
-                    wider.merge(widen(&self.writer_cache.rows.state, command, named));
+                    wider.merge(widen(&self.writer_cache.rows.view, command, named));
                 }
             }
             self.load_missing(wider)?;
@@ -138,8 +138,8 @@ impl<'a> Batch<'a> {
         let named = match named {
             Some(named) => named,
             None => {
-                let state = &self.writer_cache.rows.state;
-                let decision = transition(state, command, self.now, self.config);
+                let view = &self.writer_cache.rows.view;
+                let decision = transition(view, command, self.now, self.config);
                 if decision.delta.only_appends() {
                     return Ok(self.take(decision));
                 }
@@ -150,7 +150,7 @@ impl<'a> Batch<'a> {
         while let Some(missing) = looks.next(&mut self.writer_cache.rows, command) {
             self.load(missing)?;
         }
-        let decision = transition(&self.writer_cache.rows.state, command, self.now, self.config);
+        let decision = transition(&self.writer_cache.rows.view, command, self.now, self.config);
         if decision.delta.removed.is_empty() {
             return Ok(self.take(decision));
         }
@@ -196,7 +196,7 @@ impl<'a> Batch<'a> {
     }
 
     fn commit(mut self) -> Result<Committed, NotCommitted> {
-        hints::drop_stale(&mut self.committed.effects, &self.writer_cache.rows.state);
+        hints::drop_stale(&mut self.committed.effects, &self.writer_cache.rows.view);
         if self.delta.is_empty() && !self.begun {
             return Ok(self.committed);
         }

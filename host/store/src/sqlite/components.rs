@@ -42,7 +42,7 @@ pub(super) fn put(
         Ok(())
     })?;
     cache.modules.extend(number.map(|number| (digest, number)));
-    cache.state.put_module(digest);
+    cache.view.put_module(digest);
     Ok(())
 }
 
@@ -61,7 +61,7 @@ pub(super) fn remove(
     })?;
     if removed {
         cache.modules.remove(&digest);
-        cache.state.remove_module(&digest);
+        cache.view.remove_module(&digest);
     }
     Ok(removed)
 }

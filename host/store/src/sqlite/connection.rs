@@ -71,21 +71,32 @@ impl Connection {
     }
 
     /// Runs a statement for each of these rows; stops at the first that fails.
-    pub(super) fn each<const COLUMNS: usize>(
+    pub(super) fn each(
         &mut self,
         statement: &Statement,
-        rows: &[[Cell; COLUMNS]],
+        rows: &[impl AsRef<[Cell]>],
+    ) -> Result<(), Failed> {
+        self.each_of(statement.name, statement.text, rows)
+    }
+
+    /// The same for a statement that is put together.
+    pub(super) fn each_of(
+        &mut self,
+        name: &'static str,
+        text: &str,
+        rows: &[impl AsRef<[Cell]>],
     ) -> Result<(), Failed> {
         if rows.is_empty() {
             return Ok(());
         }
         self.run += rows.len() as u64;
         let run = || {
-            let mut prepared = self.open.prepare_cached(statement.text)?;
-            rows.iter()
-                .try_for_each(|row| prepared.execute(rusqlite::params_from_iter(row)).map(drop))
+            let mut prepared = self.open.prepare_cached(text)?;
+            rows.iter().try_for_each(|row| {
+                prepared.execute(rusqlite::params_from_iter(row.as_ref())).map(drop)
+            })
         };
-        run().map_err(|source| failed(statement.name, source))
+        run().map_err(|source| failed(name, source))
     }
 
     /// Reads what a statement finds, row by row. What `take` refuses ends it.

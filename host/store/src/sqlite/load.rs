@@ -6,15 +6,15 @@ use segno_core::{
     id::{NodeName, PromiseId, Version},
     invocation::Record,
     promise::OutboxKey,
-    state::Tree,
     unreadable::Subject,
     value::Text,
+    view::Tree,
 };
 
 use super::{
     connection::{Connection, Failed},
     journal_buffer::JournalBuffer,
-    resources, schedules,
+    tables::{NAMED_STATEMENTS, OWNED_STATEMENTS},
     writer_cache::WriterCache,
 };
 use crate::{
@@ -136,24 +136,24 @@ pub(super) fn begin(connection: &mut Connection) -> Result<Cache, Failed> {
         let read = sql::digest_at(row, 1).and_then(|digest| Ok((digest, int(row, 0)?)));
         read.map_or_else(passed, |(digest, number)| {
             cache.modules.insert(digest, number);
-            cache.state.put_module(digest);
+            cache.view.put_module(digest);
             Ok(())
         })
     })?;
     connection.read("load aliases", ALIASES, [], |row| {
         let read = sql::text(row, 0).and_then(|name| Ok((name, sql::digest_at(row, 1)?)));
         read.map_or_else(passed, |(name, digest)| {
-            cache.state.put_alias(name, digest);
+            cache.view.put_alias(name, digest);
             Ok(())
         })
     })?;
     connection.read("load hosts", HOSTS, [], |row| {
         let node = NodeName::new(sql::text(row, 0)?.as_str());
-        cache.state.put_host(node, int(row, 1)?.cast_unsigned());
+        cache.view.put_host(node, int(row, 1)?.cast_unsigned());
         Ok(())
     })?;
     connection.read("load the first version", FIRST_VERSION, [], |row| {
-        cache.state.raise_first_version(Version(int(row, 0)?.cast_unsigned()));
+        cache.view.raise_first_version(Version(int(row, 0)?.cast_unsigned()));
         Ok(())
     })?;
     connection.read("number the next promise", NEXT_NUMBER, [], |row| {
@@ -175,7 +175,7 @@ pub(super) fn load(
         fetch(connection, "load promises", PROMISES, &ids, |row| {
             let (number, id) = sql::put_promise(cache, row, Level::Rows)?;
             if let Some(why) = journal_buffer.damage(number) {
-                cache.state.put_unreadable(Subject::Promise(id.clone()), Text::from(why));
+                cache.view.put_unreadable(Subject::Promise(id.clone()), Text::from(why));
             }
             if wanted.composites.contains(&id) {
                 composites.push(number);
@@ -210,22 +210,21 @@ pub(super) fn load(
             sql::put_signal_key(cache, sql::id(row, 0)?, row, 2, 1)
         })?;
     }
-    if !wanted.schedules.is_empty() {
-        fetch(connection, "load schedules", schedules::SCHEDULES, &wanted.schedules, |row| {
-            sql::put_schedule(cache, row).map(drop)
-        })?;
+    for statements in NAMED_STATEMENTS.iter() {
+        let names = (statements.of.wanted)(&wanted);
+        if !names.is_empty() {
+            fetch(connection, statements.of.load, &statements.load, &names, |row| {
+                sql::put_named(cache, statements.of, row).map(drop)
+            })?;
+        }
     }
-    if !wanted.resources.is_empty() {
-        fetch(connection, "load resources", resources::RESOURCES, &wanted.resources, |row| {
-            sql::put_resource(cache, row).map(drop)
-        })?;
-        fetch(connection, "load leases", resources::LEASES, &wanted.resources, |row| {
-            sql::put_lease(cache, row).map(drop)
-        })?;
-    }
-    if !wanted.facts.is_empty() {
-        let name = "load the facts of sagas";
-        fetch(connection, name, resources::FACTS, &wanted.facts, |row| sql::put_fact(cache, row))?;
+    for statements in OWNED_STATEMENTS.iter() {
+        let invocations = (statements.of.wanted)(&wanted);
+        if !invocations.is_empty() {
+            fetch(connection, statements.of.load, &statements.load, invocations, |row| {
+                sql::put_owned(cache, statements.of, row)
+            })?;
+        }
     }
     if !wanted.held_by.is_empty() {
         fetch(connection, "load the tasks of a host", HELD_BY, &wanted.held_by, |row| {
@@ -260,7 +259,7 @@ fn load_composites(
         sql::put_head(cache, sql::id(row, 0)?, row, 1)
     })?;
     for row in numbers.iter().filter_map(|number| journal_buffer.of(*number)) {
-        cache.state.put_head(row.invocation.clone(), row.head);
+        cache.view.put_head(row.invocation.clone(), row.head);
     }
     Ok(())
 }
@@ -284,7 +283,7 @@ fn load_tree(
         tree.members.insert(id);
         Ok(())
     })?;
-    cache.state.put_tree(top.clone(), tree);
+    cache.view.put_tree(top.clone(), tree);
     fetch(connection, name, OWED, &numbers, |row| message(cache, row))?;
     Ok(numbers)
 }

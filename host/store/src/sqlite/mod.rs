@@ -23,9 +23,8 @@ mod writer_cache;
 
 mod archive;
 mod reader;
-mod resources;
-mod schedules;
 mod session;
+mod tables;
 
 #[cfg(test)]
 mod plans;

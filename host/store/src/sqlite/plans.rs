@@ -4,14 +4,17 @@
 use segno_core::{id::PromiseId, value::Tags};
 use sqlx::{Executor as _, Row as _, SqliteConnection};
 
-use super::{SqliteConfig, journal_buffer, load, open::DataDirectory, resources, schedules, write};
+use super::{SqliteConfig, journal_buffer, load, open::DataDirectory, tables, write};
 use crate::{
     InvocationFilter, PromiseFilter, Standing,
     invocation_filter::{Base, ListedState},
-    sql::read::{self, Kind, call_tree, counts, find, list},
+    sql::{
+        NAMED, OWNED,
+        read::{self, Kind, call_tree, counts, find, list},
+    },
 };
 
-const TABLES: [&str; 13] = [
+const TABLES: [&str; 9] = [
     "promises",
     "tasks",
     "callbacks",
@@ -20,10 +23,6 @@ const TABLES: [&str; 13] = [
     "journal",
     "logs",
     "signal_keys",
-    "schedules",
-    "resources",
-    "resource_leases",
-    "compensations",
     "found",
 ];
 
@@ -35,8 +34,10 @@ async fn plan(connection: &mut SqliteConnection, statement: &str) -> Vec<String>
 }
 
 fn reads_a_whole_table(step: &str) -> bool {
-    TABLES
-        .iter()
+    let named = NAMED.iter().map(|named| named.table.name);
+    let mut tables =
+        TABLES.into_iter().chain(named).chain(OWNED.iter().map(|owned| owned.table.name));
+    tables
         .any(|table| step == format!("SCAN {table}") || step.starts_with(&format!("SCAN {table} ")))
 }
 
@@ -45,9 +46,8 @@ async fn every_statement_finds_its_rows_by_an_index() {
     let dir = tempfile::tempdir().expect("a directory");
     let directory = DataDirectory::open(&SqliteConfig::new(dir.path())).await.expect("it opens");
     let mut connection = directory.connect().await.expect("a connection");
-    let reads = load::STATEMENTS.iter().chain(&schedules::STATEMENTS);
-    let reads = reads.chain(&resources::STATEMENTS).chain(&journal_buffer::STATEMENTS).copied();
-    let reads = reads.chain(read::statements(Kind::Sqlite));
+    let reads = load::STATEMENTS.iter().chain(&journal_buffer::STATEMENTS).copied();
+    let reads = reads.chain(tables::statements()).chain(read::statements(Kind::Sqlite));
     for statement in write::statements().chain(reads) {
         let plan = plan(&mut connection, statement).await;
         let scans: Vec<_> = plan.iter().filter(|step| reads_a_whole_table(step)).collect();

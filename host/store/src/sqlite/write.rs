@@ -10,7 +10,7 @@ use segno_core::{
 
 use super::{
     connection::{Connection, Failed, Statement},
-    resources, schedules,
+    tables::{NAMED_STATEMENTS, OWNED_STATEMENTS},
     writer_cache::WriterCache,
 };
 use crate::sql::{Cache, Cell, Numbers, Written};
@@ -107,8 +107,8 @@ static PUT_HOSTS: Statement = Statement {
         ON CONFLICT (node) DO UPDATE SET incarnation = excluded.incarnation",
 };
 
-/// What belongs to promises that go, and then they themselves: rows before those they refer to.
-static REMOVE: [Statement; 10] = [
+/// What belongs to promises that go: rows before those they refer to.
+static REMOVE: [Statement; 8] = [
     Statement { name: "remove callbacks", text: "DELETE FROM callbacks WHERE awaited = ?" },
     Statement { name: "remove waits", text: "DELETE FROM callbacks WHERE awaiter = ?" },
     Statement { name: "remove listeners", text: "DELETE FROM listeners WHERE awaited = ?" },
@@ -117,9 +117,10 @@ static REMOVE: [Statement; 10] = [
     Statement { name: "remove logs", text: "DELETE FROM logs WHERE inv = ?" },
     Statement { name: "remove signal keys", text: "DELETE FROM signal_keys WHERE inv = ?" },
     Statement { name: "remove tasks", text: "DELETE FROM tasks WHERE n = ?" },
-    Statement { name: "remove facts", text: "DELETE FROM compensations WHERE inv = ?" },
-    Statement { name: "remove promises", text: "DELETE FROM promises WHERE n = ?" },
 ];
+
+static REMOVE_PROMISES: Statement =
+    Statement { name: "remove promises", text: "DELETE FROM promises WHERE n = ?" };
 
 /// It never falls.
 static RAISE_FIRST_VERSION: Statement = Statement {
@@ -136,7 +137,7 @@ pub(super) fn write(
     delta: &Delta,
     fresh: &BTreeSet<PromiseId>,
 ) -> Result<(), Failed> {
-    let written = Written::of(delta, fresh, &cache.state, cache);
+    let written = Written::of(delta, fresh, &cache.view, cache);
     let let_go = delta.tasks.values().filter(|task| task.status() != TaskStatus::Acquired);
     let let_go = let_go.filter_map(|task| cache.number(&task.id)).collect();
     connection.each(&INSERT_PROMISES, &written.new_promises)?;
@@ -153,11 +154,14 @@ pub(super) fn write(
     connection.each(&PUT_SIGNAL_KEYS, &written.signal_keys)?;
     connection.each(&PUT_ALIASES, &written.aliases)?;
     connection.each(&PUT_HOSTS, &written.hosts)?;
-    connection.each(&schedules::DELETE_SCHEDULES, &written.deleted_schedules)?;
-    connection.each(&schedules::PUT_SCHEDULES, &written.schedules)?;
-    connection.each(&resources::PUT_RESOURCES, &written.resources)?;
-    connection.each(&resources::PUT_LEASES, &written.resource_leases)?;
-    connection.each(&resources::APPEND_FACTS, &written.facts)
+    for (statements, rows) in NAMED_STATEMENTS.iter().zip(&written.named) {
+        connection.each_of(statements.of.put, &statements.delete, &rows.deleted)?;
+        connection.each_of(statements.of.put, &statements.put, &rows.put)?;
+    }
+    for (statements, rows) in OWNED_STATEMENTS.iter().zip(&written.owned) {
+        connection.each_of(statements.of.put, &statements.put, rows)?;
+    }
+    Ok(())
 }
 
 /// Removes the promises that `delta` removes, with all that belongs to them.
@@ -174,7 +178,11 @@ pub(super) fn remove(
     // The youngest first: what was made goes no later than what made it, which is older.
     numbers.sort_unstable_by_key(|number| std::cmp::Reverse(*number));
     let rows: Vec<_> = numbers.into_iter().map(|number| [Cell::from(number)]).collect();
-    REMOVE.iter().try_for_each(|statement| connection.each(statement, &rows))
+    REMOVE.iter().try_for_each(|statement| connection.each(statement, &rows))?;
+    for statements in OWNED_STATEMENTS.iter() {
+        connection.each_of(statements.of.remove, &statements.remove, &rows)?;
+    }
+    connection.each(&REMOVE_PROMISES, &rows)
 }
 
 impl Numbers for Cache {
@@ -204,12 +212,8 @@ pub(super) fn statements() -> impl Iterator<Item = &'static str> {
         &PUT_SIGNAL_KEYS,
         &PUT_ALIASES,
         &PUT_HOSTS,
-        &schedules::PUT_SCHEDULES,
-        &schedules::DELETE_SCHEDULES,
-        &resources::PUT_RESOURCES,
-        &resources::PUT_LEASES,
-        &resources::APPEND_FACTS,
         &RAISE_FIRST_VERSION,
+        &REMOVE_PROMISES,
     ];
     written.into_iter().chain(&REMOVE).map(|statement| statement.text)
 }

@@ -384,7 +384,11 @@ impl Writer {
         let wiped = connection
             .say("BEGIN IMMEDIATE")
             .and_then(|()| connection.say(journal_buffer::EMPTY))
-            .and_then(|()| sql::WIPE.iter().try_for_each(|statement| connection.say(statement)))
+            .and_then(|()| {
+                sql::wipe().try_for_each(|statement| {
+                    connection.each_of("forget everything", &statement, &[[]])
+                })
+            })
             .and_then(|()| connection.say("COMMIT"));
         if wiped.is_err() {
             let _ = connection.say("ROLLBACK");

@@ -125,7 +125,7 @@ fn one_that_ran_under_a_version_of_the_past_is_held_and_nothing_of_it_is_done() 
         let (task, first) = begun(world.done(world::begin("w", &[finished()])));
         assert_eq!((task.created, first), (true, None), "{attempt}");
         assert_eq!(task.task.status(), TaskStatus::Acquired);
-        assert_eq!(task.task.version, world.state.first_version().next());
+        assert_eq!(task.task.version, world.model.first_version().next());
     }
     world.refused(finished());
 }

@@ -8,9 +8,9 @@ use crate::{
 fn a_fence_reads_as_many_rows_in_a_large_store_as_in_a_small_one() {
     let [small, large] = [held(0), held(2_000)].map(|world| {
         let fence = world::fence(world::claim("w", 1), vec![world::started()], Vec::new());
-        let view = world::load(&world.state, &fence);
+        let view = world.model.view(&fence);
         let on_view = transition(&view, &fence, world.now, &world.config);
-        let on_all = transition(&world.state, &fence, world.now, &world.config);
+        let on_all = transition(&world.model, &fence, world.now, &world.config);
         assert_eq!(on_view.reply, on_all.reply);
         view.rows()
     });
@@ -25,8 +25,8 @@ fn held(others: u32) -> World {
     world.acquire("w", 1);
     for number in 0..others {
         let other = world::workflow(&format!("other/{number}"));
-        let decision = transition(&world.state, &other, world.now, &world.config);
-        world.state.apply(&decision.delta);
+        let decision = transition(&world.model, &other, world.now, &world.config);
+        world.model.apply(&decision.delta);
     }
     world
 }

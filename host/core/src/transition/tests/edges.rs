@@ -34,7 +34,7 @@ fn a_new_record_forgives_earlier_failures() {
     world.done(world::workflow("wf"));
     let claim = world.acquire("wf", 1);
     world.done(world::release(claim, world::failed()));
-    let attempt = |world: &World| world.state.task(&PromiseId::from("wf")).map(|task| task.attempt);
+    let attempt = |world: &World| world.model.task(&PromiseId::from("wf")).map(|task| task.attempt);
     assert_eq!(attempt(&world), Some(1));
     let claim = world.acquire("wf", 2);
     world.done(world::fence(claim, vec![world::started()], vec![]));
@@ -78,7 +78,7 @@ fn what_a_claim_makes_says_so() {
     let child = world::new("wf/0", &[(tags::TARGET, "ship")], Timestamp::NEVER);
     let create = FenceAct::Create { new: child };
     world.done(world::fence(claim, vec![world::started(), world::asked(1, 0)], vec![create]));
-    let child = world.state.promise(&PromiseId::from("wf/0")).expect("it was made");
+    let child = world.model.promise(&PromiseId::from("wf/0")).expect("it was made");
     assert_eq!(child.spec.made_by, Some(PromiseId::from("wf")));
 }
 
@@ -87,7 +87,7 @@ fn what_is_made_after_its_deadline_is_born_settled_by_it() {
     let mut world = World::new();
     let late = Timestamp(world.now.0 - 10);
     world.done(Command::PromiseCreate(world::new("late", &[], late)));
-    let promise = world.state.promise(&PromiseId::from("late")).expect("it was made");
+    let promise = world.model.promise(&PromiseId::from("late")).expect("it was made");
     let settled_at = promise.settlement().map(|settlement| settlement.settled_at);
     assert_eq!((promise.spec.created_at, settled_at), (late, Some(late)));
 }

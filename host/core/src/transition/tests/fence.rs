@@ -58,21 +58,21 @@ fn records_and_their_actions_are_stored_together_and_repeated_for_nothing() {
     );
     let first = world.done(batch.clone());
     let event = OutboxKey::Event(PromiseId::from("w"), CommandIndex(1));
-    assert!(world.state.outbox_row(&event).is_some());
+    assert!(world.model.outbox_row(&event).is_some());
     world.done(Command::OutboxAck { key: event.clone() });
     let again = world.decide(&batch);
     assert!(again.delta.is_empty(), "{:?}", again.delta);
     let Reply::Fenced { head, .. } = &first else { panic!("{first:?}") };
     assert_eq!((head.len, head.commands), (3, 2));
-    assert!(world.state.outbox_row(&event).is_none(), "a delivered event is not owed again");
-    let child = world.state.promise(&PromiseId::from("w/0")).expect("it was made");
+    assert!(world.model.outbox_row(&event).is_none(), "a delivered event is not owed again");
+    let child = world.model.promise(&PromiseId::from("w/0")).expect("it was made");
     let tag = |name: &str| child.spec.tags.get(name).map(String::as_str);
     assert_eq!(
         (tag(tags::PARENT), tag(tags::ORIGIN), tag(tags::BRANCH)),
         (Some("w"), Some("w"), Some("w/0"))
     );
     assert_eq!(child.target(), Some("wasm:///ship"));
-    let task = world.state.task(&PromiseId::from("w/0")).expect("it has a target");
+    let task = world.model.task(&PromiseId::from("w/0")).expect("it has a target");
     assert_eq!(task.module, Some(world::MODULE), "the caller's own module");
 }
 
@@ -85,12 +85,12 @@ fn an_event_is_owed_once_whoever_repeats_its_command_without_the_record() {
     let records = vec![world::started(), world::asked(1, 0)];
     world.done(world::fence(claim.clone(), records, vec![publish()]));
     let event = OutboxKey::Event(PromiseId::from("w"), CommandIndex(0));
-    let owed = world.state.outbox_row(&event).cloned();
+    let owed = world.model.outbox_row(&event).cloned();
     assert!(owed.is_some());
     world.done(Command::TaskRelease { claim, reason: ReleaseReason::Yield });
     let next = world.acquire("w", 2);
     world.done(world::fence(next.clone(), Vec::new(), vec![publish()]));
-    assert_eq!(world.state.outbox_row(&event).cloned(), owed, "it is not begun anew");
+    assert_eq!(world.model.outbox_row(&event).cloned(), owed, "it is not begun anew");
     world.done(Command::OutboxAck { key: event.clone() });
     let again = world.decide(&world::fence(next.clone(), Vec::new(), vec![publish()]));
     assert!(again.delta.is_empty(), "{:?}", again.delta);
@@ -105,7 +105,7 @@ fn an_event_is_owed_once_whoever_repeats_its_command_without_the_record() {
     actions[0].index = CommandIndex(1);
     world.done(Command::TaskFence { claim, records, logs, actions });
     let second = OutboxKey::Event(PromiseId::from("w"), CommandIndex(1));
-    assert!(world.state.outbox_row(&second).is_some());
+    assert!(world.model.outbox_row(&second).is_some());
 }
 
 #[test]
@@ -192,7 +192,7 @@ fn a_cancelled_record_says_that_the_guest_was_told() {
     world.done(Command::Cancel { invocation: claim.id.clone() });
     let told = Record { body: RecordBody::Cancelled, ..world::asked(1, 0) };
     world.done(world::fence(claim.clone(), vec![told], Vec::new()));
-    assert_eq!(world.state.task(&claim.id).map(|task| task.cancel), Some(CancelState::Delivered));
+    assert_eq!(world.model.task(&claim.id).map(|task| task.cancel), Some(CancelState::Delivered));
 }
 
 #[test]
@@ -210,11 +210,11 @@ fn what_an_ended_invocation_left_pending_is_cancelled_in_pages() {
     world.done(world::fulfill(claim.clone()));
     let key = OutboxKey::CancelChildren(claim.id.clone());
     world.done(Command::OutboxDue { key: key.clone() });
-    let row = world.state.outbox_row(&key).expect("a second page is owed");
+    let row = world.model.outbox_row(&key).expect("a second page is owed");
     assert!(matches!(&row.message, Message::CancelChildren { after: Some(_) }));
     world.done(Command::OutboxDue { key: key.clone() });
-    assert!(world.state.outbox_row(&key).is_none());
-    assert_eq!(world.state.children(&claim.id, None).count(), 0);
+    assert!(world.model.outbox_row(&key).is_none());
+    assert_eq!(world.model.children(&claim.id, None).count(), 0);
     assert_eq!(world.verdict("w/0"), Some(Verdict::Canceled));
     assert_eq!(world.refused(Command::OutboxAck { key }).kind(), "bad-request");
 }
@@ -232,7 +232,7 @@ fn an_invocation_that_was_told_of_every_outcome_owes_no_look_for_children() {
     world.done(world::fence(claim.clone(), vec![world::notified(2, 0)], Vec::new()));
     world.done(world::fulfill(claim.clone()));
     assert_eq!(world.status("w"), Some(TaskStatus::Fulfilled));
-    assert!(world.state.outbox_row(&OutboxKey::CancelChildren(claim.id)).is_none());
+    assert!(world.model.outbox_row(&OutboxKey::CancelChildren(claim.id)).is_none());
 }
 
 #[test]
@@ -265,7 +265,7 @@ fn a_tree_acts_on_no_more_than_who_started_it_may() {
     assert!(reason.contains("rights over ids that begin with `a/`"), "{reason}");
     assert_eq!(world.verdict("a/mine"), Some(Verdict::Resolved));
     assert_eq!(world.verdict("b/x"), None);
-    assert!(world.state.promise(&PromiseId::from("b/z")).is_none());
+    assert!(world.model.promise(&PromiseId::from("b/z")).is_none());
     // What it waits for is within them, too, and it does not learn what exists beyond.
     let suspend = |claim: &Claim, id: &str| Command::TaskSuspend {
         claim: claim.clone(),

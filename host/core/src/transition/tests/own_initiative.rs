@@ -27,10 +27,10 @@ fn a_message_to_run_a_task_is_handed_over_once_and_its_retry_offers_again() {
     assert!(matches!(handed, Some(Delivery::Execute { .. })));
     assert_eq!(delivery(world.done(Command::OutboxDue { key: key.clone() })), None);
     world.done(Command::RetryDue { id: id.clone() });
-    assert!(world.state.outbox_row(&key).is_none(), "early firing is harmless");
+    assert!(world.model.outbox_row(&key).is_none(), "early firing is harmless");
     world.wait(5_000);
     world.done(Command::RetryDue { id });
-    assert!(world.state.outbox_row(&key).is_some());
+    assert!(world.model.outbox_row(&key).is_some());
 }
 
 #[test]
@@ -68,7 +68,7 @@ fn a_message_is_put_off_for_its_back_off_or_until_somebody_asks() {
     let defer = |until| Command::OutboxDefer { key: key.clone(), until };
     let failed = |ms| Deferral::Failed { at_least: Millis(ms) };
     let wait = |world: &World| {
-        let row = world.state.outbox_row(&key).expect("it is owed until it is acknowledged");
+        let row = world.model.outbox_row(&key).expect("it is owed until it is acknowledged");
         row.next_at.since(world.now)
     };
     world.done(Command::OutboxDue { key: key.clone() });
@@ -82,7 +82,7 @@ fn a_message_is_put_off_for_its_back_off_or_until_somebody_asks() {
     world.done(defer(Deferral::Elsewhere));
     assert!((100..=110).contains(&wait(&world).0), "and it is not tried at once");
     world.done(defer(Deferral::Unclaimed));
-    assert!(world.state.outbox_row(&key).is_some_and(|row| row.next_at == Timestamp::NEVER));
+    assert!(world.model.outbox_row(&key).is_some_and(|row| row.next_at == Timestamp::NEVER));
     assert_eq!(delivery(world.done(Command::OutboxDue { key: key.clone() })), None);
     world.done(defer(Deferral::Offered));
     assert_eq!(wait(&world), Millis(0));
@@ -90,7 +90,7 @@ fn a_message_is_put_off_for_its_back_off_or_until_somebody_asks() {
     assert!(early.delta.is_empty(), "what can be taken already is not written again");
     world.done(Command::OutboxAck { key: key.clone() });
     world.done(defer(failed(0)));
-    assert!(world.state.outbox_row(&key).is_none(), "what was acknowledged is not owed again");
+    assert!(world.model.outbox_row(&key).is_none(), "what was acknowledged is not owed again");
     let cancel = OutboxKey::CancelChildren(PromiseId::from("p"));
     let refused = world.refused(Command::OutboxDefer { key: cancel, until: Deferral::Offered });
     assert_eq!(refused.kind(), "bad-request");
@@ -104,7 +104,7 @@ fn a_delayed_task_is_offered_when_its_time_comes() {
         "later",
         &[(tags::TARGET, "wasm://shop/order"), (tags::DELAY, "3000")],
     ));
-    let offered = |world: &World| match world.state.task(&id).expect("it was made").state {
+    let offered = |world: &World| match world.model.task(&id).expect("it was made").state {
         TaskState::Pending { offered, .. } => offered,
         _ => panic!("it should be pending"),
     };
@@ -170,7 +170,7 @@ fn a_task_that_hosts_find_by_its_row_is_offered_again_ever_more_rarely() {
     world.done(world::workflow("queued"));
     let mut waits = Vec::new();
     for _ in 0..8 {
-        let due = world.state.task(&id).and_then(crate::promise::Task::due_at).expect("pending");
+        let due = world.model.task(&id).and_then(crate::promise::Task::due_at).expect("pending");
         waits.push(due.since(world.now).0);
         world.now = due;
         let offered = world.decide(&Command::RetryDue { id: id.clone() });
@@ -184,6 +184,6 @@ fn a_task_that_hosts_find_by_its_row_is_offered_again_ever_more_rarely() {
     // A new wait begins anew.
     let claim = world.acquire("queued", 1);
     world.done(world::release(claim, crate::promise::ReleaseReason::Yield));
-    let due = world.state.task(&id).and_then(crate::promise::Task::due_at).expect("pending");
+    let due = world.model.task(&id).and_then(crate::promise::Task::due_at).expect("pending");
     assert_eq!(due.since(world.now).0, 5_000);
 }

@@ -39,7 +39,7 @@ fn a_timeout_always_wins() {
     world.wait(5_000);
     for name in ["late", "nap"] {
         world.done(world::settle(name, Verdict::Rejected));
-        let promise = world.state.promise(&PromiseId::from(name)).expect("it was made");
+        let promise = world.model.promise(&PromiseId::from(name)).expect("it was made");
         assert_eq!(
             promise.settlement().map(|settlement| settlement.settled_at),
             Some(due),
@@ -88,12 +88,12 @@ fn what_makes_no_sense_is_refused_by_name() {
 fn an_alias_is_resolved_when_a_promise_is_made_and_pinned_from_then_on() {
     let mut world = World::new();
     let newer = Digest([8; 32]);
-    world.state.put_module(newer);
+    world.model.put_module(newer);
     world.done(world::workflow("old"));
     world.done(Command::Deploy { alias: Text::from("shop"), module: newer });
     world.done(world::workflow("new"));
     let module = |world: &World, id: &str| {
-        world.state.task(&PromiseId::from(id)).and_then(|task| task.module)
+        world.model.task(&PromiseId::from(id)).and_then(|task| task.module)
     };
     assert_eq!(module(&world, "old"), Some(world::MODULE));
     assert_eq!(module(&world, "new"), Some(newer));
@@ -149,7 +149,7 @@ fn cancel_asks_what_can_be_told_and_settles_the_rest() {
     let near = world.acquire("near", 2);
     let reply = world.done(world::suspend(near, &["open"]));
     assert_eq!(reply, Reply::Ready { settled: Vec::new(), cancelled: true });
-    let task = world.state.task(&PromiseId::from("near")).expect("it was made");
+    let task = world.model.task(&PromiseId::from("near")).expect("it was made");
     assert_eq!(task.cancel, CancelState::Requested);
     world.done(Command::Kill { invocation: PromiseId::from("near") });
     assert_eq!(world.verdict("near"), Some(Verdict::Canceled));
@@ -173,7 +173,7 @@ fn signals_are_numbered_and_wake_whoever_waits_for_the_next() {
     assert_eq!(world.done(world::suspend(claim, &["w/s/1"])), Reply::Suspended);
     assert_eq!(world.done(signal(None)), Reply::Signalled { n: 1 });
     assert_eq!(world.status("w"), Some(TaskStatus::Pending));
-    let stored = world.state.promise(&PromiseId::from("w/s/1")).expect("the signal's promise");
+    let stored = world.model.promise(&PromiseId::from("w/s/1")).expect("the signal's promise");
     let value =
         stored.settlement().and_then(|settlement| settlement.value.as_ref()).expect("its payload");
     assert_eq!(value.headers.get(tags::SIGNAL_HEADER).map(String::as_str), Some("go"));

@@ -99,13 +99,13 @@ fn an_id_that_begins_anew_never_grants_a_claim_again() {
     let token = |claim: &Claim, step| FenceToken::of(claim.version, CommandIndex(step));
     assert!(token(&new, 0) > token(&old, u32::MAX));
     // It rises where it has to, and not with every tree.
-    let first = world.state.first_version();
+    let first = world.model.first_version();
     world.done(world::settle("other", Verdict::Resolved));
     assert_eq!(prune(&mut world, "other"), Pruned::Gone { promises: 1 });
-    assert_eq!(world.state.first_version(), first);
+    assert_eq!(world.model.first_version(), first);
     world.done(world::fulfill(new));
     assert_eq!(prune(&mut world, "order"), Pruned::Gone { promises: 1 });
-    assert!(world.state.first_version() > first);
+    assert!(world.model.first_version() > first);
 }
 
 #[test]
@@ -169,7 +169,7 @@ fn a_tree_that_is_too_large_goes_in_parts_from_the_leaves_up() {
     world.done(Command::OutboxDue { key: OutboxKey::CancelChildren(id("root")) });
     world.wait(5_000);
     assert!(matches!(prune(&mut world, "root"), Pruned::Kept(Kept::Owes { .. })));
-    while world.state.outbox().next().is_some() {
+    while world.model.outbox().next().is_some() {
         world.done(Command::OutboxDue { key: OutboxKey::CancelChildren(id("root")) });
     }
     assert_eq!(prune(&mut world, "root"), Pruned::Kept(Kept::Large));

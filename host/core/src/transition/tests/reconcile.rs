@@ -9,12 +9,13 @@ use crate::{
     command::{Command, FenceAct},
     id::PromiseId,
     invocation::JournalHead,
+    model::Model,
     promise::{HaltReason, OutboxKey, Task, TaskState, TaskStatus, Verdict},
     reply::{Orphan, Reply},
     saga::{FactKey, FactKind},
-    state::State,
     tags,
     time::Timestamp,
+    view::View,
     world::{self, World},
 };
 
@@ -32,8 +33,8 @@ fn pair() -> World {
 fn reconcile(world: &mut World, id: &str) -> Vec<Orphan> {
     let command = Command::Reconcile { id: PromiseId::from(id) };
     let mut found = || {
-        let decision = crate::transition(&world.state, &command, world.now, &world.config);
-        world.state.apply(&decision.delta);
+        let decision = world.model.decide(&command, world.now, &world.config);
+        world.model.apply(&decision.delta);
         match decision.reply {
             Reply::Reconciled { orphans } => orphans,
             reply => panic!("{reply:?}"),
@@ -45,8 +46,8 @@ fn reconcile(world: &mut World, id: &str) -> Vec<Orphan> {
 }
 
 /// The rows without those that `keep` leaves out.
-fn without(state: &State, promise: Option<&str>, task: Option<&str>) -> State {
-    let mut kept = State::whole();
+fn without(state: &View, promise: Option<&str>, task: Option<&str>) -> Model {
+    let mut kept = View::new();
     kept.put_module(world::MODULE);
     for row in state.promises().filter(|row| Some(row.id().as_str()) != promise) {
         kept.put_promise(row.clone());
@@ -57,12 +58,12 @@ fn without(state: &State, promise: Option<&str>, task: Option<&str>) -> State {
     for (awaited, awaiter, consumed) in state.callbacks() {
         kept.put_callback(awaited.clone(), awaiter.clone(), consumed);
     }
-    kept
+    kept.into()
 }
 
 fn is_damaged(world: &World, id: &str) -> bool {
     let damaged = TaskState::Halted { reason: HaltReason::Damaged };
-    world.state.task(&PromiseId::from(id)).is_some_and(|task| task.state == damaged)
+    world.model.task(&PromiseId::from(id)).is_some_and(|task| task.state == damaged)
 }
 
 #[test]
@@ -77,7 +78,7 @@ fn what_is_whole_is_left_alone() {
 #[test]
 fn a_task_that_waits_for_nothing_goes_on() {
     let mut world = pair();
-    world.state.remove_callback(&"p".into(), &"w".into());
+    world.model.rows_mut().remove_callback(&"p".into(), &"w".into());
     assert_eq!(reconcile(&mut world, "w"), [Orphan::SuspendedOnNothing]);
     assert_eq!(world.status("w"), Some(TaskStatus::Pending));
 }
@@ -85,7 +86,7 @@ fn a_task_that_waits_for_nothing_goes_on() {
 #[test]
 fn a_task_that_was_woken_goes_on() {
     let mut world = pair();
-    world.state.put_callback("p".into(), "w".into(), true);
+    world.model.rows_mut().put_callback("p".into(), "w".into(), true);
     assert_eq!(reconcile(&mut world, "w"), [Orphan::WokenButSuspended]);
     assert_eq!(world.status("w"), Some(TaskStatus::Pending));
 }
@@ -93,8 +94,8 @@ fn a_task_that_was_woken_goes_on() {
 #[test]
 fn a_chain_that_was_cut_is_finished() {
     let mut world = pair();
-    let settled = world.state.promise(&"p".into()).expect("made").clone();
-    world.state.put_promise(settled.settled(settled.deadline_settlement()));
+    let settled = world.model.promise(&"p".into()).expect("made").clone();
+    world.model.rows_mut().put_promise(settled.settled(settled.deadline_settlement()));
     assert_eq!(reconcile(&mut world, "p"), [Orphan::ChainUnfinished]);
     assert_eq!(world.status("w"), Some(TaskStatus::Pending));
 }
@@ -108,18 +109,18 @@ fn a_child_that_outlived_its_parent_is_cancelled() {
     world.done(world::fence(claim, vec![], vec![FenceAct::Create { new }]));
     world.done(Command::Kill { invocation: "w".into() });
     let key = OutboxKey::CancelChildren("w".into());
-    world.state.remove_outbox(&key);
+    world.model.rows_mut().remove_outbox(&key);
     assert_eq!(reconcile(&mut world, "w"), [Orphan::ChildRuns]);
     let due =
-        crate::transition(&world.state, &Command::OutboxDue { key }, world.now, &world.config);
-    world.state.apply(&due.delta);
+        crate::transition(&world.model, &Command::OutboxDue { key }, world.now, &world.config);
+    world.model.apply(&due.delta);
     assert_eq!(world.verdict("w/0"), Some(Verdict::Canceled));
 }
 
 #[test]
 fn a_missing_task_is_made_again_and_halted() {
     let mut world = pair();
-    world.state = without(&world.state, None, Some("w"));
+    world.model = without(&world.model, None, Some("w"));
     assert_eq!(reconcile(&mut world, "w"), [Orphan::TaskMissing]);
     assert!(is_damaged(&world, "w"));
 }
@@ -127,7 +128,7 @@ fn a_missing_task_is_made_again_and_halted() {
 #[test]
 fn a_task_without_its_promise_is_halted() {
     let mut world = pair();
-    world.state = without(&world.state, Some("w"), None);
+    world.model = without(&world.model, Some("w"), None);
     assert_eq!(reconcile(&mut world, "w"), [Orphan::TaskWithoutPromise]);
     assert!(is_damaged(&world, "w"));
 }
@@ -136,7 +137,7 @@ fn a_task_without_its_promise_is_halted() {
 fn a_journal_that_contradicts_itself_or_has_a_gap_at_its_end_halts_its_task() {
     let mut world = pair();
     let head = JournalHead { len: 1, commands: 4, ..JournalHead::default() };
-    world.state.put_head("w".into(), head);
+    world.model.rows_mut().put_head("w".into(), head);
     assert_eq!(reconcile(&mut world, "w"), [Orphan::JournalDamaged]);
     assert!(is_damaged(&world, "w"));
 
@@ -145,7 +146,7 @@ fn a_journal_that_contradicts_itself_or_has_a_gap_at_its_end_halts_its_task() {
     let claim = world.acquire("w", 1);
     world.done(world::fence(claim, vec![world::started(), world::asked(1, 0)], vec![]));
     assert_eq!(reconcile(&mut world, "w"), []);
-    world.state.put_tail("w".into(), vec![world::started()]);
+    world.model.rows_mut().put_tail("w".into(), vec![world::started()]);
     assert_eq!(reconcile(&mut world, "w"), [Orphan::JournalDamaged]);
     assert!(is_damaged(&world, "w"));
 }
@@ -168,12 +169,12 @@ fn a_step_that_is_both_undone_and_not_halts_its_task() {
     world.done(world::settle(undone.as_str(), Verdict::Resolved));
     assert_eq!(reconcile(&mut world, "w"), []);
     let (key, fact) = world
-        .state
+        .model
         .facts_of(&"w".into())
         .find(|(key, _)| key.kind == FactKind::Completed)
         .map(|(key, fact)| (FactKey { kind: FactKind::Failed, ..key.clone() }, fact.clone()))
         .expect("a fact");
-    world.state.put_fact("w".into(), key, fact);
+    world.model.rows_mut().put_fact("w".into(), key, fact);
     assert_eq!(reconcile(&mut world, "w"), [Orphan::FactsContradict]);
     assert!(is_damaged(&world, "w"));
 }
@@ -181,11 +182,11 @@ fn a_step_that_is_both_undone_and_not_halts_its_task() {
 #[test]
 fn a_halted_task_is_not_halted_again() {
     let mut world = pair();
-    let task = world.state.task(&"w".into()).expect("a task").clone();
+    let task = world.model.task(&"w".into()).expect("a task").clone();
     let state = TaskState::Halted { reason: HaltReason::Requested };
-    world.state.put_task(Task { state: state.clone(), ..task });
+    world.model.rows_mut().put_task(Task { state: state.clone(), ..task });
     let head = JournalHead { len: 1, commands: 4, ..JournalHead::default() };
-    world.state.put_head("w".into(), head);
+    world.model.rows_mut().put_head("w".into(), head);
     assert_eq!(reconcile(&mut world, "w"), []);
-    assert_eq!(world.state.task(&"w".into()).expect("a task").state, state);
+    assert_eq!(world.model.task(&"w".into()).expect("a task").state, state);
 }

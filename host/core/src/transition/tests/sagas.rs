@@ -32,7 +32,7 @@ fn trip() -> (World, Claim) {
 
 fn facts(world: &World) -> Vec<(u32, FactKind, bool)> {
     let invocation = PromiseId::from("w");
-    let facts = world.state.facts_of(&invocation);
+    let facts = world.model.facts_of(&invocation);
     facts.map(|(key, fact)| (key.seq, key.kind, fact.unknown)).collect()
 }
 
@@ -66,7 +66,7 @@ fn a_step_of_which_nobody_knows_is_registered_only_if_it_was_declared() {
     let steps =
         [StepView { seq: 0, end: StepEnd::Unknown }, StepView { seq: 1, end: StepEnd::Unknown }];
     let keys: Vec<_> =
-        world.state.facts_of(&PromiseId::from("w")).map(|(key, _)| key.clone()).collect();
+        world.model.facts_of(&PromiseId::from("w")).map(|(key, _)| key.clone()).collect();
     assert_eq!(saga_next(&keys, &steps, true), SagaNext::Unclear { seq: 1 });
 }
 

@@ -30,7 +30,7 @@ fn backfill(from: i64, to: i64) -> Command {
 }
 
 fn stored(world: &World) -> &Schedule {
-    world.state.schedule(&id()).expect("the schedule")
+    world.model.schedule(&id()).expect("the schedule")
 }
 
 /// At 1 s, every minute.
@@ -111,7 +111,7 @@ fn missed_occurrences_are_made_one_by_one_stamped_with_their_instants() {
     assert_eq!(made(&world), ["s@120000", "s@60000"]);
     let decision = world.decide(&due());
     assert!(decision.delta.is_empty(), "the next one has not come");
-    let spec = &world.state.promise(&"s@120000".into()).expect("a promise").spec;
+    let spec = &world.model.promise(&"s@120000".into()).expect("a promise").spec;
     assert_eq!((spec.created_at, spec.timeout_at), (Timestamp(120_000), Timestamp(220_000)));
     assert_eq!(world.status("s@120000"), Some(TaskStatus::Pending));
     let schedule = stored(&world);
@@ -128,7 +128,7 @@ fn an_occurrence_past_its_deadline_is_born_timed_out() {
     assert_eq!(world.verdict("s@60000"), Some(Verdict::TimedOut));
     assert_eq!(world.status("s@60000"), Some(TaskStatus::Fulfilled));
     assert_eq!(
-        world.state.promise(&"s@60000".into()).expect("it").spec.created_at,
+        world.model.promise(&"s@60000".into()).expect("it").spec.created_at,
         Timestamp(MINUTE)
     );
 }
@@ -189,7 +189,7 @@ fn an_alias_is_resolved_when_the_schedule_fires() {
     }));
     world.now = Timestamp(MINUTE);
     world.done(due());
-    assert_eq!(world.state.task(&"s@60000".into()).expect("a task").module, Some(MODULE));
+    assert_eq!(world.model.task(&"s@60000".into()).expect("a task").module, Some(MODULE));
 }
 
 #[test]
@@ -212,7 +212,7 @@ fn a_backfill_makes_what_is_missing_once_and_runs_it_now() {
     let reply = world.done(backfill(10, 13));
     assert_eq!(reply, Reply::Backfilled { made: 3, existing: 0, skipped: 0, next: None });
     assert_eq!(world.status("s@600000"), Some(TaskStatus::Pending));
-    let spec = &world.state.promise(&"s@600000".into()).expect("a promise").spec;
+    let spec = &world.model.promise(&"s@600000".into()).expect("a promise").spec;
     assert_eq!((spec.created_at, spec.timeout_at), (Timestamp(600_000), Timestamp(3_700_000)));
     let reply = world.done(backfill(9, 13));
     assert_eq!(reply, Reply::Backfilled { made: 1, existing: 3, skipped: 0, next: None });

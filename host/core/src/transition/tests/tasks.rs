@@ -92,7 +92,7 @@ fn a_failed_task_waits_longer_each_time_and_then_gives_up() {
         for nonce in 0..2 {
             let held = world.acquire("w", nonce);
             world.done(world::release(held, world::failed()));
-            let task = world.state.task(&PromiseId::from("w")).expect("it was made");
+            let task = world.model.task(&PromiseId::from("w")).expect("it was made");
             let TaskState::Pending { retry_at, offered: false, .. } = task.state else {
                 panic!("{task:?}")
             };
@@ -128,7 +128,7 @@ fn a_task_without_room_waits_and_no_attempt_is_counted() {
         let held = world.acquire("w", nonce);
         let version = held.version;
         world.done(world::release(held, ReleaseReason::NoRoom { wait: Millis(1_500) }));
-        let task = world.state.task(&PromiseId::from("w")).expect("it was made");
+        let task = world.model.task(&PromiseId::from("w")).expect("it was made");
         assert_eq!((task.attempt, task.losses, task.note.as_ref()), (0, 0, None));
         assert_eq!(task.version, version.next());
         let TaskState::Pending { retry_at, offered: false, .. } = task.state else {
@@ -148,11 +148,11 @@ fn a_task_that_loses_its_claims_is_halted_in_the_end() {
         let held = world.acquire("w", nonce);
         world.wait(15_000);
         world.done(Command::LeaseDue { id: PromiseId::from("w") });
-        assert_eq!(world.state.task(&held.id).map(|task| task.version), Some(held.version.next()));
+        assert_eq!(world.model.task(&held.id).map(|task| task.version), Some(held.version.next()));
     }
     assert_eq!(halted(&world), Some(HaltReason::Lost));
     world.done(Command::TaskContinue { id: PromiseId::from("w") });
-    let task = world.state.task(&PromiseId::from("w")).expect("it was made");
+    let task = world.model.task(&PromiseId::from("w")).expect("it was made");
     assert_eq!((task.losses, task.attempt, task.note.as_ref()), (0, 0, None));
 }
 
@@ -208,7 +208,7 @@ fn heartbeats_extend_live_claims_that_get_somewhere() {
 }
 
 fn halted(world: &World) -> Option<HaltReason> {
-    match world.state.task(&PromiseId::from("w"))?.state {
+    match world.model.task(&PromiseId::from("w"))?.state {
         TaskState::Halted { reason } => Some(reason),
         _ => None,
     }

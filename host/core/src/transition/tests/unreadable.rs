@@ -8,16 +8,16 @@ use crate::{
         Verdict,
     },
     reply::{Beat, Kept, Pruned, Refusal, Reply},
-    state::State,
     time::Timestamp,
     transition::transition,
     unreadable::Subject,
     value::{Tags, Text, Value},
+    view::View,
 };
 
 const NOW: Timestamp = Timestamp(1_000);
 
-fn decide(view: &State, command: &Command) -> crate::transition::Decision {
+fn decide(view: &View, command: &Command) -> crate::transition::Decision {
     transition(view, command, NOW, &Config::default())
 }
 
@@ -34,8 +34,8 @@ fn pending(id: &str, made_by: Option<&str>) -> Promise {
 }
 
 /// A view in which this promise cannot be read.
-fn damaged(id: &str) -> State {
-    let mut view = State::new();
+fn damaged(id: &str) -> View {
+    let mut view = View::new();
     view.put_unreadable(Subject::Promise(id.into()), Text::from("its tags are no tags"));
     view
 }
@@ -119,7 +119,7 @@ fn a_tree_stays_while_a_member_cannot_be_read() {
         Settlement { verdict: Verdict::Resolved, value: None, settled_at: Timestamp(0) };
     view.put_promise(pending("root", None).settled(settlement));
     let members = [PromiseId::from("root"), PromiseId::from("root/0")].into();
-    view.put_tree("root".into(), crate::state::Tree { members, whole: true });
+    view.put_tree("root".into(), crate::view::Tree { members, whole: true });
     let prune = Command::Prune { top: "root".into(), before: NOW, part: false };
     let kept = Kept::Unreadable { id: "root/0".into() };
     assert_eq!(decide(&view, &prune).reply, Reply::Pruned(Pruned::Kept(kept)));
@@ -127,7 +127,7 @@ fn a_tree_stays_while_a_member_cannot_be_read() {
 
 #[test]
 fn what_cannot_be_read_can_be_deleted_where_its_row_is_all_of_it() {
-    let mut view = State::new();
+    let mut view = View::new();
     let key = OutboxKey::Unblock("p".into(), Text::from("poll://me"));
     view.put_unreadable(Subject::Schedule("s".into()), Text::from("no"));
     view.put_unreadable(Subject::Message(key.clone()), Text::from("no"));

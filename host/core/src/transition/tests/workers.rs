@@ -22,7 +22,7 @@ fn held(world: &mut World, id: &str, nonce: u64) -> Claim {
 }
 
 fn take(world: &mut World, id: &str, nonce: u64) -> Claim {
-    let version = world.state.task(&PromiseId::from(id)).expect("a task").version.0;
+    let version = world.model.task(&PromiseId::from(id)).expect("a task").version.0;
     let claimed = claim(id, version);
     world.done(Command::TaskAcquire { claim: claimed, hold: hold("w", nonce), stall_limit: None });
     claim(id, version + 1)
@@ -85,7 +85,7 @@ fn a_task_that_is_given_back_unused_again_and_again_waits_longer_each_time() {
         world.done(world::release(claim, ReleaseReason::Yield));
         waits.push(match offers(&world) {
             0 => {
-                world.state.task(&id).and_then(|task| task.due_at()).expect("a retry").0
+                world.model.task(&id).and_then(|task| task.due_at()).expect("a retry").0
                     - world.now.0
             }
             _ => 0,
@@ -120,7 +120,7 @@ fn what_is_made_loosely_belongs_to_nobody() {
     let new = world::new("a/0", &[(tags::BRANCH, "mine")], Timestamp::NEVER);
     let create = FenceAct::CreateLoose { new: new.clone() };
     world.done(world::fence(claim.clone(), vec![], vec![create.clone()]));
-    let made = world.state.promise(&new.id).expect("it was made").clone();
+    let made = world.model.promise(&new.id).expect("it was made").clone();
     assert_eq!((made.spec.made_by.as_ref(), &made.spec.tags), (None, &new.tags));
     world.done(world::fence(claim.clone(), vec![], vec![create]));
     world.done(world::fulfill(claim));
@@ -236,7 +236,7 @@ fn a_lease_lasts_a_day_at_most() {
     }
     let hold = Hold { ttl: LONGEST_LEASE, ..hold("w", 1) };
     world.done(Command::TaskAcquire { claim: claim("w", 0), hold, stall_limit: None });
-    assert!(world.state.task(&"w".into()).and_then(Task::due_at) < Some(Timestamp::NEVER));
+    assert!(world.model.task(&"w".into()).and_then(Task::due_at) < Some(Timestamp::NEVER));
 }
 
 #[test]

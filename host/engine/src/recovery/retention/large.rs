@@ -70,7 +70,7 @@ async fn unfinished(
     let mut open = vec![(root.clone(), 0)];
     while let Some((maker, after)) = open.pop() {
         let page = scan.examine(Some(&maker), after, PAGE).await?;
-        let kept = page.ids.iter().find_map(|id| obstacle(&page.state, id, before));
+        let kept = page.ids.iter().find_map(|id| obstacle(&page.view, id, before));
         if kept.is_some() || !page.unreadable.is_empty() {
             return Ok(kept.or(Some(Kept::Large)));
         }

@@ -203,7 +203,7 @@ async fn pages_find_what_a_look_at_everything_finds() {
         let mut after = 0;
         loop {
             let page = scan.examine(None, after, 2).await.expect("a page");
-            let found = segno_core::invariants::check(&Snapshot::of(&page.state));
+            let found = segno_core::invariants::check(&Snapshot::of(&page.view));
             let ours = found.into_iter().filter(|violation| page.ids.contains(&violation.ids[0]));
             paged.extend(ours);
             match page.next {

@@ -3,16 +3,11 @@
 use std::collections::BTreeSet;
 
 use segno_core::{footprint::Footprint, id::PromiseId, promise::OutboxKey};
-use sqlx::{Executor as _, PgConnection, Row as _, postgres::PgRow};
+use sqlx::{AssertSqlSafe, Executor as _, PgConnection, Row as _, postgres::PgRow};
 
 use super::{LockedRows, NotLoaded};
 use crate::{
-    postgres::{
-        failure::Failed,
-        fields::escape,
-        resources::{LOCK_LEASES, LOCK_RESOURCES},
-        schedules::LOCK_SCHEDULES,
-    },
+    postgres::{failure::Failed, fields::escape, tables::NAMED_STATEMENTS},
     sql::{self, Cache, promise_columns},
 };
 
@@ -56,47 +51,27 @@ pub(super) const TRY_TASKS: &str = concat!(lock_tasks!(), "SKIP LOCKED");
 pub(super) const COUNT_TASKS: &str = concat!("SELECT count(*) FROM tasks t ", tasks_of!());
 
 impl LockedRows {
-    pub(super) async fn lock_schedules(
+    /// Locks and reads rows by their names.
+    pub(super) async fn lock_named(
         &mut self,
         connection: &mut PgConnection,
         cache: &mut Cache,
         wanted: &Footprint,
     ) -> Result<(), Failed> {
-        if wanted.schedules.is_empty() {
-            return Ok(());
-        }
-        let name = "lock schedules";
-        let ids: Vec<_> = wanted.schedules.iter().map(|id| escape(id.as_str())).collect();
-        self.statements += 1;
-        self.asked.schedules.extend(wanted.schedules.iter().cloned());
-        let query = sqlx::query(LOCK_SCHEDULES).bind(ids);
-        for row in &connection.fetch_all(query).await.map_err(Failed::of(name))? {
-            self.schedules.insert(sql::put_schedule(cache, row).map_err(Failed::of(name))?);
-        }
-        Ok(())
-    }
-
-    pub(super) async fn lock_resources(
-        &mut self,
-        connection: &mut PgConnection,
-        cache: &mut Cache,
-        wanted: &Footprint,
-    ) -> Result<(), Failed> {
-        if wanted.resources.is_empty() {
-            return Ok(());
-        }
-        let names: Vec<_> = wanted.resources.iter().map(|name| escape(name.as_str())).collect();
-        let name = "lock resources";
-        self.statements += 2;
-        self.asked.resources.extend(wanted.resources.iter().cloned());
-        let query = sqlx::query(LOCK_RESOURCES).bind(&names);
-        for row in &connection.fetch_all(query).await.map_err(Failed::of(name))? {
-            self.resources.insert(sql::put_resource(cache, row).map_err(Failed::of(name))?);
-        }
-        let name = "lock leases on resources";
-        let query = sqlx::query(LOCK_LEASES).bind(&names);
-        for row in &connection.fetch_all(query).await.map_err(Failed::of(name))? {
-            self.leases.insert(sql::put_lease(cache, row).map_err(Failed::of(name))?);
+        for (place, statements) in NAMED_STATEMENTS.iter().enumerate() {
+            let names = (statements.of.wanted)(wanted);
+            if names.is_empty() {
+                continue;
+            }
+            let name = statements.of.load;
+            self.statements += 1;
+            self.asked_names[place].extend(names.iter().map(|name| (*name).to_owned()));
+            let stored: Vec<_> = names.into_iter().map(|name| escape(name).into_owned()).collect();
+            let query = sqlx::query(AssertSqlSafe(statements.lock.as_str())).bind(stored);
+            for row in &connection.fetch_all(query).await.map_err(Failed::of(name))? {
+                self.named[place]
+                    .insert(sql::put_named(cache, statements.of, row).map_err(Failed::of(name))?);
+            }
         }
         Ok(())
     }

@@ -46,16 +46,18 @@ mod tree;
 use std::collections::{BTreeSet, HashMap};
 
 use segno_core::{
+    delta::Delta,
     footprint::Footprint,
-    id::{NodeName, PromiseId, ResourceName, ScheduleId},
+    id::{NodeName, PromiseId},
     time::Timestamp,
 };
-use sqlx::{Executor as _, PgConnection, Row as _, postgres::PgRow};
+use sqlx::{AssertSqlSafe, Executor as _, PgConnection, Row as _, postgres::PgRow};
 
 pub use self::plan::{PLAN, Read};
-use super::{claims::TransactionId, failure::Failed, fields::escape, resources::FACTS};
+use super::{claims::TransactionId, failure::Failed, fields::escape, tables::OWNED_STATEMENTS};
 use crate::sql::{
-    self, AFTER_PROMISE, Cache, Failure, Fields as _, Level, promise_columns, promise_tables,
+    self, AFTER_PROMISE, Cache, Cell, Failure, Fields as _, Level, NAMED, promise_columns,
+    promise_tables,
 };
 
 /// Promises and their tasks, by numbers: those that have no task, and those of who awaits.
@@ -95,14 +97,12 @@ pub(super) struct LockedRows {
     promises: HashMap<PromiseId, Option<i64>>,
     /// The rows that are in the cache.
     loaded: BTreeSet<i64>,
-    /// Schedules and resources that were looked for, and what was read without a lock.
+    /// What was read without a lock.
     asked: Footprint,
-    /// Schedules that exist and are locked.
-    pub(super) schedules: BTreeSet<ScheduleId>,
-    /// Resources that exist and are locked.
-    pub(super) resources: BTreeSet<ResourceName>,
-    /// Leases on resources that exist and are locked.
-    pub(super) leases: BTreeSet<ResourceName>,
+    /// The names that were looked for in each of [`NAMED`].
+    asked_names: [BTreeSet<String>; NAMED.len()],
+    /// Those of them that exist and are locked.
+    pub(super) named: [BTreeSet<String>; NAMED.len()],
     /// Who wrote the rows of tasks that are locked, by their numbers.
     pub(super) writers: HashMap<i64, TransactionId>,
     /// What the database says the time is, after the first load.
@@ -116,6 +116,15 @@ impl LockedRows {
     pub(super) fn forget(&mut self, gone: &BTreeSet<PromiseId>) {
         for id in gone {
             self.promises.insert(id.clone(), None);
+        }
+    }
+
+    /// Takes note of the rows with names that this transaction wrote: they are its own.
+    pub(super) fn wrote(&mut self, delta: &Delta) {
+        for (named, locked) in NAMED.iter().zip(&mut self.named) {
+            let rows = (named.written)(delta).into_iter().chain((named.deleted)(delta));
+            locked
+                .extend(rows.filter_map(|row| row.first().and_then(Cell::text).map(str::to_owned)));
         }
     }
 
@@ -133,8 +142,7 @@ impl LockedRows {
         for read in PLAN {
             match read {
                 Read::LockNamed => {
-                    self.lock_schedules(connection, cache, &wanted).await?;
-                    self.lock_resources(connection, cache, &wanted).await?;
+                    self.lock_named(connection, cache, &wanted).await?;
                 }
                 Read::LockPromises => {
                     numbers = self.lock_promises(connection, &ids, waits).await?;
@@ -147,7 +155,7 @@ impl LockedRows {
                 Read::Rest { again } => {
                     self.load_parts(connection, cache, &wanted, again).await?;
                 }
-                Read::Facts => self.load_facts(connection, cache, &wanted).await?,
+                Read::Owned => self.load_owned(connection, cache, &wanted).await?,
             }
         }
         for (invocation, from) in &wanted.tails {
@@ -211,23 +219,27 @@ impl LockedRows {
         Ok(())
     }
 
-    /// The facts of the sagas of these invocations, and of all that were asked for before: they are
-    /// not locked.
-    async fn load_facts(
+    /// The rows of these invocations in the tables of [`OWNED_STATEMENTS`], and of all that were
+    /// asked for before: they are not locked.
+    async fn load_owned(
         &mut self,
         connection: &mut PgConnection,
         cache: &mut Cache,
         wanted: &Footprint,
     ) -> Result<(), Failed> {
         self.asked.facts.extend(wanted.facts.iter().cloned());
-        if self.asked.facts.is_empty() {
-            return Ok(());
-        }
-        let name = "load the facts of sagas";
-        self.statements += 1;
-        let query = sqlx::query(FACTS).bind(lock::escaped(&self.asked.facts));
-        for row in &connection.fetch_all(query).await.map_err(Failed::of(name))? {
-            sql::put_fact(cache, row).map_err(Failed::of(name))?;
+        for statements in OWNED_STATEMENTS.iter() {
+            let invocations = (statements.of.wanted)(&self.asked);
+            if invocations.is_empty() {
+                continue;
+            }
+            let name = statements.of.load;
+            self.statements += 1;
+            let query = sqlx::query(AssertSqlSafe(statements.load.as_str()));
+            let query = query.bind(lock::escaped(invocations));
+            for row in &connection.fetch_all(query).await.map_err(Failed::of(name))? {
+                sql::put_owned(cache, statements.of, row).map_err(Failed::of(name))?;
+            }
         }
         Ok(())
     }
@@ -285,8 +297,7 @@ impl LockedRows {
 
 /// Every statement that looks for something, for the tests of their plans.
 #[cfg(test)]
-pub(super) const STATEMENTS: [&str; 12] = [
-    super::schedules::LOCK_SCHEDULES,
+pub(super) const STATEMENTS: [&str; 10] = [
     HELD_BY,
     lock::LOCK_PROMISES,
     lock::TRY_PROMISES,
@@ -296,6 +307,11 @@ pub(super) const STATEMENTS: [&str; 12] = [
     PROMISES,
     tree::CHILDREN,
     parts::PARTS,
-    parts::PARTS_AND_NAMES,
     parts::TAIL,
 ];
+
+/// The one that is put together, for the tests of its plan.
+#[cfg(test)]
+pub(super) fn names_again() -> [String; 1] {
+    [parts::PARTS_AND_NAMES.clone()]
+}

@@ -1,20 +1,20 @@
 //! What belongs to promises that are locked, and what no promise has: callbacks, messages,
 //! journals, modules, hosts.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, sync::LazyLock};
 
 use segno_core::{
     footprint::Footprint,
-    id::{NodeName, PromiseId, ResourceName, ScheduleId, Version},
+    id::{NodeName, PromiseId, Version},
     time::Timestamp,
 };
-use sqlx::{Executor as _, PgConnection, postgres::PgRow};
+use sqlx::{AssertSqlSafe, Executor as _, PgConnection, postgres::PgRow};
 
 use super::{LockedRows, NotLoaded, lock::escaped};
 use crate::{
     order,
-    postgres::{failure::Failed, fields::escape},
-    sql::{self, Cache, Failure, Fields as _, Level},
+    postgres::{failure::Failed, fields::escape, tables::NAMED_STATEMENTS},
+    sql::{self, Cache, Failure, Fields as _, Level, NAMED},
 };
 
 /// Everything else, whatever it is: the first column says what a row is.
@@ -89,24 +89,19 @@ macro_rules! parts {
 
 pub(super) const PARTS: &str = parts!();
 
-/// The same where schedules or resources were not found before:
-///
-/// ```text
-/// 10 schedule, 11 resource, 12 lease on a resource: that it is there now
-/// ```
-pub(super) const PARTS_AND_NAMES: &str = concat!(
-    parts!(),
-    "
-     UNION ALL
-    SELECT 10, id, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
-      FROM schedules WHERE id = ANY($11::text[])
-     UNION ALL
-    SELECT 11, name, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
-      FROM resources WHERE name = ANY($12::text[])
-     UNION ALL
-    SELECT 12, name, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
-      FROM resource_leases WHERE name = ANY($13::text[])"
-);
+/// What says of a row that a name is there now: this, and the place of its table in [`NAMED`].
+const NAME: usize = 10;
+/// The columns of a row after its id.
+const COLUMNS: usize = 11;
+/// The first parameter that holds names.
+const NAMES: usize = 11;
+
+/// The same where rows with names were not found before: whether they are there now.
+pub(super) static PARTS_AND_NAMES: LazyLock<String> = LazyLock::new(|| {
+    let again = NAMED_STATEMENTS.iter().enumerate();
+    let again = again.map(|(place, of)| of.again(NAME + place, NAMES + place, COLUMNS));
+    format!("{PARTS}{}", again.collect::<String>())
+});
 
 /// The rows of a journal that hold records from a place on.
 pub(super) const TAIL: &str = "
@@ -119,20 +114,15 @@ pub(super) const TAIL: &str = "
 #[derive(Default)]
 struct Absent {
     promises: Vec<String>,
-    schedules: Vec<String>,
-    resources: Vec<String>,
-    leases: Vec<String>,
+    /// By the places of their tables in [`NAMED`].
+    named: [Vec<String>; NAMED.len()],
 }
 
 impl Absent {
     /// Whether there are names in it, beside ids of promises.
     fn is_named(&self) -> bool {
-        !(self.schedules.is_empty() && self.resources.is_empty() && self.leases.is_empty())
+        self.named.iter().any(|names| !names.is_empty())
     }
-}
-
-fn texts<'a>(texts: impl Iterator<Item = &'a str>) -> Vec<String> {
-    texts.map(|text| escape(text).into_owned()).collect()
 }
 
 impl LockedRows {
@@ -167,11 +157,12 @@ impl LockedRows {
         unlocked.aliases.extend(wanted.aliases.iter().cloned());
         unlocked.hosts.extend(wanted.hosts.iter().cloned());
         // One that was removed since is not found again.
-        unlocked.modules.iter().for_each(|module| cache.state.remove_module(module));
+        unlocked.modules.iter().for_each(|module| cache.view.remove_module(module));
         let modules: Vec<_> = unlocked.modules.iter().map(|digest| digest.0.to_vec()).collect();
         let aliases: Vec<_> = unlocked.aliases.iter().map(|name| escape(name.as_str())).collect();
         let hosts: Vec<_> = unlocked.hosts.iter().map(|node| escape(node.as_str())).collect();
-        let mut query = sqlx::query(if named { PARTS_AND_NAMES } else { PARTS })
+        let text = if named { PARTS_AND_NAMES.as_str() } else { PARTS };
+        let mut query = sqlx::query(AssertSqlSafe(text))
             .bind(composites)
             .bind(modules)
             .bind(aliases)
@@ -183,7 +174,7 @@ impl LockedRows {
             .bind(names)
             .bind(absent.promises);
         if named {
-            query = query.bind(absent.schedules).bind(absent.resources).bind(absent.leases);
+            query = absent.named.into_iter().fold(query, |query, names| query.bind(names));
         }
         self.statements += 1;
         let mut appeared = None;
@@ -214,21 +205,14 @@ impl LockedRows {
             .promises
             .iter()
             .filter(|(id, number)| number.is_none() && cache.number(id).is_none());
-        let resources = || self.asked.resources.iter();
-        Absent {
-            promises: escaped(promises.map(|(id, _)| id)),
-            schedules: texts(
-                self.asked.schedules.difference(&self.schedules).map(ScheduleId::as_str),
-            ),
-            resources: texts(
-                resources()
-                    .filter(|name| !self.resources.contains(*name))
-                    .map(ResourceName::as_str),
-            ),
-            leases: texts(
-                resources().filter(|name| !self.leases.contains(*name)).map(ResourceName::as_str),
-            ),
-        }
+        let named = self.asked_names.iter().zip(&self.named);
+        let named = named.map(|(asked, found)| {
+            asked.difference(found).map(|name| escape(name).into_owned()).collect()
+        });
+        let mut absent =
+            Absent { promises: escaped(promises.map(|(id, _)| id)), ..Absent::default() };
+        absent.named.iter_mut().zip(named).for_each(|(absent, names)| *absent = names);
+        absent
     }
 
     fn put_part(&mut self, cache: &mut Cache, row: &PgRow) -> Result<(), Failure> {
@@ -236,7 +220,7 @@ impl LockedRows {
             Some(0) => {
                 self.now = self.now.or(row.int(2)?.map(Timestamp));
                 let first = row.int(4)?.unwrap_or_default().cast_unsigned();
-                cache.state.raise_first_version(Version(first));
+                cache.view.raise_first_version(Version(first));
             }
             Some(1) => {
                 let awaited = (row.int(2)?, sql::id(row, 1)?);
@@ -251,12 +235,12 @@ impl LockedRows {
             Some(4) => {
                 sql::put_head(cache, sql::id(row, 1)?, row, 8)?;
             }
-            Some(5) => cache.state.put_module(sql::digest_at(row, 7)?),
-            Some(6) => cache.state.put_alias(sql::text(row, 1)?, sql::digest_at(row, 7)?),
+            Some(5) => cache.view.put_module(sql::digest_at(row, 7)?),
+            Some(6) => cache.view.put_alias(sql::text(row, 1)?, sql::digest_at(row, 7)?),
             Some(7) => {
                 let node = NodeName::new(sql::text(row, 1)?.as_str());
                 let lives = row.int(2)?.unwrap_or_default().cast_unsigned();
-                cache.state.put_host(node, lives);
+                cache.view.put_host(node, lives);
             }
             _ => {
                 sql::put_signal_key(cache, sql::id(row, 1)?, row, 2, 3)?;

@@ -19,8 +19,8 @@ pub enum Read {
         /// was waited for.
         again: bool,
     },
-    /// The facts of sagas are read.
-    Facts,
+    /// What belongs to invocations and is only ever added, the facts of sagas, is read.
+    Owned,
 }
 
 /// A load. Nothing is waited for after [`Read::LockTasks`]; so [`Read::Rest`] sees all that those
@@ -31,5 +31,5 @@ pub const PLAN: [Read; 6] = [
     Read::LockTasks,
     Read::Promises,
     Read::Rest { again: true },
-    Read::Facts,
+    Read::Owned,
 ];

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use segno_core::{
     footprint::{ChildPage, Footprint},
     id::PromiseId,
-    state::Tree,
+    view::Tree,
 };
 use sqlx::{Executor as _, PgConnection, postgres::PgRow};
 
@@ -96,7 +96,7 @@ impl LockedRows {
         for row in &self.rows(connection, name, OWED, &members).await? {
             put_message(cache, row).map_err(Failed::of(name))?;
         }
-        cache.state.put_tree(top.clone(), tree);
+        cache.view.put_tree(top.clone(), tree);
         Ok(())
     }
 

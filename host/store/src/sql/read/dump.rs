@@ -1,7 +1,7 @@
 //! Everything that is stored, as the model has it.
 
-use segno_core::state::State;
-use sqlx::SqlSafeStr as _;
+use segno_core::view::View;
+use sqlx::{AssertSqlSafe, SqlSafeStr as _};
 
 use super::{Kind, Session};
 use crate::sql::{
@@ -15,16 +15,16 @@ const JOURNALS: &str = "
       FROM journals JOIN promises ON promises.n = inv ORDER BY inv, first_seq";
 
 /// Everything, read by several statements: in a transaction that sees one instant.
-pub(super) async fn whole<S: Session>(session: &mut S) -> Result<State, Failure> {
-    let mut state = State::whole();
-    for (about, text) in dump::WHOLE {
+pub(super) async fn whole<S: Session>(session: &mut S) -> Result<View, Failure> {
+    let mut view = View::new();
+    for (about, text) in dump::statements() {
         let text = match (S::KIND, about) {
-            (Kind::Sqlite, About::Journal) => JOURNALS,
-            _ => text,
+            (Kind::Sqlite, About::Journal) => JOURNALS.into_sql_str(),
+            _ => AssertSqlSafe(text).into_sql_str(),
         };
-        for row in &session.rows(text.into_sql_str(), &[]).await? {
-            dump::put(&mut state, about, row)?;
+        for row in &session.rows(text, &[]).await? {
+            dump::put(&mut view, about, row)?;
         }
     }
-    Ok(state)
+    Ok(view)
 }

@@ -1,11 +1,12 @@
 //! A page of promises with everything that belongs to them.
 
-use segno_core::{id::PromiseId, state::State};
+use segno_core::{id::PromiseId, view::View};
+use sqlx::{AssertSqlSafe, SqlSafeStr as _};
 
-use super::{Parameter, Select, Session};
+use super::{Kind, Parameter, Select, Session};
 use crate::{
     Examined,
-    sql::{Failure, promise_columns, promise_tables, schedule_columns},
+    sql::{Failure, OWNED, Owned, promise_columns, promise_tables, schedule_columns},
 };
 
 const PAGE: Select = Select::common(concat!(
@@ -79,11 +80,19 @@ const SIGNAL_KEYS: Select = Select::differing("
     SELECT promises.id, signal_keys.key, number FROM signal_keys JOIN promises ON promises.n = inv
      WHERE inv = ANY($1::bigint[])");
 
-const FACTS: Select = Select::differing("
-    SELECT promises.id, saga, seq, fact, promise, compensate, unknown, at
-      FROM json_each($1) wanted JOIN compensations ON inv = wanted.value JOIN promises ON promises.n = inv", "
-    SELECT promises.id, saga, seq, fact, promise, compensate, unknown, at
-      FROM compensations JOIN promises ON promises.n = inv WHERE inv = ANY($1::bigint[])");
+/// The rows of a table that belong to these invocations.
+fn of_invocations(kind: Kind, owned: &Owned) -> String {
+    let (name, first) = (owned.table.name, owned.table.first());
+    match kind {
+        // The list comes first, so that it is walked and not the table.
+        Kind::Sqlite => format!(
+            "SELECT promises.id, {} FROM json_each($1) wanted JOIN {name} ON {name}.{first} = wanted.value \
+             JOIN promises ON promises.n = {name}.{first}",
+            owned.table.of_table(1)
+        ),
+        Kind::Postgres => format!("{} WHERE {name}.{first} = ANY($1::bigint[])", owned.select()),
+    }
+}
 
 const LISTENERS: Select = Select::differing(
     "
@@ -103,7 +112,8 @@ const OUTBOX: Select = Select::differing("
 const MODULES: Select = Select::common("SELECT digest FROM modules");
 
 /// There are few, and all of them belong to the first page.
-const SCHEDULES: Select = Select::common(concat!("SELECT ", schedule_columns!(), "FROM schedules"));
+const SCHEDULES: Select =
+    Select::common(concat!("SELECT ", schedule_columns!(), " FROM schedules"));
 
 /// Callbacks on these and callbacks by these: two walks for SQLite, of which each finds its index.
 const CALLBACKS: Select = Select::differing(
@@ -122,8 +132,8 @@ const CALLBACKS: Select = Select::differing(
 );
 
 /// Reads the `limit` promises after `after`, of those that `maker` made if one is given.
-pub(crate) async fn read(
-    session: &mut impl Session,
+pub(crate) async fn read<S: Session>(
+    session: &mut S,
     maker: Option<&PromiseId>,
     after: i64,
     limit: u32,
@@ -132,7 +142,7 @@ pub(crate) async fn read(
         None => session.all(&PAGE, &[after.into(), limit.into()]).await?,
         Some(maker) => session.all(&PAGE_OF, &[after.into(), limit.into(), maker.into()]).await?,
     };
-    let mut page = Examined { state: State::whole(), ..Examined::default() };
+    let mut page = Examined { view: View::new(), ..Examined::default() };
     let mut numbers = Vec::with_capacity(found.len());
     for row in &found {
         numbers.push(page.put_member(row)?);
@@ -159,8 +169,11 @@ pub(crate) async fn read(
     for row in &session.all(&SIGNAL_KEYS, &numbers).await? {
         page.put_signal_key(row)?;
     }
-    for row in &session.all(&FACTS, &numbers).await? {
-        page.put_fact(row);
+    for owned in &OWNED {
+        let text = AssertSqlSafe(of_invocations(S::KIND, owned)).into_sql_str();
+        for row in &session.rows(text, &numbers).await? {
+            page.put_owned(owned, row);
+        }
     }
     for row in &session.all(&JOURNALS, &numbers).await? {
         page.put_journal(row)?;
@@ -178,4 +191,4 @@ pub(crate) async fn read(
 /// For the tests of plans.
 #[cfg(test)]
 pub(super) static STATEMENTS: &[Select] =
-    &[PAGE_OF, BY_ID, FIRST_CHILDREN, JOURNALS, SIGNAL_KEYS, FACTS, CALLBACKS, LISTENERS, OUTBOX];
+    &[PAGE_OF, BY_ID, FIRST_CHILDREN, JOURNALS, SIGNAL_KEYS, CALLBACKS, LISTENERS, OUTBOX];

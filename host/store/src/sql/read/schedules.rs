@@ -2,7 +2,7 @@
 
 use segno_core::{id::ScheduleId, promise::Schedule};
 
-use super::{Parameter, Select, Session};
+use super::{Select, Session};
 use crate::{
     ScheduleFilter, SchedulePage, Unreadable,
     limits::{self, LOOKED_AT},
@@ -10,27 +10,21 @@ use crate::{
     sql::{self, Failure, Fields as _, schedule_columns},
 };
 
-const SCHEDULES: Select = Select::differing(
-    concat!(
-        "SELECT ",
-        schedule_columns!(),
-        "FROM json_each($1) wanted JOIN schedules ON schedules.id = wanted.value"
-    ),
-    concat!("SELECT ", schedule_columns!(), "FROM schedules WHERE id = ANY($1::text[])"),
-);
+const SCHEDULE: Select =
+    Select::common(concat!("SELECT ", schedule_columns!(), " FROM schedules WHERE id = $1"));
 
 /// Schedules after one, by id.
 const PAGE: Select = Select::common(concat!(
     "SELECT ",
     schedule_columns!(),
-    "FROM schedules WHERE id > $1 ORDER BY id LIMIT $2"
+    " FROM schedules WHERE id > $1 ORDER BY id LIMIT $2"
 ));
 
 /// The same, from one on.
 const PAGE_FROM: Select = Select::common(concat!(
     "SELECT ",
     schedule_columns!(),
-    "FROM schedules WHERE id >= $1 ORDER BY id LIMIT $2"
+    " FROM schedules WHERE id >= $1 ORDER BY id LIMIT $2"
 ));
 
 /// The number of rows that one statement reads.
@@ -41,7 +35,7 @@ pub(super) async fn schedule(
     session: &mut impl Session,
     id: &ScheduleId,
 ) -> Result<Option<Schedule>, Failure> {
-    let found = session.first(&SCHEDULES, &[Parameter::Texts(vec![id.as_str()])]).await?;
+    let found = session.first(&SCHEDULE, &[id.as_str().into()]).await?;
     found.map(|row| sql::schedule(&row)).transpose()
 }
 
@@ -78,4 +72,4 @@ pub(super) async fn page(
 
 /// For the tests of plans.
 #[cfg(test)]
-pub(super) static STATEMENTS: &[Select] = &[SCHEDULES, PAGE, PAGE_FROM];
+pub(super) static STATEMENTS: &[Select] = &[SCHEDULE, PAGE, PAGE_FROM];

@@ -14,11 +14,11 @@ use segno_core::{
     footprint::footprint,
     id::{Holder, PromiseId},
     invariants,
+    model::Model,
     reply::Reply,
     snapshot::Snapshot,
-    state::State,
     time::{Millis, Timestamp},
-    transition::transition,
+    view::View,
 };
 use segno_env::{Clock as _, Runtime as _, SystemRuntime};
 use throwaway_postgres::Database;
@@ -51,9 +51,10 @@ async fn whatever_two_hosts_do_at_once_is_as_if_one_came_after_the_other() {
         let one = store(&database, &clock, &config).await;
         let two = store(&database, &clock, &config).await;
         deploy(&*one).await;
-        let mut rules = State::whole();
-        rules.put_module(MODULE);
-        rules.put_alias("shop".into(), MODULE);
+        let mut rows = View::new();
+        rows.put_module(MODULE);
+        rows.put_alias("shop".into(), MODULE);
+        let rules = Model::from(rows);
         let mut crossing = Crossing { database, clock, config, rules, one, two };
         waited += crossing.walk(seed).await;
         crossing.one.close().await;
@@ -68,7 +69,7 @@ struct Crossing {
     clock: Arc<HandClock>,
     config: Config,
     /// What the rules say that there is.
-    rules: State,
+    rules: Model,
     one: Arc<PostgresStore>,
     two: Arc<PostgresStore>,
 }
@@ -138,8 +139,8 @@ impl Crossing {
         waited
     }
 
-    fn decide(&self, rules: &mut State, command: &Command) -> Reply {
-        let decision = transition(rules, command, self.clock.now(), &self.config);
+    fn decide(&self, rules: &mut Model, command: &Command) -> Reply {
+        let decision = rules.decide(command, self.clock.now(), &self.config);
         rules.apply(&decision.delta);
         decision.reply
     }

@@ -13,12 +13,12 @@ use segno_core::{
     command::{Command, Hold},
     config::Config,
     id::{Digest, Holder},
+    model::Model as Rows,
     promise::{MessageKind, Promise, TaskStatus},
     reply::{Refusal, Reply},
     snapshot::Snapshot,
-    state::State,
     time::{Millis, Timestamp},
-    transition::transition,
+    view::View,
 };
 use serde_json::Value as Json;
 
@@ -29,7 +29,7 @@ pub(super) const MODULE: Digest = Digest([7; 32]);
 
 /// The model of a host.
 pub(super) struct Model {
-    pub(super) state: State,
+    pub(super) state: Rows,
     config: Config,
     claims: u64,
 }
@@ -105,7 +105,7 @@ impl Model {
     }
 
     fn ask(&mut self, command: &Command, now: Timestamp) -> Result<Reply, No> {
-        let decision = transition(&self.state, command, now, &self.config);
+        let decision = self.state.decide(command, now, &self.config);
         self.state.apply(&decision.delta);
         match decision.reply {
             Reply::Refused(refusal) => Err(refusal.into()),
@@ -187,15 +187,15 @@ fn holder(pid: &str) -> Result<Holder, No> {
     fine.then(|| Holder::worker(pid)).ok_or_else(|| No::bad("pid", "`pid` "))
 }
 
-fn empty() -> State {
-    let mut state = State::whole();
-    state.put_module(MODULE);
-    state.put_alias("shop".into(), MODULE);
-    state
+fn empty() -> Rows {
+    let mut rows = View::new();
+    rows.put_module(MODULE);
+    rows.put_alias("shop".into(), MODULE);
+    rows.into()
 }
 
 /// The commands of the engine's own duties at an instant, in the order of the protocol.
-fn due(state: &State, now: Timestamp) -> Vec<Command> {
+fn due(state: &View, now: Timestamp) -> Vec<Command> {
     let comes = |at| wire::comes(at, now);
     let deadlines = state.promises().filter(|p| p.is_pending() && comes(p.spec.timeout_at));
     let mut due: Vec<Command> =

@@ -3,10 +3,10 @@
 use segno_core::{
     id::PromiseId,
     promise::{Message, OutboxKey, Promise, Schedule, Task, TaskState, TaskStatus, Verdict},
-    state::State,
     tags,
     time::Timestamp,
     value::{Tags, Value},
+    view::View,
 };
 use serde_json::{Map, Value as Json, json};
 
@@ -40,7 +40,7 @@ pub(super) fn state(promise: &Promise) -> &'static str {
     }
 }
 
-pub(super) fn task(state: &State, task: &Task) -> Json {
+pub(super) fn task(state: &View, task: &Task) -> Json {
     let woken = state.callbacks().filter(|(_, by, consumed)| **by == task.id && *consumed).count();
     let fulfilled = task.status() == TaskStatus::Fulfilled;
     let mut record = json!({
@@ -85,7 +85,7 @@ pub(super) fn schedule(schedule: &Schedule) -> Json {
 }
 
 /// All rows.
-pub(super) fn snapshot(state: &State) -> Json {
+pub(super) fn snapshot(state: &View) -> Json {
     let promises = || state.promises();
     let pending = promises().filter(|promise| promise.is_pending());
     let timer = |task: &Task| {
@@ -108,7 +108,7 @@ pub(super) fn snapshot(state: &State) -> Json {
     })
 }
 
-fn message(state: &State, key: &OutboxKey, message: &Message) -> Option<Json> {
+fn message(state: &View, key: &OutboxKey, message: &Message) -> Option<Json> {
     let of = |id: &PromiseId| state.promise(id).expect("messages are about promises");
     Some(match (key, message) {
         (OutboxKey::Execute(id), Message::Execute { version }) => json!({

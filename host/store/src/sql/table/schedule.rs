@@ -1,31 +1,56 @@
-//! Schedules as the core knows them, and as the tables of every database hold them.
+//! Schedules.
 
 use segno_core::{
     id::{PromiseId, ScheduleId},
     promise::{Overlap, Schedule, Template},
     time::Millis,
+    unreadable::Subject,
     value::Text,
 };
 
 use super::{
-    Cell, Failure, Fields,
+    Again,
+    ColumnKind::{Blob, Int, Text as Word},
+    Named, Table,
+};
+use crate::sql::{
+    CellRow, Failure, Fields,
     rows::{at, headers, json, needed, number, small, tags, value},
 };
 
-/// Columns of a schedule, in the order in which [`schedule`] reads them and [`schedule_cells`]
-/// writes them.
+/// Columns of a schedule, in the order in which [`schedule`] reads them and [`cells`] writes them.
 macro_rules! schedule_columns {
     () => {
-        "schedules.id, cron, promise_id, param_headers, param, tags, timeout, overlap, paused, created_at, next_at, \
-         last_at, last_id, skipped "
+        "id, cron, promise_id, param_headers, param, tags, timeout, overlap, paused, created_at, next_at, \
+         last_at, last_id, skipped"
     };
 }
 pub(crate) use schedule_columns;
 
+pub(super) const ROWS: Named = Named {
+    table: Table {
+        name: "schedules",
+        columns: schedule_columns!(),
+        kinds: &[Word, Word, Word, Word, Blob, Word, Int, Int, Int, Int, Int, Int, Word, Int],
+        key: 1,
+        again: Again::Replaces,
+    },
+    load: "load schedules",
+    put: "put schedules",
+    wanted: |rows| rows.schedules.iter().map(ScheduleId::as_str).collect(),
+    subject: |id| Subject::Schedule(id.into()),
+    read: |row, view| schedule(&row).map(|schedule| view.put_schedule(schedule)),
+    written: |delta| delta.schedules.values().flatten().map(cells).collect(),
+    deleted: |delta| {
+        let gone = delta.schedules.iter().filter(|(_, row)| row.is_none());
+        gone.map(|(id, _)| vec![id.as_str().into()]).collect()
+    },
+};
+
 /// The row of a schedule.
-pub(crate) fn schedule_cells(schedule: &Schedule) -> [Cell; 14] {
+fn cells(schedule: &Schedule) -> CellRow {
     let template = &schedule.template;
-    [
+    vec![
         schedule.id.as_str().into(),
         schedule.cron.as_str().into(),
         template.id.as_str().into(),

@@ -1,0 +1,116 @@
+//! The rows a store would load for a command.
+
+use std::collections::BTreeSet;
+
+use super::Model;
+use crate::{
+    command::Command,
+    footprint::{Footprint, footprint, widen},
+    id::PromiseId,
+    promise::OutboxKey,
+    view::View,
+};
+
+/// A command's rows are known after this many rounds.
+const ROUNDS: usize = 5;
+
+impl Model {
+    /// What a store would load for a command, in rounds until nothing new is named.
+    ///
+    /// # Panics
+    /// If rounds do not end: that is a defect of [`widen`].
+    pub fn view(&self, command: &Command) -> View {
+        let named = footprint(command);
+        let mut loaded = named.clone();
+        for _ in 0..ROUNDS {
+            let view = self.load(&loaded, |_| true);
+            let mut wider = loaded.clone();
+            wider.merge(widen(&view, command, &named));
+            if wider == loaded {
+                return view;
+            }
+            loaded = wider;
+        }
+        panic!("widening {command:?} does not end");
+    }
+
+    /// The rows that are named. Of what belongs to promises only what belongs to those that
+    /// `is_found` says were found.
+    pub fn load(&self, rows: &Footprint, is_found: impl Fn(&PromiseId) -> bool) -> View {
+        let mut view = View::new();
+        view.raise_first_version(self.first_version());
+        let mut composites = rows.composites.clone();
+        for (parent, page) in &rows.children {
+            let wanted = |id: &&PromiseId| !(page.unasked && self.was_asked_to_stop(id));
+            let children = self.children(parent, page.after.as_ref()).filter(wanted);
+            composites.extend(children.take(page.limit as usize).cloned());
+        }
+        for (top, limit) in &rows.trees {
+            let tree = self.tree(top, *limit);
+            composites.extend(tree.members.iter().cloned());
+            let owed = self.outbox().filter(|(key, _)| tree.members.contains(key.promise()));
+            owed.for_each(|(key, row)| view.put_outbox(key.clone(), row.clone()));
+            view.put_tree(top.clone(), tree);
+        }
+        composites.retain(&is_found);
+        let mut bare: BTreeSet<&PromiseId> = composites.iter().collect();
+        bare.extend(&rows.rows);
+        bare.extend(self.held_by(rows));
+        for id in bare.into_iter().filter(|id| is_found(id)) {
+            self.promise(id).into_iter().for_each(|promise| view.put_promise(promise.clone()));
+            self.task(id).into_iter().for_each(|task| view.put_task(task.clone()));
+        }
+        composites.iter().for_each(|id| self.load_parts(&mut view, id));
+        for (id, from) in rows.tails.iter().filter(|(id, _)| is_found(id)) {
+            let tail = self.tail(id).get(*from as usize..).unwrap_or_default();
+            view.put_tail(id.clone(), tail.to_vec());
+        }
+        for key in rows.outbox.iter().filter(|key| is_found(key.promise())) {
+            let row = self.outbox_row(key);
+            row.into_iter().for_each(|row| view.put_outbox(key.clone(), row.clone()));
+        }
+        for (id, key) in rows.signal_keys.iter().filter(|(id, _)| is_found(id)) {
+            let number = self.signal_key(id, key);
+            number.into_iter().for_each(|n| view.put_signal_key(id.clone(), key.clone(), n));
+        }
+        self.load_named(&mut view, rows);
+        view
+    }
+
+    /// The tasks that the named hosts hold.
+    fn held_by<'a>(&'a self, rows: &'a Footprint) -> impl Iterator<Item = &'a PromiseId> {
+        let held = self.tasks().filter(|task| {
+            task.lease().is_some_and(|lease| rows.held_by.contains(&lease.holder.node))
+        });
+        held.map(|task| &task.id).filter(|_| !rows.held_by.is_empty())
+    }
+
+    /// What belongs to a composite beside promise and task.
+    fn load_parts(&self, view: &mut View, id: &PromiseId) {
+        for (by, consumed) in self.callbacks_on(id) {
+            view.put_callback(id.clone(), by.clone(), consumed);
+        }
+        for on in self.awaited_by(id) {
+            let consumed = self.callback(on, id).unwrap_or_default();
+            view.put_callback(on.clone(), id.clone(), consumed);
+        }
+        self.listeners_on(id).for_each(|address| view.put_listener(id.clone(), address.clone()));
+        view.put_head(id.clone(), self.head(id));
+        let key = OutboxKey::Execute(id.clone());
+        let row = self.outbox_row(&key);
+        row.into_iter().for_each(|row| view.put_outbox(key.clone(), row.clone()));
+    }
+
+    /// What is found by its own name, and the facts of sagas.
+    fn load_named(&self, view: &mut View, rows: &Footprint) {
+        for alias in &rows.aliases {
+            self.alias(alias).into_iter().for_each(|module| view.put_alias(alias.clone(), module));
+        }
+        let modules = rows.modules.iter().filter(|module| self.has_module(module));
+        modules.for_each(|module| view.put_module(*module));
+        rows.hosts.iter().for_each(|node| view.put_host(node.clone(), self.incarnation(node)));
+        self.load_schedules(rows, view);
+        self.load_resources(rows, view);
+        self.load_facts(rows, view);
+    }
+}

@@ -1,0 +1,50 @@
+//! Journals: their ends, and the records that were asked for.
+
+use super::View;
+use crate::{
+    delta::Append,
+    id::PromiseId,
+    invocation::{JournalHead, Record},
+};
+
+impl View {
+    /// The end of this invocation's journal; that of an empty journal if it has none.
+    pub fn head(&self, invocation: &PromiseId) -> JournalHead {
+        self.heads.get(invocation).copied().unwrap_or_default()
+    }
+
+    /// The loaded records of this journal: the last ones, up to its head.
+    pub fn tail(&self, invocation: &PromiseId) -> &[Record] {
+        self.tails.get(invocation).map_or(&[], Vec::as_slice)
+    }
+
+    /// All journals' ends.
+    pub fn heads(&self) -> impl Iterator<Item = (&PromiseId, &JournalHead)> {
+        self.heads.iter()
+    }
+
+    /// Puts the end of a journal.
+    pub fn put_head(&mut self, invocation: PromiseId, head: JournalHead) {
+        self.heads.insert(invocation, head);
+    }
+
+    /// Puts the last records of a journal, up to its head.
+    pub fn put_tail(&mut self, invocation: PromiseId, records: Vec<Record>) {
+        self.tails.insert(invocation, records);
+    }
+
+    /// Puts more of the last records of a journal: those that follow the ones that were put before.
+    pub fn extend_tail(&mut self, invocation: &PromiseId, records: Vec<Record>) {
+        match self.tails.get_mut(invocation) {
+            Some(tail) => tail.extend(records),
+            None => self.put_tail(invocation.clone(), records),
+        }
+    }
+
+    pub(super) fn append(&mut self, append: &Append) {
+        self.heads.insert(append.invocation.clone(), append.after);
+        if let Some(tail) = self.tails.get_mut(&append.invocation) {
+            tail.extend(append.records.iter().cloned());
+        }
+    }
+}

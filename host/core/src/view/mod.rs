@@ -1,0 +1,148 @@
+//! Rows by key: the part of a store that was loaded for a command. A row that is absent is known not
+//! to exist.
+
+mod facts;
+mod globals;
+mod journals;
+mod outbox;
+mod promises;
+mod resources;
+mod schedules;
+mod signals;
+mod unreadable;
+mod waits;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use self::{facts::Facts, resources::Resources, schedules::Schedules};
+use crate::{
+    delta::Delta,
+    id::{Digest, NodeName, PromiseId, Version},
+    invocation::{JournalHead, Record},
+    promise::{OutboxKey, OutboxRow, Promise, Task},
+    unreadable::Subject,
+    value::Text,
+};
+
+/// Rows, by key.
+#[derive(Clone, Debug, Default)]
+pub struct View {
+    first_version: Version,
+    promises: BTreeMap<PromiseId, Promise>,
+    tasks: BTreeMap<PromiseId, Task>,
+    /// By awaited, then awaiter.
+    callbacks: BTreeMap<PromiseId, BTreeMap<PromiseId, bool>>,
+    /// The same by awaiter, then awaited.
+    awaits: BTreeMap<PromiseId, BTreeSet<PromiseId>>,
+    listeners: BTreeMap<PromiseId, BTreeSet<Text>>,
+    outbox: BTreeMap<OutboxKey, OutboxRow>,
+    heads: BTreeMap<PromiseId, JournalHead>,
+    tails: BTreeMap<PromiseId, Vec<Record>>,
+    /// Pending attached promises by the invocation that made them.
+    children: BTreeMap<PromiseId, BTreeSet<PromiseId>>,
+    aliases: BTreeMap<Text, Digest>,
+    modules: BTreeSet<Digest>,
+    hosts: BTreeMap<NodeName, u64>,
+    signal_keys: BTreeMap<(PromiseId, Text), u32>,
+    lookups: Lookups,
+    /// What has rows that are there and cannot be read, and why.
+    unreadable: BTreeMap<Subject, Text>,
+}
+
+/// What belongs to no promise's composite, and so is not forgotten with one.
+#[derive(Clone, Debug, Default)]
+struct Lookups {
+    schedules: Schedules,
+    resources: Resources,
+    facts: Facts,
+    /// Trees, in a view that was loaded for removing them.
+    trees: BTreeMap<PromiseId, Tree>,
+}
+
+/// A promise and everything made by its members.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tree {
+    /// The promises, the top included.
+    pub members: BTreeSet<PromiseId>,
+    /// Whether these are all of them.
+    pub whole: bool,
+}
+
+impl View {
+    /// A view to load rows into. It keeps the records of a journal only where [`View::put_tail`]
+    /// asked for them.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Writes a decision's rows.
+    pub fn apply(&mut self, delta: &Delta) {
+        delta.removed.iter().for_each(|id| self.remove(id));
+        self.write(delta);
+    }
+
+    /// Writes them where what goes with them is gone already.
+    pub(crate) fn write(&mut self, delta: &Delta) {
+        delta.first_version.into_iter().for_each(|version| self.raise_first_version(version));
+        for promise in delta.promises.values() {
+            self.put_promise(promise.clone());
+        }
+        for task in delta.tasks.values() {
+            self.put_task(task.clone());
+        }
+        for ((awaited, awaiter), row) in &delta.callbacks {
+            match row {
+                Some(consumed) => self.put_callback(awaited.clone(), awaiter.clone(), *consumed),
+                None => self.remove_callback(awaited, awaiter),
+            }
+        }
+        for ((awaited, address), present) in &delta.listeners {
+            match present {
+                true => self.put_listener(awaited.clone(), address.clone()),
+                false => self.remove_listener(awaited, address),
+            }
+        }
+        for (key, row) in &delta.outbox {
+            match row {
+                Some(row) => self.put_outbox(key.clone(), row.clone()),
+                None => self.remove_outbox(key),
+            }
+        }
+        delta.appends.iter().for_each(|append| self.append(append));
+        self.aliases.extend(delta.aliases.iter().map(|(name, module)| (name.clone(), *module)));
+        self.hosts
+            .extend(delta.hosts.iter().map(|(node, incarnation)| (node.clone(), *incarnation)));
+        self.signal_keys.extend(delta.signal_keys.iter().map(|(key, n)| (key.clone(), *n)));
+        self.write_schedules(delta);
+        self.lookups.resources.write(delta);
+        self.lookups.facts.write(delta);
+    }
+
+    /// The part that is about no single promise: modules, aliases, hosts and the first version.
+    pub fn globals(&self) -> Self {
+        Self {
+            first_version: self.first_version,
+            aliases: self.aliases.clone(),
+            modules: self.modules.clone(),
+            hosts: self.hosts.clone(),
+            ..Self::default()
+        }
+    }
+
+    /// How many rows are here beside the [globals](Self::globals).
+    pub fn rows(&self) -> usize {
+        let Self { promises, tasks, callbacks, listeners, outbox, heads, tails, .. } = self;
+        let Self { signal_keys, lookups: Lookups { schedules, resources, facts, .. }, .. } = self;
+        let of_promises = promises.len() + tasks.len() + heads.len() + tails.len() + outbox.len();
+        let callbacks: usize = callbacks.values().map(BTreeMap::len).sum();
+        let listeners: usize = listeners.values().map(BTreeSet::len).sum();
+        let looked_up = schedules.len() + resources.len() + facts.len();
+        of_promises + callbacks + listeners + signal_keys.len() + looked_up
+    }
+
+    /// Forgets what belongs to no promise's composite: trees, schedules, resources with their
+    /// leases, and the facts of sagas.
+    pub fn forget_lookups(&mut self) {
+        self.lookups = Lookups::default();
+    }
+}

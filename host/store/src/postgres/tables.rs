@@ -1,0 +1,100 @@
+//! The statements about tables that belong to no composite.
+
+use std::sync::LazyLock;
+
+#[cfg(test)]
+use super::columns;
+use super::write::Part;
+use crate::sql::{ColumnKind, NAMED, Named, OWNED, Owned, Table};
+
+/// The statements about one of [`NAMED`].
+pub(super) struct NamedStatements {
+    pub(super) of: &'static Named,
+    /// Its rows by names, which are locked in their order, before any promise. A row that is not
+    /// there yet cannot be locked: who comes second with it is refused by its key, and decides
+    /// again.
+    pub(super) lock: String,
+    /// Rows that did not exist: if they exist by now, another transaction was faster.
+    pub(super) insert: Part,
+    /// Rows that are locked.
+    pub(super) put: Part,
+    pub(super) delete: Part,
+}
+
+/// The statements about one of [`OWNED`].
+pub(super) struct OwnedStatements {
+    pub(super) of: &'static Owned,
+    /// The number and id of invocations, each with its rows; with nothing, where it has none.
+    pub(super) load: String,
+    pub(super) put: Part,
+    /// The rows of invocations, by their numbers.
+    pub(super) remove: String,
+}
+
+pub(super) static NAMED_STATEMENTS: LazyLock<[NamedStatements; NAMED.len()]> =
+    LazyLock::new(|| NAMED.each_ref().map(NamedStatements::of));
+
+pub(super) static OWNED_STATEMENTS: LazyLock<[OwnedStatements; OWNED.len()]> =
+    LazyLock::new(|| OWNED.each_ref().map(OwnedStatements::of));
+
+impl NamedStatements {
+    fn of(named: &'static Named) -> Self {
+        let (table, first) = (named.table.name, named.table.first());
+        let columns = named.table.columns;
+        Self {
+            of: named,
+            lock: format!(
+                "SELECT {columns} FROM {table} WHERE {first} = ANY($1::text[]) ORDER BY {first} FOR UPDATE"
+            ),
+            insert: insert(&named.table, String::new()),
+            put: insert(&named.table, named.table.on_conflict()),
+            delete: Part {
+                columns: &[ColumnKind::Text],
+                before: format!("DELETE FROM {table} USING").into(),
+                after: format!("AS given ({first}) WHERE {table}.{first} = given.{first}").into(),
+            },
+        }
+    }
+
+    /// The part of the question whether names that were not found are there now: `what` is what its
+    /// rows begin with, `$parameter` the names, `nulls` the columns that follow the name.
+    pub(super) fn again(&self, what: usize, parameter: usize, nulls: usize) -> String {
+        let (table, first) = (self.of.table.name, self.of.table.first());
+        let nulls = ", NULL".repeat(nulls);
+        format!(
+            " UNION ALL SELECT {what}, {first}{nulls} FROM {table} WHERE {first} = ANY(${parameter}::text[])"
+        )
+    }
+}
+
+impl OwnedStatements {
+    fn of(owned: &'static Owned) -> Self {
+        let (table, first) = (owned.table.name, owned.table.first());
+        let rest = owned.table.of_table(1);
+        Self {
+            of: owned,
+            load: format!(
+                "SELECT promises.n, promises.id, {rest} FROM promises LEFT JOIN {table} ON {table}.{first} = promises.n \
+                 WHERE promises.id = ANY($1::text[])"
+            ),
+            put: insert(&owned.table, owned.table.on_conflict()),
+            remove: format!("DELETE FROM {table} WHERE {first} = ANY($1::bigint[])"),
+        }
+    }
+}
+
+fn insert(table: &Table, after: String) -> Part {
+    let before = format!("{} SELECT * FROM", table.insert());
+    Part { columns: table.kinds, before: before.into(), after: after.into() }
+}
+
+/// Every statement that looks for something, for the tests of their plans.
+#[cfg(test)]
+pub(super) fn statements() -> Vec<String> {
+    let named = NAMED_STATEMENTS.iter().flat_map(|of| {
+        let given = columns::parameters(of.delete.columns, 1);
+        [of.lock.clone(), format!("{} UNNEST({given}) {}", of.delete.before, of.delete.after)]
+    });
+    let owned = OWNED_STATEMENTS.iter().flat_map(|of| [of.load.clone(), of.remove.clone()]);
+    named.chain(owned).collect()
+}

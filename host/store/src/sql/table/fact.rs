@@ -1,0 +1,73 @@
+//! The facts of sagas. They are only ever added: who comes second with one is refused by its key.
+
+use segno_core::{
+    id::PromiseId,
+    saga::{Fact, FactKey, FactKind},
+    value::Text,
+};
+
+use super::{
+    Again,
+    ColumnKind::{Int, Text as Word},
+    Owned, Table,
+};
+use crate::sql::{
+    CellRow, Failure, Fields,
+    rows::{at, id, needed, number, small, text},
+};
+
+pub(super) const ROWS: Owned = Owned {
+    table: Table {
+        name: "compensations",
+        columns: "inv, saga, seq, fact, promise, compensate, unknown, at",
+        kinds: &[Int, Word, Int, Int, Word, Word, Int, Int],
+        key: 4,
+        again: Again::Refused,
+    },
+    load: "load the facts of sagas",
+    put: "append facts",
+    remove: "remove facts",
+    wanted: |rows| &rows.facts,
+    read: |row, first, view| {
+        let (invocation, key, fact) = fact(&row, first)?;
+        view.put_fact(invocation, key, fact);
+        Ok(())
+    },
+    written: |delta, number| {
+        let facts = delta.facts.iter();
+        facts.map(|((invocation, key), fact)| cells(number(invocation), key, fact)).collect()
+    },
+};
+
+/// The row of a fact of the invocation with this number.
+fn cells(invocation: i64, key: &FactKey, fact: &Fact) -> CellRow {
+    vec![
+        invocation.into(),
+        key.saga.as_str().into(),
+        key.seq.into(),
+        i64::from(key.kind.number()).into(),
+        fact.promise.as_str().into(),
+        fact.compensate.as_ref().map(Text::as_str).into(),
+        fact.unknown.into(),
+        fact.at.0.into(),
+    ]
+}
+
+/// The fact of a row of these columns from `first` on, with the invocation's id instead of its
+/// number.
+fn fact(row: &impl Fields, first: usize) -> Result<(PromiseId, FactKey, Fact), Failure> {
+    let invocation = id(row, first)?;
+    let kind = FactKind::from_number(small(row, first + 3, &invocation, "fact")?);
+    let key = FactKey {
+        saga: text(row, first + 1)?,
+        seq: small(row, first + 2, &invocation, "seq")?,
+        kind: needed(kind, &invocation, "fact")?,
+    };
+    let fact = Fact {
+        promise: id(row, first + 4)?,
+        compensate: row.text(first + 5)?.map(|address| Text::from(&*address)),
+        unknown: number(row, first + 6, &invocation, "unknown")? != 0,
+        at: needed(at(row, first + 7)?, &invocation, "at")?,
+    };
+    Ok((invocation, key, fact))
+}

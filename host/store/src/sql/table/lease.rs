@@ -1,0 +1,55 @@
+//! Leases on resources. They have the names of the resources.
+
+use segno_core::{
+    id::ResourceName,
+    promise::{FenceToken, ResourceLease},
+    unreadable::Subject,
+};
+
+use super::{
+    Again,
+    ColumnKind::{Int, Text},
+    Named, Table, named,
+};
+use crate::sql::{
+    CellRow, Failure, Fields,
+    rows::{at, needed, number, text},
+};
+
+pub(super) const ROWS: Named = Named {
+    table: Table {
+        name: "resource_leases",
+        columns: "name, token, holder, until_at",
+        kinds: &[Text, Int, Text, Int],
+        key: 1,
+        again: Again::ReplacesSmaller("token"),
+    },
+    load: "load leases on resources",
+    put: "put leases on resources",
+    wanted: |rows| rows.resources.iter().map(ResourceName::as_str).collect(),
+    subject: |name| Subject::Resource(name.into()),
+    read: |row, view| lease(&row).map(|lease| view.put_resource_lease(lease)),
+    written: |delta| delta.resource_leases.values().map(cells).collect(),
+    deleted: named::none,
+};
+
+/// Its row.
+fn cells(lease: &ResourceLease) -> CellRow {
+    vec![
+        lease.name.as_str().into(),
+        lease.token.0.into(),
+        lease.holder.as_str().into(),
+        lease.until.0.into(),
+    ]
+}
+
+/// The lease of a row.
+fn lease(row: &impl Fields) -> Result<ResourceLease, Failure> {
+    let name = ResourceName::new(needed(row.text(0)?, &"resource_leases", "name")?);
+    Ok(ResourceLease {
+        token: FenceToken(number(row, 1, &name, "token")?.cast_unsigned()),
+        holder: text(row, 2)?,
+        until: needed(at(row, 3)?, &name, "until_at")?,
+        name,
+    })
+}

@@ -1,0 +1,69 @@
+//! The statements about tables that belong to no composite.
+
+use std::sync::LazyLock;
+
+use crate::sql::{NAMED, Named, OWNED, Owned, Table};
+
+/// The statements about one of [`NAMED`].
+pub(super) struct NamedStatements {
+    pub(super) of: &'static Named,
+    /// Its rows, by names.
+    pub(super) load: String,
+    pub(super) put: String,
+    pub(super) delete: String,
+}
+
+/// The statements about one of [`OWNED`].
+pub(super) struct OwnedStatements {
+    pub(super) of: &'static Owned,
+    /// The number and id of invocations, each with its rows; with nothing, where it has none.
+    pub(super) load: String,
+    pub(super) put: String,
+    /// The rows of an invocation, by its number.
+    pub(super) remove: String,
+}
+
+pub(super) static NAMED_STATEMENTS: LazyLock<[NamedStatements; NAMED.len()]> =
+    LazyLock::new(|| NAMED.each_ref().map(NamedStatements::of));
+
+pub(super) static OWNED_STATEMENTS: LazyLock<[OwnedStatements; OWNED.len()]> =
+    LazyLock::new(|| OWNED.each_ref().map(OwnedStatements::of));
+
+impl NamedStatements {
+    fn of(named: &'static Named) -> Self {
+        let (table, first) = (named.table.name, named.table.first());
+        let load = format!(
+            "SELECT {} FROM json_each(?1) wanted JOIN {table} ON {table}.{first} = wanted.value",
+            named.table.of_table(0)
+        );
+        let delete = format!("DELETE FROM {table} WHERE {first} = ?");
+        Self { of: named, load, put: put(&named.table), delete }
+    }
+}
+
+impl OwnedStatements {
+    fn of(owned: &'static Owned) -> Self {
+        let (table, first) = (owned.table.name, owned.table.first());
+        let load = format!(
+            "SELECT promises.n, promises.id, {} FROM json_each(?1) wanted \
+             JOIN promises ON promises.id = wanted.value LEFT JOIN {table} ON {table}.{first} = promises.n",
+            owned.table.of_table(1)
+        );
+        let remove = format!("DELETE FROM {table} WHERE {first} = ?");
+        Self { of: owned, load, put: put(&owned.table), remove }
+    }
+}
+
+/// Writes a row.
+fn put(table: &Table) -> String {
+    let values = vec!["?"; table.kinds.len()].join(", ");
+    format!("{} VALUES ({values}) {}", table.insert(), table.on_conflict())
+}
+
+/// Every statement, for the tests of their plans.
+#[cfg(test)]
+pub(super) fn statements() -> Vec<&'static str> {
+    let named = NAMED_STATEMENTS.iter().flat_map(|of| [&*of.load, &of.put, &of.delete]);
+    let owned = OWNED_STATEMENTS.iter().flat_map(|of| [&*of.load, &of.put, &of.remove]);
+    named.chain(owned).collect()
+}
