@@ -57,6 +57,7 @@ pub mod testing;
 mod memory;
 
 #[doc(hidden)]
+#[rustfmt::skip] // Generated.
 pub mod bindings;
 mod host;
 
