@@ -30,9 +30,10 @@ const PROFILE: [(&str, &str); 8] = [
 const HEAP_BYTES: u32 = 128 << 10;
 
 /// The first words of cargo's progress lines, which are omitted from errors.
-const PROGRESS_WORDS: [&str; 8] = [
+const PROGRESS_WORDS: [&str; 9] = [
     "Adding",
     "Blocking",
+    "Building",
     "Compiling",
     "Downloaded",
     "Downloading",
@@ -55,7 +56,11 @@ pub(super) fn compile(
     progress.step(&format!("compiling {names} for {TARGET}"));
 
     let mut command = command(crates, options, &target);
-    let finished = process::run(&mut command, None, &|line| progress.line(line))?;
+    let finished = process::run(&mut command, None, &|line| {
+        if let Some(line) = shown(line) {
+            progress.line(&line);
+        }
+    })?;
     if !finished.success {
         return Err(BuildError::Compile { packages: names, output: complaints(&finished.stderr) });
     }
@@ -89,6 +94,8 @@ fn command(crates: &[&WorkflowCrate], options: BuildOptions<'_>, target: &Path) 
     if let Some(rustc) = &options.toolchain.rustc {
         command.env("RUSTC", rustc);
     }
+    // Cargo counts what it compiles only on its bar, and draws that only on terminals.
+    command.env("CARGO_TERM_PROGRESS_WHEN", "always").env("CARGO_TERM_PROGRESS_WIDTH", "100");
     command
 }
 
@@ -104,6 +111,20 @@ fn flags(workspace: &Path, sysroot: Option<&Path>) -> String {
     flags.push(format!("-Clink-arg=--initial-heap={HEAP_BYTES}"));
     let flags = toml::Value::Array(flags.into_iter().map(toml::Value::String).collect());
     format!("target.{TARGET}.rustflags={flags}")
+}
+
+/// What a person sees of a line: `    Building [==>   ] 12/50: syn, serde` becomes `12 of 50: syn,
+/// serde`, and the names of single crates are omitted.
+fn shown(line: &str) -> Option<String> {
+    if let Some((_, counted)) =
+        line.split_once("Building [").and_then(|(_, bar)| bar.split_once("] "))
+    {
+        let (counts, names) = counted.split_once(':').unwrap_or((counted, ""));
+        let (done, all) = counts.trim().split_once('/')?;
+        return Some(format!("compiled {done} of {all}; now {}", names.trim()));
+    }
+    let word = line.trim_start().split(' ').next().unwrap_or_default();
+    (word != "Compiling").then(|| line.to_owned())
 }
 
 /// Cargo's output without its progress lines.
@@ -174,6 +195,14 @@ mod tests {
         let flags = table["target"][TARGET]["rustflags"].as_array().unwrap();
         assert!(flags.contains(&"--remap-path-prefix=/my work=/workspace".into()));
         assert!(flags.contains(&"--sysroot=/my cache/rust".into()));
+    }
+
+    #[test]
+    fn progress_says_how_many_of_how_many_and_what() {
+        let bar = "    Building [========>          ] 12/50: syn, serde_core            ";
+        assert_eq!(shown(bar).unwrap(), "compiled 12 of 50; now syn, serde_core");
+        assert_eq!(shown("   Compiling syn v3.0.10"), None);
+        assert_eq!(shown("    Updating crates.io index").unwrap(), "    Updating crates.io index");
     }
 
     #[test]
