@@ -4,7 +4,7 @@
 
 use std::{future::Future, pin::pin, task::Poll};
 
-pub use futures::future::{
+pub use futures_util::future::{
     Either, join, join_all, join3, join4, try_join, try_join_all, try_join3, try_join4,
 };
 

@@ -7,7 +7,7 @@ use std::{
     task::{Poll, Waker},
 };
 
-use rand_chacha::{ChaCha12Rng, rand_core::SeedableRng};
+use chacha20::{ChaCha12Rng, rand_core::SeedableRng};
 
 use crate::{
     bindings::segno::workflow::types as wit,

@@ -57,6 +57,7 @@ pub mod testing;
 mod memory;
 
 #[doc(hidden)]
+#[rustfmt::skip] // Generated.
 pub mod bindings;
 mod host;
 
@@ -80,7 +81,7 @@ pub use segno_macro::{activity, data, workflow};
 pub use signals::{Receive, Signal, Signals};
 pub use time::Timestamp;
 
-pub use rand_chacha::rand_core;
+pub use chacha20::rand_core;
 pub use schemars::{self, JsonSchema};
 pub use serde::{self, Deserialize, Serialize};
 pub use serde_json;

@@ -7,7 +7,7 @@ use std::{
     task::{Context as Polling, Poll},
 };
 
-use futures::Stream;
+use futures_util::Stream;
 use serde::de::DeserializeOwned;
 
 use crate::{

@@ -48,8 +48,12 @@ pub fn build(folders: &[impl AsRef<Path>]) -> Vec<Arc<[u8]>> {
             crate_build::locate(folder.as_ref()).unwrap_or_else(|error| panic!("{error}"))
         })
         .collect();
-    let options =
-        crate_build::BuildOptions { toolchain: &toolchain, target_directory: None, locked: false };
+    let options = crate_build::BuildOptions {
+        toolchain: &toolchain,
+        target_directory: None,
+        locked: false,
+        shared: None,
+    };
     let built =
         crate_build::build(&crates, options, &say).unwrap_or_else(|error| panic!("{error}"));
     built.into_iter().map(|built| built.component.into()).collect()

@@ -5,7 +5,7 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use rand_chacha::{
+use chacha20::{
     ChaCha12Rng,
     rand_core::{Rng, SeedableRng},
 };

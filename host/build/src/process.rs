@@ -2,7 +2,7 @@
 //! apply.
 
 use std::{
-    io::{self, BufRead, BufReader, Read},
+    io::{self, BufReader, Read},
     process::{Command, Stdio},
     sync::mpsc::{self, RecvTimeoutError, Sender},
     thread,
@@ -125,10 +125,21 @@ fn read_output(mut stdout: impl Read, sender: &Sender<Event>) {
     sender.send(Event::Output(String::from_utf8_lossy(&bytes).into_owned())).ok();
 }
 
+/// A line ends with a line feed, or with the carriage return after which a bar is drawn anew.
 fn read_lines(stderr: impl Read, sender: &Sender<Event>) {
-    for bytes in BufReader::new(stderr).split(b'\n').map_while(Result::ok) {
-        let line = String::from_utf8_lossy(&bytes).trim_end_matches('\r').to_owned();
-        sender.send(Event::Line(line)).ok();
+    let (mut line, mut returned) = (Vec::new(), false);
+    for byte in BufReader::new(stderr).bytes().map_while(Result::ok) {
+        let ends = matches!(byte, b'\n' | b'\r');
+        if !ends {
+            line.push(byte);
+        } else if !line.is_empty() || (byte == b'\n' && !returned) {
+            sender.send(Event::Line(String::from_utf8_lossy(&line).into_owned())).ok();
+            line.clear();
+        }
+        returned = byte == b'\r';
+    }
+    if !line.is_empty() {
+        sender.send(Event::Line(String::from_utf8_lossy(&line).into_owned())).ok();
     }
     sender.send(Event::ErrorsEnded).ok();
 }
@@ -157,6 +168,14 @@ mod tests {
         assert_eq!(finished.stdout, "out\n");
         assert_eq!(*seen.borrow(), ["one", "two"]);
         assert_eq!(finished.last_words(), "one; two");
+    }
+
+    #[test]
+    fn a_line_ends_where_a_bar_is_drawn_anew() {
+        let seen = RefCell::new(Vec::new());
+        let script = r"printf '1/2\r2/2\rdone\r\n\nend' >&2";
+        run(&mut shell(script), None, &|line| seen.borrow_mut().push(line.to_owned())).unwrap();
+        assert_eq!(*seen.borrow(), ["1/2", "2/2", "done", "", "end"]);
     }
 
     #[test]

@@ -52,7 +52,13 @@ pub fn build(folder: &Path, progress: &dyn Progress) -> Result<Vec<u8>, ExampleE
     let request = Request::from_environment(&directory, true)?;
     let toolchain = toolchain::find(&request, progress)?;
     progress.step(&format!("building {} with {}", directory.display(), toolchain.version));
-    let options = BuildOptions { toolchain: &toolchain, target_directory: None, locked: false };
+    let shared = crate_build::shared().ok();
+    let options = BuildOptions {
+        toolchain: &toolchain,
+        target_directory: None,
+        locked: false,
+        shared: shared.as_deref(),
+    };
     let mut built = crate_build::build(&[crate_build::locate(&directory)?], options, progress)?;
     Ok(built.remove(0).component)
 }

@@ -141,8 +141,13 @@ fn build_here(path: &Path, how: &How, progress: &Progress) -> Result<Built, CliE
         .map_err(|error| other("no-toolchain", &error))?;
     let toolchain =
         toolchain::find(&request, progress).map_err(|error| other("no-toolchain", &error))?;
-    let options =
-        BuildOptions { toolchain: &toolchain, target_directory: None, locked: how.locked };
+    let shared = crate_build::shared().map_err(|error| other("no-cache", &error))?;
+    let options = BuildOptions {
+        toolchain: &toolchain,
+        target_directory: None,
+        locked: how.locked,
+        shared: Some(&shared),
+    };
     let built = crate_build::build(&[located], options, progress)
         .map_err(|error| other("build-failed", &error))?;
     built.into_iter().next().ok_or_else(|| CliError::Other {

@@ -3,14 +3,16 @@
 use std::{
     collections::BTreeMap,
     fs,
-    io::BufReader,
+    os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
     process::Command,
 };
 
 use cargo_metadata::Message;
 
-use super::{BuildError, BuildOptions, Built, WorkflowCrate, componentize, package::is_module};
+use super::{
+    BuildError, BuildOptions, Built, WorkflowCrate, componentize, package::is_module, units::Units,
+};
 use crate::{Progress, TARGET, cache::Lock, cargo, process};
 
 /// The release profile of a module: small, whole, and with the names of its functions for
@@ -30,9 +32,10 @@ const PROFILE: [(&str, &str); 8] = [
 const HEAP_BYTES: u32 = 128 << 10;
 
 /// The first words of cargo's progress lines, which are omitted from errors.
-const PROGRESS_WORDS: [&str; 8] = [
+const PROGRESS_WORDS: [&str; 9] = [
     "Adding",
     "Blocking",
+    "Building",
     "Compiling",
     "Downloaded",
     "Downloading",
@@ -40,6 +43,16 @@ const PROGRESS_WORDS: [&str; 8] = [
     "Updating",
     "Finished",
 ];
+
+/// Called by cargo in place of the compiler. Panic messages contain paths; a component should be the
+/// same wherever it is built, and reveal no home directory. The paths differ from crate to crate, so
+/// they cannot be among the flags that cargo knows: units compiled with other flags are not shared.
+const WRAPPER: &str = r#"#!/bin/sh
+compiler=$1
+shift
+exec "$compiler" "--remap-path-prefix=$(pwd -P)=/workspace" \
+    ${OUT_DIR:+"--remap-path-prefix=$OUT_DIR=/generated"} "$@"
+"#;
 
 /// Compiles and wraps `crates`, which all belong to one workspace, in order.
 pub(super) fn compile(
@@ -52,19 +65,62 @@ pub(super) fn compile(
     let _lock = Lock::take(&target.join("segno.lock"), progress)?;
     let names: Vec<&str> = crates.iter().map(|one| one.package.as_str()).collect();
     let names = names.join(", ");
-    progress.step(&format!("compiling {names} for {TARGET}"));
 
-    let mut command = command(crates, options, &target);
-    let finished = process::run(&mut command, None, &|line| progress.line(line))?;
+    let units = options.shared.and_then(|store| {
+        let units = Units::new(store, &crates[0].workspace, options.toolchain);
+        units.inspect_err(|error| unshared(&error, progress)).ok()
+    });
+    match units.as_ref().map(|units| units.lend(&target, progress)) {
+        Some(Ok(true)) => progress.step("taking over dependencies that were compiled before"),
+        Some(Err(error)) => unshared(&error, progress),
+        Some(Ok(false)) | None => {}
+    }
+    progress.step(&format!("compiling {names} for {TARGET}"));
+    let wrapper = wrapper(&target)?;
+    let mut command = command(crates, options, &target, &wrapper);
+    let finished = process::run(&mut command, None, &|line| {
+        if let Some(line) = shown(line) {
+            progress.line(&line);
+        }
+    })?;
     if !finished.success {
         return Err(BuildError::Compile { packages: names, output: complaints(&finished.stderr) });
     }
-    let modules = modules(&finished.stdout);
+    let messages: Vec<Message> =
+        Message::parse_stream(finished.stdout.as_bytes()).map_while(Result::ok).collect();
+    if let Some(Err(error)) = units.map(|units| units.keep(&target, &messages, progress)) {
+        unshared(&error, progress);
+    }
+    let modules = modules(&messages);
     crates.iter().map(|one| wrap(one, &modules, &target)).collect()
 }
 
-fn command(crates: &[&WorkflowCrate], options: BuildOptions<'_>, target: &Path) -> Command {
-    let workspace = &crates[0].workspace;
+/// The build goes on without the store of units: it is only slower.
+fn unshared(error: &dyn std::error::Error, progress: &dyn Progress) {
+    let cause = error.source().map(|cause| format!(": {cause}")).unwrap_or_default();
+    progress.step(&format!("compiled dependencies are not shared: {error}{cause}"));
+}
+
+/// The file of [`WRAPPER`] in the target folder.
+fn wrapper(target: &Path) -> Result<PathBuf, BuildError> {
+    let path = target.join("rustc-without-paths");
+    if fs::read(&path).is_ok_and(|text| text == WRAPPER.as_bytes()) {
+        return Ok(path);
+    }
+    let unfinished = path.with_extension("tmp");
+    fs::write(&unfinished, WRAPPER)
+        .and_then(|()| fs::set_permissions(&unfinished, fs::Permissions::from_mode(0o755)))
+        .and_then(|()| fs::rename(&unfinished, &path))
+        .map_err(|source| BuildError::Io { path: path.clone(), source })?;
+    Ok(path)
+}
+
+fn command(
+    crates: &[&WorkflowCrate],
+    options: BuildOptions<'_>,
+    target: &Path,
+    wrapper: &Path,
+) -> Command {
     let mut command = cargo::cargo();
     command.current_dir(&crates[0].directory).args([
         "build",
@@ -82,28 +138,43 @@ fn command(crates: &[&WorkflowCrate], options: BuildOptions<'_>, target: &Path) 
     }
     // As configuration and not as a variable: a variable would replace the workspace's own flags,
     // and cannot carry a path with a space.
-    command.arg("--config").arg(flags(workspace, options.toolchain.sysroot.as_deref()));
+    command.arg("--config").arg(flags(options.toolchain.sysroot.as_deref()));
     for (name, value) in PROFILE {
         command.env(format!("CARGO_PROFILE_RELEASE_{name}"), value);
     }
     if let Some(rustc) = &options.toolchain.rustc {
         command.env("RUSTC", rustc);
     }
+    command.env("RUSTC_WRAPPER", std::path::absolute(wrapper).unwrap_or_else(|_| wrapper.into()));
+    // Cargo counts what it compiles only on its bar, and draws that only on terminals.
+    command.env("CARGO_TERM_PROGRESS_WHEN", "always").env("CARGO_TERM_PROGRESS_WIDTH", "100");
     command
 }
 
-fn flags(workspace: &Path, sysroot: Option<&Path>) -> String {
+/// The flags for every crate on this machine: they must not depend on the crate. See [`WRAPPER`].
+fn flags(sysroot: Option<&Path>) -> String {
     let mut flags = Vec::new();
-    // Panic messages contain paths; a component should be the same wherever it is built, and reveal
-    // no home directory.
     if let Some(home) = cargo::cargo_home() {
         flags.push(format!("--remap-path-prefix={}=/cargo", home.display()));
     }
-    flags.push(format!("--remap-path-prefix={}=/workspace", workspace.display()));
     flags.extend(sysroot.map(|sysroot| format!("--sysroot={}", sysroot.display())));
     flags.push(format!("-Clink-arg=--initial-heap={HEAP_BYTES}"));
     let flags = toml::Value::Array(flags.into_iter().map(toml::Value::String).collect());
     format!("target.{TARGET}.rustflags={flags}")
+}
+
+/// What a person sees of a line: `    Building [==>   ] 12/50: syn, serde` becomes `12 of 50: syn,
+/// serde`, and the names of single crates are omitted.
+fn shown(line: &str) -> Option<String> {
+    if let Some((_, counted)) =
+        line.split_once("Building [").and_then(|(_, bar)| bar.split_once("] "))
+    {
+        let (counts, names) = counted.split_once(':').unwrap_or((counted, ""));
+        let (done, all) = counts.trim().split_once('/')?;
+        return Some(format!("compiled {done} of {all}; now {}", names.trim()));
+    }
+    let word = line.trim_start().split(' ').next().unwrap_or_default();
+    (word != "Compiling").then(|| line.to_owned())
 }
 
 /// Cargo's output without its progress lines.
@@ -122,8 +193,7 @@ fn complaints(stderr: &str) -> String {
 }
 
 /// The module of each package, by the folder of its manifest.
-fn modules(messages: &str) -> BTreeMap<PathBuf, PathBuf> {
-    let messages = Message::parse_stream(BufReader::new(messages.as_bytes())).map_while(Result::ok);
+fn modules(messages: &[Message]) -> BTreeMap<PathBuf, PathBuf> {
     let mut modules = BTreeMap::new();
     for message in messages {
         if let Message::CompilerArtifact(artifact) = message
@@ -169,11 +239,18 @@ mod tests {
 
     #[test]
     fn flags_survive_paths_with_spaces() {
-        let text = flags(Path::new("/my work"), Some(Path::new("/my cache/rust")));
+        let text = flags(Some(Path::new("/my cache/rust")));
         let table: toml::Table = text.parse().unwrap();
         let flags = table["target"][TARGET]["rustflags"].as_array().unwrap();
-        assert!(flags.contains(&"--remap-path-prefix=/my work=/workspace".into()));
         assert!(flags.contains(&"--sysroot=/my cache/rust".into()));
+    }
+
+    #[test]
+    fn progress_says_how_many_of_how_many_and_what() {
+        let bar = "    Building [========>          ] 12/50: syn, serde_core            ";
+        assert_eq!(shown(bar).unwrap(), "compiled 12 of 50; now syn, serde_core");
+        assert_eq!(shown("   Compiling syn v3.0.10"), None);
+        assert_eq!(shown("    Updating crates.io index").unwrap(), "    Updating crates.io index");
     }
 
     #[test]

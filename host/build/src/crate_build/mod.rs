@@ -7,6 +7,7 @@
 mod compile;
 mod component;
 mod package;
+mod units;
 
 use std::{
     io,
@@ -16,7 +17,7 @@ use std::{
 pub use component::{ComponentError, componentize};
 pub use package::{WorkflowCrate, locate, members};
 
-use super::{CacheError, Progress, process::ProcessError, toolchain::Toolchain};
+use super::{CacheError, Progress, cache, process::ProcessError, toolchain::Toolchain};
 
 /// The options of a build.
 #[derive(Debug, Clone, Copy)]
@@ -27,6 +28,17 @@ pub struct BuildOptions<'a> {
     pub target_directory: Option<&'a Path>,
     /// Whether to fail if `Cargo.lock` would have to change.
     pub locked: bool,
+    /// The folder of compiled dependencies that crates share, usually [`shared`]; none: nothing is
+    /// shared.
+    pub shared: Option<&'a Path>,
+}
+
+/// The folder of compiled dependencies in the cache.
+///
+/// # Errors
+/// There is no folder for a cache.
+pub fn shared() -> Result<PathBuf, CacheError> {
+    Ok(cache::directory()?.join("units"))
 }
 
 /// A built component.
@@ -163,7 +175,12 @@ mod tests {
         let repository =
             fs::canonicalize(Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")).unwrap();
         let toolchain = toolchain(&repository);
-        let options = BuildOptions { toolchain: &toolchain, target_directory: None, locked: true };
+        let options = BuildOptions {
+            toolchain: &toolchain,
+            target_directory: None,
+            locked: true,
+            shared: None,
+        };
         let examples = members(&repository).unwrap();
         let built = build(&examples, options, &|message: &str| eprintln!("{message}")).unwrap();
         assert!(built.iter().any(|one| one.package == "hello"));
@@ -192,6 +209,7 @@ mod tests {
             toolchain: &toolchain,
             target_directory: Some(folder.path()),
             locked: false,
+            shared: None,
         };
         let broken = locate(folder.path()).unwrap();
         let error = build(&[broken], options, &|_: &str| ()).unwrap_err().to_string();

@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_crate_passes_its_own_tests_and_becomes_a_component() {
+    fn a_new_crate_passes_its_tests_and_the_next_one_compiles_only_itself() {
         let folder = tempfile::tempdir().unwrap();
         let directory = folder.path().join("flow");
         create(&directory).unwrap();
@@ -148,7 +148,13 @@ mod tests {
 
         let request = toolchain::Request::from_environment(&directory, true).unwrap();
         let toolchain = toolchain::find(&request, &|_: &str| ()).unwrap();
-        let options = BuildOptions { toolchain: &toolchain, target_directory: None, locked: true };
+        let store = folder.path().join("units");
+        let options = BuildOptions {
+            toolchain: &toolchain,
+            target_directory: None,
+            locked: true,
+            shared: Some(&store),
+        };
         let flow = crate_build::locate(&directory).unwrap();
         let built = crate_build::build(&[flow], options, &|_: &str| ()).unwrap();
         let report = crate::report::Report::of(&built[0].component).unwrap();
@@ -158,5 +164,51 @@ mod tests {
             "{:?}",
             report.imports
         );
+
+        // Others of the same name, elsewhere: they take over what was compiled before, and compile
+        // what differs.
+        let again = |place: &str, file: &str, from: &str, to: &str| {
+            let other = folder.path().join(place).join("flow");
+            create(&other).unwrap();
+            fs::copy(directory.join("Cargo.lock"), other.join("Cargo.lock")).unwrap();
+            let text = fs::read_to_string(other.join(file)).unwrap();
+            assert!(text.contains(from));
+            fs::write(other.join(file), text.replace(from, to)).unwrap();
+            let flow = crate_build::locate(&other).unwrap();
+            let built = crate_build::build(&[flow], options, &|_: &str| ()).unwrap().remove(0);
+            (built.component, compiled_now(&other.join("target/guest")))
+        };
+        let has = |component: &[u8], word: &str| String::from_utf8_lossy(component).contains(word);
+        let (farewell, compiled) = again("second", "src/lib.rs", "Goodbye", "Farewell");
+        assert_eq!(compiled, [""; 0]);
+        assert!(has(&farewell, "Farewell") && !has(&farewell, "Goodbye"));
+        assert!(has(&built[0].component, "Goodbye") && !has(&built[0].component, "Farewell"));
+        let payload = ".segno/sdk/src/payload.rs";
+        let (odd, compiled) = again("third", payload, " does not fit: ", " is too odd: ");
+        assert_eq!(compiled, ["libsegno_macro", "libsegno_sdk"]);
+        assert!(has(&odd, " is too odd: ") && !has(&farewell, " is too odd: "));
+    }
+
+    /// The dependencies in a target folder that were not taken over from elsewhere: all that were
+    /// have the same time.
+    fn compiled_now(target: &Path) -> Vec<String> {
+        let libraries = ["release/deps", "wasm32-unknown-unknown/release/deps"]
+            .into_iter()
+            .flat_map(|folder| fs::read_dir(target.join(folder)).unwrap())
+            .map(|entry| entry.unwrap().path())
+            .filter(|path| path.extension().is_some_and(|kind| kind == "rlib" || kind == "so"));
+        let mut dated: Vec<_> = libraries
+            .filter_map(|path| {
+                let stem = path.file_stem()?.to_string_lossy().into_owned();
+                let (name, _hash) = stem.rsplit_once('-')?;
+                Some((fs::metadata(&path).ok()?.modified().ok()?, name.to_owned()))
+            })
+            .collect();
+        dated.sort();
+        let taken_at = dated.first().expect("there are dependencies").0;
+        let now = dated.into_iter().filter(|(modified, _)| *modified != taken_at);
+        let mut names: Vec<String> = now.map(|(_, name)| name).collect();
+        names.sort();
+        names
     }
 }
