@@ -160,6 +160,16 @@ pub enum Command {
         /// Which.
         id: PromiseId,
     },
+    /// Moves a halted task to another module, which was shown to repeat its journal, and offers it
+    /// again.
+    TaskMigrate {
+        /// Which.
+        id: PromiseId,
+        /// The module that continues it.
+        module: Digest,
+        /// Number of records that the module repeated: all there are.
+        records: u32,
+    },
     /// Asks an invocation to stop; one that cannot be told is settled.
     Cancel {
         /// Which.
@@ -403,6 +413,7 @@ impl Command {
             Self::TaskRelease { .. } => "task-release",
             Self::TaskHalt { .. } => "task-halt",
             Self::TaskContinue { .. } => "task-continue",
+            Self::TaskMigrate { .. } => "task-migrate",
             Self::Cancel { .. } => "cancel",
             Self::Kill { .. } => "kill",
             Self::Signal { .. } => "signal",

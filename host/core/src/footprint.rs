@@ -92,6 +92,10 @@ pub fn footprint(command: &Command) -> Footprint {
         | Command::LeaseDue { id }
         | Command::RetryDue { id }
         | Command::HostRelease { id, .. } => rows.composite(id),
+        Command::TaskMigrate { id, module, .. } => {
+            rows.composite(id);
+            rows.modules.insert(*module);
+        }
         Command::PromiseCreate(new) | Command::TaskCreate { new, .. } => rows.create(new),
         Command::TaskBegin { new, first, .. } => {
             rows.create(new);
@@ -256,6 +260,7 @@ pub fn widen(view: &View, command: &Command, named: &Footprint) -> Footprint {
         | Command::TaskRelease { .. }
         | Command::TaskHalt { .. }
         | Command::TaskContinue { .. }
+        | Command::TaskMigrate { .. }
         | Command::Cancel { .. }
         | Command::Kill { .. }
         | Command::Deploy { .. }

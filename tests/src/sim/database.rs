@@ -249,6 +249,7 @@ fn subject(command: &Command) -> String {
         | Command::RegisterListener { awaited: id, .. }
         | Command::TaskHalt { id }
         | Command::TaskContinue { id }
+        | Command::TaskMigrate { id, .. }
         | Command::PromiseDue { id }
         | Command::LeaseDue { id }
         | Command::RetryDue { id }

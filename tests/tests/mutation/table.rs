@@ -614,6 +614,14 @@ pub const MUTATIONS: &[Mutation] = &[
         killer: "rows_are_not_lost",
     },
     Mutation {
+        what: "an execution that is moved need not have the journal that was compared",
+        file: "transition/migrate.rs",
+        says: "if current != records {",
+        would_say: "if false {",
+        tests: "transition::tests::migrate",
+        killer: "module_is_pinned",
+    },
+    Mutation {
         what: "a journal outlives its task",
         file: "view/promises.rs",
         says: "        self.heads.remove(id);\n",

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::{
     command::{Command, FenceAct},
-    id::{CommandIndex, PromiseId, ScheduleId, Version},
+    id::{CommandIndex, Digest, PromiseId, ScheduleId, Version},
     promise::{
         Message, OutboxKey, OutboxRow, Overlap, Promise, PromiseState, Schedule, Settlement, Task,
         TaskState, Verdict,
@@ -159,6 +159,7 @@ pub(crate) fn step_violators() -> Vec<(&'static str, Command, Violate)> {
             state(rows, "wait", TaskState::Pending { since, retry_at, offered: true });
         }),
         ("fulfilled_task_never_changes", elsewhere(), |rows| task(rows, "done").attempt += 1),
+        ("module_is_pinned", elsewhere(), |rows| task(rows, "work").module = Some(Digest([9; 32]))),
         ("overdue_only_settles", elsewhere(), |rows| task(rows, "wait").attempt += 1),
         ("unblock_discharges_a_listener", elsewhere(), |rows| rows.listeners.clear()),
         ("event_is_owed_with_its_record", elsewhere(), |rows| {

@@ -45,6 +45,7 @@ pub const STEP_PREDICATES: &[StepPredicate] = &[
     ("linear_chain", linear_chain),
     ("wake_has_a_cause", wake_has_a_cause),
     ("fulfilled_task_never_changes", fulfilled_task_never_changes),
+    ("module_is_pinned", module_is_pinned),
     ("overdue_only_settles", overdue_only_settles),
     ("unblock_discharges_a_listener", unblock_discharges_a_listener),
     ("event_is_owed_with_its_record", event_is_owed_with_its_record),
@@ -330,6 +331,23 @@ fn records_are_never_rewritten(step: &StepView<'_>) -> Found {
             .get(id)
             .is_some_and(|after| after.records.starts_with(&before.records));
         unless(grown || is_pruned(step, id), || "its records changed".to_owned())
+    })
+}
+
+/// An execution runs the module it began with, unless it is halted and moved, with a journal that
+/// is the one which the other module repeats.
+fn module_is_pinned(step: &StepView<'_>) -> Found {
+    each(&step.before.tasks, |id, before| {
+        let after = step.after.tasks.get(id).filter(|after| after.module != before.module)?;
+        let moved = matches!(
+            step.command,
+            Command::TaskMigrate { id: named, module, records }
+                if named == id
+                    && after.module == Some(*module)
+                    && before.status() == TaskStatus::Halted
+                    && step.before.journals.get(id).map_or(0, |journal| journal.head.len) == *records
+        );
+        unless(moved, || format!("it was on {:?} and is on {:?}", before.module, after.module))
     })
 }
 

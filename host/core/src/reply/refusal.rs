@@ -88,6 +88,18 @@ pub enum Conflict {
         /// The present one.
         current: Version,
     },
+    /// The journal is not the one that was looked at.
+    #[error(
+        "the journal of `{id}` has {current} records by now, and {given} were compared: ask again"
+    )]
+    JournalGrew {
+        /// The invocation.
+        id: PromiseId,
+        /// Number of records that were compared.
+        given: u32,
+        /// Number of records that there are.
+        current: u32,
+    },
     /// The promise has its outcome.
     #[error("the promise `{0}` is settled")]
     PromiseSettled(PromiseId),
@@ -150,6 +162,7 @@ impl Refusal {
             Self::Unprocessable(_) => "unprocessable",
             Self::Conflict(Conflict::WrongState { .. }) => "wrong-state",
             Self::Conflict(Conflict::StaleVersion { .. }) => "stale-version",
+            Self::Conflict(Conflict::JournalGrew { .. }) => "journal-grew",
             Self::Conflict(Conflict::PromiseSettled(_)) => "promise-settled",
             Self::Conflict(Conflict::NotHolder(_)) => "not-holder",
             Self::Conflict(Conflict::Busy { .. }) => "resource-busy",

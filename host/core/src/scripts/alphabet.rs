@@ -143,6 +143,12 @@ fn about(world: &World, name: &str, other: &str) -> Vec<Command> {
     commands.extend([
         Command::TaskHalt { id: id.clone() },
         Command::TaskContinue { id: id.clone() },
+        Command::TaskMigrate {
+            id: id.clone(),
+            module: world::OTHER_MODULE,
+            records: world.model.head(&id).len,
+        },
+        Command::TaskMigrate { id: id.clone(), module: world::OTHER_MODULE, records: 1 },
         Command::LeaseDue { id: id.clone() },
         Command::RetryDue { id: id.clone() },
         Command::HostRelease { id: id.clone(), node: NodeName::from("n"), below: 2 },

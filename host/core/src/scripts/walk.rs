@@ -48,6 +48,7 @@ const COMMANDS: &[&str] = &[
     "task-release",
     "task-halt",
     "task-continue",
+    "task-migrate",
     "cancel",
     "kill",
     "signal",

@@ -20,6 +20,7 @@ mod dues;
 mod fence;
 mod heartbeat;
 mod hosts;
+mod migrate;
 mod outbox;
 mod promises;
 mod prune;
@@ -109,6 +110,9 @@ fn decide(draft: &mut Draft<'_>, command: &Command) -> Result<Reply, Refusal> {
         Command::TaskRelease { claim, reason } => tasks::release(draft, claim, reason),
         Command::TaskHalt { id } => tasks::halt(draft, id),
         Command::TaskContinue { id } => tasks::resume(draft, id),
+        Command::TaskMigrate { id, module, records } => {
+            migrate::migrate(draft, id, module, *records)
+        }
         Command::Cancel { invocation } => cancel::cancel(draft, invocation),
         Command::Kill { invocation } => cancel::kill(draft, invocation),
         Command::Signal { invocation, name, payload, key } => {

@@ -202,22 +202,31 @@ pub(super) fn halt(draft: &mut Draft<'_>, id: &PromiseId) -> Result<Reply, Refus
 /// `TaskContinue`: a halted task is offered again, with a clean slate.
 pub(super) fn resume(draft: &mut Draft<'_>, id: &PromiseId) -> Result<Reply, Refusal> {
     draft.touch(id);
-    let task = draft.existing_task(id)?.clone();
-    match &task.state {
-        TaskState::Halted { .. } => {}
-        TaskState::Pending { .. }
-        | TaskState::Acquired { .. }
-        | TaskState::Suspended
-        | TaskState::Fulfilled => {
-            return Err(wrong_state(&task).into());
-        }
-    }
-    draft.pend_until(Task { attempt: 0, losses: 0, traps: None, note: None, ..task }, None);
-    draft.execute(id);
+    let task = draft.halted_task(id)?;
+    draft.offer_again(task);
     Ok(Reply::Done)
 }
 
 impl Draft<'_> {
+    /// The task, which must be halted.
+    pub(super) fn halted_task(&self, id: &PromiseId) -> Result<Task, Refusal> {
+        let task = self.existing_task(id)?;
+        match &task.state {
+            TaskState::Halted { .. } => Ok(task.clone()),
+            TaskState::Pending { .. }
+            | TaskState::Acquired { .. }
+            | TaskState::Suspended
+            | TaskState::Fulfilled => Err(wrong_state(task).into()),
+        }
+    }
+
+    /// Offers a halted task, with a clean slate.
+    pub(super) fn offer_again(&mut self, task: Task) {
+        let id = task.id.clone();
+        self.pend_until(Task { attempt: 0, losses: 0, traps: None, note: None, ..task }, None);
+        self.execute(&id);
+    }
+
     /// Makes a promise with its task in the hands of `hold`, and answers true, or false if it is
     /// there.
     pub(super) fn make_held(

@@ -26,6 +26,8 @@ pub(crate) use words::*;
 
 /// The module that the tests' functions are in.
 pub(crate) const MODULE: Digest = Digest([7; 32]);
+/// Another one that was uploaded.
+pub(crate) const OTHER_MODULE: Digest = Digest([8; 32]);
 
 /// A checked store.
 #[derive(Clone)]
@@ -44,6 +46,7 @@ impl World {
     pub(crate) fn new() -> Self {
         let mut rows = View::new();
         rows.put_module(MODULE);
+        rows.put_module(OTHER_MODULE);
         rows.put_alias(Text::from("shop"), MODULE);
         let model = Model::from(rows);
         Self {

@@ -8,7 +8,7 @@ pub(super) type Seen = BTreeSet<(&'static str, bool)>;
 
 /// Every kind of command, and whether it is ever refused. What the engine asks of itself is not: it
 /// looks again.
-const KINDS: [(&str, bool); 38] = [
+const KINDS: [(&str, bool); 39] = [
     ("cancel", true),
     ("deploy", true),
     ("fenced-put", true),
@@ -45,6 +45,7 @@ const KINDS: [(&str, bool); 38] = [
     ("task-get", true),
     ("task-halt", true),
     ("task-heartbeat", false),
+    ("task-migrate", true),
     ("task-release", true),
     ("task-suspend", true),
 ];

@@ -211,7 +211,12 @@ fn under_claim(dice: &mut Dice, seen: &Snapshot, task: &Task, other: &PromiseId)
     let version = Version(if stale { task.version.0.saturating_sub(1) } else { task.version.0 });
     let claim = Claim { id: task.id.clone(), version };
     if task.status() == TaskStatus::Halted && dice.once_in(2) {
-        return Command::TaskContinue { id: task.id.clone() };
+        let records = seen.journals.get(&task.id).map_or(0, |journal| journal.head.len);
+        return match dice.roll(3) {
+            0 => Command::TaskMigrate { id: task.id.clone(), module: MODULE, records },
+            1 => Command::TaskMigrate { id: task.id.clone(), module: MODULE, records: records + 1 },
+            _ => Command::TaskContinue { id: task.id.clone() },
+        };
     }
     if task.lease().is_none() {
         return Command::TaskAcquire { claim, hold: hold(dice), stall_limit: None };
