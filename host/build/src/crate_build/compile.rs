@@ -13,18 +13,22 @@ use cargo_metadata::Message;
 use super::{BuildError, BuildOptions, Built, WorkflowCrate, componentize, package::is_module};
 use crate::{Progress, TARGET, cache::Lock, cargo, process};
 
-/// The release profile of a module: small, whole, and with the names of its functions for
+/// The release profile of a module: small, whole, and with the names and lines of its functions for
 /// backtraces. A workspace's own profile for binaries is ignored.
 const PROFILE: [(&str, &str); 8] = [
     ("OPT_LEVEL", "s"),
     ("LTO", "true"),
     ("CODEGEN_UNITS", "1"),
     ("PANIC", "abort"),
-    ("STRIP", "debuginfo"),
-    ("DEBUG", "false"),
+    ("STRIP", "none"),
+    ("DEBUG", "line-tables-only"),
     ("INCREMENTAL", "false"),
     ("OVERFLOW_CHECKS", "true"),
 ];
+
+/// Lines are kept for the crates of the workspace only: those of their dependencies, which nobody
+/// looks for, would make the tables three times as large.
+const NO_LINES_OF_DEPENDENCIES: &str = "profile.release.package.\"*\".debug=false";
 
 /// Size of the heap in an instance's initial memory, in bytes. Unused pages of it cost nothing.
 const HEAP_BYTES: u32 = 128 << 10;
@@ -83,6 +87,7 @@ fn command(crates: &[&WorkflowCrate], options: BuildOptions<'_>, target: &Path) 
     // As configuration and not as a variable: a variable would replace the workspace's own flags,
     // and cannot carry a path with a space.
     command.arg("--config").arg(flags(workspace, options.toolchain.sysroot.as_deref()));
+    command.arg("--config").arg(NO_LINES_OF_DEPENDENCIES);
     for (name, value) in PROFILE {
         command.env(format!("CARGO_PROFILE_RELEASE_{name}"), value);
     }
