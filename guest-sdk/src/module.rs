@@ -45,6 +45,18 @@ impl Module {
     }
 }
 
+/// What stands for the list of a crate that has none.
+#[cfg(not(target_arch = "wasm32"))]
+#[doc(hidden)]
+pub mod no_module {
+    use super::Module;
+
+    /// No list.
+    pub fn segno_module() -> Option<Module> {
+        None
+    }
+}
+
 thread_local! {
     /// A component instance runs one workflow.
     static EXECUTION: RefCell<Option<Execution>> = const { RefCell::new(None) };

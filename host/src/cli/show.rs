@@ -116,8 +116,7 @@ pub fn plain(text: &str) -> String {
 
 /// Several lines of others; further lines are indented by `indent` spaces.
 pub fn plain_lines(text: &str, indent: usize) -> String {
-    let lines: Vec<String> =
-        text.lines().map(|line| plain(&line.replace('\t', "    "))).collect();
+    let lines: Vec<String> = text.lines().map(|line| plain(&line.replace('\t', "    "))).collect();
     lines.join(&format!("\n{:indent$}", ""))
 }
 
