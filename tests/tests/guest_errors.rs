@@ -46,6 +46,28 @@ fn line_of(text: &str) -> usize {
     source.lines().position(|line| line.contains(text)).expect("it is there") + 1
 }
 
+#[test]
+fn the_compilers_warnings_are_shown_also_when_the_build_succeeds() {
+    fixtures::fixture("gaps");
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/guests/gaps");
+    let built = |arguments: &[&str]| {
+        let build = Command::new(SEGNO).args(["build", path, "--prepare"]).args(arguments).output();
+        let output = build.expect("it runs");
+        assert!(output.status.success(), "{output:?}");
+        [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+    };
+    let [out, err] = built(&[]);
+    assert!(out.starts_with("gaps  "), "{out}");
+    let place = format!("{FILE}:{}", line_of("ctx.call(slip"));
+    assert!(err.contains("a call is issued when it is awaited") && err.contains(&place), "{err}");
+    assert!(!err.contains("Finished") && !err.contains("Compiling"), "{err}");
+    let [out, err] = built(&["--json"]);
+    let document: serde_json::Value = serde_json::from_str(&out).expect("a document");
+    let warnings = document["warnings"].as_str().expect("a text");
+    assert!(warnings.contains(&place), "{warnings}");
+    assert_eq!(err, "", "what a program reads there is an error");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_panic_is_shown_with_its_message_its_place_and_the_authors_frames() {
     let stage = stage(&[]).await;

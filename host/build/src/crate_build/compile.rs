@@ -64,7 +64,12 @@ pub(super) fn compile(
         return Err(BuildError::Compile { packages: names, output: complaints(&finished.stderr) });
     }
     let modules = modules(&finished.stdout);
-    crates.iter().map(|one| wrap(one, &modules, &target)).collect()
+    let built = crates.iter().map(|one| wrap(one, &modules, &target));
+    let mut built: Vec<Built> = built.collect::<Result<_, _>>()?;
+    if let Some(first) = built.first_mut() {
+        first.warnings = complaints(&finished.stderr);
+    }
+    Ok(built)
 }
 
 fn command(crates: &[&WorkflowCrate], options: BuildOptions<'_>, target: &Path) -> Command {
@@ -165,7 +170,7 @@ fn wrap(
     let unfinished = folder.join(format!("{package}.wasm.tmp"));
     fs::write(&unfinished, &component).map_err(failed(&unfinished))?;
     fs::rename(&unfinished, &path).map_err(failed(&path))?;
-    Ok(Built { package, component, path })
+    Ok(Built { package, component, path, warnings: String::new() })
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! Functions that use parts of the standard library that a component lacks, and functions that
-//! panic, for what is said of them.
+//! Functions that use parts of the standard library that a component lacks, functions that panic,
+//! and one that the compiler warns of: for what is said of them.
 
 use std::{cell::RefCell, collections::HashMap, time::Duration};
 
@@ -90,6 +90,15 @@ pub async fn chatter(ctx: Context, lines: u32) -> Result<u64> {
         segno::info!(ctx, "{}", "and another thing ".repeat(100));
     }
     panic!("it has said everything");
+}
+
+/// Does not await its call, which the compiler warns of: on the target of components only, as the
+/// suites themselves are compiled without warnings.
+#[cfg(target_arch = "wasm32")]
+#[segno::workflow]
+pub async fn hurry(ctx: Context, how: String) -> Result<u64> {
+    ctx.call(slip, &how);
+    Ok(0)
 }
 
 segno::module!(reach, touch, stumble, stumble_later, slip, chatter);
