@@ -43,6 +43,14 @@ pub trait Function: 'static {
     fn begin(context: Self::Context, input: Self::Input) -> Body<Self>
     where
         Self: Sized;
+
+    /// The list of the crate's functions, if [`module!`](crate::module!) made one at its root; for
+    /// tests.
+    #[cfg(not(target_arch = "wasm32"))]
+    #[doc(hidden)]
+    fn module() -> Option<crate::Module> {
+        None
+    }
 }
 
 /// The defaults of calls of a function.
@@ -141,6 +149,9 @@ pub struct Entry {
     pub(crate) name: &'static str,
     pub(crate) kind: Kind,
     pub(crate) describe: fn() -> wit::FunctionDescription,
+    /// The list of its crate's functions.
+    #[cfg(not(target_arch = "wasm32"))]
+    pub(crate) module: fn() -> Option<crate::Module>,
 }
 
 impl Entry {
@@ -150,7 +161,13 @@ impl Entry {
     }
 
     pub(crate) fn of<F: Function>() -> Self {
-        Self { name: F::NAME, kind: F::Context::kind::<F>(), describe: describe::<F> }
+        Self {
+            name: F::NAME,
+            kind: F::Context::kind::<F>(),
+            describe: describe::<F>,
+            #[cfg(not(target_arch = "wasm32"))]
+            module: F::module,
+        }
     }
 }
 

@@ -93,5 +93,7 @@ pub mod __private {
     pub use crate::bindings::exports::segno::workflow::functions::Guest;
     pub use crate::bindings::segno::workflow::types;
     pub use crate::function::Entry;
+    #[cfg(not(target_arch = "wasm32"))]
+    pub use crate::module::no_module;
     pub use crate::module::{describe, perform, resume, start};
 }

@@ -45,23 +45,34 @@ impl Module {
     }
 }
 
+/// What stands for the list of a crate that has none.
+#[cfg(not(target_arch = "wasm32"))]
+#[doc(hidden)]
+pub mod no_module {
+    use super::Module;
+
+    /// No list.
+    pub fn segno_module() -> Option<Module> {
+        None
+    }
+}
+
 thread_local! {
     /// A component instance runs one workflow.
     static EXECUTION: RefCell<Option<Execution>> = const { RefCell::new(None) };
 }
 
 #[doc(hidden)]
-pub fn describe(module: &Module) -> Vec<wit::FunctionDescription> {
-    module.0.iter().map(|entry| (entry.describe)()).collect()
+pub fn describe(module: fn() -> Module) -> Vec<wit::FunctionDescription> {
+    report_panics(log_in_workflow);
+    module().0.iter().map(|entry| (entry.describe)()).collect()
 }
 
 #[doc(hidden)]
-pub fn start(module: &Module, function: &str, input: &Payload, facts: wit::Context) {
-    report_panics(|message| {
-        crate::bindings::segno::workflow::journal::log(Level::Error.into(), message)
-    });
+pub fn start(module: fn() -> Module, function: &str, input: &Payload, facts: wit::Context) {
+    report_panics(log_in_workflow);
     let execution =
-        Execution::start(module.find(function), function, input, facts, Arc::new(HostJournal));
+        Execution::start(module().find(function), function, input, facts, Arc::new(HostJournal));
     EXECUTION.with(|place| *place.borrow_mut() = Some(execution));
 }
 
@@ -77,7 +88,7 @@ pub fn resume(event: wit::Event) {
 
 #[doc(hidden)]
 pub fn perform(
-    module: &Module,
+    module: fn() -> Module,
     function: &str,
     input: &Payload,
     facts: wit::ActivityContext,
@@ -85,11 +96,16 @@ pub fn perform(
     report_panics(|message| {
         crate::bindings::segno::workflow::activity::log(Level::Error.into(), message)
     });
-    activity::perform(module.find(function), function, input, facts, Box::new(HostAttempt))
+    activity::perform(module().find(function), function, input, facts, Box::new(HostAttempt))
 }
 
-/// Logs the message and the place of a panic before the trap, of which the host sees only
-/// addresses.
+fn log_in_workflow(message: &str) {
+    crate::bindings::segno::workflow::journal::log(Level::Error.into(), message);
+}
+
+/// Logs the message and the place of a panic before the trap. The host reports this line with the
+/// trap: it knows a panic by the level and by the words of the standard library, `panicked at
+/// FILE:LINE:COLUMN:`.
 fn report_panics(log: fn(&str)) {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| std::panic::set_hook(Box::new(move |panic| log(&panic.to_string()))));
@@ -115,11 +131,11 @@ macro_rules! module {
 
             impl Guest for Exports {
                 fn describe() -> Vec<types::FunctionDescription> {
-                    $crate::__private::describe(&segno_module())
+                    $crate::__private::describe(segno_module)
                 }
 
                 fn start(function: String, input: types::Payload, context: types::Context) {
-                    $crate::__private::start(&segno_module(), &function, &input, context);
+                    $crate::__private::start(segno_module, &function, &input, context);
                 }
 
                 fn resume(event: types::Event) {
@@ -131,7 +147,7 @@ macro_rules! module {
                     input: types::Payload,
                     context: types::ActivityContext,
                 ) -> types::Outcome {
-                    $crate::__private::perform(&segno_module(), &function, &input, context)
+                    $crate::__private::perform(segno_module, &function, &input, context)
                 }
             }
 

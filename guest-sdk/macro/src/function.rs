@@ -127,6 +127,19 @@ pub fn expand(kind: Kind, arguments: &Arguments, item: &ItemFn) -> syn::Result<T
             fn begin(context: Self::Context, input: Self::Input) -> ::segno::Body<Self> {
                 #ident(context, input)
             }
+
+            // The list that `segno::module!` made at the root of the crate; where there is none,
+            // the name of the outer block is found.
+            #[cfg(not(target_arch = "wasm32"))]
+            fn module() -> ::core::option::Option<::segno::Module> {
+                #[allow(unused_imports)]
+                use ::segno::__private::no_module::*;
+                {
+                    #[allow(unused_imports)]
+                    use crate::*;
+                    ::core::convert::Into::into(segno_module())
+                }
+            }
         }
 
         #(#attributes)*

@@ -4,7 +4,8 @@
 //! real unless the test gives a [stand-in](Test::on); requests, promises and signals are answered
 //! as the test defines in advance. When everything waits, time jumps to the next event that is due,
 //! so a sleep of a year takes no time; when nothing more is due, the test panics and names what the
-//! workflow still waits for.
+//! workflow still waits for. If the workflow is in the list of [`module!`](crate::module!), so must
+//! be whatever it calls in its own module: a host knows no other functions.
 //!
 //! ```
 //! # extern crate segno_sdk as segno;

@@ -52,6 +52,8 @@ pub(super) struct World<'a> {
     promises: BTreeMap<String, (String, u32)>,
     unnamed_promises: usize,
     commands: Vec<(u64, Request)>,
+    /// The names of the functions of the module, if the function under test is one of them.
+    listed: Option<Vec<&'static str>>,
 }
 
 struct Running {
@@ -103,6 +105,7 @@ impl<'a> World<'a> {
             promises: BTreeMap::new(),
             unnamed_promises: 0,
             commands: Vec::new(),
+            listed: None,
         }
     }
 
@@ -120,6 +123,8 @@ impl<'a> World<'a> {
             let at_ms = self.now_ms + millis(arrival.after);
             self.decide(at_ms, Action::Tell { invocation: root.to_owned(), event: arrival.event });
         }
+        let module = (entry.module)().filter(|module| module.find(entry.name).is_some());
+        self.listed = module.map(|module| module.names().collect());
         self.begin(root.to_owned(), entry, input, None);
         loop {
             let running = &self.invocations[root];
@@ -238,6 +243,7 @@ impl<'a> World<'a> {
                 self.call(id, command, &function, input, options)
             }
             Request::Send { function, input, when, .. } => {
+                self.check_list("sends", id, &function);
                 let sent = format!("{id}/{command}");
                 let value = Payload::Json(serde_json::Value::from(sent.clone()).to_string());
                 self.answer(now_ms, id, command, wit::Outcome::Success(value));
@@ -269,6 +275,22 @@ impl<'a> World<'a> {
         }
     }
 
+    /// Refuses a function that the component does not have: a test knows whatever is called, and a
+    /// host only what is listed.
+    fn check_list(&self, does: &str, id: &str, function: &str) {
+        let Some(listed) = &self.listed else { return };
+        let is_elsewhere = function.contains(':');
+        if is_elsewhere || listed.contains(&function) {
+            return;
+        }
+        panic!(
+            "`{caller}` {does} `{function}`, which is not in the list of the module: a host would answer 404. \
+             Add it: `segno::module!({listed}, {function});`",
+            caller = self.invocations[id].entry.name,
+            listed = listed.join(", "),
+        );
+    }
+
     fn call(
         &mut self,
         id: &str,
@@ -277,6 +299,7 @@ impl<'a> World<'a> {
         input: Payload,
         options: wit::CallOptions,
     ) {
+        self.check_list("calls", id, function);
         let child = format!("{id}/{command}");
         let entry = lock(&self.common).learned.get(function).copied();
         let defaults = entry.map(|entry| (entry.describe)());

@@ -8,6 +8,7 @@ use segno_core::{
     },
     value::Payload,
 };
+use segno_engine::worker::TrapReport;
 use segno_store::{PromiseRow, Store};
 use serde_json::{Map, Value, json};
 
@@ -72,7 +73,7 @@ pub async fn logs(
     let id = promise_id(id)?;
     let (from, limit) = range(&query)?;
     let store = api.look().await?;
-    exists(&*store, &id).await?;
+    let row = exists(&*store, &id).await?;
     let rows = store.read().logs(&id, from, limit).await?;
     drop(store);
     let lines: Vec<LogLine> = rows
@@ -85,12 +86,30 @@ pub async fn logs(
         })
         .collect();
     let next = (lines.len() == limit as usize).then(|| from.saturating_add(limit));
-    Ok(Json(LogPage { id: id.to_string(), lines, next }))
+    let end = from.saturating_add(u32::try_from(lines.len()).unwrap_or(u32::MAX));
+    let uncommitted = if next.is_none() { uncommitted(&row, end) } else { Vec::new() };
+    Ok(Json(LogPage { id: id.to_string(), lines, next, uncommitted }))
 }
 
-async fn exists(store: &dyn Store, id: &PromiseId) -> Result<(), ApiError> {
+/// What the last attempt logged, if it trapped and no other has made it good; numbered from `from`.
+fn uncommitted(row: &PromiseRow, from: u32) -> Vec<LogLine> {
+    let task = row.task.as_ref().filter(|task| task.attempt > 0);
+    let note = task.and_then(|task| task.note.as_ref());
+    let report = note.and_then(|note| TrapReport::read(&note.details)).unwrap_or_default();
+    let lines = report.log.into_iter().zip(from..);
+    lines
+        .map(|(line, number)| LogLine {
+            line: number,
+            at_ms: line.at_ms,
+            level: level(line.level.saturating_sub(Stored::Trace.number())),
+            message: line.message,
+        })
+        .collect()
+}
+
+async fn exists(store: &dyn Store, id: &PromiseId) -> Result<PromiseRow, ApiError> {
     let found = store.read().promise(id).await?.filter(|row| row.task.is_some());
-    found.map(drop).ok_or_else(|| ApiError::UnknownInvocation(id.to_string()))
+    found.ok_or_else(|| ApiError::UnknownInvocation(id.to_string()))
 }
 
 fn range(query: &RangeQuery) -> Result<(u32, u32), ApiError> {

@@ -9,17 +9,19 @@ use segno_core::{
     reply::Reply,
 };
 use segno_engine::worker::{
-    self,
+    self, TrapReport,
     replay::{ReplayError, ReplayReport},
 };
+use segno_guest::GuestError;
 use serde_json::json;
 
 use super::{
     Api, ApiError,
     body::{Body, Segment},
-    model::{DivergenceView, FieldDifference, Replay, ReplayRequest, ReplayVerdict},
+    model::{DivergenceView, FieldDifference, Note, Replay, ReplayRequest, ReplayVerdict},
     openapi::Refusals,
     state::{promise_id, refused, unexpected},
+    view,
 };
 
 /// Runs an invocation's journal against a module, and reports whether every record is reproduced.
@@ -43,7 +45,6 @@ pub async fn replay(
     match worker::replay(&api.host, &id, module).await {
         Ok(report) => Ok(Json(found(&id, &report))),
         Err(ReplayError::Guest { matched, error }) => {
-            let error = error.to_string();
             failed(&api, &id, module, matched, error).await.map(Json)
         }
         Err(ReplayError::NotFound(id)) => Err(ApiError::UnknownInvocation(id.to_string())),
@@ -70,6 +71,7 @@ fn found(id: &PromiseId, report: &ReplayReport) -> Replay {
         running: report.running,
         divergence: report.divergence.as_ref().map(|divergence| shown(divergence, report)),
         error: None,
+        note: report.note.as_ref().map(view::note),
     }
 }
 
@@ -100,7 +102,7 @@ async fn failed(
     id: &PromiseId,
     module: Option<Digest>,
     matched: u32,
-    error: String,
+    error: GuestError,
 ) -> Result<Replay, ApiError> {
     let found = match api.execute(Command::TaskGet { id: id.clone() }).await? {
         Reply::Task(found) => *found,
@@ -116,6 +118,11 @@ async fn failed(
         journal_len: found.head.len,
         running: found.task.status() != TaskStatus::Fulfilled,
         divergence: None,
-        error: Some(error),
+        error: Some(error.message()),
+        note: Some(Note {
+            kind: "trap".to_owned(),
+            message: error.message(),
+            details: TrapReport::new(error.backtrace(), None).details(),
+        }),
     })
 }

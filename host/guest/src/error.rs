@@ -2,7 +2,10 @@
 
 use segno_core::id::Digest;
 
-use super::Stop;
+use super::{Stop, backtrace::Backtrace, panics::Panic, workflow::cut};
+
+/// Maximum size of a trap's message, in bytes.
+const MESSAGE_BYTES: usize = 4 << 10;
 
 /// Why a poll or an attempt ended without an answer. The instance has been removed.
 #[derive(Debug, thiserror::Error)]
@@ -13,15 +16,25 @@ pub enum GuestError {
         /// The reason.
         stop: Stop,
         /// The guest's stack, as far as it has names.
-        backtrace: Option<String>,
+        backtrace: Option<Backtrace>,
     },
-    /// The guest's own fault: a panic, an `unreachable`, a refused import.
-    #[error("the guest trapped: {message}")]
+    /// The code of the guest, in Rust, panicked.
+    #[error("the guest {panic}")]
+    Panicked {
+        /// The place and the message.
+        panic: Panic,
+        /// The guest's stack, as far as it has names.
+        backtrace: Option<Backtrace>,
+    },
+    /// The guest's own fault: an abort, a refused import.
+    #[error("the guest trapped: {message}{}", quoted(.last_words))]
     Trap {
         /// The trap's message, which names a setting or an alternative if there is one.
         message: String,
+        /// What the guest wrote to standard error before it; empty: nothing.
+        last_words: String,
         /// The guest's stack, as far as it has names.
-        backtrace: Option<String>,
+        backtrace: Option<Backtrace>,
     },
     /// The guest ran longer than the limit allows without returning.
     #[error(
@@ -31,7 +44,7 @@ pub enum GuestError {
         /// The limit, in milliseconds.
         limit_ms: u64,
         /// The guest's stack, as far as it has names.
-        backtrace: Option<String>,
+        backtrace: Option<Backtrace>,
     },
     /// The guest returned more than the limit allows.
     #[error("the guest's {what} has {size} bytes; the limit is {limit} (`limits.output_bytes`)")]
@@ -73,14 +86,47 @@ pub enum GuestError {
 }
 
 impl GuestError {
-    /// Adds the guest's last output before the trap, which says more than the trap.
-    pub(super) fn after(self, last_words: &str) -> Self {
+    /// The error in words, within a limit.
+    pub fn message(&self) -> String {
+        cut(self.to_string(), 2 * MESSAGE_BYTES)
+    }
+
+    /// The error without the guest's own words, in which a time or a number may differ: equal
+    /// causes are equal traps.
+    pub fn cause(&self) -> String {
+        let cause = match self {
+            Self::Panicked { panic, .. } => format!("the guest panicked at {}", panic.at),
+            Self::Trap { message, .. } => format!("the guest trapped: {message}"),
+            other => other.to_string(),
+        };
+        cut(cause, MESSAGE_BYTES)
+    }
+
+    /// The guest's stack, where one is known.
+    pub fn backtrace(&self) -> Option<&Backtrace> {
         match self {
-            Self::Trap { message, backtrace } if !last_words.is_empty() => Self::Trap {
-                message: format!("{message}; it wrote to standard error: {last_words}"),
-                backtrace,
-            },
-            other => other,
+            Self::Stopped { backtrace, .. }
+            | Self::Panicked { backtrace, .. }
+            | Self::Trap { backtrace, .. }
+            | Self::OutOfTime { backtrace, .. } => backtrace.as_ref(),
+            Self::OutputTooLarge { .. }
+            | Self::NoSuchModule(_)
+            | Self::NoSuchFunction { .. }
+            | Self::OtherEngine(_)
+            | Self::Crowded { .. }
+            | Self::Host(_) => None,
         }
+    }
+
+    /// A trap with this message, within its limit.
+    pub(super) fn trap(message: String, last_words: String, backtrace: Option<Backtrace>) -> Self {
+        Self::Trap { message: cut(message, MESSAGE_BYTES), last_words, backtrace }
+    }
+}
+
+fn quoted(last_words: &str) -> String {
+    match last_words {
+        "" => String::new(),
+        words => format!("; it wrote to standard error: {words}"),
     }
 }

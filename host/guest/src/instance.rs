@@ -12,6 +12,7 @@ use super::{
     budget::Budget,
     engine::{GuestEngine, Running},
     modules::LoadedModule,
+    platform::Caller,
     pool::Places,
     trap::explain,
     turns::Turn,
@@ -66,7 +67,7 @@ impl Instance {
             let last_words = state.last_words();
             match module {
                 Ok(module) => Ok(Live { store, module, loaded, _places: places }),
-                Err(error) => Err(explain(&error, &state.budget).after(&last_words)),
+                Err(error) => Err(explain(&error, &state.budget, Caller::Workflow, last_words)),
             }
         };
         let live = turn.taking(instantiating).await?;
@@ -209,7 +210,8 @@ impl Call {
         state.budget.end_call();
         let stop = state.wasi.as_mut().and_then(|wasi| wasi.end_call());
         let last_words = state.last_words();
-        let value = answer.map_err(|error| explain(&error, &state.budget).after(&last_words))?;
+        let value =
+            answer.map_err(|error| explain(&error, &state.budget, Caller::Workflow, last_words))?;
         if let Some(stop) = stop {
             return Err(GuestError::Stopped { stop, backtrace: None });
         }

@@ -31,7 +31,6 @@ mod line;
 mod modules;
 mod nobody;
 mod pool;
-mod trap;
 mod turns;
 mod wasm;
 
@@ -41,6 +40,12 @@ mod lines;
 mod link;
 mod log_room;
 mod wasi;
+
+// The errors of guests, with their places.
+mod backtrace;
+mod panics;
+mod platform;
+mod trap;
 
 // Calls of guests, and the check of uploads.
 mod activity;
@@ -54,6 +59,7 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use segno_core::{id::Digest, invocation::EngineFacts};
 
+pub use backtrace::{Backtrace, Frame};
 pub use commands::GuestCommand;
 pub use compile::{COMMAND as COMPILE_COMMAND, Compiler, compile_into};
 pub use contract::*;
@@ -62,6 +68,7 @@ pub use http::{Gate, HttpClient, HttpLimits};
 pub use limits::Limits;
 pub use modules::ComponentSource;
 pub use nobody::NoGuests;
+pub use panics::Panic;
 pub use policy::Policy;
 pub use pool::GiveUp;
 pub use report::{FunctionReport, How, ImportReport, Kind, ModuleReport, RetryReport};

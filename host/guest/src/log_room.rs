@@ -7,7 +7,11 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::{Level, workflow::cut};
+use super::{
+    Level,
+    panics::{PANIC_BYTES, is_panic},
+    workflow::cut,
+};
 
 /// Memory of a line beside its text, in bytes: many empty lines fill a memory as well.
 const LINE_BYTES: usize = 64;
@@ -27,6 +31,8 @@ struct Call {
     used: usize,
     /// Whether the line that reports dropped lines was logged.
     is_over: bool,
+    /// The line of a panic, which is reported with the trap that follows.
+    panic: Option<String>,
 }
 
 impl LogRoom {
@@ -45,10 +51,21 @@ impl LogRoom {
         *self.call() = Call::default();
     }
 
+    /// The line of the panic of this call, if there was one.
+    pub(super) fn panic(&self) -> Option<String> {
+        self.call().panic.clone()
+    }
+
     /// The line to log in place of `line`, if any: the line, cut at its limit, while the call is
-    /// within its own limit, and then one notice.
+    /// within its own limit, and then one notice. The line of a panic, the first of the call, is
+    /// logged in any case.
     pub(super) fn admit(&self, level: Level, line: String) -> Option<(Level, String)> {
         let mut call = self.call();
+        if call.panic.is_none() && is_panic(level, &line) {
+            let line = cut(line, PANIC_BYTES.min(self.0.line_limit));
+            call.panic = Some(line.clone());
+            return Some((level, line));
+        }
         if call.is_over {
             return None;
         }
@@ -86,6 +103,22 @@ mod tests {
             let notice = admit("0123456789").expect("it is said once");
             assert!(notice.contains("192 bytes (`limits.log_bytes`)"), "{notice}");
             assert_eq!(admit(""), None);
+        }
+    }
+
+    #[test]
+    fn the_first_panic_of_a_call_is_let_through_and_kept() {
+        let room = LogRoom::new(0, 30);
+        let admit = |line: &str| room.admit(Level::Error, line.into()).map(|(_, line)| line);
+        for _ in 0..2 {
+            room.begin_call();
+            assert_eq!(room.panic(), None);
+            assert!(admit("too much").is_some_and(|line| line.contains("dropped")));
+            let line = "panicked at src/lib.rs:1:2:\nžluťoučký";
+            let kept = "panicked at src/lib.rs:1:2:\nž…";
+            assert_eq!(admit(line).as_deref(), Some(kept));
+            assert_eq!(admit(line), None, "once is enough");
+            assert_eq!(room.panic().as_deref(), Some(kept));
         }
     }
 }

@@ -2,7 +2,9 @@
 
 use wasmtime::{PoolConcurrencyLimitError, Trap, WasmBacktrace};
 
-use super::{GuestError, Stop, budget::Budget};
+use super::{
+    GuestError, Stop, backtrace::Backtrace, budget::Budget, panics::Panic, platform::Caller,
+};
 
 /// A part of wasmtime's message for a call that makes the host allocate too much; the error has no
 /// type.
@@ -32,9 +34,15 @@ pub(super) enum Halt {
     Refused(String),
 }
 
-/// Turns wasmtime's error into one for the worker.
-pub(super) fn explain(error: &wasmtime::Error, budget: &Budget) -> GuestError {
-    let backtrace = || error.downcast_ref::<WasmBacktrace>().and_then(readable);
+/// Turns wasmtime's error into one for the worker. `last_words` is what the guest, a function of
+/// the kind `caller`, wrote to standard error.
+pub(super) fn explain(
+    error: &wasmtime::Error,
+    budget: &Budget,
+    caller: Caller,
+    last_words: String,
+) -> GuestError {
+    let backtrace = || error.downcast_ref::<WasmBacktrace>().and_then(Backtrace::of);
     match error.downcast_ref::<Halt>() {
         Some(Halt::Stopped(stop)) => {
             return GuestError::Stopped { stop: stop.clone(), backtrace: backtrace() };
@@ -46,7 +54,7 @@ pub(super) fn explain(error: &wasmtime::Error, budget: &Budget) -> GuestError {
             return GuestError::OutputTooLarge { what: what.clone(), size: *size, limit: *limit };
         }
         Some(Halt::Refused(message)) => {
-            return GuestError::Trap { message: message.clone(), backtrace: backtrace() };
+            return GuestError::trap(message.clone(), last_words, backtrace());
         }
         Some(Halt::Crowded { limit }) => return GuestError::Crowded { limit: *limit },
         Some(halt @ Halt::HostMemory(_)) => return GuestError::Host(halt.to_string()),
@@ -55,6 +63,12 @@ pub(super) fn explain(error: &wasmtime::Error, budget: &Budget) -> GuestError {
     // The pool is full for the moment: the guest finds places at another time.
     if let Some(full) = error.downcast_ref::<PoolConcurrencyLimitError>() {
         return GuestError::Host(format!("there is no room for an instance just now: {full}"));
+    }
+    let backtrace = backtrace();
+    let aborted = error.downcast_ref::<Trap>() == Some(&Trap::UnreachableCodeReached);
+    let panic = budget.log_room().panic().filter(|_| aborted);
+    if let Some(panic) = panic.and_then(|line| Panic::read(&line, backtrace.as_ref(), caller)) {
+        return GuestError::Panicked { panic, backtrace };
     }
     let mut message = if let Some(trap) = error.downcast_ref::<Trap>() {
         in_words(*trap, budget)
@@ -76,7 +90,7 @@ pub(super) fn explain(error: &wasmtime::Error, budget: &Budget) -> GuestError {
             "; before that, its memory was refused to grow to {bytes} bytes: the limit is {limit} (`limits.memory_bytes`)"
         ));
     }
-    GuestError::Trap { message, backtrace: backtrace() }
+    GuestError::trap(message, last_words, backtrace)
 }
 
 fn in_words(trap: Trap, budget: &Budget) -> String {
@@ -93,15 +107,4 @@ fn in_words(trap: Trap, budget: &Budget) -> String {
         Trap::UnreachableCodeReached => "it panicked or aborted (`unreachable`)".into(),
         other => other.to_string(),
     }
-}
-
-/// wasmtime's rendering, demangled, without its heading. The engine collects the innermost frames
-/// only.
-fn readable(backtrace: &WasmBacktrace) -> Option<String> {
-    if backtrace.frames().is_empty() {
-        return None;
-    }
-    let text = backtrace.to_string();
-    let frames: Vec<&str> = text.lines().skip(1).map(str::trim_end).collect();
-    Some(frames.join("\n"))
 }

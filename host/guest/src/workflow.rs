@@ -182,7 +182,9 @@ impl journal::Host for WorkflowState {
     }
 
     fn log(&mut self, level: Level, message: String) -> wasmtime::Result<()> {
-        match self.budget.log_room().admit(level, message) {
+        let admitted = self.budget.log_room().admit(level, message);
+        // Outside of an execution, a panic in `describe` is all that is logged.
+        match admitted.filter(|_| self.journal.is_some()) {
             Some((level, message)) => self.ask(Ask::Log { level, message }).map(drop),
             None => Ok(()),
         }

@@ -62,6 +62,8 @@ struct Document<'a> {
     path: &'a Path,
     size: usize,
     digest: &'a str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    warnings: &'a str,
     #[serde(flatten)]
     description: &'a ModuleDescription,
 }
@@ -89,6 +91,7 @@ impl Build {
                 path: &path,
                 size: component.len(),
                 digest: &digest,
+                warnings: &built.warnings,
                 description: &description,
             })?;
             return Ok(Exit::Done);
@@ -123,16 +126,20 @@ async fn describe(component: Arc<[u8]>) -> Result<ModuleDescription, CliError> {
     })
 }
 
-/// Builds the crate at `path`, and prints the steps.
-pub async fn build(path: &Path, how: How, console: &Console) -> Result<Built, CliError> {
+/// Builds the crate at `path`, and prints the steps and the compiler's warnings.
+pub async fn build(path: &Path, how: How, console: &mut Console) -> Result<Built, CliError> {
     let progress = console.progress(format!("building {}", path.display()));
     let path = path.to_owned();
-    tokio::task::spawn_blocking(move || build_here(&path, &how, &progress)).await.map_err(
-        |error| CliError::Other {
-            code: "internal",
-            message: format!("the build ended early: {error}"),
-        },
-    )?
+    let building = tokio::task::spawn_blocking(move || build_here(&path, &how, &progress));
+    let built = building.await.map_err(|error| CliError::Other {
+        code: "internal",
+        message: format!("the build ended early: {error}"),
+    })??;
+    // With `--json` they are no part of an error that may follow, which is read by programs.
+    if !built.warnings.is_empty() && !console.json() {
+        console.remark(&built.warnings);
+    }
+    Ok(built)
 }
 
 fn build_here(path: &Path, how: &How, progress: &Progress) -> Result<Built, CliError> {

@@ -11,7 +11,7 @@ use comfy_table::{Table, presets};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
 
-use super::{CliError, Color};
+use super::{CliError, Color, show::plain_lines};
 
 /// The time after which progress is shown.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -157,7 +157,7 @@ impl Console {
             return self.remark(&document.to_string());
         }
         let lead = paint(self.styled_err, RED.bold(), "error:");
-        self.remark(&format!("{lead} {error}"));
+        self.remark(&format!("{lead} {}", plain_lines(&error.to_string(), 0)));
     }
 
     /// A progress bar; its length is set when known.

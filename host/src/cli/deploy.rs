@@ -42,6 +42,8 @@ impl Deploy {
     ) -> Result<Exit, CliError> {
         let is_crate = self.path.is_dir() || self.path.ends_with("Cargo.toml");
         let (component, name) = if is_crate {
+            // A build takes a minute or two: whether there is a host that takes it is asked before.
+            client.modules().await?;
             let built = build(&self.path, self.how, console).await?;
             (built.component, Some(built.package))
         } else {

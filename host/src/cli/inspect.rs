@@ -6,7 +6,7 @@ use super::{
     CliError, Console, Exit,
     console::{BOLD, CYAN, DIM, RED, YELLOW},
     show::{
-        facts, failure_line, function, one_line, short_digest, short_target, state_cell,
+        self, facts, failure_line, function, one_line, short_digest, short_target, state_cell,
         state_style,
     },
     time::{length, now_ms, relative, when},
@@ -196,11 +196,7 @@ fn why(invocation: &Invocation, console: &mut Console) -> Result<(), CliError> {
         console.line(format!("  {} {reason}", console.paint(YELLOW, "•")))?;
     }
     if let Some(note) = &invocation.note {
-        let lead = console.paint(RED, &format!("{}:", note.kind));
-        for (at, line) in note.message.lines().enumerate() {
-            let text = if at == 0 { format!("  {lead} {line}") } else { format!("    {line}") };
-            console.line(text)?;
-        }
+        show::note(note, console)?;
     }
     Ok(())
 }

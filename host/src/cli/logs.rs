@@ -10,7 +10,7 @@ use clap::Args;
 use super::{
     CliError, Console, Exit,
     console::{DIM, GREEN, RED, YELLOW},
-    show::{plain, short_target},
+    show::{plain_lines, short_target},
     time::instant,
 };
 use crate::{
@@ -48,6 +48,14 @@ struct Source {
     id: String,
     function: String,
     from: u32,
+    /// What an attempt that trapped had logged, as it was printed.
+    uncommitted: Vec<LogLine>,
+}
+
+impl Source {
+    fn new(id: String, function: String) -> Self {
+        Self { id, function, from: 0, uncommitted: Vec::new() }
+    }
 }
 
 fn read_level(text: &str) -> Result<LogLevel, String> {
@@ -91,7 +99,7 @@ impl Logs {
         client: &Client,
         sources: &mut BTreeMap<String, Source>,
     ) -> Result<(), CliError> {
-        let own = Source { id: self.id.clone(), function: String::new(), from: 0 };
+        let own = Source::new(self.id.clone(), String::new());
         sources.entry(self.id.clone()).or_insert(own);
         let mut parents = VecDeque::from([self.id.clone()]);
         while let Some(parent) = parents.pop_front().filter(|_| !self.own) {
@@ -106,7 +114,7 @@ impl Logs {
                 }
                 parents.push_back(call.id.clone());
                 let function = short_target(&call.target).to_owned();
-                let source = Source { id: call.id.clone(), function, from: 0 };
+                let source = Source::new(call.id.clone(), function);
                 sources.entry(call.id).or_insert(source);
             }
         }
@@ -128,6 +136,15 @@ impl Logs {
                 }
             }
             if page.next.is_none() {
+                // An attempt after the next logs the same lines at another time.
+                let same = |(one, other): (&LogLine, &LogLine)| one.message == other.message;
+                let printed = source.uncommitted.len() == page.uncommitted.len()
+                    && source.uncommitted.iter().zip(&page.uncommitted).all(same);
+                if !printed {
+                    let shown = page.uncommitted.iter().filter(|line| line.level >= self.level);
+                    lines.extend(shown.map(|line| (source.function.clone(), line.clone())));
+                    source.uncommitted = page.uncommitted;
+                }
                 return Ok(());
             }
         }
@@ -151,7 +168,7 @@ impl Logs {
             function => console.paint(DIM, &format!("{function}: ")),
         };
         // Further lines of a message are indented, so that none of them looks like a log line.
-        let message: Vec<String> = line.message.lines().map(plain).collect();
-        console.line(format!("{at}  {level}  {source}{}", message.join("\n      ")))
+        let message = plain_lines(&line.message, 6);
+        console.line(format!("{at}  {level}  {source}{message}"))
     }
 }

@@ -8,7 +8,7 @@ use super::{
     CliError, Console, Exit,
     console::{BOLD, DIM, GREEN, RED},
     deploy::read_component,
-    show::short_digest,
+    show::{self, plain_lines, short_digest},
     timeline::record_line,
 };
 use crate::{
@@ -107,14 +107,24 @@ fn verdict(replay: &model::Replay, console: &mut Console) -> Result<(), CliError
         ReplayVerdict::Identical => {
             let word = console.paint(GREEN.bold(), "identical");
             let so_far = if replay.running { " so far; the execution has not ended" } else { "" };
-            console.line(format!("{word}: {} records on module {module}{so_far}", replay.matched))
+            console
+                .line(format!("{word}: {} records on module {module}{so_far}", replay.matched))?;
+            match &replay.note {
+                Some(note) => {
+                    console.line("its last attempt failed after these records:")?;
+                    show::note(note, console)
+                }
+                None => Ok(()),
+            }
         }
         ReplayVerdict::Failed => {
             let word = console.paint(RED.bold(), "failed");
-            let why = replay.error.as_deref().unwrap_or("no reason is known");
+            let why = plain_lines(replay.error.as_deref().unwrap_or("no reason is known"), 2);
             let (matched, len) = (replay.matched, replay.journal_len);
-            console
-                .line(format!("{word} after {matched} of {len} records on module {module}: {why}"))
+            console.line(format!(
+                "{word} after {matched} of {len} records on module {module}: {why}"
+            ))?;
+            replay.note.as_ref().map_or(Ok(()), |note| show::frames(note, console))
         }
         ReplayVerdict::Diverged => {
             let word = console.paint(RED.bold(), "diverged");

@@ -6,6 +6,7 @@ use clap::Args;
 
 use super::{
     CliError, Console, Exit,
+    show::plain_lines,
     time::{as_ms, now_ms, read_length},
 };
 use crate::{
@@ -94,6 +95,7 @@ pub fn answer(invocation: &InvocationOutcome, console: &mut Console) -> Result<E
         (state, _, None) if state.is_settled() => console.remark(&format!("`{id}` is {state}")),
         (InvocationState::Halted, ..) => {
             let why = invocation.note.as_ref().map_or("no reason is known", |note| &note.message);
+            let why = plain_lines(why, 2);
             console.remark(&format!("`{id}` is halted: {why}; `segno inspect {id}` shows more"));
         }
         (state, ..) => {

@@ -2,13 +2,17 @@
 
 use anstyle::Style;
 use comfy_table::{Cell, Color};
+use serde::Deserialize as _;
 use serde_json::Value;
 
 use super::{
     CliError, Console,
     console::{CYAN, DIM, GREEN, RED, YELLOW},
 };
-use crate::api::model::{FailureView, InvocationState, PromiseState};
+use crate::{
+    api::model::{FailureView, InvocationState, Note, PromiseState},
+    guest::Frame,
+};
 
 /// The colour of a state.
 pub fn state_style(state: InvocationState) -> Style {
@@ -110,6 +114,45 @@ pub fn plain(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c }).collect()
 }
 
+/// Several lines of others; further lines are indented by `indent` spaces.
+pub fn plain_lines(text: &str, indent: usize) -> String {
+    let lines: Vec<String> = text.lines().map(|line| plain(&line.replace('\t', "    "))).collect();
+    lines.join(&format!("\n{:indent$}", ""))
+}
+
+/// Prints the last error of an invocation, with the frames of its author's code.
+///
+/// # Errors
+/// When the stream is closed.
+pub fn note(note: &Note, console: &mut Console) -> Result<(), CliError> {
+    let lead = console.paint(RED, &format!("{}:", plain(&note.kind)));
+    console.line(format!("  {lead} {}", plain_lines(&note.message, 4)))?;
+    frames(note, console)
+}
+
+/// Prints the frames of the author's code at which an invocation stopped.
+///
+/// # Errors
+/// When the stream is closed.
+pub fn frames(note: &Note, console: &mut Console) -> Result<(), CliError> {
+    let frames = note.details.as_ref().and_then(|details| details.get("frames"));
+    let frames = frames.and_then(|frames| Vec::<Frame>::deserialize(frames).ok());
+    for Frame { function, file, line, .. } in frames.unwrap_or_default() {
+        let place = match (file, line) {
+            (Some(file), Some(line)) => format!("{file}:{line}"),
+            (Some(file), None) => file,
+            (None, _) => String::new(),
+        };
+        let function = match (function.as_str(), place.as_str()) {
+            ("", _) => String::new(),
+            (function, "") => format!("in {function}"),
+            (function, _) => format!(" in {function}"),
+        };
+        console.line(format!("    {}", console.paint(DIM, &plain(&(place + &function)))))?;
+    }
+    Ok(())
+}
+
 /// `text` without line breaks, cut to `width` characters.
 pub fn cut(text: &str, width: usize) -> String {
     let flat = text.replace(['\n', '\r', '\t'], " ");
@@ -126,6 +169,7 @@ mod tests {
 
     #[test]
     fn long_values_are_cut_between_characters() {
+        assert_eq!(plain_lines("one\n\ttwo\u{1b}[0m", 2), "one\n      two\u{fffd}[0m");
         assert_eq!(one_line(&serde_json::json!({"a": 1}), 20), "{\"a\":1}");
         assert_eq!(cut("größer\nals", 8), "größer …");
         assert_eq!(size(0), "0 B");

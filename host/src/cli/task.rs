@@ -5,10 +5,10 @@ use comfy_table::{Cell, CellAlignment, Color};
 
 use super::{
     CliError, Console, Exit,
-    console::{CYAN, RED, YELLOW},
+    console::{CYAN, YELLOW},
     control,
     pages::{self, Pages},
-    show::{cut, facts, function, plain},
+    show::{self, cut, facts, function, plain},
     time::{length, now_ms, relative, when},
 };
 use crate::{
@@ -201,9 +201,7 @@ fn show(task: &TaskView, console: &mut Console) -> Result<(), CliError> {
     lines.extend(task.timeout_at_ms.map(|at| ("deadline", when(at))));
     facts(lines, console)?;
     if let Some(note) = &task.note {
-        let lead = console.paint(RED, &format!("{}:", note.kind));
-        let message: Vec<String> = note.message.lines().map(plain).collect();
-        console.line(format!("  {lead} {}", message.join("\n    ")))?;
+        show::note(note, console)?;
     }
     Ok(())
 }

@@ -720,8 +720,8 @@ pub const MUTATIONS: &[Mutation] = &[
     Mutation {
         what: "a task that waits is continued as if it were halted",
         file: "transition/tasks.rs",
-        says: "        TaskState::Halted { .. } => {}\n        TaskState::Pending { .. }",
-        would_say: "        TaskState::Halted { .. } | TaskState::Suspended => {}\n        TaskState::Pending { .. }",
+        says: "            TaskState::Halted { .. } => Ok(task.clone()),",
+        would_say: "            TaskState::Halted { .. } => Ok(task.clone()),\n            _ if task.status() == TaskStatus::Suspended => Ok(task.clone()),",
         tests: WALK,
         killer: "wake_has_a_cause",
     },

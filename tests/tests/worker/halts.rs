@@ -2,8 +2,10 @@
 
 use std::sync::{
     Arc,
-    atomic::{AtomicBool, Ordering},
+    atomic::{AtomicBool, AtomicU32, Ordering},
 };
+
+use segno::worker::TrapReport;
 
 use segno_core::{
     command::Command,
@@ -54,6 +56,50 @@ async fn three_equal_traps_halt_with_a_note_and_a_continued_execution_tries_agai
     assert_eq!(world.story("it").await, ["started", "0 sleep"], "a poll that trapped left nothing");
     mended.store(true, Ordering::Relaxed);
     continued(&mut world).await;
+}
+
+#[tokio::test(flavor = "current_thread", start_paused = true)]
+async fn what_was_logged_before_a_trap_is_in_its_note_until_it_is_logged_for_good() {
+    let mended = Arc::new(AtomicBool::new(false));
+    let whether = mended.clone();
+    let script = Arc::new(Script::default().workflow("flow", move |desk| {
+        let mended = whether.clone();
+        async move {
+            desk.log("begins");
+            desk.done(desk.sleep(1_000)).await?;
+            desk.log("dips the pen");
+            if mended.load(Ordering::Relaxed) {
+                return Ok("1".into());
+            }
+            desk.log("no ink");
+            desk.trap("out of ink").await
+        }
+    }));
+    let mut world = begun(&script, Plan::default()).await;
+    let note = halted(&mut world, HaltReason::Trapped).await;
+    let report = TrapReport::read(&note.details).expect("there is a report");
+    let said: Vec<&str> = report.log.iter().map(|line| line.message.as_str()).collect();
+    assert_eq!(said, ["dips the pen", "no ink"], "those of the last attempt, once");
+    assert_eq!(world.logs("it").await, ["begins"]);
+    mended.store(true, Ordering::Relaxed);
+    continued(&mut world).await;
+    assert_eq!(world.logs("it").await, ["begins", "dips the pen"]);
+}
+
+#[tokio::test(flavor = "current_thread", start_paused = true)]
+async fn traps_of_one_cause_are_equal_whatever_the_guest_says_of_them() {
+    let said = Arc::new(AtomicU32::new(0));
+    let count = said.clone();
+    let script = Arc::new(Script::default().workflow("flow", move |desk| {
+        let said = count.clone();
+        async move {
+            let which = said.fetch_add(1, Ordering::Relaxed);
+            desk.panic("src/lib.rs:3:5", &format!("it is {which} o'clock")).await
+        }
+    }));
+    let mut world = begun(&script, Plan::default()).await;
+    let note = halted(&mut world, HaltReason::Trapped).await;
+    assert_eq!(&*note.message, "the guest panicked at src/lib.rs:3:5: it is 2 o'clock");
 }
 
 #[tokio::test(flavor = "current_thread", start_paused = true)]

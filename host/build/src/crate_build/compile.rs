@@ -15,18 +15,22 @@ use super::{
 };
 use crate::{Progress, TARGET, cache::Lock, cargo, process};
 
-/// The release profile of a module: small, whole, and with the names of its functions for
+/// The release profile of a module: small, whole, and with the names and lines of its functions for
 /// backtraces. A workspace's own profile for binaries is ignored.
 const PROFILE: [(&str, &str); 8] = [
     ("OPT_LEVEL", "s"),
     ("LTO", "true"),
     ("CODEGEN_UNITS", "1"),
     ("PANIC", "abort"),
-    ("STRIP", "debuginfo"),
-    ("DEBUG", "false"),
+    ("STRIP", "none"),
+    ("DEBUG", "line-tables-only"),
     ("INCREMENTAL", "false"),
     ("OVERFLOW_CHECKS", "true"),
 ];
+
+/// Lines are kept for the crates of the workspace only: those of their dependencies, which nobody
+/// looks for, would make the tables three times as large.
+const NO_LINES_OF_DEPENDENCIES: &str = "profile.release.package.\"*\".debug=false";
 
 /// Size of the heap in an instance's initial memory, in bytes. Unused pages of it cost nothing.
 const HEAP_BYTES: u32 = 128 << 10;
@@ -92,7 +96,12 @@ pub(super) fn compile(
         unshared(&error, progress);
     }
     let modules = modules(&messages);
-    crates.iter().map(|one| wrap(one, &modules, &target)).collect()
+    let built = crates.iter().map(|one| wrap(one, &modules, &target));
+    let mut built: Vec<Built> = built.collect::<Result<_, _>>()?;
+    if let Some(first) = built.first_mut() {
+        first.warnings = complaints(&finished.stderr);
+    }
+    Ok(built)
 }
 
 /// The build goes on without the store of units: it is only slower.
@@ -139,6 +148,7 @@ fn command(
     // As configuration and not as a variable: a variable would replace the workspace's own flags,
     // and cannot carry a path with a space.
     command.arg("--config").arg(flags(options.toolchain.sysroot.as_deref()));
+    command.arg("--config").arg(NO_LINES_OF_DEPENDENCIES);
     for (name, value) in PROFILE {
         command.env(format!("CARGO_PROFILE_RELEASE_{name}"), value);
     }
@@ -230,7 +240,7 @@ fn wrap(
     let unfinished = folder.join(format!("{package}.wasm.tmp"));
     fs::write(&unfinished, &component).map_err(failed(&unfinished))?;
     fs::rename(&unfinished, &path).map_err(failed(&path))?;
-    Ok(Built { package, component, path })
+    Ok(Built { package, component, path, warnings: String::new() })
 }
 
 #[cfg(test)]

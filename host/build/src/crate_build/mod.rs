@@ -50,6 +50,9 @@ pub struct Built {
     pub component: Vec<u8>,
     /// The file: `components/{package}.wasm` in the target folder.
     pub path: PathBuf,
+    /// The warnings of cargo and the compiler; of crates that were compiled together, the first one
+    /// has them all.
+    pub warnings: String,
 }
 
 /// Why a crate was not built.

@@ -281,7 +281,7 @@ pub fn no_such_function(module: &str, function: &str, known: &[FunctionDescripti
     Outcome::Failure(Failure {
         code: code::NOT_FOUND,
         message: format!(
-            "the module `{module}` has no function `{function}`; it has {}",
+            "the module `{module}` has no function `{function}`; it has {} (of a crate: what `segno::module!` lists)",
             names.join(", ")
         ),
         details: None,

@@ -29,6 +29,7 @@ mod put_off;
 mod run_limiter;
 mod settlement_watch;
 mod task_versions;
+mod trap_report;
 mod warm;
 
 use std::sync::Arc;
@@ -42,6 +43,7 @@ use segno_core::{
 use tokio_util::sync::CancellationToken;
 
 pub use replay::{ReplayError, ReplayReport, replay};
+pub use trap_report::{TrapLine, TrapReport};
 pub use warm::WarmBudget;
 
 use self::{

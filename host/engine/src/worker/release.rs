@@ -14,6 +14,7 @@ use super::{
     context::WorkerContext,
     error::{ExecutionError, HaltReport, note},
     recording::SharedRecorder,
+    trap_report::TrapReport,
 };
 use crate::metrics::ClaimEnd;
 
@@ -22,7 +23,7 @@ use crate::metrics::ClaimEnd;
 pub struct JournalEnd<'a> {
     /// The length of the stored journal, by which traps are counted.
     pub len: u32,
-    /// The recorder, which knows the first difference.
+    /// The recorder, which knows the first difference, and what was logged.
     pub recorder: Option<&'a SharedRecorder>,
 }
 
@@ -79,7 +80,7 @@ pub async fn give_back_after(
 }
 
 fn guest(claim: &Claim, error: GuestError, journal: &JournalEnd<'_>) -> ReleaseReason {
-    let message = error.to_string();
+    let (message, cause) = (error.message(), error.cause());
     match error {
         GuestError::Stopped { stop: Stop::Divergence, backtrace } => {
             let report = journal.recorder.and_then(|recorder| {
@@ -87,6 +88,7 @@ fn guest(claim: &Claim, error: GuestError, journal: &JournalEnd<'_>) -> ReleaseR
             });
             let message = report.as_ref().map_or(message, ToString::to_string);
             tracing::error!(invocation = %claim.id, %message, "the execution diverged from its journal and is halted");
+            let backtrace = backtrace.map(|backtrace| backtrace.text);
             let details = json!({ "divergence": report, "backtrace": backtrace });
             ReleaseReason::Halt { report: note("divergence", &message, Some(&details)) }
         }
@@ -109,23 +111,20 @@ fn guest(claim: &Claim, error: GuestError, journal: &JournalEnd<'_>) -> ReleaseR
             }
         }
         GuestError::Stopped { stop: Stop::Contract(_), backtrace }
+        | GuestError::Panicked { backtrace, .. }
         | GuestError::Trap { backtrace, .. }
         | GuestError::OutOfTime { backtrace, .. } => {
             tracing::warn!(invocation = %claim.id, %message, "the guest trapped");
-            let error = note(
-                "trap",
-                &message,
-                backtrace.map(|trace| json!({ "backtrace": trace })).as_ref(),
-            );
-            trapped(error, journal.len)
+            let report = TrapReport::new(backtrace.as_ref(), journal.recorder);
+            trapped(note("trap", &message, report.details().as_ref()), cause, journal.len)
         }
         GuestError::OutputTooLarge { .. } => {
-            trapped(note("output-too-large", &message, None), journal.len)
+            trapped(note("output-too-large", &message, None), cause, journal.len)
         }
     }
 }
 
-fn trapped(error: Note, journal_len: u32) -> ReleaseReason {
-    let trap = Some(TrapKey { journal_len, message: error.message.clone() });
+fn trapped(error: Note, cause: String, journal_len: u32) -> ReleaseReason {
+    let trap = Some(TrapKey { journal_len, message: cause.into() });
     ReleaseReason::Failed { retry_after: None, error, trap }
 }

@@ -88,7 +88,7 @@ async fn a_stop_of_the_journal_reaches_the_worker_and_ends_the_instance() {
         panic!("{error}");
     };
     let frames = backtrace.expect("there are frames");
-    assert!(frames.contains("start"), "{frames}");
+    assert!(frames.text.contains("start"), "{frames:?}");
     let again = instance.resume(script.shared(), completed(0)).await.unwrap_err();
     assert!(matches!(again, GuestError::Host(_)), "{again}");
 }
@@ -98,9 +98,40 @@ async fn a_trap_names_itself_and_shows_where() {
     let guest =
         Guest { items: "(func $deep (unreachable))".into(), ..Guest::starting("(call $deep)") };
     let (_, ended) = start(&guest, "main").await;
-    let Err(GuestError::Trap { message, backtrace }) = ended else { panic!("{ended:?}") };
+    let Err(GuestError::Trap { message, backtrace, .. }) = ended else { panic!("{ended:?}") };
     assert_eq!(message, "it panicked or aborted (`unreachable`)");
-    assert!(backtrace.is_some_and(|frames| frames.contains("deep")));
+    assert!(backtrace.is_some_and(|frames| frames.text.contains("deep")));
+}
+
+/// A guest whose `start` logs `line` as an error, then does `then`.
+fn saying(line: &str, then: &str) -> Guest {
+    let (length, escaped) = (line.len(), line.replace('\n', "\\0a"));
+    Guest {
+        imports: r#"(import "segno:workflow/journal@0.1.0" "log"
+            (func $log (param i32 i32 i32)))"#
+            .into(),
+        items: format!(r#"(data (i32.const 16384) "{escaped}")"#),
+        ..Guest::starting(&format!(
+            "(call $log (i32.const 4) (i32.const 16384) (i32.const {length})) {then}"
+        ))
+    }
+}
+
+#[tokio::test]
+async fn a_panic_that_was_logged_is_the_reason_of_the_trap_that_follows() {
+    let line = "panicked at src/lib.rs:3:5:\nno stock\nof 7 hats";
+    let (script, ended) = start(&saying(line, "unreachable"), "main").await;
+    let error = ended.unwrap_err();
+    assert_eq!(error.to_string(), "the guest panicked at src/lib.rs:3:5: no stock\nof 7 hats");
+    assert_eq!(error.cause(), "the guest panicked at src/lib.rs:3:5");
+    assert!(error.backtrace().is_some());
+    assert_eq!(script.asked(), [Ask::Log { level: crate::Level::Error, message: line.into() }]);
+
+    // It went on, and trapped otherwise.
+    let later = "(drop (i32.div_u (i32.const 1) (i32.const 0)))";
+    let (_, ended) = start(&saying(line, later), "main").await;
+    let Err(GuestError::Trap { message, .. }) = ended else { panic!("{ended:?}") };
+    assert!(message.contains("divide by zero"), "{message}");
 }
 
 #[tokio::test]

@@ -126,10 +126,13 @@ async fn a_trap_quotes_what_the_guest_said_before_it() {
              (unreachable)",
         )
     };
+    let (_, ended) = start(&guest, "main").await;
+    let error = ended.unwrap_err();
     assert_eq!(
-        refusal(&guest).await,
-        "it panicked or aborted (`unreachable`); it wrote to standard error: the reason\nand where"
+        error.to_string(),
+        "the guest trapped: it panicked or aborted (`unreachable`); it wrote to standard error: the reason\nand where"
     );
+    assert_eq!(error.cause(), "the guest trapped: it panicked or aborted (`unreachable`)");
 }
 
 #[tokio::test]

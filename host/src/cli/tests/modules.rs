@@ -3,6 +3,18 @@
 use super::{Exit, host, run};
 
 #[tokio::test]
+async fn a_crate_is_not_compiled_for_a_host_that_does_not_answer() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().display().to_string();
+    // The discard service, which nothing here offers.
+    let said = run("http://127.0.0.1:9", &["deploy", &path]).await;
+    assert_eq!(said.exit, Exit::Unreachable, "{}", said.err);
+    let (_world, server) = host().await;
+    let said = run(&server, &["deploy", &path]).await;
+    assert!(said.err.contains("has no Cargo.toml"), "{}", said.err);
+}
+
+#[tokio::test]
 async fn components_are_uploaded_under_their_file_s_name() {
     let (_world, server) = host().await;
     let folder = tempfile::tempdir().expect("a folder");

@@ -63,6 +63,10 @@ impl Attempt {
 
     /// Traps.
     pub fn trap(&self, message: &str) -> Result<Outcome, GuestError> {
-        Err(GuestError::Trap { message: message.into(), backtrace: None })
+        Err(GuestError::Trap {
+            message: message.into(),
+            last_words: String::new(),
+            backtrace: None,
+        })
     }
 }

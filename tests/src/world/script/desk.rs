@@ -9,7 +9,7 @@ use std::{
 
 use segno::guest::{
     Answer, Ask, CallOptions, Completion, Context, Event, Failure, GuestCommand, GuestError,
-    HttpRequest, Level, Outcome, Payload, PromiseOptions, RunAnswer, SharedJournal, Signal,
+    HttpRequest, Level, Outcome, Panic, Payload, PromiseOptions, RunAnswer, SharedJournal, Signal,
     commands::{Call, Cancel, Http, NewPromise, Publish, Run, Send, Settle, Sleep},
 };
 
@@ -194,7 +194,18 @@ impl Desk {
 
     /// Traps.
     pub async fn trap(&self, message: &str) -> Result {
-        self.state().error = Some(GuestError::Trap { message: message.into(), backtrace: None });
+        self.state().error = Some(GuestError::Trap {
+            message: message.into(),
+            last_words: String::new(),
+            backtrace: None,
+        });
+        std::future::pending().await
+    }
+
+    /// Panics.
+    pub async fn panic(&self, at: &str, message: &str) -> Result {
+        let panic = Panic { at: at.into(), message: message.into(), hint: None };
+        self.state().error = Some(GuestError::Panicked { panic, backtrace: None });
         std::future::pending().await
     }
 

@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use segno_core::{
     id::{Digest, PromiseId},
     invocation::{Divergence, RecordBody},
+    promise::Note,
 };
 use segno_guest::{FunctionKind, GuestError, Stop};
 use segno_store::{PromiseRow, StoreError};
@@ -42,6 +43,8 @@ pub struct ReplayReport {
     pub divergence: Option<Divergence>,
     /// The guest's backtrace at the difference, as far as the guest has names.
     pub backtrace: Option<String>,
+    /// Why the last attempt ended behind the last record, if it did.
+    pub note: Option<Note>,
 }
 
 impl ReplayReport {
@@ -59,7 +62,7 @@ pub enum ReplayError {
     NotFound(PromiseId),
     /// The invocation has no journal.
     #[error("`{0}` has no journal to replay: {1}")]
-    NoJournal(PromiseId, &'static str),
+    NoJournal(PromiseId, String),
     /// The stored journal is damaged.
     #[error("the journal of `{0}` is damaged: {1}")]
     Damaged(PromiseId, String),
@@ -145,7 +148,9 @@ pub async fn replay(
         None => None,
         Some(ReplayStopped::Unread(not_read)) => return Err(unread(not_read)),
         Some(ReplayStopped::Guest(error)) => match error {
-            GuestError::Stopped { stop: Stop::Divergence, backtrace } => backtrace,
+            GuestError::Stopped { stop: Stop::Divergence, backtrace } => {
+                backtrace.map(|backtrace| backtrace.text)
+            }
             GuestError::Stopped { stop: Stop::Damaged(what), .. } => {
                 return Err(ReplayError::Damaged(id.clone(), what));
             }
@@ -161,13 +166,24 @@ pub async fn replay(
         running: row.promise.is_pending(),
         divergence: recorder.divergence().cloned(),
         backtrace,
+        note: failed_attempt(&row).cloned(),
     })
 }
 
-fn why_not(row: &PromiseRow) -> &'static str {
-    match &row.task {
+/// The note of an attempt that failed, and that no other has made good.
+fn failed_attempt(row: &PromiseRow) -> Option<&Note> {
+    let task = row.task.as_ref().filter(|task| task.attempt > 0 && row.promise.is_pending())?;
+    task.note.as_ref()
+}
+
+fn why_not(row: &PromiseRow) -> String {
+    let why = match &row.task {
         None => "it is a promise without a function",
         Some(task) if task.module.is_none() => "it is not run by a module",
-        Some(_) => "it has not begun, or it is an activity: only workflows are replayed",
+        Some(_) => "it has no record yet, or it is an activity: only workflows are replayed",
+    };
+    match failed_attempt(row) {
+        Some(note) => format!("{why}; its last attempt failed: {}", note.message),
+        None => why.to_owned(),
     }
 }

@@ -1,0 +1,117 @@
+//! What Rust's standard library lacks in a component (`wasm32-unknown-unknown`), by the messages
+//! with which it panics, and what to use instead. For components that import WASI the same is said
+//! in `imports.rs`.
+
+/// The kind of the function that panicked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Caller {
+    /// A workflow.
+    Workflow,
+    /// An activity.
+    Activity,
+}
+
+/// A part of a panic's message, and the advice for a workflow and for an activity.
+struct Lack {
+    message: &'static str,
+    workflow: &'static str,
+    activity: &'static str,
+}
+
+const NO_THREADS: &str = "a component has one thread: use `segno::join` and `segno::select` to wait for several things, or calls to do them at the same time";
+const NO_THREADS_IN_ACTIVITY: &str =
+    "a component has one thread: let the workflow call several activities at the same time";
+const NO_PROCESS: &str = "a component is not a process: return from the function to end it";
+const NO_ENVIRONMENT: &str = "a component has no environment: put the value into the input";
+
+/// In order: the first that fits is said.
+const LACKS: [Lack; 11] = [
+    Lack {
+        message: "time not implemented on this platform",
+        workflow: "use `ctx.now()`, which a replay repeats, in place of `SystemTime` and `Instant`",
+        activity: "use `ctx.started_at()` in place of `SystemTime` and `Instant`",
+    },
+    Lack {
+        message: "can't sleep",
+        workflow: "use `ctx.sleep(…).await`, which outlives the host, in place of `thread::sleep`",
+        activity: "return an error to be tried again later by the retry policy, or sleep in the workflow, with `ctx.sleep`",
+    },
+    Lack {
+        message: "failed to spawn thread",
+        workflow: NO_THREADS,
+        activity: NO_THREADS_IN_ACTIVITY,
+    },
+    Lack {
+        message: "condvar wait not supported",
+        workflow: NO_THREADS,
+        activity: NO_THREADS_IN_ACTIVITY,
+    },
+    Lack {
+        message: "this target does not support random data generation",
+        workflow: "use `ctx.random()`, which a replay repeats",
+        activity: "draw the number in the workflow, with `ctx.random()`, and put it into the input",
+    },
+    Lack { message: "no pids on this platform", workflow: NO_PROCESS, activity: NO_PROCESS },
+    Lack {
+        message: "no filesystem on this platform",
+        workflow: "a component has no files: call an activity, which reaches a store by HTTP",
+        activity: "a component has no files: use `ctx.http` to reach a store that keeps them",
+    },
+    // `std::env::vars`, and `set_var` with its reason.
+    Lack {
+        message: "cannot set env vars on this platform",
+        workflow: NO_ENVIRONMENT,
+        activity: NO_ENVIRONMENT,
+    },
+    // `std::env::var(…).unwrap()`.
+    Lack {
+        message: "on an `Err` value: NotPresent",
+        workflow: NO_ENVIRONMENT,
+        activity: NO_ENVIRONMENT,
+    },
+    // The `unwrap` of an answer of `std::fs`, `std::net`, `std::process` and others.
+    Lack {
+        message: "operation not supported on this platform",
+        workflow: "a component has no files, sockets, processes and threads: use `ctx.http`, or call an activity",
+        activity: "a component has no files, sockets, processes and threads: use `ctx.http`",
+    },
+    Lack {
+        message: "not supported on this platform",
+        workflow: NO_ENVIRONMENT,
+        activity: NO_ENVIRONMENT,
+    },
+];
+
+/// What to use instead, if a panic with this message says that something is missing.
+pub(super) fn hint(message: &str, caller: Caller) -> Option<&'static str> {
+    let lack = LACKS.iter().find(|lack| message.contains(lack.message))?;
+    Some(match caller {
+        Caller::Workflow => lack.workflow,
+        Caller::Activity => lack.activity,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_messages_of_the_standard_library_are_told_apart() {
+        let spawn = "failed to spawn thread: Error { kind: Unsupported, message: \"operation not supported on this platform\" }";
+        let open = "called `Result::unwrap()` on an `Err` value: Error { kind: Unsupported, message: \"operation not supported on this platform\" }";
+        for (message, word) in [
+            ("time not implemented on this platform", "`ctx.now()`"),
+            ("can't sleep", "`ctx.sleep(…).await`"),
+            (spawn, "one thread"),
+            (open, "`ctx.http`"),
+            ("called `Result::unwrap()` on an `Err` value: NotPresent", "environment"),
+            ("not supported on this platform", "environment"),
+        ] {
+            let hint = hint(message, Caller::Workflow).expect(message);
+            assert!(hint.contains(word), "{message}: {hint}");
+        }
+        assert_eq!(hint("a must be over 100", Caller::Workflow), None);
+        let hint = hint("time not implemented on this platform", Caller::Activity);
+        assert!(hint.is_some_and(|hint| hint.contains("`ctx.started_at()`")), "{hint:?}");
+    }
+}

@@ -1,0 +1,221 @@
+//! Guests that panic, and guests that use what a component lacks: what their authors are told, and
+//! where.
+
+use std::process::Command;
+
+use segno::{
+    api::model::{Invocation, InvocationState},
+    demo::payments::PaymentsOptions,
+};
+use serde_json::json;
+use tests::{fixtures, stage::Stage};
+
+const SEGNO: &str = env!("CARGO_BIN_EXE_segno-under-test");
+/// The file in which the functions are, from their workspace.
+const FILE: &str = "tests/guests/gaps/src/lib.rs";
+
+/// A host with the module `gaps`.
+async fn stage(arguments: &[&str]) -> Stage {
+    let stage = Stage::with(SEGNO, PaymentsOptions::default(), arguments).await;
+    stage.deploy("gaps", fixtures::fixture("gaps")).await;
+    stage
+}
+
+/// `id` when it is halted.
+async fn halted(stage: &Stage, id: &str) -> Invocation {
+    let is_halted = |seen: &Invocation| seen.state == InvocationState::Halted;
+    stage.until(id, "halted", is_halted).await
+}
+
+/// The message of `id`'s note when it is halted.
+async fn reason(stage: &Stage, id: &str) -> String {
+    halted(stage, id).await.note.expect("it is halted for a reason").message
+}
+
+/// What the command prints, answers and remarks together.
+fn said(stage: &Stage, arguments: &[&str]) -> String {
+    let server = ["--server", &stage.client().server()];
+    let output = Command::new(SEGNO).args(server).args(arguments).output().expect("it runs");
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    text(&output.stdout) + &text(&output.stderr)
+}
+
+/// The number of the line of the fixture that contains `text`.
+fn line_of(text: &str) -> usize {
+    let source = include_str!("../guests/gaps/src/lib.rs");
+    source.lines().position(|line| line.contains(text)).expect("it is there") + 1
+}
+
+#[test]
+fn the_compilers_warnings_are_shown_also_when_the_build_succeeds() {
+    fixtures::fixture("gaps");
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/guests/gaps");
+    let built = |arguments: &[&str]| {
+        let build = Command::new(SEGNO).args(["build", path, "--prepare"]).args(arguments).output();
+        let output = build.expect("it runs");
+        assert!(output.status.success(), "{output:?}");
+        [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+    };
+    let [out, err] = built(&[]);
+    assert!(out.starts_with("gaps  "), "{out}");
+    let place = format!("{FILE}:{}", line_of("ctx.call(slip"));
+    assert!(err.contains("a call is issued when it is awaited") && err.contains(&place), "{err}");
+    assert!(!err.contains("Finished") && !err.contains("Compiling"), "{err}");
+    let [out, err] = built(&["--json"]);
+    let document: serde_json::Value = serde_json::from_str(&out).expect("a document");
+    let warnings = document["warnings"].as_str().expect("a text");
+    assert!(warnings.contains(&place), "{warnings}");
+    assert_eq!(err, "", "what a program reads there is an error");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_panic_is_shown_with_its_message_its_place_and_the_authors_frames() {
+    let stage = stage(&[]).await;
+    stage.start_as("it", "gaps/stumble", json!("expect")).await.expect("it starts");
+    let seen = halted(&stage, "it").await;
+
+    let place = format!("{FILE}:{}", line_of("a must be over 100"));
+    let note = seen.note.expect("it is halted for a reason");
+    assert_eq!(note.kind, "trap");
+    assert!(
+        note.message.starts_with(&format!("the guest panicked at {place}:"))
+            && note.message.ends_with(": a must be over 100"),
+        "{}",
+        note.message
+    );
+    let details = note.details.expect("there is a backtrace");
+    let frames: Vec<String> = details["frames"]
+        .as_array()
+        .expect("there are frames")
+        .iter()
+        .map(|frame| {
+            let text = |name: &str| frame[name].as_str().unwrap_or_default();
+            format!("{}:{} {}", text("file"), frame["line"], text("function"))
+        })
+        .collect();
+    let caller = format!("{FILE}:{}", line_of("Ok(stumbled(&how))"));
+    assert_eq!(frames, [format!("{place} stumbled"), format!("{caller} stumble")]);
+    let whole = details["backtrace"].as_str().expect("a text");
+    assert!(whole.contains("expect_failed") && whole.contains("poll_until_idle"), "{whole}");
+
+    let inspected = said(&stage, &["inspect", "it"]);
+    for part in ["trap: the guest panicked at", "a must be over 100"] {
+        assert!(inspected.contains(part), "{inspected}");
+    }
+    let own = format!("    {place} in stumbled\n    {caller} in stumble\n");
+    assert!(inspected.contains(&own) && !inspected.contains("expect_failed"), "{inspected}");
+    let result = said(&stage, &["result", "it"]);
+    assert!(result.contains(&place) && result.contains("a must be over 100"), "{result}");
+    let replay = said(&stage, &["replay", "it"]);
+    assert!(replay.contains("no record yet") && replay.contains("a must be over 100"), "{replay}");
+    // Three attempts were made.
+    let logs = said(&stage, &["logs", "it"]);
+    for line in ["stumbles by expect", "any moment now", "panicked at", "a must be over 100"] {
+        assert_eq!(logs.matches(line).count(), 1, "{line}: {logs}");
+    }
+    let errors = said(&stage, &["logs", "it", "--level", "error"]);
+    assert_eq!((errors.contains("panicked"), errors.contains("any moment")), (true, false));
+    stage.server.stop().await.unwrap_or_else(|error| panic!("{error}"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_panic_after_records_is_shown_by_a_replay_that_repeats_them() {
+    let stage = stage(&[]).await;
+    stage.start_as("later", "gaps/stumble_later", json!("index")).await.expect("it starts");
+    halted(&stage, "later").await;
+    let replay = said(&stage, &["replay", "later"]);
+    let place = format!("{FILE}:{}", line_of("numbers[how.len()]"));
+    for part in ["identical: 2 records", "its last attempt failed", &place, "in stumble_later"] {
+        assert!(replay.contains(part), "{part}: {replay}");
+    }
+    stage.server.stop().await.unwrap_or_else(|error| panic!("{error}"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_kind_of_panic_names_its_line_and_its_words() {
+    let stage = stage(&[]).await;
+    let kinds = [
+        ("unwrap", "how.parse().unwrap()", "InvalidDigit"),
+        ("index", "numbers[how.len()]", "the len is 3 but the index is 5"),
+        ("overflow", "numbers[0] - how", "attempt to subtract with overflow"),
+        ("division", "numbers[0] / (how", "attempt to divide by zero"),
+        ("unreachable", "unreachable!(\"nobody", "nobody comes here"),
+        ("borrow", "*cell.borrow_mut()", "already borrowed"),
+        ("long", "\"ž\".repeat", "žžž…"),
+    ];
+    for (how, _, _) in kinds {
+        stage.start_as(how, "gaps/stumble", json!(how)).await.expect("it starts");
+        let id = format!("{how}-in-activity");
+        stage.start_as(&id, "gaps/slip", json!(how)).await.expect("it starts");
+    }
+    for (how, code, words) in kinds {
+        let place = format!("panicked at {FILE}:{}:", line_of(code));
+        for id in [how.to_owned(), format!("{how}-in-activity")] {
+            let reason = reason(&stage, &id).await;
+            assert!(reason.contains(&place) && reason.contains(words), "{how}: {reason}");
+            assert!(reason.len() < 5_000, "{how}: {} bytes", reason.len());
+        }
+    }
+    stage.server.stop().await.unwrap_or_else(|error| panic!("{error}"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn control_characters_in_a_panic_reach_no_terminal() {
+    let stage = stage(&[]).await;
+    stage.start_as("it", "gaps/stumble", json!("lines")).await.expect("it starts");
+    halted(&stage, "it").await;
+    for command in ["inspect", "result", "logs", "replay"] {
+        let said = said(&stage, &[command, "it"]);
+        assert!(said.contains("one ") && said.contains("[31mline"), "{command}: {said}");
+        assert!(!said.contains('\u{1b}'), "{command}: {said:?}");
+    }
+    stage.server.stop().await.unwrap_or_else(|error| panic!("{error}"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_panic_is_told_when_the_log_is_full() {
+    let stage = stage(&["--limit", "log_bytes=4000"]).await;
+    stage.start_as("it", "gaps/chatter", json!(1_000)).await.expect("it starts");
+    assert!(reason(&stage, "it").await.ends_with(": it has said everything"));
+    let logs = said(&stage, &["logs", "it"]);
+    assert!(logs.contains("limits.log_bytes") && logs.contains("it has said everything"), "{logs}");
+    stage.server.stop().await.unwrap_or_else(|error| panic!("{error}"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whoever_uses_what_a_component_lacks_is_told_what_to_use() {
+    let stage = stage(&[]).await;
+    let lacks = [
+        ("SystemTime::now", "`ctx.now()`", "`ctx.started_at()`"),
+        ("Instant::now", "`ctx.now()`", "`ctx.started_at()`"),
+        ("thread::sleep", "`ctx.sleep(…).await`", "retry policy"),
+        ("thread::spawn", "`segno::join`", "several activities"),
+        ("thread::scope", "`segno::join`", "several activities"),
+        ("env::var", "put the value into the input", "put the value into the input"),
+        ("env::vars", "put the value into the input", "put the value into the input"),
+        ("env::temp_dir", "no files", "no files"),
+        ("env::current_dir", "call an activity", "use `ctx.http`"),
+        ("fs::read", "call an activity", "use `ctx.http`"),
+        ("fs::write", "call an activity", "use `ctx.http`"),
+        ("net::connect", "call an activity", "use `ctx.http`"),
+        ("process::id", "not a process", "not a process"),
+        ("process::Command", "call an activity", "use `ctx.http`"),
+    ];
+    let ids = |what: &str| ["reach", "touch"].map(|function| format!("{function}-{what}"));
+    for (what, _, _) in lacks {
+        let [reach, touch] = ids(what);
+        stage.start_as(&reach, "gaps/reach", json!(what)).await.expect("it starts");
+        stage.start_as(&touch, "gaps/touch", json!(what)).await.expect("it starts");
+    }
+    for (what, in_workflow, in_activity) in lacks {
+        for (id, advice) in ids(what).into_iter().zip([in_workflow, in_activity]) {
+            let reason = reason(&stage, &id).await;
+            assert!(reason.contains(advice), "{id}: {reason}");
+            assert!(reason.contains(&format!("panicked at {FILE}:")), "{id}: {reason}");
+        }
+    }
+    // The seed of its order is the same in every replay.
+    stage.start_as("map", "gaps/reach", json!("HashMap")).await.expect("it starts");
+    assert_eq!(stage.ended("map").await.output, Some(json!(6)));
+    stage.server.stop().await.unwrap_or_else(|error| panic!("{error}"));
+}
