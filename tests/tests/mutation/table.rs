@@ -721,7 +721,7 @@ pub const MUTATIONS: &[Mutation] = &[
         what: "a task that waits is continued as if it were halted",
         file: "transition/tasks.rs",
         says: "            TaskState::Halted { .. } => Ok(task.clone()),",
-        would_say: "            TaskState::Halted { .. } => Ok(task.clone()),\n            _ if task.status() == TaskStatus::Suspended => Ok(task.clone()),",
+        would_say: "            TaskState::Halted { .. } => Ok(task.clone()),\n            _ if matches!(task.state, TaskState::Suspended) => Ok(task.clone()),",
         tests: WALK,
         killer: "wake_has_a_cause",
     },
