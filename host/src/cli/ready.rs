@@ -1,10 +1,12 @@
 //! `segno ready`.
 
+use std::time::Duration;
+
 use clap::Args;
 use serde_json::json;
 
-use super::{CliError, Console, Exit, console::GREEN};
-use crate::client::Client;
+use super::{CliError, Console, Exit, console::GREEN, patience::Patience, time::read_length};
+use crate::client::{Client, ClientError};
 
 /// Check whether a host takes work
 ///
@@ -14,8 +16,13 @@ use crate::client::Client;
 #[command(after_help = "\
 Examples:
   segno ready && segno deploy . --as shop
+  segno serve & segno ready --wait 30s
   segno ready --server http://127.0.0.1:7766")]
-pub struct Ready {}
+pub struct Ready {
+    /// Maximum wait for a host that starts
+    #[arg(long, value_name = "LENGTH", value_parser = read_length)]
+    wait: Option<Duration>,
+}
 
 impl Ready {
     pub(super) async fn run(
@@ -23,7 +30,11 @@ impl Ready {
         client: &Client,
         console: &mut Console,
     ) -> Result<Exit, CliError> {
-        let readiness = client.ready().await?;
+        let patience = Patience::of(self.wait)?;
+        let readiness = {
+            let _progress = console.progress("waiting for the host");
+            patience.ask(async || client.ready().await, starting).await?
+        };
         let version = client.health().await?.version;
         if console.json() {
             console.document(&json!({ "status": readiness.status, "version": version }))?;
@@ -32,5 +43,14 @@ impl Ready {
             console.line(format!("{status}  {}, version {version}", client.server()))?;
         }
         Ok(Exit::Done)
+    }
+}
+
+/// Whether this may be a host that starts: nothing listens yet, or it does not take work yet.
+fn starting(error: &ClientError) -> bool {
+    match error {
+        ClientError::Unreachable { .. } | ClientError::Slow { .. } => true,
+        ClientError::Refused(problem) => problem.status == 503,
+        ClientError::Malformed { .. } | ClientError::Address { .. } => false,
     }
 }

@@ -1,27 +1,35 @@
 //! `segno resolve` and `segno reject`.
 
+use std::time::Duration;
+
 use clap::Args;
+use segno_core::tags;
 use serde_json::Value;
 
 use super::{
     CliError, Console, Exit,
     console::CYAN,
     input::read_json,
-    show::{failure_line, one_line},
+    patience::Patience,
+    result::wait_for,
+    show::{failure_line, one_line, state_style},
+    time::read_length,
 };
 use crate::{
-    api::model::{FailureView, PromiseView},
-    client::Client,
+    api::model::{FailureView, InvocationOutcome, PromiseView},
+    client::{Client, ClientError},
 };
 
 /// Settle a promise with a value
 ///
-/// A promise settles once: a later attempt changes nothing and prints the first outcome.
+/// A promise settles once: a later attempt changes nothing and prints the first outcome. With
+/// --wait the exit code is that of `segno result`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   segno resolve order-1001/p/approval '{\"approved\": true}'
   segno resolve order-1001/p/approval @decision.json
+  segno resolve order-1001/p/approval true --wait 30s && segno result order-1001
   segno resolve order-1001/3")]
 pub struct Resolve {
     /// Id of the promise
@@ -29,6 +37,8 @@ pub struct Resolve {
     /// Value: JSON, @FILE, or - for standard input (default: null)
     #[arg(value_name = "JSON")]
     value: Option<String>,
+    #[command(flatten)]
+    then: Then,
 }
 
 /// Settle a promise with a failure
@@ -49,6 +59,25 @@ pub struct Reject {
     /// Further data for programs: JSON, @FILE, or - for standard input
     #[arg(long, value_name = "JSON")]
     details: Option<String>,
+    #[command(flatten)]
+    then: Then,
+}
+
+/// What follows the settlement.
+#[derive(Debug, Args)]
+struct Then {
+    /// Maximum wait for the promise to be made, if it is not there yet, and then for the end of the
+    /// invocation that made it
+    #[arg(long, value_name = "LENGTH", value_parser = read_length)]
+    wait: Option<Duration>,
+}
+
+/// The answer of a command that waited.
+#[derive(serde::Serialize)]
+struct Document<'a> {
+    #[serde(flatten)]
+    promise: &'a PromiseView,
+    invocation: &'a InvocationOutcome,
 }
 
 impl Resolve {
@@ -58,7 +87,9 @@ impl Resolve {
         console: &mut Console,
     ) -> Result<Exit, CliError> {
         let value = self.value.as_deref().map_or(Ok(Value::Null), read_json)?;
-        settled(&client.resolve(&self.id, value).await?, console)
+        self.then
+            .settle(client, async || client.resolve(&self.id, value.clone()).await, console)
+            .await
     }
 }
 
@@ -70,8 +101,56 @@ impl Reject {
     ) -> Result<Exit, CliError> {
         let details = self.details.as_deref().map(read_json).transpose()?;
         let failure = FailureView { code: self.code, message: self.message, details };
-        settled(&client.reject(&self.id, failure).await?, console)
+        self.then
+            .settle(client, async || client.reject(&self.id, failure.clone()).await, console)
+            .await
     }
+}
+
+impl Then {
+    async fn settle(
+        &self,
+        client: &Client,
+        settle: impl AsyncFn() -> Result<PromiseView, ClientError>,
+        console: &mut Console,
+    ) -> Result<Exit, CliError> {
+        let patience = Patience::of(self.wait)?;
+        let promise = patience.ask(settle, is_missing).await?;
+        if self.wait.is_none() {
+            return settled(&promise, console);
+        }
+        let parent = promise.tags.get(tags::PARENT).map(String::as_str);
+        let Some(owner) = promise.made_by.as_deref().or(parent) else {
+            console.warn(&format!(
+                "no invocation made `{}`, so there is none to wait for; leave out --wait",
+                promise.id
+            ));
+            return settled(&promise, console);
+        };
+        let invocation = {
+            let _progress = console.progress(format!("waiting for {owner}"));
+            wait_for(client, owner, Some(patience.left())).await?
+        };
+        if console.json() {
+            console.document(&Document { promise: &promise, invocation: &invocation })?;
+            return Ok(Exit::of(invocation.state));
+        }
+        settled(&promise, console)?;
+        let id = console.paint(CYAN, &invocation.id);
+        let state = console.paint(state_style(invocation.state), invocation.state.as_str());
+        console.line(format!("{id}  {state}"))?;
+        if !invocation.state.is_settled() {
+            console.remark(&format!(
+                "`{owner}` has not ended within --wait; `segno inspect {owner}` shows why"
+            ));
+        }
+        Ok(Exit::of(invocation.state))
+    }
+}
+
+/// Whether the promise may be made in a moment.
+fn is_missing(error: &ClientError) -> bool {
+    matches!(error, ClientError::Refused(problem) if problem.code == "unknown-promise")
 }
 
 /// Prints the outcome of a promise.

@@ -15,8 +15,9 @@ use crate::{api::model::StartInvocation, client::Client};
 
 /// Start a function and return at once
 ///
-/// The same id again starts nothing: the command prints the first execution, and reports a
-/// different target or input.
+/// The same id again starts nothing: the command prints the first execution. If that one has ended,
+/// the exit code says how, as with `segno result`; if it was started with another target or input,
+/// the exit code is 1.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -88,12 +89,23 @@ impl Start {
         console: &mut Console,
     ) -> Result<Exit, CliError> {
         let started = client.start(&self.what.request(None)?).await?;
+        let (id, state) = (&started.id, started.invocation.state);
+        let is_over = !started.created && state.is_settled();
+        let exit = match (started.differs, is_over) {
+            (true, _) => Exit::Error,
+            (false, true) => Exit::of(state),
+            (false, false) => Exit::Done,
+        };
         if let Some(warning) = &started.warning {
-            console.warn(warning);
+            console.warn(&format!("{warning}; give this one another --id"));
+        } else if is_over {
+            console.warn(&format!(
+                "nothing was started: `{id}` ended before (`segno result {id}` shows its outcome); give another --id to start the function again"
+            ));
         }
         if console.json() {
             console.document(&started)?;
-            return Ok(Exit::Done);
+            return Ok(exit);
         }
         let id = console.paint(CYAN, &started.id);
         let how = match started.created {
@@ -102,6 +114,6 @@ impl Start {
         };
         let how = console.paint(DIM, &how);
         console.line(format!("{id}  {how}"))?;
-        Ok(Exit::Done)
+        Ok(exit)
     }
 }

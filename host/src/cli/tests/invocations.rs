@@ -25,8 +25,11 @@ async fn an_invocation_is_started_shown_and_awaited() {
     let said = run(&server, &start).await;
     assert_eq!((said.exit, said.out.as_str()), (Exit::Done, "a/1  started\n"));
     let said = run(&server, &["start", "shop/ship", "2", "--id", "a/1"]).await;
-    assert_eq!((said.exit, said.out.as_str()), (Exit::Done, "a/1  exists, pending\n"));
+    assert_eq!((said.exit, said.out.as_str()), (Exit::Error, "a/1  exists, pending\n"));
     assert!(said.err.contains("warning: `a/1` was started with another input"), "{}", said.err);
+    assert!(said.err.contains("give this one another --id"), "{}", said.err);
+    let said = run(&server, &start).await;
+    assert_eq!((said.exit, said.err.as_str()), (Exit::Done, ""));
     let said = run(&server, &["result", "a/1"]).await;
     assert_eq!(said.exit, Exit::TimedOut);
     assert!(said.err.contains("has not ended: it is pending"), "{}", said.err);
@@ -79,6 +82,60 @@ async fn exit_codes_say_how_it_ended() {
     let said = run(&server, &["start", "shop/ship", "{no json"]).await;
     assert_eq!(said.exit, Exit::Usage);
     assert!(said.err.contains("is not JSON"), "{}", said.err);
+}
+
+#[tokio::test]
+async fn the_id_of_an_ended_invocation_starts_nothing_and_says_how_it_ended() {
+    let (world, server) = host().await;
+    for (id, verdict, value, exit) in [
+        ("good", Verdict::Resolved, "1", Exit::Done),
+        ("bad", Verdict::Rejected, "{\"code\":402,\"message\":\"no\"}", Exit::Failed),
+    ] {
+        let start = ["start", "shop/ship", "{\"no\": 1}", "--id", id];
+        assert_eq!(run(&server, &start).await.exit, Exit::Done);
+        finish(&world, id, verdict, value).await;
+        let said = run(&server, &start).await;
+        assert_eq!(said.exit, exit, "{}", said.err);
+        assert!(said.out.starts_with(&format!("{id}  exists, re")), "{}", said.out);
+        assert!(
+            said.err.contains(&format!("nothing was started: `{id}` ended before"))
+                && said.err.contains("give another --id"),
+            "{}",
+            said.err
+        );
+        let said = run(&server, &["start", "shop/ship", "7", "--id", id, "--json"]).await;
+        assert_eq!((said.exit, &said.json()["differs"]), (Exit::Error, &json!(true)));
+    }
+}
+
+#[tokio::test]
+async fn settling_waits_for_the_promise_and_for_the_end_of_its_invocation() {
+    let (world, server) = host().await;
+    world.start("a").await.ok();
+    let said = run(&server, &["resolve", "a.gate", "true", "--wait", "1ms"]).await;
+    assert_eq!(said.exit, Exit::NotFound, "{}", said.err);
+    let resolve = ["resolve", "a.gate", "true", "--wait", "30s"];
+    let moments = async || {
+        world.api.host.env.runtime.sleep(segno_core::time::Millis(150)).await;
+        let made = ["promise", "create", "a.gate", "--tag", "parent=a"];
+        assert_eq!(run(&server, &made).await.exit, Exit::Done);
+        world.api.host.env.runtime.sleep(segno_core::time::Millis(150)).await;
+        finish(&world, "a", Verdict::Resolved, "\"done\"").await;
+    };
+    let (said, ()) = tokio::join!(run(&server, &resolve), moments());
+    assert_eq!(said.exit, Exit::Done, "{}", said.err);
+    assert_eq!(said.out, "a.gate  resolved  true\na  resolved\n");
+    world.start("b").await.ok();
+    run(&server, &["promise", "create", "b.gate", "--tag", "parent=b"]).await;
+    let said = run(&server, &["reject", "b.gate", "--wait", "1ms", "--json"]).await;
+    assert_eq!(
+        (said.exit, &said.json()["invocation"]["state"]),
+        (Exit::TimedOut, &json!("pending"))
+    );
+    run(&server, &["promise", "create", "alone"]).await;
+    let said = run(&server, &["resolve", "alone", "--wait", "1ms"]).await;
+    assert_eq!(said.exit, Exit::Done);
+    assert!(said.err.contains("no invocation made `alone`"), "{}", said.err);
 }
 
 #[tokio::test]

@@ -20,6 +20,25 @@ async fn a_host_says_whether_it_takes_work() {
 }
 
 #[tokio::test]
+async fn a_host_that_starts_is_waited_for() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let address = listener.local_addr().expect("an address");
+    drop(listener);
+    let server = format!("http://{address}");
+    assert_eq!(run(&server, &["ready", "--wait", "1ms"]).await.exit, Exit::Unreachable);
+    let (world, _) = host().await;
+    let start = async {
+        world.api.host.env.runtime.sleep(segno_core::time::Millis(150)).await;
+        let listener = TcpListener::bind(address).await.expect("the port is free");
+        let served = crate::api::serve(listener, world.api.clone(), std::future::pending());
+        world.api.host.env.runtime.spawn("server", Box::pin(served));
+    };
+    let ready = ["ready", "--wait", "30s"];
+    let (said, ()) = tokio::join!(run(&server, &ready), start);
+    assert_eq!(said.exit, Exit::Done, "{}", said.err);
+}
+
+#[tokio::test]
 async fn a_host_that_takes_no_work_says_why() {
     let full = async || {
         let problem = r#"{ "type": "about:blank", "title": "Not ready", "status": 503, "code": "store-unavailable",
