@@ -12,7 +12,7 @@ use crate::build::template;
 #[command(after_help = "\
 Examples:
   segno new my-flow
-  segno new my-flow && cd my-flow && segno deploy . --prepare && segno call my-flow/welcome '{\"name\": \"Ada\"}'")]
+  segno new my-flow && cd my-flow && segno deploy . --prepare && segno start my-flow/signup '\"ada@example.org\"'")]
 pub struct New {
     /// New folder, whose name becomes the crate's
     #[arg(value_name = "NAME")]
@@ -30,9 +30,9 @@ impl New {
         let shown = console.paint(CYAN, name.as_str());
         console.line(format!("{shown} is in {path}"))?;
         console.line(format!(
-            "\nwhat next:\n  cd {path}\n  cargo test          # the workflow, natively and in virtual time\n  \
-             segno build         # a component; --prepare gets the compiler if there is none\n  \
-             segno deploy .      # to the host that `segno serve` runs"
+            "\nwhat next:\n  cd {path}\n  cargo test                  # the workflow, natively and in virtual time\n  \
+             segno serve &               # a host, if none runs yet\n  \
+             segno deploy . --prepare    # builds and uploads it; fetches a compiler if there is none"
         ))?;
         Ok(Exit::Done)
     }

@@ -9,11 +9,14 @@ use std::path::{Path, PathBuf};
 
 pub use name::{CrateName, NameError};
 
-/// The files of a new crate; `{{name}}` is replaced by its name and `{{module}}` by its name in
-/// Rust paths.
-const FILES: [(&str, &str); 4] = [
+/// The source of a new crate, which does not depend on its name: the listing in the README.
+pub const LIB: &str = include_str!("files/lib.rs.in");
+
+/// The files of a new crate; `{{name}}` is replaced by its name.
+const FILES: [(&str, &str); 5] = [
     ("Cargo.toml", include_str!("files/Cargo.toml.in")),
-    ("src/lib.rs", include_str!("files/lib.rs.in")),
+    ("src/lib.rs", LIB),
+    ("src/tests.rs", include_str!("files/tests.rs.in")),
     ("README.md", include_str!("files/README.md.in")),
     (".gitignore", include_str!("files/gitignore.in")),
 ];
@@ -53,7 +56,7 @@ pub fn create(directory: &Path) -> Result<CrateName, TemplateError> {
     let name: CrateName = absolute.file_name().unwrap_or_default().to_string_lossy().parse()?;
     refuse_to_overwrite(directory)?;
     for (path, text) in FILES {
-        let text = text.replace("{{name}}", name.as_str()).replace("{{module}}", &name.in_rust());
+        let text = text.replace("{{name}}", name.as_str());
         write(&directory.join(path), text.as_bytes())?;
     }
     write_sdk(directory)?;
@@ -104,7 +107,9 @@ mod tests {
         let directory = folder.path().join("deep/my-flow");
         assert_eq!(create(&directory).unwrap().as_str(), "my-flow");
         assert_eq!(crate_build::locate(&directory).unwrap().package, "my-flow");
-        for path in ["README.md", ".gitignore", "src/lib.rs", ".segno/sdk/wit/segno.wit"] {
+        for path in
+            ["README.md", ".gitignore", "src/lib.rs", "src/tests.rs", ".segno/sdk/wit/segno.wit"]
+        {
             let text = fs::read_to_string(directory.join(path)).unwrap();
             assert!(!text.contains("{{"), "{path} has a gap that was not filled");
         }
@@ -179,14 +184,15 @@ mod tests {
             (built.component, compiled_now(&other.join("target/guest")))
         };
         let has = |component: &[u8], word: &str| String::from_utf8_lossy(component).contains(word);
-        let (farewell, compiled) = again("second", "src/lib.rs", "Goodbye", "Farewell");
+        let (second, compiled) = again("second", "src/lib.rs", "no mail address", "bad address");
         assert_eq!(compiled, [""; 0]);
-        assert!(has(&farewell, "Farewell") && !has(&farewell, "Goodbye"));
-        assert!(has(&built[0].component, "Goodbye") && !has(&built[0].component, "Farewell"));
+        assert!(has(&second, "bad address") && !has(&second, "no mail address"));
+        let first = &built[0].component;
+        assert!(has(first, "no mail address") && !has(first, "bad address"));
         let payload = ".segno/sdk/src/payload.rs";
         let (odd, compiled) = again("third", payload, " does not fit: ", " is too odd: ");
         assert_eq!(compiled, ["libsegno_macro", "libsegno_sdk"]);
-        assert!(has(&odd, " is too odd: ") && !has(&farewell, " is too odd: "));
+        assert!(has(&odd, " is too odd: ") && !has(&second, " is too odd: "));
     }
 
     /// The dependencies in a target folder that were not taken over from elsewhere: all that were

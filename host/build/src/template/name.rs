@@ -97,7 +97,7 @@ impl CrateName {
     }
 
     /// The name in Rust code.
-    pub fn in_rust(&self) -> String {
+    fn in_rust(&self) -> String {
         self.0.replace('-', "_")
     }
 }
