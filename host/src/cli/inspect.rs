@@ -9,7 +9,7 @@ use super::{
         self, facts, failure_line, function, one_line, short_digest, short_target, state_cell,
         state_style,
     },
-    time::{length, now_ms, relative, when},
+    time::{length, now_ms, occurrence, relative, when},
     timeline::record_line,
 };
 use crate::{
@@ -106,6 +106,7 @@ fn head(invocation: &Invocation, console: &mut Console) -> Result<(), CliError> 
     let name = Some(invocation.function.as_str()).filter(|name| !name.is_empty());
     console.line(format!("{id}  {}  {state}", function(&invocation.target, name)))?;
     let mut lines = vec![("created", when(invocation.created_at_ms, now))];
+    lines.extend(occurrence(&invocation.id).map(|at| ("due", when(at, now))));
     if let Some(at) = invocation.settled_at_ms {
         lines.push((
             "ended",

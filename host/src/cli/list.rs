@@ -5,9 +5,10 @@ use comfy_table::{Cell, CellAlignment};
 
 use super::{
     CliError, Console, Exit,
+    console::CYAN,
     input::read_label,
     pages::{self, Pages},
-    show::{function, plain, state_cell},
+    show::{function, plain, plain_lines, state_cell},
     time::{length, now_ms, relative},
 };
 use crate::{
@@ -20,7 +21,7 @@ use crate::{
 #[command(after_help = "\
 Examples:
   segno list
-  segno list --state halted
+  segno list --state halted    # and why
   segno list --stuck
   segno list --module shop --function order --label customer=42
   segno list --prefix order- --limit 1000 --json | jq -r '.items[].id'
@@ -65,6 +66,7 @@ impl List {
         client: &Client,
         console: &mut Console,
     ) -> Result<Exit, CliError> {
+        let asks_why = self.stuck || self.state.as_deref() == Some("halted");
         let page = self.fetch(client, console).await?;
         if console.json() {
             console.document(&page)?;
@@ -94,6 +96,13 @@ impl List {
             table.add_row([Cell::new(plain(&row.id)), Cell::new(&row.kind), state]);
         }
         console.table(table)?;
+        let halted: Vec<&str> = page
+            .items
+            .iter()
+            .filter(|item| asks_why && item.state == InvocationState::Halted)
+            .map(|item| item.id.as_str())
+            .collect();
+        why(&halted, client, console).await?;
         pages::say_unreadable(&page.unreadable, console);
         pages::say_more(page.next.as_deref(), console);
         Ok(Exit::Done)
@@ -117,4 +126,20 @@ impl List {
         };
         Ok(self.pages.read(ask).await?)
     }
+}
+
+/// Prints why each of these invocations is halted.
+async fn why(halted: &[&str], client: &Client, console: &mut Console) -> Result<(), CliError> {
+    if halted.is_empty() {
+        return Ok(());
+    }
+    console.line("")?;
+    for id in halted {
+        let note = client.invocation(id).await?.note;
+        let note = note.map(|note| format!("{}: {}", note.kind, note.message));
+        let note = note.unwrap_or_else(|| "halted by hand".to_owned());
+        let id = console.paint(CYAN, &plain(id));
+        console.line(format!("{id}  {}", plain_lines(&note, 2)))?;
+    }
+    Ok(())
 }

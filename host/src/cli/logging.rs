@@ -19,6 +19,10 @@ use tracing_subscriber::{
 /// The default filter: warnings of all crates, and the information of this host and of guests.
 const USUALLY: &str = "warn,segno=info";
 
+/// What `SEGNO_LOG` adds to, unless it names these crates: of a compiler only warnings are of use
+/// here, and at `debug` it writes tens of thousands of lines for a module.
+const QUIET: &str = "cranelift=warn,wasmtime=warn,regalloc2=warn,h2=warn,hyper=warn";
+
 /// The format of log lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum LogFormat {
@@ -30,11 +34,18 @@ pub(super) enum LogFormat {
 
 /// Installs logging to standard error.
 pub(super) fn to_standard_error(format: LogFormat) {
-    let filter = EnvFilter::try_from_env("SEGNO_LOG").unwrap_or_else(|_| EnvFilter::new(USUALLY));
+    let filter = filter(std::env::var("SEGNO_LOG").ok().as_deref());
     let colours = std::io::IsTerminal::is_terminal(&std::io::stderr());
     let lines = lines(format, colours, std::io::stderr);
     // A second subscriber in one process (tests) is no error.
     let _ = tracing_subscriber::registry().with(lines.with_filter(filter)).try_init();
+}
+
+/// The filter that `SEGNO_LOG` asks for.
+fn filter(given: Option<&str>) -> EnvFilter {
+    let given = given.filter(|given| !given.trim().is_empty());
+    let asked = given.and_then(|given| EnvFilter::try_new(format!("{QUIET},{given}")).ok());
+    asked.unwrap_or_else(|| EnvFilter::new(USUALLY))
 }
 
 /// Writes lines, with the ids of their execution.
@@ -150,6 +161,32 @@ mod tests {
             ["WARN", "invocation=\"order-1\"", "version=3", "node=\"a\"", "the guest trapped"]
         {
             assert!(first.contains(part), "{part}: {first}");
+        }
+    }
+
+    #[test]
+    fn compilers_are_quiet_unless_they_are_named() {
+        let says = || {
+            tracing::debug!(target: "cranelift_codegen::timing", "a pass");
+            tracing::debug!(target: "wasmtime::compile", "a module");
+            tracing::debug!(target: "segno_engine", "a task");
+        };
+        for (given, expected) in [
+            (None, &[][..]),
+            (Some("nonsense=loud"), &[]),
+            (Some("debug"), &["a task"]),
+            (Some("debug,cranelift_codegen=debug"), &["a pass", "a task"]),
+            (Some("wasmtime=debug"), &["a module"]),
+        ] {
+            let kept = Kept::default();
+            let writer = kept.clone();
+            let lines = lines(LogFormat::Text, false, move || writer.clone());
+            let subscriber = tracing_subscriber::registry().with(lines.with_filter(filter(given)));
+            tracing::subscriber::with_default(subscriber, says);
+            let bytes = kept.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            let text = String::from_utf8(bytes).expect("lines are text");
+            let said: Vec<&str> = text.lines().filter_map(|line| line.split(": ").last()).collect();
+            assert_eq!(said, expected, "{given:?}");
         }
     }
 

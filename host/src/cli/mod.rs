@@ -25,6 +25,7 @@ mod deploy;
 mod doctor;
 mod events;
 mod export;
+mod halt;
 mod import;
 mod inspect;
 mod list;
@@ -160,6 +161,7 @@ enum Command {
     Resource(resource::Resource),
     Cancel(control::Cancel),
     Kill(control::Kill),
+    Halt(halt::Halt),
     Continue(control::Continue),
     Replay(replay::Replay),
     Recovery(recovery::Recovery),
@@ -235,6 +237,7 @@ impl Cli {
             Command::Schedule(command) => command.run(&client()?, console).await,
             Command::Cancel(command) => command.run(&client()?, console).await,
             Command::Kill(command) => command.run(&client()?, console).await,
+            Command::Halt(command) => command.run(&client()?, console).await,
             Command::Continue(command) => command.run(&client()?, console).await,
             Command::Replay(command) => command.run(&client()?, console).await,
             Command::Recovery(command) => command.run(console),

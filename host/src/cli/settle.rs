@@ -45,14 +45,17 @@ pub struct Resolve {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  segno reject order-1001/p/approval --message 'over the limit'
+  segno reject order-1001/p/approval 'over the limit'
   segno reject order-1001/p/approval --message 'no stock' --code 409 --details '{\"sku\": 7}'")]
 pub struct Reject {
     /// Id of the promise
     id: String,
-    /// Message of the failure
-    #[arg(long, short, default_value = "rejected from outside")]
-    message: String,
+    /// Message of the failure (default: rejected from outside)
+    #[arg(value_name = "MESSAGE", conflicts_with = "named_message")]
+    message: Option<String>,
+    /// The same as MESSAGE
+    #[arg(long = "message", short = 'm', value_name = "MESSAGE")]
+    named_message: Option<String>,
     /// Code of the failure; 400 to 599 have the meaning that they have in HTTP
     #[arg(long, value_name = "N", default_value_t = 400)]
     code: u32,
@@ -100,7 +103,9 @@ impl Reject {
         console: &mut Console,
     ) -> Result<Exit, CliError> {
         let details = self.details.as_deref().map(read_json).transpose()?;
-        let failure = FailureView { code: self.code, message: self.message, details };
+        let message = self.message.or(self.named_message);
+        let message = message.unwrap_or_else(|| "rejected from outside".to_owned());
+        let failure = FailureView { code: self.code, message, details };
         self.then
             .settle(client, async || client.reject(&self.id, failure.clone()).await, console)
             .await

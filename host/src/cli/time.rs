@@ -45,6 +45,13 @@ pub fn when(at_ms: i64, now_ms: i64) -> String {
     format!("{} ({})", instant(at_ms), relative(at_ms, now_ms))
 }
 
+/// The occurrence in the id of an invocation that a schedule started, `nightly@1794711600000`.
+pub fn occurrence(id: &str) -> Option<i64> {
+    // Milliseconds since 1970 have 13 digits from 2001 to 2286.
+    let (_, at) = id.rsplit_once('@')?;
+    (at.len() == 13).then(|| at.parse().ok()).flatten()
+}
+
 /// Parses a duration like `90s`, `2h` or `1h 30m`.
 pub fn read_length(text: &str) -> Result<Duration, String> {
     humantime::parse_duration(text)
@@ -81,6 +88,15 @@ mod tests {
             (273_600_000, "3 d 4 h"),
         ] {
             assert_eq!(length(ms), text);
+        }
+    }
+
+    #[test]
+    fn the_ids_of_schedules_are_read_as_instants() {
+        let at = occurrence("nightly@1794711600000").map(instant);
+        assert_eq!(at.as_deref(), Some("2026-11-15T03:00:00.000Z"));
+        for id in ["nightly", "ada@example.org", "nightly@7", "nightly@179471160000x"] {
+            assert_eq!(occurrence(id), None, "{id}");
         }
     }
 

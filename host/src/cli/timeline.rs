@@ -4,7 +4,7 @@ use super::{
     Console,
     console::{BOLD, CYAN, DIM, GREEN, RED, YELLOW},
     show::{cut, failure_line, one_line, short_digest},
-    time::length,
+    time::{instant, length},
 };
 use crate::api::model::{JournalRecord, OutcomeView, RecordKind};
 
@@ -35,10 +35,13 @@ fn what(record: &JournalRecord, console: &Console) -> String {
         }
         RecordKind::Command => {
             let command = record.command.as_deref().unwrap_or("command");
+            let until = record.request.as_ref().and_then(|request| request["until_ms"].as_i64());
+            let until = until.map(|at| format!(" {}", console.paint(DIM, &instant(at))));
             format!(
-                "{} {} {name} {request}",
+                "{} {} {name} {request}{}",
                 console.paint(CYAN, &index),
-                console.paint(BOLD, command)
+                console.paint(BOLD, command),
+                until.unwrap_or_default()
             )
         }
         RecordKind::Notified => {
@@ -68,5 +71,22 @@ fn outcome(outcome: Option<&OutcomeView>, console: &Console) -> String {
             format!("{} {}", console.paint(GREEN, "←"), cut(&value.to_string(), WIDTH))
         }
         _ => console.paint(GREEN, "← done"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sleep_shows_until_when() {
+        let record: JournalRecord = serde_json::from_value(serde_json::json!({
+            "seq": 3, "at_ms": 1_794_711_540_000_i64, "kind": "command", "index": 1,
+            "command": "sleep", "request": { "until_ms": 1_794_711_600_000_i64 }
+        }))
+        .expect("a record");
+        let console = Console::plain(Vec::new(), Vec::new(), false);
+        let line = record_line(&record, 1_794_711_540_000, &console);
+        assert!(line.ends_with("{\"until_ms\":1794711600000} 2026-11-15T03:00:00.000Z"), "{line}");
     }
 }

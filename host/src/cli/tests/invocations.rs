@@ -193,6 +193,45 @@ async fn promises_and_signals_are_sent() {
 }
 
 #[tokio::test]
+async fn the_list_of_halted_invocations_says_why() {
+    let (world, server) = host().await;
+    world.start("a").await.ok();
+    world.halt("a").await;
+    world.start("b").await.ok();
+    let said = run(&server, &["halt", "b"]).await;
+    assert_eq!(said.out, "b  halted; `segno continue b` sets it going again\n");
+    assert_eq!(run(&server, &["halt", "b"]).await.out, "b  was halted already\n");
+    assert_eq!(run(&server, &["halt", "b", "--json"]).await.json()["changed"], false);
+    for arguments in [&["list", "--state", "halted"][..], &["list", "--stuck"]] {
+        let said = run(&server, arguments).await;
+        assert!(said.out.contains("\na  divergence: the replay leaves"), "{}", said.out);
+        assert!(said.out.contains("\nb  halted by hand\n"), "{}", said.out);
+    }
+    assert!(!run(&server, &["list"]).await.out.contains("divergence"));
+    assert_eq!(run(&server, &["halt", "nothing"]).await.exit, Exit::NotFound);
+}
+
+#[tokio::test]
+async fn a_message_stands_behind_the_id_of_what_is_rejected() {
+    let (_world, server) = host().await;
+    for id in ["one", "two"] {
+        run(&server, &["promise", "create", id]).await;
+    }
+    let said = run(&server, &["reject", "one", "too late"]).await;
+    assert_eq!(said.out, "one  rejected  failed with 400: too late\n");
+    let said = run(&server, &["reject", "two"]).await;
+    assert_eq!(said.out, "two  rejected  failed with 400: rejected from outside\n");
+}
+
+#[tokio::test]
+async fn what_a_schedule_started_shows_when_it_was_due() {
+    let (world, server) = host().await;
+    world.start("nightly@1794711600000").await.ok();
+    let said = run(&server, &["inspect", "nightly@1794711600000"]).await;
+    assert!(said.out.contains("  due       2026-11-15T03:00:00.000Z ("), "{}", said.out);
+}
+
+#[tokio::test]
 async fn journals_and_logs_are_lines() {
     let (world, server) = host().await;
     world.start("a").await.ok();

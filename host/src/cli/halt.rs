@@ -1,0 +1,39 @@
+//! `segno halt`.
+
+use clap::Args;
+
+use super::{CliError, Console, Exit, console::CYAN};
+use crate::client::Client;
+
+/// Halt an invocation: it stays where it is until `segno continue`
+///
+/// Nothing is lost or told to the function; what it called goes on.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  segno halt order-1001
+  segno list --state halted    # says why each is halted")]
+pub struct Halt {
+    /// Id of the invocation
+    id: String,
+}
+
+impl Halt {
+    pub(super) async fn run(
+        self,
+        client: &Client,
+        console: &mut Console,
+    ) -> Result<Exit, CliError> {
+        let accepted = client.halt(&self.id).await?;
+        if console.json() {
+            console.document(&accepted)?;
+            return Ok(Exit::Done);
+        }
+        let id = console.paint(CYAN, &accepted.id);
+        console.line(match accepted.changed {
+            true => format!("{id}  halted; `segno continue {}` sets it going again", accepted.id),
+            false => format!("{id}  was halted already"),
+        })?;
+        Ok(Exit::Done)
+    }
+}
