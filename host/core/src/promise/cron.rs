@@ -12,6 +12,18 @@ use crate::time::Timestamp;
 /// The longest expression that is read.
 const LONGEST: usize = 256;
 
+/// The fields in their order, with what each may be. Five fields begin with the minute, and only
+/// seven have a year.
+const FIELDS: [(&str, &str); 7] = [
+    ("second", "0 to 59"),
+    ("minute", "0 to 59"),
+    ("hour", "0 to 23"),
+    ("day of the month", "1 to 31"),
+    ("month", "1 to 12, or JAN to DEC"),
+    ("weekday", "0 to 7, or SUN to SAT"),
+    ("year", "like 2031"),
+];
+
 /// A cron expression.
 #[derive(Clone, Debug)]
 pub struct Cron(croner::Cron);
@@ -41,7 +53,7 @@ impl Cron {
             return Err(refuse("it is empty".to_owned()));
         }
         let parsed = CronParser::new().parse(text);
-        parsed.map(Self).map_err(|error| refuse(error.to_string()))
+        parsed.map(Self).map_err(|_| refuse(fault(text)))
     }
 
     /// The first occurrence strictly after an instant; none if there is no more.
@@ -55,6 +67,32 @@ impl Cron {
     pub fn all_after(&self, instant: Timestamp) -> impl Iterator<Item = Timestamp> {
         std::iter::successors(self.after(instant), |at| self.after(*at))
     }
+}
+
+/// What is wrong with an expression. The parser does not name the field, so each is tried alone.
+fn fault(text: &str) -> String {
+    let given: Vec<&str> = text.split_whitespace().collect();
+    if let [name] = given.as_slice()
+        && name.starts_with('@')
+    {
+        let known = "@yearly, @monthly, @weekly, @daily and @hourly";
+        return format!("`{name}` is not one of {known}");
+    }
+    let fields = match given.len() {
+        5 => &FIELDS[1..6],
+        6 => &FIELDS[..6],
+        7 => &FIELDS[..],
+        1 => return "it has one field".to_owned(),
+        count => return format!("it has {count} fields"),
+    };
+    for (place, (field, (name, range))) in given.iter().zip(fields).enumerate() {
+        let mut alone = vec!["*"; given.len()];
+        alone[place] = field;
+        if CronParser::new().parse(&alone.join(" ")).is_err() {
+            return format!("`{field}` is no {name} ({range})");
+        }
+    }
+    "its fields do not go together".to_owned()
 }
 
 #[cfg(test)]
@@ -116,19 +154,29 @@ mod tests {
     #[test]
     fn what_is_no_cron_is_refused_by_name() {
         let long = "* ".repeat(200);
-        for text in [
-            "",
-            "  ",
-            "* * * *",
-            "* * * * * * * *",
-            "61 * * * *",
-            "soon",
-            "@never",
-            "* * é * *",
-            &long,
+        for (text, reason) in [
+            ("", "it is empty"),
+            ("  ", "it is empty"),
+            ("* * * *", "it has 4 fields"),
+            ("* * * * * * * *", "it has 8 fields"),
+            ("61 * * * *", "`61` is no minute (0 to 59)"),
+            ("* 24 * * *", "`24` is no hour (0 to 23)"),
+            ("0 0 32 * *", "`32` is no day of the month (1 to 31)"),
+            ("0 0 * 13 *", "`13` is no month (1 to 12, or JAN to DEC)"),
+            ("0 0 * * MOON", "`MOON` is no weekday (0 to 7, or SUN to SAT)"),
+            ("x 0 0 * * *", "`x` is no second (0 to 59)"),
+            ("0 0 0 * * * never", "`never` is no year (like 2031)"),
+            ("soon", "it has one field"),
+            ("@never", "`@never` is not one of @yearly, @monthly, @weekly, @daily and @hourly"),
+            ("* * é * *", "it must be ASCII"),
+            (&long, "it must be ASCII, of at most 256 characters"),
         ] {
             let refused = Cron::parse(text).expect_err(text).to_string();
-            assert!(refused.contains("is no cron expression: "), "{refused}");
+            assert!(
+                refused.contains(&format!("is no cron expression: {reason}"))
+                    && refused.contains("minute hour day month weekday"),
+                "{text}: {refused}"
+            );
         }
     }
 
