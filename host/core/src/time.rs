@@ -5,6 +5,7 @@ use std::{
     ops::{Add, Sub},
 };
 
+use chrono::DateTime;
 use serde::{Deserialize, Serialize};
 
 /// An instant: milliseconds since the Unix epoch. Arithmetic saturates.
@@ -24,6 +25,12 @@ pub struct Millis(pub i64);
 impl Timestamp {
     /// "No deadline": the last millisecond of the year 9999.
     pub const NEVER: Self = Self(253_402_300_799_999);
+
+    /// The instant for people, in UTC: `2031-02-03T04:05:06Z`.
+    pub fn in_utc(self) -> String {
+        DateTime::from_timestamp_millis(self.0)
+            .map_or_else(|| self.to_string(), |instant| format!("{instant:?}"))
+    }
 
     /// How long ago `earlier` was; never negative.
     pub fn since(self, earlier: Self) -> Millis {

@@ -107,7 +107,7 @@ pub enum Conflict {
     #[error("the task `{0}` is held by another")]
     NotHolder(PromiseId),
     /// Another holder has the resource.
-    #[error("the resource `{name}` is held by `{holder}` until {until}")]
+    #[error("the resource `{name}` is held by `{holder}` until {}", .until.in_utc())]
     Busy {
         /// The resource.
         name: ResourceName,

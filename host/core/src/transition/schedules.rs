@@ -120,7 +120,9 @@ pub(super) fn backfill(
     let before = draft.existing_schedule(id)?.clone();
     if from >= to {
         return Err(Refusal::BadRequest(format!(
-            "there is nothing between {from} and {to}: the first must be the earlier one"
+            "there is nothing between {} and {}: the first must be the earlier one",
+            from.in_utc(),
+            to.in_utc()
         )));
     }
     let mut schedule = before.clone();

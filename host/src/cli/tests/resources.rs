@@ -19,7 +19,7 @@ async fn a_resource_is_taken_and_written() {
     let busy = ["resource", "lease", "stock", "--holder", "bob", "--for", "1m"];
     let said = run(&server, &busy).await;
     assert_eq!(said.exit, Exit::Error);
-    assert!(said.err.contains("held by `ada`"), "{}", said.err);
+    assert!(said.err.contains("held by `ada` until 20"), "{}", said.err);
     let said =
         run(&server, &["resource", "put", "stock", "{\"left\": 12}", "--lease-token", "1"]).await;
     assert!(

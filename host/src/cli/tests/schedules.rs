@@ -36,8 +36,11 @@ async fn a_schedule_is_made_looked_at_and_removed() {
     assert_eq!(said.out, "nightly  152 started, 0 had been before, 0 left out\n", "{}", said.err);
     let said = run(&server, &backfill).await;
     assert_eq!(said.out, "nightly  0 started, 152 had been before, 0 left out\n");
+    let late = ["schedule", "backfill", "nightly", "--from", "2231-02-01T00:00:00Z"];
+    let said = run(&server, &late).await;
+    assert!(said.err.contains("nothing between 2231-02-01T00:00:00Z and 20"), "{}", said.err);
     assert_eq!(run(&server, &["schedule", "delete", "nightly"]).await.out, "nightly  removed\n");
     assert_eq!(run(&server, &["schedule", "show", "nightly"]).await.exit, Exit::NotFound);
     let said = run(&server, &["schedule", "create", "x", "daily", "shop/ship"]).await;
-    assert!(said.err.contains("is no cron expression"), "{}", said.err);
+    assert!(said.err.contains("is no cron expression: it has one field"), "{}", said.err);
 }
