@@ -96,7 +96,7 @@ pub async fn start(
     Box::pin(begin(api, headers, request, room)).await
 }
 
-async fn begin(
+pub(super) async fn begin(
     api: Api,
     headers: HeaderMap,
     request: StartInvocation,

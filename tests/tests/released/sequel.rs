@@ -110,7 +110,7 @@ impl Sequel<'_> {
         assert_eq!(nap.state, InvocationState::Resolved);
         assert_eq!(self.state("nap-2").await, InvocationState::Suspended);
         self.client.kill("nap-2").await.expect("it waits");
-        self.client.resume("late-1").await.expect("it was halted");
+        self.client.resume("late-1", None).await.expect("it was halted");
         self.ends("late-1", Value::Null).await;
     }
 
