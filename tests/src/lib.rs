@@ -13,7 +13,7 @@ pub mod rerun;
 pub mod resonate;
 pub mod seed;
 pub mod sim;
-pub mod stage;
+pub mod test_host;
 pub mod troupe;
 pub mod wishes;
 pub mod world;

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use tests::{
     fixtures,
     resonate::{Language, Worker, answer},
-    stage::Stage,
+    test_host::TestHost,
 };
 use throwaway_postgres::Cluster;
 
@@ -19,20 +19,20 @@ const SEGNO: &str = env!("CARGO_BIN_EXE_segno-under-test");
 
 /// A host, workers of one language, and the file in which they write what they did.
 struct Scene {
-    stage: Stage,
+    host: TestHost,
     language: Language,
     ledger: PathBuf,
 }
 
 impl Scene {
     async fn new(language: Language, arguments: &[&str]) -> Self {
-        let stage = Stage::with(SEGNO, Default::default(), arguments).await;
-        let ledger = stage.folder().join("ledger");
-        Self { stage, language, ledger }
+        let host = TestHost::with(SEGNO, Default::default(), arguments).await;
+        let ledger = host.folder().join("ledger");
+        Self { host, language, ledger }
     }
 
     fn url(&self) -> String {
-        self.stage.client().server()
+        self.host.client().server()
     }
 
     fn worker(&self, name: &str) -> Worker {
@@ -71,7 +71,7 @@ impl Scene {
     }
 
     async fn state(&self, id: &str) -> Option<String> {
-        let promise = self.stage.client().promise(id).await.ok()?;
+        let promise = self.host.client().promise(id).await.ok()?;
         Some(format!("{:?}", promise.state).to_lowercase())
     }
 }
@@ -146,7 +146,7 @@ async fn a_person_and_a_schedule_take_part(language: Language) {
             state: Some("resolved".to_owned()),
             ..InvocationQuery::default()
         };
-        scene.stage.client().list(&query).await.is_ok_and(|page| page.items.len() >= 2)
+        scene.host.client().list(&query).await.is_ok_and(|page| page.items.len() >= 2)
     };
     scene.until("the schedule ran twice", ran).await;
     let deleted = scene.ask(&["unschedule", "tick"]);
@@ -209,9 +209,9 @@ async fn survives_kills(mut scene: Scene) {
     for kill in 1..=3 {
         let line = format!("step {}", 2 * kill);
         scene.until("it is in the middle", async || scene.noted(&line) > 0).await;
-        scene.stage.server.kill().unwrap_or_else(|error| panic!("{error}"));
+        scene.host.server.kill().unwrap_or_else(|error| panic!("{error}"));
         pause(300).await;
-        scene.stage.server.restart().await.unwrap_or_else(|error| panic!("{error}"));
+        scene.host.server.restart().await.unwrap_or_else(|error| panic!("{error}"));
     }
     for client in asked {
         assert_eq!(answer(client)["value"], 12);
@@ -220,7 +220,7 @@ async fn survives_kills(mut scene: Scene) {
 
 async fn functions_of_modules_and_of_workers_call_each_other(language: Language) {
     let scene = Scene::new(language, &[]).await;
-    scene.stage.deploy("bridge", fixtures::fixture("bridge")).await;
+    scene.host.deploy("bridge", fixtures::fixture("bridge")).await;
     let _worker = scene.worker("one");
     // From outside into the module.
     scene.expect(&["module", "in-1", "double", "21"], json!(42));
@@ -245,11 +245,11 @@ async fn from_the_module(scene: &Scene) {
         ("out-5", "remote_cancelled", json!(300), json!("499 cancelled")),
     ] {
         let target = format!("bridge/{function}");
-        scene.stage.start_as(id, &target, input).await.unwrap_or_else(|error| panic!("{error}"));
-        let ended = scene.stage.ended(id).await;
+        scene.host.start_as(id, &target, input).await.unwrap_or_else(|error| panic!("{error}"));
+        let ended = scene.host.ended(id).await;
         assert_eq!(ended.output, Some(output), "{id}: {ended:#?}");
     }
     assert_eq!(scene.state("out-5/0").await.as_deref(), Some("cancelled"));
-    let replay = scene.stage.client().replay("out-2", None).await.expect("it can be replayed");
+    let replay = scene.host.client().replay("out-2", None).await.expect("it can be replayed");
     assert_eq!(replay.matched, replay.journal_len, "{replay:#?}");
 }
