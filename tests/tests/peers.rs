@@ -19,8 +19,9 @@ use segno::{
 use segno_core::time::Millis;
 use sqlx::{Connection as _, PgConnection};
 use tests::{
-    fixtures, seed,
-    troupe::Troupe,
+    fixtures,
+    host_group::HostGroup,
+    seed,
     wishes::{PATIENCE, wishes},
 };
 use throwaway_postgres::Cluster;
@@ -55,13 +56,13 @@ async fn three_hosts_killed_and_paused_at_random_lose_and_repeat_nothing() {
     let mut chance = seed::chance();
     let url = cluster.database().url();
     let payments = PaymentsOptions { delay: Millis(30), ..PaymentsOptions::default() };
-    let mut troupe = Troupe::start(SEGNO, &url, 3, payments, &ARGUMENTS).await;
-    troupe.deploy("order", fixtures::example("order")).await;
+    let mut group = HostGroup::start(SEGNO, &url, 3, payments, &ARGUMENTS).await;
+    group.deploy("order", fixtures::example("order")).await;
 
     let blows = 8 + orders / 25;
-    let wishes = wishes(orders, blows, troupe.payments.address(), &mut chance);
-    let clients: Vec<_> = troupe.hosts.iter().map(|host| host.client().clone()).collect();
-    let env = troupe.env.clone();
+    let wishes = wishes(orders, blows, group.payments.address(), &mut chance);
+    let clients: Vec<_> = group.hosts.iter().map(|host| host.client().clone()).collect();
+    let env = group.env.clone();
     let customers = clients.iter().map(|client| DemoClient { client, env: &env, module: "order" });
     let customers: Vec<_> = customers.collect();
     let (tally, (reached, reach)) = (Tally::default(), watch::channel(0));
@@ -71,11 +72,11 @@ async fn three_hosts_killed_and_paused_at_random_lose_and_repeat_nothing() {
         async move { clients::serve(client, &wishes, reach, tally).await }
     });
     let served: Vec<_> = served.collect();
-    let striking = strike(&mut troupe, &cluster, &url, blows, &mut chance, &reached);
+    let striking = strike(&mut group, &cluster, &url, blows, &mut chance, &reached);
     let (ended, struck) = tokio::join!(all_of(served), striking);
     let ended: Vec<_> = ended.into_iter().flatten().collect();
 
-    let verdict = Verdict::of(&ended, &troupe.payments.entries());
+    let verdict = Verdict::of(&ended, &group.payments.entries());
     assert!(verdict.is_right(), "{:#?}", verdict.complaints());
     assert_eq!(verdict.orders.len(), orders);
     for (order, _) in ended.iter().step_by(orders / 8 + 1) {
@@ -90,7 +91,7 @@ async fn three_hosts_killed_and_paused_at_random_lose_and_repeat_nothing() {
         slowest <= Millis(LEASE.0 * 2 + 8_000),
         "a dead host's claim was given on after {slowest}"
     );
-    for host in troupe.hosts {
+    for host in group.hosts {
         host.stop().await.unwrap_or_else(|error| panic!("{error}"));
     }
 }
@@ -100,10 +101,10 @@ async fn the_older_of_two_hosts_with_one_name_ends_and_says_why() {
     let Some(cluster) = Cluster::shared() else { return };
     let url = cluster.database().url();
     let arguments = ["--node", "twin"];
-    let mut troupe = Troupe::start(SEGNO, &url, 2, PaymentsOptions::default(), &arguments).await;
-    let env = troupe.env.clone();
+    let mut group = HostGroup::start(SEGNO, &url, 2, PaymentsOptions::default(), &arguments).await;
+    let env = group.env.clone();
     for looks in 0.. {
-        if troupe.client(0).ready().await.is_err() {
+        if group.client(0).ready().await.is_err() {
             break;
         }
         assert!(looks < 300, "the older host goes on");
@@ -111,10 +112,10 @@ async fn the_older_of_two_hosts_with_one_name_ends_and_says_why() {
     }
     // It has to take leave of everything first.
     env.runtime.sleep(Millis(2_000)).await;
-    let ended = troupe.hosts[0].kill().expect_err("it ended by itself").to_string();
+    let ended = group.hosts[0].kill().expect_err("it ended by itself").to_string();
     assert!(ended.contains("another host was started as `twin`"), "{ended}");
     assert!(ended.contains("--node"), "{ended}");
-    troupe.deploy_at(1, "order", fixtures::example("order")).await;
+    group.deploy_at(1, "order", fixtures::example("order")).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -123,17 +124,16 @@ async fn a_host_whose_database_is_away_says_so_and_goes_on_when_it_is_back() {
     // A connection by the socket needs no password; a password must not be printed all the same.
     let url = cluster.database().url().replace("segno@", "segno:hush-hush@");
     let payments = PaymentsOptions::default();
-    let troupe = Troupe::start(SEGNO, &url, 1, payments, &["--no-notify", "--lease", "2"]).await;
-    troupe.deploy("order", fixtures::example("order")).await;
-    let env = troupe.env.clone();
-    let client = troupe.client(0).clone();
+    let group = HostGroup::start(SEGNO, &url, 1, payments, &["--no-notify", "--lease", "2"]).await;
+    group.deploy("order", fixtures::example("order")).await;
+    let env = group.env.clone();
+    let client = group.client(0).clone();
     let client = DemoClient { client: &client, env: &env, module: "order" };
-    let order = Order::new(1, ExpectedOutcome::Approved, troupe.payments.address(), PATIENCE);
+    let order = Order::new(1, ExpectedOutcome::Approved, group.payments.address(), PATIENCE);
     client.place(&order).await.unwrap_or_else(|error| panic!("{error}"));
 
     tokio::task::block_in_place(|| cluster.stop());
-    let address =
-        format!("http://{}/v1/invocations/{}", troupe.hosts[0].options().listen, order.id);
+    let address = format!("http://{}/v1/invocations/{}", group.hosts[0].options().listen, order.id);
     let answer = reqwest::get(&address).await.expect("the host answers");
     assert_eq!(answer.status(), 503);
     assert!(answer.headers().contains_key("retry-after"), "{answer:?}");
@@ -143,9 +143,9 @@ async fn a_host_whose_database_is_away_says_so_and_goes_on_when_it_is_back() {
 
     client.decide(&order, Millis(10)).await.unwrap_or_else(|error| panic!("{error}"));
     let ended = client.ended(&order).await.unwrap_or_else(|error| panic!("{error}"));
-    let verdict = Verdict::of(&[(order, ended)], &troupe.payments.entries());
+    let verdict = Verdict::of(&[(order, ended)], &group.payments.entries());
     assert!(verdict.is_right(), "{:#?}", verdict.complaints());
-    let log = std::fs::read_to_string(&troupe.hosts[0].options().log).expect("a log");
+    let log = std::fs::read_to_string(&group.hosts[0].options().log).expect("a log");
     assert!(log.contains("postgres://segno@localhost"), "{log}");
     assert!(!log.contains("hush-hush"), "the password is in the log");
 }
@@ -172,14 +172,14 @@ impl Struck {
 }
 
 async fn strike(
-    troupe: &mut Troupe,
+    group: &mut HostGroup,
     cluster: &Cluster,
     url: &str,
     blows: usize,
     chance: &mut DemoRng,
     reached: &watch::Sender<usize>,
 ) -> Struck {
-    let env = troupe.env.clone();
+    let env = group.env.clone();
     let mut struck = Struck::default();
     for number in 1..=blows {
         env.runtime.sleep(chance.length(200, 1_000)).await;
@@ -193,7 +193,7 @@ async fn strike(
             _ => [Blow::Kill, Blow::Kill, Blow::Death, Blow::Pause][chance.between(0, 3) as usize],
         };
         *struck.blows.entry(blow).or_default() += 1;
-        let host = &mut troupe.hosts[victim];
+        let host = &mut group.hosts[victim];
         let fine = |what: &str, done: Result<(), segno::demo::server::ServerError>| {
             done.unwrap_or_else(|error| panic!("{what} {number}: {error}"));
         };

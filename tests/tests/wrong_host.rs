@@ -21,7 +21,7 @@ use segno::{
 use segno_core::time::Millis;
 use serde_json::{Value, json};
 use sqlx::{Connection as _, PgConnection};
-use tests::{fixtures, seed, troupe::Troupe};
+use tests::{fixtures, host_group::HostGroup, seed};
 use throwaway_postgres::Cluster;
 use tokio::sync::watch;
 
@@ -63,7 +63,7 @@ async fn what_is_sent_while_hosts_die_and_sleep_is_told_once_and_in_order() {
     let mut scene = Scene::set(&cluster).await;
     let mut blows = DemoRng::new(chance.between(0, 1_000_000));
     let (done, ended) = watch::channel(false);
-    let mut hosts = std::mem::take(&mut scene.troupe.hosts);
+    let mut hosts = std::mem::take(&mut scene.group.hosts);
     let until = scene.env.clock.now() + Millis::seconds(seconds.cast_signed());
     let sending = async {
         let mut rounds = 0;
@@ -102,7 +102,7 @@ async fn what_is_sent_while_hosts_die_and_sleep_is_told_once_and_in_order() {
     };
     let (rounds, (), events) = tokio::join!(sending, striking, scene.read_events(ended.clone()));
     eprintln!("{rounds} rounds of {ROUND} signals, {struck:?}");
-    scene.troupe.hosts = hosts;
+    scene.group.hosts = hosts;
     scene.judge(&events, rounds).await;
 }
 
@@ -115,7 +115,7 @@ async fn drop_connections(url: &str) {
 }
 
 struct Scene {
-    troupe: Troupe,
+    group: HostGroup,
     clients: Vec<Client>,
     env: Env,
     url: String,
@@ -125,11 +125,11 @@ impl Scene {
     async fn set(cluster: &Cluster) -> Self {
         let url = cluster.database().url();
         let payments = PaymentsOptions::default();
-        let troupe = Troupe::start(SEGNO, &url, 3, payments, &["--lease", "2"]).await;
-        troupe.deploy("herald", fixtures::fixture("herald")).await;
-        let clients = troupe.hosts.iter().map(|host| host.client().clone()).collect();
-        let env = troupe.env.clone();
-        Self { troupe, clients, env, url }
+        let group = HostGroup::start(SEGNO, &url, 3, payments, &["--lease", "2"]).await;
+        group.deploy("herald", fixtures::fixture("herald")).await;
+        let clients = group.hosts.iter().map(|host| host.client().clone()).collect();
+        let env = group.env.clone();
+        Self { group, clients, env, url }
     }
 
     async fn sleep(&self, length: Millis) {
@@ -284,7 +284,7 @@ impl Scene {
             }
         }
         eprintln!("{signals} signals, {} events", events.len());
-        for host in self.troupe.hosts {
+        for host in self.group.hosts {
             host.stop().await.unwrap_or_else(|error| panic!("{error}"));
         }
         let said = std::process::Command::new(SEGNO)

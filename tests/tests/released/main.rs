@@ -23,8 +23,8 @@ use segno::{
     runtime::Env,
 };
 use tests::{
+    host_group::HostGroup,
     test_host::{self, TestHost},
-    troupe::Troupe,
 };
 use throwaway_postgres::Cluster;
 
@@ -92,8 +92,8 @@ async fn write_the_stores_of_this_version() {
 
     let database = cluster.database();
     let url = database.url();
-    let mut troupe = Troupe::start(SEGNO, &url, 1, Default::default(), &[]).await;
-    scene::play(troupe.client(0), troupe.payments.address(), &troupe.env).await;
-    troupe.hosts[0].kill().expect("it was alive");
+    let mut group = HostGroup::start(SEGNO, &url, 1, Default::default(), &[]).await;
+    scene::play(group.client(0), group.payments.address(), &group.env).await;
+    group.hosts[0].kill().expect("it was alive");
     folder.keep_dump(&database.dump());
 }
