@@ -25,7 +25,7 @@ pub fn wishes(
     };
     let wish = |number| PlannedOrder {
         order: Order::new(number, fate(number), payments, PATIENCE),
-        stage: number * blows / orders,
+        phase: number * blows / orders,
         place_after: chance.length(0, 300),
         decide_after: chance.length(0, 2_000),
     };

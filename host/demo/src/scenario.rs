@@ -148,7 +148,7 @@ pub async fn play(
     let client = server.client().clone();
     let orders_client = DemoClient { client: &client, env: &env, module: MODULE };
     let (tally, began) = (Tally::default(), env.clock.now());
-    let (_stage, stage) = watch::channel(0);
+    let (_phase, phase) = watch::channel(0);
     progress.step(&format!("{ORDERS} orders are placed; the host will be killed in the middle"));
     let mut reaper = Reaper {
         server: &mut server,
@@ -158,7 +158,7 @@ pub async fn play(
         kills: Vec::new(),
     };
     let reaping = reaper.reap(&mut rng, &env);
-    let serving = async { Ok(clients::serve(&orders_client, &orders, &stage, &tally).await?) };
+    let serving = async { Ok(clients::serve(&orders_client, &orders, &phase, &tally).await?) };
     let both = env.within(LIMIT, async { futures::try_join!(serving, reaping) }).await;
     let Some(both) = both else {
         return Err(ScenarioError::TooLong { ended: tally.ended() });
@@ -187,7 +187,7 @@ fn planned_orders(payments: &str, rng: &mut DemoRng) -> Vec<PlannedOrder> {
     };
     let planned = |number| PlannedOrder {
         order: Order::new(number, fate(number), payments, PATIENCE),
-        stage: 0,
+        phase: 0,
         place_after: rng.length(0, 600),
         decide_after: rng.length(300, 2_500),
     };
