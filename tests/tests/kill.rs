@@ -11,7 +11,7 @@ use segno::demo::{
     verdict::Verdict,
 };
 use segno_core::time::Millis;
-use tests::{fixtures, seed, test_host::TestHost, wishes::wishes};
+use tests::{fixtures, planned_orders::planned_orders, seed, test_host::TestHost};
 use tokio::sync::watch;
 
 const SEGNO: &str = env!("CARGO_BIN_EXE_segno-under-test");
@@ -26,11 +26,11 @@ async fn fifty_orders_end_exactly_once_however_often_the_host_is_killed() {
     let mut host = TestHost::with(SEGNO, payments, &[]).await;
     host.deploy("order", fixtures::example("order")).await;
 
-    let wishes = wishes(ORDERS, kills, host.payments.address(), &mut chance);
+    let planned_orders = planned_orders(ORDERS, kills, host.payments.address(), &mut chance);
     let (client, env) = (host.client().clone(), host.env.clone());
     let orders_client = DemoClient { client: &client, env: &env, module: "order" };
     let (tally, (reached, reach)) = (Tally::default(), watch::channel(0));
-    let serving = clients::serve(&orders_client, &wishes, &reach, &tally);
+    let serving = clients::serve(&orders_client, &planned_orders, &reach, &tally);
     let killing = kill(&mut host, kills, &mut chance, &tally, &reached);
     let (ended, hits) = tokio::join!(serving, killing);
     let ended = ended.unwrap_or_else(|error| panic!("{error}"));

@@ -61,7 +61,7 @@ async fn what_is_sent_while_hosts_die_and_sleep_is_told_once_and_in_order() {
     let Some(cluster) = Cluster::start(&[]) else { return };
     let mut chance = seed::chance();
     let mut scene = Scene::set(&cluster).await;
-    let mut blows = DemoRng::new(chance.between(0, 1_000_000));
+    let mut fault_rng = DemoRng::new(chance.between(0, 1_000_000));
     let (done, ended) = watch::channel(false);
     let mut hosts = std::mem::take(&mut scene.group.hosts);
     let until = scene.env.clock.now() + Millis::seconds(seconds.cast_signed());
@@ -74,17 +74,17 @@ async fn what_is_sent_while_hosts_die_and_sleep_is_told_once_and_in_order() {
         done.send_replace(true);
         rounds
     };
-    let mut struck = BTreeMap::<&str, usize>::new();
-    let striking = async {
+    let mut injected = BTreeMap::<&str, usize>::new();
+    let injecting = async {
         while !*ended.borrow() {
-            scene.sleep(blows.length(200, 1_500)).await;
-            let victim = blows.between(0, 2) as usize;
-            let blow = ["kill", "pause", "restart", "drop"][blows.between(0, 3) as usize];
-            *struck.entry(blow).or_default() += 1;
-            match blow {
+            scene.sleep(fault_rng.length(200, 1_500)).await;
+            let victim = fault_rng.between(0, 2) as usize;
+            let fault = ["kill", "pause", "restart", "drop"][fault_rng.between(0, 3) as usize];
+            *injected.entry(fault).or_default() += 1;
+            match fault {
                 "kill" => {
                     hosts[victim].kill().expect("a kill");
-                    scene.sleep(blows.length(100, 2 * LEASE.0.unsigned_abs())).await;
+                    scene.sleep(fault_rng.length(100, 2 * LEASE.0.unsigned_abs())).await;
                     hosts[victim].restart().await.expect("a start");
                 }
                 "restart" => {
@@ -93,15 +93,15 @@ async fn what_is_sent_while_hosts_die_and_sleep_is_told_once_and_in_order() {
                 }
                 "pause" => {
                     hosts[victim].pause().expect("a pause");
-                    scene.sleep(LEASE + blows.length(200, 2_000)).await;
+                    scene.sleep(LEASE + fault_rng.length(200, 2_000)).await;
                     hosts[victim].resume().expect("a resume");
                 }
                 _ => drop_connections(&scene.url).await,
             }
         }
     };
-    let (rounds, (), events) = tokio::join!(sending, striking, scene.read_events(ended.clone()));
-    eprintln!("{rounds} rounds of {ROUND} signals, {struck:?}");
+    let (rounds, (), events) = tokio::join!(sending, injecting, scene.read_events(ended.clone()));
+    eprintln!("{rounds} rounds of {ROUND} signals, {injected:?}");
     scene.group.hosts = hosts;
     scene.judge(&events, rounds).await;
 }
