@@ -13,7 +13,7 @@
 //! - `resonate`: workers and clients of the Resonate protocol;
 //! - `host`, `outside`, `effects`: hosts and their incarnations, external workers and clients, the
 //!   functions they run;
-//! - `run`, `stage`: one scenario from beginning to end; `strike`: the injection of faults;
+//! - `run`, `simulation`: one scenario from beginning to end; `strike`: the injection of faults;
 //!   `again`: repeated commands; `verdict`: the rules for the end; `shrink`: the shortest script.
 
 mod again;
@@ -37,7 +37,7 @@ mod resonate;
 mod run;
 mod scenario;
 mod shrink;
-mod stage;
+mod simulation;
 mod statements;
 mod strike;
 mod timetable;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use segno_core::{config::Config, snapshot::Snapshot, time::Millis};
 use serde_json::Value as Json;
 
-use super::{outside::Heard, scenario::Scenario, stage::Stage, verdict};
+use super::{outside::Heard, scenario::Scenario, simulation::Simulation, verdict};
 
 /// The result of a run.
 pub struct Report {
@@ -79,5 +79,5 @@ fn world(scenario: &Scenario, judged: bool) -> (Report, End) {
         .start_paused(true)
         .build()
         .expect("a runtime without I/O can be built");
-    runtime.block_on(async { Stage::set(scenario, judged).await.play(scenario).await })
+    runtime.block_on(async { Simulation::set_up(scenario, judged).await.run(scenario).await })
 }

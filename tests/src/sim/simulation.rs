@@ -41,7 +41,7 @@ use super::{
 use crate::world::{Ledger, SimClock, SimRuntime};
 
 /// Time limit after the last fault, in milliseconds.
-const PATIENCE: i64 = 60_000;
+const QUIET_TIMEOUT: i64 = 60_000;
 /// The interval between two observations, in milliseconds.
 const TICK: i64 = 100;
 /// Retention in worlds with removal, in milliseconds: longer than anything before takes, with
@@ -50,8 +50,8 @@ const KEPT: i64 = 200_000;
 /// Time limit for the removal, in milliseconds: a round begins a minute after the one before.
 const REMOVAL: i64 = 200_000;
 
-/// Everything of one world.
-pub struct Stage {
+/// One simulated world.
+pub struct Simulation {
     network: Arc<Network>,
     nodes: Vec<Arc<Node>>,
     outside: Arc<Outside>,
@@ -63,9 +63,9 @@ pub struct Stage {
     ahead: Arc<AtomicU64>,
 }
 
-impl Stage {
-    /// A world as a scenario begins.
-    pub async fn set(scenario: &Scenario, judged: bool) -> Self {
+impl Simulation {
+    /// The world at the beginning of a scenario.
+    pub async fn set_up(scenario: &Scenario, judged: bool) -> Self {
         let seed = scenario.seed;
         let clock = Arc::new(SimClock::default());
         let store_clock = Arc::new(SimClock::default());
@@ -130,10 +130,10 @@ impl Stage {
         Self { network, nodes, outside, workers, effects, config, panics, ahead: Arc::default() }
     }
 
-    /// Plays the scenario to its end.
+    /// Runs the scenario to its end.
     ///
     /// If everything is started again, `End::anew` has the result.
-    pub async fn play(self, scenario: &Scenario) -> (Report, End) {
+    pub async fn run(self, scenario: &Scenario) -> (Report, End) {
         for (at, op) in &scenario.ops {
             self.outside.plan(*at, op.clone());
         }
@@ -225,7 +225,7 @@ impl Stage {
             if !done && healed && at > begun + CALM + 4_000 {
                 self.resume_halted(&rows).await;
             }
-            let late = at > begun + CALM + PATIENCE;
+            let late = at > begun + CALM + QUIET_TIMEOUT;
             if late && !done {
                 book.wrong(format_args!("liveness: still open long after the faults: {open:?}"));
             }
