@@ -217,12 +217,12 @@ impl Node {
             "{}.{} is up, {} claims given back",
             self.name, running.incarnation, running.recovered
         ));
-        self.parts.network.desks.open(life.number, life.host.clone());
+        self.parts.network.running_hosts.add(life.number, life.host.clone());
         if let Some(door) = &life.door {
             self.parts.network.doors.open(life.number, door.clone());
         }
         let control = controlled.recv().await.unwrap_or(Control::End);
-        self.parts.network.desks.shut(life.number);
+        self.parts.network.running_hosts.remove(life.number);
         if let Control::Stop { .. } = control {
             life.door.iter().for_each(Door::stop);
             let limit = self.parts.network.runtime.sleep(Millis(8_000));

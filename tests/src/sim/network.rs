@@ -15,9 +15,9 @@ use super::{
     book::Book,
     bus::{Bus, Weather},
     database::Database,
-    desks::Desks,
     fault::CommitFault,
     resonate::Doors,
+    running_hosts::RunningHosts,
 };
 use crate::world::SimRuntime;
 
@@ -29,8 +29,8 @@ pub struct Network {
     pub bus: Arc<Bus>,
     /// Where hosts can be asked.
     pub doors: Doors,
-    /// Where hosts take starts.
-    pub desks: Desks,
+    /// The hosts that take speculative starts.
+    pub running_hosts: RunningHosts,
     /// The risks of messages.
     pub weather: Arc<Weather>,
     /// The event log.

@@ -180,9 +180,9 @@ impl Outside {
     async fn begin(&self, new: &NewPromise) {
         let mut dice = Dice::new(self.network.seed, &format!("start {}", new.id));
         if dice.chance(500)
-            && let Some((desk, seat)) = self.network.desks.any(&mut dice)
+            && let Some((slots, slot)) = self.network.running_hosts.any(&mut dice)
         {
-            let told = desk.begin(seat, new.clone(), Digest::of(MODULE));
+            let told = slots.begin(slot, new.clone(), Digest::of(MODULE));
             tokio::select! {
                 biased;
                 _ = told => {}

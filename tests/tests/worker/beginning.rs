@@ -37,7 +37,7 @@ async fn told(world: &mut World, module: Digest) -> (TaskReply, bool) {
 
 /// The same under another id.
 async fn told_of(world: &mut World, id: &str, module: Digest) -> (TaskReply, bool) {
-    let mut told = world.at_desk(id, "wasm://m/flow", module, &json!(null)).expect("it is up");
+    let mut told = world.try_begin(id, "wasm://m/flow", module, &json!(null)).expect("it is up");
     let mut reply = None;
     world
         .until("the answer", async |_| {
