@@ -10,7 +10,7 @@ use segno::{notifier::CommitNotifier, runtime::Runtime, store::Hints};
 use segno_core::{effect::Effect, promise::Delivery, time::Millis};
 use tokio::sync::mpsc;
 
-use super::{book::Book, dice::Dice, fault::Noise};
+use super::{dice::Dice, event_log::EventLog, fault::Noise};
 use crate::world::SimRuntime;
 
 /// The present risks of messages.
@@ -42,7 +42,7 @@ impl Weather {
 /// The bus between hosts, and to external receivers.
 pub struct Bus {
     weather: Arc<Weather>,
-    book: Arc<Book>,
+    log: Arc<EventLog>,
     runtime: Arc<SimRuntime>,
     dice: Mutex<Dice>,
     hubs: Mutex<BTreeMap<u64, Arc<CommitNotifier>>>,
@@ -54,12 +54,12 @@ impl Bus {
     pub fn new(
         seed: u64,
         weather: Arc<Weather>,
-        book: Arc<Book>,
+        log: Arc<EventLog>,
         runtime: Arc<SimRuntime>,
         outside: mpsc::UnboundedSender<Delivery>,
     ) -> Self {
         let dice = Mutex::new(Dice::new(seed, "bus"));
-        Self { weather, book, runtime, dice, hubs: Mutex::default(), outside }
+        Self { weather, log, runtime, dice, hubs: Mutex::default(), outside }
     }
 
     /// Adds a receiver: an incarnation of a host.
@@ -134,14 +134,14 @@ impl Bus {
         if most == 0 {
             return Millis(1);
         }
-        self.book.struck(Noise::MessageDelay.kind());
+        self.log.count(Noise::MessageDelay.kind());
         Millis(self.dice().between(1, i64::try_from(most).unwrap_or(1)))
     }
 
     fn roll(&self, what: Noise) -> bool {
         let strikes = self.dice().chance(self.weather.level(what));
         if strikes {
-            self.book.struck(what.kind());
+            self.log.count(what.kind());
         }
         strikes
     }

@@ -11,21 +11,21 @@ use std::{
 use segno::guest::{CallOptions, Failure, Outcome, RetryOptions};
 use serde_json::json;
 
-use super::{book::Book, dice::Dice, fault::Fault};
+use super::{dice::Dice, event_log::EventLog, fault::Fault};
 use crate::world::script::{Attempt, Script, ScriptContext, options};
 
 /// What steps did outside, by idempotency key: how often each ran.
 pub struct Effects {
     ran: Mutex<BTreeMap<String, u32>>,
     stalls: AtomicU32,
-    book: Arc<Book>,
+    log: Arc<EventLog>,
     seed: u64,
 }
 
 impl Effects {
     /// An empty ledger.
-    pub fn new(seed: u64, book: Arc<Book>) -> Self {
-        Self { ran: Mutex::default(), stalls: AtomicU32::new(0), book, seed }
+    pub fn new(seed: u64, log: Arc<EventLog>) -> Self {
+        Self { ran: Mutex::default(), stalls: AtomicU32::new(0), log, seed }
     }
 
     /// A step runs; which time it is, from 1.
@@ -56,7 +56,7 @@ impl Effects {
         let one = |left: u32| left.checked_sub(1);
         let stalls = self.stalls.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one).is_ok();
         if stalls {
-            self.book.strikes(&Fault::Stall);
+            self.log.fault(&Fault::Stall);
         }
         stalls
     }

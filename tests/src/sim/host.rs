@@ -213,7 +213,7 @@ impl Node {
         let Ok(running) = running else { return Control::Crash { down: 100 } };
         life.up.store(true, Ordering::Relaxed);
         self.up.fetch_add(1, Ordering::Relaxed);
-        self.parts.network.book.note(format_args!(
+        self.parts.network.log.note(format_args!(
             "{}.{} is up, {} claims given back",
             self.name, running.incarnation, running.recovered
         ));
@@ -272,6 +272,6 @@ impl Life {
         node.parts.network.doors.shut(self.number);
         self.runtime.crash();
         node.parts.network.bus.leave(self.number);
-        node.parts.network.book.note(format_args!("{}#{} is gone", node.name, self.number));
+        node.parts.network.log.note(format_args!("{}#{} is gone", node.name, self.number));
     }
 }

@@ -114,15 +114,15 @@ impl Link {
 
     /// A host that calls without end while time stands still counts as dead.
     async fn count(&self) {
-        let at = self.network.book.at();
+        let at = self.network.log.at();
         let many = {
             let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
             *calls = if calls.0 == at { (at, calls.1 + 1) } else { (at, 1) };
             calls.1 == CALLS_AT_ONCE
         };
         if many {
-            let book = &self.network.book;
-            book.wrong(format_args!("{} asks the store without end at one instant", self.who));
+            let log = &self.network.log;
+            log.finding(format_args!("{} asks the store without end at one instant", self.who));
             std::future::pending::<()>().await;
         }
     }
@@ -132,7 +132,7 @@ impl Link {
         let most = self.network.weather.level(Noise::Delay);
         if most > 0 {
             let length = self.dice().between(0, i64::try_from(most).unwrap_or(0));
-            self.network.book.struck(Noise::Delay.kind());
+            self.network.log.count(Noise::Delay.kind());
             self.network.runtime.sleep(Millis(length)).await;
         }
     }
@@ -141,7 +141,7 @@ impl Link {
     pub(super) fn roll(&self, what: Noise) -> bool {
         let strikes = self.dice().chance(self.network.weather.level(what));
         if strikes {
-            self.network.book.struck(what.kind());
+            self.network.log.count(what.kind());
         }
         strikes
     }
@@ -182,9 +182,7 @@ impl Link {
 
     /// The result of a commit that is struck.
     pub(super) async fn struck(&self, how: CommitFault, commands: &[Command]) -> StoreError {
-        self.network
-            .book
-            .strikes(&Fault::Commit { number: self.network.database.commits() - 1, how });
+        self.network.log.fault(&Fault::Commit { number: self.network.database.commits() - 1, how });
         if matches!(how, CommitFault::CrashAfter | CommitFault::UnknownButDone) {
             self.commit(commands).await;
         }

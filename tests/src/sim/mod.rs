@@ -1,7 +1,7 @@
 //! Deterministic simulation: several real hosts (worker, recovery, outbox) in virtual time on one
 //! thread, over one store behind lossy links, with one seed that decides everything.
 //!
-//! - `dice`: random numbers; `book`: the event log with the findings;
+//! - `dice`: random numbers; `event_log`: the event log with the findings;
 //! - `scenario`, `fault`: operations of clients and faults, as a script that can be printed,
 //!   shortened and repeated;
 //! - `judge`, `metrics`: the rules for every step, tracked outside the engine;
@@ -17,11 +17,11 @@
 //!   `again`: repeated commands; `verdict`: the rules for the end; `shrink`: the shortest script.
 
 mod again;
-mod book;
 mod bus;
 mod database;
 mod dice;
 mod effects;
+mod event_log;
 mod fault;
 mod holding;
 mod host;
@@ -44,8 +44,8 @@ mod timetable;
 mod trip;
 mod verdict;
 
-pub use book::Book;
 pub use dice::Dice;
+pub use event_log::EventLog;
 pub use fault::{CommitFault, Fault, Noise};
 pub use resonate::Errand;
 pub use run::{Report, run};

@@ -12,9 +12,9 @@ use segno_core::command::Command;
 use tokio::sync::Notify;
 
 use super::{
-    book::Book,
     bus::{Bus, Weather},
     database::Database,
+    event_log::EventLog,
     fault::CommitFault,
     resonate::Doors,
     running_hosts::RunningHosts,
@@ -34,7 +34,7 @@ pub struct Network {
     /// The risks of messages.
     pub weather: Arc<Weather>,
     /// The event log.
-    pub book: Arc<Book>,
+    pub log: Arc<EventLog>,
     /// Where the world's own tasks run.
     pub runtime: Arc<SimRuntime>,
     /// Commits to be struck.

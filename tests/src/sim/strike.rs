@@ -30,7 +30,7 @@ pub async fn strike(
     match &fault {
         // These tell when they really happen.
         Fault::Commit { .. } | Fault::Noise { .. } | Fault::Stall => {}
-        _ => network.book.strikes(&fault),
+        _ => network.log.fault(&fault),
     }
     let offset = |host: usize, by: i64| {
         nodes[host].offset.fetch_add(by, Ordering::Relaxed);

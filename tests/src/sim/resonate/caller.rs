@@ -70,7 +70,7 @@ impl Caller {
         let answer = self.carried(envelope).await;
         let status =
             answer.as_ref().map_or("unknown outcome".into(), |(status, _)| status.to_string());
-        self.network.book.note(format_args!("{:<8} {kind} {about} -> {status}", self.who));
+        self.network.log.note(format_args!("{:<8} {kind} {about} -> {status}", self.who));
         let (status, answer) = answer?;
         Some((status, answer["data"].clone()))
     }
@@ -91,7 +91,7 @@ impl Caller {
     pub async fn everything_again(&self) {
         let all = std::mem::take(&mut *self.claimed.lock().unwrap_or_else(PoisonError::into_inner));
         if !all.is_empty() {
-            self.network.book.struck("envelopes sent again by a zombie");
+            self.network.log.count("envelopes sent again by a zombie");
         }
         for envelope in all {
             self.carried(envelope).await;
@@ -107,7 +107,7 @@ impl Caller {
     pub fn roll(&self, what: Noise) -> bool {
         let strikes = self.dice().chance(self.network.weather.level(what));
         if strikes {
-            self.network.book.struck(what.kind());
+            self.network.log.count(what.kind());
         }
         strikes
     }
@@ -123,7 +123,7 @@ impl Caller {
         if most == 0 {
             return Millis(1);
         }
-        self.network.book.struck(what.kind());
+        self.network.log.count(what.kind());
         Millis(self.dice().between(1, i64::try_from(most).unwrap_or(1)))
     }
 
