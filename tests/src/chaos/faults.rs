@@ -59,7 +59,7 @@ impl Victims {
     ///
     /// # Errors
     /// See [`FaultError`]: a host did not survive a fault.
-    pub async fn strike(
+    pub async fn inject(
         &mut self,
         plan: &Plan,
         chance: &mut DemoRng,

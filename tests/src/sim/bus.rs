@@ -139,11 +139,11 @@ impl Bus {
     }
 
     fn roll(&self, what: Noise) -> bool {
-        let strikes = self.dice().chance(self.weather.level(what));
-        if strikes {
+        let happens = self.dice().chance(self.weather.level(what));
+        if happens {
             self.log.count(what.kind());
         }
-        strikes
+        happens
     }
 
     fn dice(&self) -> MutexGuard<'_, Dice> {

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// What happens to the host whose commit is struck.
+/// What happens to the host at a commit with a fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CommitFault {
     /// The host dies before the commit: nothing was written.
@@ -63,7 +63,7 @@ impl Noise {
 /// One thing that goes wrong. Hosts are numbered from 0, lengths are milliseconds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Fault {
-    /// A commit of a host, counted over all hosts from 0, is struck.
+    /// A fault at a commit of a host; commits are counted over all hosts from 0.
     Commit {
         /// The number of the commit.
         number: u64,

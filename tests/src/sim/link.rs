@@ -35,8 +35,8 @@ pub struct Link {
     dead: AtomicBool,
     dice: Mutex<Dice>,
     calls: Mutex<(i64, u32)>,
-    /// The control channel of the host that has to die; none: the commits of this link are not
-    /// struck.
+    /// The control channel of the host that has to die; none: the commits of this link have no
+    /// faults.
     pub(super) control: Option<mpsc::UnboundedSender<Control>>,
 }
 
@@ -139,11 +139,11 @@ impl Link {
 
     /// Whether this fault happens now.
     pub(super) fn roll(&self, what: Noise) -> bool {
-        let strikes = self.dice().chance(self.network.weather.level(what));
-        if strikes {
+        let happens = self.dice().chance(self.network.weather.level(what));
+        if happens {
             self.network.log.count(what.kind());
         }
-        strikes
+        happens
     }
 
     fn dice(&self) -> MutexGuard<'_, Dice> {
@@ -180,8 +180,8 @@ impl Link {
         );
     }
 
-    /// The result of a commit that is struck.
-    pub(super) async fn struck(&self, how: CommitFault, commands: &[Command]) -> StoreError {
+    /// The result of a commit with a fault.
+    pub(super) async fn failed_commit(&self, how: CommitFault, commands: &[Command]) -> StoreError {
         self.network.log.fault(&Fault::Commit { number: self.network.database.commits() - 1, how });
         if matches!(how, CommitFault::CrashAfter | CommitFault::UnknownButDone) {
             self.commit(commands).await;

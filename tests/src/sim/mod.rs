@@ -13,7 +13,7 @@
 //! - `resonate`: workers and clients of the Resonate protocol;
 //! - `host`, `outside`, `effects`: hosts and their incarnations, external workers and clients, the
 //!   functions they run;
-//! - `run`, `simulation`: one scenario from beginning to end; `strike`: the injection of faults;
+//! - `run`, `simulation`: one scenario from beginning to end; `inject`: the injection of faults;
 //!   `again`: repeated commands; `verdict`: the rules for the end; `shrink`: the shortest script.
 
 mod again;
@@ -25,6 +25,7 @@ mod event_log;
 mod fault;
 mod holding;
 mod host;
+mod inject;
 mod judge;
 mod link;
 mod locks;
@@ -39,7 +40,6 @@ mod scenario;
 mod shrink;
 mod simulation;
 mod statements;
-mod strike;
 mod timetable;
 mod trip;
 mod verdict;

@@ -37,8 +37,8 @@ pub struct Network {
     pub log: Arc<EventLog>,
     /// Where the world's own tasks run.
     pub runtime: Arc<SimRuntime>,
-    /// Commits to be struck.
-    pub strikes: Mutex<BTreeMap<u64, CommitFault>>,
+    /// Faults of commits, by the number of the commit.
+    pub commit_faults: Mutex<BTreeMap<u64, CommitFault>>,
     /// Decides.
     pub seed: u64,
 }

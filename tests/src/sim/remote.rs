@@ -39,13 +39,13 @@ impl Store for Link {
         }
         if self.control.is_some() {
             let number = self.network.database.next_commit();
-            let strike = {
-                let mut strikes =
-                    self.network.strikes.lock().unwrap_or_else(PoisonError::into_inner);
-                strikes.remove(&number)
+            let commit_fault = {
+                let mut commit_faults =
+                    self.network.commit_faults.lock().unwrap_or_else(PoisonError::into_inner);
+                commit_faults.remove(&number)
             };
-            if let Some(how) = strike {
-                return Err(self.struck(how, &commands).await);
+            if let Some(how) = commit_fault {
+                return Err(self.failed_commit(how, &commands).await);
             }
         }
         let replies = self.commit(&commands).await;

@@ -29,13 +29,13 @@ use super::{
     event_log::EventLog,
     fault::Fault,
     host::{Control, Grace, Node, Parts},
+    inject::inject,
     network::Network,
     outside::{MODULE, Outside},
     resonate::{Doors, Worker},
     run::{End, Report, config},
     running_hosts::RunningHosts,
     scenario::{CALM, Scenario},
-    strike::strike,
     verdict,
 };
 use crate::world::{Ledger, SimClock, SimRuntime};
@@ -79,11 +79,11 @@ impl Simulation {
         let database = Arc::new(database);
         let (sender, messages) = mpsc::unbounded_channel();
         let bus = Arc::new(Bus::new(seed, weather.clone(), log.clone(), runtime.clone(), sender));
-        let strikes = scenario.faults.iter().filter_map(|(_, fault)| match fault {
+        let commit_faults = scenario.faults.iter().filter_map(|(_, fault)| match fault {
             Fault::Commit { number, how } => Some((*number, *how)),
             _ => None,
         });
-        let strikes = Mutex::new(strikes.collect());
+        let commit_faults = Mutex::new(commit_faults.collect());
         let network = Arc::new(Network {
             database,
             bus,
@@ -92,7 +92,7 @@ impl Simulation {
             weather,
             log: log.clone(),
             runtime,
-            strikes,
+            commit_faults,
             seed,
         });
         deploy(&network).await;
@@ -256,7 +256,7 @@ impl Simulation {
     fn heal(&self) {
         self.network.log.note("the faults stop");
         self.network.weather.clear();
-        self.network.strikes.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        self.network.commit_faults.lock().unwrap_or_else(PoisonError::into_inner).clear();
         self.effects.calm();
         for node in &self.nodes {
             node.conditions.cut.store(false, Ordering::Relaxed);
@@ -275,7 +275,7 @@ impl Simulation {
             "fault",
             Box::pin(async move {
                 runtime.sleep(Millis(at)).await;
-                strike(&network, &nodes, &workers, &effects, &ahead, fault).await;
+                inject(&network, &nodes, &workers, &effects, &ahead, fault).await;
             }),
         );
     }

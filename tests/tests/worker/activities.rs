@@ -236,7 +236,7 @@ async fn what_an_attempt_logged_is_kept_once_whatever_answer_gets_lost() {
         let logs = world.logs("it").await;
         let once: BTreeSet<&String> = logs.iter().collect();
         assert!(logs.len() > 1 && once.len() == logs.len(), "commit {number}: {logs:?}");
-        if !world.faults.struck() {
+        if !world.faults.injected() {
             assert!(number > 4, "{number} commits");
             return;
         }

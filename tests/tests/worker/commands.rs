@@ -326,7 +326,7 @@ async fn calls_of_servers_are_asked_about_as_http_steps_are_whatever_fails() {
             for refused in ["it/0", "it/1"] {
                 assert!(world.promise(refused).await.is_none(), "{refused}: {fault:?} {commit}");
             }
-            if !world.faults.struck() {
+            if !world.faults.injected() {
                 break;
             }
         }

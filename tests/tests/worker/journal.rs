@@ -439,7 +439,7 @@ async fn a_line_without_a_record_is_kept_once_whatever_answer_gets_lost() {
         let (world, verdict, _) = ended(&script, Plan { faults, ..Plan::default() }).await;
         assert_eq!(verdict, Verdict::Resolved);
         assert_eq!(world.logs("it").await, ["after the run", "after the nap"], "commit {number}");
-        if !world.faults.struck() {
+        if !world.faults.injected() {
             assert!(number > 3, "{number} commits");
             return;
         }

@@ -105,11 +105,11 @@ impl Caller {
 
     /// Whether this goes wrong now.
     pub fn roll(&self, what: Noise) -> bool {
-        let strikes = self.dice().chance(self.network.weather.level(what));
-        if strikes {
+        let happens = self.dice().chance(self.network.weather.level(what));
+        if happens {
             self.network.log.count(what.kind());
         }
-        strikes
+        happens
     }
 
     /// Its draws.

@@ -18,7 +18,7 @@ use super::{
 };
 
 /// Carries out one fault.
-pub async fn strike(
+pub async fn inject(
     network: &Arc<Network>,
     nodes: &[Arc<Node>],
     workers: &[Arc<Worker>],
