@@ -29,7 +29,7 @@ pub async fn inject(
     let sleep = |length: i64| network.runtime.sleep(Millis(length));
     match &fault {
         // These tell when they really happen.
-        Fault::Commit { .. } | Fault::Noise { .. } | Fault::Stall => {}
+        Fault::Commit { .. } | Fault::Message { .. } | Fault::Stall => {}
         _ => network.log.fault(&fault),
     }
     let offset = |host: usize, by: i64| {
@@ -71,6 +71,6 @@ pub async fn inject(
         Fault::WorkerFreeze { worker, lasts } => workers[worker].freeze(lasts).await,
         Fault::WorkerSilence { worker, lasts } => workers[worker].fall_silent(lasts).await,
         Fault::Stall => effects.plan_stall(),
-        Fault::Noise { what, level } => network.weather.set(what, level),
+        Fault::Message { what, level } => network.network_faults.set(what, level),
     }
 }

@@ -16,7 +16,7 @@ use tokio::sync::mpsc;
 
 use super::{
     dice::Dice,
-    fault::{CommitFault, Fault, Noise},
+    fault::{CommitFault, Fault, MessageFault},
     host::Control,
     network::{Conditions, Network},
 };
@@ -129,17 +129,17 @@ impl Link {
 
     /// Takes as long as the network does.
     pub(super) async fn delay(&self) {
-        let most = self.network.weather.level(Noise::Delay);
+        let most = self.network.network_faults.level(MessageFault::Delay);
         if most > 0 {
             let length = self.dice().between(0, i64::try_from(most).unwrap_or(0));
-            self.network.log.count(Noise::Delay.kind());
+            self.network.log.count(MessageFault::Delay.kind());
             self.network.runtime.sleep(Millis(length)).await;
         }
     }
 
     /// Whether this fault happens now.
-    pub(super) fn roll(&self, what: Noise) -> bool {
-        let happens = self.dice().chance(self.network.weather.level(what));
+    pub(super) fn roll(&self, what: MessageFault) -> bool {
+        let happens = self.dice().chance(self.network.network_faults.level(what));
         if happens {
             self.network.log.count(what.kind());
         }

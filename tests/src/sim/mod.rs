@@ -46,7 +46,7 @@ mod verdict;
 
 pub use dice::Dice;
 pub use event_log::EventLog;
-pub use fault::{CommitFault, Fault, Noise};
+pub use fault::{CommitFault, Fault, MessageFault};
 pub use resonate::Errand;
 pub use run::{Report, run};
 pub use scenario::{Op, Scenario};

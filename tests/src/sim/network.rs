@@ -12,7 +12,7 @@ use segno_core::command::Command;
 use tokio::sync::Notify;
 
 use super::{
-    bus::{Bus, Weather},
+    bus::{Bus, NetworkFaults},
     database::Database,
     event_log::EventLog,
     fault::CommitFault,
@@ -32,7 +32,7 @@ pub struct Network {
     /// The hosts that take speculative starts.
     pub running_hosts: RunningHosts,
     /// The risks of messages.
-    pub weather: Arc<Weather>,
+    pub network_faults: Arc<NetworkFaults>,
     /// The event log.
     pub log: Arc<EventLog>,
     /// Where the world's own tasks run.

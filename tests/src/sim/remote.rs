@@ -10,7 +10,7 @@ use segno::{
 use segno_core::{command::Command, promise::Delivery, reply::Reply};
 
 use super::{
-    fault::Noise,
+    fault::MessageFault,
     link::{Link, unknown},
 };
 use crate::{gate::Gate, gated_reads};
@@ -34,7 +34,7 @@ impl Store for Link {
         if self.conditions.heartless.load(Ordering::Relaxed) && commands.iter().any(is_heartbeat) {
             return Err(unknown());
         }
-        if self.roll(Noise::RequestLoss) {
+        if self.roll(MessageFault::RequestLoss) {
             return Err(unknown());
         }
         if self.control.is_some() {
@@ -49,10 +49,10 @@ impl Store for Link {
             }
         }
         let replies = self.commit(&commands).await;
-        if self.roll(Noise::RequestTwice) {
+        if self.roll(MessageFault::RequestTwice) {
             self.again(commands);
         }
-        if self.roll(Noise::AnswerLoss) {
+        if self.roll(MessageFault::AnswerLoss) {
             return Err(unknown());
         }
         self.delay().await;

@@ -23,7 +23,7 @@ use tokio::sync::mpsc;
 
 use super::{
     again::again,
-    bus::{Bus, Weather},
+    bus::{Bus, NetworkFaults},
     database::Database,
     effects::{self, Effects},
     event_log::EventLog,
@@ -72,13 +72,14 @@ impl Simulation {
         let log = Arc::new(EventLog::new(clock.clone()));
         let panics = Arc::new(Mutex::new(Vec::new()));
         let runtime = Arc::new(SimRuntime::watched(0, panics.clone()));
-        let weather = Arc::new(Weather::default());
+        let network_faults = Arc::new(NetworkFaults::default());
         let config = config(scenario);
         let statements = scenario.statements.then_some(seed);
         let database = Database::new(config.clone(), store_clock, log.clone(), judged, statements);
         let database = Arc::new(database);
         let (sender, messages) = mpsc::unbounded_channel();
-        let bus = Arc::new(Bus::new(seed, weather.clone(), log.clone(), runtime.clone(), sender));
+        let bus =
+            Arc::new(Bus::new(seed, network_faults.clone(), log.clone(), runtime.clone(), sender));
         let commit_faults = scenario.faults.iter().filter_map(|(_, fault)| match fault {
             Fault::Commit { number, how } => Some((*number, *how)),
             _ => None,
@@ -89,7 +90,7 @@ impl Simulation {
             bus,
             doors: Doors::default(),
             running_hosts: RunningHosts::default(),
-            weather,
+            network_faults,
             log: log.clone(),
             runtime,
             commit_faults,
@@ -207,7 +208,7 @@ impl Simulation {
             }
             let rows = self.network.database.dump().await;
             let ahead = i64::try_from(self.ahead.load(Ordering::Relaxed)).unwrap_or(0);
-            let well = self.network.weather.is_clear()
+            let well = self.network.network_faults.is_clear()
                 && self.nodes.iter().any(|node| node.is_well(ahead));
             if !well {
                 calm_since = at;
@@ -255,7 +256,7 @@ impl Simulation {
     /// No fault from now on; what was broken is whole.
     fn heal(&self) {
         self.network.log.note("the faults stop");
-        self.network.weather.clear();
+        self.network.network_faults.clear();
         self.network.commit_faults.lock().unwrap_or_else(PoisonError::into_inner).clear();
         self.effects.calm();
         for node in &self.nodes {

@@ -11,7 +11,7 @@ use serde_json::{Value as Json, json};
 
 use super::super::{
     dice::Dice,
-    fault::Noise,
+    fault::MessageFault,
     network::{Conditions, Network},
 };
 
@@ -104,8 +104,8 @@ impl Caller {
     }
 
     /// Whether this goes wrong now.
-    pub fn roll(&self, what: Noise) -> bool {
-        let happens = self.dice().chance(self.network.weather.level(what));
+    pub fn roll(&self, what: MessageFault) -> bool {
+        let happens = self.dice().chance(self.network.network_faults.level(what));
         if happens {
             self.network.log.count(what.kind());
         }
@@ -118,8 +118,8 @@ impl Caller {
     }
 
     /// How long something takes that a risk delays.
-    pub fn delay(&self, what: Noise) -> Millis {
-        let most = self.network.weather.level(what);
+    pub fn delay(&self, what: MessageFault) -> Millis {
+        let most = self.network.network_faults.level(what);
         if most == 0 {
             return Millis(1);
         }
@@ -129,12 +129,12 @@ impl Caller {
 
     async fn carried(&self, envelope: String) -> Option<(u16, Json)> {
         self.conditions.going().await;
-        self.sleep(self.delay(Noise::Delay)).await;
-        if self.roll(Noise::RequestLoss) {
+        self.sleep(self.delay(MessageFault::Delay)).await;
+        if self.roll(MessageFault::RequestLoss) {
             self.sleep(PATIENCE).await;
             return None;
         }
-        if self.roll(Noise::RequestTwice) {
+        if self.roll(MessageFault::RequestTwice) {
             self.again(envelope.clone());
         }
         let door = self.network.doors.any(&mut self.dice())?;
@@ -143,9 +143,9 @@ impl Caller {
             answer = door.ask(envelope) => answer,
             () = self.sleep(PATIENCE) => None,
         };
-        self.sleep(self.delay(Noise::Delay)).await;
+        self.sleep(self.delay(MessageFault::Delay)).await;
         self.conditions.going().await;
-        if self.roll(Noise::AnswerLoss) {
+        if self.roll(MessageFault::AnswerLoss) {
             return None;
         }
         answer
