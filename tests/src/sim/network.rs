@@ -16,7 +16,7 @@ use super::{
     database::Database,
     event_log::EventLog,
     fault::CommitFault,
-    resonate::Doors,
+    resonate::Endpoints,
     running_hosts::RunningHosts,
 };
 use crate::world::SimRuntime;
@@ -28,7 +28,7 @@ pub struct Network {
     /// The receivers of commit hints.
     pub bus: Arc<Bus>,
     /// Where hosts can be asked.
-    pub doors: Doors,
+    pub endpoints: Endpoints,
     /// The hosts that take speculative starts.
     pub running_hosts: RunningHosts,
     /// The risks of messages.

@@ -32,7 +32,7 @@ use super::{
     inject::inject,
     network::Network,
     outside::{MODULE, Outside},
-    resonate::{Doors, Worker},
+    resonate::{Endpoints, Worker},
     run::{End, Report, config},
     running_hosts::RunningHosts,
     scenario::{CALM, Scenario},
@@ -88,7 +88,7 @@ impl Simulation {
         let network = Arc::new(Network {
             database,
             bus,
-            doors: Doors::default(),
+            endpoints: Endpoints::default(),
             running_hosts: RunningHosts::default(),
             network_faults,
             log: log.clone(),

@@ -137,10 +137,10 @@ impl Caller {
         if self.roll(MessageFault::RequestTwice) {
             self.again(envelope.clone());
         }
-        let door = self.network.doors.any(&mut self.dice())?;
+        let endpoint = self.network.endpoints.any(&mut self.dice())?;
         let answer = tokio::select! {
             biased;
-            answer = door.ask(envelope) => answer,
+            answer = endpoint.ask(envelope) => answer,
             () = self.sleep(PATIENCE) => None,
         };
         self.sleep(self.delay(MessageFault::Delay)).await;
@@ -154,15 +154,15 @@ impl Caller {
     /// The same request again, later, to any host.
     fn again(&self, envelope: String) {
         let later = Millis(self.dice().between(1, 3_000));
-        let door = self.network.doors.any(&mut self.dice());
+        let endpoint = self.network.endpoints.any(&mut self.dice());
         let runtime = self.network.runtime.clone();
         runtime.clone().spawn(
             "envelope",
             Box::pin(async move {
                 runtime.sleep(later).await;
-                if let Some(door) = door {
+                if let Some(endpoint) = endpoint {
                     // The answer is not used.
-                    door.ask(envelope).await;
+                    endpoint.ask(envelope).await;
                 }
             }),
         );

@@ -22,9 +22,9 @@ pub async fn listen(
     receive: Arc<dyn Fn(Json) + Send + Sync>,
 ) {
     loop {
-        let door = caller.network.doors.any(&mut caller.dice());
-        let messages = match door {
-            Some(door) => door.listen(group, &id).await,
+        let endpoint = caller.network.endpoints.any(&mut caller.dice());
+        let messages = match endpoint {
+            Some(endpoint) => endpoint.listen(group, &id).await,
             None => None,
         };
         if let Some(mut messages) = messages {
