@@ -19,7 +19,7 @@ const SEGNO: &str = env!("CARGO_BIN_EXE_segno-under-test");
 /// The guest of the benchmarks: building one takes longer than this suite.
 const BENCH: &[u8] = include_bytes!("../../host/bench/guest/bench.wasm");
 /// How long anything may take.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 fn start(id: &str) -> StartInvocation {
     StartInvocation {
@@ -99,7 +99,7 @@ async fn ends(client: &Client, taken: &[String]) {
             }
             pause(50).await;
         }
-        let ended = client.wait(id, PATIENCE).await.unwrap_or_else(|error| panic!("{id}: {error}"));
+        let ended = client.wait(id, TIMEOUT).await.unwrap_or_else(|error| panic!("{id}: {error}"));
         assert_eq!(ended.state, InvocationState::Resolved, "{id}");
     }
 }

@@ -29,7 +29,7 @@ const SEGNO: &str = env!("CARGO_BIN_EXE_segno-under-test");
 
 const LEASE: Millis = Millis(2_000);
 /// How long a host may be unreachable for its clients.
-const PATIENCE: Millis = Millis(60_000);
+const RETRY_TIMEOUT: Millis = Millis(60_000);
 /// Number of concurrent workflows.
 const WIDTH: usize = 24;
 /// Number of senders for one workflow.
@@ -137,7 +137,7 @@ impl Scene {
     }
 
     async fn insist<T>(&self, request: impl AsyncFnMut() -> Result<T, ClientError>) -> T {
-        let answer = insist(&self.env, PATIENCE, request).await;
+        let answer = insist(&self.env, RETRY_TIMEOUT, request).await;
         answer.unwrap_or_else(|error| panic!("{error}"))
     }
 
@@ -202,7 +202,7 @@ impl Scene {
                 SendSignal { name: "text".into(), payload: json!(text), key: Some(text.clone()) };
             let client = &self.clients[(number + 1 + sender + nth) % 3];
             let sent = async || client.signal(id, &signal).await;
-            match insist(&self.env, PATIENCE, sent).await {
+            match insist(&self.env, RETRY_TIMEOUT, sent).await {
                 Ok(_) => {}
                 // It was cancelled.
                 Err(ClientError::Refused(problem)) if problem.status == 409 => return,
@@ -217,7 +217,7 @@ impl Scene {
         for _ in 0..3_000 {
             let client = &self.clients[(number + 2) % 3];
             let resolved = async || client.resolve(&promise, json!(number)).await;
-            match insist(&self.env, PATIENCE, resolved).await {
+            match insist(&self.env, RETRY_TIMEOUT, resolved).await {
                 Ok(_) => return,
                 Err(ClientError::Refused(problem)) if problem.status == 404 => {}
                 Err(error) => panic!("{promise}: {error}"),

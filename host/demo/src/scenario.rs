@@ -28,7 +28,7 @@ pub const ORDERS: usize = 20;
 const LIMIT: Millis = Millis(180_000);
 
 /// How long an order without a decision waits for its approval.
-const PATIENCE: Millis = Millis(6_000);
+const APPROVAL_TIMEOUT: Millis = Millis(6_000);
 
 /// The delay of the payment service between its decision and its answer: the worst time for a kill.
 const PAYMENT_DELAY: Millis = Millis(120);
@@ -186,7 +186,7 @@ fn planned_orders(payments: &str, rng: &mut DemoRng) -> Vec<PlannedOrder> {
         _ => ExpectedOutcome::Approved,
     };
     let planned = |number| PlannedOrder {
-        order: Order::new(number, fate(number), payments, PATIENCE),
+        order: Order::new(number, fate(number), payments, APPROVAL_TIMEOUT),
         phase: 0,
         place_after: rng.length(0, 600),
         decide_after: rng.length(300, 2_500),

@@ -17,7 +17,7 @@ use super::{
 };
 
 /// Time limit of any step.
-const PATIENCE: Duration = Duration::from_secs(60);
+const STEP_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Goes on with everything, and ends the host.
 pub async fn follows(released: &Folder, mut server: Server) {
@@ -46,7 +46,7 @@ impl Sequel<'_> {
     }
 
     async fn ends(&self, id: &str, output: Value) {
-        let ended = self.client.wait(id, PATIENCE).await;
+        let ended = self.client.wait(id, STEP_TIMEOUT).await;
         let ended = ended.unwrap_or_else(|error| panic!("{id}: {error}"));
         // What the client reads as nothing is `null`.
         let found = ended.output.unwrap_or_default();
@@ -106,7 +106,7 @@ impl Sequel<'_> {
         // The second was sent before.
         self.ends("collect-1", json!([1, 2, 3])).await;
         self.ends("steps-1", json!(STEPS)).await;
-        let nap = self.client.wait("nap-1", PATIENCE).await.expect("it is there");
+        let nap = self.client.wait("nap-1", STEP_TIMEOUT).await.expect("it is there");
         assert_eq!(nap.state, InvocationState::Resolved);
         assert_eq!(self.state("nap-2").await, InvocationState::Suspended);
         self.client.kill("nap-2").await.expect("it waits");

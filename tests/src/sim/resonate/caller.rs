@@ -16,7 +16,7 @@ use super::super::{
 };
 
 /// How long a client waits for an answer before it asks again.
-const PATIENCE: Millis = Millis(2_500);
+const ANSWER_TIMEOUT: Millis = Millis(2_500);
 /// The pause between two attempts.
 const PAUSE: Millis = Millis(70);
 
@@ -131,7 +131,7 @@ impl Caller {
         self.conditions.going().await;
         self.sleep(self.delay(MessageFault::Delay)).await;
         if self.roll(MessageFault::RequestLoss) {
-            self.sleep(PATIENCE).await;
+            self.sleep(ANSWER_TIMEOUT).await;
             return None;
         }
         if self.roll(MessageFault::RequestTwice) {
@@ -141,7 +141,7 @@ impl Caller {
         let answer = tokio::select! {
             biased;
             answer = endpoint.ask(envelope) => answer,
-            () = self.sleep(PATIENCE) => None,
+            () = self.sleep(ANSWER_TIMEOUT) => None,
         };
         self.sleep(self.delay(MessageFault::Delay)).await;
         self.conditions.going().await;
