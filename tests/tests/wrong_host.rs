@@ -43,16 +43,16 @@ async fn what_is_sent_to_the_wrong_host_is_told_once_and_in_order() {
     let signals = seed::number("SEGNO_SIGNALS").unwrap_or(1_500) as usize;
     let Some(cluster) = Cluster::start(&[]) else { return };
     let mut chance = seed::chance();
-    let scene = Scene::set(&cluster).await;
+    let fixture = Fixture::new(&cluster).await;
     let (done, ended) = watch::channel(false);
     let sending = async {
         for round in 0..signals.div_ceil(ROUND) {
-            scene.round(round, &mut chance).await;
+            fixture.round(round, &mut chance).await;
         }
         done.send_replace(true);
     };
-    let ((), events) = tokio::join!(sending, scene.read_events(ended));
-    scene.judge(&events, signals.div_ceil(ROUND)).await;
+    let ((), events) = tokio::join!(sending, fixture.read_events(ended));
+    fixture.judge(&events, signals.div_ceil(ROUND)).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -60,15 +60,15 @@ async fn what_is_sent_while_hosts_die_and_sleep_is_told_once_and_in_order() {
     let seconds = seed::number("SEGNO_SECONDS").unwrap_or(40);
     let Some(cluster) = Cluster::start(&[]) else { return };
     let mut chance = seed::chance();
-    let mut scene = Scene::set(&cluster).await;
+    let mut fixture = Fixture::new(&cluster).await;
     let mut fault_rng = DemoRng::new(chance.between(0, 1_000_000));
     let (done, ended) = watch::channel(false);
-    let mut hosts = std::mem::take(&mut scene.group.hosts);
-    let until = scene.env.clock.now() + Millis::seconds(seconds.cast_signed());
+    let mut hosts = std::mem::take(&mut fixture.group.hosts);
+    let until = fixture.env.clock.now() + Millis::seconds(seconds.cast_signed());
     let sending = async {
         let mut rounds = 0;
-        while rounds == 0 || scene.env.clock.now() < until {
-            scene.round(rounds, &mut chance).await;
+        while rounds == 0 || fixture.env.clock.now() < until {
+            fixture.round(rounds, &mut chance).await;
             rounds += 1;
         }
         done.send_replace(true);
@@ -77,14 +77,14 @@ async fn what_is_sent_while_hosts_die_and_sleep_is_told_once_and_in_order() {
     let mut injected = BTreeMap::<&str, usize>::new();
     let injecting = async {
         while !*ended.borrow() {
-            scene.sleep(fault_rng.length(200, 1_500)).await;
+            fixture.sleep(fault_rng.length(200, 1_500)).await;
             let victim = fault_rng.between(0, 2) as usize;
             let fault = ["kill", "pause", "restart", "drop"][fault_rng.between(0, 3) as usize];
             *injected.entry(fault).or_default() += 1;
             match fault {
                 "kill" => {
                     hosts[victim].kill().expect("a kill");
-                    scene.sleep(fault_rng.length(100, 2 * LEASE.0.unsigned_abs())).await;
+                    fixture.sleep(fault_rng.length(100, 2 * LEASE.0.unsigned_abs())).await;
                     hosts[victim].restart().await.expect("a start");
                 }
                 "restart" => {
@@ -93,17 +93,17 @@ async fn what_is_sent_while_hosts_die_and_sleep_is_told_once_and_in_order() {
                 }
                 "pause" => {
                     hosts[victim].pause().expect("a pause");
-                    scene.sleep(LEASE + fault_rng.length(200, 2_000)).await;
+                    fixture.sleep(LEASE + fault_rng.length(200, 2_000)).await;
                     hosts[victim].resume().expect("a resume");
                 }
-                _ => drop_connections(&scene.url).await,
+                _ => drop_connections(&fixture.url).await,
             }
         }
     };
-    let (rounds, (), events) = tokio::join!(sending, injecting, scene.read_events(ended.clone()));
+    let (rounds, (), events) = tokio::join!(sending, injecting, fixture.read_events(ended.clone()));
     eprintln!("{rounds} rounds of {ROUND} signals, {injected:?}");
-    scene.group.hosts = hosts;
-    scene.judge(&events, rounds).await;
+    fixture.group.hosts = hosts;
+    fixture.judge(&events, rounds).await;
 }
 
 /// Ends every other connection of every host.
@@ -114,15 +114,15 @@ async fn drop_connections(url: &str) {
     sqlx::query(drop).execute(&mut connection).await.expect("they end");
 }
 
-struct Scene {
+struct Fixture {
     group: HostGroup,
     clients: Vec<Client>,
     env: Env,
     url: String,
 }
 
-impl Scene {
-    async fn set(cluster: &Cluster) -> Self {
+impl Fixture {
+    async fn new(cluster: &Cluster) -> Self {
         let url = cluster.database().url();
         let payments = PaymentsOptions::default();
         let group = HostGroup::start(SEGNO, &url, 3, payments, &["--lease", "2"]).await;

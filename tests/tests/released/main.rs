@@ -10,13 +10,13 @@
 //! $ cargo test --workspace --test released -- --ignored
 //! ```
 //!
-//! - `scene`: what is put in;
-//! - `sequel`: what has to come of it;
+//! - `workload`: what is put in;
+//! - `continuation`: how it has to go on;
 //! - `folder`: the files.
 
+mod continuation;
 mod folder;
-mod scene;
-mod sequel;
+mod workload;
 
 use segno::{
     demo::server::{Server, ServerOptions},
@@ -45,7 +45,7 @@ async fn the_database_files_of_every_version_are_gone_on_with() {
         let options = test_host::options(SEGNO, place.path());
         released.unpack_database(&options.data);
         segno(&["doctor", "--store", &options.data.display().to_string()]);
-        sequel::follows(&released, host(options).await).await;
+        continuation::check(&released, host(options).await).await;
     }
 }
 
@@ -58,7 +58,7 @@ async fn the_exports_of_every_version_are_gone_on_with() {
         segno(&["import", "--store", &data, &export.display().to_string()]);
         let rows = folder::rows(&data, place.path());
         assert_eq!(rows, released.rows(), "{}: every row has moved", released.version());
-        sequel::follows(&released, host(options).await).await;
+        continuation::check(&released, host(options).await).await;
     }
 }
 
@@ -72,7 +72,7 @@ async fn the_postgresql_databases_of_every_version_are_gone_on_with() {
         segno(&["doctor", "--store", &database.url()]);
         let mut options = test_host::options(SEGNO, place.path());
         options.arguments = ["--store".to_owned(), database.url()].into();
-        sequel::follows(&released, host(options).await).await;
+        continuation::check(&released, host(options).await).await;
     }
 }
 
@@ -83,7 +83,7 @@ async fn write_the_stores_of_this_version() {
     let cluster = Cluster::shared().expect("PostgreSQL is needed for its dump");
 
     let mut host = TestHost::start(SEGNO).await;
-    scene::play(host.client(), host.payments.address(), &host.env).await;
+    workload::run(host.client(), host.payments.address(), &host.env).await;
     host.server.kill().expect("it was alive");
     let data = host.server.options().data.clone();
     folder.pack_database(&data);
@@ -93,7 +93,7 @@ async fn write_the_stores_of_this_version() {
     let database = cluster.database();
     let url = database.url();
     let mut group = HostGroup::start(SEGNO, &url, 1, Default::default(), &[]).await;
-    scene::play(group.client(0), group.payments.address(), &group.env).await;
+    workload::run(group.client(0), group.payments.address(), &group.env).await;
     group.hosts[0].kill().expect("it was alive");
     folder.keep_dump(&database.dump());
 }

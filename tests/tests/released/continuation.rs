@@ -13,20 +13,20 @@ use serde_json::{Value, json};
 
 use super::{
     folder::{Folder, segno},
-    scene::STEPS,
+    workload::STEPS,
 };
 
 /// Time limit of any step.
 const STEP_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Goes on with everything, and ends the host.
-pub async fn follows(released: &Folder, mut server: Server) {
+/// Goes on with everything, checks how it ends, and ends the host.
+pub async fn check(released: &Folder, mut server: Server) {
     eprintln!("the store of version {}", released.version());
-    let sequel = Sequel { client: server.client() };
-    sequel.ended().await;
-    sequel.goes_on().await;
-    sequel.beside().await;
-    sequel.replays().await;
+    let continuation = Continuation { client: server.client() };
+    continuation.ended().await;
+    continuation.goes_on().await;
+    continuation.beside().await;
+    continuation.replays().await;
     server.restart().await.unwrap_or_else(|error| panic!("a second start: {error}"));
     let arguments = &server.options().arguments;
     let store = arguments.last().cloned();
@@ -35,11 +35,11 @@ pub async fn follows(released: &Folder, mut server: Server) {
     segno(&["doctor", "--store", &store]);
 }
 
-struct Sequel<'a> {
+struct Continuation<'a> {
     client: &'a Client,
 }
 
-impl Sequel<'_> {
+impl Continuation<'_> {
     async fn state(&self, id: &str) -> InvocationState {
         let found = self.client.invocation(id).await;
         found.unwrap_or_else(|error| panic!("{id}: {error}")).state

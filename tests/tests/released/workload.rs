@@ -26,24 +26,24 @@ const LONG: i64 = 80 * 365 * 24 * 60 * 60 * 1_000;
 const STEP_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Runs it all on a host, which can be killed then.
-pub async fn play(client: &Client, payments: &str, env: &Env) {
-    let scene = Scene { client, env };
-    scene.deploy("bench", BENCH.to_vec()).await;
-    scene.deploy("order", fixtures::example("order")).await;
-    scene.deploy("tune", fixtures::fixture("tune-one")).await;
-    scene.deploy("flows", fixtures::fixture("flows")).await;
-    scene.ended(payments).await;
-    scene.waiting().await;
-    scene.beside().await;
-    scene.in_the_middle().await;
+pub async fn run(client: &Client, payments: &str, env: &Env) {
+    let workload = Workload { client, env };
+    workload.deploy("bench", BENCH.to_vec()).await;
+    workload.deploy("order", fixtures::example("order")).await;
+    workload.deploy("tune", fixtures::fixture("tune-one")).await;
+    workload.deploy("flows", fixtures::fixture("flows")).await;
+    workload.ended(payments).await;
+    workload.waiting().await;
+    workload.beside().await;
+    workload.in_the_middle().await;
 }
 
-struct Scene<'a> {
+struct Workload<'a> {
     client: &'a Client,
     env: &'a Env,
 }
 
-impl Scene<'_> {
+impl Workload<'_> {
     async fn deploy(&self, name: &str, component: Vec<u8>) {
         let deployed = self.client.deploy(component, Some(name)).await;
         deployed.unwrap_or_else(|error| panic!("{name}: {error}"));
