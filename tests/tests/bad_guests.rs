@@ -82,23 +82,23 @@ async fn a_panic_is_a_trap_and_says_where() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_crowd_that_computes_for_ever_leaves_seats_to_others_and_ends_when_killed() {
-    // None of them ends by itself while this is looked at: each seat that one keeps stays taken.
+async fn many_that_compute_for_ever_leave_slots_to_others_and_end_when_killed() {
+    // None of them ends by itself while this is looked at: each slot that one keeps stays taken.
     let arguments = ["--slots", "16", "--limit", "cpu_ms=3600000"];
     let host = TestHost::with(SEGNO, PaymentsOptions::default(), &arguments).await;
     host.deploy("hostile", fixtures::fixture("hostile")).await;
-    let crowd: Vec<String> = (0..48).map(|number| format!("busy-{number}")).collect();
-    for id in &crowd {
+    let busy: Vec<String> = (0..48).map(|number| format!("busy-{number}")).collect();
+    for id in &busy {
         host.start_as(id, "hostile/spin", json!(null)).await.expect("it starts");
     }
     for number in 0..5 {
         canary_ends(&host, &format!("canary-{number}")).await;
     }
-    // A quarter of the seats is theirs, and all the others were put off.
+    // A quarter of the slots is theirs, and all the others were put off.
     until(&host, "segno_put_off_total", |put_off| put_off >= 44.0).await;
     until(&host, "segno_executions_running", |running| running <= 4.0).await;
 
-    for id in &crowd {
+    for id in &busy {
         host.client().kill(id).await.expect("it can be given up");
         assert_eq!(host.ended(id).await.state, InvocationState::Cancelled);
     }
