@@ -13,10 +13,10 @@ pub async fn play(ctx: Context, tune: String) -> Result<Vec<String>> {
 
 /// Plays two notes, the second of which is missing.
 #[segno::workflow]
-pub async fn encore(ctx: Context, _tune: String) -> Result<Vec<String>> {
+pub async fn encore(ctx: Context, tune: String) -> Result<Vec<String>> {
     let first = ctx.call(sound, &"do".to_owned()).await?;
-    let second: Option<String> = None;
-    Ok(vec![first, second.expect("there is no second note")])
+    let second = tune.split(' ').nth(1).expect("there is no second note");
+    Ok(vec![first, second.to_owned()])
 }
 
 /// Begins with a mistake.
