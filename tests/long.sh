@@ -16,7 +16,7 @@ export CARGO_TERM_COLOR=never
 folder="$PWD/target/long"
 mkdir -p "$folder"
 
-cargo build -p tests --bins --locked || exit
+cargo build --workspace --bins --locked || exit
 cargo test --workspace --locked --no-run || exit
 
 test_of() { cargo test --workspace --locked --test "$1" "${@:2}" -- --nocapture; }

@@ -7,19 +7,19 @@ use segno::{
 };
 use segno_core::time::Millis;
 use serde_json::{Value, json};
-use tests::{fixtures, stage::Stage};
+use tests::{fixtures, test_host::TestHost};
 
 const SEGNO: &str = env!("CARGO_BIN_EXE_segno-under-test");
 
-/// A canary on `stage` begins, is told to go on, and ends.
-async fn canary_ends(stage: &Stage, id: &str) {
+/// A canary on `host` begins, is told to go on, and ends.
+async fn canary_ends(host: &TestHost, id: &str) {
     let manners = json!({ "name": "Ada", "times": 2 });
-    stage.start_as(id, "hostile/behave", manners).await.expect("it starts");
+    host.start_as(id, "hostile/behave", manners).await.expect("it starts");
     let promise = format!("{id}/p/go");
     let asks = |seen: &Invocation| seen.waits.iter().any(|wait| wait.id == promise);
-    stage.until(id, "waiting for its promise", asks).await;
-    stage.client().resolve(&promise, json!("sings")).await.expect("it waits for it");
-    assert_eq!(stage.ended(id).await.output, Some(json!("Ada sings 2 times")));
+    host.until(id, "waiting for its promise", asks).await;
+    host.client().resolve(&promise, json!("sings")).await.expect("it waits for it");
+    assert_eq!(host.ended(id).await.output, Some(json!("Ada sings 2 times")));
 }
 
 fn reason(invocation: &Invocation) -> String {
@@ -31,29 +31,29 @@ fn reason(invocation: &Invocation) -> String {
 /// Runs `hostile/{function}` beside one that waits; the reason must contain one of `words`.
 async fn misbehaves(function: &str, input: Value, words: &[&str]) {
     // A second of CPU time is much for what is shown here, and a tenth of the usual limit.
-    let stage = Stage::with(SEGNO, PaymentsOptions::default(), &["--limit", "cpu_ms=1000"]).await;
-    let pid = stage.server.pid();
-    stage.deploy("hostile", fixtures::fixture("hostile")).await;
+    let host = TestHost::with(SEGNO, PaymentsOptions::default(), &["--limit", "cpu_ms=1000"]).await;
+    let pid = host.server.pid();
+    host.deploy("hostile", fixtures::fixture("hostile")).await;
     let manners = json!({ "name": "Ada", "times": 2 });
-    stage.start_as("bystander", "hostile/behave", manners).await.expect("it starts");
-    stage.start_as("bad", &format!("hostile/{function}"), input).await.expect("it starts");
+    host.start_as("bystander", "hostile/behave", manners).await.expect("it starts");
+    host.start_as("bad", &format!("hostile/{function}"), input).await.expect("it starts");
 
     let named = |seen: &Invocation| words.iter().any(|word| reason(seen).contains(word));
-    stage.until("bad", &format!("stopped because of {words:?}"), named).await;
+    host.until("bad", &format!("stopped because of {words:?}"), named).await;
 
     // Others go on while it is stopped, waits for its next attempt, or is at it again.
-    stage.start_as("polite", "hostile/decline", json!(null)).await.expect("it starts");
-    let polite = stage.ended("polite").await;
+    host.start_as("polite", "hostile/decline", json!(null)).await.expect("it starts");
+    let polite = host.ended("polite").await;
     assert_eq!(polite.failure.map(|failure| failure.code), Some(418));
     let promise = "bystander/p/go";
     let asks = |seen: &Invocation| seen.waits.iter().any(|wait| wait.id == promise);
-    stage.until("bystander", "waiting for its promise", asks).await;
-    stage.client().resolve(promise, json!("sings")).await.expect("it waits for it");
-    assert_eq!(stage.ended("bystander").await.output, Some(json!("Ada sings 2 times")));
-    assert_eq!(stage.server.pid(), pid);
-    stage.client().kill("bad").await.expect("it can be given up");
-    assert_eq!(stage.ended("bad").await.state, InvocationState::Cancelled);
-    stage.server.stop().await.unwrap_or_else(|error| panic!("{error}"));
+    host.until("bystander", "waiting for its promise", asks).await;
+    host.client().resolve(promise, json!("sings")).await.expect("it waits for it");
+    assert_eq!(host.ended("bystander").await.output, Some(json!("Ada sings 2 times")));
+    assert_eq!(host.server.pid(), pid);
+    host.client().kill("bad").await.expect("it can be given up");
+    assert_eq!(host.ended("bad").await.state, InvocationState::Cancelled);
+    host.server.stop().await.unwrap_or_else(|error| panic!("{error}"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -82,35 +82,35 @@ async fn a_panic_is_a_trap_and_says_where() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_crowd_that_computes_for_ever_leaves_seats_to_others_and_ends_when_killed() {
-    // None of them ends by itself while this is looked at: each seat that one keeps stays taken.
+async fn many_that_compute_for_ever_leave_slots_to_others_and_end_when_killed() {
+    // None of them ends by itself while this is looked at: each slot that one keeps stays taken.
     let arguments = ["--slots", "16", "--limit", "cpu_ms=3600000"];
-    let stage = Stage::with(SEGNO, PaymentsOptions::default(), &arguments).await;
-    stage.deploy("hostile", fixtures::fixture("hostile")).await;
-    let crowd: Vec<String> = (0..48).map(|number| format!("busy-{number}")).collect();
-    for id in &crowd {
-        stage.start_as(id, "hostile/spin", json!(null)).await.expect("it starts");
+    let host = TestHost::with(SEGNO, PaymentsOptions::default(), &arguments).await;
+    host.deploy("hostile", fixtures::fixture("hostile")).await;
+    let busy: Vec<String> = (0..48).map(|number| format!("busy-{number}")).collect();
+    for id in &busy {
+        host.start_as(id, "hostile/spin", json!(null)).await.expect("it starts");
     }
     for number in 0..5 {
-        canary_ends(&stage, &format!("canary-{number}")).await;
+        canary_ends(&host, &format!("canary-{number}")).await;
     }
-    // A quarter of the seats is theirs, and all the others were put off.
-    until(&stage, "segno_put_off_total", |put_off| put_off >= 44.0).await;
-    until(&stage, "segno_executions_running", |running| running <= 4.0).await;
+    // A quarter of the slots is theirs, and all the others were put off.
+    until(&host, "segno_put_off_total", |put_off| put_off >= 44.0).await;
+    until(&host, "segno_executions_running", |running| running <= 4.0).await;
 
-    for id in &crowd {
-        stage.client().kill(id).await.expect("it can be given up");
-        assert_eq!(stage.ended(id).await.state, InvocationState::Cancelled);
+    for id in &busy {
+        host.client().kill(id).await.expect("it can be given up");
+        assert_eq!(host.ended(id).await.state, InvocationState::Cancelled);
     }
-    until(&stage, "segno_executions_running", |running| running == 0.0).await;
-    canary_ends(&stage, "canary-at-last").await;
-    stage.server.stop().await.unwrap_or_else(|error| panic!("{error}"));
+    until(&host, "segno_executions_running", |running| running == 0.0).await;
+    canary_ends(&host, "canary-at-last").await;
+    host.server.stop().await.unwrap_or_else(|error| panic!("{error}"));
 }
 
 /// Ends when the figure `name` of the host is as `seen` says.
-async fn until(stage: &Stage, name: &str, seen: impl Fn(f64) -> bool) {
-    let url = format!("{}/metrics", stage.client().server());
-    let give_up_at = stage.env.clock.now() + Millis(30_000);
+async fn until(host: &TestHost, name: &str, seen: impl Fn(f64) -> bool) {
+    let url = format!("{}/metrics", host.client().server());
+    let give_up_at = host.env.clock.now() + Millis(30_000);
     loop {
         let answer = reqwest::get(&url).await.expect("the host answers");
         let text = answer.text().await.expect("it is text");
@@ -119,8 +119,8 @@ async fn until(stage: &Stage, name: &str, seen: impl Fn(f64) -> bool) {
         if seen(figure.parse().expect("it is a number")) {
             return;
         }
-        assert!(stage.env.clock.now() < give_up_at, "{name} is {figure}");
-        stage.env.runtime.sleep(Millis(20)).await;
+        assert!(host.env.clock.now() < give_up_at, "{name} is {figure}");
+        host.env.runtime.sleep(Millis(20)).await;
     }
 }
 

@@ -13,7 +13,7 @@ use serde_json::json;
 use sqlx::{Connection, SqliteConnection};
 use tests::{
     fixtures,
-    stage::{Stage, options, refusal_to_start},
+    test_host::{TestHost, options, refusal_to_start},
 };
 
 const SEGNO: &str = env!("CARGO_BIN_EXE_segno-under-test");
@@ -49,19 +49,19 @@ async fn a_data_directory_that_cannot_be_written_is_named() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_second_host_on_a_data_directory_is_told_the_pid_of_the_first() {
-    let stage = Stage::start(SEGNO).await;
+    let host = TestHost::start(SEGNO).await;
     let second = options(SEGNO, folder().path());
     let second = ServerOptions {
-        data: stage.server.options().data.clone(),
-        log: stage.folder().join("second.log"),
+        data: host.server.options().data.clone(),
+        log: host.folder().join("second.log"),
         ..second
     };
     let refusal = refusal(second).await;
     assert!(
-        refusal.contains("in use") && refusal.contains(&stage.server.pid().to_string()),
+        refusal.contains("in use") && refusal.contains(&host.server.pid().to_string()),
         "{refusal}"
     );
-    stage.client().ready().await.expect("the first is unharmed");
+    host.client().ready().await.expect("the first is unharmed");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -99,26 +99,26 @@ async fn a_database_of_a_newer_format_is_left_alone() {
 /// process goes on.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_full_disk_refuses_work_and_loses_none() {
-    let mut stage = Stage::start(SEGNO).await;
-    stage.deploy("hello", fixtures::example("hello")).await;
-    let acknowledged = fill_up(&mut stage).await;
+    let mut host = TestHost::start(SEGNO).await;
+    host.deploy("hello", fixtures::example("hello")).await;
+    let acknowledged = fill_up(&mut host).await;
     assert!(!acknowledged.is_empty(), "the limit lets nothing in: it is too small for this test");
 
     // With room again, everything that was acknowledged is there and ends.
-    stage.server.restart().await.unwrap_or_else(|error| panic!("{error}"));
+    host.server.restart().await.unwrap_or_else(|error| panic!("{error}"));
     for id in acknowledged {
-        let ended = stage.ended(&id).await;
+        let ended = host.ended(&id).await;
         assert!(ended.output.is_some(), "{ended:#?}");
     }
 }
 
 /// Starts executions on a host whose files may not grow by much until it refuses; gives the ids of
 /// those it took.
-async fn fill_up(stage: &mut Stage) -> Vec<String> {
-    let limited = limited_binary(stage);
-    stage.server.kill().expect("it was alive");
-    let options = ServerOptions { binary: limited, ..stage.server.options().clone() };
-    let server = Server::start(options, stage.env.clone()).await;
+async fn fill_up(host: &mut TestHost) -> Vec<String> {
+    let limited = limited_binary(host);
+    host.server.kill().expect("it was alive");
+    let options = ServerOptions { binary: limited, ..host.server.options().clone() };
+    let server = Server::start(options, host.env.clone()).await;
     let server = server.unwrap_or_else(|error| panic!("{error}"));
     let name = "a".repeat(64 << 10);
     let mut acknowledged = Vec::new();
@@ -150,8 +150,8 @@ async fn fill_up(stage: &mut Stage) -> Vec<String> {
 
 /// The command under a limit of 24 MiB for each file, with the signal ignored that would end it
 /// there.
-fn limited_binary(stage: &Stage) -> PathBuf {
-    let path = stage.folder().join("limited.sh");
+fn limited_binary(host: &TestHost) -> PathBuf {
+    let path = host.folder().join("limited.sh");
     // `ulimit -f` counts blocks of 512 bytes in POSIX shells.
     let script = format!("#!/bin/sh\ntrap '' XFSZ\nulimit -f 49152\nexec '{SEGNO}' \"$@\"\n");
     std::fs::write(&path, script).expect("it can be written");

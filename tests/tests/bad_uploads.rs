@@ -8,7 +8,7 @@ use segno::{
     client::ClientError,
 };
 use serde_json::{Value, json};
-use tests::{fixtures, stage::Stage};
+use tests::{fixtures, test_host::TestHost};
 
 const SEGNO: &str = env!("CARGO_BIN_EXE_segno-under-test");
 
@@ -28,34 +28,34 @@ fn refused<T: std::fmt::Debug>(answer: Result<T, ClientError>) -> Problem {
 }
 
 /// A host on which one execution waits, so that every test can see it unharmed.
-async fn busy_stage() -> Stage {
-    let stage = Stage::start(SEGNO).await;
-    stage.deploy("hostile", fixtures::fixture("hostile")).await;
+async fn busy_host() -> TestHost {
+    let host = TestHost::start(SEGNO).await;
+    host.deploy("hostile", fixtures::fixture("hostile")).await;
     let manners = json!({ "name": "Ada", "times": 2 });
-    stage.start_as("bystander", "hostile/behave", manners).await.expect("it starts");
-    waits(&stage).await;
-    stage
+    host.start_as("bystander", "hostile/behave", manners).await.expect("it starts");
+    waits(&host).await;
+    host
 }
 
-async fn waits(stage: &Stage) {
+async fn waits(host: &TestHost) {
     let waits = |seen: &segno::api::model::Invocation| {
         seen.waits.iter().any(|wait| wait.id == "bystander/p/go")
     };
-    stage.until("bystander", "waiting for its promise", waits).await;
+    host.until("bystander", "waiting for its promise", waits).await;
 }
 
 /// The same process still serves, and what was waiting goes on.
-async fn unharmed(stage: Stage, pid: u32) {
-    assert_eq!(stage.server.pid(), pid);
-    stage.client().resolve("bystander/p/go", json!("sings")).await.expect("it waits for it");
-    assert_eq!(stage.ended("bystander").await.output, Some(json!("Ada sings 2 times")));
-    stage.server.stop().await.unwrap_or_else(|error| panic!("{error}"));
+async fn unharmed(host: TestHost, pid: u32) {
+    assert_eq!(host.server.pid(), pid);
+    host.client().resolve("bystander/p/go", json!("sings")).await.expect("it waits for it");
+    assert_eq!(host.ended("bystander").await.output, Some(json!("Ada sings 2 times")));
+    host.server.stop().await.unwrap_or_else(|error| panic!("{error}"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn uploads_that_cannot_run_are_refused_by_name() {
-    let stage = busy_stage().await;
-    let pid = stage.server.pid();
+    let host = busy_host().await;
+    let pid = host.server.pid();
     let acme = wat::parse_str(ACME).expect("it is well formed");
     let cases: [(&str, Vec<u8>, &str, &str); 5] = [
         ("text", b"#!/bin/sh\nexit 0\n".to_vec(), "not-wasm", "not WebAssembly"),
@@ -65,79 +65,79 @@ async fn uploads_that_cannot_run_are_refused_by_name() {
         ("acme", acme, "unknown-imports", "acme:mail/send@1.0.0"),
     ];
     for (alias, bytes, code, words) in cases {
-        let problem = refused(stage.client().deploy(bytes, Some(alias)).await);
+        let problem = refused(host.client().deploy(bytes, Some(alias)).await);
         assert_eq!((problem.code.as_str(), problem.status), (code, 422), "{alias}: {problem:#?}");
         assert!(problem.detail.contains(words), "{alias}: {}", problem.detail);
     }
     let mut half = fixtures::fixture("hostile");
     half.truncate(half.len() / 2);
-    let problem = refused(stage.client().deploy(half, Some("half")).await);
+    let problem = refused(host.client().deploy(half, Some("half")).await);
     assert_eq!(problem.code, "malformed-component", "{problem:#?}");
 
-    let modules = stage.client().modules().await.expect("it answers").modules;
+    let modules = host.client().modules().await.expect("it answers").modules;
     assert_eq!(modules.len(), 1, "nothing of them was kept: {modules:#?}");
-    unharmed(stage, pid).await;
+    unharmed(host, pid).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_component_above_the_limit_is_refused_before_it_is_read() {
-    let stage = busy_stage().await;
-    let pid = stage.server.pid();
+    let host = busy_host().await;
+    let pid = host.server.pid();
     let too_large = vec![0; (64 << 20) + 1];
-    let problem = refused(stage.client().deploy(too_large, Some("large")).await);
+    let problem = refused(host.client().deploy(too_large, Some("large")).await);
     assert_eq!(problem.status, 413, "{problem:#?}");
     assert!(problem.detail.contains("limits.component_bytes"), "{}", problem.detail);
-    unharmed(stage, pid).await;
+    unharmed(host, pid).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn starts_that_make_no_sense_are_refused_by_name() {
-    let stage = busy_stage().await;
-    let pid = stage.server.pid();
-    let problem = refused(stage.start_as("a", "nowhere/play", json!(null)).await);
+    let host = busy_host().await;
+    let pid = host.server.pid();
+    let problem = refused(host.start_as("a", "nowhere/play", json!(null)).await);
     assert_eq!((problem.code.as_str(), problem.status), ("unknown-module", 404));
     assert!(problem.fields["known"].to_string().contains("hostile"), "{problem:#?}");
 
-    let problem = refused(stage.start_as("a", "hostile/dance", json!(null)).await);
+    let problem = refused(host.start_as("a", "hostile/dance", json!(null)).await);
     assert_eq!((problem.code.as_str(), problem.status), ("unknown-function", 404));
     assert!(problem.fields["known"].to_string().contains("behave"), "{problem:#?}");
 
     let problem =
-        refused(stage.start_as("a", "hostile/behave", json!({ "name": 7, "times": 1 })).await);
+        refused(host.start_as("a", "hostile/behave", json!({ "name": 7, "times": 1 })).await);
     assert_eq!((problem.code.as_str(), problem.status), ("invalid-input", 422));
     assert_eq!(problem.fields["errors"][0]["path"], json!("/name"), "{problem:#?}");
 
-    let problem = refused(stage.client().invocation("a").await);
+    let problem = refused(host.client().invocation("a").await);
     assert_eq!(problem.status, 404, "nothing was started: {problem:#?}");
-    unharmed(stage, pid).await;
+    unharmed(host, pid).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_id_used_again_answers_the_first_execution_and_says_what_differs() {
-    let stage = busy_stage().await;
-    let pid = stage.server.pid();
+    let host = busy_host().await;
+    let pid = host.server.pid();
     let same = json!({ "name": "Ada", "times": 2 });
-    let again = stage.start_as("bystander", "hostile/behave", same).await.expect("it is the same");
+    let again = host.start_as("bystander", "hostile/behave", same).await.expect("it is the same");
     assert!(!again.created && !again.differs, "{again:#?}");
 
     let other = json!({ "name": "Bela", "times": 2 });
-    let other = stage.start_as("bystander", "hostile/behave", other).await.expect("it is answered");
+    let other = host.start_as("bystander", "hostile/behave", other).await.expect("it is answered");
     assert!(!other.created && other.differs, "{other:#?}");
     assert!(other.warning.as_ref().is_some_and(|warning| warning.contains("input")), "{other:#?}");
-    let first = stage.client().invocation("bystander").await.expect("it is there");
+    let first = host.client().invocation("bystander").await.expect("it is there");
     assert_eq!(first.input["name"], json!("Ada"));
 
-    let elsewhere = stage.start_as("bystander", "hostile/shout", json!(1)).await;
+    let elsewhere = host.start_as("bystander", "hostile/shout", json!(1)).await;
     let elsewhere = elsewhere.expect("it is answered");
     assert!(elsewhere.differs, "{elsewhere:#?}");
-    unharmed(stage, pid).await;
+    unharmed(host, pid).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn files_and_sockets_can_be_imported_and_are_refused_when_called() {
-    let stage = busy_stage().await;
-    let pid = stage.server.pid();
-    let deployed = stage.client().deploy(fixtures::fixture("ambient"), Some("ambient")).await;
+    let host = busy_host().await;
+    let pid = host.server.pid();
+    let deployed = host.client().deploy(fixtures::fixture("ambient"), Some("ambient")).await;
     let module = deployed.expect("imports alone do no harm").module;
     let refused = |function: &str| {
         let found = module.description.imports.iter().find(|import| {
@@ -149,33 +149,33 @@ async fn files_and_sockets_can_be_imported_and_are_refused_when_called() {
     refused("open-at");
     refused("instance-network");
 
-    stage.start_as("fine", "ambient/abstain", json!(null)).await.expect("it starts");
-    assert_eq!(stage.ended("fine").await.output, Some(json!(true)));
+    host.start_as("fine", "ambient/abstain", json!(null)).await.expect("it starts");
+    assert_eq!(host.ended("fine").await.output, Some(json!(true)));
     for (id, target, words) in [
         ("file", "ambient/read", ["activity", "dirs"]),
         ("socket", "ambient/dial", ["ctx.http", "http.allow"]),
     ] {
-        stage.start_as(id, target, json!("/etc/passwd")).await.expect("it starts");
+        host.start_as(id, target, json!("/etc/passwd")).await.expect("it starts");
         let named = |seen: &segno::api::model::Invocation| {
             let message = seen.note.as_ref().map(|note| note.message.as_str());
             let message = message.or(seen.failure.as_ref().map(|failure| failure.message.as_str()));
             message.is_some_and(|message| words.iter().all(|word| message.contains(word)))
         };
-        stage.until(id, "told what to use instead", named).await;
+        host.until(id, "told what to use instead", named).await;
     }
-    unharmed(stage, pid).await;
+    unharmed(host, pid).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_command_line_says_the_same_with_its_exit_codes() {
-    let stage = busy_stage().await;
-    let pid = stage.server.pid();
-    let file = stage.folder().join("core.wasm");
+    let host = busy_host().await;
+    let pid = host.server.pid();
+    let file = host.folder().join("core.wasm");
     std::fs::write(&file, CORE).expect("it can be written");
     let file = file.to_string_lossy().into_owned();
     let run = |arguments: &[&str]| {
         let mut command = Command::new(SEGNO);
-        command.args(["--server", &stage.client().server(), "--json"]).args(arguments);
+        command.args(["--server", &host.client().server(), "--json"]).args(arguments);
         let output = command.output().expect("the command runs");
         let errors = String::from_utf8_lossy(&output.stderr).into_owned();
         let document: Value =
@@ -188,7 +188,7 @@ async fn the_command_line_says_the_same_with_its_exit_codes() {
     assert_eq!((code, &said["code"]), (Some(3), &json!("unknown-module")), "{said:#}");
     let (code, said) = run(&["result", "nobody"]);
     assert_eq!((code, &said["code"]), (Some(3), &json!("unknown-invocation")), "{said:#}");
-    unharmed(stage, pid).await;
+    unharmed(host, pid).await;
 }
 
 /// A component over which a compiler sits for minutes: a few functions of some megabytes each.
@@ -237,20 +237,20 @@ fn compiled_files(data: &std::path::Path) -> Vec<String> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_host_that_compiles_goes_on_and_stops_at_once() {
-    let stage = busy_stage().await;
-    let data = stage.server.options().data.clone();
-    let client = stage.client().clone();
+    let host = busy_host().await;
+    let data = host.server.options().data.clone();
+    let client = host.client().clone();
     let mut upload = tokio::task::JoinSet::new();
     upload.spawn(async move { client.deploy(heavy(), Some("heavy")).await });
     // Until the compiler is at it.
-    stage.env.runtime.sleep(segno_core::time::Millis(2_000)).await;
+    host.env.runtime.sleep(segno_core::time::Millis(2_000)).await;
     assert!(upload.try_join_next().is_none(), "it was compiled in no time");
-    stage.start_as("polite", "hostile/decline", json!(null)).await.expect("it starts");
-    let failure = stage.ended("polite").await.failure;
+    host.start_as("polite", "hostile/decline", json!(null)).await.expect("it starts");
+    let failure = host.ended("polite").await.failure;
     assert_eq!(failure.map(|failure| failure.code), Some(418));
-    waits(&stage).await;
+    waits(&host).await;
     // It is an error if it had to be killed.
-    stage.server.stop().await.unwrap_or_else(|error| panic!("{error}"));
+    host.server.stop().await.unwrap_or_else(|error| panic!("{error}"));
     let answer = upload.join_next().await.expect("it was begun").expect("no panic");
     assert!(answer.is_err(), "{answer:?}");
     let files = compiled_files(&data);
@@ -260,15 +260,15 @@ async fn a_host_that_compiles_goes_on_and_stops_at_once() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_upload_that_takes_too_much_of_the_compiler_is_refused_by_name() {
     let limits = ["--limit", "compile_ms=1000", "--limit", "component_functions=20000"];
-    let stage = Stage::with(SEGNO, Default::default(), &limits).await;
-    let problem = refused(stage.client().deploy(heavy(), Some("heavy")).await);
+    let host = TestHost::with(SEGNO, Default::default(), &limits).await;
+    let problem = refused(host.client().deploy(heavy(), Some("heavy")).await);
     assert_eq!(problem.code, "malformed-component", "{problem:#?}");
     assert!(problem.detail.contains("limits.compile_ms"), "{}", problem.detail);
 
     let functions = "(func)".repeat(20_001);
     let many = format!("(component (core module {functions}))");
     let many = wat::parse_str(many).expect("it is well formed");
-    let problem = refused(stage.client().deploy(many, Some("many")).await);
+    let problem = refused(host.client().deploy(many, Some("many")).await);
     assert_eq!(problem.code, "malformed-component", "{problem:#?}");
     assert!(
         problem.detail.contains("20001 functions")
@@ -276,9 +276,9 @@ async fn an_upload_that_takes_too_much_of_the_compiler_is_refused_by_name() {
         "{}",
         problem.detail
     );
-    let files = compiled_files(&stage.server.options().data);
+    let files = compiled_files(&host.server.options().data);
     assert!(files.is_empty(), "of refused components nothing is left: {files:?}");
     // What is compiled next is not held up.
-    stage.deploy("hostile", fixtures::fixture("hostile")).await;
-    stage.server.stop().await.unwrap_or_else(|error| panic!("{error}"));
+    host.deploy("hostile", fixtures::fixture("hostile")).await;
+    host.server.stop().await.unwrap_or_else(|error| panic!("{error}"));
 }

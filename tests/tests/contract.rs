@@ -6,7 +6,7 @@ use std::path::Path;
 
 use segno::api::model::{Invocation, InvocationState, ReplayVerdict};
 use serde_json::json;
-use tests::stage::Stage;
+use tests::test_host::TestHost;
 use wit_component::{ComponentEncoder, StringEncoding, embed_component_metadata};
 use wit_parser::Resolve;
 
@@ -34,33 +34,33 @@ fn waits_for(promise: &str) -> impl Fn(&Invocation) -> bool {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_module_written_by_hand_survives_a_kill_and_replays() {
-    let mut stage = Stage::start(SEGNO).await;
-    stage.deploy("hand", component()).await;
+    let mut host = TestHost::start(SEGNO).await;
+    host.deploy("hand", component()).await;
     let input = json!({ "text": "žluťoučký", "numbers": [1, 2, 3] });
-    stage.start_as("one", "hand/main", input.clone()).await.expect("it starts");
-    stage.until("one", "waiting for its call", waits_for("one/1")).await;
+    host.start_as("one", "hand/main", input.clone()).await.expect("it starts");
+    host.until("one", "waiting for its call", waits_for("one/1")).await;
 
-    stage.server.kill().unwrap_or_else(|error| panic!("{error}"));
-    stage.server.restart().await.unwrap_or_else(|error| panic!("{error}"));
+    host.server.kill().unwrap_or_else(|error| panic!("{error}"));
+    host.server.restart().await.unwrap_or_else(|error| panic!("{error}"));
 
-    let ended = stage.ended("one").await;
+    let ended = host.ended("one").await;
     assert_eq!((ended.state, ended.output), (InvocationState::Resolved, Some(input)));
-    let replay = stage.client().replay("one", None).await.expect("it can be replayed");
+    let replay = host.client().replay("one", None).await.expect("it can be replayed");
     assert_eq!(replay.verdict, ReplayVerdict::Identical, "{replay:#?}");
     // Started, run, call, the two completions, finished.
     assert_eq!((replay.matched, replay.journal_len), (6, 6), "{replay:#?}");
-    stage.server.stop().await.unwrap_or_else(|error| panic!("{error}"));
+    host.server.stop().await.unwrap_or_else(|error| panic!("{error}"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_module_written_by_hand_hears_that_it_is_cancelled() {
-    let stage = Stage::start(SEGNO).await;
-    stage.deploy("hand", component()).await;
-    stage.start_as("one", "hand/main", json!(1)).await.expect("it starts");
-    stage.until("one", "waiting for its call", waits_for("one/1")).await;
-    stage.client().cancel("one").await.expect("it runs");
-    let ended = stage.ended("one").await;
+    let host = TestHost::start(SEGNO).await;
+    host.deploy("hand", component()).await;
+    host.start_as("one", "hand/main", json!(1)).await.expect("it starts");
+    host.until("one", "waiting for its call", waits_for("one/1")).await;
+    host.client().cancel("one").await.expect("it runs");
+    let ended = host.ended("one").await;
     let failure = ended.failure.expect("it failed");
     assert_eq!((failure.code, &*failure.message), (499, "cancelled"));
-    stage.server.stop().await.unwrap_or_else(|error| panic!("{error}"));
+    host.server.stop().await.unwrap_or_else(|error| panic!("{error}"));
 }

@@ -87,7 +87,7 @@ impl Script {
             for commit in 0.. {
                 let faults = Faults::at(commit, fault);
                 let (seen, world) = self.run(guests.clone(), faults, start).await;
-                if !world.faults.struck() {
+                if !world.faults.injected() {
                     assert!(commit > 4, "a run has more commits than {commit}");
                     break;
                 }

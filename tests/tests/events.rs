@@ -15,7 +15,7 @@ use segno::{
 };
 use segno_core::time::Millis;
 use serde_json::json;
-use tests::{fixtures, stage::Stage};
+use tests::{fixtures, test_host::TestHost};
 use tokio::net::TcpListener;
 
 const SEGNO: &str = env!("CARGO_BIN_EXE_segno-under-test");
@@ -62,91 +62,91 @@ fn expected(invocation: &str, count: usize) -> Vec<String> {
     (0..=count).map(|number| format!("{invocation}/{}", number * 2)).collect()
 }
 
-async fn owed(stage: &Stage) -> Vec<CloudEvent> {
+async fn owed(host: &TestHost) -> Vec<CloudEvent> {
     let query = EventQuery { limit: Some(1_000), ..EventQuery::default() };
-    stage.client().events(&query).await.unwrap_or_else(|error| panic!("{error}")).events
+    host.client().events(&query).await.unwrap_or_else(|error| panic!("{error}")).events
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn pushed_events_arrive_however_often_the_host_is_killed() {
     let (receiver, url) = Receiver::start(&Env::system()).await;
     let arguments = ["--events-url", &url, "--events-secret", "hush"];
-    let mut stage = Stage::with(SEGNO, PaymentsOptions::default(), &arguments).await;
-    stage.deploy("herald", fixtures::fixture("herald")).await;
+    let mut host = TestHost::with(SEGNO, PaymentsOptions::default(), &arguments).await;
+    host.deploy("herald", fixtures::fixture("herald")).await;
     for invocation in ["a", "b", "c"] {
-        let started = stage.start_as(invocation, "herald/announce", json!([8, 150])).await;
+        let started = host.start_as(invocation, "herald/announce", json!([8, 150])).await;
         started.unwrap_or_else(|error| panic!("{error}"));
     }
     for (kill, pause) in [300, 150, 500, 50, 400].into_iter().enumerate() {
-        stage.env.runtime.sleep(Millis(pause)).await;
+        host.env.runtime.sleep(Millis(pause)).await;
         // Now and then the receiver is out of order as well.
         receiver.refuses.store(kill % 2 == 1, Ordering::Relaxed);
-        stage.server.kill().unwrap_or_else(|error| panic!("{error}"));
-        stage.server.restart().await.unwrap_or_else(|error| panic!("{error}"));
+        host.server.kill().unwrap_or_else(|error| panic!("{error}"));
+        host.server.restart().await.unwrap_or_else(|error| panic!("{error}"));
     }
     receiver.refuses.store(false, Ordering::Relaxed);
     for invocation in ["a", "b", "c"] {
-        stage.ended(invocation).await;
+        host.ended(invocation).await;
     }
     let mut wanted: Vec<String> = ["a", "b", "c"].iter().flat_map(|id| expected(id, 8)).collect();
     wanted.sort();
-    let give_up_at = stage.env.clock.now() + Millis(60_000);
-    while !owed(&stage).await.is_empty() {
-        assert!(stage.env.clock.now() < give_up_at, "owed: {:#?}", owed(&stage).await);
-        stage.env.runtime.sleep(Millis(50)).await;
+    let give_up_at = host.env.clock.now() + Millis(60_000);
+    while !owed(&host).await.is_empty() {
+        assert!(host.env.clock.now() < give_up_at, "owed: {:#?}", owed(&host).await);
+        host.env.runtime.sleep(Millis(50)).await;
     }
     let taken = receiver.taken();
     assert_eq!(taken.keys().cloned().collect::<Vec<_>>(), wanted);
     // What was taken does not come again, not even after another start.
-    stage.server.kill().unwrap_or_else(|error| panic!("{error}"));
-    stage.server.restart().await.unwrap_or_else(|error| panic!("{error}"));
-    stage.env.runtime.sleep(Millis(1_000)).await;
+    host.server.kill().unwrap_or_else(|error| panic!("{error}"));
+    host.server.restart().await.unwrap_or_else(|error| panic!("{error}"));
+    host.env.runtime.sleep(Millis(1_000)).await;
     assert_eq!(receiver.taken(), taken);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn events_are_read_again_under_the_same_ids_until_they_are_acknowledged() {
-    let mut stage = Stage::start(SEGNO).await;
-    stage.deploy("herald", fixtures::fixture("herald")).await;
-    let started = stage.start_as("a", "herald/announce", json!([3, 1])).await;
+    let mut host = TestHost::start(SEGNO).await;
+    host.deploy("herald", fixtures::fixture("herald")).await;
+    let started = host.start_as("a", "herald/announce", json!([3, 1])).await;
     started.unwrap_or_else(|error| panic!("{error}"));
-    stage.ended("a").await;
-    let before = owed(&stage).await;
+    host.ended("a").await;
+    let before = owed(&host).await;
     let ids =
         |events: &[CloudEvent]| events.iter().map(|event| event.id.clone()).collect::<Vec<_>>();
     assert_eq!(ids(&before), expected("a", 3));
     assert_eq!(before[3].data, Some(json!({ "announced": 3 })));
-    stage.server.kill().unwrap_or_else(|error| panic!("{error}"));
-    stage.server.restart().await.unwrap_or_else(|error| panic!("{error}"));
-    assert_eq!(owed(&stage).await, before, "they are not acknowledged");
+    host.server.kill().unwrap_or_else(|error| panic!("{error}"));
+    host.server.restart().await.unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(owed(&host).await, before, "they are not acknowledged");
     let some = ids(&before[..2]);
-    stage.client().acknowledge(some).await.unwrap_or_else(|error| panic!("{error}"));
-    stage.server.kill().unwrap_or_else(|error| panic!("{error}"));
-    stage.server.restart().await.unwrap_or_else(|error| panic!("{error}"));
-    assert_eq!(owed(&stage).await, before[2..]);
+    host.client().acknowledge(some).await.unwrap_or_else(|error| panic!("{error}"));
+    host.server.kill().unwrap_or_else(|error| panic!("{error}"));
+    host.server.restart().await.unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(owed(&host).await, before[2..]);
     let query = EventQuery { topic: Some("news.*".to_owned()), ..EventQuery::default() };
-    let page = stage.client().events(&query).await.unwrap_or_else(|error| panic!("{error}"));
+    let page = host.client().events(&query).await.unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(ids(&page.events), ids(&before[2..3]));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn events_published_before_there_was_a_receiver_are_pushed_once_there_is_one() {
-    let mut stage = Stage::start(SEGNO).await;
-    stage.deploy("herald", fixtures::fixture("herald")).await;
-    let started = stage.start_as("a", "herald/announce", json!([3, 1])).await;
+    let mut host = TestHost::start(SEGNO).await;
+    host.deploy("herald", fixtures::fixture("herald")).await;
+    let started = host.start_as("a", "herald/announce", json!([3, 1])).await;
     started.unwrap_or_else(|error| panic!("{error}"));
-    stage.ended("a").await;
-    let (receiver, url) = Receiver::start(&stage.env).await;
+    host.ended("a").await;
+    let (receiver, url) = Receiver::start(&host.env).await;
     let routes = |topics: &str| format!("[[push]]\ntopics = [\"{topics}\"]\nurl = \"{url}\"\n");
-    let file = stage.folder().join("data/events.toml");
+    let file = host.folder().join("data/events.toml");
     for (topics, left) in [("end", 3), ("news.*", 0)] {
         std::fs::write(&file, routes(topics)).expect("it can be written");
-        stage.server.kill().unwrap_or_else(|error| panic!("{error}"));
-        stage.server.restart().await.unwrap_or_else(|error| panic!("{error}"));
-        let give_up_at = stage.env.clock.now() + Millis(30_000);
-        while owed(&stage).await.len() > left {
-            assert!(stage.env.clock.now() < give_up_at, "{:?}", receiver.taken());
-            stage.env.runtime.sleep(Millis(50)).await;
+        host.server.kill().unwrap_or_else(|error| panic!("{error}"));
+        host.server.restart().await.unwrap_or_else(|error| panic!("{error}"));
+        let give_up_at = host.env.clock.now() + Millis(30_000);
+        while owed(&host).await.len() > left {
+            assert!(host.env.clock.now() < give_up_at, "{:?}", receiver.taken());
+            host.env.runtime.sleep(Millis(50)).await;
         }
     }
     assert_eq!(receiver.taken().len(), 4);

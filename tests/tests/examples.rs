@@ -9,58 +9,58 @@ use segno::{
 };
 use segno_core::time::Millis;
 use serde_json::json;
-use tests::{fixtures, stage::Stage};
+use tests::{fixtures, test_host::TestHost};
 
 const SEGNO: &str = env!("CARGO_BIN_EXE_segno-under-test");
 
 const DAY_MS: i64 = 24 * 60 * 60 * 1_000;
 
-async fn stage(example: &str) -> Stage {
-    let stage = Stage::start(SEGNO).await;
-    stage.deploy(example, fixtures::example(example)).await;
-    stage
+async fn host(example: &str) -> TestHost {
+    let host = TestHost::start(SEGNO).await;
+    host.deploy(example, fixtures::example(example)).await;
+    host
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn hello_greets() {
-    let stage = stage("hello").await;
-    stage.start_as("a", "hello/hello", json!("Ada")).await.expect("it starts");
-    assert_eq!(stage.ended("a").await.output, Some(json!("Hello, Ada!")));
+    let host = host("hello").await;
+    host.start_as("a", "hello/hello", json!("Ada")).await.expect("it starts");
+    assert_eq!(host.ended("a").await.output, Some(json!("Hello, Ada!")));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_approved_order_is_shipped_and_a_rejected_one_refunded() {
-    let stage = stage("order").await;
-    let order = |number, fate| Order::new(number, fate, stage.payments.address(), Millis(1_000));
+    let host = host("order").await;
+    let order = |number, fate| Order::new(number, fate, host.payments.address(), Millis(1_000));
     let (approved, rejected) =
         (order(1, ExpectedOutcome::Approved), order(2, ExpectedOutcome::Rejected));
     let (forgotten, too_dear) =
         (order(3, ExpectedOutcome::Forgotten), order(4, ExpectedOutcome::TooDear));
     for order in [&approved, &rejected, &forgotten, &too_dear] {
-        stage.start_as(&order.id, "order/order", order.input.clone()).await.expect("it starts");
+        host.start_as(&order.id, "order/order", order.input.clone()).await.expect("it starts");
     }
     for order in [&approved, &rejected] {
         let promise = order.approval();
         let asks =
             |seen: &segno::api::model::Invocation| seen.waits.iter().any(|wait| wait.id == promise);
-        stage.until(&order.id, "waiting for its approval", asks).await;
+        host.until(&order.id, "waiting for its approval", asks).await;
     }
-    let client = stage.client();
+    let client = host.client();
     client.resolve(&approved.approval(), json!(true)).await.expect("it is asked for");
     let no = FailureView { code: 409, message: "too expensive".into(), details: None };
     client.reject(&rejected.approval(), no).await.expect("it is asked for");
 
-    let shipped = stage.ended(&approved.id).await;
+    let shipped = host.ended(&approved.id).await;
     let receipt = shipped.output.expect("there is a receipt");
     assert_eq!(receipt["order"], json!(approved.id));
     let items = approved.input["items"].as_array().expect("it is a list").len();
     assert_eq!(receipt["shipments"].as_array().map(Vec::len), Some(items));
     for (order, code) in [(&rejected, 409), (&forgotten, 408), (&too_dear, 402)] {
-        let ended = stage.ended(&order.id).await;
+        let ended = host.ended(&order.id).await;
         assert_eq!(ended.state, InvocationState::Rejected, "{ended:#?}");
         assert_eq!(ended.failure.map(|failure| failure.code), Some(code), "{}", order.id);
     }
-    let entries = stage.payments.entries();
+    let entries = host.payments.entries();
     let (charges, refunds) = (accepted(&entries, Kind::Charge), accepted(&entries, Kind::Refund));
     for order in [&approved, &rejected, &forgotten, &too_dear] {
         assert_eq!(
@@ -80,49 +80,49 @@ async fn an_approved_order_is_shipped_and_a_rejected_one_refunded() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_thousand_children_are_added_up() {
-    let stage = stage("fan-out").await;
-    stage.start_as("wide", "fan-out/fan_out", json!({})).await.expect("it starts");
-    let ended = stage.ended("wide").await;
+    let host = host("fan-out").await;
+    host.start_as("wide", "fan-out/fan_out", json!({})).await.expect("it starts");
+    let ended = host.ended("wide").await;
     let sum: u64 = (1..=1_000_u64).map(|number| number * number).sum();
     assert_eq!(ended.output, Some(json!(sum)));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_reminder_waits_on_a_timer_that_ends_a_day_later() {
-    let stage = stage("reminder").await;
+    let host = host("reminder").await;
     let input = json!({ "who": "ada", "what": "practise", "days": 2 });
-    stage.start_as("later", "reminder/remind", input).await.expect("it starts");
+    host.start_as("later", "reminder/remind", input).await.expect("it starts");
     let asleep = |seen: &segno::api::model::Invocation| seen.state == InvocationState::Suspended;
-    let seen = stage.until("later", "asleep", asleep).await;
+    let seen = host.until("later", "asleep", asleep).await;
     let [wait] = seen.waits.as_slice() else { panic!("it waits for one thing: {seen:#?}") };
     assert_eq!(wait.kind, WaitKind::Timer);
     let sleeps = wait.until_at_ms.expect("a timer has an end") - seen.created_at_ms;
     assert!((DAY_MS..DAY_MS + 60_000).contains(&sleeps), "{sleeps} ms");
     // With nothing to remind of, only the follow-up is left behind, and it waits for a week.
     let input = json!({ "who": "ada", "what": "practise", "days": 0 });
-    stage.start_as("now", "reminder/remind", input).await.expect("it starts");
-    let ended = stage.ended("now").await.output.expect("it ends at once");
+    host.start_as("now", "reminder/remind", input).await.expect("it starts");
+    let ended = host.ended("now").await.output.expect("it ends at once");
     let follow_up = ended["follow_up"].as_str().expect("it names the follow-up").to_owned();
-    let follow_up = stage.client().invocation(&follow_up).await.expect("it is there");
+    let follow_up = host.client().invocation(&follow_up).await.expect("it is there");
     let starts = follow_up.start_at_ms.or(follow_up.retry_at_ms).expect("it starts later");
     assert!(starts - follow_up.created_at_ms >= 7 * DAY_MS - 60_000, "{follow_up:#?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_approver_is_reminded_comments_and_decides() {
-    let stage = stage("approval").await;
+    let host = host("approval").await;
     let input = json!({ "title": "Score", "approver": "clara", "remind_after_s": 1 });
-    stage.start_as("doc", "approval/approval", input).await.expect("it starts");
+    host.start_as("doc", "approval/approval", input).await.expect("it starts");
     let comment = |text: &str| SendSignal {
         name: "comment".into(),
         payload: json!(text),
         ..SendSignal::default()
     };
-    stage.client().signal("doc", &comment("too fast")).await.expect("it takes signals");
+    host.client().signal("doc", &comment("too fast")).await.expect("it takes signals");
     let reminded = |seen: &segno::api::model::Invocation| !seen.children.is_empty();
-    stage.until("doc", "reminded", reminded).await;
-    stage.client().resolve("doc/p/decision", json!("approve")).await.expect("it waits for it");
-    let verdict = stage.ended("doc").await.output.expect("there is a verdict");
+    host.until("doc", "reminded", reminded).await;
+    host.client().resolve("doc/p/decision", json!("approve")).await.expect("it waits for it");
+    let verdict = host.ended("doc").await.output.expect("there is a verdict");
     assert_eq!(verdict["decision"], json!("approve"));
     assert_eq!(verdict["comments"], json!(["too fast"]));
     assert!(verdict["reminders"].as_u64() >= Some(1), "{verdict}");

@@ -11,7 +11,7 @@ use segno::{
 };
 use segno_core::time::Millis;
 use serde_json::{Value, json};
-use tests::{chaos::preload::Preload, stage};
+use tests::{chaos::preload::Preload, test_host};
 use throwaway_postgres::Cluster;
 
 const SEGNO: &str = env!("CARGO_BIN_EXE_segno-under-test");
@@ -19,7 +19,7 @@ const SEGNO: &str = env!("CARGO_BIN_EXE_segno-under-test");
 /// The guest of the benchmarks: building one takes longer than this suite.
 const BENCH: &[u8] = include_bytes!("../../host/bench/guest/bench.wasm");
 /// How long anything may take.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 fn start(id: &str) -> StartInvocation {
     StartInvocation {
@@ -99,7 +99,7 @@ async fn ends(client: &Client, taken: &[String]) {
             }
             pause(50).await;
         }
-        let ended = client.wait(id, PATIENCE).await.unwrap_or_else(|error| panic!("{id}: {error}"));
+        let ended = client.wait(id, TIMEOUT).await.unwrap_or_else(|error| panic!("{id}: {error}"));
         assert_eq!(ended.state, InvocationState::Resolved, "{id}");
     }
 }
@@ -112,7 +112,7 @@ async fn health_is_well(client: &Client) {
 async fn a_host_on_a_full_disk_says_so_and_goes_on_when_there_is_room() {
     let place = tempfile::tempdir().expect("there is room for a folder");
     let preload = Preload::build(place.path()).expect("there is a C compiler");
-    let mut options = stage::options(SEGNO, place.path());
+    let mut options = test_host::options(SEGNO, place.path());
     options.environment = preload.environment(&options.data);
     let mut server = Server::start(options, Env::system()).await.expect("it starts");
     let client = server.client().clone();
@@ -147,7 +147,7 @@ async fn a_host_over_a_postgresql_that_takes_no_writes_says_so_and_goes_on_when_
     let Some(cluster) = Cluster::start(&[]) else { return };
     let database = cluster.database();
     let place = tempfile::tempdir().expect("there is room for a folder");
-    let mut options: ServerOptions = stage::options(SEGNO, place.path());
+    let mut options: ServerOptions = test_host::options(SEGNO, place.path());
     options.arguments = ["--store".to_owned(), database.url()].into();
     let mut server = Server::start(options, Env::system()).await.expect("it starts");
     let client = server.client().clone();

@@ -8,33 +8,33 @@ use segno::{
     demo::payments::PaymentsOptions,
 };
 use serde_json::json;
-use tests::{fixtures, stage::Stage};
+use tests::{fixtures, test_host::TestHost};
 
 const SEGNO: &str = env!("CARGO_BIN_EXE_segno-under-test");
 /// The file in which the functions are, from their workspace.
 const FILE: &str = "tests/guests/gaps/src/lib.rs";
 
 /// A host with the module `gaps`.
-async fn stage(arguments: &[&str]) -> Stage {
-    let stage = Stage::with(SEGNO, PaymentsOptions::default(), arguments).await;
-    stage.deploy("gaps", fixtures::fixture("gaps")).await;
-    stage
+async fn host(arguments: &[&str]) -> TestHost {
+    let host = TestHost::with(SEGNO, PaymentsOptions::default(), arguments).await;
+    host.deploy("gaps", fixtures::fixture("gaps")).await;
+    host
 }
 
 /// `id` when it is halted.
-async fn halted(stage: &Stage, id: &str) -> Invocation {
+async fn halted(host: &TestHost, id: &str) -> Invocation {
     let is_halted = |seen: &Invocation| seen.state == InvocationState::Halted;
-    stage.until(id, "halted", is_halted).await
+    host.until(id, "halted", is_halted).await
 }
 
 /// The message of `id`'s note when it is halted.
-async fn reason(stage: &Stage, id: &str) -> String {
-    halted(stage, id).await.note.expect("it is halted for a reason").message
+async fn reason(host: &TestHost, id: &str) -> String {
+    halted(host, id).await.note.expect("it is halted for a reason").message
 }
 
 /// What the command prints, answers and remarks together.
-fn said(stage: &Stage, arguments: &[&str]) -> String {
-    let server = ["--server", &stage.client().server()];
+fn said(host: &TestHost, arguments: &[&str]) -> String {
+    let server = ["--server", &host.client().server()];
     let output = Command::new(SEGNO).args(server).args(arguments).output().expect("it runs");
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     text(&output.stdout) + &text(&output.stderr)
@@ -70,9 +70,9 @@ fn the_compilers_warnings_are_shown_also_when_the_build_succeeds() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_panic_is_shown_with_its_message_its_place_and_the_authors_frames() {
-    let stage = stage(&[]).await;
-    stage.start_as("it", "gaps/stumble", json!("expect")).await.expect("it starts");
-    let seen = halted(&stage, "it").await;
+    let host = host(&[]).await;
+    host.start_as("it", "gaps/stumble", json!("expect")).await.expect("it starts");
+    let seen = halted(&host, "it").await;
 
     let place = format!("{FILE}:{}", line_of("a must be over 100"));
     let note = seen.note.expect("it is halted for a reason");
@@ -98,42 +98,42 @@ async fn a_panic_is_shown_with_its_message_its_place_and_the_authors_frames() {
     let whole = details["backtrace"].as_str().expect("a text");
     assert!(whole.contains("expect_failed") && whole.contains("poll_until_idle"), "{whole}");
 
-    let inspected = said(&stage, &["inspect", "it"]);
+    let inspected = said(&host, &["inspect", "it"]);
     for part in ["trap: the guest panicked at", "a must be over 100"] {
         assert!(inspected.contains(part), "{inspected}");
     }
     let own = format!("    {place} in stumbled\n    {caller} in stumble\n");
     assert!(inspected.contains(&own) && !inspected.contains("expect_failed"), "{inspected}");
-    let result = said(&stage, &["result", "it"]);
+    let result = said(&host, &["result", "it"]);
     assert!(result.contains(&place) && result.contains("a must be over 100"), "{result}");
-    let replay = said(&stage, &["replay", "it"]);
+    let replay = said(&host, &["replay", "it"]);
     assert!(replay.contains("no record yet") && replay.contains("a must be over 100"), "{replay}");
     // Three attempts were made.
-    let logs = said(&stage, &["logs", "it"]);
+    let logs = said(&host, &["logs", "it"]);
     for line in ["stumbles by expect", "any moment now", "panicked at", "a must be over 100"] {
         assert_eq!(logs.matches(line).count(), 1, "{line}: {logs}");
     }
-    let errors = said(&stage, &["logs", "it", "--level", "error"]);
+    let errors = said(&host, &["logs", "it", "--level", "error"]);
     assert_eq!((errors.contains("panicked"), errors.contains("any moment")), (true, false));
-    stage.server.stop().await.unwrap_or_else(|error| panic!("{error}"));
+    host.server.stop().await.unwrap_or_else(|error| panic!("{error}"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_panic_after_records_is_shown_by_a_replay_that_repeats_them() {
-    let stage = stage(&[]).await;
-    stage.start_as("later", "gaps/stumble_later", json!("index")).await.expect("it starts");
-    halted(&stage, "later").await;
-    let replay = said(&stage, &["replay", "later"]);
+    let host = host(&[]).await;
+    host.start_as("later", "gaps/stumble_later", json!("index")).await.expect("it starts");
+    halted(&host, "later").await;
+    let replay = said(&host, &["replay", "later"]);
     let place = format!("{FILE}:{}", line_of("numbers[how.len()]"));
     for part in ["identical: 2 records", "its last attempt failed", &place, "in stumble_later"] {
         assert!(replay.contains(part), "{part}: {replay}");
     }
-    stage.server.stop().await.unwrap_or_else(|error| panic!("{error}"));
+    host.server.stop().await.unwrap_or_else(|error| panic!("{error}"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_kind_of_panic_names_its_line_and_its_words() {
-    let stage = stage(&[]).await;
+    let host = host(&[]).await;
     let kinds = [
         ("unwrap", "how.parse().unwrap()", "InvalidDigit"),
         ("index", "numbers[how.len()]", "the len is 3 but the index is 5"),
@@ -144,47 +144,47 @@ async fn every_kind_of_panic_names_its_line_and_its_words() {
         ("long", "\"ž\".repeat", "žžž…"),
     ];
     for (how, _, _) in kinds {
-        stage.start_as(how, "gaps/stumble", json!(how)).await.expect("it starts");
+        host.start_as(how, "gaps/stumble", json!(how)).await.expect("it starts");
         let id = format!("{how}-in-activity");
-        stage.start_as(&id, "gaps/slip", json!(how)).await.expect("it starts");
+        host.start_as(&id, "gaps/slip", json!(how)).await.expect("it starts");
     }
     for (how, code, words) in kinds {
         let place = format!("panicked at {FILE}:{}:", line_of(code));
         for id in [how.to_owned(), format!("{how}-in-activity")] {
-            let reason = reason(&stage, &id).await;
+            let reason = reason(&host, &id).await;
             assert!(reason.contains(&place) && reason.contains(words), "{how}: {reason}");
             assert!(reason.len() < 5_000, "{how}: {} bytes", reason.len());
         }
     }
-    stage.server.stop().await.unwrap_or_else(|error| panic!("{error}"));
+    host.server.stop().await.unwrap_or_else(|error| panic!("{error}"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn control_characters_in_a_panic_reach_no_terminal() {
-    let stage = stage(&[]).await;
-    stage.start_as("it", "gaps/stumble", json!("lines")).await.expect("it starts");
-    halted(&stage, "it").await;
+    let host = host(&[]).await;
+    host.start_as("it", "gaps/stumble", json!("lines")).await.expect("it starts");
+    halted(&host, "it").await;
     for command in ["inspect", "result", "logs", "replay"] {
-        let said = said(&stage, &[command, "it"]);
+        let said = said(&host, &[command, "it"]);
         assert!(said.contains("one ") && said.contains("[31mline"), "{command}: {said}");
         assert!(!said.contains('\u{1b}'), "{command}: {said:?}");
     }
-    stage.server.stop().await.unwrap_or_else(|error| panic!("{error}"));
+    host.server.stop().await.unwrap_or_else(|error| panic!("{error}"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_panic_is_told_when_the_log_is_full() {
-    let stage = stage(&["--limit", "log_bytes=4000"]).await;
-    stage.start_as("it", "gaps/chatter", json!(1_000)).await.expect("it starts");
-    assert!(reason(&stage, "it").await.ends_with(": it has said everything"));
-    let logs = said(&stage, &["logs", "it"]);
+    let host = host(&["--limit", "log_bytes=4000"]).await;
+    host.start_as("it", "gaps/chatter", json!(1_000)).await.expect("it starts");
+    assert!(reason(&host, "it").await.ends_with(": it has said everything"));
+    let logs = said(&host, &["logs", "it"]);
     assert!(logs.contains("limits.log_bytes") && logs.contains("it has said everything"), "{logs}");
-    stage.server.stop().await.unwrap_or_else(|error| panic!("{error}"));
+    host.server.stop().await.unwrap_or_else(|error| panic!("{error}"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn whoever_uses_what_a_component_lacks_is_told_what_to_use() {
-    let stage = stage(&[]).await;
+    let host = host(&[]).await;
     let lacks = [
         ("SystemTime::now", "`ctx.now()`", "`ctx.started_at()`"),
         ("Instant::now", "`ctx.now()`", "`ctx.started_at()`"),
@@ -204,18 +204,18 @@ async fn whoever_uses_what_a_component_lacks_is_told_what_to_use() {
     let ids = |what: &str| ["reach", "touch"].map(|function| format!("{function}-{what}"));
     for (what, _, _) in lacks {
         let [reach, touch] = ids(what);
-        stage.start_as(&reach, "gaps/reach", json!(what)).await.expect("it starts");
-        stage.start_as(&touch, "gaps/touch", json!(what)).await.expect("it starts");
+        host.start_as(&reach, "gaps/reach", json!(what)).await.expect("it starts");
+        host.start_as(&touch, "gaps/touch", json!(what)).await.expect("it starts");
     }
     for (what, in_workflow, in_activity) in lacks {
         for (id, advice) in ids(what).into_iter().zip([in_workflow, in_activity]) {
-            let reason = reason(&stage, &id).await;
+            let reason = reason(&host, &id).await;
             assert!(reason.contains(advice), "{id}: {reason}");
             assert!(reason.contains(&format!("panicked at {FILE}:")), "{id}: {reason}");
         }
     }
     // The seed of its order is the same in every replay.
-    stage.start_as("map", "gaps/reach", json!("HashMap")).await.expect("it starts");
-    assert_eq!(stage.ended("map").await.output, Some(json!(6)));
-    stage.server.stop().await.unwrap_or_else(|error| panic!("{error}"));
+    host.start_as("map", "gaps/reach", json!("HashMap")).await.expect("it starts");
+    assert_eq!(host.ended("map").await.output, Some(json!(6)));
+    host.server.stop().await.unwrap_or_else(|error| panic!("{error}"));
 }

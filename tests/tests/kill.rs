@@ -11,7 +11,7 @@ use segno::demo::{
     verdict::Verdict,
 };
 use segno_core::time::Millis;
-use tests::{fixtures, seed, stage::Stage, wishes::wishes};
+use tests::{fixtures, planned_orders::planned_orders, seed, test_host::TestHost};
 use tokio::sync::watch;
 
 const SEGNO: &str = env!("CARGO_BIN_EXE_segno-under-test");
@@ -23,19 +23,19 @@ async fn fifty_orders_end_exactly_once_however_often_the_host_is_killed() {
     let kills = usize::try_from(seed::number("SEGNO_KILLS").unwrap_or(20)).expect("it is small");
     let mut chance = seed::chance();
     let payments = PaymentsOptions { delay: Millis(30), ..PaymentsOptions::default() };
-    let mut stage = Stage::with(SEGNO, payments, &[]).await;
-    stage.deploy("order", fixtures::example("order")).await;
+    let mut host = TestHost::with(SEGNO, payments, &[]).await;
+    host.deploy("order", fixtures::example("order")).await;
 
-    let wishes = wishes(ORDERS, kills, stage.payments.address(), &mut chance);
-    let (client, env) = (stage.client().clone(), stage.env.clone());
+    let planned_orders = planned_orders(ORDERS, kills, host.payments.address(), &mut chance);
+    let (client, env) = (host.client().clone(), host.env.clone());
     let orders_client = DemoClient { client: &client, env: &env, module: "order" };
     let (tally, (reached, reach)) = (Tally::default(), watch::channel(0));
-    let serving = clients::serve(&orders_client, &wishes, &reach, &tally);
-    let killing = kill(&mut stage, kills, &mut chance, &tally, &reached);
+    let serving = clients::serve(&orders_client, &planned_orders, &reach, &tally);
+    let killing = kill(&mut host, kills, &mut chance, &tally, &reached);
     let (ended, hits) = tokio::join!(serving, killing);
     let ended = ended.unwrap_or_else(|error| panic!("{error}"));
 
-    let verdict = Verdict::of(&ended, &stage.payments.entries());
+    let verdict = Verdict::of(&ended, &host.payments.entries());
     assert!(verdict.is_right(), "{:#?}", verdict.complaints());
     assert_eq!(verdict.orders.len(), ORDERS);
     assert!(hits * 2 > kills, "only {hits} of {kills} kills hit orders in flight");
@@ -43,30 +43,30 @@ async fn fifty_orders_end_exactly_once_however_often_the_host_is_killed() {
         let replay = client.replay(&order.id, None).await.unwrap_or_else(|error| panic!("{error}"));
         assert_eq!(replay.matched, replay.journal_len, "{replay:#?}");
     }
-    stage.server.stop().await.unwrap_or_else(|error| panic!("{error}"));
+    host.server.stop().await.unwrap_or_else(|error| panic!("{error}"));
 }
 
 /// Kills the host `kills` times, now and then while it is still coming up, and counts how often
 /// orders were in flight.
 async fn kill(
-    stage: &mut Stage,
+    host: &mut TestHost,
     kills: usize,
     chance: &mut DemoRng,
     tally: &Tally,
     reached: &watch::Sender<usize>,
 ) -> usize {
-    let env = stage.env.clone();
+    let env = host.env.clone();
     let mut hits = 0;
     for kill in 1..=kills {
         env.runtime.sleep(chance.length(10, 500)).await;
         hits += usize::from(tally.placed() > tally.ended());
-        stage.server.kill().unwrap_or_else(|error| panic!("kill {kill}: {error}"));
+        host.server.kill().unwrap_or_else(|error| panic!("kill {kill}: {error}"));
         reached.send_replace(kill);
         if chance.between(1, 5) == 1 {
             // It is dropped, and so left alone, on its way up: the next restart kills it there.
-            let _ = env.within(chance.length(1, 150), stage.server.restart()).await;
+            let _ = env.within(chance.length(1, 150), host.server.restart()).await;
         }
-        stage.server.restart().await.unwrap_or_else(|error| panic!("after kill {kill}: {error}"));
+        host.server.restart().await.unwrap_or_else(|error| panic!("after kill {kill}: {error}"));
     }
     hits
 }

@@ -6,7 +6,7 @@
 
 use std::{env, process::Command};
 
-use tests::{guests::examples, resonate::schemathesis, stage::Stage};
+use tests::{guests::examples, resonate::schemathesis, test_host::TestHost};
 
 const SEGNO: &str = env!("CARGO_BIN_EXE_segno-under-test");
 const CONFIG: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/openapi/schemathesis.toml");
@@ -18,18 +18,18 @@ async fn every_answer_is_one_that_the_document_names() {
         return;
     };
     let Some(program) = schemathesis() else { return };
-    let stage = Stage::start(SEGNO).await;
+    let host = TestHost::start(SEGNO).await;
     // Something to find under the ids that the document gives as examples.
-    stage.deploy("shop", examples()["fan-out"].to_vec()).await;
-    stage.deploy("reports", examples()["hello"].to_vec()).await;
-    let started = stage.start_as("order-1001", "reports/hello", "Ada".into()).await;
+    host.deploy("shop", examples()["fan-out"].to_vec()).await;
+    host.deploy("reports", examples()["hello"].to_vec()).await;
+    let started = host.start_as("order-1001", "reports/hello", "Ada".into()).await;
     started.expect("it starts");
-    stage.ended("order-1001").await;
-    let document = format!("{}/openapi.json", stage.client().server());
+    host.ended("order-1001").await;
+    let document = format!("{}/openapi.json", host.client().server());
     let mut run = Command::new(program);
     run.args(["--config-file", CONFIG, "run", &document, "--max-time", &seconds])
         .args(["--generation-database", "none", "--no-color"])
-        .current_dir(stage.folder());
+        .current_dir(host.folder());
     let ran = tokio::task::spawn_blocking(move || run.output()).await.expect("it is waited for");
     let ran = ran.expect("it runs");
     let said = String::from_utf8_lossy(&ran.stdout);

@@ -19,9 +19,10 @@ use segno::{
 use segno_core::time::Millis;
 use sqlx::{Connection as _, PgConnection};
 use tests::{
-    fixtures, seed,
-    troupe::Troupe,
-    wishes::{PATIENCE, wishes},
+    fixtures,
+    host_group::HostGroup,
+    planned_orders::{APPROVAL_TIMEOUT, planned_orders},
+    seed,
 };
 use throwaway_postgres::Cluster;
 use tokio::sync::watch;
@@ -34,7 +35,7 @@ const ARGUMENTS: [&str; 2] = ["--lease", "2"];
 
 /// What is done to the hosts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Blow {
+enum Fault {
     /// SIGKILL, and a start soon after.
     Kill,
     /// SIGKILL, and a start only after others took its work.
@@ -55,27 +56,28 @@ async fn three_hosts_killed_and_paused_at_random_lose_and_repeat_nothing() {
     let mut chance = seed::chance();
     let url = cluster.database().url();
     let payments = PaymentsOptions { delay: Millis(30), ..PaymentsOptions::default() };
-    let mut troupe = Troupe::start(SEGNO, &url, 3, payments, &ARGUMENTS).await;
-    troupe.deploy("order", fixtures::example("order")).await;
+    let mut group = HostGroup::start(SEGNO, &url, 3, payments, &ARGUMENTS).await;
+    group.deploy("order", fixtures::example("order")).await;
 
-    let blows = 8 + orders / 25;
-    let wishes = wishes(orders, blows, troupe.payments.address(), &mut chance);
-    let clients: Vec<_> = troupe.hosts.iter().map(|host| host.client().clone()).collect();
-    let env = troupe.env.clone();
+    let faults = 8 + orders / 25;
+    let planned_orders = planned_orders(orders, faults, group.payments.address(), &mut chance);
+    let clients: Vec<_> = group.hosts.iter().map(|host| host.client().clone()).collect();
+    let env = group.env.clone();
     let customers = clients.iter().map(|client| DemoClient { client, env: &env, module: "order" });
     let customers: Vec<_> = customers.collect();
     let (tally, (reached, reach)) = (Tally::default(), watch::channel(0));
     // Each order is served by another host.
-    let served = customers.iter().zip(shares(&wishes, customers.len())).map(|(client, wishes)| {
-        let (reach, tally) = (&reach, &tally);
-        async move { clients::serve(client, &wishes, reach, tally).await }
-    });
+    let served =
+        customers.iter().zip(shares(&planned_orders, customers.len())).map(|(client, share)| {
+            let (reach, tally) = (&reach, &tally);
+            async move { clients::serve(client, &share, reach, tally).await }
+        });
     let served: Vec<_> = served.collect();
-    let striking = strike(&mut troupe, &cluster, &url, blows, &mut chance, &reached);
-    let (ended, struck) = tokio::join!(all_of(served), striking);
+    let injecting = inject(&mut group, &cluster, &url, faults, &mut chance, &reached);
+    let (ended, injected) = tokio::join!(all_of(served), injecting);
     let ended: Vec<_> = ended.into_iter().flatten().collect();
 
-    let verdict = Verdict::of(&ended, &troupe.payments.entries());
+    let verdict = Verdict::of(&ended, &group.payments.entries());
     assert!(verdict.is_right(), "{:#?}", verdict.complaints());
     assert_eq!(verdict.orders.len(), orders);
     for (order, _) in ended.iter().step_by(orders / 8 + 1) {
@@ -83,14 +85,14 @@ async fn three_hosts_killed_and_paused_at_random_lose_and_repeat_nothing() {
         let replay = replay.unwrap_or_else(|error| panic!("{}: {error}", order.id));
         assert_eq!(replay.matched, replay.journal_len, "{replay:#?}");
     }
-    struck.report(orders);
-    let slowest = struck.requeues.iter().max().copied().unwrap_or(Millis::ZERO);
+    injected.report(orders);
+    let slowest = injected.requeues.iter().max().copied().unwrap_or(Millis::ZERO);
     // The rest of a lease, the scan, and what a busy machine adds.
     assert!(
         slowest <= Millis(LEASE.0 * 2 + 8_000),
         "a dead host's claim was given on after {slowest}"
     );
-    for host in troupe.hosts {
+    for host in group.hosts {
         host.stop().await.unwrap_or_else(|error| panic!("{error}"));
     }
 }
@@ -100,10 +102,10 @@ async fn the_older_of_two_hosts_with_one_name_ends_and_says_why() {
     let Some(cluster) = Cluster::shared() else { return };
     let url = cluster.database().url();
     let arguments = ["--node", "twin"];
-    let mut troupe = Troupe::start(SEGNO, &url, 2, PaymentsOptions::default(), &arguments).await;
-    let env = troupe.env.clone();
+    let mut group = HostGroup::start(SEGNO, &url, 2, PaymentsOptions::default(), &arguments).await;
+    let env = group.env.clone();
     for looks in 0.. {
-        if troupe.client(0).ready().await.is_err() {
+        if group.client(0).ready().await.is_err() {
             break;
         }
         assert!(looks < 300, "the older host goes on");
@@ -111,10 +113,10 @@ async fn the_older_of_two_hosts_with_one_name_ends_and_says_why() {
     }
     // It has to take leave of everything first.
     env.runtime.sleep(Millis(2_000)).await;
-    let ended = troupe.hosts[0].kill().expect_err("it ended by itself").to_string();
+    let ended = group.hosts[0].kill().expect_err("it ended by itself").to_string();
     assert!(ended.contains("another host was started as `twin`"), "{ended}");
     assert!(ended.contains("--node"), "{ended}");
-    troupe.deploy_at(1, "order", fixtures::example("order")).await;
+    group.deploy_at(1, "order", fixtures::example("order")).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -123,17 +125,17 @@ async fn a_host_whose_database_is_away_says_so_and_goes_on_when_it_is_back() {
     // A connection by the socket needs no password; a password must not be printed all the same.
     let url = cluster.database().url().replace("segno@", "segno:hush-hush@");
     let payments = PaymentsOptions::default();
-    let troupe = Troupe::start(SEGNO, &url, 1, payments, &["--no-notify", "--lease", "2"]).await;
-    troupe.deploy("order", fixtures::example("order")).await;
-    let env = troupe.env.clone();
-    let client = troupe.client(0).clone();
+    let group = HostGroup::start(SEGNO, &url, 1, payments, &["--no-notify", "--lease", "2"]).await;
+    group.deploy("order", fixtures::example("order")).await;
+    let env = group.env.clone();
+    let client = group.client(0).clone();
     let client = DemoClient { client: &client, env: &env, module: "order" };
-    let order = Order::new(1, ExpectedOutcome::Approved, troupe.payments.address(), PATIENCE);
+    let order =
+        Order::new(1, ExpectedOutcome::Approved, group.payments.address(), APPROVAL_TIMEOUT);
     client.place(&order).await.unwrap_or_else(|error| panic!("{error}"));
 
     tokio::task::block_in_place(|| cluster.stop());
-    let address =
-        format!("http://{}/v1/invocations/{}", troupe.hosts[0].options().listen, order.id);
+    let address = format!("http://{}/v1/invocations/{}", group.hosts[0].options().listen, order.id);
     let answer = reqwest::get(&address).await.expect("the host answers");
     assert_eq!(answer.status(), 503);
     assert!(answer.headers().contains_key("retry-after"), "{answer:?}");
@@ -143,21 +145,21 @@ async fn a_host_whose_database_is_away_says_so_and_goes_on_when_it_is_back() {
 
     client.decide(&order, Millis(10)).await.unwrap_or_else(|error| panic!("{error}"));
     let ended = client.ended(&order).await.unwrap_or_else(|error| panic!("{error}"));
-    let verdict = Verdict::of(&[(order, ended)], &troupe.payments.entries());
+    let verdict = Verdict::of(&[(order, ended)], &group.payments.entries());
     assert!(verdict.is_right(), "{:#?}", verdict.complaints());
-    let log = std::fs::read_to_string(&troupe.hosts[0].options().log).expect("a log");
+    let log = std::fs::read_to_string(&group.hosts[0].options().log).expect("a log");
     assert!(log.contains("postgres://segno@localhost"), "{log}");
     assert!(!log.contains("hush-hush"), "the password is in the log");
 }
 
 /// What was done, and how long a dead host's claims lasted.
 #[derive(Debug, Default)]
-struct Struck {
-    blows: BTreeMap<Blow, usize>,
+struct Injected {
+    faults: BTreeMap<Fault, usize>,
     requeues: Vec<Millis>,
 }
 
-impl Struck {
+impl Injected {
     fn report(&self, orders: usize) {
         let mut requeues = self.requeues.clone();
         requeues.sort();
@@ -165,57 +167,58 @@ impl Struck {
         eprintln!(
             "{orders} orders, {:?}; from a host's death to its last claim given on: {middle:?} in the middle, {:?} at \
              most, with leases of {LEASE}",
-            self.blows,
+            self.faults,
             requeues.last()
         );
     }
 }
 
-async fn strike(
-    troupe: &mut Troupe,
+async fn inject(
+    group: &mut HostGroup,
     cluster: &Cluster,
     url: &str,
-    blows: usize,
+    faults: usize,
     chance: &mut DemoRng,
     reached: &watch::Sender<usize>,
-) -> Struck {
-    let env = troupe.env.clone();
-    let mut struck = Struck::default();
-    for number in 1..=blows {
+) -> Injected {
+    let env = group.env.clone();
+    let mut injected = Injected::default();
+    for number in 1..=faults {
         env.runtime.sleep(chance.length(200, 1_000)).await;
         let victim = usize::try_from(chance.between(0, 2)).expect("it is small");
-        let blow = match number {
+        let fault = match number {
             // Each of them for certain, the rest by chance.
-            2 => Blow::Death,
-            3 => Blow::Pause,
-            4 => Blow::Restart,
-            6 => Blow::Crash,
-            _ => [Blow::Kill, Blow::Kill, Blow::Death, Blow::Pause][chance.between(0, 3) as usize],
+            2 => Fault::Death,
+            3 => Fault::Pause,
+            4 => Fault::Restart,
+            6 => Fault::Crash,
+            _ => [Fault::Kill, Fault::Kill, Fault::Death, Fault::Pause]
+                [chance.between(0, 3) as usize],
         };
-        *struck.blows.entry(blow).or_default() += 1;
-        let host = &mut troupe.hosts[victim];
+        *injected.faults.entry(fault).or_default() += 1;
+        let host = &mut group.hosts[victim];
         let fine = |what: &str, done: Result<(), segno::demo::server::ServerError>| {
             done.unwrap_or_else(|error| panic!("{what} {number}: {error}"));
         };
-        match blow {
-            Blow::Kill => {
+        match fault {
+            Fault::Kill => {
                 fine("kill", host.kill());
                 env.runtime.sleep(chance.length(50, 500)).await;
                 fine("restart", host.restart().await);
             }
-            Blow::Death => {
+            Fault::Death => {
                 let node = node_of(host.options());
                 fine("kill", host.kill());
-                struck.requeues.extend(until_released(&env, url, &node).await);
+                injected.requeues.extend(until_released(&env, url, &node).await);
                 fine("restart", host.restart().await);
             }
-            Blow::Pause => {
+            Fault::Pause => {
                 fine("pause", host.pause());
                 env.runtime.sleep(LEASE + chance.length(1_000, 3_000)).await;
                 fine("resume", host.resume());
             }
-            Blow::Restart | Blow::Crash => tokio::task::block_in_place(|| {
-                if blow == Blow::Crash {
+            Fault::Restart | Fault::Crash => tokio::task::block_in_place(|| {
+                if fault == Fault::Crash {
                     cluster.crash()
                 } else {
                     cluster.stop()
@@ -225,7 +228,7 @@ async fn strike(
         }
         reached.send_replace(number);
     }
-    struck
+    injected
 }
 
 /// How long a dead node's claims last; none if it held none.
@@ -258,8 +261,8 @@ fn node_of(options: &segno::demo::server::ServerOptions) -> String {
     format!("{}-{}", machine.trim(), own.trim())
 }
 
-fn shares(wishes: &[PlannedOrder], hosts: usize) -> Vec<Vec<PlannedOrder>> {
-    let share = |host| wishes.iter().skip(host).step_by(hosts).cloned().collect();
+fn shares(orders: &[PlannedOrder], hosts: usize) -> Vec<Vec<PlannedOrder>> {
+    let share = |host| orders.iter().skip(host).step_by(hosts).cloned().collect();
     (0..hosts).map(share).collect()
 }
 

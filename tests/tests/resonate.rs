@@ -11,28 +11,28 @@ use serde_json::{Value, json};
 use tests::{
     fixtures,
     resonate::{Language, Worker, answer},
-    stage::Stage,
+    test_host::TestHost,
 };
 use throwaway_postgres::Cluster;
 
 const SEGNO: &str = env!("CARGO_BIN_EXE_segno-under-test");
 
 /// A host, workers of one language, and the file in which they write what they did.
-struct Scene {
-    stage: Stage,
+struct Fixture {
+    host: TestHost,
     language: Language,
     ledger: PathBuf,
 }
 
-impl Scene {
+impl Fixture {
     async fn new(language: Language, arguments: &[&str]) -> Self {
-        let stage = Stage::with(SEGNO, Default::default(), arguments).await;
-        let ledger = stage.folder().join("ledger");
-        Self { stage, language, ledger }
+        let host = TestHost::with(SEGNO, Default::default(), arguments).await;
+        let ledger = host.folder().join("ledger");
+        Self { host, language, ledger }
     }
 
     fn url(&self) -> String {
-        self.stage.client().server()
+        self.host.client().server()
     }
 
     fn worker(&self, name: &str) -> Worker {
@@ -71,7 +71,7 @@ impl Scene {
     }
 
     async fn state(&self, id: &str) -> Option<String> {
-        let promise = self.stage.client().promise(id).await.ok()?;
+        let promise = self.host.client().promise(id).await.ok()?;
         Some(format!("{:?}", promise.state).to_lowercase())
     }
 }
@@ -83,21 +83,21 @@ async fn pause(ms: u64) {
 
 /// Each of these for both languages.
 macro_rules! in_both_languages {
-    ($($scene:ident),* $(,)?) => {
+    ($($scenario:ident),* $(,)?) => {
         mod typescript {
             use super::Language;
             $(#[tokio::test(flavor = "multi_thread")]
-            async fn $scene() {
+            async fn $scenario() {
                 let Some(language) = Language::typescript() else { return };
-                super::$scene(language).await;
+                super::$scenario(language).await;
             })*
         }
         mod python {
             use super::Language;
             $(#[tokio::test(flavor = "multi_thread")]
-            async fn $scene() {
+            async fn $scenario() {
                 let Some(language) = Language::python() else { return };
-                super::$scene(language).await;
+                super::$scenario(language).await;
             })*
         }
     };
@@ -115,103 +115,103 @@ in_both_languages!(
 );
 
 async fn an_application_runs(language: Language) {
-    let scene = Scene::new(language, &[]).await;
-    let (_one, _two) = (scene.worker("one"), scene.worker("two"));
-    scene.expect(&["run", "run-1", "parent", "1"], json!(4));
-    scene.expect(&["rpc", "rpc-1", "parent", "5"], json!(12));
-    scene.expect(&["rpc", "rpc-1", "parent", "7"], json!(12));
-    scene.expect(&["rpc", "fan-1", "fan_out", "100"], json!(4950));
-    scene.expect(&["rpc", "fib-1", "fibonacci", "8"], json!(21));
-    scene.expect(&["rpc", "fib-2", "fibonacci_local", "10"], json!(55));
-    scene.expect(&["rpc", "nap-1", "nap", "700"], json!("rested"));
-    scene.expect(&["rpc", "stubborn-1", "stubborn"], json!(3));
-    assert_eq!(scene.noted("attempt"), 3);
-    let failed = scene.ask(&["rpc", "fail-1", "fail", "\"no stock\""]);
+    let fixture = Fixture::new(language, &[]).await;
+    let (_one, _two) = (fixture.worker("one"), fixture.worker("two"));
+    fixture.expect(&["run", "run-1", "parent", "1"], json!(4));
+    fixture.expect(&["rpc", "rpc-1", "parent", "5"], json!(12));
+    fixture.expect(&["rpc", "rpc-1", "parent", "7"], json!(12));
+    fixture.expect(&["rpc", "fan-1", "fan_out", "100"], json!(4950));
+    fixture.expect(&["rpc", "fib-1", "fibonacci", "8"], json!(21));
+    fixture.expect(&["rpc", "fib-2", "fibonacci_local", "10"], json!(55));
+    fixture.expect(&["rpc", "nap-1", "nap", "700"], json!("rested"));
+    fixture.expect(&["rpc", "stubborn-1", "stubborn"], json!(3));
+    assert_eq!(fixture.noted("attempt"), 3);
+    let failed = fixture.ask(&["rpc", "fail-1", "fail", "\"no stock\""]);
     assert!(failed["error"].as_str().is_some_and(|error| error.contains("no stock")), "{failed}");
 }
 
 async fn a_person_and_a_schedule_take_part(language: Language) {
-    let scene = Scene::new(language, &[]).await;
-    let _worker = scene.worker("one");
-    let asked = scene.language.asks(&scene.url(), &["rpc", "ask-1", "approval"]);
-    let open = scene.language.first_step("ask-1");
-    scene.until("it waits for a person", async || scene.state(&open).await.is_some()).await;
-    scene.ask(&["settle", &open, "\"granted\""]);
+    let fixture = Fixture::new(language, &[]).await;
+    let _worker = fixture.worker("one");
+    let asked = fixture.language.asks(&fixture.url(), &["rpc", "ask-1", "approval"]);
+    let open = fixture.language.first_step("ask-1");
+    fixture.until("it waits for a person", async || fixture.state(&open).await.is_some()).await;
+    fixture.ask(&["settle", &open, "\"granted\""]);
     assert_eq!(answer(asked)["value"], "granted");
 
-    scene.ask(&["schedule", "tick", "echo", "7"]);
+    fixture.ask(&["schedule", "tick", "echo", "7"]);
     let ran = async || {
         let query = InvocationQuery {
             prefix: Some("tick-".to_owned()),
             state: Some("resolved".to_owned()),
             ..InvocationQuery::default()
         };
-        scene.stage.client().list(&query).await.is_ok_and(|page| page.items.len() >= 2)
+        fixture.host.client().list(&query).await.is_ok_and(|page| page.items.len() >= 2)
     };
-    scene.until("the schedule ran twice", ran).await;
-    let deleted = scene.ask(&["unschedule", "tick"]);
+    fixture.until("the schedule ran twice", ran).await;
+    let deleted = fixture.ask(&["unschedule", "tick"]);
     assert_eq!(deleted.get("error"), None, "{deleted}");
 }
 
 async fn two_who_start_the_same_are_told_the_same(language: Language) {
-    let scene = Scene::new(language, &[]).await;
-    let _worker = scene.worker("one");
+    let fixture = Fixture::new(language, &[]).await;
+    let _worker = fixture.worker("one");
     let asked: Vec<_> = (0..3)
-        .map(|_| scene.language.asks(&scene.url(), &["rpc", "same", "steps", "3", "100"]))
+        .map(|_| fixture.language.asks(&fixture.url(), &["rpc", "same", "steps", "3", "100"]))
         .collect();
     for client in asked {
         assert_eq!(answer(client)["value"], 3);
     }
     for step in ["step 0", "step 1", "step 2"] {
-        assert_eq!(scene.noted(step), 1, "{step}");
+        assert_eq!(fixture.noted(step), 1, "{step}");
     }
 }
 
 async fn a_body_outlives_its_lease_by_heartbeats(language: Language) {
-    let scene = Scene::new(language, &[]).await;
-    let _worker = scene.hasty_worker("one");
-    scene.expect(&["rpc", "slow", "dawdle", "5000"], json!("done"));
-    assert_eq!(scene.noted("dawdled"), 1, "no other worker acquired it");
+    let fixture = Fixture::new(language, &[]).await;
+    let _worker = fixture.hasty_worker("one");
+    fixture.expect(&["rpc", "slow", "dawdle", "5000"], json!("done"));
+    assert_eq!(fixture.noted("dawdled"), 1, "no other worker acquired it");
 }
 
 async fn another_worker_takes_over_from_one_that_was_killed(language: Language) {
     // The lease is a minute long: only the closed stream says that the worker is gone.
-    let scene = Scene::new(language, &["--grace-s", "0.5"]).await;
-    let first = scene.worker("first");
-    let asked = scene.language.asks(&scene.url(), &["rpc", "work", "steps", "20", "150"]);
-    scene.until("it is in the middle", async || scene.noted("step 5") > 0).await;
-    let _second = scene.worker("second");
+    let fixture = Fixture::new(language, &["--grace-s", "0.5"]).await;
+    let first = fixture.worker("first");
+    let asked = fixture.language.asks(&fixture.url(), &["rpc", "work", "steps", "20", "150"]);
+    fixture.until("it is in the middle", async || fixture.noted("step 5") > 0).await;
+    let _second = fixture.worker("second");
     first.kill();
     assert_eq!(answer(asked)["value"], 20);
-    let repeated: usize = (0..20).map(|n| scene.noted(&format!("step {n}")) - 1).sum();
+    let repeated: usize = (0..20).map(|n| fixture.noted(&format!("step {n}")) - 1).sum();
     assert!(repeated <= 1, "only the step that was interrupted ran twice, not {repeated}");
 }
 
 async fn workflows_go_on_when_the_host_is_killed(language: Language) {
-    survives_kills(Scene::new(language, &[]).await).await;
+    survives_kills(Fixture::new(language, &[]).await).await;
 }
 
 async fn workflows_go_on_when_a_host_on_postgresql_is_killed(language: Language) {
     let Some(cluster) = Cluster::shared() else { return };
     let database = cluster.database();
-    survives_kills(Scene::new(language, &["--store", &database.url()]).await).await;
+    survives_kills(Fixture::new(language, &["--store", &database.url()]).await).await;
 }
 
-async fn survives_kills(mut scene: Scene) {
+async fn survives_kills(mut fixture: Fixture) {
     // A worker whose write finds no host lets go of its task, and cannot say so: the lease says it.
-    let (_one, _two) = (scene.hasty_worker("one"), scene.hasty_worker("two"));
+    let (_one, _two) = (fixture.hasty_worker("one"), fixture.hasty_worker("two"));
     let asked: Vec<_> = (0..5)
         .map(|n| {
             let id = format!("long-{n}");
-            scene.language.asks(&scene.url(), &["rpc", &id, "steps", "12", "150"])
+            fixture.language.asks(&fixture.url(), &["rpc", &id, "steps", "12", "150"])
         })
         .collect();
     for kill in 1..=3 {
         let line = format!("step {}", 2 * kill);
-        scene.until("it is in the middle", async || scene.noted(&line) > 0).await;
-        scene.stage.server.kill().unwrap_or_else(|error| panic!("{error}"));
+        fixture.until("it is in the middle", async || fixture.noted(&line) > 0).await;
+        fixture.host.server.kill().unwrap_or_else(|error| panic!("{error}"));
         pause(300).await;
-        scene.stage.server.restart().await.unwrap_or_else(|error| panic!("{error}"));
+        fixture.host.server.restart().await.unwrap_or_else(|error| panic!("{error}"));
     }
     for client in asked {
         assert_eq!(answer(client)["value"], 12);
@@ -219,24 +219,25 @@ async fn survives_kills(mut scene: Scene) {
 }
 
 async fn functions_of_modules_and_of_workers_call_each_other(language: Language) {
-    let scene = Scene::new(language, &[]).await;
-    scene.stage.deploy("bridge", fixtures::fixture("bridge")).await;
-    let _worker = scene.worker("one");
+    let fixture = Fixture::new(language, &[]).await;
+    fixture.host.deploy("bridge", fixtures::fixture("bridge")).await;
+    let _worker = fixture.worker("one");
     // From outside into the module.
-    scene.expect(&["module", "in-1", "double", "21"], json!(42));
-    scene.expect(&["rpc", "in-2", "call_double", "4"], json!(8));
-    if let Language::TypeScript(_) = scene.language {
-        scene.expect(&["rpc", "in-3", "call_add", "4", "5"], json!(9));
-        scene.expect(&["rpc", "in-4", "call_refuse", "\"card declined\""], json!("card declined"));
-        let late = scene.ask(&["rpc", "in-5", "call_nap", "60000", "500"]);
+    fixture.expect(&["module", "in-1", "double", "21"], json!(42));
+    fixture.expect(&["rpc", "in-2", "call_double", "4"], json!(8));
+    if let Language::TypeScript(_) = fixture.language {
+        fixture.expect(&["rpc", "in-3", "call_add", "4", "5"], json!(9));
+        fixture
+            .expect(&["rpc", "in-4", "call_refuse", "\"card declined\""], json!("card declined"));
+        let late = fixture.ask(&["rpc", "in-5", "call_nap", "60000", "500"]);
         assert_ne!(late["value"], "rested", "its deadline passed: {late}");
-        scene.expect(&["rpc", "round-1", "call_sum", "1", "2"], json!(3));
+        fixture.expect(&["rpc", "round-1", "call_sum", "1", "2"], json!(3));
     }
-    from_the_module(&scene).await;
+    from_the_module(&fixture).await;
 }
 
 /// What the module asks of workers.
-async fn from_the_module(scene: &Scene) {
+async fn from_the_module(fixture: &Fixture) {
     for (id, function, input, output) in [
         ("out-1", "remote_sum", json!([20, 3]), json!(23)),
         ("out-2", "there_and_back", json!(8), json!(16)),
@@ -245,11 +246,11 @@ async fn from_the_module(scene: &Scene) {
         ("out-5", "remote_cancelled", json!(300), json!("499 cancelled")),
     ] {
         let target = format!("bridge/{function}");
-        scene.stage.start_as(id, &target, input).await.unwrap_or_else(|error| panic!("{error}"));
-        let ended = scene.stage.ended(id).await;
+        fixture.host.start_as(id, &target, input).await.unwrap_or_else(|error| panic!("{error}"));
+        let ended = fixture.host.ended(id).await;
         assert_eq!(ended.output, Some(output), "{id}: {ended:#?}");
     }
-    assert_eq!(scene.state("out-5/0").await.as_deref(), Some("cancelled"));
-    let replay = scene.stage.client().replay("out-2", None).await.expect("it can be replayed");
+    assert_eq!(fixture.state("out-5/0").await.as_deref(), Some("cancelled"));
+    let replay = fixture.host.client().replay("out-2", None).await.expect("it can be replayed");
     assert_eq!(replay.matched, replay.journal_len, "{replay:#?}");
 }

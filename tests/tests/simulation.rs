@@ -38,7 +38,7 @@ fn run_all(
                     }
                     let report = run(&scenario);
                     see(&scenario, &report);
-                    if !report.wrong.is_empty() {
+                    if !report.findings.is_empty() {
                         failed.lock().expect("no thread panics with it").get_or_insert(scenario);
                     }
                 }
@@ -58,9 +58,9 @@ fn fail(scenario: &Scenario) -> ! {
     let last = lines[lines.len().saturating_sub(120)..].join("\n");
     panic!(
         "seed {seed} fails. Repeat it with\n  SEGNO_SEED={seed} cargo test -p tests --test simulation one_seed -- --nocapture\n\
-         The shortest script that fails:\n{shortest}{last}\n{wrong:#?}",
+         The shortest script that fails:\n{shortest}{last}\n{findings:#?}",
         seed = scenario.seed,
-        wrong = report.wrong,
+        findings = report.findings,
     )
 }
 
@@ -68,39 +68,39 @@ fn fail(scenario: &Scenario) -> ! {
 fn any_seed_keeps_every_rule() {
     let seeds = number("SEGNO_SEEDS").unwrap_or(SEEDS);
     let first = number("SEGNO_FIRST_SEED").unwrap_or(0);
-    let struck: Mutex<BTreeMap<&'static str, u64>> = Mutex::default();
+    let counts: Mutex<BTreeMap<&'static str, u64>> = Mutex::default();
     let (commits, lasted) = (AtomicU64::new(0), AtomicU64::new(0));
     let begun = segno::runtime::Env::system().clock.now();
     run_all((first..first + seeds).map(Scenario::new), |_, report| {
         commits.fetch_add(report.commits, Ordering::Relaxed);
         lasted.fetch_add(report.lasted.unsigned_abs(), Ordering::Relaxed);
-        let mut struck = struck.lock().expect("no thread panics with it");
-        for (kind, times) in &report.struck {
-            *struck.entry(*kind).or_default() += times;
+        let mut counts = counts.lock().expect("no thread panics with it");
+        for (kind, times) in &report.counts {
+            *counts.entry(*kind).or_default() += times;
         }
     });
     let took = segno::runtime::Env::system().clock.now().since(begun).0.max(1).unsigned_abs();
-    let struck = struck.into_inner().expect("no thread panics with it");
+    let counts = counts.into_inner().expect("no thread panics with it");
     println!(
         "{seeds} seeds in {took} ms: {} seeds an hour, {} commits, {} virtual seconds",
         seeds * 3_600_000 / took,
         commits.into_inner(),
         lasted.into_inner() / 1_000,
     );
-    for (kind, times) in &struck {
+    for (kind, times) in &counts {
         println!("{times:>10}  {kind}");
     }
     let done =
         ["occurrences of schedules", "resources written under a lease", "steps of sagas undone"];
     let kinds = Fault::KINDS.iter().chain(&done);
-    let missing: Vec<_> = kinds.filter(|kind| !struck.contains_key(*kind)).collect();
+    let missing: Vec<_> = kinds.filter(|kind| !counts.contains_key(*kind)).collect();
     assert!(seeds < 200 || missing.is_empty(), "{missing:?} never happened");
 }
 
-/// One seed with its whole book: `SEGNO_SEED=… cargo test -p tests --test simulation one_seed --
+/// One seed with its whole log: `SEGNO_SEED=… cargo test -p tests --test simulation one_seed --
 /// --nocapture`.
 #[test]
-fn one_seed_twice_has_the_same_book() {
+fn one_seed_twice_has_the_same_log() {
     let named = number("SEGNO_SEED");
     for seed in named.map_or(7..27, |seed| seed..seed + 1) {
         let scenario = Scenario::new(seed);
@@ -110,7 +110,7 @@ fn one_seed_twice_has_the_same_book() {
         }
         assert!(first.log == second.log, "two runs of seed {seed} differ");
         assert!(first.log.lines().count() > 20, "{}", first.log);
-        if !first.wrong.is_empty() {
+        if !first.findings.is_empty() {
             fail(&scenario);
         }
     }
@@ -151,8 +151,8 @@ fn every_fault_at_every_commit(functions: &[&'static str]) {
 }
 
 fn every_fault_of(quiet: &Scenario) {
-    let Report { wrong, commits, .. } = run(quiet);
-    if !wrong.is_empty() {
+    let Report { findings, commits, .. } = run(quiet);
+    if !findings.is_empty() {
         fail(quiet);
     }
     assert!(commits > 10, "{commits}");

@@ -14,7 +14,7 @@ use prost::Message as _;
 use segno::{demo::payments::PaymentsOptions, runtime::Env};
 use segno_core::time::Millis;
 use serde_json::json;
-use tests::{fixtures, stage::Stage};
+use tests::{fixtures, test_host::TestHost};
 use tokio::net::TcpListener;
 
 const SEGNO: &str = env!("CARGO_BIN_EXE_segno-under-test");
@@ -45,15 +45,15 @@ impl Collector {
     }
 
     /// The spans, once `enough` says so.
-    async fn until(&self, stage: &Stage, enough: impl Fn(&[Span]) -> bool) -> Vec<Span> {
-        let give_up_at = stage.env.clock.now() + Millis(30_000);
+    async fn until(&self, host: &TestHost, enough: impl Fn(&[Span]) -> bool) -> Vec<Span> {
+        let give_up_at = host.env.clock.now() + Millis(30_000);
         loop {
             let spans = self.spans();
             if enough(&spans) {
                 return spans;
             }
-            assert!(stage.env.clock.now() < give_up_at, "{:#?}", names(&spans));
-            stage.env.runtime.sleep(Millis(50)).await;
+            assert!(host.env.clock.now() < give_up_at, "{:#?}", names(&spans));
+            host.env.runtime.sleep(Millis(50)).await;
         }
     }
 }
@@ -102,25 +102,25 @@ fn lineage<'a>(spans: &'a [Span], span: &'a Span) -> Vec<&'a str> {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_tree_of_calls_is_one_trace_across_lives() {
     let (collector, url) = Collector::start(&Env::system()).await;
-    let mut stage = Stage::with(SEGNO, PaymentsOptions::default(), &["--otlp", &url]).await;
-    stage.deploy("tune", fixtures::fixture("tune-one")).await;
+    let mut host = TestHost::with(SEGNO, PaymentsOptions::default(), &["--otlp", &url]).await;
+    host.deploy("tune", fixtures::fixture("tune-one")).await;
     // Started with an external trace, so without the client.
     let request = reqwest::Client::new()
-        .post(format!("{}/v1/invocations", stage.client().server()))
+        .post(format!("{}/v1/invocations", host.client().server()))
         .header("content-type", "application/json")
         .header("traceparent", GIVEN)
         .body(json!({ "id": "t", "target": "tune/play", "input": "song" }).to_string());
     assert!(request.send().await.expect("the host answers").status().is_success());
-    stage.until("t", "at its promise", |invocation| invocation.journal_len >= 4).await;
+    host.until("t", "at its promise", |invocation| invocation.journal_len >= 4).await;
     // The first child has ended in this life, the rest happens in the next.
-    collector.until(&stage, |spans| names(spans).contains(&"sound")).await;
-    stage.server.kill().unwrap_or_else(|error| panic!("{error}"));
-    stage.server.restart().await.unwrap_or_else(|error| panic!("{error}"));
-    let resolved = stage.client().resolve("t/p/go", json!(true)).await;
+    collector.until(&host, |spans| names(spans).contains(&"sound")).await;
+    host.server.kill().unwrap_or_else(|error| panic!("{error}"));
+    host.server.restart().await.unwrap_or_else(|error| panic!("{error}"));
+    let resolved = host.client().resolve("t/p/go", json!(true)).await;
     resolved.unwrap_or_else(|error| panic!("{error}"));
-    stage.ended("t").await;
+    host.ended("t").await;
     let spans = collector
-        .until(&stage, |spans| {
+        .until(&host, |spans| {
             let sounds = names(spans).iter().filter(|name| **name == "sound").count();
             names(spans).contains(&"play") && sounds == 2
         })
@@ -155,10 +155,10 @@ async fn a_receiver_that_is_away_harms_nobody() {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let url = format!("http://{}", listener.local_addr().expect("an address"));
     drop(listener);
-    let stage = Stage::with(SEGNO, PaymentsOptions::default(), &["--otlp", &url]).await;
-    stage.deploy("herald", fixtures::fixture("herald")).await;
-    let started = stage.start_as("a", "herald/announce", json!([2, 1])).await;
+    let host = TestHost::with(SEGNO, PaymentsOptions::default(), &["--otlp", &url]).await;
+    host.deploy("herald", fixtures::fixture("herald")).await;
+    let started = host.start_as("a", "herald/announce", json!([2, 1])).await;
     started.unwrap_or_else(|error| panic!("{error}"));
-    stage.ended("a").await;
-    stage.server.stop().await.unwrap_or_else(|error| panic!("{error}"));
+    host.ended("a").await;
+    host.server.stop().await.unwrap_or_else(|error| panic!("{error}"));
 }

@@ -2,42 +2,42 @@
 
 use segno::api::model::ReplayVerdict;
 use serde_json::json;
-use tests::{fixtures, stage::Stage};
+use tests::{fixtures, test_host::TestHost};
 
 const SEGNO: &str = env!("CARGO_BIN_EXE_segno-under-test");
 
 #[tokio::test(flavor = "multi_thread")]
 async fn executions_end_on_the_code_they_began_with_and_new_ones_use_the_new() {
-    let mut stage = Stage::start(SEGNO).await;
-    let one = stage.deploy("tune", fixtures::fixture("tune-one")).await;
-    stage.start_as("old", "tune/play", json!("waltz")).await.expect("it starts");
-    waiting(&stage, "old").await;
+    let mut host = TestHost::start(SEGNO).await;
+    let one = host.deploy("tune", fixtures::fixture("tune-one")).await;
+    host.start_as("old", "tune/play", json!("waltz")).await.expect("it starts");
+    waiting(&host, "old").await;
 
-    let replaced = stage.client().deploy(fixtures::fixture("tune-two"), Some("tune")).await;
+    let replaced = host.client().deploy(fixtures::fixture("tune-two"), Some("tune")).await;
     let replaced = replaced.expect("it is deployed");
     assert_eq!(replaced.replaces.as_deref(), Some(one.as_str()));
     let two = replaced.module.digest;
-    stage.start_as("new", "tune/play", json!("waltz")).await.expect("it starts");
-    waiting(&stage, "new").await;
+    host.start_as("new", "tune/play", json!("waltz")).await.expect("it starts");
+    waiting(&host, "new").await;
 
     // The code that an execution is pinned to is on disk, not in the process.
-    stage.server.kill().expect("it was alive");
-    stage.server.restart().await.expect("it comes back");
+    host.server.kill().expect("it was alive");
+    host.server.restart().await.expect("it comes back");
     for id in ["old", "new"] {
         let promise = format!("{id}/p/go");
-        stage.client().resolve(&promise, json!(true)).await.expect("it waits for it");
+        host.client().resolve(&promise, json!(true)).await.expect("it waits for it");
     }
-    let (old, new) = (stage.ended("old").await, stage.ended("new").await);
+    let (old, new) = (host.ended("old").await, host.ended("new").await);
     assert_eq!(old.output, Some(json!(["waltz", "one", "do", "mi"])));
     assert_eq!(old.module.as_deref(), Some(one.as_str()));
     assert_eq!(new.output, Some(json!(["waltz", "two", "re", "mi"])));
     assert_eq!(new.module.as_deref(), Some(two.as_str()));
 
-    replays_name_the_first_difference(&stage, &one).await;
+    replays_name_the_first_difference(&host, &one).await;
 }
 
-async fn replays_name_the_first_difference(stage: &Stage, one: &str) {
-    let client = stage.client();
+async fn replays_name_the_first_difference(host: &TestHost, one: &str) {
+    let client = host.client();
     let own = client.replay("old", None).await.expect("it can be replayed");
     assert_eq!((own.verdict, own.module.as_str()), (ReplayVerdict::Identical, one));
     assert_eq!(own.matched, own.journal_len);
@@ -53,15 +53,14 @@ async fn replays_name_the_first_difference(stage: &Stage, one: &str) {
     // Nothing was changed by looking.
     assert_eq!(
         client.invocation("old").await.expect("it is there").output,
-        stage.ended("old").await.output
+        host.ended("old").await.output
     );
 }
 
-async fn waiting(stage: &Stage, id: &str) {
+async fn waiting(host: &TestHost, id: &str) {
     let promise = format!("{id}/p/go");
-    stage
-        .until(id, "waiting for its promise", |seen| {
-            seen.waits.iter().any(|wait| wait.id == promise)
-        })
-        .await;
+    host.until(id, "waiting for its promise", |seen| {
+        seen.waits.iter().any(|wait| wait.id == promise)
+    })
+    .await;
 }

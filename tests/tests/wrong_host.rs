@@ -21,7 +21,7 @@ use segno::{
 use segno_core::time::Millis;
 use serde_json::{Value, json};
 use sqlx::{Connection as _, PgConnection};
-use tests::{fixtures, seed, troupe::Troupe};
+use tests::{fixtures, host_group::HostGroup, seed};
 use throwaway_postgres::Cluster;
 use tokio::sync::watch;
 
@@ -29,7 +29,7 @@ const SEGNO: &str = env!("CARGO_BIN_EXE_segno-under-test");
 
 const LEASE: Millis = Millis(2_000);
 /// How long a host may be unreachable for its clients.
-const PATIENCE: Millis = Millis(60_000);
+const RETRY_TIMEOUT: Millis = Millis(60_000);
 /// Number of concurrent workflows.
 const WIDTH: usize = 24;
 /// Number of senders for one workflow.
@@ -43,16 +43,16 @@ async fn what_is_sent_to_the_wrong_host_is_told_once_and_in_order() {
     let signals = seed::number("SEGNO_SIGNALS").unwrap_or(1_500) as usize;
     let Some(cluster) = Cluster::start(&[]) else { return };
     let mut chance = seed::chance();
-    let scene = Scene::set(&cluster).await;
+    let fixture = Fixture::new(&cluster).await;
     let (done, ended) = watch::channel(false);
     let sending = async {
         for round in 0..signals.div_ceil(ROUND) {
-            scene.round(round, &mut chance).await;
+            fixture.round(round, &mut chance).await;
         }
         done.send_replace(true);
     };
-    let ((), events) = tokio::join!(sending, scene.read_events(ended));
-    scene.judge(&events, signals.div_ceil(ROUND)).await;
+    let ((), events) = tokio::join!(sending, fixture.read_events(ended));
+    fixture.judge(&events, signals.div_ceil(ROUND)).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -60,31 +60,31 @@ async fn what_is_sent_while_hosts_die_and_sleep_is_told_once_and_in_order() {
     let seconds = seed::number("SEGNO_SECONDS").unwrap_or(40);
     let Some(cluster) = Cluster::start(&[]) else { return };
     let mut chance = seed::chance();
-    let mut scene = Scene::set(&cluster).await;
-    let mut blows = DemoRng::new(chance.between(0, 1_000_000));
+    let mut fixture = Fixture::new(&cluster).await;
+    let mut fault_rng = DemoRng::new(chance.between(0, 1_000_000));
     let (done, ended) = watch::channel(false);
-    let mut hosts = std::mem::take(&mut scene.troupe.hosts);
-    let until = scene.env.clock.now() + Millis::seconds(seconds.cast_signed());
+    let mut hosts = std::mem::take(&mut fixture.group.hosts);
+    let until = fixture.env.clock.now() + Millis::seconds(seconds.cast_signed());
     let sending = async {
         let mut rounds = 0;
-        while rounds == 0 || scene.env.clock.now() < until {
-            scene.round(rounds, &mut chance).await;
+        while rounds == 0 || fixture.env.clock.now() < until {
+            fixture.round(rounds, &mut chance).await;
             rounds += 1;
         }
         done.send_replace(true);
         rounds
     };
-    let mut struck = BTreeMap::<&str, usize>::new();
-    let striking = async {
+    let mut injected = BTreeMap::<&str, usize>::new();
+    let injecting = async {
         while !*ended.borrow() {
-            scene.sleep(blows.length(200, 1_500)).await;
-            let victim = blows.between(0, 2) as usize;
-            let blow = ["kill", "pause", "restart", "drop"][blows.between(0, 3) as usize];
-            *struck.entry(blow).or_default() += 1;
-            match blow {
+            fixture.sleep(fault_rng.length(200, 1_500)).await;
+            let victim = fault_rng.between(0, 2) as usize;
+            let fault = ["kill", "pause", "restart", "drop"][fault_rng.between(0, 3) as usize];
+            *injected.entry(fault).or_default() += 1;
+            match fault {
                 "kill" => {
                     hosts[victim].kill().expect("a kill");
-                    scene.sleep(blows.length(100, 2 * LEASE.0.unsigned_abs())).await;
+                    fixture.sleep(fault_rng.length(100, 2 * LEASE.0.unsigned_abs())).await;
                     hosts[victim].restart().await.expect("a start");
                 }
                 "restart" => {
@@ -93,17 +93,17 @@ async fn what_is_sent_while_hosts_die_and_sleep_is_told_once_and_in_order() {
                 }
                 "pause" => {
                     hosts[victim].pause().expect("a pause");
-                    scene.sleep(LEASE + blows.length(200, 2_000)).await;
+                    fixture.sleep(LEASE + fault_rng.length(200, 2_000)).await;
                     hosts[victim].resume().expect("a resume");
                 }
-                _ => drop_connections(&scene.url).await,
+                _ => drop_connections(&fixture.url).await,
             }
         }
     };
-    let (rounds, (), events) = tokio::join!(sending, striking, scene.read_events(ended.clone()));
-    eprintln!("{rounds} rounds of {ROUND} signals, {struck:?}");
-    scene.troupe.hosts = hosts;
-    scene.judge(&events, rounds).await;
+    let (rounds, (), events) = tokio::join!(sending, injecting, fixture.read_events(ended.clone()));
+    eprintln!("{rounds} rounds of {ROUND} signals, {injected:?}");
+    fixture.group.hosts = hosts;
+    fixture.judge(&events, rounds).await;
 }
 
 /// Ends every other connection of every host.
@@ -114,22 +114,22 @@ async fn drop_connections(url: &str) {
     sqlx::query(drop).execute(&mut connection).await.expect("they end");
 }
 
-struct Scene {
-    troupe: Troupe,
+struct Fixture {
+    group: HostGroup,
     clients: Vec<Client>,
     env: Env,
     url: String,
 }
 
-impl Scene {
-    async fn set(cluster: &Cluster) -> Self {
+impl Fixture {
+    async fn new(cluster: &Cluster) -> Self {
         let url = cluster.database().url();
         let payments = PaymentsOptions::default();
-        let troupe = Troupe::start(SEGNO, &url, 3, payments, &["--lease", "2"]).await;
-        troupe.deploy("herald", fixtures::fixture("herald")).await;
-        let clients = troupe.hosts.iter().map(|host| host.client().clone()).collect();
-        let env = troupe.env.clone();
-        Self { troupe, clients, env, url }
+        let group = HostGroup::start(SEGNO, &url, 3, payments, &["--lease", "2"]).await;
+        group.deploy("herald", fixtures::fixture("herald")).await;
+        let clients = group.hosts.iter().map(|host| host.client().clone()).collect();
+        let env = group.env.clone();
+        Self { group, clients, env, url }
     }
 
     async fn sleep(&self, length: Millis) {
@@ -137,7 +137,7 @@ impl Scene {
     }
 
     async fn insist<T>(&self, request: impl AsyncFnMut() -> Result<T, ClientError>) -> T {
-        let answer = insist(&self.env, PATIENCE, request).await;
+        let answer = insist(&self.env, RETRY_TIMEOUT, request).await;
         answer.unwrap_or_else(|error| panic!("{error}"))
     }
 
@@ -202,7 +202,7 @@ impl Scene {
                 SendSignal { name: "text".into(), payload: json!(text), key: Some(text.clone()) };
             let client = &self.clients[(number + 1 + sender + nth) % 3];
             let sent = async || client.signal(id, &signal).await;
-            match insist(&self.env, PATIENCE, sent).await {
+            match insist(&self.env, RETRY_TIMEOUT, sent).await {
                 Ok(_) => {}
                 // It was cancelled.
                 Err(ClientError::Refused(problem)) if problem.status == 409 => return,
@@ -217,7 +217,7 @@ impl Scene {
         for _ in 0..3_000 {
             let client = &self.clients[(number + 2) % 3];
             let resolved = async || client.resolve(&promise, json!(number)).await;
-            match insist(&self.env, PATIENCE, resolved).await {
+            match insist(&self.env, RETRY_TIMEOUT, resolved).await {
                 Ok(_) => return,
                 Err(ClientError::Refused(problem)) if problem.status == 404 => {}
                 Err(error) => panic!("{promise}: {error}"),
@@ -284,7 +284,7 @@ impl Scene {
             }
         }
         eprintln!("{signals} signals, {} events", events.len());
-        for host in self.troupe.hosts {
+        for host in self.group.hosts {
             host.stop().await.unwrap_or_else(|error| panic!("{error}"));
         }
         let said = std::process::Command::new(SEGNO)

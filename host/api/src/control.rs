@@ -62,22 +62,6 @@ pub async fn kill(
     Ok(Json(Accepted { id: id.to_string(), changed }))
 }
 
-/// Continues a halted invocation.
-#[utoipa::path(
-    post, path = "/v1/invocations/{id}/continue", tag = "invocations",
-    params(("id" = String, Path, description = "The invocation; a slash is written %2F")),
-    responses((status = 200, body = Accepted), Refusals),
-)]
-pub async fn proceed(
-    State(api): State<Api>,
-    Segment(id): Segment,
-    Body(Nothing {}, _room): Body<Nothing>,
-) -> Result<Json<Accepted>, ApiError> {
-    let id = promise_id(id)?;
-    act(&api, &id, Command::TaskContinue { id: id.clone() }).await?;
-    Ok(Json(Accepted { id: id.to_string(), changed: true }))
-}
-
 /// Halts an invocation until it is continued. The holder of its task loses the claim, and its
 /// further writes are refused.
 #[utoipa::path(
@@ -160,7 +144,7 @@ pub async fn signal(
     }
 }
 
-async fn act(api: &Api, id: &PromiseId, command: Command) -> Result<Reply, ApiError> {
+pub(super) async fn act(api: &Api, id: &PromiseId, command: Command) -> Result<Reply, ApiError> {
     match api.execute(command).await? {
         Reply::Refused(Refusal::Conflict(Conflict::PromiseSettled(_))) => {
             let state = outcome(&api.invocation(id).await?)?.state;

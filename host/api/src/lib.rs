@@ -24,12 +24,15 @@ mod inspector;
 mod invocations;
 mod journal;
 mod metrics;
+mod migrate;
 mod modules;
 mod page;
 mod promises;
 mod reads;
+mod remove;
 mod replay;
 mod resources;
+mod restart;
 mod schedules;
 mod start;
 mod tasks;
@@ -50,10 +53,9 @@ pub use server::{serve, serve_metrics};
 pub use state::{Api, CONNECTIONS, CONNECTIONS_OF_A_PEER};
 
 pub mod resonate;
-/// The tests' world is included by the command line's tests as well, which know this crate by its
-/// name.
-#[cfg(test)]
-extern crate self as segno_api;
+
+#[doc(hidden)]
+pub mod testing;
 
 #[cfg(test)]
 pub(crate) mod tests;

@@ -11,8 +11,8 @@ use utoipa::{
 };
 
 use super::{
-    control, events, health, invocations, journal, metrics, model::Problem, modules, promises,
-    replay, resources, schedules, start, tasks, tree, wait,
+    control, events, health, invocations, journal, metrics, migrate, model::Problem, modules,
+    promises, remove, replay, resources, restart, schedules, start, tasks, tree, wait,
 };
 
 /// The characters of an id, as a pattern: no control characters, and no text that vanishes from a
@@ -98,7 +98,9 @@ pub enum Refusals {
         journal::logs,
         control::cancel,
         control::kill,
-        control::proceed,
+        migrate::proceed,
+        restart::restart,
+        remove::remove,
         control::halt,
         control::release,
         control::signal,

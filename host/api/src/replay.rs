@@ -47,14 +47,19 @@ pub async fn replay(
         Err(ReplayError::Guest { matched, error }) => {
             failed(&api, &id, module, matched, error).await.map(Json)
         }
-        Err(ReplayError::NotFound(id)) => Err(ApiError::UnknownInvocation(id.to_string())),
-        Err(ReplayError::Store(error)) => Err(error.into()),
-        Err(error @ ReplayError::NoJournal(..)) => Err(conflict("no-journal", &error)),
-        Err(error @ ReplayError::Damaged(..)) => Err(conflict("journal-damaged", &error)),
+        Err(error) => Err(not_replayed(error)),
     }
 }
 
-fn conflict(code: &'static str, error: &ReplayError) -> ApiError {
+/// Why nothing could be replayed.
+pub(super) fn not_replayed(error: ReplayError) -> ApiError {
+    let code = match error {
+        ReplayError::NotFound(id) => return ApiError::UnknownInvocation(id.to_string()),
+        ReplayError::Store(error) => return error.into(),
+        ReplayError::NoJournal(..) => "no-journal",
+        ReplayError::Damaged(..) => "journal-damaged",
+        ReplayError::Guest { .. } => "replay-failed",
+    };
     ApiError::Refused { status: StatusCode::CONFLICT, code, reason: error.to_string() }
 }
 

@@ -8,8 +8,9 @@ use axum::{
 };
 
 use super::{
-    Api, access, control, error::ApiError, events, health, invocations, journal, metrics, modules,
-    openapi, promises, replay, resources, schedules, start, tasks, tree, wait,
+    Api, access, control, error::ApiError, events, health, invocations, journal, metrics, migrate,
+    modules, openapi, promises, remove, replay, resources, restart, schedules, start, tasks, tree,
+    wait,
 };
 
 /// The API as a service.
@@ -20,13 +21,14 @@ pub fn router(api: Api) -> Router {
         .route("/modules/{module}", get(modules::describe))
         .route("/modules/{module}/component", get(modules::component))
         .route("/invocations", get(invocations::list).post(start::start))
-        .route("/invocations/{id}", get(invocations::describe))
+        .route("/invocations/{id}", get(invocations::describe).delete(remove::remove))
         .route("/invocations/{id}/wait", get(wait::wait))
         .route("/invocations/{id}/journal", get(journal::journal))
         .route("/invocations/{id}/logs", get(journal::logs))
         .route("/invocations/{id}/cancel", post(control::cancel))
         .route("/invocations/{id}/kill", post(control::kill))
-        .route("/invocations/{id}/continue", post(control::proceed))
+        .route("/invocations/{id}/continue", post(migrate::proceed))
+        .route("/invocations/{id}/restart", post(restart::restart))
         .route("/invocations/{id}/halt", post(control::halt))
         .route("/invocations/{id}/release", post(control::release))
         .route("/invocations/{id}/signals", post(control::signal))

@@ -36,7 +36,7 @@ use super::{
 
 /// The longest time that a speculative start holds its command permit. On an overloaded host a
 /// start takes longer than usual, and still counts as a command.
-const SOON: Millis = Millis(500);
+const MAX_PERMIT_HOLD: Millis = Millis(500);
 
 /// A parsed target of a request.
 #[derive(Debug, PartialEq, Eq)]
@@ -96,7 +96,7 @@ pub async fn start(
     Box::pin(begin(api, headers, request, room)).await
 }
 
-async fn begin(
+pub(super) async fn begin(
     api: Api,
     headers: HeaderMap,
     request: StartInvocation,
@@ -169,11 +169,11 @@ async fn create(
     let reply = match slots.and_then(|slots| Some((slots.slot()?, slots))) {
         Some((slot, slots)) => {
             let mut beginning = pin!(slots.begin(slot, new, module));
-            let soon = api.host.env.within(SOON, &mut beginning).await;
+            let in_time = api.host.env.within(MAX_PERMIT_HOLD, &mut beginning).await;
             // A guest that computes for long before there is anything to store must not hold a
             // command permit.
             drop(place);
-            let begun = match soon {
+            let begun = match in_time {
                 Some(begun) => begun,
                 None => beginning.await,
             };

@@ -22,7 +22,7 @@ use super::{
 /// How long a host settles before its memory is measured.
 const SETTLE: Millis = Millis(500);
 /// How long a woken workflow may take before the run counts as stuck.
-const PATIENCE: Duration = Duration::from_secs(60);
+const WAKE_TIMEOUT: Duration = Duration::from_secs(60);
 
 pub async fn run(context: &BenchContext) -> anyhow::Result<Section> {
     let crowds: &[u32] = context.size(&[1_000, 100_000, 1_000_000], &[200]);
@@ -104,7 +104,7 @@ async fn life(
 
 async fn wake(client: &Client, sleeper: &str) -> anyhow::Result<()> {
     client.resolve(&suspended_fixture::awaited(sleeper), Json::Null).await?;
-    let outcome = client.wait(sleeper, PATIENCE).await?;
+    let outcome = client.wait(sleeper, WAKE_TIMEOUT).await?;
     ensure!(outcome.state == InvocationState::Resolved, "it is {:?}", outcome.state);
     Ok(())
 }

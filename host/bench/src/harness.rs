@@ -40,7 +40,7 @@ use super::{
 };
 
 /// How long a run may take before it counts as stuck.
-const PATIENCE: Millis = Millis(600_000);
+const RUN_TIMEOUT: Millis = Millis(600_000);
 /// Number of invocations created in one submission.
 const PAGE: usize = 256;
 
@@ -264,7 +264,7 @@ impl Harness {
             }
             anyhow::Ok(())
         };
-        self.host.env.within(PATIENCE, all).await.context("the workflows do not come to rest")?
+        self.host.env.within(RUN_TIMEOUT, all).await.context("the workflows do not come to rest")?
     }
 
     async fn are_suspended(&self, ids: &[PromiseId]) -> anyhow::Result<bool> {
@@ -328,9 +328,9 @@ impl Watch {
                 self.left -= 1;
             }
         };
-        let ended = env.within(PATIENCE, all).await;
+        let ended = env.within(RUN_TIMEOUT, all).await;
         ended.with_context(|| {
-            format!("{} invocations have not ended within {} s", self.left, PATIENCE.0 / 1_000)
+            format!("{} invocations have not ended within {} s", self.left, RUN_TIMEOUT.0 / 1_000)
         })
     }
 }

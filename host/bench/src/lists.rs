@@ -47,7 +47,7 @@ const CONNECTIONS: usize = 100;
 /// The time after which the lists are being requested.
 const BEGIN: Millis = Millis(500);
 /// How long a page may take before the benchmark fails.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PAGE_TIMEOUT: Duration = Duration::from_secs(60);
 
 pub async fn run(context: &BenchContext) -> anyhow::Result<Section> {
     let crowd = context.size(200_000, 2_000);
@@ -60,7 +60,7 @@ pub async fn run(context: &BenchContext) -> anyhow::Result<Section> {
     let options = ServerOptions::within(place.path(), &context.binary)?;
     let server = Server::start(options, context.env.clone()).await?;
     let client = server.client();
-    let http = segno_env::http_client(segno_env::Proxies::None).timeout(PATIENCE).build()?;
+    let http = segno_env::http_client(segno_env::Proxies::None).timeout(PAGE_TIMEOUT).build()?;
     let address = client.server().to_string();
     for _ in 0..20 {
         invoke(client).await?;

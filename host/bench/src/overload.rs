@@ -32,7 +32,7 @@ const TOO_MANY: u32 = 10 * ENOUGH;
 /// Size of a label of each start, in bytes: the host keeps the label until it is written.
 const LABEL: usize = 2_048;
 /// How long accepted starts may take to end.
-const PATIENCE: Duration = Duration::from_secs(300);
+const END_TIMEOUT: Duration = Duration::from_secs(300);
 
 pub async fn run(context: &BenchContext) -> anyhow::Result<Section> {
     allow_files()?;
@@ -190,7 +190,7 @@ async fn ended(client: &Client, ids: &[String]) -> anyhow::Result<f64> {
     ensure!(!ids.is_empty(), "nothing was taken");
     let mut well = 0_usize;
     for id in ids {
-        let outcome = client.wait(id, PATIENCE).await?;
+        let outcome = client.wait(id, END_TIMEOUT).await?;
         well += usize::from(outcome.state == InvocationState::Resolved);
     }
     Ok(well as f64 / ids.len() as f64)

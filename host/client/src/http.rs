@@ -10,7 +10,7 @@ use serde::{Serialize, de::DeserializeOwned};
 use super::ClientError;
 
 /// The timeout of requests that are not long polls.
-const PATIENCE: Duration = Duration::from_secs(30);
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A client of one host. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -79,7 +79,7 @@ impl Client {
         if !pairs.is_empty() {
             url.query_pairs_mut().extend_pairs(pairs);
         }
-        let request = self.http.request(method, url).timeout(PATIENCE);
+        let request = self.http.request(method, url).timeout(REQUEST_TIMEOUT);
         match &self.token {
             Some(token) => request.bearer_auth(token),
             None => request,
@@ -106,7 +106,7 @@ impl Client {
 
     /// Adds `wait` to the timeout of a long poll.
     pub(super) fn patient(&self, request: RequestBuilder, wait: Duration) -> RequestBuilder {
-        request.timeout(PATIENCE + wait)
+        request.timeout(REQUEST_TIMEOUT + wait)
     }
 
     /// Sends `request` and reads the answer as JSON.

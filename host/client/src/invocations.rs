@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use reqwest::Method;
 use segno_model::{
-    Accepted, Invocation, InvocationOutcome, InvocationPage, InvocationQuery, JournalPage,
-    JournalRecord, LogPage, RangeQuery, Replay, ReplayRequest, SendSignal, SignalAccepted,
-    StartInvocation, Started, WaitQuery,
+    Accepted, ContinueInvocation, Continued, Invocation, InvocationOutcome, InvocationPage,
+    InvocationQuery, JournalPage, JournalRecord, LogPage, RangeQuery, Removed, Replay,
+    ReplayRequest, RestartInvocation, SendSignal, SignalAccepted, StartInvocation, Started,
+    WaitQuery,
 };
 
 use super::{Client, ClientError};
@@ -104,12 +105,32 @@ impl Client {
         self.post(&["v1", "invocations", id, "kill"], &serde_json::json!({})).await
     }
 
-    /// Continues a halted invocation.
+    /// Continues a halted invocation, on another module if one is named.
+    ///
+    /// # Errors
+    /// See [`ClientError`]; that the module does not repeat the journal.
+    pub async fn resume(&self, id: &str, module: Option<String>) -> Result<Continued, ClientError> {
+        self.post(&["v1", "invocations", id, "continue"], &ContinueInvocation { module }).await
+    }
+
+    /// Starts a new invocation with the function, input and labels of this one.
     ///
     /// # Errors
     /// See [`ClientError`].
-    pub async fn resume(&self, id: &str) -> Result<Accepted, ClientError> {
-        self.post(&["v1", "invocations", id, "continue"], &serde_json::json!({})).await
+    pub async fn restart(
+        &self,
+        id: &str,
+        restart: &RestartInvocation,
+    ) -> Result<Started, ClientError> {
+        self.post(&["v1", "invocations", id, "restart"], restart).await
+    }
+
+    /// Removes an invocation that has ended, with everything that it made.
+    ///
+    /// # Errors
+    /// See [`ClientError`]; that it stays, and why.
+    pub async fn remove(&self, id: &str) -> Result<Removed, ClientError> {
+        self.read(self.request(Method::DELETE, &["v1", "invocations", id])).await
     }
 
     /// Sends a signal.

@@ -15,7 +15,7 @@ use super::{
 };
 
 /// How long a request is repeated while the host is away.
-const PATIENCE: Millis = Millis(60_000);
+const RETRY_TIMEOUT: Millis = Millis(60_000);
 
 /// The interval between checks whether the approval is requested.
 const LOOK_EVERY: Millis = Millis(100);
@@ -45,7 +45,7 @@ impl DemoClient<'_> {
             input: order.input.clone(),
             ..StartInvocation::default()
         };
-        insist(self.env, PATIENCE, async || self.client.start(&start).await).await?;
+        insist(self.env, RETRY_TIMEOUT, async || self.client.start(&start).await).await?;
         Ok(())
     }
 
@@ -62,7 +62,7 @@ impl DemoClient<'_> {
         }
         self.env.runtime.sleep(after).await;
         let id = order.approval();
-        insist(self.env, PATIENCE, async || match order.fate {
+        insist(self.env, RETRY_TIMEOUT, async || match order.fate {
             ExpectedOutcome::Approved => self.client.resolve(&id, json!(true)).await,
             ExpectedOutcome::Rejected | ExpectedOutcome::Forgotten | ExpectedOutcome::TooDear => {
                 let failure = FailureView {
@@ -84,9 +84,9 @@ impl DemoClient<'_> {
     pub async fn ended(&self, order: &Order) -> Result<Invocation, ClientError> {
         loop {
             let wait = async || self.client.wait(&order.id, WAIT).await;
-            if is_over(insist(self.env, PATIENCE, wait).await?.state) {
+            if is_over(insist(self.env, RETRY_TIMEOUT, wait).await?.state) {
                 let read = async || self.client.invocation(&order.id).await;
-                return insist(self.env, PATIENCE, read).await;
+                return insist(self.env, RETRY_TIMEOUT, read).await;
             }
         }
     }
@@ -95,14 +95,14 @@ impl DemoClient<'_> {
     async fn asked(&self, order: &Order) -> Result<bool, ClientError> {
         let id = order.approval();
         loop {
-            let promise = insist(self.env, PATIENCE, async || self.client.promise(&id).await);
+            let promise = insist(self.env, RETRY_TIMEOUT, async || self.client.promise(&id).await);
             match promise.await {
                 Ok(promise) => return Ok(promise.state == PromiseState::Pending),
                 Err(ClientError::Refused(problem)) if problem.status == 404 => {}
                 Err(error) => return Err(error),
             }
             let invocation = async || self.client.invocation(&order.id).await;
-            if is_over(insist(self.env, PATIENCE, invocation).await?.state) {
+            if is_over(insist(self.env, RETRY_TIMEOUT, invocation).await?.state) {
                 return Ok(false);
             }
             self.env.runtime.sleep(LOOK_EVERY).await;

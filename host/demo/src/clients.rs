@@ -40,27 +40,27 @@ impl Tally {
 pub struct PlannedOrder {
     /// The order.
     pub order: Order,
-    /// The stage at which the order is placed.
-    pub stage: usize,
-    /// From the stage to placing the order.
+    /// The phase in which the order is placed.
+    pub phase: usize,
+    /// From the beginning of the phase to placing the order.
     pub place_after: Millis,
     /// From the request for an approval to the decision.
     pub decide_after: Millis,
 }
 
-/// Serves all orders concurrently to their ends; `stage` admits the orders that wait for it.
+/// Serves all orders concurrently to their ends; `phase` is the number of the phase reached.
 ///
 /// # Errors
 /// The first refusal; the remaining work is left undone then.
 pub async fn serve(
     client: &DemoClient<'_>,
     orders: &[PlannedOrder],
-    stage: &watch::Receiver<usize>,
+    phase: &watch::Receiver<usize>,
     tally: &Tally,
 ) -> Result<Vec<(Order, Invocation)>, ClientError> {
     let serve_one = async |planned: &PlannedOrder| {
-        // An error means that the stage is not raised any more: then all orders are admitted.
-        let _ = stage.clone().wait_for(|reached| *reached >= planned.stage).await;
+        // An error means that no further phase begins: then all orders are admitted.
+        let _ = phase.clone().wait_for(|reached| *reached >= planned.phase).await;
         client.env.runtime.sleep(planned.place_after).await;
         client.place(&planned.order).await?;
         tally.placed.fetch_add(1, Ordering::Relaxed);

@@ -28,7 +28,7 @@ pub const ORDERS: usize = 20;
 const LIMIT: Millis = Millis(180_000);
 
 /// How long an order without a decision waits for its approval.
-const PATIENCE: Millis = Millis(6_000);
+const APPROVAL_TIMEOUT: Millis = Millis(6_000);
 
 /// The delay of the payment service between its decision and its answer: the worst time for a kill.
 const PAYMENT_DELAY: Millis = Millis(120);
@@ -148,23 +148,23 @@ pub async fn play(
     let client = server.client().clone();
     let orders_client = DemoClient { client: &client, env: &env, module: MODULE };
     let (tally, began) = (Tally::default(), env.clock.now());
-    let (_stage, stage) = watch::channel(0);
+    let (_phase, phase) = watch::channel(0);
     progress.step(&format!("{ORDERS} orders are placed; the host will be killed in the middle"));
-    let mut reaper = Reaper {
+    let mut killer = HostKiller {
         server: &mut server,
         payments: &payments,
         tally: &tally,
         progress,
         kills: Vec::new(),
     };
-    let reaping = reaper.reap(&mut rng, &env);
-    let serving = async { Ok(clients::serve(&orders_client, &orders, &stage, &tally).await?) };
-    let both = env.within(LIMIT, async { futures::try_join!(serving, reaping) }).await;
+    let killing = killer.run(&mut rng, &env);
+    let serving = async { Ok(clients::serve(&orders_client, &orders, &phase, &tally).await?) };
+    let both = env.within(LIMIT, async { futures::try_join!(serving, killing) }).await;
     let Some(both) = both else {
         return Err(ScenarioError::TooLong { ended: tally.ended() });
     };
     let (ended, ()) = both?;
-    let kills = reaper.kills;
+    let kills = killer.kills;
     let took_ms = env.clock.now().since(began).0;
 
     progress.step("all orders have ended; reading the ledger");
@@ -186,8 +186,8 @@ fn planned_orders(payments: &str, rng: &mut DemoRng) -> Vec<PlannedOrder> {
         _ => ExpectedOutcome::Approved,
     };
     let planned = |number| PlannedOrder {
-        order: Order::new(number, fate(number), payments, PATIENCE),
-        stage: 0,
+        order: Order::new(number, fate(number), payments, APPROVAL_TIMEOUT),
+        phase: 0,
         place_after: rng.length(0, 600),
         decide_after: rng.length(300, 2_500),
     };
@@ -195,7 +195,7 @@ fn planned_orders(payments: &str, rng: &mut DemoRng) -> Vec<PlannedOrder> {
 }
 
 /// Kills the host three times: among the charges, among the approvals, and near the end.
-struct Reaper<'a> {
+struct HostKiller<'a> {
     server: &'a mut Server,
     payments: &'a PaymentsChild,
     tally: &'a Tally,
@@ -203,8 +203,8 @@ struct Reaper<'a> {
     kills: Vec<Kill>,
 }
 
-impl Reaper<'_> {
-    async fn reap(&mut self, rng: &mut DemoRng, env: &Env) -> Result<(), ScenarioError> {
+impl HostKiller<'_> {
+    async fn run(&mut self, rng: &mut DemoRng, env: &Env) -> Result<(), ScenarioError> {
         let began = env.clock.now();
         let (charges, decisions, ends) =
             (rng.between(2, 14), rng.between(2, 8), rng.between(8, 14));
@@ -212,18 +212,18 @@ impl Reaper<'_> {
         while (self.payments.entries().await?.len() as u64) < charges {
             env.runtime.sleep(LOOK_EVERY).await;
         }
-        self.strike(rng, env, began).await?;
+        self.kill_and_restart(rng, env, began).await?;
         while (self.tally.decided() as u64) < decisions {
             env.runtime.sleep(LOOK_EVERY).await;
         }
-        self.strike(rng, env, began).await?;
+        self.kill_and_restart(rng, env, began).await?;
         while (self.tally.ended() as u64) < ends {
             env.runtime.sleep(LOOK_EVERY).await;
         }
-        self.strike(rng, env, began).await
+        self.kill_and_restart(rng, env, began).await
     }
 
-    async fn strike(
+    async fn kill_and_restart(
         &mut self,
         rng: &mut DemoRng,
         env: &Env,

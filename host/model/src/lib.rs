@@ -47,5 +47,8 @@ pub use schedule::{
     ScheduleView,
 };
 pub use start::{Accepted, SendSignal, SignalAccepted, StartInvocation, Started};
-pub use task::{ReleaseTask, TaskPage, TaskQuery, TaskState, TaskView};
+pub use task::{
+    ContinueInvocation, Continued, ReleaseTask, Removed, RestartInvocation, TaskPage, TaskQuery,
+    TaskState, TaskView,
+};
 pub use tree::{NodeKind, TreeNode, TreePage, TreeQuery};

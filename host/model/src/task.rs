@@ -122,6 +122,54 @@ pub struct TaskQuery {
     pub limit: Option<u32>,
 }
 
+/// The body of `POST /v1/invocations/{id}/continue`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ContinueInvocation {
+    /// The name or digest of the module that continues the invocation. It must repeat the journal
+    /// so far. Absent: the module that began it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub module: Option<String>,
+}
+
+/// The answer to `POST /v1/invocations/{id}/continue`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Continued {
+    /// The id of the invocation.
+    pub id: String,
+    /// Always `true`: what is not halted is refused.
+    pub changed: bool,
+    /// The digest of the module to which the invocation was moved.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub module: Option<String>,
+    /// Number of records that this module repeated: all there are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub records: Option<u32>,
+}
+
+/// The body of `POST /v1/invocations/{id}/restart`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RestartInvocation {
+    /// The id of the new invocation: the same id again answers the same invocation. Absent: the
+    /// first free of `{id}-r1`, `{id}-r2`, ….
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+    /// The name or digest of the module to run. Absent: the name under which the old one was
+    /// started, which may stand for newer code by now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub module: Option<String>,
+}
+
+/// The answer to `DELETE /v1/invocations/{id}`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Removed {
+    /// The id of the invocation.
+    pub id: String,
+    /// Number of promises that were removed with it: itself and everything that it made.
+    pub promises: u32,
+}
+
 /// The body of `POST /v1/invocations/{id}/release`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]

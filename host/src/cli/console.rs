@@ -14,7 +14,7 @@ use serde::Serialize;
 use super::{CliError, Color, show::plain_lines};
 
 /// The time after which progress is shown.
-const PATIENCE: Duration = Duration::from_secs(1);
+const PROGRESS_DELAY: Duration = Duration::from_secs(1);
 
 /// The two streams and their settings.
 pub struct Console {
@@ -183,7 +183,7 @@ impl Console {
         bar.set_draw_target(ProgressDrawTarget::hidden());
         let delayed = bar.clone();
         std::thread::spawn(move || {
-            std::thread::sleep(PATIENCE);
+            std::thread::sleep(PROGRESS_DELAY);
             if !delayed.is_finished() {
                 delayed.set_draw_target(ProgressDrawTarget::stderr());
                 delayed.enable_steady_tick(Duration::from_millis(120));

@@ -1,4 +1,4 @@
-//! `segno cancel`, `segno kill` and `segno continue`.
+//! `segno cancel` and `segno kill`.
 
 use clap::Args;
 
@@ -27,17 +27,6 @@ pub struct Kill {
     id: String,
 }
 
-/// Continue a halted invocation
-#[derive(Debug, Args)]
-#[command(after_help = "\
-Examples:
-  segno inspect order-1001     # says why it is halted
-  segno continue order-1001")]
-pub struct Continue {
-    /// Id of the invocation
-    id: String,
-}
-
 impl Cancel {
     pub(super) async fn run(
         self,
@@ -55,16 +44,6 @@ impl Kill {
         console: &mut Console,
     ) -> Result<Exit, CliError> {
         done(&client.kill(&self.id).await?, "killed", console)
-    }
-}
-
-impl Continue {
-    pub(super) async fn run(
-        self,
-        client: &Client,
-        console: &mut Console,
-    ) -> Result<Exit, CliError> {
-        done(&client.resume(&self.id).await?, "continues", console)
     }
 }
 

@@ -35,12 +35,15 @@ mod modules;
 mod new;
 mod payments;
 mod place;
+mod proceed;
 mod promise;
 mod ready;
 mod recovery;
+mod remove;
 mod replay;
 mod resonate;
 mod resource;
+mod restart;
 mod result;
 mod schedule;
 mod serve;
@@ -162,7 +165,9 @@ enum Command {
     Cancel(control::Cancel),
     Kill(control::Kill),
     Halt(halt::Halt),
-    Continue(control::Continue),
+    Continue(proceed::Continue),
+    Restart(restart::Restart),
+    Remove(remove::Remove),
     Replay(replay::Replay),
     Recovery(recovery::Recovery),
     Doctor(doctor::Doctor),
@@ -239,6 +244,8 @@ impl Cli {
             Command::Kill(command) => command.run(&client()?, console).await,
             Command::Halt(command) => command.run(&client()?, console).await,
             Command::Continue(command) => command.run(&client()?, console).await,
+            Command::Restart(command) => command.run(&client()?, console).await,
+            Command::Remove(command) => command.run(&client()?, console).await,
             Command::Replay(command) => command.run(&client()?, console).await,
             Command::Recovery(command) => command.run(console),
             Command::Doctor(command) => command.run(console).await,

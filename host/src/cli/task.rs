@@ -6,8 +6,8 @@ use comfy_table::{Cell, CellAlignment, Color};
 use super::{
     CliError, Console, Exit,
     console::{CYAN, YELLOW},
-    control,
     pages::{self, Pages},
+    proceed,
     show::{self, cut, facts, function, plain},
     time::{length, now_ms, relative, when},
 };
@@ -106,7 +106,7 @@ impl Task {
                 said(&client.halt(&id).await?, &hint, "was halted already", console)?;
             }
             What::Continue(Named { id }) => {
-                return control::done(&client.resume(&id).await?, "continues", console);
+                return proceed::run(client, console, &id, None).await;
             }
             What::Release(Release { id, if_version }) => {
                 let released = client.release(&id, if_version).await?;

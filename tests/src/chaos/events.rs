@@ -19,12 +19,12 @@ const PAGE: u32 = 200;
 /// The events published, received and acknowledged so far.
 #[derive(Debug, Default)]
 pub struct Events {
-    book: Mutex<Book>,
+    state: Mutex<State>,
     complete: AtomicBool,
 }
 
 #[derive(Debug, Default)]
-struct Book {
+struct State {
     acknowledged: BTreeSet<String>,
     expected: BTreeSet<String>,
 }
@@ -32,7 +32,7 @@ struct Book {
 impl Events {
     /// Records that the flow publishes `count` events, by its first commands.
     pub fn expect(&self, flow: &str, count: u64) {
-        self.book().expected.extend((0..count).map(|number| format!("{flow}/{number}")));
+        self.state().expected.extend((0..count).map(|number| format!("{flow}/{number}")));
     }
 
     /// Records that nothing more is published.
@@ -42,7 +42,7 @@ impl Events {
 
     /// Number of acknowledged events.
     pub fn acknowledged(&self) -> u64 {
-        self.book().acknowledged.len() as u64
+        self.state().acknowledged.len() as u64
     }
 
     /// Reads events until there are no more and all expected ones have arrived. One request is
@@ -58,7 +58,7 @@ impl Events {
                 outside.ask("reading events", &[], async |host| host.events(&query).await).await?;
             let ids: Vec<String> = page.events.into_iter().map(|event| event.id).collect();
             for id in &ids {
-                if self.book().acknowledged.contains(id) {
+                if self.state().acknowledged.contains(id) {
                     outside.findings.add(format!("event `{id}` was acknowledged and came again"));
                 }
             }
@@ -66,7 +66,7 @@ impl Events {
                 let taken =
                     async |host: &segno::client::Client| host.acknowledge(ids.clone()).await;
                 outside.ask("acknowledging events", &[], taken).await?;
-                self.book().acknowledged.extend(ids);
+                self.state().acknowledged.extend(ids);
                 continue;
             }
             if self.complete.load(Ordering::Relaxed) {
@@ -79,11 +79,11 @@ impl Events {
     }
 
     fn missing(&self) -> Vec<String> {
-        let book = self.book();
-        book.expected.difference(&book.acknowledged).cloned().collect()
+        let state = self.state();
+        state.expected.difference(&state.acknowledged).cloned().collect()
     }
 
-    fn book(&self) -> MutexGuard<'_, Book> {
-        self.book.lock().unwrap_or_else(PoisonError::into_inner)
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

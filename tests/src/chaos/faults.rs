@@ -13,7 +13,7 @@ use segno_core::time::Millis;
 use throwaway_postgres::Cluster;
 
 use super::{
-    ledger::{Ledger, Mood},
+    ledger::{Ledger, Mode},
     plan::{Fault, Plan},
     preload::Preload,
     proxy::Proxy,
@@ -59,7 +59,7 @@ impl Victims {
     ///
     /// # Errors
     /// See [`FaultError`]: a host did not survive a fault.
-    pub async fn strike(
+    pub async fn inject(
         &mut self,
         plan: &Plan,
         chance: &mut DemoRng,
@@ -93,7 +93,7 @@ impl Victims {
     /// # Errors
     /// See [`FaultError`].
     pub async fn heal(&mut self) -> Result<(), FaultError> {
-        self.ledger.set_mood(Mood::Well);
+        self.ledger.set_mode(Mode::Normal);
         self.preload.fill_disk(false)?;
         Ok(())
     }
@@ -122,10 +122,10 @@ impl Victims {
             }
             Fault::Cut => self.proxies.iter().for_each(Proxy::cut),
             Fault::Ledger => {
-                let mood = [Mood::Refusing, Mood::Mute][chance.between(0, 1) as usize];
-                self.ledger.set_mood(mood);
+                let mode = [Mode::Refusing, Mode::Silent][chance.between(0, 1) as usize];
+                self.ledger.set_mode(mode);
                 self.sleep(chance.length(200, 2_000)).await;
-                self.ledger.set_mood(Mood::Well);
+                self.ledger.set_mode(Mode::Normal);
             }
             Fault::Forward => self.preload.move_clock(chance.length(100, FORWARD_MS).0)?,
             Fault::Back => self.preload.move_clock(-chance.length(100, BACK_MS).0)?,

@@ -25,13 +25,13 @@ use super::report::Findings;
 /// The behaviour of the ledger.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
-pub enum Mood {
+pub enum Mode {
     /// Normal answers.
-    Well = 0,
+    Normal = 0,
     /// Answers 503, and performs nothing.
     Refusing = 1,
     /// Performs the effect, and loses the answer.
-    Mute = 2,
+    Silent = 2,
 }
 
 /// The state of one effect.
@@ -44,7 +44,7 @@ struct Entry {
 /// The ledger and its service.
 pub struct Ledger {
     entries: Mutex<BTreeMap<(String, u32), Entry>>,
-    mood: AtomicU8,
+    mode: AtomicU8,
     requests: AtomicU64,
     findings: Arc<Findings>,
     env: Env,
@@ -64,7 +64,7 @@ impl Ledger {
     pub async fn start(findings: &Arc<Findings>, env: &Env) -> (Arc<Self>, String) {
         let ledger = Arc::new(Self {
             entries: Mutex::default(),
-            mood: AtomicU8::new(Mood::Well as u8),
+            mode: AtomicU8::new(Mode::Normal as u8),
             requests: AtomicU64::new(0),
             findings: findings.clone(),
             env: env.clone(),
@@ -78,8 +78,8 @@ impl Ledger {
     }
 
     /// Sets the behaviour.
-    pub fn set_mood(&self, mood: Mood) {
-        self.mood.store(mood as u8, Ordering::Relaxed);
+    pub fn set_mode(&self, mode: Mode) {
+        self.mode.store(mode as u8, Ordering::Relaxed);
     }
 
     /// The receipts of a flow's effects, in the order of their steps.
@@ -121,8 +121,8 @@ async fn effect(
     Json(effect): Json<Effect>,
 ) -> Result<Json<u64>, StatusCode> {
     ledger.requests.fetch_add(1, Ordering::Relaxed);
-    let mood = ledger.mood.load(Ordering::Relaxed);
-    if mood == Mood::Refusing as u8 {
+    let mode = ledger.mode.load(Ordering::Relaxed);
+    if mode == Mode::Refusing as u8 {
         return Err(StatusCode::SERVICE_UNAVAILABLE);
     }
     let Some(key) = headers.get("idempotency-key").and_then(|key| key.to_str().ok()) else {
@@ -130,7 +130,7 @@ async fn effect(
         return Err(StatusCode::BAD_REQUEST);
     };
     let receipt = ledger.act(effect, key);
-    if mood == Mood::Mute as u8 {
+    if mode == Mode::Silent as u8 {
         ledger.env.runtime.sleep(Millis(3_000)).await;
         return Err(StatusCode::BAD_GATEWAY);
     }

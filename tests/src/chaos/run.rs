@@ -63,17 +63,17 @@ pub async fn run(plan: Plan) -> anyhow::Result<Report> {
         events.no_more();
         served
     };
-    let striking = async {
-        let struck = victims.strike(&plan, &mut chance, &mut memory.tenths).await;
+    let injecting = async {
+        let injected = victims.inject(&plan, &mut chance, &mut memory.tenths).await;
         let healed = victims.heal().await;
         outside.finish();
-        let struck = struck.and_then(|counts| healed.map(|()| counts));
-        struck.unwrap_or_else(|error| {
+        let injected = injected.and_then(|counts| healed.map(|()| counts));
+        injected.unwrap_or_else(|error| {
             findings.add(format!("a host did not survive: {}", chain(&error)));
             BTreeMap::new()
         })
     };
-    let (served, faults, _) = tokio::join!(served, striking, events.consume(&outside));
+    let (served, faults, _) = tokio::join!(served, injecting, events.consume(&outside));
 
     let mut flows = BTreeMap::new();
     let mut ended = Vec::new();

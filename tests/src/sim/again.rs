@@ -34,7 +34,7 @@ pub async fn zombie(network: &Arc<Network>, node: &Node) {
             .collect()
     };
     if !stale.is_empty() {
-        network.book.struck("operations replayed by a zombie");
+        network.log.count("operations replayed by a zombie");
     }
     again(network, &stale, "by a zombie").await;
 }
@@ -63,7 +63,7 @@ pub async fn again(network: &Network, commands: &[Command], when: &str) {
         network.database.forget_effects();
         let after = network.database.dump().await;
         if after != before {
-            network.book.wrong(format_args!(
+            network.log.finding(format_args!(
                 "asked again {when}, {command:?} changed something: {replies:?}"
             ));
             before = after;

@@ -10,16 +10,16 @@ use segno::{notifier::CommitNotifier, runtime::Runtime, store::Hints};
 use segno_core::{effect::Effect, promise::Delivery, time::Millis};
 use tokio::sync::mpsc;
 
-use super::{book::Book, dice::Dice, fault::Noise};
+use super::{dice::Dice, event_log::EventLog, fault::MessageFault};
 use crate::world::SimRuntime;
 
 /// The present risks of messages.
 #[derive(Default)]
-pub struct Weather(Mutex<BTreeMap<Noise, u64>>);
+pub struct NetworkFaults(Mutex<BTreeMap<MessageFault, u64>>);
 
-impl Weather {
+impl NetworkFaults {
     /// Sets a risk.
-    pub fn set(&self, what: Noise, level: u64) {
+    pub fn set(&self, what: MessageFault, level: u64) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(what, level);
     }
 
@@ -29,7 +29,7 @@ impl Weather {
     }
 
     /// How high a risk is.
-    pub fn level(&self, what: Noise) -> u64 {
+    pub fn level(&self, what: MessageFault) -> u64 {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&what).copied().unwrap_or(0)
     }
 
@@ -41,8 +41,8 @@ impl Weather {
 
 /// The bus between hosts, and to external receivers.
 pub struct Bus {
-    weather: Arc<Weather>,
-    book: Arc<Book>,
+    network_faults: Arc<NetworkFaults>,
+    log: Arc<EventLog>,
     runtime: Arc<SimRuntime>,
     dice: Mutex<Dice>,
     hubs: Mutex<BTreeMap<u64, Arc<CommitNotifier>>>,
@@ -53,13 +53,13 @@ impl Bus {
     /// A bus without hosts; messages outside go to `outside`.
     pub fn new(
         seed: u64,
-        weather: Arc<Weather>,
-        book: Arc<Book>,
+        network_faults: Arc<NetworkFaults>,
+        log: Arc<EventLog>,
         runtime: Arc<SimRuntime>,
         outside: mpsc::UnboundedSender<Delivery>,
     ) -> Self {
         let dice = Mutex::new(Dice::new(seed, "bus"));
-        Self { weather, book, runtime, dice, hubs: Mutex::default(), outside }
+        Self { network_faults, log, runtime, dice, hubs: Mutex::default(), outside }
     }
 
     /// Adds a receiver: an incarnation of a host.
@@ -81,7 +81,7 @@ impl Bus {
         let hubs: Vec<_> =
             self.hubs().iter().map(|(life, notifier)| (*life, notifier.clone())).collect();
         for (life, notifier) in hubs {
-            if self.roll(Noise::HintLoss) {
+            if self.roll(MessageFault::HintLoss) {
                 continue;
             }
             if Some(life) == by {
@@ -89,7 +89,7 @@ impl Bus {
                 continue;
             }
             self.later(notifier.clone(), effects);
-            if self.roll(Noise::HintTwice) {
+            if self.roll(MessageFault::HintTwice) {
                 self.later(notifier, effects);
             }
         }
@@ -111,10 +111,10 @@ impl Bus {
 
     /// Delivers a message to an external receiver.
     pub fn deliver(&self, delivery: &Delivery) {
-        if self.roll(Noise::MessageLoss) {
+        if self.roll(MessageFault::MessageLoss) {
             return;
         }
-        let copies = if self.roll(Noise::MessageTwice) { 2 } else { 1 };
+        let copies = if self.roll(MessageFault::MessageTwice) { 2 } else { 1 };
         for _ in 0..copies {
             let (delay, runtime) = (self.delay(), self.runtime.clone());
             let (outside, delivery) = (self.outside.clone(), delivery.clone());
@@ -130,20 +130,20 @@ impl Bus {
     }
 
     fn delay(&self) -> Millis {
-        let most = self.weather.level(Noise::MessageDelay);
+        let most = self.network_faults.level(MessageFault::MessageDelay);
         if most == 0 {
             return Millis(1);
         }
-        self.book.struck(Noise::MessageDelay.kind());
+        self.log.count(MessageFault::MessageDelay.kind());
         Millis(self.dice().between(1, i64::try_from(most).unwrap_or(1)))
     }
 
-    fn roll(&self, what: Noise) -> bool {
-        let strikes = self.dice().chance(self.weather.level(what));
-        if strikes {
-            self.book.struck(what.kind());
+    fn roll(&self, what: MessageFault) -> bool {
+        let happens = self.dice().chance(self.network_faults.level(what));
+        if happens {
+            self.log.count(what.kind());
         }
-        strikes
+        happens
     }
 
     fn dice(&self) -> MutexGuard<'_, Dice> {

@@ -21,7 +21,7 @@ use segno_core::{
 };
 
 use super::{
-    book::Book, dice::Dice, judge::Judge, locks::Locks, metrics::Step, statements::Decided,
+    dice::Dice, event_log::EventLog, judge::Judge, locks::Locks, metrics::Step, statements::Decided,
 };
 use crate::world::{SimClock, SimRuntime};
 
@@ -37,7 +37,7 @@ pub struct Database {
     /// The judge; none in a run that is only compared with others.
     judge: Option<Mutex<Judge>>,
     sink: Arc<Sink>,
-    pub(super) book: Arc<Book>,
+    pub(super) log: Arc<EventLog>,
     commits: AtomicU64,
     pub(super) config: Config,
     pub(super) runtime: Arc<SimRuntime>,
@@ -67,7 +67,7 @@ impl Database {
     pub fn new(
         config: Config,
         clock: Arc<SimClock>,
-        book: Arc<Book>,
+        log: Arc<EventLog>,
         judged: bool,
         statements: Option<u64>,
     ) -> Self {
@@ -81,7 +81,7 @@ impl Database {
             clock,
             judge,
             sink,
-            book,
+            log,
             commits: AtomicU64::new(0),
             config,
             runtime,
@@ -151,9 +151,9 @@ impl Database {
     }
 
     fn look_on(&self, who: &str, step: &Step<'_>, effects: &[Effect]) {
-        self.book.note(line(who, step));
+        self.log.note(line(who, step));
         for wrong in self.judge().into_iter().flat_map(|mut judge| judge.step(step, effects)) {
-            self.book.wrong(format_args!("{wrong} (asked by {who}: {:?})", step.command));
+            self.log.finding(format_args!("{wrong} (asked by {who}: {:?})", step.command));
         }
     }
 

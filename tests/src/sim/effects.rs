@@ -11,21 +11,21 @@ use std::{
 use segno::guest::{CallOptions, Failure, Outcome, RetryOptions};
 use serde_json::json;
 
-use super::{book::Book, dice::Dice, fault::Fault};
-use crate::world::script::{Attempt, Desk, Script, options};
+use super::{dice::Dice, event_log::EventLog, fault::Fault};
+use crate::world::script::{Attempt, Script, ScriptContext, options};
 
 /// What steps did outside, by idempotency key: how often each ran.
 pub struct Effects {
     ran: Mutex<BTreeMap<String, u32>>,
     stalls: AtomicU32,
-    book: Arc<Book>,
+    log: Arc<EventLog>,
     seed: u64,
 }
 
 impl Effects {
     /// An empty ledger.
-    pub fn new(seed: u64, book: Arc<Book>) -> Self {
-        Self { ran: Mutex::default(), stalls: AtomicU32::new(0), book, seed }
+    pub fn new(seed: u64, log: Arc<EventLog>) -> Self {
+        Self { ran: Mutex::default(), stalls: AtomicU32::new(0), log, seed }
     }
 
     /// A step runs; which time it is, from 1.
@@ -56,7 +56,7 @@ impl Effects {
         let one = |left: u32| left.checked_sub(1);
         let stalls = self.stalls.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one).is_ok();
         if stalls {
-            self.book.strikes(&Fault::Stall);
+            self.log.fault(&Fault::Stall);
         }
         stalls
     }
@@ -140,16 +140,16 @@ pub fn functions(effects: &Arc<Effects>) -> Arc<Script> {
         .workflow("abroad", abroad)
         .workflow("detach", detach)
         .workflow("saga", saga)
-        .workflow("spin", move |desk| {
+        .workflow("spin", move |ctx| {
             let effects = to_spin.clone();
             async move {
                 if effects.stalls() {
-                    return desk.hang().await;
+                    return ctx.hang().await;
                 }
-                desk.done(desk.call("work", "1")).await?;
-                desk.done(desk.sleep(500)).await?;
+                ctx.done(ctx.call("work", "1")).await?;
+                ctx.done(ctx.sleep(500)).await?;
                 if effects.stalls() {
-                    return desk.hang().await;
+                    return ctx.hang().await;
                 }
                 Ok("\"spun\"".into())
             }
@@ -161,104 +161,104 @@ pub fn functions(effects: &Arc<Effects>) -> Arc<Script> {
 
 type Flow = crate::world::script::Result;
 
-async fn order(desk: Desk) -> Flow {
-    let price = desk.done(desk.run("price", || "12".into())).await?;
-    let items: Vec<u32> = (0..3).map(|n| desk.call("work", &n.to_string())).collect();
-    desk.log("charged");
+async fn order(ctx: ScriptContext) -> Flow {
+    let price = ctx.done(ctx.run("price", || "12".into())).await?;
+    let items: Vec<u32> = (0..3).map(|n| ctx.call("work", &n.to_string())).collect();
+    ctx.log("charged");
     for item in items {
-        desk.done(item).await?;
+        ctx.done(item).await?;
     }
-    desk.done(desk.sleep(300)).await?;
-    let (approval, _) = desk.promise(Some("approval"));
-    desk.done(approval).await?;
-    desk.done(desk.publish("orders", "{\"sold\":1}")).await?;
-    desk.done(desk.call("flaky", "2")).await?;
+    ctx.done(ctx.sleep(300)).await?;
+    let (approval, _) = ctx.promise(Some("approval"));
+    ctx.done(approval).await?;
+    ctx.done(ctx.publish("orders", "{\"sold\":1}")).await?;
+    ctx.done(ctx.call("flaky", "2")).await?;
     Ok(price)
 }
 
-async fn fan(desk: Desk) -> Flow {
-    let width = desk.input().parse::<u32>().unwrap_or(0) + 1;
-    let children: Vec<u32> = (0..width).map(|n| desk.call("leaf", &n.to_string())).collect();
+async fn fan(ctx: ScriptContext) -> Flow {
+    let width = ctx.input().parse::<u32>().unwrap_or(0) + 1;
+    let children: Vec<u32> = (0..width).map(|n| ctx.call("leaf", &n.to_string())).collect();
     let mut sum = 0;
     for child in children {
-        sum += desk.done(child).await?.parse::<u32>().unwrap_or(1_000);
+        sum += ctx.done(child).await?.parse::<u32>().unwrap_or(1_000);
     }
     Ok(sum.to_string())
 }
 
-async fn leaf(desk: Desk) -> Flow {
-    let input = desk.input();
-    let same = desk.done(desk.run("same", || input.clone())).await?;
-    desk.done(desk.call("work", &same)).await?;
+async fn leaf(ctx: ScriptContext) -> Flow {
+    let input = ctx.input();
+    let same = ctx.done(ctx.run("same", || input.clone())).await?;
+    ctx.done(ctx.call("work", &same)).await?;
     Ok(same)
 }
 
-async fn race(desk: Desk) -> Flow {
-    let call = desk.call("work", "1");
-    let sleep = desk.sleep(150);
-    let first = desk.any().await;
+async fn race(ctx: ScriptContext) -> Flow {
+    let call = ctx.call("work", "1");
+    let sleep = ctx.sleep(150);
+    let first = ctx.any().await;
     let (winner, loser) = if first == call { ("work", sleep) } else { ("sleep", call) };
-    desk.cancel(loser);
-    desk.forget(loser);
-    desk.done(desk.call("leaf", "3")).await?;
+    ctx.cancel(loser);
+    ctx.forget(loser);
+    ctx.done(ctx.call("leaf", "3")).await?;
     Ok(format!("\"{winner}\""))
 }
 
-async fn impatient(desk: Desk) -> Flow {
+async fn impatient(ctx: ScriptContext) -> Flow {
     let options = CallOptions { timeout_ms: Some(700), ..options() };
-    let called = desk.call_with("work", "1", options);
-    match desk.done(called).await {
+    let called = ctx.call_with("work", "1", options);
+    match ctx.done(called).await {
         Ok(_) => Ok("\"done\"".into()),
         Err((408, _)) => Ok("\"late\"".into()),
         Err(other) => Err(other),
     }
 }
 
-async fn outside(desk: Desk) -> Flow {
-    let first = desk.call("poll://workers/step", "1");
-    let second = desk.call("poll://workers/step", "2");
-    let third = desk.call("leaf", "1");
-    desk.done(third).await?;
-    desk.done(second).await?;
-    desk.done(first).await?;
+async fn outside(ctx: ScriptContext) -> Flow {
+    let first = ctx.call("poll://workers/step", "1");
+    let second = ctx.call("poll://workers/step", "2");
+    let third = ctx.call("leaf", "1");
+    ctx.done(third).await?;
+    ctx.done(second).await?;
+    ctx.done(first).await?;
     Ok("\"outside\"".into())
 }
 
 /// Calls functions of workers that speak the Resonate protocol.
-async fn abroad(desk: Desk) -> Flow {
-    let input = desk.input();
-    let sum = desk.call("poll://any@workers#fibonacci", &format!("[{input}]"));
-    let work = desk.call("poll://any@workers#work", "[1]");
-    desk.done(work).await?;
-    match desk.done(desk.call("poll://any@workers#refuse", "[]")).await {
-        Err(_) => desk.done(sum).await,
+async fn abroad(ctx: ScriptContext) -> Flow {
+    let input = ctx.input();
+    let sum = ctx.call("poll://any@workers#fibonacci", &format!("[{input}]"));
+    let work = ctx.call("poll://any@workers#work", "[1]");
+    ctx.done(work).await?;
+    match ctx.done(ctx.call("poll://any@workers#refuse", "[]")).await {
+        Err(_) => ctx.done(sum).await,
         Ok(_) => Ok("\"it did not refuse\"".into()),
     }
 }
 
-async fn detach(desk: Desk) -> Flow {
-    let sent = desk.send("leaf", "7", options());
-    desk.done(sent).await?;
+async fn detach(ctx: ScriptContext) -> Flow {
+    let sent = ctx.send("leaf", "7", options());
+    ctx.done(sent).await?;
     Ok("\"sent\"".into())
 }
 
-async fn saga(desk: Desk) -> Flow {
-    desk.done(desk.call("work", "1")).await?;
-    match desk.done(desk.call("refuse", "1")).await {
+async fn saga(ctx: ScriptContext) -> Flow {
+    ctx.done(ctx.call("work", "1")).await?;
+    match ctx.done(ctx.call("refuse", "1")).await {
         Err((402, _)) => {
-            desk.done(desk.call("work", "-1")).await?;
+            ctx.done(ctx.call("work", "-1")).await?;
             Err((402, "refused".into()))
         }
         other => other,
     }
 }
 
-async fn listener(desk: Desk) -> Flow {
+async fn listener(ctx: ScriptContext) -> Flow {
     let mut heard = Vec::new();
     for _ in 0..3 {
-        heard.push(desk.signal().await.1);
+        heard.push(ctx.signal().await.1);
     }
     heard.sort();
-    desk.done(desk.call("work", "1")).await?;
+    ctx.done(ctx.call("work", "1")).await?;
     Ok(format!("[{}]", heard.join(",")))
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// What happens to the host whose commit is struck.
+/// What happens to the host at a commit with a fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CommitFault {
     /// The host dies before the commit: nothing was written.
@@ -23,7 +23,7 @@ impl CommitFault {
 
 /// What may happen to any message, from the beginning until the faults stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Noise {
+pub enum MessageFault {
     /// A request to the store is lost: nothing happened, and the caller does not know.
     RequestLoss,
     /// An answer of the store is lost.
@@ -45,7 +45,7 @@ pub enum Noise {
     MessageDelay,
 }
 
-impl Noise {
+impl MessageFault {
     /// All of them.
     pub const ALL: [Self; 9] = [
         Self::RequestLoss,
@@ -63,7 +63,7 @@ impl Noise {
 /// One thing that goes wrong. Hosts are numbered from 0, lengths are milliseconds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Fault {
-    /// A commit of a host, counted over all hosts from 0, is struck.
+    /// A fault at a commit of a host; commits are counted over all hosts from 0.
     Commit {
         /// The number of the commit.
         number: u64,
@@ -157,9 +157,9 @@ pub enum Fault {
         lasts: i64,
     },
     /// All messages have this risk; the level is a probability in thousandths, or milliseconds.
-    Noise {
+    Message {
         /// The risk.
-        what: Noise,
+        what: MessageFault,
         /// The level of the risk.
         level: u64,
     },
@@ -186,7 +186,7 @@ impl Fault {
             Self::WorkerDeath { .. } => "worker dead and back",
             Self::WorkerFreeze { .. } => "worker frozen",
             Self::WorkerSilence { .. } => "worker without heartbeats",
-            Self::Noise { what, .. } => what.kind(),
+            Self::Message { what, .. } => what.kind(),
         }
     }
 
@@ -223,7 +223,7 @@ impl Fault {
     ];
 }
 
-impl Noise {
+impl MessageFault {
     /// Its kind, for the tally.
     pub fn kind(self) -> &'static str {
         match self {
@@ -267,7 +267,7 @@ impl fmt::Display for Fault {
             Self::WorkerSilence { worker, lasts } => {
                 write!(f, "worker {worker} extends no claim for {lasts} ms")
             }
-            Self::Noise { what, level } => write!(f, "{}, level {level}", what.kind()),
+            Self::Message { what, level } => write!(f, "{}, level {level}", what.kind()),
         }
     }
 }

@@ -30,12 +30,12 @@ impl Outside {
                 match self.clients.insist(take()).await {
                     Reply::Resource { lease: Some(lease), .. } => break lease.token,
                     Reply::Refused(Refusal::Conflict(Conflict::Busy { .. })) => {
-                        self.network.book.struck("resources found taken");
+                        self.network.log.count("resources found taken");
                         self.sleep(70).await;
                     }
                     reply => {
-                        let book = &self.network.book;
-                        return book.wrong(format_args!("a lease was answered {reply:?}"));
+                        let log = &self.network.log;
+                        return log.finding(format_args!("a lease was answered {reply:?}"));
                     }
                 }
             };
@@ -45,12 +45,12 @@ impl Outside {
             let write = Command::FencedPut { name: name.clone(), value, token };
             match self.clients.insist(write).await {
                 Reply::Resource { .. } => {
-                    self.network.book.struck("resources written under a lease");
+                    self.network.log.count("resources written under a lease");
                 }
                 Reply::Refused(Refusal::Conflict(Conflict::StaleToken { .. })) => {
-                    self.network.book.struck("resources not written, since a later lease did");
+                    self.network.log.count("resources not written, since a later lease did");
                 }
-                reply => self.network.book.wrong(format_args!("a write was answered {reply:?}")),
+                reply => self.network.log.finding(format_args!("a write was answered {reply:?}")),
             }
         }
     }

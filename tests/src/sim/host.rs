@@ -27,7 +27,7 @@ use tokio::sync::mpsc;
 use super::{
     link::Link,
     network::{Conditions, Network},
-    resonate::Door,
+    resonate::Endpoint,
 };
 use crate::world::{SimClock, SimRuntime};
 
@@ -114,7 +114,7 @@ struct Life {
     runtime: Arc<SimRuntime>,
     link: Arc<Link>,
     host: Host,
-    door: Option<Door>,
+    endpoint: Option<Endpoint>,
     up: AtomicBool,
 }
 
@@ -213,18 +213,18 @@ impl Node {
         let Ok(running) = running else { return Control::Crash { down: 100 } };
         life.up.store(true, Ordering::Relaxed);
         self.up.fetch_add(1, Ordering::Relaxed);
-        self.parts.network.book.note(format_args!(
+        self.parts.network.log.note(format_args!(
             "{}.{} is up, {} claims given back",
             self.name, running.incarnation, running.recovered
         ));
-        self.parts.network.desks.open(life.number, life.host.clone());
-        if let Some(door) = &life.door {
-            self.parts.network.doors.open(life.number, door.clone());
+        self.parts.network.running_hosts.add(life.number, life.host.clone());
+        if let Some(endpoint) = &life.endpoint {
+            self.parts.network.endpoints.add(life.number, endpoint.clone());
         }
         let control = controlled.recv().await.unwrap_or(Control::End);
-        self.parts.network.desks.shut(life.number);
+        self.parts.network.running_hosts.remove(life.number);
         if let Control::Stop { .. } = control {
-            life.door.iter().for_each(Door::stop);
+            life.endpoint.iter().for_each(Endpoint::stop);
             let limit = self.parts.network.runtime.sleep(Millis(8_000));
             tokio::select! {
                 biased;
@@ -256,10 +256,10 @@ impl Node {
             self.parts.outbound.clone(),
             notifier,
         );
-        let door = self.parts.fronts.map(|Grace(grace)| Door::of(&host, grace));
+        let endpoint = self.parts.fronts.map(|Grace(grace)| Endpoint::of(&host, grace));
         // Whatever is not for a front end.
         host.channels.add(Arc::new(Unconfirmed));
-        Life { number, runtime, link, host, door, up: AtomicBool::new(false) }
+        Life { number, runtime, link, host, endpoint, up: AtomicBool::new(false) }
     }
 }
 
@@ -269,9 +269,9 @@ impl Life {
             node.up.fetch_sub(1, Ordering::Relaxed);
         }
         self.link.die();
-        node.parts.network.doors.shut(self.number);
+        node.parts.network.endpoints.remove(self.number);
         self.runtime.crash();
         node.parts.network.bus.leave(self.number);
-        node.parts.network.book.note(format_args!("{}#{} is gone", node.name, self.number));
+        node.parts.network.log.note(format_args!("{}#{} is gone", node.name, self.number));
     }
 }

@@ -16,7 +16,7 @@ use tokio::sync::mpsc;
 
 use super::{
     dice::Dice,
-    fault::{CommitFault, Fault, Noise},
+    fault::{CommitFault, Fault, MessageFault},
     host::Control,
     network::{Conditions, Network},
 };
@@ -35,8 +35,8 @@ pub struct Link {
     dead: AtomicBool,
     dice: Mutex<Dice>,
     calls: Mutex<(i64, u32)>,
-    /// The control channel of the host that has to die; none: the commits of this link are not
-    /// struck.
+    /// The control channel of the host that has to die; none: the commits of this link have no
+    /// faults.
     pub(super) control: Option<mpsc::UnboundedSender<Control>>,
 }
 
@@ -114,36 +114,36 @@ impl Link {
 
     /// A host that calls without end while time stands still counts as dead.
     async fn count(&self) {
-        let at = self.network.book.at();
+        let at = self.network.log.at();
         let many = {
             let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
             *calls = if calls.0 == at { (at, calls.1 + 1) } else { (at, 1) };
             calls.1 == CALLS_AT_ONCE
         };
         if many {
-            let book = &self.network.book;
-            book.wrong(format_args!("{} asks the store without end at one instant", self.who));
+            let log = &self.network.log;
+            log.finding(format_args!("{} asks the store without end at one instant", self.who));
             std::future::pending::<()>().await;
         }
     }
 
     /// Takes as long as the network does.
     pub(super) async fn delay(&self) {
-        let most = self.network.weather.level(Noise::Delay);
+        let most = self.network.network_faults.level(MessageFault::Delay);
         if most > 0 {
             let length = self.dice().between(0, i64::try_from(most).unwrap_or(0));
-            self.network.book.struck(Noise::Delay.kind());
+            self.network.log.count(MessageFault::Delay.kind());
             self.network.runtime.sleep(Millis(length)).await;
         }
     }
 
     /// Whether this fault happens now.
-    pub(super) fn roll(&self, what: Noise) -> bool {
-        let strikes = self.dice().chance(self.network.weather.level(what));
-        if strikes {
-            self.network.book.struck(what.kind());
+    pub(super) fn roll(&self, what: MessageFault) -> bool {
+        let happens = self.dice().chance(self.network.network_faults.level(what));
+        if happens {
+            self.network.log.count(what.kind());
         }
-        strikes
+        happens
     }
 
     fn dice(&self) -> MutexGuard<'_, Dice> {
@@ -180,11 +180,9 @@ impl Link {
         );
     }
 
-    /// The result of a commit that is struck.
-    pub(super) async fn struck(&self, how: CommitFault, commands: &[Command]) -> StoreError {
-        self.network
-            .book
-            .strikes(&Fault::Commit { number: self.network.database.commits() - 1, how });
+    /// The result of a commit with a fault.
+    pub(super) async fn failed_commit(&self, how: CommitFault, commands: &[Command]) -> StoreError {
+        self.network.log.fault(&Fault::Commit { number: self.network.database.commits() - 1, how });
         if matches!(how, CommitFault::CrashAfter | CommitFault::UnknownButDone) {
             self.commit(commands).await;
         }

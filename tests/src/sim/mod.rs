@@ -1,7 +1,7 @@
 //! Deterministic simulation: several real hosts (worker, recovery, outbox) in virtual time on one
 //! thread, over one store behind lossy links, with one seed that decides everything.
 //!
-//! - `dice`: random numbers; `book`: the event log with the findings;
+//! - `dice`: random numbers; `event_log`: the event log with the findings;
 //! - `scenario`, `fault`: operations of clients and faults, as a script that can be printed,
 //!   shortened and repeated;
 //! - `judge`, `metrics`: the rules for every step, tracked outside the engine;
@@ -13,19 +13,19 @@
 //! - `resonate`: workers and clients of the Resonate protocol;
 //! - `host`, `outside`, `effects`: hosts and their incarnations, external workers and clients, the
 //!   functions they run;
-//! - `run`, `stage`: one scenario from beginning to end; `strike`: the injection of faults;
+//! - `run`, `simulation`: one scenario from beginning to end; `inject`: the injection of faults;
 //!   `again`: repeated commands; `verdict`: the rules for the end; `shrink`: the shortest script.
 
 mod again;
-mod book;
 mod bus;
 mod database;
-mod desks;
 mod dice;
 mod effects;
+mod event_log;
 mod fault;
 mod holding;
 mod host;
+mod inject;
 mod judge;
 mod link;
 mod locks;
@@ -35,18 +35,18 @@ mod outside;
 mod remote;
 mod resonate;
 mod run;
+mod running_hosts;
 mod scenario;
 mod shrink;
-mod stage;
+mod simulation;
 mod statements;
-mod strike;
 mod timetable;
 mod trip;
 mod verdict;
 
-pub use book::Book;
 pub use dice::Dice;
-pub use fault::{CommitFault, Fault, Noise};
+pub use event_log::EventLog;
+pub use fault::{CommitFault, Fault, MessageFault};
 pub use resonate::Errand;
 pub use run::{Report, run};
 pub use scenario::{Op, Scenario};

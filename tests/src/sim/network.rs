@@ -12,12 +12,12 @@ use segno_core::command::Command;
 use tokio::sync::Notify;
 
 use super::{
-    book::Book,
-    bus::{Bus, Weather},
+    bus::{Bus, NetworkFaults},
     database::Database,
-    desks::Desks,
+    event_log::EventLog,
     fault::CommitFault,
-    resonate::Doors,
+    resonate::Endpoints,
+    running_hosts::RunningHosts,
 };
 use crate::world::SimRuntime;
 
@@ -28,17 +28,17 @@ pub struct Network {
     /// The receivers of commit hints.
     pub bus: Arc<Bus>,
     /// Where hosts can be asked.
-    pub doors: Doors,
-    /// Where hosts take starts.
-    pub desks: Desks,
+    pub endpoints: Endpoints,
+    /// The hosts that take speculative starts.
+    pub running_hosts: RunningHosts,
     /// The risks of messages.
-    pub weather: Arc<Weather>,
+    pub network_faults: Arc<NetworkFaults>,
     /// The event log.
-    pub book: Arc<Book>,
+    pub log: Arc<EventLog>,
     /// Where the world's own tasks run.
     pub runtime: Arc<SimRuntime>,
-    /// Commits to be struck.
-    pub strikes: Mutex<BTreeMap<u64, CommitFault>>,
+    /// Faults of commits, by the number of the commit.
+    pub commit_faults: Mutex<BTreeMap<u64, CommitFault>>,
     /// Decides.
     pub seed: u64,
 }

@@ -116,7 +116,7 @@ impl Outside {
             "client",
             Box::pin(async move {
                 one.wait(at).await;
-                one.network.book.note(format_args!("client   {op:?}"));
+                one.network.log.note(format_args!("client   {op:?}"));
                 one.act(&op).await;
                 one.open.fetch_sub(1, Ordering::Relaxed);
             }),
@@ -133,7 +133,7 @@ impl Outside {
                 let id = promise.id().clone();
                 let known = self.heard().told.insert(id.clone(), promise.clone());
                 if known.is_some_and(|known| known != promise) {
-                    self.network.book.wrong(format_args!("`{id}` was told of with two outcomes"));
+                    self.network.log.finding(format_args!("`{id}` was told of with two outcomes"));
                 }
                 // If the command gets lost, the message comes again.
                 let ack = Command::OutboxAck { key: OutboxKey::Unblock(id, address) };
@@ -180,9 +180,9 @@ impl Outside {
     async fn begin(&self, new: &NewPromise) {
         let mut dice = Dice::new(self.network.seed, &format!("start {}", new.id));
         if dice.chance(500)
-            && let Some((desk, seat)) = self.network.desks.any(&mut dice)
+            && let Some((slots, slot)) = self.network.running_hosts.any(&mut dice)
         {
-            let told = desk.begin(seat, new.clone(), Digest::of(MODULE));
+            let told = slots.begin(slot, new.clone(), Digest::of(MODULE));
             tokio::select! {
                 biased;
                 _ = told => {}
@@ -273,12 +273,12 @@ impl Outside {
             }
             self.sleep(110).await;
         }
-        self.network.book.wrong(format_args!("{command:?} never found what it is about"));
+        self.network.log.finding(format_args!("{command:?} never found what it is about"));
         None
     }
 
     async fn wait(&self, at: i64) {
-        self.sleep(at - self.network.book.at()).await;
+        self.sleep(at - self.network.log.at()).await;
     }
 
     pub(super) async fn sleep(&self, length: i64) {

@@ -10,7 +10,7 @@ use segno::{
 use segno_core::{command::Command, promise::Delivery, reply::Reply};
 
 use super::{
-    fault::Noise,
+    fault::MessageFault,
     link::{Link, unknown},
 };
 use crate::{gate::Gate, gated_reads};
@@ -34,25 +34,25 @@ impl Store for Link {
         if self.conditions.heartless.load(Ordering::Relaxed) && commands.iter().any(is_heartbeat) {
             return Err(unknown());
         }
-        if self.roll(Noise::RequestLoss) {
+        if self.roll(MessageFault::RequestLoss) {
             return Err(unknown());
         }
         if self.control.is_some() {
             let number = self.network.database.next_commit();
-            let strike = {
-                let mut strikes =
-                    self.network.strikes.lock().unwrap_or_else(PoisonError::into_inner);
-                strikes.remove(&number)
+            let commit_fault = {
+                let mut commit_faults =
+                    self.network.commit_faults.lock().unwrap_or_else(PoisonError::into_inner);
+                commit_faults.remove(&number)
             };
-            if let Some(how) = strike {
-                return Err(self.struck(how, &commands).await);
+            if let Some(how) = commit_fault {
+                return Err(self.failed_commit(how, &commands).await);
             }
         }
         let replies = self.commit(&commands).await;
-        if self.roll(Noise::RequestTwice) {
+        if self.roll(MessageFault::RequestTwice) {
             self.again(commands);
         }
-        if self.roll(Noise::AnswerLoss) {
+        if self.roll(MessageFault::AnswerLoss) {
             return Err(unknown());
         }
         self.delay().await;

@@ -5,16 +5,16 @@ use std::collections::BTreeMap;
 use segno_core::{config::Config, snapshot::Snapshot, time::Millis};
 use serde_json::Value as Json;
 
-use super::{outside::Heard, scenario::Scenario, stage::Stage, verdict};
+use super::{outside::Heard, scenario::Scenario, simulation::Simulation, verdict};
 
 /// The result of a run.
 pub struct Report {
     /// All findings; empty: the run passed.
-    pub wrong: Vec<String>,
+    pub findings: Vec<String>,
     /// The event log.
     pub log: String,
-    /// Number of faults of each kind.
-    pub struck: BTreeMap<&'static str, u64>,
+    /// Number of faults of each kind, and of operations worth counting.
+    pub counts: BTreeMap<&'static str, u64>,
     /// Commits of hosts.
     pub commits: u64,
     /// How long it took, in virtual milliseconds.
@@ -45,17 +45,19 @@ pub struct End {
 /// Runs a scenario, judges every step, and compares its end with that of a run without faults.
 pub fn run(scenario: &Scenario) -> Report {
     let (mut report, end) = world(scenario, true);
-    if !report.wrong.is_empty() {
+    if !report.findings.is_empty() {
         return report;
     }
     let (reference, expected) = world(&scenario.without_faults(), false);
-    report.wrong.extend(reference.wrong.iter().map(|wrong| format!("without faults: {wrong}")));
-    if report.wrong.is_empty() {
-        report.wrong.extend(verdict::refines(scenario, &end, &expected));
+    report
+        .findings
+        .extend(reference.findings.iter().map(|wrong| format!("without faults: {wrong}")));
+    if report.findings.is_empty() {
+        report.findings.extend(verdict::refines(scenario, &end, &expected));
     }
     if let Some(anew) = &end.anew {
         let wrong = verdict::refines(&scenario.needed(), anew, &expected);
-        report.wrong.extend(wrong.iter().map(|wrong| format!("begun anew: {wrong}")));
+        report.findings.extend(wrong.iter().map(|wrong| format!("begun anew: {wrong}")));
     }
     report
 }
@@ -79,5 +81,5 @@ fn world(scenario: &Scenario, judged: bool) -> (Report, End) {
         .start_paused(true)
         .build()
         .expect("a runtime without I/O can be built");
-    runtime.block_on(async { Stage::set(scenario, judged).await.play(scenario).await })
+    runtime.block_on(async { Simulation::set_up(scenario, judged).await.run(scenario).await })
 }

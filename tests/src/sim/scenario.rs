@@ -7,7 +7,7 @@ use segno_core::{config::VersionRule, promise::Overlap};
 
 use super::{
     dice::Dice,
-    fault::{CommitFault, Fault, Noise},
+    fault::{CommitFault, Fault, MessageFault},
     resonate::{self, Errand},
 };
 
@@ -217,15 +217,15 @@ impl Scenario {
             let fault = fault(hosts, &mut dice);
             scenario.faults.push((dice.between(0, CALM - 3_000), fault));
         }
-        for what in Noise::ALL {
+        for what in MessageFault::ALL {
             if dice.chance(350) {
                 let level = match what {
-                    Noise::Delay => dice.between(2, 60),
-                    Noise::MessageDelay => dice.between(2, 900),
+                    MessageFault::Delay => dice.between(2, 60),
+                    MessageFault::MessageDelay => dice.between(2, 900),
                     _ => dice.between(10, 250),
                 };
                 let level = u64::try_from(level).expect("levels are positive");
-                scenario.faults.push((0, Fault::Noise { what, level }));
+                scenario.faults.push((0, Fault::Message { what, level }));
             }
         }
         let mut dice = Dice::new(seed, "resonate");

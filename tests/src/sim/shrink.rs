@@ -8,7 +8,7 @@ use super::{
 
 /// Leaves out whatever is not needed to fail. A scenario that passes is answered as it is.
 pub fn shrink(scenario: &Scenario) -> Scenario {
-    shrink_by(scenario, &|candidate| !run(candidate).wrong.is_empty())
+    shrink_by(scenario, &|candidate| !run(candidate).findings.is_empty())
 }
 
 /// The same, for anything that can fail.

@@ -146,7 +146,7 @@ impl<'a> Transaction<'a> {
         let decision = transition(&self.view, command, now, &database.config);
         let expected = self.whole.decide(command, now, &database.config);
         if decision.reply != expected.reply || decision.delta != expected.delta {
-            database.book.wrong(format_args!(
+            database.log.finding(format_args!(
                 "visibility: {command:?} was answered {:?}, and on all rows of one snapshot it is {:?}",
                 decision.reply, expected.reply
             ));
@@ -347,7 +347,7 @@ impl<'a> Transaction<'a> {
             }
             self.database.runtime.sleep(Millis(1)).await;
         }
-        self.database.book.wrong(format_args!("deadlock: {row:?} is never released"));
+        self.database.log.finding(format_args!("deadlock: {row:?} is never released"));
         std::future::pending().await
     }
 

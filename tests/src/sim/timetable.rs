@@ -35,13 +35,13 @@ impl Outside {
         let new = NewSchedule { id: id.clone(), cron, template, overlap };
         let made = self.clients.insist(Command::ScheduleCreate(new)).await;
         if !matches!(made, Reply::Schedule { .. }) {
-            self.network.book.wrong(format_args!("a schedule was answered {made:?}"));
+            self.network.log.finding(format_args!("a schedule was answered {made:?}"));
         }
         self.sleep(lasts).await;
         // The answer to an earlier try may have been lost: then there is none any more.
         self.clients.insist(Command::ScheduleDelete { id: id.clone() }).await;
         let rows = self.network.database.dump().await;
-        occurrences(&rows, &id).for_each(|_| self.network.book.struck("occurrences of schedules"));
+        occurrences(&rows, &id).for_each(|_| self.network.log.count("occurrences of schedules"));
     }
 }
 

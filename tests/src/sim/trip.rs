@@ -88,14 +88,14 @@ impl Trip<'_> {
                 SagaNext::Compensate { seq } => {
                     let undo = self.claim.id.compensation(SAGA, seq);
                     self.step(undo, Tags::new(), Verdict::Resolved).await?;
-                    self.outside.network.book.struck("steps of sagas undone");
+                    self.outside.network.log.count("steps of sagas undone");
                 }
                 SagaNext::Compensated => break,
                 next => {
                     self.outside
                         .network
-                        .book
-                        .wrong(format_args!("saga: {next:?} in {}", self.claim.id));
+                        .log
+                        .finding(format_args!("saga: {next:?} in {}", self.claim.id));
                     return None;
                 }
             }
@@ -135,7 +135,7 @@ impl Trip<'_> {
         match outcomes.pop() {
             Some((_, Ok(Acted::Promise { promise, .. }))) => Some(promise),
             other => {
-                self.outside.network.book.wrong(format_args!("a fence was answered {other:?}"));
+                self.outside.network.log.finding(format_args!("a fence was answered {other:?}"));
                 None
             }
         }

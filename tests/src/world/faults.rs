@@ -42,7 +42,7 @@ pub struct Faults {
     commits: AtomicU64,
     /// Told when the host has to die.
     pub crash: Notify,
-    struck: AtomicBool,
+    injected: AtomicBool,
     refuse: Mutex<Option<Refuse>>,
     /// Which commands take their time, and how long.
     slow: Mutex<Option<(&'static str, Millis)>>,
@@ -65,8 +65,8 @@ impl Faults {
     }
 
     /// Whether the fault has happened.
-    pub fn struck(&self) -> bool {
-        self.struck.load(Ordering::Relaxed)
+    pub fn injected(&self) -> bool {
+        self.injected.load(Ordering::Relaxed)
     }
 
     /// From now on the store does not answer submissions with such a command.
@@ -122,11 +122,11 @@ impl Faults {
     fn next(&self) -> Option<Fault> {
         let number = self.commits.fetch_add(1, Ordering::Relaxed);
         let (at, fault) = self.at?;
-        let strikes = at == number;
-        if strikes {
-            self.struck.store(true, Ordering::Relaxed);
+        let happens = at == number;
+        if happens {
+            self.injected.store(true, Ordering::Relaxed);
         }
-        strikes.then_some(fault)
+        happens.then_some(fault)
     }
 }
 

@@ -276,7 +276,7 @@ impl World {
                 .as_mut()
                 .is_some_and(|told: &mut Told| matches!(told.try_recv(), Err(TryRecvError::Empty)));
             if !waits {
-                *told = world.at_desk(id, target, module, input);
+                *told = world.try_begin(id, target, module, input);
             }
             false
         })
@@ -284,7 +284,7 @@ impl World {
     }
 
     /// Asks the host that is up once to begin `target` of `module`; none: no host is up.
-    pub fn at_desk(&self, id: &str, target: &str, module: Digest, input: &Json) -> Option<Told> {
+    pub fn try_begin(&self, id: &str, target: &str, module: Digest, input: &Json) -> Option<Told> {
         let slots = self.life.as_ref()?.running.host.slots()?;
         Some(slots.begin(slots.slot()?, invocation(id, target, input), module))
     }

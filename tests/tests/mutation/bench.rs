@@ -21,7 +21,7 @@ use super::{
 };
 
 /// How long the tests for one defect may take: a defect may well be that something never ends.
-const PATIENCE: Millis = Millis::seconds(1_200);
+const TIMEOUT: Millis = Millis::seconds(1_200);
 
 /// What is in the names of tests that show the same as others, on a database that answers more
 /// slowly.
@@ -183,7 +183,7 @@ impl Bench {
         let status = loop {
             match child.try_wait().expect("it is our child") {
                 Some(status) => break Some(status),
-                None if clock.now().since(begun) > PATIENCE => {
+                None if clock.now().since(begun) > TIMEOUT => {
                     child.kill().expect("it is our child");
                     child.wait().expect("it is our child");
                     break None;

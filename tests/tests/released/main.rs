@@ -10,21 +10,21 @@
 //! $ cargo test --workspace --test released -- --ignored
 //! ```
 //!
-//! - `scene`: what is put in;
-//! - `sequel`: what has to come of it;
+//! - `workload`: what is put in;
+//! - `continuation`: how it has to go on;
 //! - `folder`: the files.
 
+mod continuation;
 mod folder;
-mod scene;
-mod sequel;
+mod workload;
 
 use segno::{
     demo::server::{Server, ServerOptions},
     runtime::Env,
 };
 use tests::{
-    stage::{self, Stage},
-    troupe::Troupe,
+    host_group::HostGroup,
+    test_host::{self, TestHost},
 };
 use throwaway_postgres::Cluster;
 
@@ -42,10 +42,10 @@ async fn host(options: ServerOptions) -> Server {
 async fn the_database_files_of_every_version_are_gone_on_with() {
     for released in Folder::all() {
         let place = tempfile::tempdir().expect("there is room for a folder");
-        let options = stage::options(SEGNO, place.path());
+        let options = test_host::options(SEGNO, place.path());
         released.unpack_database(&options.data);
         segno(&["doctor", "--store", &options.data.display().to_string()]);
-        sequel::follows(&released, host(options).await).await;
+        continuation::check(&released, host(options).await).await;
     }
 }
 
@@ -53,12 +53,12 @@ async fn the_database_files_of_every_version_are_gone_on_with() {
 async fn the_exports_of_every_version_are_gone_on_with() {
     for released in Folder::all() {
         let place = tempfile::tempdir().expect("there is room for a folder");
-        let options = stage::options(SEGNO, place.path());
+        let options = test_host::options(SEGNO, place.path());
         let (data, export) = (options.data.display().to_string(), released.export());
         segno(&["import", "--store", &data, &export.display().to_string()]);
         let rows = folder::rows(&data, place.path());
         assert_eq!(rows, released.rows(), "{}: every row has moved", released.version());
-        sequel::follows(&released, host(options).await).await;
+        continuation::check(&released, host(options).await).await;
     }
 }
 
@@ -70,9 +70,9 @@ async fn the_postgresql_databases_of_every_version_are_gone_on_with() {
         let database = cluster.database();
         database.load(&released.dump());
         segno(&["doctor", "--store", &database.url()]);
-        let mut options = stage::options(SEGNO, place.path());
+        let mut options = test_host::options(SEGNO, place.path());
         options.arguments = ["--store".to_owned(), database.url()].into();
-        sequel::follows(&released, host(options).await).await;
+        continuation::check(&released, host(options).await).await;
     }
 }
 
@@ -82,18 +82,18 @@ async fn write_the_stores_of_this_version() {
     let folder = Folder::of_this_version();
     let cluster = Cluster::shared().expect("PostgreSQL is needed for its dump");
 
-    let mut stage = Stage::start(SEGNO).await;
-    scene::play(stage.client(), stage.payments.address(), &stage.env).await;
-    stage.server.kill().expect("it was alive");
-    let data = stage.server.options().data.clone();
+    let mut host = TestHost::start(SEGNO).await;
+    workload::run(host.client(), host.payments.address(), &host.env).await;
+    host.server.kill().expect("it was alive");
+    let data = host.server.options().data.clone();
     folder.pack_database(&data);
     let rows = folder::export(&data.display().to_string(), &folder.export());
     folder.keep_rows(&rows);
 
     let database = cluster.database();
     let url = database.url();
-    let mut troupe = Troupe::start(SEGNO, &url, 1, Default::default(), &[]).await;
-    scene::play(troupe.client(0), troupe.payments.address(), &troupe.env).await;
-    troupe.hosts[0].kill().expect("it was alive");
+    let mut group = HostGroup::start(SEGNO, &url, 1, Default::default(), &[]).await;
+    workload::run(group.client(0), group.payments.address(), &group.env).await;
+    group.hosts[0].kill().expect("it was alive");
     folder.keep_dump(&database.dump());
 }

@@ -28,7 +28,7 @@ async fn attempts(codes: &[u32], retry: RetryOptions) -> (Vec<i64>, Verdict, ser
     let (seen, codes) = (begun.clone(), codes.to_vec());
     let script = Arc::new(
         Script::default()
-            .workflow("flow", |desk| async move { desk.done(desk.call("work", "1")).await })
+            .workflow("flow", |ctx| async move { ctx.done(ctx.call("work", "1")).await })
             .activity("work", move |attempt| {
                 let at = i64::try_from(attempt.context.started_at_ms).expect("a time");
                 let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
@@ -167,10 +167,10 @@ async fn requested(
     statuses: &[u16],
     max_attempts: u32,
 ) -> (Vec<String>, Verdict, serde_json::Value) {
-    let script = Arc::new(Script::default().workflow("flow", move |desk| async move {
+    let script = Arc::new(Script::default().workflow("flow", move |ctx| async move {
         let mut options = options();
         options.retry = Some(at_once(Some(max_attempts)));
-        desk.done(desk.http("GET", "http://service/", options)).await
+        ctx.done(ctx.http("GET", "http://service/", options)).await
     }));
     let service = Arc::new(Service::default());
     service.statuses.lock().unwrap_or_else(PoisonError::into_inner).extend(statuses);
@@ -202,10 +202,10 @@ async fn a_request_that_is_repeated_keeps_its_idempotency_key() {
 async fn a_send_with_a_start_is_not_begun_before() {
     let script = Arc::new(
         Script::default()
-            .workflow("flow", |desk| async move {
+            .workflow("flow", |ctx| async move {
                 let mut options = options();
-                options.start_at_ms = Some(desk.now() + 3_600_000);
-                desk.done(desk.send("work", "1", options)).await
+                options.start_at_ms = Some(ctx.now() + 3_600_000);
+                ctx.done(ctx.send("work", "1", options)).await
             })
             .activity("work", |attempt| async move {
                 attempt.succeed(attempt.context.started_at_ms.to_string())
@@ -236,7 +236,7 @@ async fn what_an_attempt_logged_is_kept_once_whatever_answer_gets_lost() {
         let logs = world.logs("it").await;
         let once: BTreeSet<&String> = logs.iter().collect();
         assert!(logs.len() > 1 && once.len() == logs.len(), "commit {number}: {logs:?}");
-        if !world.faults.struck() {
+        if !world.faults.injected() {
             assert!(number > 4, "{number} commits");
             return;
         }

@@ -37,7 +37,7 @@ async fn told(world: &mut World, module: Digest) -> (TaskReply, bool) {
 
 /// The same under another id.
 async fn told_of(world: &mut World, id: &str, module: Digest) -> (TaskReply, bool) {
-    let mut told = world.at_desk(id, "wasm://m/flow", module, &json!(null)).expect("it is up");
+    let mut told = world.try_begin(id, "wasm://m/flow", module, &json!(null)).expect("it is up");
     let mut reply = None;
     world
         .until("the answer", async |_| {
@@ -105,17 +105,17 @@ async fn after_a_removal_one_start_takes_the_longer_way_and_those_after_it_do_no
 
 #[tokio::test(flavor = "current_thread", start_paused = true)]
 async fn the_first_step_and_the_first_wait_come_with_the_birth() {
-    let stepping = Script::default().workflow("flow", |desk| async move {
-        desk.done(desk.run("step", || "1".into())).await?;
-        desk.done(desk.sleep(60_000)).await
+    let stepping = Script::default().workflow("flow", |ctx| async move {
+        ctx.done(ctx.run("step", || "1".into())).await?;
+        ctx.done(ctx.sleep(60_000)).await
     });
     let mut world = up(&Arc::new(stepping)).await;
     assert!(told(&mut world, module()).await.1);
     world.stands("it", TaskStatus::Suspended).await;
     assert_eq!(committed(&world)[..2], [vec!["task-begin"], vec!["task-fence", "task-suspend"]]);
 
-    let waiting = Script::default()
-        .workflow("flow", |desk| async move { desk.done(desk.sleep(60_000)).await });
+    let waiting =
+        Script::default().workflow("flow", |ctx| async move { ctx.done(ctx.sleep(60_000)).await });
     let mut world = up(&Arc::new(waiting)).await;
     let (task, began) = told(&mut world, module()).await;
     assert!(began);
@@ -128,11 +128,11 @@ async fn the_first_step_and_the_first_wait_come_with_the_birth() {
 async fn an_id_that_is_taken_is_left_to_whoever_runs_it() {
     let runs = Arc::new(AtomicU32::new(0));
     let counted = runs.clone();
-    let script = Script::default().workflow("flow", move |desk| {
+    let script = Script::default().workflow("flow", move |ctx| {
         let run = counted.fetch_add(1, Ordering::Relaxed);
         async move {
-            desk.done(desk.run("which", move || run.to_string())).await?;
-            desk.done(desk.sleep(100)).await?;
+            ctx.done(ctx.run("which", move || run.to_string())).await?;
+            ctx.done(ctx.sleep(100)).await?;
             Ok(run.to_string())
         }
     });
@@ -165,11 +165,11 @@ async fn a_module_that_was_replaced_meanwhile_runs_as_it_is_stored() {
 async fn what_traps_at_first_is_stored_and_tried_again() {
     let tries = Arc::new(AtomicU32::new(0));
     let counted = tries.clone();
-    let script = Script::default().workflow("flow", move |desk| {
+    let script = Script::default().workflow("flow", move |ctx| {
         let first = counted.fetch_add(1, Ordering::Relaxed) == 0;
         async move {
             match first {
-                true => desk.trap("unreachable").await,
+                true => ctx.trap("unreachable").await,
                 false => Ok("2".into()),
             }
         }
@@ -184,8 +184,8 @@ async fn what_traps_at_first_is_stored_and_tried_again() {
 
 #[tokio::test(flavor = "current_thread", start_paused = true)]
 async fn what_is_refused_at_first_is_refused_as_always() {
-    let script = Script::default().workflow("flow", |desk| async move {
-        desk.done(desk.call("wasm://nowhere/work", "1")).await
+    let script = Script::default().workflow("flow", |ctx| async move {
+        ctx.done(ctx.call("wasm://nowhere/work", "1")).await
     });
     let mut world = up(&Arc::new(script)).await;
     let (task, _) = told(&mut world, module()).await;
@@ -196,8 +196,8 @@ async fn what_is_refused_at_first_is_refused_as_always() {
     assert!(message.contains("`nowhere` is not deployed"), "{}", begun.1);
     let mut plain = World::with(
         Plan::default(),
-        &Arc::new(Script::default().workflow("flow", |desk| async move {
-            desk.done(desk.call("wasm://nowhere/work", "1")).await
+        &Arc::new(Script::default().workflow("flow", |ctx| async move {
+            ctx.done(ctx.call("wasm://nowhere/work", "1")).await
         })),
     )
     .await;

@@ -26,7 +26,7 @@ async fn soon(world: &World, id: &str) {
 #[tokio::test(flavor = "current_thread", start_paused = true)]
 async fn a_host_begins_its_life_then_gives_back_what_it_held_and_only_then_works() {
     let script = Script::default()
-        .workflow("flow", |desk| async move { desk.done(desk.call("work", "1")).await })
+        .workflow("flow", |ctx| async move { ctx.done(ctx.call("work", "1")).await })
         .activity("work", |attempt| async move {
             attempt.sleep(5_000).await;
             attempt.succeed("1")

@@ -29,13 +29,13 @@ fn kill(id: &str) -> Command {
 fn tidy() -> Arc<Script> {
     Arc::new(
         Script::default()
-            .workflow("flow", |desk| async move {
-                let failed = match desk.done(desk.call("slow", "1")).await {
+            .workflow("flow", |ctx| async move {
+                let failed = match ctx.done(ctx.call("slow", "1")).await {
                     Ok(done) => return Ok(done),
                     Err(failed) => failed,
                 };
-                desk.done(desk.call("tidy", "1")).await?;
-                desk.done(desk.sleep(60_000)).await?;
+                ctx.done(ctx.call("tidy", "1")).await?;
+                ctx.done(ctx.sleep(60_000)).await?;
                 Err(failed)
             })
             .activity("slow", |attempt| async move {
@@ -48,11 +48,11 @@ fn tidy() -> Arc<Script> {
 
 /// Calls `work`, and cancels the call after a second.
 fn cancels_its_call() -> Script {
-    Script::default().workflow("flow", |desk| async move {
-        let work = desk.call("work", "1");
-        desk.done(desk.sleep(1_000)).await?;
-        desk.done(desk.cancel(work)).await?;
-        desk.done(work).await
+    Script::default().workflow("flow", |ctx| async move {
+        let work = ctx.call("work", "1");
+        ctx.done(ctx.sleep(1_000)).await?;
+        ctx.done(ctx.cancel(work)).await?;
+        ctx.done(work).await
     })
 }
 
@@ -109,11 +109,11 @@ async fn a_workflow_cancelled_before_it_began_begins_and_is_told() {
 
 #[tokio::test(flavor = "current_thread", start_paused = true)]
 async fn a_killed_execution_is_interrupted_and_writes_nothing_more() {
-    let script = Arc::new(Script::default().workflow("flow", |desk| async move {
-        desk.done(desk.sleep(10)).await?;
-        desk.log("hanging");
-        desk.sleep(1_000);
-        desk.hang().await
+    let script = Arc::new(Script::default().workflow("flow", |ctx| async move {
+        ctx.done(ctx.sleep(10)).await?;
+        ctx.log("hanging");
+        ctx.sleep(1_000);
+        ctx.hang().await
     }));
     let mut world = begun(&script, Plan::default()).await;
     world.pass(SECOND).await;
@@ -169,12 +169,12 @@ async fn the_deadline_of_an_invocation_ends_it_while_it_executes_and_while_it_is
     for hangs in [true, false] {
         let script = Arc::new(
             Script::default()
-                .workflow("flow", move |desk| async move {
-                    let child = desk.call("child", "1");
-                    desk.done(desk.sleep(10)).await?;
-                    if hangs { desk.hang().await } else { desk.done(child).await }
+                .workflow("flow", move |ctx| async move {
+                    let child = ctx.call("child", "1");
+                    ctx.done(ctx.sleep(10)).await?;
+                    if hangs { ctx.hang().await } else { ctx.done(child).await }
                 })
-                .workflow("child", |desk| async move { desk.done(desk.sleep(60_000)).await }),
+                .workflow("child", |ctx| async move { ctx.done(ctx.sleep(60_000)).await }),
         );
         let mut world = World::scripted(&script).await;
         start_within(&world, Millis(5_000)).await;
@@ -230,8 +230,8 @@ async fn a_cancelled_activity_is_not_tried_again() {
 async fn a_call_past_its_timeout_fails_and_its_activity_is_dropped() {
     let script = Arc::new(
         Script::default()
-            .workflow("flow", |desk| async move {
-                desk.done(desk.call_with("work", "1", timeout(2_000))).await
+            .workflow("flow", |ctx| async move {
+                ctx.done(ctx.call_with("work", "1", timeout(2_000))).await
             })
             .activity("work", |attempt| async move {
                 attempt.sleep(60_000).await;

@@ -33,7 +33,7 @@ async fn stolen(world: &World, id: &str) {
 fn long() -> Arc<Script> {
     Arc::new(
         Script::default()
-            .workflow("flow", |desk| async move { desk.done(desk.call("work", "1")).await })
+            .workflow("flow", |ctx| async move { ctx.done(ctx.call("work", "1")).await })
             .activity("work", |attempt| async move {
                 for _ in 0..90 {
                     attempt.heartbeat("1").await;
@@ -107,9 +107,9 @@ async fn a_clock_that_jumps_over_a_lease_costs_an_attempt_and_nothing_else() {
 #[tokio::test(flavor = "current_thread", start_paused = true)]
 async fn a_guest_that_makes_no_progress_is_interrupted_at_the_stall_limit() {
     let hang = Arc::new(AtomicU32::new(0));
-    let script = Arc::new(Script::default().workflow("flow", move |desk| {
+    let script = Arc::new(Script::default().workflow("flow", move |ctx| {
         let first = hang.fetch_add(1, Ordering::Relaxed) == 0;
-        async move { if first { desk.hang().await } else { Ok("1".into()) } }
+        async move { if first { ctx.hang().await } else { Ok("1".into()) } }
     }));
     let limit = Millis(60_000);
     let config = Config { stall_limit: Some(limit), ..Config::default() };
@@ -172,23 +172,23 @@ async fn a_host_that_stops_lets_what_is_short_come_to_its_end() {
 async fn everything_finishes_by_scans_alone_when_every_hint_is_lost() {
     let script = Arc::new(
         Script::default()
-            .workflow("flow", |desk| async move {
-                let first = desk.call("work", "1");
-                let second = desk.call("child", "1");
-                let (promise, _) = desk.promise(Some("go"));
-                desk.done(first).await?;
-                desk.done(second).await?;
-                desk.done(promise).await?;
-                let (_, payload) = desk.signal().await;
-                desk.call("endless", "1");
+            .workflow("flow", |ctx| async move {
+                let first = ctx.call("work", "1");
+                let second = ctx.call("child", "1");
+                let (promise, _) = ctx.promise(Some("go"));
+                ctx.done(first).await?;
+                ctx.done(second).await?;
+                ctx.done(promise).await?;
+                let (_, payload) = ctx.signal().await;
+                ctx.call("endless", "1");
                 Ok(payload)
             })
             .signals()
-            .workflow("child", |desk| async move {
-                desk.done(desk.sleep(1_000)).await?;
-                desk.done(desk.call("work", "1")).await
+            .workflow("child", |ctx| async move {
+                ctx.done(ctx.sleep(1_000)).await?;
+                ctx.done(ctx.call("work", "1")).await
             })
-            .workflow("endless", |desk| async move { desk.done(desk.sleep(864_000_000)).await })
+            .workflow("endless", |ctx| async move { ctx.done(ctx.sleep(864_000_000)).await })
             .activity("work", |attempt| async move {
                 if attempt.context.attempt == 1 { attempt.fail(500) } else { attempt.succeed("1") }
             }),
@@ -207,10 +207,10 @@ async fn everything_finishes_by_scans_alone_when_every_hint_is_lost() {
 async fn more_work_than_room_is_done_all_the_same() {
     let script = Arc::new(
         Script::default()
-            .workflow("flow", |desk| async move {
-                let calls: Vec<u32> = (0..10).map(|n| desk.call("work", &n.to_string())).collect();
+            .workflow("flow", |ctx| async move {
+                let calls: Vec<u32> = (0..10).map(|n| ctx.call("work", &n.to_string())).collect();
                 for call in calls {
-                    desk.done(call).await?;
+                    ctx.done(call).await?;
                 }
                 Ok("10".into())
             })

@@ -26,19 +26,19 @@ use crate::{SECOND, begun, cold, ended};
 async fn what_needs_no_promise_completes_with_its_commit() {
     let script = Arc::new(
         Script::default()
-            .workflow("flow", |desk| async move {
-                let (promise, id) = desk.promise(Some("mine"));
-                let sent = desk.send("work", "1", options());
-                let published = desk.publish("topic", "{}");
-                let settled = desk.settle(&id, "7");
-                let (other, _) = desk.promise(None);
-                let cancelled = desk.cancel(other);
-                let sent = desk.done(sent).await?;
-                desk.done(published).await?;
-                desk.done(settled).await?;
-                desk.done(cancelled).await?;
-                let value = desk.done(promise).await?;
-                let code = desk.done(other).await.expect_err("it was cancelled").0;
+            .workflow("flow", |ctx| async move {
+                let (promise, id) = ctx.promise(Some("mine"));
+                let sent = ctx.send("work", "1", options());
+                let published = ctx.publish("topic", "{}");
+                let settled = ctx.settle(&id, "7");
+                let (other, _) = ctx.promise(None);
+                let cancelled = ctx.cancel(other);
+                let sent = ctx.done(sent).await?;
+                ctx.done(published).await?;
+                ctx.done(settled).await?;
+                ctx.done(cancelled).await?;
+                let value = ctx.done(promise).await?;
+                let code = ctx.done(other).await.expect_err("it was cancelled").0;
                 Ok(format!("[{sent},{value},{code}]"))
             })
             .activity("work", |attempt| async move { attempt.succeed("1") }),
@@ -54,17 +54,17 @@ async fn what_needs_no_promise_completes_with_its_commit() {
 async fn a_refusal_is_its_commands_failure_and_leaves_the_others_standing() {
     let script = Arc::new(
         Script::default()
-            .workflow("flow", |desk| async move {
-                let nowhere = desk.call("wasm://nowhere/work", "1");
-                let nobody = desk.settle("nobody", "1");
-                let computed = desk.run("compute", || "1".into());
-                let cancelled = desk.cancel(computed);
-                let good = desk.call("work", "1");
+            .workflow("flow", |ctx| async move {
+                let nowhere = ctx.call("wasm://nowhere/work", "1");
+                let nobody = ctx.settle("nobody", "1");
+                let computed = ctx.run("compute", || "1".into());
+                let cancelled = ctx.cancel(computed);
+                let good = ctx.call("work", "1");
                 let mut codes = Vec::new();
                 for command in [nowhere, nobody, cancelled] {
-                    codes.push(desk.done(command).await.expect_err("it is refused").0);
+                    codes.push(ctx.done(command).await.expect_err("it is refused").0);
                 }
-                let good = desk.done(good).await?;
+                let good = ctx.done(good).await?;
                 Ok(format!("[{},{},{},{good}]", codes[0], codes[1], codes[2]))
             })
             .activity("work", |attempt| async move { attempt.succeed("1") }),
@@ -77,11 +77,11 @@ async fn a_refusal_is_its_commands_failure_and_leaves_the_others_standing() {
 
 #[tokio::test(flavor = "current_thread", start_paused = true)]
 async fn settling_what_is_settled_changes_nothing() {
-    let script = Arc::new(Script::default().workflow("flow", |desk| async move {
-        let (promise, id) = desk.promise(Some("mine"));
-        desk.done(desk.settle(&id, "1")).await?;
-        desk.done(desk.settle(&id, "2")).await?;
-        desk.done(promise).await
+    let script = Arc::new(Script::default().workflow("flow", |ctx| async move {
+        let (promise, id) = ctx.promise(Some("mine"));
+        ctx.done(ctx.settle(&id, "1")).await?;
+        ctx.done(ctx.settle(&id, "2")).await?;
+        ctx.done(promise).await
     }));
     let (_, verdict, value) = ended(&script, Plan::default()).await;
     assert_eq!((verdict, value), (Verdict::Resolved, json!(1)));
@@ -91,9 +91,9 @@ async fn settling_what_is_settled_changes_nothing() {
 async fn an_id_that_somebody_else_took_is_never_adopted_and_halts_with_a_report() {
     // Whether the command is waited for or is the last before the end.
     for waits in [true, false] {
-        let script = Arc::new(Script::default().workflow("flow", move |desk| async move {
-            let sleep = desk.sleep(60_000);
-            if waits { desk.done(sleep).await } else { Ok("1".into()) }
+        let script = Arc::new(Script::default().workflow("flow", move |ctx| async move {
+            let sleep = ctx.sleep(60_000);
+            if waits { ctx.done(sleep).await } else { Ok("1".into()) }
         }));
         let mut world = World::scripted(&script).await;
         let taken = NewPromise {
@@ -118,15 +118,15 @@ async fn an_id_that_somebody_else_took_halts_at_once_whatever_else_is_waited_for
     // The call is forgotten in the poll that makes it; what is waited for is a promise from another
     // poll, or from this.
     for (earlier, in_this) in [(true, false), (false, true)] {
-        let script = Arc::new(Script::default().workflow("flow", move |desk| async move {
-            let (before, _) = desk.promise(Some("before"));
+        let script = Arc::new(Script::default().workflow("flow", move |ctx| async move {
+            let (before, _) = ctx.promise(Some("before"));
             if earlier {
-                desk.done(desk.run("step", || "1".into())).await?;
+                ctx.done(ctx.run("step", || "1".into())).await?;
             }
-            let call = desk.call("poll://any@packers#pack", "1");
-            desk.forget(call);
-            let waited = if in_this { desk.promise(Some("late")).0 } else { before };
-            desk.done(waited).await
+            let call = ctx.call("poll://any@packers#pack", "1");
+            ctx.forget(call);
+            let waited = if in_this { ctx.promise(Some("late")).0 } else { before };
+            ctx.done(waited).await
         }));
         let mut world = World::scripted(&script).await;
         let id = if earlier { "it/2" } else { "it/1" };
@@ -148,14 +148,14 @@ async fn an_id_that_somebody_else_took_halts_at_once_whatever_else_is_waited_for
 
 #[tokio::test(flavor = "current_thread", start_paused = true)]
 async fn a_named_promise_is_settled_by_its_name_and_completes_every_command_that_names_it() {
-    let script = Arc::new(Script::default().workflow("flow", |desk| async move {
-        let (forgotten, _) = desk.promise(Some("approval"));
-        let (first, id) = desk.promise(Some("approval"));
-        let (second, same) = desk.promise(Some("approval"));
+    let script = Arc::new(Script::default().workflow("flow", |ctx| async move {
+        let (forgotten, _) = ctx.promise(Some("approval"));
+        let (first, id) = ctx.promise(Some("approval"));
+        let (second, same) = ctx.promise(Some("approval"));
         assert_eq!((id.as_str(), &id), ("it/p/approval", &same));
-        desk.forget(forgotten);
-        let first = desk.done(first).await?;
-        let second = desk.done(second).await?;
+        ctx.forget(forgotten);
+        let first = ctx.done(first).await?;
+        let second = ctx.done(second).await?;
         Ok(format!("[{first},{second}]"))
     }));
     for plan in [Plan::default(), cold()] {
@@ -168,10 +168,10 @@ async fn a_named_promise_is_settled_by_its_name_and_completes_every_command_that
 
 #[tokio::test(flavor = "current_thread", start_paused = true)]
 async fn a_named_promise_can_be_cancelled() {
-    let script = Arc::new(Script::default().workflow("flow", |desk| async move {
-        let (promise, _) = desk.promise(Some("approval"));
-        desk.done(desk.cancel(promise)).await?;
-        desk.done(promise).await
+    let script = Arc::new(Script::default().workflow("flow", |ctx| async move {
+        let (promise, _) = ctx.promise(Some("approval"));
+        ctx.done(ctx.cancel(promise)).await?;
+        ctx.done(promise).await
     }));
     let (_, verdict, value) = ended(&script, Plan::default()).await;
     assert_eq!((verdict, &value["code"]), (Verdict::Canceled, &json!(499)));
@@ -179,10 +179,10 @@ async fn a_named_promise_can_be_cancelled() {
 
 #[tokio::test(flavor = "current_thread", start_paused = true)]
 async fn a_promise_settled_before_it_is_awaited_is_told_when_it_settles() {
-    let script = Arc::new(Script::default().workflow("flow", |desk| async move {
-        let (promise, _) = desk.promise(Some("early"));
-        desk.done(desk.sleep(60_000)).await?;
-        desk.done(promise).await
+    let script = Arc::new(Script::default().workflow("flow", |ctx| async move {
+        let (promise, _) = ctx.promise(Some("early"));
+        ctx.done(ctx.sleep(60_000)).await?;
+        ctx.done(promise).await
     }));
     let mut world = begun(&script, Plan::default()).await;
     world.stands("it", TaskStatus::Suspended).await;
@@ -198,14 +198,14 @@ async fn a_promise_settled_before_it_is_awaited_is_told_when_it_settles() {
 async fn children_end_with_their_parent_but_what_was_sent_lives_on() {
     let script = Arc::new(
         Script::default()
-            .workflow("flow", |desk| async move {
-                desk.call("child", "1");
-                let sent = desk.send("child", "2", options());
-                desk.done(sent).await?;
-                desk.done(desk.sleep(1_000)).await
+            .workflow("flow", |ctx| async move {
+                ctx.call("child", "1");
+                let sent = ctx.send("child", "2", options());
+                ctx.done(sent).await?;
+                ctx.done(ctx.sleep(1_000)).await
             })
-            .workflow("child", |desk| async move {
-                match desk.done(desk.sleep(60_000)).await {
+            .workflow("child", |ctx| async move {
+                match ctx.done(ctx.sleep(60_000)).await {
                     Ok(_) => Ok("\"finished\"".into()),
                     Err((code, _)) => Err((code, "told to stop".into())),
                 }
@@ -224,11 +224,11 @@ async fn children_end_with_their_parent_but_what_was_sent_lives_on() {
 async fn a_child_runs_the_module_of_its_caller_under_its_callers_name() {
     let script = Arc::new(
         Script::default()
-            .workflow("flow", |desk| async move {
-                let own = desk.call("work", "1");
-                let named = desk.call("wasm://m/work", "1");
-                let own = desk.done(own).await?;
-                let named = desk.done(named).await?;
+            .workflow("flow", |ctx| async move {
+                let own = ctx.call("work", "1");
+                let named = ctx.call("wasm://m/work", "1");
+                let own = ctx.done(own).await?;
+                let named = ctx.done(named).await?;
                 Ok(format!("[{own},{named}]"))
             })
             .activity("work", |attempt| async move {
@@ -241,9 +241,9 @@ async fn a_child_runs_the_module_of_its_caller_under_its_callers_name() {
 
 #[tokio::test(flavor = "current_thread", start_paused = true)]
 async fn a_workflow_settles_no_id_of_its_input_that_its_starter_may_not() {
-    let script = Script::default().workflow("flow", |desk| async move {
-        let id: String = serde_json::from_str(&desk.input()).expect("an id");
-        let code = desk.done(desk.settle(&id, "1")).await.err().map_or(0, |failure| failure.0);
+    let script = Script::default().workflow("flow", |ctx| async move {
+        let id: String = serde_json::from_str(&ctx.input()).expect("an id");
+        let code = ctx.done(ctx.settle(&id, "1")).await.err().map_or(0, |failure| failure.0);
         Ok(code.to_string())
     });
     let mut world = World::scripted(&Arc::new(script)).await;
@@ -293,19 +293,19 @@ impl Outbound for Policed {
 
 #[tokio::test(flavor = "current_thread", start_paused = true)]
 async fn calls_of_servers_are_asked_about_as_http_steps_are_whatever_fails() {
-    let script = Arc::new(Script::default().workflow("flow", |desk| async move {
+    let script = Arc::new(Script::default().workflow("flow", |ctx| async move {
         let refused = [
-            desk.call("https://elsewhere.example/work#add", "[1,2]"),
-            desk.send("http://workers.example/other", "1", options()),
+            ctx.call("https://elsewhere.example/work#add", "[1,2]"),
+            ctx.send("http://workers.example/other", "1", options()),
         ];
-        let allowed = desk.call("http://workers.example/work#add", "[1,2]");
+        let allowed = ctx.call("http://workers.example/work#add", "[1,2]");
         let mut codes = Vec::new();
         for command in refused {
-            let (code, message) = desk.done(command).await.expect_err("it is refused");
+            let (code, message) = ctx.done(command).await.expect_err("it is refused");
             assert!(message.contains("`http.allow` of `[m]`"), "{message}");
             codes.push(code);
         }
-        let sum = desk.done(allowed).await?;
+        let sum = ctx.done(allowed).await?;
         Ok(format!("[{codes:?},{sum}]"))
     }));
     let allow = vec!["http://workers.example/work".parse().expect("a pattern")];
@@ -326,7 +326,7 @@ async fn calls_of_servers_are_asked_about_as_http_steps_are_whatever_fails() {
             for refused in ["it/0", "it/1"] {
                 assert!(world.promise(refused).await.is_none(), "{refused}: {fault:?} {commit}");
             }
-            if !world.faults.struck() {
+            if !world.faults.injected() {
                 break;
             }
         }

@@ -17,7 +17,7 @@ const WORK: Millis = Millis(1_000);
 #[tokio::test(flavor = "current_thread", start_paused = true)]
 async fn who_waits_for_a_child_is_in_nobodys_way() {
     let script = Script::default()
-        .workflow("flow", |desk| async move { desk.done(desk.call("child", "1")).await })
+        .workflow("flow", |ctx| async move { ctx.done(ctx.call("child", "1")).await })
         .workflow("child", |_| async move { Ok("1".to_owned()) });
     let worker = WorkerSettings { processors: 1, ..WorkerSettings::default() };
     let mut world = World::with(Plan { worker, ..Plan::default() }, &Arc::new(script)).await;

@@ -15,9 +15,9 @@ use crate::{SECOND, begun};
 
 #[tokio::test(flavor = "current_thread", start_paused = true)]
 async fn what_the_last_round_found_damaged_is_in_the_metrics_until_the_next_finds_nothing() {
-    let script = Script::default().workflow("flow", |desk| async move {
-        let (approval, _) = desk.promise(Some("approval"));
-        desk.done(approval).await
+    let script = Script::default().workflow("flow", |ctx| async move {
+        let (approval, _) = ctx.promise(Some("approval"));
+        ctx.done(approval).await
     });
     let mut world = begun(&Arc::new(script), Plan::default()).await;
     world.stands("it", TaskStatus::Suspended).await;

@@ -34,14 +34,14 @@ async fn continued(world: &mut World) {
 async fn three_equal_traps_halt_with_a_note_and_a_continued_execution_tries_again() {
     let mended = Arc::new(AtomicBool::new(false));
     let whether = mended.clone();
-    let script = Arc::new(Script::default().workflow("flow", move |desk| {
+    let script = Arc::new(Script::default().workflow("flow", move |ctx| {
         let mended = whether.clone();
         async move {
-            desk.done(desk.sleep(1_000)).await?;
+            ctx.done(ctx.sleep(1_000)).await?;
             if mended.load(Ordering::Relaxed) {
                 Ok("1".into())
             } else {
-                desk.trap("out of ink").await
+                ctx.trap("out of ink").await
             }
         }
     }));
@@ -62,17 +62,17 @@ async fn three_equal_traps_halt_with_a_note_and_a_continued_execution_tries_agai
 async fn what_was_logged_before_a_trap_is_in_its_note_until_it_is_logged_for_good() {
     let mended = Arc::new(AtomicBool::new(false));
     let whether = mended.clone();
-    let script = Arc::new(Script::default().workflow("flow", move |desk| {
+    let script = Arc::new(Script::default().workflow("flow", move |ctx| {
         let mended = whether.clone();
         async move {
-            desk.log("begins");
-            desk.done(desk.sleep(1_000)).await?;
-            desk.log("dips the pen");
+            ctx.log("begins");
+            ctx.done(ctx.sleep(1_000)).await?;
+            ctx.log("dips the pen");
             if mended.load(Ordering::Relaxed) {
                 return Ok("1".into());
             }
-            desk.log("no ink");
-            desk.trap("out of ink").await
+            ctx.log("no ink");
+            ctx.trap("out of ink").await
         }
     }));
     let mut world = begun(&script, Plan::default()).await;
@@ -90,11 +90,11 @@ async fn what_was_logged_before_a_trap_is_in_its_note_until_it_is_logged_for_goo
 async fn traps_of_one_cause_are_equal_whatever_the_guest_says_of_them() {
     let said = Arc::new(AtomicU32::new(0));
     let count = said.clone();
-    let script = Arc::new(Script::default().workflow("flow", move |desk| {
+    let script = Arc::new(Script::default().workflow("flow", move |ctx| {
         let said = count.clone();
         async move {
             let which = said.fetch_add(1, Ordering::Relaxed);
-            desk.panic("src/lib.rs:3:5", &format!("it is {which} o'clock")).await
+            ctx.panic("src/lib.rs:3:5", &format!("it is {which} o'clock")).await
         }
     }));
     let mut world = begun(&script, Plan::default()).await;
@@ -105,9 +105,9 @@ async fn traps_of_one_cause_are_equal_whatever_the_guest_says_of_them() {
 #[tokio::test(flavor = "current_thread", start_paused = true)]
 async fn a_trap_that_does_not_come_again_costs_a_retry_only() {
     let once = Arc::new(AtomicBool::new(true));
-    let script = Arc::new(Script::default().workflow("flow", move |desk| {
+    let script = Arc::new(Script::default().workflow("flow", move |ctx| {
         let trap = once.swap(false, Ordering::Relaxed);
-        async move { if trap { desk.trap("once").await } else { Ok("1".into()) } }
+        async move { if trap { ctx.trap("once").await } else { Ok("1".into()) } }
     }));
     let mut world = begun(&script, Plan::default()).await;
     assert_eq!(world.outcome("it").await.0, Verdict::Resolved);
@@ -118,11 +118,11 @@ async fn a_trap_that_does_not_come_again_costs_a_retry_only() {
 async fn a_replay_that_differs_is_halted_with_a_report_and_appends_nothing() {
     let changed = Arc::new(AtomicBool::new(false));
     let whether = changed.clone();
-    let script = Arc::new(Script::default().workflow("flow", move |desk| {
+    let script = Arc::new(Script::default().workflow("flow", move |ctx| {
         let name = if whether.load(Ordering::Relaxed) { "new" } else { "old" };
         async move {
-            desk.done(desk.run(name, || "1".into())).await?;
-            desk.done(desk.sleep(1_000)).await
+            ctx.done(ctx.run(name, || "1".into())).await?;
+            ctx.done(ctx.sleep(1_000)).await
         }
     }));
     let mut world = begun(&script, cold()).await;
@@ -145,10 +145,10 @@ async fn a_replay_that_differs_is_halted_with_a_report_and_appends_nothing() {
 
 #[tokio::test(flavor = "current_thread", start_paused = true)]
 async fn a_command_inside_a_run_breaks_the_contract() {
-    let script = Arc::new(Script::default().workflow("flow", |desk| async move {
-        let inside = desk.clone();
-        let computed = desk.run("compute", move || inside.call("work", "1").to_string());
-        desk.done(computed).await
+    let script = Arc::new(Script::default().workflow("flow", |ctx| async move {
+        let inside = ctx.clone();
+        let computed = ctx.run("compute", move || inside.call("work", "1").to_string());
+        ctx.done(computed).await
     }));
     let mut world = begun(&script, Plan::default()).await;
     let note = halted(&mut world, HaltReason::Trapped).await;
@@ -158,10 +158,10 @@ async fn a_command_inside_a_run_breaks_the_contract() {
 
 #[tokio::test(flavor = "current_thread", start_paused = true)]
 async fn a_workflow_that_waits_for_nothing_is_halted() {
-    let script = Arc::new(Script::default().workflow("flow", |desk| async move {
-        let sleep = desk.sleep(1_000);
-        desk.forget(sleep);
-        desk.done(sleep).await
+    let script = Arc::new(Script::default().workflow("flow", |ctx| async move {
+        let sleep = ctx.sleep(1_000);
+        ctx.forget(sleep);
+        ctx.done(sleep).await
     }));
     let mut world = begun(&script, Plan::default()).await;
     let note = halted(&mut world, HaltReason::Reported).await;

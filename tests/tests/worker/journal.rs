@@ -41,13 +41,13 @@ impl Count {
 fn two_runs() -> (Arc<Script>, Count, Count) {
     let (first, second) = (Count::default(), Count::default());
     let (a, b) = (first.clone(), second.clone());
-    let script = Script::default().workflow("flow", move |desk| {
+    let script = Script::default().workflow("flow", move |ctx| {
         let (a, b) = (a.clone(), b.clone());
         async move {
-            let one = desk.run("a", || a.up());
-            let two = desk.run("b", || b.up());
-            desk.done(one).await?;
-            desk.done(two).await?;
+            let one = ctx.run("a", || a.up());
+            let two = ctx.run("b", || b.up());
+            ctx.done(one).await?;
+            ctx.done(two).await?;
             Ok("\"both\"".into())
         }
     });
@@ -125,10 +125,10 @@ async fn an_open_run_at_the_end_of_a_replay_is_executed_again_and_its_result_hel
 async fn a_forgotten_command_is_neither_told_nor_awaited() {
     let script = Arc::new(
         Script::default()
-            .workflow("flow", |desk| async move {
-                let slow = desk.call("work", "1");
-                desk.forget(slow);
-                desk.done(desk.sleep(60_000)).await
+            .workflow("flow", |ctx| async move {
+                let slow = ctx.call("work", "1");
+                ctx.forget(slow);
+                ctx.done(ctx.sleep(60_000)).await
             })
             .activity("work", |attempt| async move {
                 attempt.sleep(1_000).await;
@@ -150,11 +150,11 @@ async fn a_forgotten_command_is_neither_told_nor_awaited() {
 
 #[tokio::test(flavor = "current_thread", start_paused = true)]
 async fn a_forgotten_run_is_told_neither_live_nor_in_a_replay() {
-    let script = Arc::new(Script::default().workflow("flow", |desk| async move {
-        let forgotten = desk.run("a", || "1".into());
-        desk.forget(forgotten);
-        desk.done(desk.sleep(60_000)).await?;
-        desk.done(desk.sleep(60_000)).await
+    let script = Arc::new(Script::default().workflow("flow", |ctx| async move {
+        let forgotten = ctx.run("a", || "1".into());
+        ctx.forget(forgotten);
+        ctx.done(ctx.sleep(60_000)).await?;
+        ctx.done(ctx.sleep(60_000)).await
     }));
     let (world, verdict, _) = ended(&script, cold()).await;
     assert_eq!(verdict, Verdict::Resolved);
@@ -169,22 +169,22 @@ async fn a_forgotten_run_is_told_neither_live_nor_in_a_replay() {
 fn medley() -> Arc<Script> {
     Arc::new(
         Script::default()
-            .workflow("flow", |desk| async move {
-                let work = desk.call("work", "1");
-                let (approval, _) = desk.promise(Some("approval"));
-                let computed = desk.run("compute", || "7".into());
-                desk.done(computed).await?;
-                let sent = desk.send("work", "2", options());
-                desk.log("sent");
-                desk.done(sent).await?;
-                desk.done(work).await?;
-                let published = desk.publish("topic", "{}");
-                let missing = desk.settle("nobody", "1");
-                desk.done(published).await?;
-                let refused = desk.done(missing).await.expect_err("there is no such promise");
-                desk.done(desk.sleep(5_000)).await?;
-                let approved = desk.done(approval).await?;
-                let long = desk.done(desk.call("long", "1")).await?;
+            .workflow("flow", |ctx| async move {
+                let work = ctx.call("work", "1");
+                let (approval, _) = ctx.promise(Some("approval"));
+                let computed = ctx.run("compute", || "7".into());
+                ctx.done(computed).await?;
+                let sent = ctx.send("work", "2", options());
+                ctx.log("sent");
+                ctx.done(sent).await?;
+                ctx.done(work).await?;
+                let published = ctx.publish("topic", "{}");
+                let missing = ctx.settle("nobody", "1");
+                ctx.done(published).await?;
+                let refused = ctx.done(missing).await.expect_err("there is no such promise");
+                ctx.done(ctx.sleep(5_000)).await?;
+                let approved = ctx.done(approval).await?;
+                let long = ctx.done(ctx.call("long", "1")).await?;
                 Ok(format!("[{approved},{},{}]", refused.0, long.len()))
             })
             .activity("work", |attempt| async move {
@@ -283,9 +283,9 @@ async fn running_again_from_every_place_gives_the_same_journal_byte_for_byte() {
 async fn a_long_outcome_lies_in_its_promise_and_is_replayed_from_there() {
     let script = Arc::new(
         Script::default()
-            .workflow("flow", |desk| async move {
-                let long = desk.done(desk.call("long", "1")).await?;
-                desk.done(desk.sleep(60_000)).await?;
+            .workflow("flow", |ctx| async move {
+                let long = ctx.done(ctx.call("long", "1")).await?;
+                ctx.done(ctx.sleep(60_000)).await?;
                 Ok(long)
             })
             .activity("long", |attempt| async move {
@@ -303,17 +303,17 @@ async fn a_long_outcome_lies_in_its_promise_and_is_replayed_from_there() {
 
 #[tokio::test(flavor = "current_thread", start_paused = true)]
 async fn a_line_is_logged_once_however_often_its_workflow_is_replayed() {
-    let script = Arc::new(Script::default().workflow("flow", |desk| async move {
-        desk.log("before the first command");
-        let sleep = desk.sleep(60_000);
-        desk.log("after the last command of a poll");
-        desk.done(sleep).await?;
-        let computed = desk.run("compute", || "1".into());
-        desk.done(computed).await?;
-        desk.log("after a run");
-        let sleep = desk.sleep(60_000);
-        desk.log("before waiting");
-        desk.done(sleep).await
+    let script = Arc::new(Script::default().workflow("flow", |ctx| async move {
+        ctx.log("before the first command");
+        let sleep = ctx.sleep(60_000);
+        ctx.log("after the last command of a poll");
+        ctx.done(sleep).await?;
+        let computed = ctx.run("compute", || "1".into());
+        ctx.done(computed).await?;
+        ctx.log("after a run");
+        let sleep = ctx.sleep(60_000);
+        ctx.log("before waiting");
+        ctx.done(sleep).await
     }));
     let (world, ..) = ended(&script, cold()).await;
     assert_eq!(script.instances(), 3);
@@ -330,10 +330,10 @@ async fn a_line_is_logged_once_however_often_its_workflow_is_replayed() {
 
 #[tokio::test(flavor = "current_thread", start_paused = true)]
 async fn a_thousand_calls_are_one_commit() {
-    let script = Arc::new(Script::default().workflow("flow", |desk| async move {
-        let calls: Vec<u32> = (0..1_000).map(|_| desk.call("poll://outside/work", "1")).collect();
+    let script = Arc::new(Script::default().workflow("flow", |ctx| async move {
+        let calls: Vec<u32> = (0..1_000).map(|_| ctx.call("poll://outside/work", "1")).collect();
         for call in calls {
-            desk.done(call).await?;
+            ctx.done(call).await?;
         }
         Ok("1000".into())
     }));
@@ -351,9 +351,9 @@ async fn a_thousand_calls_are_one_commit() {
 
 #[tokio::test(flavor = "current_thread", start_paused = true)]
 async fn an_instance_that_nobody_else_touched_is_used_again_without_a_replay() {
-    let script = Arc::new(Script::default().workflow("flow", |desk| async move {
-        desk.done(desk.sleep(60_000)).await?;
-        desk.done(desk.sleep(60_000)).await
+    let script = Arc::new(Script::default().workflow("flow", |ctx| async move {
+        ctx.done(ctx.sleep(60_000)).await?;
+        ctx.done(ctx.sleep(60_000)).await
     }));
     let (_, verdict, _) = ended(&script, Plan::default()).await;
     assert_eq!((verdict, script.instances()), (Verdict::Resolved, 1));
@@ -361,9 +361,9 @@ async fn an_instance_that_nobody_else_touched_is_used_again_without_a_replay() {
 
 #[tokio::test(flavor = "current_thread", start_paused = true)]
 async fn an_instance_is_replayed_when_somebody_else_had_the_claim_meanwhile() {
-    let script = Arc::new(Script::default().workflow("flow", |desk| async move {
-        let (promise, _) = desk.promise(Some("go"));
-        desk.done(promise).await
+    let script = Arc::new(Script::default().workflow("flow", |ctx| async move {
+        let (promise, _) = ctx.promise(Some("go"));
+        ctx.done(promise).await
     }));
     let mut world = begun(&script, Plan::default()).await;
     world.stands("it", TaskStatus::Suspended).await;
@@ -389,15 +389,15 @@ async fn an_instance_is_replayed_when_somebody_else_had_the_claim_meanwhile() {
 async fn a_replay_of_what_still_runs_is_one_of_the_records_it_had_at_the_beginning() {
     // More than a page of a journal.
     const PROMISES: u32 = 2_060;
-    let script = Script::default().workflow("flow", |desk| async move {
+    let script = Script::default().workflow("flow", |ctx| async move {
         for _ in 0..PROMISES {
-            desk.promise(None);
+            ctx.promise(None);
         }
         for _ in 0..20 {
-            desk.done(desk.sleep(10)).await?;
+            ctx.done(ctx.sleep(10)).await?;
         }
-        let (approval, _) = desk.promise(Some("approval"));
-        desk.done(approval).await
+        let (approval, _) = ctx.promise(Some("approval"));
+        ctx.done(approval).await
     });
     let mut world = begun(&Arc::new(script), Plan::default()).await;
     world.stands("it", TaskStatus::Suspended).await;
@@ -425,21 +425,21 @@ async fn a_replay_of_what_still_runs_is_one_of_the_records_it_had_at_the_beginni
 #[tokio::test(flavor = "current_thread", start_paused = true)]
 async fn a_line_without_a_record_is_kept_once_whatever_answer_gets_lost() {
     for number in 0.. {
-        let script = Arc::new(Script::default().workflow("flow", |desk| async move {
+        let script = Arc::new(Script::default().workflow("flow", |ctx| async move {
             // Short enough to stay for, so that what follows the result waits with nothing but its
             // line.
-            let nap = desk.sleep(100);
-            desk.done(desk.run("a", || "1".into())).await?;
-            desk.log("after the run");
-            desk.done(nap).await?;
-            desk.log("after the nap");
+            let nap = ctx.sleep(100);
+            ctx.done(ctx.run("a", || "1".into())).await?;
+            ctx.log("after the run");
+            ctx.done(nap).await?;
+            ctx.log("after the nap");
             Ok("1".into())
         }));
         let faults = Faults::at(number, Fault::UnknownButDone);
         let (world, verdict, _) = ended(&script, Plan { faults, ..Plan::default() }).await;
         assert_eq!(verdict, Verdict::Resolved);
         assert_eq!(world.logs("it").await, ["after the run", "after the nap"], "commit {number}");
-        if !world.faults.struck() {
+        if !world.faults.injected() {
             assert!(number > 3, "{number} commits");
             return;
         }

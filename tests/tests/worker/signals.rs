@@ -17,15 +17,15 @@ use crate::{SECOND, begun, cold, ended};
 fn collector(count: usize, working: bool) -> Arc<Script> {
     Arc::new(
         Script::default()
-            .workflow("flow", move |desk| async move {
-                let work = working.then(|| desk.call("work", "1"));
+            .workflow("flow", move |ctx| async move {
+                let work = working.then(|| ctx.call("work", "1"));
                 let mut heard = Vec::new();
                 while heard.len() < count {
-                    let (name, payload) = desk.signal().await;
+                    let (name, payload) = ctx.signal().await;
                     heard.push(format!("{name}={payload}"));
                 }
                 if let Some(work) = work {
-                    desk.done(work).await?;
+                    ctx.done(work).await?;
                 }
                 Ok(json!(heard).to_string())
             })
@@ -103,8 +103,7 @@ async fn a_signal_with_a_known_key_is_taken_once() {
 #[tokio::test(flavor = "current_thread", start_paused = true)]
 async fn a_function_without_signals_is_not_told_of_them() {
     let script = Arc::new(
-        Script::default()
-            .workflow("flow", |desk| async move { desk.done(desk.sleep(10_000)).await }),
+        Script::default().workflow("flow", |ctx| async move { ctx.done(ctx.sleep(10_000)).await }),
     );
     let mut world = begun(&script, Plan::default()).await;
     world.stands("it", TaskStatus::Suspended).await;

@@ -16,15 +16,15 @@ use crate::{begun, cold};
 async fn logical_time_is_constant_in_a_poll_never_falls_and_is_the_same_in_a_replay() {
     let script = Arc::new(
         Script::default()
-            .workflow("flow", |desk| async move {
-                let mut times = vec![desk.now(), desk.now()];
+            .workflow("flow", |ctx| async move {
+                let mut times = vec![ctx.now(), ctx.now()];
                 for _ in 0..3 {
-                    desk.done(desk.call("work", "1")).await?;
-                    times.extend([desk.now(), desk.now()]);
-                    desk.done(desk.sleep(10_000)).await?;
-                    times.extend([desk.now(), desk.now()]);
+                    ctx.done(ctx.call("work", "1")).await?;
+                    times.extend([ctx.now(), ctx.now()]);
+                    ctx.done(ctx.sleep(10_000)).await?;
+                    times.extend([ctx.now(), ctx.now()]);
                 }
-                assert_eq!(desk.context().started_at_ms, times[0]);
+                assert_eq!(ctx.context().started_at_ms, times[0]);
                 Ok(json!(times).to_string())
             })
             .activity("work", |attempt| async move { attempt.succeed("1") }),
@@ -46,9 +46,9 @@ async fn logical_time_is_constant_in_a_poll_never_falls_and_is_the_same_in_a_rep
 
 #[tokio::test(flavor = "current_thread", start_paused = true)]
 async fn a_sleep_ends_when_it_should_whoever_died_meanwhile() {
-    let script = Arc::new(Script::default().workflow("flow", |desk| async move {
-        desk.done(desk.sleep(3_600_000)).await?;
-        Ok(desk.now().to_string())
+    let script = Arc::new(Script::default().workflow("flow", |ctx| async move {
+        ctx.done(ctx.sleep(3_600_000)).await?;
+        Ok(ctx.now().to_string())
     }));
     let mut world = World::scripted(&script).await;
     world.start("it", "wasm://m/flow", &json!(null)).await;
@@ -67,8 +67,7 @@ async fn a_sleep_ends_when_it_should_whoever_died_meanwhile() {
 #[tokio::test(flavor = "current_thread", start_paused = true)]
 async fn a_sleep_whose_end_has_passed_ends_at_once() {
     let script = Arc::new(
-        Script::default()
-            .workflow("flow", |desk| async move { desk.done(desk.sleep_until(1)).await }),
+        Script::default().workflow("flow", |ctx| async move { ctx.done(ctx.sleep_until(1)).await }),
     );
     let mut world = begun(&script, Plan::default()).await;
     world.pass(Millis(40)).await;

@@ -11,7 +11,7 @@ use super::*;
 use crate::{AdmissionLimits, router, tests::World};
 
 /// A bound that nothing here reaches when it works.
-const SOON: Millis = Millis(10_000);
+const TIMEOUT: Millis = Millis(10_000);
 
 /// A host that processes one request at a time, and both ends of a connection.
 struct Scene {
@@ -69,7 +69,7 @@ impl Scene {
     ) -> Option<IdleConnection> {
         let talking = serve_http(between, self.routes.clone(), &self.world.api, pass);
         let env = &self.world.api.host.env;
-        env.within(SOON, talking).await.expect("it ends in time")
+        env.within(TIMEOUT, talking).await.expect("it ends in time")
     }
 
     /// Serves while permits are free, until there is an answer.
@@ -93,7 +93,7 @@ impl Scene {
             }
         };
         let env = &self.world.api.host.env;
-        env.within(SOON, reading).await.expect("answers");
+        env.within(TIMEOUT, reading).await.expect("answers");
         String::from_utf8(came).expect("text")
     }
 }
@@ -306,7 +306,7 @@ async fn a_body_that_was_not_read_is_not_taken_for_a_request() {
     // If it were handed back, it would be closed here as well.
     let talking = async { talking.await.is_some() };
     let both = async { futures::join!(talking, client) };
-    let (given_back, came) = api.host.env.within(SOON, both).await.expect("an end");
+    let (given_back, came) = api.host.env.within(TIMEOUT, both).await.expect("an end");
     assert!(!given_back);
     assert!(came.starts_with("HTTP/1.1 404") && heads(came.as_bytes()) == 1, "{came}");
 }
@@ -327,7 +327,7 @@ async fn who_wants_one_answer_only_sees_the_end_of_it() {
         );
         let mut came = String::new();
         let reading = scene.client.read_to_string(&mut came);
-        api.host.env.within(SOON, reading).await.expect("an end").expect("it reads");
+        api.host.env.within(TIMEOUT, reading).await.expect("an end").expect("it reads");
         assert!(came.contains("200 OK"), "{came}");
     }
 }
@@ -349,7 +349,7 @@ async fn a_long_answer_is_sent_before_the_connection_is_given_back() {
         }
     };
     let both = async { futures::join!(talking, reading) };
-    let (given_back, ()) = api.host.env.within(SOON, both).await.expect("all of it");
+    let (given_back, ()) = api.host.env.within(TIMEOUT, both).await.expect("all of it");
     assert!(given_back.is_some());
 }
 
@@ -393,7 +393,7 @@ async fn a_stream_ends_when_its_client_closes_its_half_even_one_that_does_not_re
         let env = &api.host.env;
         assert!(env.within(Millis(300), &mut talking).await.is_none(), "{path}");
         scene.client.shutdown().await.expect("its half is closed");
-        let ended = env.within(SOON, talking).await;
+        let ended = env.within(TIMEOUT, talking).await;
         assert!(ended.expect("the stream ends").is_none(), "{path}");
     }
 }
@@ -426,6 +426,6 @@ async fn a_connection_that_breaks_ends_its_request() {
     assert!(env.within(Millis(100), &mut talking).await.is_none(), "it is answered");
     scene.client.set_zero_linger().expect("it resets the connection");
     drop(scene.client);
-    let ended = env.within(SOON, talking).await;
+    let ended = env.within(TIMEOUT, talking).await;
     assert!(ended.expect("the connection is broken").is_none());
 }

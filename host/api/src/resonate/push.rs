@@ -30,13 +30,13 @@ const OFFERS: usize = 1_024;
 /// Maximum number of servers, and of failing addresses, that are remembered.
 const REMEMBERED: usize = 1_024;
 /// The timeout of one post.
-const PATIENCE: Millis = Millis(10_000);
+const POST_TIMEOUT: Millis = Millis(10_000);
 /// Delays between attempts to offer a task.
 const PAUSES: [Millis; 3] = [Millis(100), Millis(500), Millis(2_000)];
 /// How long nothing is posted to an address that fails.
 const ADDRESS_PAUSES: Pauses = Pauses { first: Millis(100), longest: Millis(30_000) };
 /// Until it is tried again where too many are under way.
-const SOON: Millis = Millis(200);
+const RETRY_AFTER: Millis = Millis(200);
 
 /// Posts messages. Cheap to clone.
 #[derive(Clone)]
@@ -133,7 +133,7 @@ impl Push {
         let env = &self.host.env;
         let request = self.http.post(url.clone()).header(header::CONTENT_TYPE, "application/json");
         // The body of the answer is ignored, and not read.
-        let answer = env.within(PATIENCE, request.body(message).send()).await;
+        let answer = env.within(POST_TIMEOUT, request.body(message).send()).await;
         let (pushed, failure) = match answer {
             Some(Ok(response)) if response.status().is_success() => {
                 self.count(Pushed::Taken);
@@ -142,7 +142,7 @@ impl Push {
             }
             Some(Ok(response)) => (Pushed::Refused, format!("it answered {}", response.status())),
             Some(Err(error)) => (Pushed::Failed, causes(&error)),
-            None => (Pushed::Failed, format!("no answer within {} s", PATIENCE.0 / 1_000)),
+            None => (Pushed::Failed, format!("no answer within {} s", POST_TIMEOUT.0 / 1_000)),
         };
         self.count(pushed);
         Err(NotTaken { wait: self.failed(&url, &failure) })
@@ -151,12 +151,12 @@ impl Push {
     /// Permits for a message, held until dropped.
     fn room(&self, url: &Url) -> Result<[OwnedSemaphorePermit; 2], NotTaken> {
         let now = self.host.env.clock.now();
-        let full = || NotTaken { wait: SOON };
+        let full = || NotTaken { wait: RETRY_AFTER };
         let mut known = self.lock();
         if let Some(failing) = known.failing.get(url) {
             let left = failing.health.pause(now);
             if left > Millis::ZERO || failing.probed {
-                return Err(NotTaken { wait: left.max(SOON) });
+                return Err(NotTaken { wait: left.max(RETRY_AFTER) });
             }
         }
         let server = url.authority().to_owned();

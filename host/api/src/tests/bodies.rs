@@ -4,7 +4,7 @@ use axum::{
 };
 use serde_json::json;
 
-use super::{World, world::LIMIT};
+use crate::testing::{LIMIT, World};
 
 #[tokio::test]
 async fn bad_json_is_refused_with_its_place() {

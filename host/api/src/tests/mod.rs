@@ -2,7 +2,6 @@
 //! settled by hand.
 
 pub(crate) mod signed;
-mod world;
 
 mod access;
 mod bodies;
@@ -24,4 +23,4 @@ mod tree;
 mod unreadable;
 mod waiting;
 
-pub(crate) use world::World;
+pub(crate) use crate::testing::World;

@@ -25,7 +25,7 @@ const DOOMED: &str = "doomed";
 /// The interval between reads of a task that is about to be acquired.
 const LOOK_EVERY: Millis = Millis(2);
 /// How long acquiring the task may take.
-const PATIENCE: Millis = Millis::seconds(30);
+const ACQUIRE_TIMEOUT: Millis = Millis::seconds(30);
 
 /// Milliseconds from SIGKILL of a worker until another has done a step of its task.
 pub async fn measure(context: &BenchContext, arguments: &[&str]) -> anyhow::Result<f64> {
@@ -46,7 +46,7 @@ pub async fn measure(context: &BenchContext, arguments: &[&str]) -> anyhow::Resu
         }
         anyhow::Ok(())
     };
-    context.env.within(PATIENCE, taken).await.context("no worker acquired the task")??;
+    context.env.within(ACQUIRE_TIMEOUT, taken).await.context("no worker acquired the task")??;
     let mut workers = JoinSet::new();
     let _heir = Worker::start(&url, "heir", &mut workers).await?;
     let stopwatch = Stopwatch::start();

@@ -61,7 +61,7 @@ impl Units {
     /// The units in `store` for crates of `workspace`.
     #[expect(clippy::disallowed_methods, reason = "it is compared with the times of files")]
     pub fn new(store: &Path, workspace: &Path, toolchain: &Toolchain) -> io::Result<Self> {
-        let stamp = SystemTime::now();
+        let stamp = now();
         let sdk = workspace.join(SDK);
         let mut hash = Sha256::new_with_prefix(format!("{TARGET} {toolchain:?} "));
         let packages = store.join(key(&hash));
@@ -204,6 +204,11 @@ enum Origin {
     User,
 }
 
+#[expect(clippy::disallowed_methods, reason = "it is compared with the times of files")]
+fn now() -> SystemTime {
+    SystemTime::now()
+}
+
 fn key(hash: &Sha256) -> String {
     hash.clone().finalize()[..8].iter().map(|byte| format!("{byte:02x}")).collect()
 }
@@ -310,7 +315,7 @@ mod tests {
             sdk: PathBuf::new(),
             stamp,
         };
-        let (now, names) = (SystemTime::now(), ["packages", "other"]);
+        let (now, names) = (now(), ["packages", "other"]);
         names.iter().for_each(|name| mark_used(&store.path().join(name)).unwrap());
         units(now).remove_unused().unwrap();
         assert!(names.iter().all(|name| store.path().join(name).exists()));

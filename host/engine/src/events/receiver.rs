@@ -31,12 +31,12 @@ use crate::delivery::{
 /// Maximum number of concurrent posts to one address.
 const AT_ONCE: usize = 16;
 /// Maximum number of posts to one address that are under way or queued; further ones are tried
-/// again after `SOON`.
-const IN_LINE: usize = 128;
+/// again after `RETRY_AFTER`.
+const QUEUE_LIMIT: usize = 128;
 /// Timeout of one post; shorter than the time for which a message is left to one host.
-const PATIENCE: Millis = Millis(8_000);
+const POST_TIMEOUT: Millis = Millis(8_000);
 /// The delay before the next attempt when the queue is full.
-const SOON: Millis = Millis(500);
+const RETRY_AFTER: Millis = Millis(500);
 /// How long nothing is posted to an address that fails.
 const PAUSES: Pauses = Pauses { first: Millis(100), longest: Millis(60_000) };
 
@@ -44,7 +44,7 @@ const PAUSES: Pauses = Pauses { first: Millis(100), longest: Millis(60_000) };
 pub struct Receiver {
     route: Route,
     at_once: Semaphore,
-    in_line: AtomicUsize,
+    queued: AtomicUsize,
     health: Mutex<AddressHealth>,
 }
 
@@ -54,7 +54,7 @@ impl Receiver {
         Self {
             route,
             at_once: Semaphore::new(AT_ONCE),
-            in_line: AtomicUsize::new(0),
+            queued: AtomicUsize::new(0),
             health: Mutex::default(),
         }
     }
@@ -70,12 +70,12 @@ impl Receiver {
         if let Some(wait) = self.closed_for(now) {
             return Delivered::Again { after: wait };
         }
-        let _place = Place::take(&self.in_line);
-        if self.in_line.load(Ordering::Relaxed) > IN_LINE {
-            return Delivered::Again { after: SOON };
+        let _place = Place::take(&self.queued);
+        if self.queued.load(Ordering::Relaxed) > QUEUE_LIMIT {
+            return Delivered::Again { after: RETRY_AFTER };
         }
-        let answer = env.within(PATIENCE, async {
-            let _seat = self.at_once.acquire().await;
+        let answer = env.within(POST_TIMEOUT, async {
+            let _permit = self.at_once.acquire().await;
             self.send(client, env, event).await
         });
         let failure = match answer.await {
@@ -84,7 +84,7 @@ impl Receiver {
                 return Delivered::Done;
             }
             Some(Err(failure)) => failure,
-            None => format!("no answer within {} s", PATIENCE.0 / 1_000),
+            None => format!("no answer within {} s", POST_TIMEOUT.0 / 1_000),
         };
         Delivered::Again { after: self.failed(env.clock.now(), event, &failure) }
     }
@@ -153,9 +153,9 @@ impl Receiver {
 struct Place<'a>(&'a AtomicUsize);
 
 impl<'a> Place<'a> {
-    fn take(line: &'a AtomicUsize) -> Self {
-        line.fetch_add(1, Ordering::Relaxed);
-        Self(line)
+    fn take(queued: &'a AtomicUsize) -> Self {
+        queued.fetch_add(1, Ordering::Relaxed);
+        Self(queued)
     }
 }
 

@@ -116,7 +116,7 @@ mod tests {
     }
 
     /// A host with slots, and a clock that the test sets.
-    struct Bed {
+    struct Fixture {
         host: Host,
         clock: Arc<HandClock>,
         holder: Holder,
@@ -124,7 +124,7 @@ mod tests {
         counter: slots::SlotPool,
     }
 
-    fn bed(slots: usize) -> Bed {
+    fn fixture(slots: usize) -> Fixture {
         let host = testing::host();
         let clock = Arc::new(HandClock(AtomicI64::new(1_000)));
         let env = Env { clock: clock.clone(), ..host.env.clone() };
@@ -143,7 +143,7 @@ mod tests {
         let (slots, counter) = slots::pool(claims, slots);
         let slots = Arc::new(slots);
         host.open_slots(&slots);
-        Bed { host, clock, holder, slots, counter }
+        Fixture { host, clock, holder, slots, counter }
     }
 
     fn new(id: &str, tags: &[(&str, &str)], timeout_at: Timestamp) -> NewPromise {
@@ -158,7 +158,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_host_that_was_held_up_extends_what_it_still_executes_before_it_ends_leases() {
-        let Bed { host, clock, slots, counter: _counter, .. } = bed(8);
+        let Fixture { host, clock, slots, counter: _counter, .. } = fixture(8);
         for id in ["alive", "dead"] {
             let (slot, hold) = slots.slot().expect("there is room");
             let new = new(id, &[(tags::TARGET, "poll://w")], Timestamp::NEVER);
@@ -176,7 +176,7 @@ mod tests {
 
     #[tokio::test]
     async fn who_wakes_is_claimed_with_the_deadline_as_far_as_there_is_room() {
-        let Bed { host, clock, holder, slots, mut counter } = bed(2);
+        let Fixture { host, clock, holder, slots, mut counter } = fixture(2);
         for sleeper in ["a", "b", "c"] {
             let (id, nap) = (PromiseId::from(sleeper), PromiseId::from(sleeper).named("nap"));
             let hold = Hold { holder: holder.clone(), nonce: 1, ttl: Millis(60_000) };

@@ -20,12 +20,12 @@ use crate::{
 
 /// Maximum number of due commands in one commit.
 const TOGETHER: usize = 256;
-/// The number of free slots that is worth a commit: with fewer, the commit waits up to `PATIENCE`
-/// for more, if more are needed.
+/// The number of free slots that is worth a commit: with fewer, the commit waits up to
+/// `SLOT_TIMEOUT` for more, if more are needed.
 const ENOUGH: usize = 64;
 /// How long a commit waits for slots. If none becomes free in this time, the deadlines are carried
 /// out all the same, and the tasks that they resume are offered in the usual way.
-const PATIENCE: Millis = Millis(50);
+const SLOT_TIMEOUT: Millis = Millis(50);
 
 /// Executes what is due.
 pub async fn carry_out(host: &Host, due: Due) -> Result<(), StoreError> {
@@ -38,7 +38,7 @@ pub async fn carry_out(host: &Host, due: Due) -> Result<(), StoreError> {
         let slots = host.slots();
         let wanted = wakes.len().min(TOGETHER);
         let mut free = match &slots {
-            Some(slots) if wanted > 0 => slots.slots(wanted, ENOUGH, PATIENCE).await,
+            Some(slots) if wanted > 0 => slots.slots(wanted, ENOUGH, SLOT_TIMEOUT).await,
             _ => Vec::new(),
         };
         let flows = wanted > 0 && free.len() >= ENOUGH.min(wanted);

@@ -30,7 +30,7 @@ const RECORDS: u32 = 10_000;
 /// Maximum number of roots whose trace contexts are cached.
 const ROOTS: usize = 10_000;
 /// Timeout of one request to the receiver.
-const PATIENCE: Duration = Duration::from_secs(10);
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// What the queue carries: a settlement or a replay.
 #[derive(Debug)]
@@ -86,7 +86,7 @@ impl Exporting {
         endpoint: Option<&str>,
         node: &str,
     ) -> Result<(Traces, Self), ExporterError> {
-        let client = http_client(Proxies::OfEnvironment).timeout(PATIENCE).build()?;
+        let client = http_client(Proxies::OfEnvironment).timeout(REQUEST_TIMEOUT).build()?;
         let mut builder = SpanExporter::builder().with_http().with_http_client(client);
         if let Some(endpoint) = endpoint {
             builder =

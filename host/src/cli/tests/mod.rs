@@ -13,19 +13,13 @@ mod tree;
 
 mod store;
 
-/// The fixtures of the API's own tests.
-#[path = "../../../api/src/tests/world.rs"]
-#[allow(dead_code, reason = "the API's tests ask more of it")]
-mod world;
-
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::Value;
 use tokio::net::TcpListener;
 
-use self::world::World;
 use super::{Cli, Console, Exit};
-use crate::api::serve;
+use crate::api::{serve, testing::World};
 
 /// The written bytes.
 #[derive(Clone, Default)]

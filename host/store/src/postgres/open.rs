@@ -128,7 +128,7 @@ pub enum OpenError {
 const OLDEST: i32 = 13;
 
 /// How long a connection may take to be made.
-const PATIENCE: Millis = Millis(10_000);
+const CONNECT_TIMEOUT: Millis = Millis(10_000);
 
 /// Clocks that differ by more are worth a word.
 const SKEW: Millis = Millis(5_000);
@@ -202,12 +202,12 @@ pub(super) async fn open(config: &PostgresConfig, env: &Env) -> Result<Opened, O
     let options =
         config.connection("start").options([("statement_timeout", "0"), ("lock_timeout", "0")]);
     let connecting = PgConnection::connect_with(&options);
-    let mut connection = match env.within(PATIENCE, connecting).await {
+    let mut connection = match env.within(CONNECT_TIMEOUT, connecting).await {
         Some(connected) => connected.map_err(|source| explain(address, source))?,
         None => {
             return Err(OpenError::Unreachable {
                 address: address.to_owned(),
-                reason: format!("no answer in {} s", PATIENCE.0 / 1_000),
+                reason: format!("no answer in {} s", CONNECT_TIMEOUT.0 / 1_000),
             });
         }
     };

@@ -19,7 +19,7 @@ use crate::{
 };
 
 /// The longest wait of a read for a connection: for a free one, or for a database that is away.
-const PATIENCE: Duration = Duration::from_secs(5);
+const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A component once more is the same one.
 const PUT_COMPONENT: &str = "
@@ -43,7 +43,7 @@ impl Reader {
     pub(super) fn over(options: PgConnectOptions, connections: u32) -> Self {
         let pool = PgPoolOptions::new()
             .max_connections(connections)
-            .acquire_timeout(PATIENCE)
+            .acquire_timeout(ACQUIRE_TIMEOUT)
             .idle_timeout(Duration::from_secs(60))
             .connect_lazy_with(options);
         Self { pool, unmerged: NoneUnmerged }

@@ -18,7 +18,7 @@ use crate::sql::{Cell, Failure};
 const PREPARED: usize = 128;
 
 /// The longest wait for a lock of another connection.
-pub(super) const PATIENCE: Duration = Duration::from_secs(5);
+pub(super) const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
 
 const TRUNCATE_LOG: &str = "PRAGMA wal_checkpoint(TRUNCATE)";
 
@@ -137,7 +137,7 @@ impl Connection {
         let refused = |source| failed("set how long locks are waited for", source);
         self.open.busy_timeout(Duration::ZERO).map_err(refused)?;
         let truncated = self.read("truncate the log", TRUNCATE_LOG, [], |_| Ok(()));
-        self.open.busy_timeout(PATIENCE).map_err(refused)?;
+        self.open.busy_timeout(LOCK_TIMEOUT).map_err(refused)?;
         truncated
     }
 

@@ -136,7 +136,7 @@ const MIGRATIONS: &[(i64, &str, &str)] = &[
 ];
 
 /// What every connection is told. Times are in milliseconds, sizes in bytes. The time is
-/// `PATIENCE`.
+/// `LOCK_TIMEOUT`.
 const PRAGMAS: [(&str, &str); 3] =
     [("busy_timeout", "5000"), ("temp_store", "memory"), ("journal_size_limit", "67108864")];
 

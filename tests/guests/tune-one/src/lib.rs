@@ -11,10 +11,24 @@ pub async fn play(ctx: Context, tune: String) -> Result<Vec<String>> {
     Ok(vec![tune, "one".to_owned(), first, second])
 }
 
+/// Plays two notes, the second of which is missing.
+#[segno::workflow]
+pub async fn encore(ctx: Context, tune: String) -> Result<Vec<String>> {
+    let first = ctx.call(sound, &"do".to_owned()).await?;
+    let second = tune.split(' ').nth(1).expect("there is no second note");
+    Ok(vec![first, second.to_owned()])
+}
+
+/// Begins with a mistake.
+#[segno::workflow]
+pub async fn overture(_ctx: Context, _tune: String) -> Result<String> {
+    panic!("nothing is written yet")
+}
+
 /// Sounds a note.
 #[segno::activity]
 pub async fn sound(_ctx: ActivityContext, note: String) -> Result<String> {
     Ok(note)
 }
 
-segno::module!(play, sound);
+segno::module!(play, encore, overture, sound);

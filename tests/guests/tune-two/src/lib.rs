@@ -11,10 +11,24 @@ pub async fn play(ctx: Context, tune: String) -> Result<Vec<String>> {
     Ok(vec![tune, "two".to_owned(), first, second])
 }
 
+/// Plays two notes, the second of which is there now.
+#[segno::workflow]
+pub async fn encore(ctx: Context, _tune: String) -> Result<Vec<String>> {
+    let first = ctx.call(sound, &"do".to_owned()).await?;
+    let second = ctx.call(sound, &"mi".to_owned()).await?;
+    Ok(vec![first, second])
+}
+
+/// Begins without a mistake.
+#[segno::workflow]
+pub async fn overture(_ctx: Context, tune: String) -> Result<String> {
+    Ok(tune)
+}
+
 /// Sounds a note.
 #[segno::activity]
 pub async fn sound(_ctx: ActivityContext, note: String) -> Result<String> {
     Ok(note)
 }
 
-segno::module!(play, sound);
+segno::module!(play, encore, overture, sound);

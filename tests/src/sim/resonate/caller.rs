@@ -11,12 +11,12 @@ use serde_json::{Value as Json, json};
 
 use super::super::{
     dice::Dice,
-    fault::Noise,
+    fault::MessageFault,
     network::{Conditions, Network},
 };
 
 /// How long a client waits for an answer before it asks again.
-const PATIENCE: Millis = Millis(2_500);
+const ANSWER_TIMEOUT: Millis = Millis(2_500);
 /// The pause between two attempts.
 const PAUSE: Millis = Millis(70);
 
@@ -70,7 +70,7 @@ impl Caller {
         let answer = self.carried(envelope).await;
         let status =
             answer.as_ref().map_or("unknown outcome".into(), |(status, _)| status.to_string());
-        self.network.book.note(format_args!("{:<8} {kind} {about} -> {status}", self.who));
+        self.network.log.note(format_args!("{:<8} {kind} {about} -> {status}", self.who));
         let (status, answer) = answer?;
         Some((status, answer["data"].clone()))
     }
@@ -91,7 +91,7 @@ impl Caller {
     pub async fn everything_again(&self) {
         let all = std::mem::take(&mut *self.claimed.lock().unwrap_or_else(PoisonError::into_inner));
         if !all.is_empty() {
-            self.network.book.struck("envelopes sent again by a zombie");
+            self.network.log.count("envelopes sent again by a zombie");
         }
         for envelope in all {
             self.carried(envelope).await;
@@ -104,12 +104,12 @@ impl Caller {
     }
 
     /// Whether this goes wrong now.
-    pub fn roll(&self, what: Noise) -> bool {
-        let strikes = self.dice().chance(self.network.weather.level(what));
-        if strikes {
-            self.network.book.struck(what.kind());
+    pub fn roll(&self, what: MessageFault) -> bool {
+        let happens = self.dice().chance(self.network.network_faults.level(what));
+        if happens {
+            self.network.log.count(what.kind());
         }
-        strikes
+        happens
     }
 
     /// Its draws.
@@ -118,34 +118,34 @@ impl Caller {
     }
 
     /// How long something takes that a risk delays.
-    pub fn delay(&self, what: Noise) -> Millis {
-        let most = self.network.weather.level(what);
+    pub fn delay(&self, what: MessageFault) -> Millis {
+        let most = self.network.network_faults.level(what);
         if most == 0 {
             return Millis(1);
         }
-        self.network.book.struck(what.kind());
+        self.network.log.count(what.kind());
         Millis(self.dice().between(1, i64::try_from(most).unwrap_or(1)))
     }
 
     async fn carried(&self, envelope: String) -> Option<(u16, Json)> {
         self.conditions.going().await;
-        self.sleep(self.delay(Noise::Delay)).await;
-        if self.roll(Noise::RequestLoss) {
-            self.sleep(PATIENCE).await;
+        self.sleep(self.delay(MessageFault::Delay)).await;
+        if self.roll(MessageFault::RequestLoss) {
+            self.sleep(ANSWER_TIMEOUT).await;
             return None;
         }
-        if self.roll(Noise::RequestTwice) {
+        if self.roll(MessageFault::RequestTwice) {
             self.again(envelope.clone());
         }
-        let door = self.network.doors.any(&mut self.dice())?;
+        let endpoint = self.network.endpoints.any(&mut self.dice())?;
         let answer = tokio::select! {
             biased;
-            answer = door.ask(envelope) => answer,
-            () = self.sleep(PATIENCE) => None,
+            answer = endpoint.ask(envelope) => answer,
+            () = self.sleep(ANSWER_TIMEOUT) => None,
         };
-        self.sleep(self.delay(Noise::Delay)).await;
+        self.sleep(self.delay(MessageFault::Delay)).await;
         self.conditions.going().await;
-        if self.roll(Noise::AnswerLoss) {
+        if self.roll(MessageFault::AnswerLoss) {
             return None;
         }
         answer
@@ -154,15 +154,15 @@ impl Caller {
     /// The same request again, later, to any host.
     fn again(&self, envelope: String) {
         let later = Millis(self.dice().between(1, 3_000));
-        let door = self.network.doors.any(&mut self.dice());
+        let endpoint = self.network.endpoints.any(&mut self.dice());
         let runtime = self.network.runtime.clone();
         runtime.clone().spawn(
             "envelope",
             Box::pin(async move {
                 runtime.sleep(later).await;
-                if let Some(door) = door {
+                if let Some(endpoint) = endpoint {
                     // The answer is not used.
-                    door.ask(envelope).await;
+                    endpoint.ask(envelope).await;
                 }
             }),
         );

@@ -181,7 +181,7 @@ impl Claimed {
             tags["resonate:branch"] = own["resonate:branch"].clone();
         }
         let deadline = self.record["timeoutAt"].as_i64().unwrap_or_default();
-        let now = self.worker.caller().network.book.now();
+        let now = self.worker.caller().network.log.now();
         let timeout_at = within.map_or(deadline, |within| deadline.min((now + Millis(within)).0));
         let param = param.unwrap_or_else(|| json!({}));
         let data = json!({ "id": id, "timeoutAt": timeout_at, "tags": tags, "param": param });
@@ -212,8 +212,8 @@ impl Claimed {
                 Some((status @ (200 | 300), answer)) => return Ok((status, answer)),
                 Some((404 | 409, _)) => return Err(Stop::Lost),
                 Some((status @ (400 | 422), answer)) => {
-                    let book = &self.worker.caller().network.book;
-                    book.wrong(format_args!("{kind} was answered {status}: {answer} ({data})"));
+                    let log = &self.worker.caller().network.log;
+                    log.finding(format_args!("{kind} was answered {status}: {answer} ({data})"));
                     return Err(Stop::Lost);
                 }
                 Some(_) | None => self.worker.caller().sleep(Millis(90)).await,

@@ -107,7 +107,7 @@ impl Client {
                     break;
                 }
             }
-            self.caller.network.book.struck("listeners registered again");
+            self.caller.network.log.count("listeners registered again");
         }
     }
 
@@ -121,7 +121,7 @@ impl Client {
         let id = record["id"].as_str().unwrap_or_default().to_owned();
         let known = self.told().insert(id.clone(), record.clone());
         if record["state"] == "pending" || known.is_some_and(|known| known != *record) {
-            self.caller.network.book.wrong(format_args!("`{id}` was told of as {record}"));
+            self.caller.network.log.finding(format_args!("`{id}` was told of as {record}"));
         }
     }
 

@@ -7,7 +7,7 @@ use segno::runtime::Runtime;
 use segno_core::time::Millis;
 use serde_json::Value as Json;
 
-use super::{super::fault::Noise, caller::Caller};
+use super::{super::fault::MessageFault, caller::Caller};
 use crate::world::SimRuntime;
 
 /// The delay before a broken stream is opened again.
@@ -22,14 +22,14 @@ pub async fn listen(
     receive: Arc<dyn Fn(Json) + Send + Sync>,
 ) {
     loop {
-        let door = caller.network.doors.any(&mut caller.dice());
-        let messages = match door {
-            Some(door) => door.listen(group, &id).await,
+        let endpoint = caller.network.endpoints.any(&mut caller.dice());
+        let messages = match endpoint {
+            Some(endpoint) => endpoint.listen(group, &id).await,
             None => None,
         };
         if let Some(mut messages) = messages {
             while let Some(message) = messages.next().await {
-                if caller.roll(Noise::MessageLoss) {
+                if caller.roll(MessageFault::MessageLoss) {
                     caller.missed();
                     if caller.dice().chance(300) {
                         // All messages on the same connection are lost as well.
@@ -37,9 +37,9 @@ pub async fn listen(
                     }
                     continue;
                 }
-                let copies = if caller.roll(Noise::MessageTwice) { 2 } else { 1 };
+                let copies = if caller.roll(MessageFault::MessageTwice) { 2 } else { 1 };
                 for _ in 0..copies {
-                    let delay = caller.delay(Noise::MessageDelay);
+                    let delay = caller.delay(MessageFault::MessageDelay);
                     let (clock, receive, message) =
                         (runtime.clone(), receive.clone(), message.clone());
                     runtime.spawn(

@@ -2,7 +2,7 @@
 //! front ends of the simulated hosts, as released clients do, over a network that loses, duplicates
 //! and delays their messages.
 //!
-//! - `door`: a host's front end, and those that are open;
+//! - `endpoint`: a host's front end, and those of the hosts that are up;
 //! - `caller`: a client whose requests and answers may get lost;
 //! - `inbox`: a stream of messages, opened again whenever it breaks;
 //! - `worker`: a process that acquires tasks, dies, falls silent or continues too late;
@@ -12,14 +12,14 @@
 mod caller;
 mod claimed;
 mod client;
-mod door;
+mod endpoint;
 mod errand;
 mod flow;
 mod inbox;
 mod worker;
 
 pub use client::Client;
-pub use door::{Door, Doors};
+pub use endpoint::{Endpoint, Endpoints};
 pub use errand::Errand;
 pub use flow::FUNCTIONS;
 pub use worker::Worker;

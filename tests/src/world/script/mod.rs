@@ -3,7 +3,7 @@
 //! asks for, and sees what it was told.
 
 mod activity;
-mod desk;
+mod script_context;
 
 use std::{
     collections::BTreeMap,
@@ -23,10 +23,10 @@ use segno::guest::{
 use segno_core::{id::Digest, invocation::EngineFacts};
 
 pub use activity::Attempt;
-pub use desk::{Desk, Failed, Result, options};
+pub use script_context::{Failed, Result, ScriptContext, options};
 
 type Flow = Pin<Box<dyn Future<Output = Result> + Send>>;
-type Begin = Arc<dyn Fn(Desk) -> Flow + Send + Sync>;
+type Begin = Arc<dyn Fn(ScriptContext) -> Flow + Send + Sync>;
 type Perform = Arc<
     dyn Fn(
             Attempt,
@@ -48,17 +48,17 @@ pub struct Script {
 }
 
 impl Script {
-    /// Adds a workflow: what it does with its desk, and how it ends.
+    /// Adds a workflow: what it does, and how it ends.
     pub fn workflow<F>(
         mut self,
         name: &str,
-        flow: impl Fn(Desk) -> F + Send + Sync + 'static,
+        flow: impl Fn(ScriptContext) -> F + Send + Sync + 'static,
     ) -> Self
     where
         F: Future<Output = Result> + Send + 'static,
     {
         self.descriptions.push(description(name, FunctionKind::Workflow));
-        self.workflows.insert(name.into(), Arc::new(move |desk| Box::pin(flow(desk))));
+        self.workflows.insert(name.into(), Arc::new(move |ctx| Box::pin(flow(ctx))));
         self
     }
 
@@ -174,18 +174,18 @@ impl Guests for Script {
 struct Instance {
     workflows: BTreeMap<String, Begin>,
     told: Arc<Mutex<Vec<Event>>>,
-    running: Option<(Desk, Flow)>,
+    running: Option<(ScriptContext, Flow)>,
 }
 
 impl Instance {
     async fn poll(&mut self, journal: SharedJournal) -> std::result::Result<(), GuestError> {
-        let (desk, flow) = self.running.as_mut().expect("`start` comes before `resume`");
-        desk.open(journal);
+        let (ctx, flow) = self.running.as_mut().expect("`start` comes before `resume`");
+        ctx.open(journal);
         let polled = flow.as_mut().poll(&mut TaskContext::from_waker(Waker::noop()));
         if let Poll::Ready(outcome) = polled {
-            desk.finish(outcome);
+            ctx.finish(outcome);
         }
-        let closed = desk.close();
+        let closed = ctx.close();
         if closed.hangs {
             std::future::pending::<()>().await;
         }
@@ -205,9 +205,9 @@ impl Workflow for Instance {
         input: Payload,
         context: Context,
     ) -> std::result::Result<(), GuestError> {
-        let desk = Desk::new(input, context);
-        let flow = self.workflows[function](desk.clone());
-        self.running = Some((desk, flow));
+        let ctx = ScriptContext::new(input, context);
+        let flow = self.workflows[function](ctx.clone());
+        self.running = Some((ctx, flow));
         self.poll(journal).await
     }
 

@@ -15,7 +15,7 @@ use segno_core::{
 use segno_env::Clock as _;
 use segno_store::{Finding, examine};
 
-use super::{Bed, new, started};
+use super::{Fixture, new, started};
 use crate::recovery::{Action, ORPHANS, RepairStep, class, describe, reconcile, repair};
 
 /// Kinds of damage, and the statement that causes each.
@@ -40,50 +40,51 @@ const DAMAGES: [(Orphan, &str); 8] = [
 
 /// `waits` is suspended on `gate`, which has a listener; `free` is pending; `waits` has a journal,
 /// and `runs` one that grows; `left` ended and left a child, whose message is owed.
-async fn something_of_everything() -> Bed {
-    let bed = Bed::new().await;
-    bed.run(Command::PromiseCreate(new("gate", &[]))).await;
+async fn something_of_everything() -> Fixture {
+    let fixture = Fixture::new().await;
+    fixture.run(Command::PromiseCreate(new("gate", &[]))).await;
     let address = Text::from("poll://me");
-    bed.run(Command::RegisterListener { awaited: "gate".into(), address }).await;
-    bed.run(Command::PromiseCreate(new("free", &[(tags::TARGET, "wasm://shop/order")]))).await;
-    let waits = bed.workflow("waits", &[]).await;
+    fixture.run(Command::RegisterListener { awaited: "gate".into(), address }).await;
+    fixture.run(Command::PromiseCreate(new("free", &[(tags::TARGET, "wasm://shop/order")]))).await;
+    let waits = fixture.workflow("waits", &[]).await;
     let awaits = [PromiseId::from("gate")].into();
     let records = vec![started()];
-    bed.run(Command::TaskSuspend { claim: waits, records, logs: vec![], awaits }).await;
-    let runs = bed.workflow("runs", &[]).await;
+    fixture.run(Command::TaskSuspend { claim: waits, records, logs: vec![], awaits }).await;
+    let runs = fixture.workflow("runs", &[]).await;
     let records = vec![started()];
-    bed.run(Command::TaskFence { claim: runs, records, logs: vec![], actions: vec![] }).await;
-    let left = bed.workflow("left", &[]).await;
+    fixture.run(Command::TaskFence { claim: runs, records, logs: vec![], actions: vec![] }).await;
+    let left = fixture.workflow("left", &[]).await;
     let act = FenceAct::Create { new: new("left/0", &[]) };
-    bed.run(Command::TaskFence {
-        claim: left.clone(),
-        records: vec![],
-        logs: vec![],
-        actions: vec![FenceAction { index: CommandIndex(0), act }],
-    })
-    .await;
-    bed.fulfill(left).await;
-    assert_eq!(bed.findings().await, Vec::new());
-    bed
+    fixture
+        .run(Command::TaskFence {
+            claim: left.clone(),
+            records: vec![],
+            logs: vec![],
+            actions: vec![FenceAction { index: CommandIndex(0), act }],
+        })
+        .await;
+    fixture.fulfill(left).await;
+    assert_eq!(fixture.findings().await, Vec::new());
+    fixture
 }
 
 #[tokio::test]
 async fn what_reconcile_does_is_what_the_policy_says() {
     for (orphan, damage) in DAMAGES {
-        let mut bed = something_of_everything().await;
-        bed.damage(damage).await;
-        let scan = bed.host.store.scan();
+        let mut fixture = something_of_everything().await;
+        fixture.damage(damage).await;
+        let scan = fixture.host.store.scan();
         let candidates = scan.candidates(0, 1_000).await.expect("candidates").items;
-        let now = bed.clock.now();
-        let found = examine(scan, now, &bed.host.config, |_| {}).await.expect("a diagnosis");
+        let now = fixture.clock.now();
+        let found = examine(scan, now, &fixture.host.config, |_| {}).await.expect("a diagnosis");
         let seen = found.findings.iter().find_map(|finding| match finding {
             Finding::Orphan { id, orphan: seen } if *seen == orphan => Some(id.clone()),
             _ => None,
         });
         let id = seen.unwrap_or_else(|| panic!("{orphan:?} was not seen: {found:?}"));
         assert!(candidates.contains(&id), "{orphan:?}: {candidates:?}");
-        let before = bed.dump().await;
-        let repaired = repair(&*bed.host.store, &found).await.expect("a repair");
+        let before = fixture.dump().await;
+        let repaired = repair(&*fixture.host.store, &found).await.expect("a repair");
         assert!(
             repaired.steps.iter().any(|step| matches!(
                 step,
@@ -91,7 +92,7 @@ async fn what_reconcile_does_is_what_the_policy_says() {
             )),
             "{orphan:?}: {repaired:?}"
         );
-        let after = bed.dump().await;
+        let after = fixture.dump().await;
         let status = |rows: &Snapshot| rows.tasks.get(&id).map(segno_core::promise::Task::status);
         match class(orphan).action {
             Action::Halt => {
@@ -113,7 +114,7 @@ async fn what_reconcile_does_is_what_the_policy_says() {
         }
         // What was only mended leaves nothing behind; a damaged journal stays damaged, and its
         // execution halted.
-        let left = bed.findings().await;
+        let left = fixture.findings().await;
         let halted = class(orphan).action == Action::Halt;
         assert!(left.is_empty() || halted, "{orphan:?}: {left:?}");
     }
@@ -125,8 +126,8 @@ async fn what_reconcile_does_is_what_the_policy_says() {
 
 #[tokio::test]
 async fn a_child_that_was_asked_to_stop_and_still_runs_is_no_damage() {
-    let bed = Bed::new().await;
-    let left = bed.workflow("left", &[]).await;
+    let fixture = Fixture::new().await;
+    let left = fixture.workflow("left", &[]).await;
     let target = [(tags::TARGET, "wasm://shop/order")];
     let child = |n: u32| FenceAction {
         index: CommandIndex(n),
@@ -134,60 +135,61 @@ async fn a_child_that_was_asked_to_stop_and_still_runs_is_no_damage() {
     };
     let actions = (0..3).map(child).collect();
     let fence = Command::TaskFence { claim: left.clone(), records: vec![], logs: vec![], actions };
-    bed.run(fence).await;
+    fixture.run(fence).await;
     // One is held, one is offered, one is halted.
-    bed.take("left/0").await;
-    bed.run(Command::TaskHalt { id: "left/2".into() }).await;
-    bed.fulfill(left).await;
-    bed.run(Command::OutboxDue { key: OutboxKey::CancelChildren("left".into()) }).await;
-    assert_eq!(bed.findings().await, Vec::new());
-    let scan = bed.host.store.scan();
+    fixture.take("left/0").await;
+    fixture.run(Command::TaskHalt { id: "left/2".into() }).await;
+    fixture.fulfill(left).await;
+    fixture.run(Command::OutboxDue { key: OutboxKey::CancelChildren("left".into()) }).await;
+    assert_eq!(fixture.findings().await, Vec::new());
+    let scan = fixture.host.store.scan();
     assert_eq!(scan.candidates(0, 1_000).await.expect("candidates").items, Vec::new());
-    let look = bed.run(Command::Reconcile { id: "left".into() }).await;
+    let look = fixture.run(Command::Reconcile { id: "left".into() }).await;
     assert_eq!(look, Reply::Reconciled { orphans: vec![] });
 }
 
 #[tokio::test]
 async fn a_child_that_was_not_asked_is_found_behind_those_that_were() {
-    let mut bed = Bed::new().await;
-    let left = bed.workflow("left", &[]).await;
+    let mut fixture = Fixture::new().await;
+    let left = fixture.workflow("left", &[]).await;
     let target = [(tags::TARGET, "wasm://shop/order")];
     let act = |n: u32| FenceAct::Create { new: new(&format!("left/{n}"), &target) };
     let actions = (0..3).map(|n| FenceAction { index: CommandIndex(n), act: act(n) }).collect();
     let fence = Command::TaskFence { claim: left.clone(), records: vec![], logs: vec![], actions };
-    bed.run(fence).await;
-    bed.fulfill(left).await;
-    bed.run(Command::OutboxDue { key: OutboxKey::CancelChildren("left".into()) }).await;
-    bed.damage(
-        "UPDATE tasks SET cancel = 0 WHERE n = (SELECT n FROM promises WHERE id = 'left/2')",
-    )
-    .await;
+    fixture.run(fence).await;
+    fixture.fulfill(left).await;
+    fixture.run(Command::OutboxDue { key: OutboxKey::CancelChildren("left".into()) }).await;
+    fixture
+        .damage(
+            "UPDATE tasks SET cancel = 0 WHERE n = (SELECT n FROM promises WHERE id = 'left/2')",
+        )
+        .await;
     let found = Finding::Orphan { id: "left".into(), orphan: Orphan::ChildRuns };
-    assert_eq!(bed.findings().await, [found]);
-    let scan = bed.host.store.scan();
+    assert_eq!(fixture.findings().await, [found]);
+    let scan = fixture.host.store.scan();
     let candidates = scan.candidates(0, 1_000).await.expect("candidates").items;
     assert_eq!(candidates, [PromiseId::from("left")]);
     // The look and the message that it owes may come in one batch: each reads its own page of the
     // children.
     let key = OutboxKey::CancelChildren("left".into());
     let both = vec![Command::Reconcile { id: "left".into() }, Command::OutboxDue { key }];
-    bed.all(both).await;
-    assert_eq!(bed.findings().await, Vec::new());
-    assert!(bed.dump().await.outbox.is_empty());
+    fixture.all(both).await;
+    assert_eq!(fixture.findings().await, Vec::new());
+    assert!(fixture.dump().await.outbox.is_empty());
 }
 
 #[tokio::test]
 async fn a_row_that_cannot_be_read_is_named_and_spoils_nothing_else() {
-    let mut bed = something_of_everything().await;
-    bed.damage("UPDATE tasks SET details = x'63' WHERE state = 3").await;
-    let findings = bed.findings().await;
+    let mut fixture = something_of_everything().await;
+    fixture.damage("UPDATE tasks SET details = x'63' WHERE state = 3").await;
+    let findings = fixture.findings().await;
     assert!(
         matches!(&findings[..], [Finding::Unreadable(text), ..] if text.contains("`waits` is damaged")),
         "{findings:?}"
     );
-    let mut bed = something_of_everything().await;
-    bed.damage("DELETE FROM promises WHERE id = 'free'").await;
-    let findings = bed.findings().await;
+    let mut fixture = something_of_everything().await;
+    fixture.damage("DELETE FROM promises WHERE id = 'free'").await;
+    let findings = fixture.findings().await;
     let expected = "1 rows of `tasks` refer to rows of `promises` that do not exist";
     assert!(findings.iter().any(|finding| describe(finding) == expected), "{findings:?}");
 }
@@ -195,10 +197,10 @@ async fn a_row_that_cannot_be_read_is_named_and_spoils_nothing_else() {
 #[tokio::test]
 async fn pages_find_what_a_look_at_everything_finds() {
     for (_, damage) in DAMAGES {
-        let mut bed = something_of_everything().await;
-        bed.damage(damage).await;
-        let whole = segno_core::invariants::check(&bed.dump().await);
-        let scan = bed.host.store.scan();
+        let mut fixture = something_of_everything().await;
+        fixture.damage(damage).await;
+        let whole = segno_core::invariants::check(&fixture.dump().await);
+        let scan = fixture.host.store.scan();
         let mut paged = Vec::new();
         let mut after = 0;
         loop {
@@ -222,7 +224,7 @@ async fn pages_find_what_a_look_at_everything_finds() {
 
 #[tokio::test]
 async fn a_round_calls_back_schedules_that_a_clock_took_along() {
-    let bed = Bed::new().await;
+    let fixture = Fixture::new().await;
     let template = Template {
         id: Text::from("{{.id}}@{{.timestamp}}"),
         param: Value::default(),
@@ -231,18 +233,19 @@ async fn a_round_calls_back_schedules_that_a_clock_took_along() {
     };
     let cron = Text::from("0 0 * * *");
     let schedule = NewSchedule { id: "nightly".into(), cron, template, overlap: Overlap::Allow };
-    bed.run(Command::ScheduleCreate(schedule)).await;
-    let right = bed.clock.now();
-    bed.wait(3_650 * super::DAY);
+    fixture.run(Command::ScheduleCreate(schedule)).await;
+    let right = fixture.clock.now();
+    fixture.wait(3_650 * super::DAY);
     for _ in 0..10 {
-        bed.run(Command::ScheduleDue { id: "nightly".into() }).await;
+        fixture.run(Command::ScheduleDue { id: "nightly".into() }).await;
     }
-    bed.wait(right.0 - bed.clock.now().0);
+    fixture.wait(right.0 - fixture.clock.now().0);
     let next = async || {
-        let schedule = bed.host.store.read().schedule(&"nightly".into()).await.expect("a store");
+        let schedule =
+            fixture.host.store.read().schedule(&"nightly".into()).await.expect("a store");
         schedule.expect("it is there").next_at
     };
     assert!(next().await.0 > 2_000 * super::DAY, "{}", next().await);
-    reconcile::turn(bed.host.clone(), Arc::default()).await.expect("a turn");
+    reconcile::turn(fixture.host.clone(), Arc::default()).await.expect("a turn");
     assert_eq!(next().await, Timestamp(super::DAY));
 }

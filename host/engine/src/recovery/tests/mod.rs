@@ -49,13 +49,13 @@ impl Clock for HandClock {
 }
 
 /// A host on its own database, without duties.
-struct Bed {
+struct Fixture {
     host: Host,
     clock: Arc<HandClock>,
     dir: tempfile::TempDir,
 }
 
-impl Bed {
+impl Fixture {
     async fn new() -> Self {
         let dir = tempfile::tempdir().expect("a directory");
         let clock = Arc::new(HandClock(AtomicI64::new(1_000)));
@@ -64,9 +64,9 @@ impl Bed {
         let store = &host.store;
         let kept = store.modules().put(MODULE, component, "{}".to_owned(), Timestamp(1_000)).await;
         kept.expect("a component is kept");
-        let bed = Self { host, clock, dir };
-        bed.run(Command::Deploy { alias: "shop".into(), module: MODULE }).await;
-        bed
+        let fixture = Self { host, clock, dir };
+        fixture.run(Command::Deploy { alias: "shop".into(), module: MODULE }).await;
+        fixture
     }
 
     async fn open(dir: &Path, clock: &Arc<HandClock>) -> Host {

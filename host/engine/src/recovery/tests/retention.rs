@@ -17,7 +17,7 @@ use segno_core::{
 };
 use segno_env::{Clock as _, SystemClock};
 
-use super::{Bed, DAY, MODULE, new};
+use super::{DAY, Fixture, MODULE, new};
 use crate::recovery::{
     driver::Next,
     retention::{self, Keep, Retention},
@@ -29,23 +29,23 @@ fn rules(text: &str) -> Retention {
 
 #[tokio::test]
 async fn whole_old_trees_go_and_the_rest_stays() {
-    let bed = Bed::new().await;
-    let child = bed.tree("old", &[]).await;
-    bed.fulfill(child).await;
-    let running = bed.tree("runs", &[]).await;
-    let kept = bed.tree("kept", &[("label:env", "live")]).await;
-    bed.fulfill(kept).await;
-    bed.wait(2 * DAY);
-    let child = bed.tree("young", &[]).await;
-    bed.fulfill(child).await;
+    let fixture = Fixture::new().await;
+    let child = fixture.tree("old", &[]).await;
+    fixture.fulfill(child).await;
+    let running = fixture.tree("runs", &[]).await;
+    let kept = fixture.tree("kept", &[("label:env", "live")]).await;
+    fixture.fulfill(kept).await;
+    fixture.wait(2 * DAY);
+    let child = fixture.tree("young", &[]).await;
+    fixture.fulfill(child).await;
     let retention = rules("default = \"1d\"\n[[rule]]\nlabel = \"env=live\"\nkeep = \"forever\"\n");
-    bed.round(&Retention::default()).await;
-    assert_eq!(bed.dump().await.promises.len(), 12, "by default everything is kept");
-    let again = bed.run(Command::PromiseCreate(new("old", &[]))).await;
+    fixture.round(&Retention::default()).await;
+    assert_eq!(fixture.dump().await.promises.len(), 12, "by default everything is kept");
+    let again = fixture.run(Command::PromiseCreate(new("old", &[]))).await;
     assert!(matches!(again, Reply::Promise { changed: false, .. }), "within the window");
 
-    bed.round(&retention).await;
-    let rows = bed.dump().await;
+    fixture.round(&retention).await;
+    let rows = fixture.dump().await;
     let roots: Vec<&str> = rows.promises.keys().map(PromiseId::as_str).collect();
     let left = ["kept", "runs", "young"];
     assert!(roots.iter().all(|id| left.iter().any(|root| id.starts_with(root))), "{roots:?}");
@@ -53,24 +53,27 @@ async fn whole_old_trees_go_and_the_rest_stays() {
     assert!(!rows.journals.contains_key(&PromiseId::from("old")));
     assert_eq!(rows.signal_keys.len(), 3);
     let old = PromiseId::from("old");
-    assert_eq!(bed.host.store.read().log_count(&old).await.expect("a count"), 0);
-    assert_eq!(bed.findings().await, Vec::new());
-    let again = bed.run(Command::PromiseCreate(new("old", &[]))).await;
+    assert_eq!(fixture.host.store.read().log_count(&old).await.expect("a count"), 0);
+    assert_eq!(fixture.findings().await, Vec::new());
+    let again = fixture.run(Command::PromiseCreate(new("old", &[]))).await;
     assert!(matches!(again, Reply::Promise { changed: true, .. }), "the id begins anew");
 
     // The tree with the running grandchild goes once that has ended, and is old enough.
-    bed.fulfill(running).await;
-    bed.round(&retention).await;
-    assert!(bed.dump().await.promises.contains_key(&PromiseId::from("runs")), "it ended just now");
-    bed.wait(2 * DAY);
-    bed.round(&retention).await;
-    assert!(!bed.dump().await.promises.contains_key(&PromiseId::from("runs")));
+    fixture.fulfill(running).await;
+    fixture.round(&retention).await;
+    assert!(
+        fixture.dump().await.promises.contains_key(&PromiseId::from("runs")),
+        "it ended just now"
+    );
+    fixture.wait(2 * DAY);
+    fixture.round(&retention).await;
+    assert!(!fixture.dump().await.promises.contains_key(&PromiseId::from("runs")));
 }
 
 #[tokio::test]
 async fn a_tree_too_large_for_one_command_goes_as_a_whole_or_not_at_all() {
-    let mut bed = Bed::new().await;
-    let claim = bed.workflow("root", &[]).await;
+    let mut fixture = Fixture::new().await;
+    let claim = fixture.workflow("root", &[]).await;
     let children = 2 * TREE_LIMIT + 100;
     let timer = |n: u32| NewPromise {
         timeout_at: Timestamp(2_000),
@@ -84,46 +87,46 @@ async fn a_tree_too_large_for_one_command_goes_as_a_whole_or_not_at_all() {
         logs: vec![],
         actions,
     };
-    bed.run(fence((0..children).map(create).collect())).await;
+    fixture.run(fence((0..children).map(create).collect())).await;
     // A detached child that runs, and made something itself.
     let detached = new("root/d", &[(tags::TARGET, "ship"), (tags::DETACHED, "true")]);
     let act = FenceAct::Create { new: detached };
-    bed.run(fence(vec![FenceAction { index: CommandIndex(0), act }])).await;
-    let deep = bed.take("root/d").await;
-    bed.wait(5_000);
+    fixture.run(fence(vec![FenceAction { index: CommandIndex(0), act }])).await;
+    let deep = fixture.take("root/d").await;
+    fixture.wait(5_000);
     let due = (0..children).map(|n| Command::PromiseDue { id: timer(n).id });
-    bed.all(due.collect()).await;
-    bed.fulfill(claim.clone()).await;
+    fixture.all(due.collect()).await;
+    fixture.fulfill(claim.clone()).await;
     for _ in 0..100 {
-        bed.run(Command::OutboxDue { key: OutboxKey::CancelChildren("root".into()) }).await;
+        fixture.run(Command::OutboxDue { key: OutboxKey::CancelChildren("root".into()) }).await;
     }
-    bed.wait(2 * DAY);
+    fixture.wait(2 * DAY);
     let (retention, all) = (rules("default = \"1d\""), children as usize + 2);
-    bed.round(&retention).await;
-    assert_eq!(bed.dump().await.promises.len(), all, "one member has not ended");
+    fixture.round(&retention).await;
+    assert_eq!(fixture.dump().await.promises.len(), all, "one member has not ended");
 
-    bed.fulfill(deep).await;
-    bed.wait(2 * DAY);
+    fixture.fulfill(deep).await;
+    fixture.wait(2 * DAY);
     // A host that dies in between: some leaves are gone, and the root still holds the id.
-    let before = bed.clock.now();
+    let before = fixture.clock.now();
     for n in 0..10 {
         let top = timer(n).id;
-        let gone = bed.run(Command::Prune { top, before, part: true }).await;
+        let gone = fixture.run(Command::Prune { top, before, part: true }).await;
         assert_eq!(gone, Reply::Pruned(Pruned::Gone { promises: 1 }));
     }
-    bed.host.store.close().await;
-    bed.host = Bed::open(bed.dir.path(), &bed.clock).await;
-    assert_eq!(bed.findings().await, Vec::new());
-    let again = bed.run(Command::PromiseCreate(new("root", &[]))).await;
+    fixture.host.store.close().await;
+    fixture.host = Fixture::open(fixture.dir.path(), &fixture.clock).await;
+    assert_eq!(fixture.findings().await, Vec::new());
+    let again = fixture.run(Command::PromiseCreate(new("root", &[]))).await;
     assert!(matches!(again, Reply::Promise { changed: false, .. }));
-    bed.round(&retention).await;
-    assert_eq!(bed.dump().await.promises.len(), 0);
+    fixture.round(&retention).await;
+    assert_eq!(fixture.dump().await.promises.len(), 0);
 }
 
 #[tokio::test]
 async fn room_is_given_back_to_the_system() {
-    let bed = Bed::new().await;
-    let file = bed.dir.path().join("segno.db");
+    let fixture = Fixture::new().await;
+    let file = fixture.dir.path().join("segno.db");
     for batch in 0..20 {
         let large = |n: i32| NewPromise {
             param: Value::of(vec![b'x'; 16_384]),
@@ -131,40 +134,41 @@ async fn room_is_given_back_to_the_system() {
         };
         let (verdict, value) = (Verdict::Resolved, Value::default());
         let settle = |n| Command::PromiseSettle { id: large(n).id, verdict, value: value.clone() };
-        bed.all((0..50).map(|n| Command::PromiseCreate(large(n))).collect()).await;
-        bed.all((0..50).map(settle).collect()).await;
+        fixture.all((0..50).map(|n| Command::PromiseCreate(large(n))).collect()).await;
+        fixture.all((0..50).map(settle).collect()).await;
     }
-    bed.wait(2 * DAY);
-    bed.round(&rules("default = \"1d\"")).await;
-    assert_eq!(bed.dump().await.promises.len(), 0);
-    bed.host.store.close().await;
+    fixture.wait(2 * DAY);
+    fixture.round(&rules("default = \"1d\"")).await;
+    assert_eq!(fixture.dump().await.promises.len(), 0);
+    fixture.host.store.close().await;
     let size = std::fs::metadata(&file).expect("a file").len();
     assert!(size < 2_000_000, "16 MB were written, and {size} bytes are left");
 }
 
 #[tokio::test]
 async fn modules_that_nobody_refers_to_go() {
-    let bed = Bed::new().await;
-    let claim = bed.workflow("a", &[]).await;
-    bed.fulfill(claim).await;
+    let fixture = Fixture::new().await;
+    let claim = fixture.workflow("a", &[]).await;
+    fixture.fulfill(claim).await;
     let next: Arc<[u8]> = Arc::from(&b"next"[..]);
     let digest = Digest([8; 32]);
-    let store = &bed.host.store;
-    store.modules().put(digest, next, "{}".to_owned(), bed.clock.now()).await.expect("kept");
-    bed.run(Command::Deploy { alias: "shop".into(), module: digest }).await;
+    let store = &fixture.host.store;
+    store.modules().put(digest, next, "{}".to_owned(), fixture.clock.now()).await.expect("kept");
+    fixture.run(Command::Deploy { alias: "shop".into(), module: digest }).await;
     let kept = async || {
-        let modules = bed.host.store.modules().list().await.expect("modules");
+        let modules = fixture.host.store.modules().list().await.expect("modules");
         modules.into_iter().map(|module| module.digest).collect::<Vec<_>>()
     };
-    bed.wait(8 * DAY);
-    bed.round(&rules("modules = \"7d\"")).await;
+    fixture.wait(8 * DAY);
+    fixture.round(&rules("modules = \"7d\"")).await;
     assert_eq!(kept().await, [MODULE, digest], "an execution that ended is still kept");
-    bed.round(&rules("default = \"1d\"\nmodules = \"30d\"")).await;
+    fixture.round(&rules("default = \"1d\"\nmodules = \"30d\"")).await;
     assert_eq!(kept().await, [MODULE, digest], "it is too young");
-    bed.round(&rules("default = \"1d\"\nmodules = \"7d\"")).await;
+    fixture.round(&rules("default = \"1d\"\nmodules = \"7d\"")).await;
     assert_eq!(kept().await, [digest]);
     let again: Arc<[u8]> = Arc::from(&b"component"[..]);
-    let put = bed.host.store.modules().put(MODULE, again, "{}".to_owned(), bed.clock.now()).await;
+    let put =
+        fixture.host.store.modules().put(MODULE, again, "{}".to_owned(), fixture.clock.now()).await;
     put.expect("it is uploaded again");
     assert_eq!(kept().await, [MODULE, digest]);
 }
@@ -179,14 +183,14 @@ fn rules_keep_by_default() {
 #[tokio::test(flavor = "multi_thread")]
 async fn others_commit_while_many_trees_go() {
     let rows: i64 = std::env::var("SEGNO_ROWS").ok().and_then(|n| n.parse().ok()).unwrap_or(20_000);
-    let mut bed = Bed::new().await;
+    let mut fixture = Fixture::new().await;
     let many = format!(
         "WITH RECURSIVE i (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM i WHERE n < {rows})
          INSERT INTO promises (n, id, state, created_at, timeout_at, settled_at, attached, tags, param, value)
          SELECT n, 'r' || n, 1, 1000, 253402300799999, 1000, 0, '{{}}', randomblob(100), randomblob(100) FROM i"
     );
-    bed.damage(&many).await;
-    bed.wait(2 * DAY);
+    fixture.damage(&many).await;
+    fixture.wait(2 * DAY);
     let machine = SystemClock::default();
     let began = machine.now();
     let over = AtomicBool::new(false);
@@ -195,7 +199,7 @@ async fn others_commit_while_many_trees_go() {
         while !over.load(Ordering::Relaxed) {
             let before = machine.now();
             let id = format!("client/{count}");
-            bed.run(Command::PromiseCreate(new(&id, &[]))).await;
+            fixture.run(Command::PromiseCreate(new(&id, &[]))).await;
             longest = longest.max(machine.now().since(before));
             count += 1;
         }
@@ -205,7 +209,7 @@ async fn others_commit_while_many_trees_go() {
         let (rules, round) = (Arc::new(rules("default = \"1d\"")), Arc::default());
         let mut next = Next::Now;
         while next != Next::After(retention::ROUND_PAUSE) {
-            let turn = retention::turn(bed.host.clone(), rules.clone(), Arc::clone(&round));
+            let turn = retention::turn(fixture.host.clone(), rules.clone(), Arc::clone(&round));
             next = turn.await.expect("a turn");
         }
         over.store(true, Ordering::Relaxed);
@@ -213,6 +217,6 @@ async fn others_commit_while_many_trees_go() {
     let ((longest, count), ()) = futures::join!(others, removal);
     let took = machine.now().since(began);
     println!("{rows} trees went in {took}; {count} commits of others, the longest {longest}");
-    assert_eq!(bed.dump().await.promises.len() as u64, count);
+    assert_eq!(fixture.dump().await.promises.len() as u64, count);
     assert!(longest < Millis(5_000), "a commit of others took {longest}");
 }

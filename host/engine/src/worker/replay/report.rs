@@ -94,7 +94,7 @@ impl ReplayError {
     }
 }
 
-/// Replays the journal of `id` against the module that wrote it, or another.
+/// Replays the journal of `id` against the module that runs it, or another.
 ///
 /// # Errors
 /// [`ReplayError`]; a difference is not an error but the report's content.
@@ -120,7 +120,10 @@ pub async fn replay(
     };
     let start = Start::recorded(&row.promise, started).expect("it is the record of a start");
     let function = start.function.clone();
-    let module = module.unwrap_or(recorded_by);
+    // One that was moved is replayed on the module that continued it, which repeats what came
+    // before.
+    let own = row.task.as_ref().and_then(|task| task.module).unwrap_or(recorded_by);
+    let module = module.unwrap_or(own);
     let (records, finished) = (outline.head().len, outline.head().finished);
 
     let failed = |error: GuestError| ReplayError::Guest { matched: 0, error };

@@ -32,9 +32,9 @@ use crate::{
 
 /// How long the first poll may take before the invocation is stored by itself, so that its client
 /// does not wait.
-const POLL_PATIENCE: Millis = Millis(1);
+const POLL_TIMEOUT: Millis = Millis(1);
 /// How long an invocation may wait for a permit to run before it is stored by itself.
-const PERMIT_PATIENCE: Millis = Millis(200);
+const PERMIT_TIMEOUT: Millis = Millis(200);
 
 /// Starts invocations that are not stored yet.
 pub struct SpeculativeStart(pub Arc<WorkerContext>);
@@ -109,11 +109,11 @@ async fn prepare(
         return Ok(None);
     }
     let found = workflow(worker, expected);
-    let Some(function) = or_store(worker, claim, POLL_PATIENCE, found).await?? else {
+    let Some(function) = or_store(worker, claim, POLL_TIMEOUT, found).await?? else {
         return Ok(None);
     };
     let permit = worker.run_limiter.permit();
-    let permit = or_store(worker, claim, PERMIT_PATIENCE, permit).await?;
+    let permit = or_store(worker, claim, PERMIT_TIMEOUT, permit).await?;
     let preparation = Preparation {
         worker: worker.clone(),
         active: active.clone(),
@@ -122,7 +122,7 @@ async fn prepare(
         permit,
     };
     let preparing = Execution::start_new(preparation, recorder);
-    or_store(worker, claim, POLL_PATIENCE, preparing).await?.map(Some)
+    or_store(worker, claim, POLL_TIMEOUT, preparing).await?.map(Some)
 }
 
 /// The result of `work`. If `work` takes longer than `patience`, it continues while the invocation

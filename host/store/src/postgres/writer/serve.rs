@@ -18,11 +18,11 @@ use crate::{
 };
 
 /// How long one transaction may take before its connection is given up.
-const LONGEST: Millis = Millis(30_000);
+const TRANSACTION_TIMEOUT: Millis = Millis(30_000);
 /// How long a connection may take to be made.
-const CONNECT: Millis = Millis(3_000);
+const CONNECT_TIMEOUT: Millis = Millis(3_000);
 /// How long a submission waits for a database that is away before it is told so.
-const PATIENCE: Millis = Millis(5_000);
+const AWAY_TIMEOUT: Millis = Millis(5_000);
 /// Lost races in a row after which a submission is told so.
 const RACES: u32 = 20;
 
@@ -64,7 +64,7 @@ impl Shared {
             };
             appends.commit(connection, &self.claims).await
         };
-        let appended = match self.env.within(LONGEST, appending).await {
+        let appended = match self.env.within(TRANSACTION_TIMEOUT, appending).await {
             Some(Ok(appended)) => appended,
             // The append may have happened: the next decision sees whether.
             failed => {
@@ -195,7 +195,7 @@ impl Shared {
                     *slot = None;
                     self.writing.failed(&failed);
                     self.availability.is_away(self.env.clock.now(), &failed);
-                    if waited >= PATIENCE {
+                    if waited >= AWAY_TIMEOUT {
                         let reason = failed.source.to_string();
                         return Err(if unknown {
                             BatchError::Unknown(reason)
@@ -222,7 +222,7 @@ impl Shared {
             None => slot.insert(self.connect().await?),
         };
         let batch = Batch::new(connection, &self.config, &self.time, &self.claims);
-        let done = self.env.within(LONGEST, batch.run(commands, also)).await;
+        let done = self.env.within(TRANSACTION_TIMEOUT, batch.run(commands, also)).await;
         // The transaction may be anywhere, its commit included.
         let late = || Failed {
             statement: "a transaction",
@@ -233,7 +233,7 @@ impl Shared {
 
     async fn connect(&self) -> Result<PgConnection, Failed> {
         let connecting = PgConnection::connect_with(&self.options);
-        let connected = self.env.within(CONNECT, connecting).await;
+        let connected = self.env.within(CONNECT_TIMEOUT, connecting).await;
         connected.unwrap_or(Err(sqlx::Error::PoolTimedOut)).map_err(Failed::of("connect"))
     }
 

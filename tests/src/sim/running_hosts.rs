@@ -15,16 +15,16 @@ use super::dice::Dice;
 
 /// The running hosts, by incarnation.
 #[derive(Default)]
-pub struct Desks(Mutex<BTreeMap<u64, Host>>);
+pub struct RunningHosts(Mutex<BTreeMap<u64, Host>>);
 
-impl Desks {
+impl RunningHosts {
     /// Adds an incarnation that takes starts.
-    pub fn open(&self, life: u64, host: Host) {
+    pub fn add(&self, life: u64, host: Host) {
         self.hosts().insert(life, host);
     }
 
     /// Removes an incarnation.
-    pub fn shut(&self, life: u64) {
+    pub fn remove(&self, life: u64) {
         self.hosts().remove(&life);
     }
 

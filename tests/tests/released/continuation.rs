@@ -13,20 +13,20 @@ use serde_json::{Value, json};
 
 use super::{
     folder::{Folder, segno},
-    scene::STEPS,
+    workload::STEPS,
 };
 
 /// Time limit of any step.
-const PATIENCE: Duration = Duration::from_secs(60);
+const STEP_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Goes on with everything, and ends the host.
-pub async fn follows(released: &Folder, mut server: Server) {
+/// Goes on with everything, checks how it ends, and ends the host.
+pub async fn check(released: &Folder, mut server: Server) {
     eprintln!("the store of version {}", released.version());
-    let sequel = Sequel { client: server.client() };
-    sequel.ended().await;
-    sequel.goes_on().await;
-    sequel.beside().await;
-    sequel.replays().await;
+    let continuation = Continuation { client: server.client() };
+    continuation.ended().await;
+    continuation.goes_on().await;
+    continuation.beside().await;
+    continuation.replays().await;
     server.restart().await.unwrap_or_else(|error| panic!("a second start: {error}"));
     let arguments = &server.options().arguments;
     let store = arguments.last().cloned();
@@ -35,18 +35,18 @@ pub async fn follows(released: &Folder, mut server: Server) {
     segno(&["doctor", "--store", &store]);
 }
 
-struct Sequel<'a> {
+struct Continuation<'a> {
     client: &'a Client,
 }
 
-impl Sequel<'_> {
+impl Continuation<'_> {
     async fn state(&self, id: &str) -> InvocationState {
         let found = self.client.invocation(id).await;
         found.unwrap_or_else(|error| panic!("{id}: {error}")).state
     }
 
     async fn ends(&self, id: &str, output: Value) {
-        let ended = self.client.wait(id, PATIENCE).await;
+        let ended = self.client.wait(id, STEP_TIMEOUT).await;
         let ended = ended.unwrap_or_else(|error| panic!("{id}: {error}"));
         // What the client reads as nothing is `null`.
         let found = ended.output.unwrap_or_default();
@@ -106,11 +106,11 @@ impl Sequel<'_> {
         // The second was sent before.
         self.ends("collect-1", json!([1, 2, 3])).await;
         self.ends("steps-1", json!(STEPS)).await;
-        let nap = self.client.wait("nap-1", PATIENCE).await.expect("it is there");
+        let nap = self.client.wait("nap-1", STEP_TIMEOUT).await.expect("it is there");
         assert_eq!(nap.state, InvocationState::Resolved);
         assert_eq!(self.state("nap-2").await, InvocationState::Suspended);
         self.client.kill("nap-2").await.expect("it waits");
-        self.client.resume("late-1").await.expect("it was halted");
+        self.client.resume("late-1", None).await.expect("it was halted");
         self.ends("late-1", Value::Null).await;
     }
 

@@ -15,7 +15,7 @@ use tempfile::TempDir;
 use crate::payments::PaymentService;
 
 /// The hosts of one test. They are stopped before the directory is removed.
-pub struct Troupe {
+pub struct HostGroup {
     /// The hosts.
     pub hosts: Vec<Server>,
     /// The payment service.
@@ -26,7 +26,7 @@ pub struct Troupe {
     pub folder: TempDir,
 }
 
-impl Troupe {
+impl HostGroup {
     /// Starts hosts on the database at `url`, with further arguments of `segno serve`. Modules
     /// named `order` may call the payment service.
     ///
@@ -42,13 +42,13 @@ impl Troupe {
         let env = Env::system();
         let folder = tempfile::tempdir().expect("there is room for a folder");
         let payments = PaymentService::start(folder.path(), payments, &env).await;
-        let mut troupe = Self { hosts: Vec::new(), payments, env, folder };
+        let mut group = Self { hosts: Vec::new(), payments, env, folder };
         for number in 0..hosts {
-            let options = troupe.options(binary, url, number, arguments);
-            let started = Server::start(options, troupe.env.clone()).await;
-            troupe.hosts.push(started.unwrap_or_else(|error| panic!("host {number}: {error}")));
+            let options = group.options(binary, url, number, arguments);
+            let started = Server::start(options, group.env.clone()).await;
+            group.hosts.push(started.unwrap_or_else(|error| panic!("host {number}: {error}")));
         }
-        troupe
+        group
     }
 
     /// How host `number` is run.

@@ -1,4 +1,5 @@
-//! A host without workers, its API, and functions to send requests.
+//! For the tests of this crate and of the command line: a host without workers, its API, and functions
+//! that send requests.
 
 use std::sync::Arc;
 
@@ -7,11 +8,6 @@ use axum::{
     Router,
     body::Body,
     http::{Method, Request, StatusCode, header},
-};
-use segno_api::{
-    Access, AdmissionLimits, Api, ComponentInspector, Rejected,
-    model::{Function, FunctionKind, Import, ImportStatus, ModuleDescription},
-    router,
 };
 use segno_core::{
     command::{Command, Hold},
@@ -31,6 +27,12 @@ use segno_guest::NoGuests;
 use segno_store::MemoryStore;
 use serde_json::{Value, json};
 use tower::ServiceExt as _;
+
+use crate::{
+    Access, AdmissionLimits, Api, ComponentInspector, Rejected,
+    model::{Function, FunctionKind, Import, ImportStatus, ModuleDescription},
+    router,
+};
 
 /// Maximum size of a component here, in bytes.
 pub const LIMIT: usize = 64 * 1024;
@@ -79,7 +81,8 @@ impl ComponentInspector for ByFirstWord {
 }
 
 /// A host without workers.
-pub(crate) struct World {
+pub struct World {
+    /// The state of its API.
     pub api: Api,
     router: Router,
 }
@@ -87,13 +90,24 @@ pub(crate) struct World {
 /// An answer.
 #[derive(Debug)]
 pub struct Answer {
+    /// The status.
     pub status: StatusCode,
+    /// `Content-Type`, or nothing.
     pub content_type: String,
+    /// `Retry-After`.
     pub retry_after: Option<String>,
+    /// The body: JSON, or text.
     pub body: Value,
 }
 
+impl Default for World {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl World {
+    /// A host that serves any client on this machine.
     pub fn new() -> Self {
         Self::with(|access| access)
     }
@@ -139,6 +153,7 @@ impl World {
         world
     }
 
+    /// Uploads `component` as `alias`.
     pub async fn upload(&self, alias: &str, component: &str) -> Answer {
         let request = Request::post(format!("/v1/modules?alias={alias}"))
             .header(header::CONTENT_TYPE, "application/wasm")
@@ -146,14 +161,17 @@ impl World {
         self.ask(request.expect("a request")).await
     }
 
+    /// Sends `GET`.
     pub async fn get(&self, path: &str) -> Answer {
         self.ask(Request::get(path).body(Body::empty()).expect("a request")).await
     }
 
+    /// Sends `POST` with a JSON body.
     pub async fn post(&self, path: &str, body: Value) -> Answer {
         self.send(Method::POST, path, body.to_string()).await
     }
 
+    /// Sends a request with a body that is said to be JSON.
     pub async fn send(&self, method: Method, path: &str, json: impl Into<Body>) -> Answer {
         let request = Request::builder()
             .method(method)

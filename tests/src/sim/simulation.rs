@@ -23,25 +23,25 @@ use tokio::sync::mpsc;
 
 use super::{
     again::again,
-    book::Book,
-    bus::{Bus, Weather},
+    bus::{Bus, NetworkFaults},
     database::Database,
-    desks::Desks,
     effects::{self, Effects},
+    event_log::EventLog,
     fault::Fault,
     host::{Control, Grace, Node, Parts},
+    inject::inject,
     network::Network,
     outside::{MODULE, Outside},
-    resonate::{Doors, Worker},
+    resonate::{Endpoints, Worker},
     run::{End, Report, config},
+    running_hosts::RunningHosts,
     scenario::{CALM, Scenario},
-    strike::strike,
     verdict,
 };
 use crate::world::{Ledger, SimClock, SimRuntime};
 
 /// Time limit after the last fault, in milliseconds.
-const PATIENCE: i64 = 60_000;
+const QUIET_TIMEOUT: i64 = 60_000;
 /// The interval between two observations, in milliseconds.
 const TICK: i64 = 100;
 /// Retention in worlds with removal, in milliseconds: longer than anything before takes, with
@@ -50,8 +50,8 @@ const KEPT: i64 = 200_000;
 /// Time limit for the removal, in milliseconds: a round begins a minute after the one before.
 const REMOVAL: i64 = 200_000;
 
-/// Everything of one world.
-pub struct Stage {
+/// One simulated world.
+pub struct Simulation {
     network: Arc<Network>,
     nodes: Vec<Arc<Node>>,
     outside: Arc<Outside>,
@@ -63,40 +63,41 @@ pub struct Stage {
     ahead: Arc<AtomicU64>,
 }
 
-impl Stage {
-    /// A world as a scenario begins.
-    pub async fn set(scenario: &Scenario, judged: bool) -> Self {
+impl Simulation {
+    /// The world at the beginning of a scenario.
+    pub async fn set_up(scenario: &Scenario, judged: bool) -> Self {
         let seed = scenario.seed;
         let clock = Arc::new(SimClock::default());
         let store_clock = Arc::new(SimClock::default());
-        let book = Arc::new(Book::new(clock.clone()));
+        let log = Arc::new(EventLog::new(clock.clone()));
         let panics = Arc::new(Mutex::new(Vec::new()));
         let runtime = Arc::new(SimRuntime::watched(0, panics.clone()));
-        let weather = Arc::new(Weather::default());
+        let network_faults = Arc::new(NetworkFaults::default());
         let config = config(scenario);
         let statements = scenario.statements.then_some(seed);
-        let database = Database::new(config.clone(), store_clock, book.clone(), judged, statements);
+        let database = Database::new(config.clone(), store_clock, log.clone(), judged, statements);
         let database = Arc::new(database);
         let (sender, messages) = mpsc::unbounded_channel();
-        let bus = Arc::new(Bus::new(seed, weather.clone(), book.clone(), runtime.clone(), sender));
-        let strikes = scenario.faults.iter().filter_map(|(_, fault)| match fault {
+        let bus =
+            Arc::new(Bus::new(seed, network_faults.clone(), log.clone(), runtime.clone(), sender));
+        let commit_faults = scenario.faults.iter().filter_map(|(_, fault)| match fault {
             Fault::Commit { number, how } => Some((*number, *how)),
             _ => None,
         });
-        let strikes = Mutex::new(strikes.collect());
+        let commit_faults = Mutex::new(commit_faults.collect());
         let network = Arc::new(Network {
             database,
             bus,
-            doors: Doors::default(),
-            desks: Desks::default(),
-            weather,
-            book: book.clone(),
+            endpoints: Endpoints::default(),
+            running_hosts: RunningHosts::default(),
+            network_faults,
+            log: log.clone(),
             runtime,
-            strikes,
+            commit_faults,
             seed,
         });
         deploy(&network).await;
-        let effects = Arc::new(Effects::new(seed, book));
+        let effects = Arc::new(Effects::new(seed, log));
         let workers: Vec<_> = (0..scenario.workers)
             .map(|number| Worker::start(number, network.clone(), effects.clone(), panics.clone()))
             .collect();
@@ -130,10 +131,10 @@ impl Stage {
         Self { network, nodes, outside, workers, effects, config, panics, ahead: Arc::default() }
     }
 
-    /// Plays the scenario to its end.
+    /// Runs the scenario to its end.
     ///
     /// If everything is started again, `End::anew` has the result.
-    pub async fn play(self, scenario: &Scenario) -> (Report, End) {
+    pub async fn run(self, scenario: &Scenario) -> (Report, End) {
         for (at, op) in &scenario.ops {
             self.outside.plan(*at, op.clone());
         }
@@ -142,23 +143,23 @@ impl Stage {
         }
         let mut end = self.until_quiet(0, scenario.faults.is_empty()).await;
         let wrong = verdict::end(&end);
-        wrong.into_iter().for_each(|wrong| self.network.book.wrong(wrong));
-        if !self.network.book.is_wrong() {
+        wrong.into_iter().for_each(|wrong| self.network.log.finding(wrong));
+        if !self.network.log.has_findings() {
             self.everything_again().await;
         }
-        if scenario.anew && !self.network.book.is_wrong() {
+        if scenario.anew && !self.network.log.has_findings() {
             end.anew = Some(Box::new(self.everything_anew(&scenario.needed()).await));
         }
-        let lasted = self.network.book.at();
+        let lasted = self.network.log.at();
         for node in &self.nodes {
             node.control(Control::End);
         }
         self.sleep(1).await;
         self.network.runtime.crash();
         for panic in self.panics.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
-            self.network.book.wrong(panic);
+            self.network.log.finding(panic);
         }
-        let (wrong, log, struck) = self.network.book.close();
+        let (findings, log, counts) = self.network.log.close();
         let commits = self.network.database.commits();
         let longest_overdue =
             self.network.database.judge().map_or(0, |judge| judge.longest_overdue);
@@ -166,26 +167,26 @@ impl Stage {
             self.network.database.judge().map_or(Vec::new(), |judge| judge.unheard.clone());
         let runs: u64 = end.effects.values().map(|runs| u64::from(*runs)).sum();
         let runs = (runs, runs - end.effects.len() as u64);
-        (Report { wrong, log, struck, commits, lasted, longest_overdue, unheard, runs }, end)
+        (Report { findings, log, counts, commits, lasted, longest_overdue, unheard, runs }, end)
     }
 
     /// Waits until all that has ended is removed, and begins it anew under the same ids.
     async fn everything_anew(&self, scenario: &Scenario) -> End {
-        let book = &self.network.book;
-        book.note("all is over; it is removed when it is old enough");
-        let latest = book.at() + KEPT + REMOVAL;
+        let log = &self.network.log;
+        log.note("all is over; it is removed when it is old enough");
+        let latest = log.at() + KEPT + REMOVAL;
         loop {
             self.sleep(10 * TICK).await;
             let left = self.network.database.dump().await.promises;
             if left.is_empty() {
                 break;
             }
-            if book.at() > latest {
-                book.wrong(format_args!("retention: still there: {:?}", left.keys()));
+            if log.at() > latest {
+                log.finding(format_args!("retention: still there: {:?}", left.keys()));
                 break;
             }
         }
-        let begun = book.at();
+        let begun = log.at();
         for (at, op) in &scenario.ops {
             self.outside.plan(begun + at, op.clone());
         }
@@ -194,20 +195,20 @@ impl Stage {
 
     /// Looks on until everything is done that can be that was planned from `begun` on.
     async fn until_quiet(&self, begun: i64, calm: bool) -> End {
-        let book = &self.network.book;
+        let log = &self.network.log;
         let mut calm_since = begun;
         let mut healed = calm;
         let bound = self.config.scan_period.0 + 2 * TICK;
         loop {
             self.sleep(TICK).await;
-            let at = book.at();
+            let at = log.at();
             if !healed && at >= CALM {
                 self.heal();
                 healed = true;
             }
             let rows = self.network.database.dump().await;
             let ahead = i64::try_from(self.ahead.load(Ordering::Relaxed)).unwrap_or(0);
-            let well = self.network.weather.is_clear()
+            let well = self.network.network_faults.is_clear()
                 && self.nodes.iter().any(|node| node.is_well(ahead));
             if !well {
                 calm_since = at;
@@ -218,18 +219,18 @@ impl Stage {
                 .database
                 .judge()
                 .map(|mut judge| judge.look(&rows, now, at, calm_since, bound));
-            looked.into_iter().flatten().for_each(|wrong| book.wrong(wrong));
+            looked.into_iter().flatten().for_each(|wrong| log.finding(wrong));
             let open = unfinished(&rows);
             let done = healed && self.outside.is_idle() && open.is_empty();
             // A request to halt may have come twice, and after the one to continue.
             if !done && healed && at > begun + CALM + 4_000 {
                 self.resume_halted(&rows).await;
             }
-            let late = at > begun + CALM + PATIENCE;
+            let late = at > begun + CALM + QUIET_TIMEOUT;
             if late && !done {
-                book.wrong(format_args!("liveness: still open long after the faults: {open:?}"));
+                log.finding(format_args!("liveness: still open long after the faults: {open:?}"));
             }
-            if done || late || book.is_wrong() {
+            if done || late || log.has_findings() {
                 let (effects, heard) = (self.effects.all(), self.outside.heard().clone());
                 let told = self.outside.resonate.told().clone();
                 return End { rows, effects, heard, told, anew: None };
@@ -245,8 +246,8 @@ impl Stage {
                 }
                 TaskState::Halted { reason } => self
                     .network
-                    .book
-                    .wrong(format_args!("`{id}` was halted as {reason:?}: {:?}", task.note)),
+                    .log
+                    .finding(format_args!("`{id}` was halted as {reason:?}: {:?}", task.note)),
                 _ => {}
             }
         }
@@ -254,9 +255,9 @@ impl Stage {
 
     /// No fault from now on; what was broken is whole.
     fn heal(&self) {
-        self.network.book.note("the faults stop");
-        self.network.weather.clear();
-        self.network.strikes.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        self.network.log.note("the faults stop");
+        self.network.network_faults.clear();
+        self.network.commit_faults.lock().unwrap_or_else(PoisonError::into_inner).clear();
         self.effects.calm();
         for node in &self.nodes {
             node.conditions.cut.store(false, Ordering::Relaxed);
@@ -275,7 +276,7 @@ impl Stage {
             "fault",
             Box::pin(async move {
                 runtime.sleep(Millis(at)).await;
-                strike(&network, &nodes, &workers, &effects, &ahead, fault).await;
+                inject(&network, &nodes, &workers, &effects, &ahead, fault).await;
             }),
         );
     }

@@ -20,7 +20,7 @@ pub type Result = std::result::Result<String, Failed>;
 
 /// The interface. Cheap to clone; all clones share it.
 #[derive(Clone)]
-pub struct Desk(Arc<Mutex<State>>);
+pub struct ScriptContext(Arc<Mutex<State>>);
 
 struct State {
     input: Payload,
@@ -40,7 +40,7 @@ pub(super) struct Closed {
     pub(super) hangs: bool,
 }
 
-impl Desk {
+impl ScriptContext {
     pub(super) fn new(input: Payload, context: Context) -> Self {
         Self(Arc::new(Mutex::new(State {
             input,

@@ -18,7 +18,7 @@ use super::{
 };
 
 /// Carries out one fault.
-pub async fn strike(
+pub async fn inject(
     network: &Arc<Network>,
     nodes: &[Arc<Node>],
     workers: &[Arc<Worker>],
@@ -29,8 +29,8 @@ pub async fn strike(
     let sleep = |length: i64| network.runtime.sleep(Millis(length));
     match &fault {
         // These tell when they really happen.
-        Fault::Commit { .. } | Fault::Noise { .. } | Fault::Stall => {}
-        _ => network.book.strikes(&fault),
+        Fault::Commit { .. } | Fault::Message { .. } | Fault::Stall => {}
+        _ => network.log.fault(&fault),
     }
     let offset = |host: usize, by: i64| {
         nodes[host].offset.fetch_add(by, Ordering::Relaxed);
@@ -71,6 +71,6 @@ pub async fn strike(
         Fault::WorkerFreeze { worker, lasts } => workers[worker].freeze(lasts).await,
         Fault::WorkerSilence { worker, lasts } => workers[worker].fall_silent(lasts).await,
         Fault::Stall => effects.plan_stall(),
-        Fault::Noise { what, level } => network.weather.set(what, level),
+        Fault::Message { what, level } => network.network_faults.set(what, level),
     }
 }

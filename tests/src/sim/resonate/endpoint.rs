@@ -1,4 +1,4 @@
-//! A host's front end, and those that are open.
+//! A host's front end, and those of the hosts that are up.
 
 use std::{
     collections::BTreeMap,
@@ -27,7 +27,7 @@ use super::super::dice::Dice;
 
 /// The front end of one life of a host.
 #[derive(Clone)]
-pub struct Door {
+pub struct Endpoint {
     router: Router,
     /// Told when the host is stopped in order.
     stopping: CancellationToken,
@@ -46,7 +46,7 @@ impl ComponentInspector for NoUploads {
     }
 }
 
-impl Door {
+impl Endpoint {
     /// A front end for `host`, which from now on hands over its messages; workers that left keep
     /// their claims for `grace`.
     pub fn of(host: &Host, grace: Option<Millis>) -> Self {
@@ -118,30 +118,30 @@ impl Messages {
     }
 }
 
-/// The doors of hosts that are up.
+/// The endpoints of the hosts that are up.
 #[derive(Default)]
-pub struct Doors(Mutex<BTreeMap<u64, Door>>);
+pub struct Endpoints(Mutex<BTreeMap<u64, Endpoint>>);
 
-impl Doors {
+impl Endpoints {
     /// A life of a host can be reached.
-    pub fn open(&self, life: u64, door: Door) {
-        self.doors().insert(life, door);
+    pub fn add(&self, life: u64, endpoint: Endpoint) {
+        self.endpoints().insert(life, endpoint);
     }
 
     /// It cannot be reached any more.
-    pub fn shut(&self, life: u64) {
-        if let Some(door) = self.doors().remove(&life) {
-            door.gone.cancel();
+    pub fn remove(&self, life: u64) {
+        if let Some(endpoint) = self.endpoints().remove(&life) {
+            endpoint.gone.cancel();
         }
     }
 
-    /// One of those that are open.
-    pub fn any(&self, dice: &mut Dice) -> Option<Door> {
-        let doors: Vec<Door> = self.doors().values().cloned().collect();
-        (!doors.is_empty()).then(|| dice.pick(&doors))
+    /// One of them, drawn.
+    pub fn any(&self, dice: &mut Dice) -> Option<Endpoint> {
+        let endpoints: Vec<Endpoint> = self.endpoints().values().cloned().collect();
+        (!endpoints.is_empty()).then(|| dice.pick(&endpoints))
     }
 
-    fn doors(&self) -> MutexGuard<'_, BTreeMap<u64, Door>> {
+    fn endpoints(&self) -> MutexGuard<'_, BTreeMap<u64, Endpoint>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -8,12 +8,12 @@ use segno::demo::{
 use segno_core::time::Millis;
 
 /// How long a forgotten order waits for its approval.
-pub const PATIENCE: Millis = Millis(3_000);
+pub const APPROVAL_TIMEOUT: Millis = Millis(3_000);
 
-/// Orders of every fate, placed between the first blow and the last.
-pub fn wishes(
+/// Orders of every fate, placed between the first fault and the last.
+pub fn planned_orders(
     orders: usize,
-    blows: usize,
+    faults: usize,
     payments: &str,
     chance: &mut DemoRng,
 ) -> Vec<PlannedOrder> {
@@ -23,11 +23,11 @@ pub fn wishes(
         9 => ExpectedOutcome::TooDear,
         _ => ExpectedOutcome::Approved,
     };
-    let wish = |number| PlannedOrder {
-        order: Order::new(number, fate(number), payments, PATIENCE),
-        stage: number * blows / orders,
+    let plan = |number| PlannedOrder {
+        order: Order::new(number, fate(number), payments, APPROVAL_TIMEOUT),
+        phase: number * faults / orders,
         place_after: chance.length(0, 300),
         decide_after: chance.length(0, 2_000),
     };
-    (0..orders).map(wish).collect()
+    (0..orders).map(plan).collect()
 }

@@ -16,23 +16,23 @@ use crate::world::{BEGINNING, SimClock};
 const LINES: usize = 40_000;
 
 /// The event log.
-pub struct Book {
+pub struct EventLog {
     clock: Arc<SimClock>,
-    pages: Mutex<Pages>,
+    entries: Mutex<Entries>,
 }
 
 #[derive(Default)]
-struct Pages {
+struct Entries {
     lines: Vec<String>,
     left_out: u64,
-    wrong: Vec<String>,
-    struck: BTreeMap<&'static str, u64>,
+    findings: Vec<String>,
+    counts: BTreeMap<&'static str, u64>,
 }
 
-impl Book {
-    /// An empty book.
+impl EventLog {
+    /// An empty log.
     pub fn new(clock: Arc<SimClock>) -> Self {
-        Self { clock, pages: Mutex::default() }
+        Self { clock, entries: Mutex::default() }
     }
 
     /// Milliseconds since the beginning of the world.
@@ -48,49 +48,49 @@ impl Book {
     /// Adds a line.
     pub fn note(&self, line: impl std::fmt::Display) {
         let at = self.at();
-        let mut pages = self.pages();
-        if pages.lines.len() < LINES {
-            pages.lines.push(format!("{at:>7} {line}"));
+        let mut entries = self.entries();
+        if entries.lines.len() < LINES {
+            entries.lines.push(format!("{at:>7} {line}"));
         } else {
-            pages.left_out += 1;
+            entries.left_out += 1;
         }
     }
 
     /// Adds a finding: the run has failed.
-    pub fn wrong(&self, what: impl std::fmt::Display) {
+    pub fn finding(&self, what: impl std::fmt::Display) {
         let what = what.to_string();
         self.note(format_args!("WRONG {what}"));
-        let mut pages = self.pages();
-        if pages.wrong.len() < 20 {
-            pages.wrong.push(what);
+        let mut entries = self.entries();
+        if entries.findings.len() < 20 {
+            entries.findings.push(what);
         }
     }
 
     /// Counts a fault that has happened.
-    pub fn struck(&self, kind: &'static str) {
-        *self.pages().struck.entry(kind).or_default() += 1;
+    pub fn count(&self, kind: &'static str) {
+        *self.entries().counts.entry(kind).or_default() += 1;
     }
 
     /// Counts and logs a planned fault that happens now.
-    pub fn strikes(&self, fault: &Fault) {
+    pub fn fault(&self, fault: &Fault) {
         self.note(format_args!("FAULT {fault}"));
-        self.struck(fault.kind());
+        self.count(fault.kind());
     }
 
     /// Whether there is a finding.
-    pub fn is_wrong(&self) -> bool {
-        !self.pages().wrong.is_empty()
+    pub fn has_findings(&self) -> bool {
+        !self.entries().findings.is_empty()
     }
 
     /// All findings, the whole log, and the number of faults of each kind.
     pub fn close(&self) -> (Vec<String>, String, BTreeMap<&'static str, u64>) {
-        let pages = std::mem::take(&mut *self.pages());
-        let mut text = pages.lines.join("\n");
-        text.push_str(&format!("\n{} further lines\n", pages.left_out));
-        (pages.wrong, text, pages.struck)
+        let entries = std::mem::take(&mut *self.entries());
+        let mut text = entries.lines.join("\n");
+        text.push_str(&format!("\n{} further lines\n", entries.left_out));
+        (entries.findings, text, entries.counts)
     }
 
-    fn pages(&self) -> std::sync::MutexGuard<'_, Pages> {
-        self.pages.lock().unwrap_or_else(PoisonError::into_inner)
+    fn entries(&self) -> std::sync::MutexGuard<'_, Entries> {
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

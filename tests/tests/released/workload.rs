@@ -23,27 +23,27 @@ const BEHIND: u32 = 1_100;
 /// Longer than any test that opens the store: 80 years, in milliseconds.
 const LONG: i64 = 80 * 365 * 24 * 60 * 60 * 1_000;
 /// Time limit of any step.
-const PATIENCE: Duration = Duration::from_secs(30);
+const STEP_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Runs it all on a host, which can be killed then.
-pub async fn play(client: &Client, payments: &str, env: &Env) {
-    let scene = Scene { client, env };
-    scene.deploy("bench", BENCH.to_vec()).await;
-    scene.deploy("order", fixtures::example("order")).await;
-    scene.deploy("tune", fixtures::fixture("tune-one")).await;
-    scene.deploy("flows", fixtures::fixture("flows")).await;
-    scene.ended(payments).await;
-    scene.waiting().await;
-    scene.beside().await;
-    scene.in_the_middle().await;
+pub async fn run(client: &Client, payments: &str, env: &Env) {
+    let workload = Workload { client, env };
+    workload.deploy("bench", BENCH.to_vec()).await;
+    workload.deploy("order", fixtures::example("order")).await;
+    workload.deploy("tune", fixtures::fixture("tune-one")).await;
+    workload.deploy("flows", fixtures::fixture("flows")).await;
+    workload.ended(payments).await;
+    workload.waiting().await;
+    workload.beside().await;
+    workload.in_the_middle().await;
 }
 
-struct Scene<'a> {
+struct Workload<'a> {
     client: &'a Client,
     env: &'a Env,
 }
 
-impl Scene<'_> {
+impl Workload<'_> {
     async fn deploy(&self, name: &str, component: Vec<u8>) {
         let deployed = self.client.deploy(component, Some(name)).await;
         deployed.unwrap_or_else(|error| panic!("{name}: {error}"));
@@ -65,12 +65,12 @@ impl Scene<'_> {
     }
 
     async fn ends(&self, id: &str, state: InvocationState) {
-        let outcome = self.client.wait(id, PATIENCE).await;
+        let outcome = self.client.wait(id, STEP_TIMEOUT).await;
         assert_eq!(outcome.unwrap_or_else(|error| panic!("{id}: {error}")).state, state, "{id}");
     }
 
     async fn until(&self, id: &str, seen: impl Fn(&Invocation) -> bool) {
-        for _ in 0..PATIENCE.as_millis() / 5 {
+        for _ in 0..STEP_TIMEOUT.as_millis() / 5 {
             let invocation = self.client.invocation(id).await.expect("it was started");
             if seen(&invocation) {
                 return;

@@ -17,7 +17,7 @@ use tempfile::TempDir;
 use crate::payments::PaymentService;
 
 /// The real processes of one test.
-pub struct Stage {
+pub struct TestHost {
     /// The host. It is ended before the folder goes.
     pub server: Server,
     /// The payment service.
@@ -27,7 +27,7 @@ pub struct Stage {
     folder: TempDir,
 }
 
-impl Stage {
+impl TestHost {
     /// A host on an empty data directory; `binary` is the command `segno`. Modules called `order`
     /// may speak to the payment service.
     ///

@@ -1,0 +1,119 @@
+//! Continuing a halted invocation, with the code that began it or with other code that repeats its
+//! journal.
+
+use axum::{Json, extract::State, http::StatusCode};
+use segno_core::{
+    command::Command,
+    id::{Digest, PromiseId},
+    promise::TaskStatus,
+    reply::{Conflict, Refusal, Reply},
+};
+use segno_engine::{
+    target,
+    worker::{self, replay::ReplayError},
+};
+use segno_store::PromiseRow;
+
+use super::{
+    Api, ApiError,
+    body::{Body, Segment},
+    control::act,
+    model::{ContinueInvocation, Continued},
+    openapi::Refusals,
+    replay,
+    state::{promise_id, refused},
+};
+
+/// Continues a halted invocation. With a module, the invocation is moved to it, if a replay of the
+/// journal is identical; nothing is changed if it is not.
+#[utoipa::path(
+    post, path = "/v1/invocations/{id}/continue", tag = "invocations",
+    params(("id" = String, Path, description = "The invocation; a slash is written %2F")),
+    request_body = ContinueInvocation,
+    responses((status = 200, body = Continued), Refusals),
+)]
+pub async fn proceed(
+    State(api): State<Api>,
+    Segment(id): Segment,
+    Body(request, _room): Body<ContinueInvocation>,
+) -> Result<Json<Continued>, ApiError> {
+    let id = promise_id(id)?;
+    let (module, records) = match request.module {
+        None => {
+            act(&api, &id, Command::TaskContinue { id: id.clone() }).await?;
+            (None, None)
+        }
+        Some(name) => {
+            let (module, records) = migrate(&api, &id, &name).await?;
+            (Some(module.to_string()), Some(records))
+        }
+    };
+    Ok(Json(Continued { id: id.to_string(), changed: true, module, records }))
+}
+
+/// Moves an invocation to the module with this name or digest. Answers the module, and how many
+/// records it repeated.
+async fn migrate(api: &Api, id: &PromiseId, name: &str) -> Result<(Digest, u32), ApiError> {
+    let module = api.digest(name).await?;
+    let row = api.invocation(id).await?;
+    // A replay takes its time: it is only begun where the move may be made.
+    if let Some(task) = row.task.as_ref().filter(|task| task.status() != TaskStatus::Halted) {
+        let conflict = Conflict::WrongState { id: id.clone(), status: task.status() };
+        return Err(refused(id, Refusal::from(conflict)));
+    }
+    let records = compare(api, id, &row, module, name).await?;
+    let command = Command::TaskMigrate { id: id.clone(), module, records };
+    match act(api, id, command).await? {
+        Reply::Done => Ok((module, records)),
+        other => Err(super::state::unexpected(&other)),
+    }
+}
+
+/// Replays the journal against the module. Answers the number of its records, all of which the
+/// module repeated.
+async fn compare(
+    api: &Api,
+    id: &PromiseId,
+    row: &PromiseRow,
+    module: Digest,
+    name: &str,
+) -> Result<u32, ApiError> {
+    match worker::replay(&api.host, id, Some(module)).await {
+        Ok(report) => match &report.divergence {
+            None => Ok(report.records),
+            Some(divergence) => Err(refusal(
+                "diverges",
+                format!(
+                    "`{name}` does not repeat the journal of `{id}`: at record {} the journal has {}, and `{name}` \
+                     asks for {}; `segno replay {id} --module {name}` shows the difference",
+                    divergence.seq(),
+                    divergence.recorded(),
+                    divergence.asked()
+                ),
+            )),
+        },
+        // Nothing was recorded: any module that has the function may begin.
+        Err(ReplayError::NoJournal(..)) if is_untouched(api, id).await? => {
+            let function = target::function_of(&row.promise);
+            api.resolve(name, function).await?;
+            Ok(0)
+        }
+        Err(ReplayError::Guest { matched, error }) => Err(refusal(
+            "diverges",
+            format!(
+                "`{name}` fails in the replay of `{id}` after {matched} records: {}; nothing was changed",
+                error.message()
+            ),
+        )),
+        Err(error) => Err(replay::not_replayed(error)),
+    }
+}
+
+/// Whether the journal has no record.
+async fn is_untouched(api: &Api, id: &PromiseId) -> Result<bool, ApiError> {
+    Ok(api.host.store.read().journal(id, 0, 1).await?.is_empty())
+}
+
+fn refusal(code: &'static str, reason: String) -> ApiError {
+    ApiError::Refused { status: StatusCode::CONFLICT, code, reason }
+}

@@ -1,0 +1,105 @@
+//! Starting an invocation once more: a new one with the same function, input and labels.
+
+use std::collections::BTreeMap;
+
+use axum::{
+    Json,
+    extract::State,
+    http::{HeaderMap, StatusCode},
+};
+use segno_core::{id::PromiseId, promise::Promise, tags, time::Timestamp};
+use segno_engine::target;
+
+use super::{
+    Api, ApiError,
+    body::{Body, Segment},
+    model::{RestartInvocation, StartInvocation, Started},
+    openapi::Refusals,
+    start,
+    state::promise_id,
+    values::input_of,
+};
+
+/// The label of a new invocation that says which one it was started in place of.
+const RESTART_OF: &str = "restart-of";
+/// Maximum number of restarts that are numbered for the client.
+const NUMBERED: u32 = 1_000;
+
+/// Starts a new invocation with the function, input, labels and time limit of this one, whatever
+/// state that is in. Its label `restart-of` names this one.
+#[utoipa::path(
+    post, path = "/v1/invocations/{id}/restart", tag = "invocations",
+    params(("id" = String, Path, description = "The invocation; a slash is written %2F")),
+    request_body = RestartInvocation,
+    responses(
+        (status = 200, body = Started, description = "An invocation with the new id exists"),
+        (status = 201, body = Started, description = "Started"),
+        Refusals,
+    ),
+)]
+pub async fn restart(
+    State(api): State<Api>,
+    headers: HeaderMap,
+    Segment(id): Segment,
+    Body(request, room): Body<RestartInvocation>,
+) -> Result<(StatusCode, Json<Started>), ApiError> {
+    let id = promise_id(id)?;
+    let row = api.invocation(&id).await?;
+    let new = match request.id {
+        Some(new) => new,
+        None => free(&api, &id).await?,
+    };
+    let start = again(&row.promise, new, request.module.as_deref())?;
+    Box::pin(start::begin(api, headers, start, room)).await
+}
+
+/// The request that starts `promise`'s function once more.
+fn again(
+    promise: &Promise,
+    new: String,
+    module: Option<&str>,
+) -> Result<StartInvocation, ApiError> {
+    let module = module.map_or_else(|| target::module_of(promise), ToOwned::to_owned);
+    if module.is_empty() {
+        return Err(ApiError::Refused {
+            status: StatusCode::CONFLICT,
+            code: "no-module",
+            reason: format!(
+                "`{}` runs on no module: only what this host executes is started once more",
+                promise.id()
+            ),
+        });
+    }
+    let labels = promise.spec.tags.iter().filter_map(|(name, value)| {
+        Some((name.strip_prefix(tags::LABEL_PREFIX)?.to_owned(), value.clone()))
+    });
+    let mut labels: BTreeMap<String, String> = labels.collect();
+    labels.insert(RESTART_OF.to_owned(), promise.id().to_string());
+    let spec = &promise.spec;
+    let begun = tags::delay(&spec.tags).unwrap_or(spec.created_at).max(spec.created_at);
+    let limit = (spec.timeout_at < Timestamp::NEVER)
+        .then(|| u64::try_from(spec.timeout_at.0.saturating_sub(begun.0)).unwrap_or_default());
+    Ok(StartInvocation {
+        target: format!("{module}/{}", target::function_of(promise)),
+        input: input_of(&spec.param),
+        id: Some(new),
+        labels,
+        timeout_ms: limit,
+        ..StartInvocation::default()
+    })
+}
+
+/// The first of `{id}-r1`, `{id}-r2`, … that nothing has.
+async fn free(api: &Api, id: &PromiseId) -> Result<String, ApiError> {
+    for number in 1..=NUMBERED {
+        let new = PromiseId::new(format!("{id}-r{number}"));
+        if api.host.store.read().promise(&new).await?.is_none() {
+            return Ok(new.to_string());
+        }
+    }
+    Err(ApiError::Refused {
+        status: StatusCode::CONFLICT,
+        code: "id-taken",
+        reason: format!("`{id}-r1` to `{id}-r{NUMBERED}` are taken: name the id of the new one"),
+    })
+}

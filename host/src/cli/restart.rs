@@ -1,0 +1,56 @@
+//! `segno restart`.
+
+use clap::Args;
+
+use super::{
+    CliError, Console, Exit,
+    console::{CYAN, DIM},
+};
+use crate::{api::model::RestartInvocation, client::Client};
+
+/// Start an invocation once more, as a new one
+///
+/// The new invocation has the function, input, labels and time limit of the old one, which stays as
+/// it is. Its label `restart-of` names the old one.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  segno restart order-1001                    # starts order-1001-r1
+  segno restart order-1001 --id order-1001b --module shop
+  segno list --label restart-of=order-1001")]
+pub struct Restart {
+    /// Id of the invocation
+    id: String,
+    /// Id of the new invocation (default: the first free of ID-r1, ID-r2, …)
+    #[arg(long = "id", value_name = "NEW")]
+    new: Option<String>,
+    /// Module to run: its name or digest (default: the name under which the old one was started)
+    #[arg(long, value_name = "MODULE")]
+    module: Option<String>,
+}
+
+impl Restart {
+    pub(super) async fn run(
+        self,
+        client: &Client,
+        console: &mut Console,
+    ) -> Result<Exit, CliError> {
+        let request = RestartInvocation { id: self.new, module: self.module };
+        let started = client.restart(&self.id, &request).await?;
+        if let Some(warning) = &started.warning {
+            console.warn(warning);
+        }
+        if console.json() {
+            console.document(&started)?;
+            return Ok(Exit::Done);
+        }
+        let id = console.paint(CYAN, &started.id);
+        let how = match started.created {
+            true => format!("started in place of {}", self.id),
+            false => format!("exists, {}", started.invocation.state),
+        };
+        let how = console.paint(DIM, &how);
+        console.line(format!("{id}  {how}"))?;
+        Ok(Exit::Done)
+    }
+}
