@@ -59,7 +59,6 @@ pub(super) struct Units {
 
 impl Units {
     /// The units in `store` for crates of `workspace`.
-    #[expect(clippy::disallowed_methods, reason = "it is compared with the times of files")]
     pub fn new(store: &Path, workspace: &Path, toolchain: &Toolchain) -> io::Result<Self> {
         let stamp = now();
         let sdk = workspace.join(SDK);
@@ -305,7 +304,6 @@ mod tests {
     }
 
     #[test]
-    #[expect(clippy::disallowed_methods, reason = "it is compared with the times of files")]
     fn units_nobody_used_for_a_month_are_removed_and_others_stay() {
         let store = tempfile::tempdir().unwrap();
         let units = |stamp| Units {
