@@ -98,7 +98,7 @@ pub const MUTATIONS: &[Mutation] = &[
         file: "transition/chain.rs",
         says: "self.put_callback(awaited, id.clone(), None);",
         would_say: "drop(awaited);",
-        tests: WALK,
+        tests: "transition::tests::promises",
         killer: "fulfilled_has_callbacks",
     },
     Mutation {
