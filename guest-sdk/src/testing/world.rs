@@ -275,8 +275,7 @@ impl<'a> World<'a> {
         }
     }
 
-    /// Refuses a function that the component does not have: a test knows whatever is called, and a
-    /// host only what is listed.
+    /// Refuses a function that `segno::module!` does not list. A test could run it; a host could not.
     fn check_list(&self, does: &str, id: &str, function: &str) {
         let Some(listed) = &self.listed else { return };
         let is_elsewhere = function.contains(':');

@@ -25,7 +25,6 @@ use super::{
     instance::known,
     lines::Lines,
     log_room::LogRoom,
-    platform::Caller,
     policy::{Grants, Variable},
     trap::{Halt, explain},
     wasm::Wasm,
@@ -98,7 +97,7 @@ impl Attempt {
             }
             None => String::new(),
         };
-        answer.map_err(|error| explain(&error, &state.budget, Caller::Activity, last_words))
+        answer.map_err(|error| explain(&error, &state.budget, FunctionKind::Activity, last_words))
     }
 
     async fn call(&mut self, linked: ModulePre<ActivityState>) -> wasmtime::Result<Outcome> {

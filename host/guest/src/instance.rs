@@ -12,7 +12,6 @@ use super::{
     budget::Budget,
     engine::{GuestEngine, Running},
     modules::LoadedModule,
-    platform::Caller,
     pool::Places,
     trap::explain,
     turns::Turn,
@@ -67,7 +66,9 @@ impl Instance {
             let last_words = state.last_words();
             match module {
                 Ok(module) => Ok(Live { store, module, loaded, _places: places }),
-                Err(error) => Err(explain(&error, &state.budget, Caller::Workflow, last_words)),
+                Err(error) => {
+                    Err(explain(&error, &state.budget, FunctionKind::Workflow, last_words))
+                }
             }
         };
         let live = turn.taking(instantiating).await?;
@@ -210,8 +211,8 @@ impl Call {
         state.budget.end_call();
         let stop = state.wasi.as_mut().and_then(|wasi| wasi.end_call());
         let last_words = state.last_words();
-        let value =
-            answer.map_err(|error| explain(&error, &state.budget, Caller::Workflow, last_words))?;
+        let value = answer
+            .map_err(|error| explain(&error, &state.budget, FunctionKind::Workflow, last_words))?;
         if let Some(stop) = stop {
             return Err(GuestError::Stopped { stop, backtrace: None });
         }

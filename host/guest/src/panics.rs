@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::{
-    Level,
+    FunctionKind, Level,
     backtrace::{Backtrace, is_library_path},
     platform,
     workflow::cut,
@@ -35,7 +35,7 @@ impl Panic {
     pub(super) fn read(
         line: &str,
         backtrace: Option<&Backtrace>,
-        kind: platform::Caller,
+        kind: FunctionKind,
     ) -> Option<Self> {
         let (place, message) = line.strip_prefix(LEAD)?.split_once('\n')?;
         let place = place.trim_end().trim_end_matches(':');
@@ -67,7 +67,7 @@ impl fmt::Display for Panic {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Frame, platform::Caller};
+    use crate::Frame;
 
     fn stack(file: &str) -> Backtrace {
         let (function, file) = ("order".to_owned(), Some(file.to_owned()));
@@ -77,7 +77,7 @@ mod tests {
 
     fn read(line: &str) -> String {
         let stack = stack("src/shop.rs");
-        let panic = Panic::read(line, Some(&stack), Caller::Workflow).expect("it is a panic");
+        let panic = Panic::read(line, Some(&stack), FunctionKind::Workflow).expect("it is a panic");
         panic.to_string()
     }
 
@@ -106,6 +106,6 @@ mod tests {
         assert!(is_panic(Level::Error, "panicked at src/lib.rs:3:5:\nno stock"));
         assert!(!is_panic(Level::Warn, "panicked at src/lib.rs:3:5:\nno stock"));
         assert!(!is_panic(Level::Error, "the worker panicked at noon"));
-        assert_eq!(Panic::read("panicked at noon", None, Caller::Workflow), None);
+        assert_eq!(Panic::read("panicked at noon", None, FunctionKind::Workflow), None);
     }
 }

@@ -2,14 +2,7 @@
 //! with which it panics, and what to use instead. For components that import WASI the same is said
 //! in `imports.rs`.
 
-/// The kind of the function that panicked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Caller {
-    /// A workflow.
-    Workflow,
-    /// An activity.
-    Activity,
-}
+use super::FunctionKind;
 
 /// A part of a panic's message, and the advice for a workflow and for an activity.
 struct Lack {
@@ -82,12 +75,12 @@ const LACKS: [Lack; 11] = [
     },
 ];
 
-/// What to use instead, if a panic with this message says that something is missing.
-pub(super) fn hint(message: &str, caller: Caller) -> Option<&'static str> {
+/// What to use instead, if a panic with this message, in a function of this kind, says that something is missing.
+pub(super) fn hint(message: &str, kind: FunctionKind) -> Option<&'static str> {
     let lack = LACKS.iter().find(|lack| message.contains(lack.message))?;
-    Some(match caller {
-        Caller::Workflow => lack.workflow,
-        Caller::Activity => lack.activity,
+    Some(match kind {
+        FunctionKind::Workflow => lack.workflow,
+        FunctionKind::Activity => lack.activity,
     })
 }
 
@@ -107,11 +100,11 @@ mod tests {
             ("called `Result::unwrap()` on an `Err` value: NotPresent", "environment"),
             ("not supported on this platform", "environment"),
         ] {
-            let hint = hint(message, Caller::Workflow).expect(message);
+            let hint = hint(message, FunctionKind::Workflow).expect(message);
             assert!(hint.contains(word), "{message}: {hint}");
         }
-        assert_eq!(hint("a must be over 100", Caller::Workflow), None);
-        let hint = hint("time not implemented on this platform", Caller::Activity);
+        assert_eq!(hint("a must be over 100", FunctionKind::Workflow), None);
+        let hint = hint("time not implemented on this platform", FunctionKind::Activity);
         assert!(hint.is_some_and(|hint| hint.contains("`ctx.started_at()`")), "{hint:?}");
     }
 }

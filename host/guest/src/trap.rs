@@ -2,9 +2,7 @@
 
 use wasmtime::{PoolConcurrencyLimitError, Trap, WasmBacktrace};
 
-use super::{
-    GuestError, Stop, backtrace::Backtrace, budget::Budget, panics::Panic, platform::Caller,
-};
+use super::{FunctionKind, GuestError, Stop, backtrace::Backtrace, budget::Budget, panics::Panic};
 
 /// A part of wasmtime's message for a call that makes the host allocate too much; the error has no
 /// type.
@@ -35,11 +33,11 @@ pub(super) enum Halt {
 }
 
 /// Turns wasmtime's error into one for the worker. `last_words` is what the guest, a function of
-/// the kind `caller`, wrote to standard error.
+/// this kind, wrote to standard error.
 pub(super) fn explain(
     error: &wasmtime::Error,
     budget: &Budget,
-    caller: Caller,
+    kind: FunctionKind,
     last_words: String,
 ) -> GuestError {
     let backtrace = || error.downcast_ref::<WasmBacktrace>().and_then(Backtrace::of);
@@ -67,7 +65,7 @@ pub(super) fn explain(
     let backtrace = backtrace();
     let aborted = error.downcast_ref::<Trap>() == Some(&Trap::UnreachableCodeReached);
     let panic = budget.log_room().panic().filter(|_| aborted);
-    if let Some(panic) = panic.and_then(|line| Panic::read(&line, backtrace.as_ref(), caller)) {
+    if let Some(panic) = panic.and_then(|line| Panic::read(&line, backtrace.as_ref(), kind)) {
         return GuestError::Panicked { panic, backtrace };
     }
     let mut message = if let Some(trap) = error.downcast_ref::<Trap>() {

@@ -28,8 +28,8 @@ const PROFILE: [(&str, &str); 8] = [
     ("OVERFLOW_CHECKS", "true"),
 ];
 
-/// Lines are kept for the crates of the workspace only: those of their dependencies, which nobody
-/// looks for, would make the tables three times as large.
+/// Only crates of the workspace have line tables. Those of the dependencies would make the tables
+/// three times as large.
 const NO_LINES_OF_DEPENDENCIES: &str = "profile.release.package.\"*\".debug=false";
 
 /// Size of the heap in an instance's initial memory, in bytes. Unused pages of it cost nothing.

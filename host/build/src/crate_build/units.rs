@@ -172,8 +172,8 @@ impl Units {
         Ok(())
     }
 
-    /// Removes units that nobody used for long, and the packages of this toolchain if there are too
-    /// many.
+    /// Removes units that were not used for [`KEPT_FOR`], and the packages of this toolchain if they
+    /// take more than [`MOST_BYTES`].
     fn remove_unused(&self) -> io::Result<()> {
         for entry in fs::read_dir(&self.store)? {
             let folder = entry?.path();
@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn units_nobody_used_for_a_month_are_removed_and_others_stay() {
+    fn units_that_were_not_used_for_a_month_are_removed_and_others_stay() {
         let store = tempfile::tempdir().unwrap();
         let units = |stamp| Units {
             store: store.path().to_owned(),
