@@ -244,7 +244,7 @@ impl<'a> Batch<'a> {
             let written = delta.tasks.keys().filter_map(|id| self.cache.number(id));
             self.locked.writers.extend(written.map(|number| (number, writer)));
         }
-        self.locked.wrote(&delta);
+        self.locked.wrote(sent.named);
         self.committed.wrote = true;
         self.committed.statements += sent.statements;
         match sent.complete {

@@ -13,7 +13,7 @@ use sqlx::{
 use super::{config::PostgresConfig, failure};
 use crate::{
     error::BoxError,
-    sql::{Failure, NAMED, OWNED},
+    sql::{Failure, table},
 };
 
 /// Why a database could not be opened. Nothing in it was changed.
@@ -162,21 +162,8 @@ const LOOK: &str = "
            (extract(epoch FROM clock_timestamp()) * 1000)::bigint,
            coalesce(current_schema(), '')";
 
-/// The tables beside those that are described.
-const TABLES: [&str; 12] = [
-    "promises",
-    "tasks",
-    "callbacks",
-    "listeners",
-    "outbox",
-    "journal",
-    "logs",
-    "signal_keys",
-    "hosts",
-    "modules",
-    "aliases",
-    "first_version",
-];
+/// The tables of what is about no promise.
+const GLOBALS: [&str; 4] = ["hosts", "modules", "aliases", "first_version"];
 
 /// The tables with which this role may not do what is done, and what is missing.
 const PRIVILEGES: &str = "
@@ -281,9 +268,7 @@ async fn prepare(connection: &mut PgConnection, address: &str) -> Result<Opened,
     if !ours || !is_todays(connection).await {
         migrate(connection, address).await?;
     }
-    let described = NAMED.iter().map(|named| named.table.name);
-    let described = described.chain(OWNED.iter().map(|owned| owned.table.name));
-    let tables: Vec<&str> = TABLES.into_iter().chain(described).collect();
+    let tables: Vec<&str> = table::all().chain(GLOBALS).collect();
     let query = sqlx::query(PRIVILEGES).bind(tables);
     let row = connection.fetch_one(query).await.map_err(explained)?;
     let lacking: String = row.try_get(0).map_err(explained)?;

@@ -22,7 +22,7 @@ use super::{
 use crate::sql::{
     Cache, Cell,
     ColumnKind::{self, Blob, Int, Text},
-    JournalRow, Numbers, Written,
+    JournalRow, NAMED, Numbers, Written,
 };
 
 /// A part: `before UNNEST($…) after`.
@@ -206,14 +206,18 @@ struct Statement {
 /// Which transaction this is: nothing else says afterwards who wrote a row.
 const WRITER: &str = "SELECT pg_current_xact_id()::text::bigint";
 
+/// The names of the rows that a delta wrote or deleted, by the places of their tables in [`NAMED`].
+pub(super) type WrittenNames = [Vec<String>; NAMED.len()];
+
 /// What a statement did.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Default)]
 pub(super) struct Sent {
     pub(super) statements: usize,
     /// Who wrote tasks, if any were written.
     pub(super) writer: Option<TransactionId>,
     /// Whether every host's row could be written.
     pub(super) complete: bool,
+    pub(super) named: WrittenNames,
 }
 
 /// Writes `delta`, which was applied to `cache`; `fresh` are the promises it makes, `locked` says
@@ -249,8 +253,11 @@ pub(super) async fn write(
     // Rows that are not locked come last, always in this order, so that two transactions cannot
     // wait for each other.
     let mut unlocked = Vec::with_capacity(NAMED_STATEMENTS.len() + 1);
-    let named = NAMED_STATEMENTS.iter().zip(written.named).zip(&locked.named);
-    for ((statements, rows), locked) in named {
+    let mut names = WrittenNames::default();
+    let named = NAMED_STATEMENTS.iter().zip(written.named).zip(&locked.named).zip(&mut names);
+    for (((statements, rows), locked), names) in named {
+        let of_all = rows.put.iter().chain(&rows.deleted).map(|row| text_of(&row[0]).to_owned());
+        names.extend(of_all);
         let is_locked = |row: &Vec<Cell>| locked.contains(text_of(&row[0]));
         let (known, new): (Vec<_>, Vec<_>) = rows.put.into_iter().partition(is_locked);
         main.push(&statements.delete, rows.deleted);
@@ -266,7 +273,7 @@ pub(super) async fn write(
     let lives = written.hosts.len() as u64;
     hosts.push(&PUT_HOSTS, written.hosts);
 
-    let mut sent = Sent { statements: 0, writer: None, complete: true };
+    let mut sent = Sent { complete: true, named: names, ..Sent::default() };
     if !main.parts.is_empty() {
         sent.statements += 1;
         let name = "write a batch";

@@ -15,14 +15,6 @@ pub(crate) enum Cell {
 pub(crate) type CellRow = Vec<Cell>;
 
 impl Cell {
-    /// The text, if it is one.
-    pub(crate) fn text(&self) -> Option<&str> {
-        match self {
-            Self::Text(value) => Some(value),
-            Self::Null | Self::Int(_) | Self::Blob(_) => None,
-        }
-    }
-
     /// The number, if it is one.
     pub(crate) fn int(&self) -> Option<i64> {
         match self {

@@ -15,7 +15,7 @@ mod looks;
 mod put;
 pub(crate) mod read;
 mod rows;
-mod table;
+pub(crate) mod table;
 mod wipe;
 
 pub(crate) use cache::{Cache, Level};

@@ -1,11 +1,7 @@
 //! Forgetting everything but modules, aliases and hosts: for debugging, where it lies behind a
 //! flag.
 
-use super::table::{NAMED, OWNED};
-
-/// Rows that refer to promises.
-const PARTS: [&str; 7] =
-    ["callbacks", "listeners", "outbox", "journal", "logs", "signal_keys", "tasks"];
+use super::table::{NAMED, OWNED, PARTS};
 
 /// The statements, in this order: rows before those they refer to, and tasks before the facts of
 /// sagas, which stay as long as these.

@@ -9,22 +9,10 @@ use crate::{
     InvocationFilter, PromiseFilter, Standing,
     invocation_filter::{Base, ListedState},
     sql::{
-        NAMED, OWNED,
         read::{self, Kind, call_tree, counts, find, list},
+        table,
     },
 };
-
-const TABLES: [&str; 9] = [
-    "promises",
-    "tasks",
-    "callbacks",
-    "listeners",
-    "outbox",
-    "journal",
-    "logs",
-    "signal_keys",
-    "found",
-];
 
 async fn plan(connection: &mut SqliteConnection, statement: &str) -> Vec<String> {
     let explain = sqlx::AssertSqlSafe(format!("EXPLAIN QUERY PLAN {statement}"));
@@ -34,10 +22,8 @@ async fn plan(connection: &mut SqliteConnection, statement: &str) -> Vec<String>
 }
 
 fn reads_a_whole_table(step: &str) -> bool {
-    let named = NAMED.iter().map(|named| named.table.name);
-    let mut tables =
-        TABLES.into_iter().chain(named).chain(OWNED.iter().map(|owned| owned.table.name));
-    tables
+    table::all()
+        .chain(["found"])
         .any(|table| step == format!("SCAN {table}") || step.starts_with(&format!("SCAN {table} ")))
 }
 

@@ -46,7 +46,6 @@ mod tree;
 use std::collections::{BTreeSet, HashMap};
 
 use segno_core::{
-    delta::Delta,
     footprint::Footprint,
     id::{NodeName, PromiseId},
     time::Timestamp,
@@ -54,9 +53,12 @@ use segno_core::{
 use sqlx::{AssertSqlSafe, Executor as _, PgConnection, Row as _, postgres::PgRow};
 
 pub use self::plan::{PLAN, Read};
-use super::{claims::TransactionId, failure::Failed, fields::escape, tables::OWNED_STATEMENTS};
+use super::{
+    claims::TransactionId, failure::Failed, fields::escape, tables::OWNED_STATEMENTS,
+    write::WrittenNames,
+};
 use crate::sql::{
-    self, AFTER_PROMISE, Cache, Cell, Failure, Fields as _, Level, NAMED, promise_columns,
+    self, AFTER_PROMISE, Cache, Failure, Fields as _, Level, NAMED, OWNED, promise_columns,
     promise_tables,
 };
 
@@ -99,6 +101,8 @@ pub(super) struct LockedRows {
     loaded: BTreeSet<i64>,
     /// What was read without a lock.
     asked: Footprint,
+    /// Of which invocations rows were read in each of [`OWNED`].
+    asked_owners: [BTreeSet<PromiseId>; OWNED.len()],
     /// The names that were looked for in each of [`NAMED`].
     asked_names: [BTreeSet<String>; NAMED.len()],
     /// Those of them that exist and are locked.
@@ -120,12 +124,8 @@ impl LockedRows {
     }
 
     /// Takes note of the rows with names that this transaction wrote: they are its own.
-    pub(super) fn wrote(&mut self, delta: &Delta) {
-        for (named, locked) in NAMED.iter().zip(&mut self.named) {
-            let rows = (named.written)(delta).into_iter().chain((named.deleted)(delta));
-            locked
-                .extend(rows.filter_map(|row| row.first().and_then(Cell::text).map(str::to_owned)));
-        }
+    pub(super) fn wrote(&mut self, names: WrittenNames) {
+        self.named.iter_mut().zip(names).for_each(|(locked, names)| locked.extend(names));
     }
 
     /// Locks and loads `wanted`, which the cache does not hold. The first load of a transaction
@@ -227,16 +227,15 @@ impl LockedRows {
         cache: &mut Cache,
         wanted: &Footprint,
     ) -> Result<(), Failed> {
-        self.asked.facts.extend(wanted.facts.iter().cloned());
-        for statements in OWNED_STATEMENTS.iter() {
-            let invocations = (statements.of.wanted)(&self.asked);
+        for (statements, invocations) in OWNED_STATEMENTS.iter().zip(&mut self.asked_owners) {
+            invocations.extend((statements.of.wanted)(wanted).iter().cloned());
             if invocations.is_empty() {
                 continue;
             }
             let name = statements.of.load;
             self.statements += 1;
             let query = sqlx::query(AssertSqlSafe(statements.load.as_str()));
-            let query = query.bind(lock::escaped(invocations));
+            let query = query.bind(lock::escaped(&*invocations));
             for row in &connection.fetch_all(query).await.map_err(Failed::of(name))? {
                 sql::put_owned(cache, statements.of, row).map_err(Failed::of(name))?;
             }

@@ -17,6 +17,17 @@ pub(crate) use self::{
     schedule::{schedule, schedule_columns},
 };
 
+/// The tables of what composites have beside their promises, which these rows refer to.
+pub(crate) const PARTS: [&str; 7] =
+    ["callbacks", "listeners", "outbox", "journal", "logs", "signal_keys", "tasks"];
+
+/// The tables of composites, and those that are described.
+pub(crate) fn all() -> impl Iterator<Item = &'static str> {
+    let named = NAMED.iter().map(|named| named.table.name);
+    let owned = OWNED.iter().map(|owned| owned.table.name);
+    PARTS.into_iter().chain(["promises"]).chain(named).chain(owned)
+}
+
 /// What a column holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ColumnKind {
