@@ -9,7 +9,7 @@ mod narrator;
 mod node;
 mod open_files;
 mod pages;
-mod patience;
+mod polling;
 mod show;
 mod time;
 mod timeline;

@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::{CliError, Console, Exit, console::CYAN};
+use super::{CliError, Console, Exit, console::CYAN, show::short_digest};
 use crate::client::Client;
 
 /// Continue a halted invocation, also with mended code
@@ -49,12 +49,10 @@ pub(super) async fn run(
     let id = console.paint(CYAN, &continued.id);
     let how = match (&module, &continued.module, continued.records) {
         (Some(name), Some(digest), Some(records)) => {
-            let digest: String = digest.chars().take(12).collect();
-            let records = match records {
-                1 => "1 record".to_owned(),
-                records => format!("{records} records"),
-            };
-            format!("continues on {name} ({digest}), which repeats its {records}")
+            let digest = short_digest(digest);
+            format!(
+                "continues on {name} ({digest}), which repeats its journal of {records} records"
+            )
         }
         _ => "continues".to_owned(),
     };

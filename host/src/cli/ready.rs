@@ -5,7 +5,7 @@ use std::time::Duration;
 use clap::Args;
 use serde_json::json;
 
-use super::{CliError, Console, Exit, console::GREEN, patience::Patience, time::read_length};
+use super::{CliError, Console, Exit, console::GREEN, polling::Polling, time::read_length};
 use crate::client::{Client, ClientError};
 
 /// Check whether a host takes work
@@ -30,10 +30,10 @@ impl Ready {
         client: &Client,
         console: &mut Console,
     ) -> Result<Exit, CliError> {
-        let patience = Patience::of(self.wait)?;
+        let polling = Polling::of(self.wait)?;
         let readiness = {
             let _progress = console.progress("waiting for the host");
-            patience.ask(async || client.ready().await, starting).await?
+            polling.ask(async || client.ready().await, starting).await?
         };
         let version = client.health().await?.version;
         if console.json() {

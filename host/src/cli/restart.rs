@@ -2,10 +2,7 @@
 
 use clap::Args;
 
-use super::{
-    CliError, Console, Exit,
-    console::{CYAN, DIM},
-};
+use super::{CliError, Console, Exit, start};
 use crate::{api::model::RestartInvocation, client::Client};
 
 /// Start an invocation once more, as a new one
@@ -37,20 +34,6 @@ impl Restart {
     ) -> Result<Exit, CliError> {
         let request = RestartInvocation { id: self.new, module: self.module };
         let started = client.restart(&self.id, &request).await?;
-        if let Some(warning) = &started.warning {
-            console.warn(warning);
-        }
-        if console.json() {
-            console.document(&started)?;
-            return Ok(Exit::Done);
-        }
-        let id = console.paint(CYAN, &started.id);
-        let how = match started.created {
-            true => format!("started in place of {}", self.id),
-            false => format!("exists, {}", started.invocation.state),
-        };
-        let how = console.paint(DIM, &how);
-        console.line(format!("{id}  {how}"))?;
-        Ok(Exit::Done)
+        start::report(&started, &format!("started in place of {}", self.id), console)
     }
 }

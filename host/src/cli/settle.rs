@@ -10,7 +10,7 @@ use super::{
     CliError, Console, Exit,
     console::CYAN,
     input::read_json,
-    patience::Patience,
+    polling::Polling,
     result::wait_for,
     show::{failure_line, one_line, state_style},
     time::read_length,
@@ -119,8 +119,8 @@ impl Then {
         settle: impl AsyncFn() -> Result<PromiseView, ClientError>,
         console: &mut Console,
     ) -> Result<Exit, CliError> {
-        let patience = Patience::of(self.wait)?;
-        let promise = patience.ask(settle, is_missing).await?;
+        let polling = Polling::of(self.wait)?;
+        let promise = polling.ask(settle, is_missing).await?;
         if self.wait.is_none() {
             return settled(&promise, console);
         }
@@ -134,7 +134,7 @@ impl Then {
         };
         let invocation = {
             let _progress = console.progress(format!("waiting for {owner}"));
-            wait_for(client, owner, Some(patience.left())).await?
+            wait_for(client, owner, Some(polling.left())).await?
         };
         if console.json() {
             console.document(&Document { promise: &promise, invocation: &invocation })?;

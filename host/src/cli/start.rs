@@ -11,7 +11,10 @@ use super::{
     input::{read_json, read_label},
     time::{as_ms, now_ms, read_instant, read_length},
 };
-use crate::{api::model::StartInvocation, client::Client};
+use crate::{
+    api::model::{StartInvocation, Started},
+    client::Client,
+};
 
 /// Start a function and return at once
 ///
@@ -89,31 +92,40 @@ impl Start {
         console: &mut Console,
     ) -> Result<Exit, CliError> {
         let started = client.start(&self.what.request(None)?).await?;
-        let (id, state) = (&started.id, started.invocation.state);
-        let is_over = !started.created && state.is_settled();
-        let exit = match (started.differs, is_over) {
-            (true, _) => Exit::Error,
-            (false, true) => Exit::of(state),
-            (false, false) => Exit::Done,
-        };
-        if let Some(warning) = &started.warning {
-            console.warn(&format!("{warning}; give this one another --id"));
-        } else if is_over {
-            console.warn(&format!(
-                "nothing was started: `{id}` ended before (`segno result {id}` shows its outcome); give another --id to start the function again"
-            ));
-        }
-        if console.json() {
-            console.document(&started)?;
-            return Ok(exit);
-        }
-        let id = console.paint(CYAN, &started.id);
-        let how = match started.created {
-            true => "started".to_owned(),
-            false => format!("exists, {}", started.invocation.state),
-        };
-        let how = console.paint(DIM, &how);
-        console.line(format!("{id}  {how}"))?;
-        Ok(exit)
+        report(&started, "started", console)
     }
+}
+
+/// Prints what a start came to, in the words `how` if it made an invocation.
+pub(super) fn report(
+    started: &Started,
+    how: &str,
+    console: &mut Console,
+) -> Result<Exit, CliError> {
+    let (id, state) = (&started.id, started.invocation.state);
+    let is_over = !started.created && state.is_settled();
+    let exit = match (started.differs, is_over) {
+        (true, _) => Exit::Error,
+        (false, true) => Exit::of(state),
+        (false, false) => Exit::Done,
+    };
+    if let Some(warning) = &started.warning {
+        console.warn(&format!("{warning}; give this one another --id"));
+    } else if is_over {
+        console.warn(&format!(
+            "nothing was started: `{id}` ended before (`segno result {id}` shows its outcome); give another --id to start the function again"
+        ));
+    }
+    if console.json() {
+        console.document(started)?;
+        return Ok(exit);
+    }
+    let id = console.paint(CYAN, id);
+    let how = match started.created {
+        true => how.to_owned(),
+        false => format!("exists, {state}"),
+    };
+    let how = console.paint(DIM, &how);
+    console.line(format!("{id}  {how}"))?;
+    Ok(exit)
 }

@@ -18,12 +18,12 @@ const PAUSE: Millis = Millis(100);
 
 /// How long a command asks again.
 #[derive(Debug, Clone, Copy)]
-pub struct Patience {
+pub struct Polling {
     until_at_ms: i64,
 }
 
-impl Patience {
-    /// Patience from now on; without a limit there is one request only.
+impl Polling {
+    /// From now on; without a limit there is one request only.
     ///
     /// # Errors
     /// The limit is too long for the API.
