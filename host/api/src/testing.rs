@@ -10,7 +10,7 @@ use axum::{
     http::{Method, Request, StatusCode, header},
 };
 use segno_core::{
-    command::{Command, Hold},
+    command::{ClaimRequest, Command},
     config::Config,
     id::{Claim, CommandIndex, Digest, Holder, NodeName, PromiseId, Version},
     invocation::{
@@ -221,8 +221,8 @@ impl World {
     pub async fn acquire(&self, id: &str) -> Claim {
         let claim = Claim { id: PromiseId::from(id), version: Version(0) };
         let holder = Holder { node: NodeName::from("test"), incarnation: 1 };
-        let hold = Hold { holder, nonce: 1, ttl: Millis(60_000) };
-        match self.command(Command::TaskAcquire { claim, hold, stall_limit: None }).await {
+        let request = ClaimRequest { holder, nonce: 1, ttl: Millis(60_000) };
+        match self.command(Command::TaskAcquire { claim, request, stall_limit: None }).await {
             Reply::Task(task) => Claim { id: PromiseId::from(id), version: task.task.version },
             other => panic!("{other:?}"),
         }

@@ -4,7 +4,7 @@ use std::hint::black_box;
 
 use anyhow::{Context as _, bail, ensure};
 use segno_core::{
-    command::{Command, Hold},
+    command::{ClaimRequest, Command},
     id::{Claim, Holder, NodeName, PromiseId, Version},
     invocation::Record,
     promise::Verdict,
@@ -133,10 +133,10 @@ impl<'a> Journals<'a> {
     }
 
     async fn copy(&mut self, id: &PromiseId, mut records: Vec<Record>) -> anyhow::Result<()> {
-        let hold = Hold { holder: self.holder.clone(), nonce: 1, ttl: Millis(600_000) };
+        let request = ClaimRequest { holder: self.holder.clone(), nonce: 1, ttl: Millis(600_000) };
         self.harness.create(vec![(id.clone(), json!(null))], "steps").await?;
         let claim = Claim { id: id.clone(), version: Version(0) };
-        let acquire = Command::TaskAcquire { claim, hold, stall_limit: None };
+        let acquire = Command::TaskAcquire { claim, request, stall_limit: None };
         let Reply::Task(acquired) = self.execute(acquire).await? else {
             bail!("the task of `{id}` could not be acquired");
         };

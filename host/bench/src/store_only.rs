@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, bail, ensure};
 use segno_core::{
-    command::{Command, Hold},
+    command::{ClaimRequest, Command},
     id::{Claim, Digest, Holder, NodeName, PromiseId, Version},
     invocation::Record,
     reply::Reply,
@@ -96,7 +96,7 @@ impl StoreOnly {
         for page in ids.chunks(PAGE) {
             let begin = |(nonce, id): (u64, &PromiseId)| Command::TaskBegin {
                 new: new(id.clone(), self.function, &self.input),
-                hold: Hold {
+                request: ClaimRequest {
                     holder: Holder { node: NodeName::from("nobody"), incarnation: 1 },
                     nonce,
                     ttl: LEASE,

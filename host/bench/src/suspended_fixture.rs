@@ -3,7 +3,7 @@
 
 use anyhow::{Context as _, ensure};
 use segno_core::{
-    command::{Command, FenceAct, FenceAction, Hold},
+    command::{ClaimRequest, Command, FenceAct, FenceAction},
     id::{Claim, CommandIndex, Holder, NodeName, PromiseId, Version},
     invocation::{Record, RecordBody},
     promise::{NewPromise, Promise},
@@ -85,10 +85,10 @@ pub async fn put_long(
         actions,
     };
     let holder = Holder { node: NodeName::from("bench"), incarnation: 1 };
-    let hold = Hold { holder, nonce: 0, ttl: Millis::seconds(3_600) };
+    let request = ClaimRequest { holder, nonce: 0, ttl: Millis::seconds(3_600) };
     let param = values::param("turns", &segno_guest::Payload::Json(input), Tags::new());
     let new = NewPromise { param, ..model.like(&model.workflow, id) };
-    execute(harness, vec![Command::TaskCreate { new, hold }, fence(vec![started], Vec::new())])
+    execute(harness, vec![Command::TaskCreate { new, request }, fence(vec![started], Vec::new())])
         .await?;
     for first in (0..steps).step_by(LONG_PAGE as usize) {
         let page = first..steps.min(first + LONG_PAGE);
@@ -151,10 +151,10 @@ impl Model {
     fn commands(&self, id: &PromiseId) -> [Command; 3] {
         let claim = Claim { id: id.clone(), version: Version(1) };
         let holder = Holder { node: NodeName::from("bench"), incarnation: 1 };
-        let hold = Hold { holder, nonce: 0, ttl: Millis::seconds(60) };
+        let request = ClaimRequest { holder, nonce: 0, ttl: Millis::seconds(60) };
         let act = FenceAct::Create { new: self.like(&self.awaited, id) };
         [
-            Command::TaskCreate { new: self.like(&self.workflow, id), hold },
+            Command::TaskCreate { new: self.like(&self.workflow, id), request },
             Command::TaskFence {
                 claim: claim.clone(),
                 records: self.records.clone(),

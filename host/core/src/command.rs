@@ -57,7 +57,7 @@ pub enum Command {
         /// The promise; it has a target.
         new: NewPromise,
         /// For whom.
-        hold: Hold,
+        request: ClaimRequest,
     },
     /// Makes an invocation that its holder has run already, up to where something of it has to be
     /// stored: the promise, the claim, and what that first run came to are one transaction. If the
@@ -67,7 +67,7 @@ pub enum Command {
         /// The promise; it has a target.
         new: NewPromise,
         /// For whom.
-        hold: Hold,
+        request: ClaimRequest,
         /// The module that ran.
         module: Digest,
         /// When it began to run: the promise is as old as that, or made now if that is still to
@@ -85,7 +85,7 @@ pub enum Command {
         /// The task and the version it was offered at.
         claim: Claim,
         /// For whom.
-        hold: Hold,
+        request: ClaimRequest,
         /// How long without progress; none: the host's default.
         stall_limit: Option<Millis>,
     },
@@ -316,7 +316,7 @@ pub enum Command {
 
 /// For whom a task is claimed, and for how long at first.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Hold {
+pub struct ClaimRequest {
     /// The host.
     pub holder: Holder,
     /// Drawn for this attempt to claim, so that repeating it is recognised.

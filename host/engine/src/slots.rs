@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use segno_core::{
-    command::Hold,
+    command::ClaimRequest,
     id::{Digest, Holder, PromiseId},
     promise::{NewPromise, Promise},
     reply::{Reply, TaskReply},
@@ -66,7 +66,7 @@ pub struct StartRequest {
     /// The promise to create.
     pub new: NewPromise,
     /// The claim to create.
-    pub hold: Hold,
+    pub request: ClaimRequest,
     /// The module that the target resolves to on this host; the store decides.
     pub module: Digest,
     /// Receives the reply to [`Command::TaskBegin`](segno_core::command::Command::TaskBegin).
@@ -108,16 +108,21 @@ pub fn pool(claims: ClaimContext, slots: usize) -> (ExecutionSlots, SlotPool) {
 
 impl ExecutionSlots {
     /// A slot and the parameters of a claim, if a slot is free and the host is not about to stop.
-    pub fn slot(&self) -> Option<(Slot, Hold)> {
+    pub fn slot(&self) -> Option<(Slot, ClaimRequest)> {
         if self.claims.draining.is_cancelled() {
             return None;
         }
-        Some((Slot::take(&self.free, &self.changes)?, self.hold()))
+        Some((Slot::take(&self.free, &self.changes)?, self.claim_request()))
     }
 
     /// Up to `wanted` slots. If fewer than `wanted` and than `enough` are free, the call waits up
     /// to `patience` for more.
-    pub async fn slots(&self, wanted: usize, enough: usize, patience: Millis) -> Vec<(Slot, Hold)> {
+    pub async fn slots(
+        &self,
+        wanted: usize,
+        enough: usize,
+        patience: Millis,
+    ) -> Vec<(Slot, ClaimRequest)> {
         let mut slots: Vec<_> = std::iter::from_fn(|| self.slot()).take(wanted).collect();
         let lacking = enough.min(wanted).min(self.all).saturating_sub(slots.len());
         if lacking > 0 && !self.claims.draining.is_cancelled() {
@@ -125,7 +130,7 @@ impl ExecutionSlots {
             let leaving = self.free.clone().acquire_many_owned(lacking);
             if let Some(Ok(mut left)) = self.claims.env.within(patience, leaving).await {
                 while let Some(permit) = left.split(1) {
-                    slots.push((Slot::of(permit, &self.changes), self.hold()));
+                    slots.push((Slot::of(permit, &self.changes), self.claim_request()));
                 }
             }
         }
@@ -143,18 +148,18 @@ impl ExecutionSlots {
     /// receiver gets the reply when the invocation is stored.
     pub fn begin(
         &self,
-        (slot, hold): (Slot, Hold),
+        (slot, request): (Slot, ClaimRequest),
         new: NewPromise,
         module: Digest,
     ) -> oneshot::Receiver<Result<Reply, StoreError>> {
         let (answer, told) = oneshot::channel();
-        self.claims.optimistic_start.begin(StartRequest { slot, new, hold, module, answer });
+        self.claims.optimistic_start.begin(StartRequest { slot, new, request, module, answer });
         told
     }
 
-    fn hold(&self) -> Hold {
+    fn claim_request(&self) -> ClaimRequest {
         let ClaimContext { holder, lease_ttl, env, .. } = &self.claims;
-        Hold { holder: holder.clone(), nonce: env.runtime.nonce(), ttl: lease_ttl.ttl() }
+        ClaimRequest { holder: holder.clone(), nonce: env.runtime.nonce(), ttl: lease_ttl.ttl() }
     }
 
     /// Extends those of these claims that belong to this host and are still in use, so that a host

@@ -13,7 +13,7 @@ use segno::{
     },
 };
 use segno_core::{
-    command::{Command, Hold},
+    command::{ClaimRequest, Command},
     config::Config,
     id::Holder,
     invocation::{decode_records, encode_records},
@@ -76,8 +76,11 @@ async fn exported() -> Vec<u8> {
     let (env, notifier) = (Env::system(), Arc::new(CommitNotifier::default()));
     let store = SqliteStore::open(config, Config::default(), env, notifier).await;
     let store = store.expect("an empty store opens");
-    let hold =
-        Hold { holder: Holder { node: "n".into(), incarnation: 1 }, nonce: 1, ttl: Millis(60_000) };
+    let request = ClaimRequest {
+        holder: Holder { node: "n".into(), incarnation: 1 },
+        nonce: 1,
+        ttl: Millis(60_000),
+    };
     let tags = [(tags::TARGET, "poll://any@workers")]
         .map(|(name, value)| (name.to_owned(), value.to_owned()));
     let new = NewPromise {
@@ -86,7 +89,7 @@ async fn exported() -> Vec<u8> {
         tags: Tags::from_iter(tags),
         timeout_at: Timestamp::NEVER,
     };
-    store.execute(vec![Command::TaskCreate { new, hold }]).await.expect("a claim");
+    store.execute(vec![Command::TaskCreate { new, request }]).await.expect("a claim");
     let mut writer = ArchiveWriter::begin(Vec::new()).expect("memory takes it");
     store.scan().export(&mut writer).await.expect("it is packed");
     store.close().await;

@@ -12,7 +12,7 @@ use segno::{
     store::{PromiseRow, Store, StoreError},
 };
 use segno_core::{
-    command::{Command, FenceAct, FenceAction, HeartbeatItem, Hold},
+    command::{ClaimRequest, Command, FenceAct, FenceAction, HeartbeatItem},
     id::{Claim, CommandIndex, Digest, Holder, NodeName, PromiseId, Version},
     promise::{NewPromise, OutboxKey, ReleaseReason, Verdict},
     reply::Reply,
@@ -189,25 +189,25 @@ fn question(
     });
     let claim = Claim { id: id.clone(), version };
     let holder = Holder { node: NodeName::from(format!("n{client}").as_str()), incarnation: 1 };
-    let hold = Hold { holder: holder.clone(), nonce: dice.below(3), ttl: Millis(6_000) };
+    let request = ClaimRequest { holder: holder.clone(), nonce: dice.below(3), ttl: Millis(6_000) };
     let (records, logs) = (Vec::new(), Vec::new());
     let value = Value::of(dice.below(1_000).to_string().into_bytes());
     let verdict = dice.pick(&[Verdict::Resolved, Verdict::Rejected]);
     let command = match dice.below(24) {
         0..=2 => Command::PromiseCreate(new(id, dice, now)),
-        3 if dice.chance(500) => Command::TaskCreate { new: new(id, dice, now), hold },
+        3 if dice.chance(500) => Command::TaskCreate { new: new(id, dice, now), request },
         3 => {
             let born = Version::default();
             let claim = Claim::first(id.clone(), born);
             let first = vec![Command::TaskFulfill { claim, records, logs, verdict, value }];
             let (new, module, at) = (new(id, dice, now), MODULE, now);
-            Command::TaskBegin { new, hold, module, at, born, first }
+            Command::TaskBegin { new, request, module, at, born, first }
         }
         4 | 5 => return Asked::Read(id),
         6 | 7 => Command::PromiseGet { id },
         8 => Command::TaskGet { id },
         9 => Command::PromiseSettle { id, verdict, value },
-        10..=12 => Command::TaskAcquire { claim, hold, stall_limit: None },
+        10..=12 => Command::TaskAcquire { claim, request, stall_limit: None },
         13 => Command::TaskFulfill { claim, records, logs, verdict, value },
         14 => Command::TaskRelease { claim, reason: ReleaseReason::Yield },
         15 | 16 => {

@@ -10,7 +10,7 @@ use std::{
 
 use segno::{guest::Payload, runtime::Runtime, values};
 use segno_core::{
-    command::{Command, HeartbeatItem, Hold},
+    command::{ClaimRequest, Command, HeartbeatItem},
     id::{Claim, Digest, Holder, NodeName, PromiseId, Version},
     promise::{Delivery, NewPromise, OutboxKey, Promise, Verdict},
     reply::{Refusal, Reply},
@@ -152,9 +152,9 @@ impl Outside {
         let number = self.claims.fetch_add(1, Ordering::Relaxed) + 1;
         let link = Link::of_client(format!("w{number}"), self.network.clone());
         let holder = Holder { node: NodeName::from(format!("w{number}").as_str()), incarnation: 1 };
-        let hold = Hold { holder: holder.clone(), nonce: number, ttl: Millis(3_000) };
+        let request = ClaimRequest { holder: holder.clone(), nonce: number, ttl: Millis(3_000) };
         let offer = Claim { id: task.clone(), version };
-        let acquire = Command::TaskAcquire { claim: offer, hold, stall_limit: None };
+        let acquire = Command::TaskAcquire { claim: offer, request, stall_limit: None };
         let Reply::Task(acquired) = link.insist(acquire).await else { return };
         let claim = Claim { id: task.clone(), version: acquired.task.version };
         let run = self.effects.ran(task.as_str());

@@ -9,7 +9,7 @@ use segno::{
     host::Host,
     slots::{ExecutionSlots, Slot},
 };
-use segno_core::command::Hold;
+use segno_core::command::ClaimRequest;
 
 use super::dice::Dice;
 
@@ -29,7 +29,7 @@ impl RunningHosts {
     }
 
     /// A slot at one of them; none: no host is up, or the chosen one has no free slot.
-    pub fn any(&self, dice: &mut Dice) -> Option<(Arc<ExecutionSlots>, (Slot, Hold))> {
+    pub fn any(&self, dice: &mut Dice) -> Option<(Arc<ExecutionSlots>, (Slot, ClaimRequest))> {
         let hosts: Vec<Host> = self.hosts().values().cloned().collect();
         if hosts.is_empty() {
             return None;

@@ -5,7 +5,7 @@
 use std::sync::atomic::Ordering;
 
 use segno_core::{
-    command::{Command, FenceAct, FenceAction, Hold},
+    command::{ClaimRequest, Command, FenceAct, FenceAction},
     id::{Claim, CommandIndex, Holder, NodeName, PromiseId, Version},
     promise::{NewPromise, Promise, Verdict},
     reply::{Acted, Reply},
@@ -51,9 +51,9 @@ impl Outside {
         let name = format!("t{number}");
         let link = Link::of_client(name.clone(), self.network.clone());
         let holder = Holder { node: NodeName::from(name.as_str()), incarnation: 1 };
-        let hold = Hold { holder, nonce: number, ttl: Millis(3_000) };
+        let request = ClaimRequest { holder, nonce: number, ttl: Millis(3_000) };
         let offer = Claim { id, version };
-        let acquire = Command::TaskAcquire { claim: offer, hold, stall_limit: None };
+        let acquire = Command::TaskAcquire { claim: offer, request, stall_limit: None };
         let Reply::Task(acquired) = link.insist(acquire).await else { return };
         let claim = Claim { id: acquired.task.id.clone(), version: acquired.task.version };
         let dice = Dice::new(self.network.seed, &name);

@@ -224,8 +224,8 @@ pub const MUTATIONS: &[Mutation] = &[
     Mutation {
         what: "a promise with a target has no task",
         file: "transition/create.rs",
-        says: "_ => self.make_task(&new.id, module, hold),",
-        would_say: "_ => drop((module, hold)),",
+        says: "_ => self.make_task(&new.id, module, request),",
+        would_say: "_ => drop((module, request)),",
         tests: "scripts::short::every_short_script_from_nothing",
         killer: "orphan_invokes",
     },

@@ -8,7 +8,7 @@ use std::sync::{
 
 use segno::runtime::Clock;
 use segno_core::{
-    command::{Command, Hold},
+    command::{ClaimRequest, Command},
     config::Config,
     id::{Claim, Holder, NodeName},
     promise::{TaskStatus, Verdict},
@@ -24,8 +24,8 @@ use crate::{SECOND, begun, cold};
 async fn stolen(world: &World, id: &str) {
     let claim = Claim { id: id.into(), version: world.task(id).await.version };
     let holder = Holder { node: NodeName::from("other"), incarnation: 1 };
-    let hold = Hold { holder, nonce: 7, ttl: Millis(30_000) };
-    let reply = world.client(Command::TaskAcquire { claim, hold, stall_limit: None }).await;
+    let request = ClaimRequest { holder, nonce: 7, ttl: Millis(30_000) };
+    let reply = world.client(Command::TaskAcquire { claim, request, stall_limit: None }).await;
     assert!(matches!(reply, Reply::Task(_)), "{reply:?}");
 }
 

@@ -7,7 +7,7 @@ use std::sync::{
 
 use segno::{guest::Event, worker};
 use segno_core::{
-    command::{Command, FenceAct, FenceAction, Hold},
+    command::{ClaimRequest, Command, FenceAct, FenceAction},
     id::{Claim, Holder, NodeName, PromiseId, Version},
     invocation::{CommandKind, Outcome as Stored, Record, RecordBody},
     promise::{NewPromise, ReleaseReason, TaskStatus, Verdict},
@@ -233,14 +233,14 @@ async fn a_replay_of_every_prefix_goes_on_live_even_in_the_middle_of_a_poll() {
 /// left nothing behind.
 async fn plant(world: &World, records: &[Record]) {
     let id = PromiseId::from("it");
-    let hold = Hold {
+    let request = ClaimRequest {
         holder: Holder { node: NodeName::from("before"), incarnation: 1 },
         nonce: 1,
         ttl: Millis(60_000),
     };
     let offered = Claim { id: id.clone(), version: Version(0) };
     let acquired =
-        world.client(Command::TaskAcquire { claim: offered, hold, stall_limit: None }).await;
+        world.client(Command::TaskAcquire { claim: offered, request, stall_limit: None }).await;
     let Reply::Task(task) = acquired else { panic!("{acquired:?}") };
     let claim = Claim { id, version: task.task.version };
     let own = records.iter().find_map(|record| match &record.body {
@@ -372,12 +372,12 @@ async fn an_instance_is_replayed_when_somebody_else_had_the_claim_meanwhile() {
     world.faults.refuse(|command| matches!(command, Command::TaskAcquire { .. }));
     world.resolve("it/p/go", &json!(1)).await;
     let claim = Claim { id: id.clone(), version: world.task("it").await.version };
-    let hold = Hold {
+    let request = ClaimRequest {
         holder: Holder { node: NodeName::from("other"), incarnation: 1 },
         nonce: 9,
         ttl: Millis(60_000),
     };
-    world.client(Command::TaskAcquire { claim, hold, stall_limit: None }).await;
+    world.client(Command::TaskAcquire { claim, request, stall_limit: None }).await;
     let claim = Claim { id, version: world.task("it").await.version };
     world.client(Command::TaskRelease { claim, reason: ReleaseReason::Yield }).await;
     world.faults.relent();

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use segno_core::{
-    command::{Command, HeartbeatItem, Hold},
+    command::{ClaimRequest, Command, HeartbeatItem},
     id::{Claim, Holder, Version},
     promise::{Lease, ReleaseReason, TaskStatus},
     reply::{Conflict, Refusal, Reply, TaskReply},
@@ -115,7 +115,7 @@ pub(super) async fn get(front: &Resonate, request: &Request) -> Result<Answer, P
 
 pub(super) async fn create(front: &Resonate, request: &Request) -> Result<Answer, ProtocolError> {
     let CreateTask { pid, ttl, action: Object(action) } = request.read()?;
-    let hold = hold(front, &pid, ttl)?;
+    let claim_request = claim_request(front, &pid, ttl)?;
     let new = action.read::<Create>("promise.create")?.checked(front, request)?;
     if tags::target(&new.tags).is_none() {
         return Err(ProtocolError::bad("the promise of a task needs the tag resonate:target"));
@@ -125,15 +125,16 @@ pub(super) async fn create(front: &Resonate, request: &Request) -> Result<Answer
             "a task that is taken at once cannot have the tag resonate:delay",
         ));
     }
-    let task = taken(front.decide(Command::TaskCreate { new, hold }).await?)?;
+    let task = taken(front.decide(Command::TaskCreate { new, request: claim_request }).await?)?;
     // A new task has no children.
     answered(front, request, &task, !task.created).await
 }
 
 pub(super) async fn acquire(front: &Resonate, request: &Request) -> Result<Answer, ProtocolError> {
     let Acquire { id, version, pid, ttl } = request.read()?;
-    let (claim, hold) = (claim(request, id, version)?, hold(front, &pid, ttl)?);
-    let command = Command::TaskAcquire { claim, hold, stall_limit: None };
+    let claim = claim(request, id, version)?;
+    let claim_request = claim_request(front, &pid, ttl)?;
+    let command = Command::TaskAcquire { claim, request: claim_request, stall_limit: None };
     let task = taken(front.decide(command).await?)?;
     // A task that was never acquired has no children either.
     answered(front, request, &task, version > 0).await
@@ -273,11 +274,11 @@ fn holder(pid: &str) -> Result<Holder, ProtocolError> {
     }
 }
 
-fn hold(front: &Resonate, pid: &str, ttl: i64) -> Result<Hold, ProtocolError> {
+fn claim_request(front: &Resonate, pid: &str, ttl: i64) -> Result<ClaimRequest, ProtocolError> {
     let ttl = Millis(ttl);
     Lease::check(ttl).map_err(ProtocolError::bad)?;
     let nonce = front.host.env.runtime.nonce();
-    Ok(Hold { holder: holder(pid)?, nonce, ttl })
+    Ok(ClaimRequest { holder: holder(pid)?, nonce, ttl })
 }
 
 async fn answered(

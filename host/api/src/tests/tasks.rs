@@ -1,7 +1,7 @@
 //! Tasks, their holders, and operations on them by hand.
 
 use segno_core::{
-    command::{Command, HeartbeatItem, Hold},
+    command::{ClaimRequest, Command, HeartbeatItem},
     id::{Claim, Holder, Version},
     reply::Reply,
     time::Millis,
@@ -18,8 +18,8 @@ async fn held(world: &World, id: &str, pid: &str) -> Claim {
         .await
         .ok();
     let claim = Claim { id: id.into(), version: Version(0) };
-    let hold = Hold { holder: Holder::worker(pid), nonce: 1, ttl: Millis(60_000) };
-    match world.command(Command::TaskAcquire { claim, hold, stall_limit: None }).await {
+    let request = ClaimRequest { holder: Holder::worker(pid), nonce: 1, ttl: Millis(60_000) };
+    match world.command(Command::TaskAcquire { claim, request, stall_limit: None }).await {
         Reply::Task(task) => Claim { id: id.into(), version: task.task.version },
         other => panic!("{other:?}"),
     }

@@ -1,7 +1,7 @@
 //! What scripts are made of: the steps that are worth trying in a state.
 
 use crate::{
-    command::{Command, FenceAct, FenceAction, HeartbeatItem, Hold},
+    command::{ClaimRequest, Command, FenceAct, FenceAction, HeartbeatItem},
     id::{Claim, CommandIndex, Holder, NodeName, PromiseId, ScheduleId},
     invocation::{CommandKind, JournalHead, Record, RecordBody},
     promise::{Deferral, OutboxKey, Overlap, ReleaseReason, TrapKey, Verdict},
@@ -117,7 +117,7 @@ fn about(world: &World, name: &str, other: &str) -> Vec<Command> {
         )),
         Command::TaskCreate {
             new: world::new(name, &[(tags::TARGET, "poll://w")], Timestamp::NEVER),
-            hold: world::hold(2),
+            request: world::claim_request(2),
         },
         begun(world, name, &[world::fulfill(first.clone())]),
         begun(world, name, &[world::suspend(first, &[other])]),
@@ -163,7 +163,7 @@ fn about(world: &World, name: &str, other: &str) -> Vec<Command> {
         world::acquire(name, version, 1),
         Command::TaskAcquire {
             claim: live(),
-            hold: Hold { holder: Holder::worker("w"), ..world::hold(9) },
+            request: ClaimRequest { holder: Holder::worker("w"), ..world::claim_request(9) },
             stall_limit: None,
         },
         world::acquire(name, version.saturating_sub(1), 1),

@@ -2,7 +2,7 @@
 
 use super::{create::Maker, decide, draft::Draft, tasks::described};
 use crate::{
-    command::{Command, Hold},
+    command::{ClaimRequest, Command},
     id::{Claim, Digest},
     promise::{Lease, NewPromise},
     reply::{Refusal, Reply},
@@ -13,13 +13,13 @@ use crate::{
 pub(super) fn begin(
     draft: &mut Draft<'_>,
     new: &NewPromise,
-    hold: &Hold,
+    request: &ClaimRequest,
     module: Digest,
     at: Timestamp,
     claim: &Claim,
     first: &[Command],
 ) -> Result<Reply, Refusal> {
-    Lease::check(hold.ttl).map_err(Refusal::BadRequest)?;
+    Lease::check(request.ttl).map_err(Refusal::BadRequest)?;
     if let Some(stray) = first.iter().find(|command| claim_of(command) != Some(claim)) {
         return Err(Refusal::BadRequest(format!(
             "`{}` does nothing under the first claim on `{}`, and cannot be a part of its beginning",
@@ -29,7 +29,7 @@ pub(super) fn begin(
     }
     draft.touch(&new.id);
     let mark = draft.mark();
-    let begun = begin_held(draft, new, hold, module, at, claim, first);
+    let begun = begin_held(draft, new, request, module, at, claim, first);
     if begun.is_err() {
         draft.go_back(mark);
     }
@@ -39,16 +39,16 @@ pub(super) fn begin(
 fn begin_held(
     draft: &mut Draft<'_>,
     new: &NewPromise,
-    hold: &Hold,
+    request: &ClaimRequest,
     module: Digest,
     at: Timestamp,
     claim: &Claim,
     first: &[Command],
 ) -> Result<Reply, Refusal> {
-    let created = draft.make_held(new, Maker::Starter(at), hold)?;
+    let created = draft.make_held(new, Maker::Starter(at), request)?;
     // Held by just this attempt: also if the answer to an earlier try was lost, which is given
     // again.
-    let held = draft.held_version(&new.id, Some(hold));
+    let held = draft.held_version(&new.id, Some(request));
     let runs = draft.task(&new.id).and_then(|task| task.module);
     let replies = match held == Some(claim.version) && runs == Some(module) {
         true => Some(first.iter().map(|command| decide(draft, command)).collect::<Result<_, _>>()?),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::draft::Draft;
 use crate::{
     address::{Address, ModuleRef},
-    command::Hold,
+    command::ClaimRequest,
     effect::{Effect, Metric, SettleCause},
     id::{Digest, PromiseId, TooLong, Version, fits, fits_under},
     promise::{Lease, NewPromise, Promise, PromiseSpec, PromiseState, Task, TaskState},
@@ -41,7 +41,7 @@ impl Draft<'_> {
         &mut self,
         new: &NewPromise,
         maker: Maker<'_>,
-        hold: Option<&Hold>,
+        request: Option<&ClaimRequest>,
     ) -> Result<(), Refusal> {
         match maker {
             Maker::Client | Maker::Starter(_) => fits("the id of the promise", new.id.as_str())?,
@@ -49,7 +49,7 @@ impl Draft<'_> {
             // What it makes was looked at when it was made; one that is older goes on.
             Maker::Schedule { .. } => {}
         }
-        hold.map_or(Ok(()), holder_fits)?;
+        request.map_or(Ok(()), holder_fits)?;
         if let Some(step) = StepTags::of(&new.tags) {
             fits("the name of the saga", step.saga)?;
         }
@@ -92,7 +92,7 @@ impl Draft<'_> {
                     Maker::Schedule { after: Some(awaited), .. } => {
                         self.make_queued(&new.id, module, awaited);
                     }
-                    _ => self.make_task(&new.id, module, hold),
+                    _ => self.make_task(&new.id, module, request),
                 }
             }
         }
@@ -113,7 +113,12 @@ impl Draft<'_> {
         self.count(Metric::Settled { verdict, cause: SettleCause::Deadline, resumed: 0 });
     }
 
-    fn make_task(&mut self, id: &PromiseId, module: Option<Digest>, hold: Option<&Hold>) {
+    fn make_task(
+        &mut self,
+        id: &PromiseId,
+        module: Option<Digest>,
+        request: Option<&ClaimRequest>,
+    ) {
         let Some(promise) = self.promise(id) else { return };
         let (retry_at, offered) = match tags::delay(&promise.spec.tags) {
             Some(delay) if delay > self.now && !promise.is_timer() => (delay, false),
@@ -125,9 +130,9 @@ impl Draft<'_> {
             TaskState::Pending { since: self.now, retry_at, offered },
             module,
         );
-        match hold {
-            Some(hold) => {
-                let acquired = self.held(pending, hold, None);
+        match request {
+            Some(request) => {
+                let acquired = self.held(pending, request, None);
                 self.put_task(acquired);
             }
             None => {
@@ -148,7 +153,7 @@ impl Draft<'_> {
     pub(super) fn held(
         &mut self,
         mut task: Task,
-        hold: &Hold,
+        request: &ClaimRequest,
         stall_limit: Option<Millis>,
     ) -> Task {
         if let TaskState::Pending { since, .. } = task.state {
@@ -159,7 +164,7 @@ impl Draft<'_> {
         let default = if hosted { self.config.stall_limit } else { self.config.worker_stall_limit };
         task.version = task.version.next();
         task.state = TaskState::Acquired {
-            lease: Lease::begin(hold.holder.clone(), hold.nonce, hold.ttl, self.now),
+            lease: Lease::begin(request.holder.clone(), request.nonce, request.ttl, self.now),
         };
         task.stall_limit = stall_limit.or(default);
         task.progress.seq = 0;
@@ -169,10 +174,14 @@ impl Draft<'_> {
     }
 
     /// The version at which `hold` holds the task, if it does.
-    pub(super) fn held_version(&self, id: &PromiseId, hold: Option<&Hold>) -> Option<Version> {
-        let (task, hold) = (self.task(id)?, hold?);
+    pub(super) fn held_version(
+        &self,
+        id: &PromiseId,
+        request: Option<&ClaimRequest>,
+    ) -> Option<Version> {
+        let (task, request) = (self.task(id)?, request?);
         let lease = task.lease()?;
-        (lease.holder == hold.holder && lease.nonce == hold.nonce).then_some(task.version)
+        (lease.holder == request.holder && lease.nonce == request.nonce).then_some(task.version)
     }
 
     pub(super) fn module_of(
@@ -225,8 +234,8 @@ impl Draft<'_> {
 }
 
 /// Stores look for what a holder holds.
-pub(super) fn holder_fits(hold: &Hold) -> Result<(), TooLong> {
-    fits("the name of the worker", hold.holder.node.as_str())
+pub(super) fn holder_fits(request: &ClaimRequest) -> Result<(), TooLong> {
+    fits("the name of the worker", request.holder.node.as_str())
 }
 
 /// What the narrow reading of the protocol asks of a promise beside what is asked of all.

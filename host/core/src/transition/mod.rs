@@ -85,13 +85,13 @@ fn decide(draft: &mut Draft<'_>, command: &Command) -> Result<Reply, Refusal> {
             promises::register_listener(draft, awaited, address)
         }
         Command::TaskGet { id } => tasks::get(draft, id),
-        Command::TaskCreate { new, hold } => tasks::create(draft, new, hold),
-        Command::TaskBegin { new, hold, module, at, born, first } => {
+        Command::TaskCreate { new, request } => tasks::create(draft, new, request),
+        Command::TaskBegin { new, request, module, at, born, first } => {
             let claim = Claim::first(new.id.clone(), *born);
-            begin::begin(draft, new, hold, *module, *at, &claim, first)
+            begin::begin(draft, new, request, *module, *at, &claim, first)
         }
-        Command::TaskAcquire { claim, hold, stall_limit } => {
-            tasks::acquire(draft, claim, hold, *stall_limit)
+        Command::TaskAcquire { claim, request, stall_limit } => {
+            tasks::acquire(draft, claim, request, *stall_limit)
         }
         Command::TaskHeartbeat { holder, items } => heartbeat::extend(draft, holder, items),
         Command::WorkerHeartbeat { holder } => workers::heartbeat(draft, holder),

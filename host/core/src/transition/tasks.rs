@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     address::is_internal,
-    command::Hold,
+    command::ClaimRequest,
     config::Exhausted,
     id::{Claim, PromiseId},
     invocation::{LogLine, Record},
@@ -32,22 +32,22 @@ pub(super) fn get(draft: &mut Draft<'_>, id: &PromiseId) -> Result<Reply, Refusa
 pub(super) fn create(
     draft: &mut Draft<'_>,
     new: &NewPromise,
-    hold: &Hold,
+    request: &ClaimRequest,
 ) -> Result<Reply, Refusal> {
-    Lease::check(hold.ttl).map_err(Refusal::BadRequest)?;
+    Lease::check(request.ttl).map_err(Refusal::BadRequest)?;
     draft.touch(&new.id);
-    if draft.make_held(new, Maker::Client, hold)? {
+    if draft.make_held(new, Maker::Client, request)? {
         return shown(draft, &new.id, true);
     }
     let Some(task) = draft.task(&new.id) else {
         return Err(Refusal::Unprocessable(format!("`{}` exists and has no task", new.id)));
     };
-    draft.may_take(&new.id, hold)?;
+    draft.may_take(&new.id, request)?;
     match &task.state {
         TaskState::Fulfilled => {}
-        TaskState::Pending { .. } => draft.take(&new.id, hold, None),
+        TaskState::Pending { .. } => draft.take(&new.id, request, None),
         TaskState::Acquired { .. } => {
-            if draft.held_version(&new.id, Some(hold)).is_none() {
+            if draft.held_version(&new.id, Some(request)).is_none() {
                 return Err(Conflict::NotHolder(new.id.clone()).into());
             }
         }
@@ -59,17 +59,17 @@ pub(super) fn create(
 pub(super) fn acquire(
     draft: &mut Draft<'_>,
     claim: &Claim,
-    hold: &Hold,
+    request: &ClaimRequest,
     stall_limit: Option<Millis>,
 ) -> Result<Reply, Refusal> {
-    Lease::check(hold.ttl).map_err(Refusal::BadRequest)?;
+    Lease::check(request.ttl).map_err(Refusal::BadRequest)?;
     draft.touch(&claim.id);
     // The answer to the first try was lost: it is given again.
-    if draft.held_version(&claim.id, Some(hold)) == Some(claim.version.next()) {
+    if draft.held_version(&claim.id, Some(request)) == Some(claim.version.next()) {
         return shown(draft, &claim.id, false);
     }
     let task = draft.existing_task(&claim.id)?;
-    draft.may_take(&claim.id, hold)?;
+    draft.may_take(&claim.id, request)?;
     match &task.state {
         TaskState::Pending { .. } if task.version == claim.version => {}
         TaskState::Pending { .. } => {
@@ -81,7 +81,7 @@ pub(super) fn acquire(
             return Err(wrong_state(task).into());
         }
     }
-    draft.take(&claim.id, hold, stall_limit);
+    draft.take(&claim.id, request, stall_limit);
     shown(draft, &claim.id, false)
 }
 
@@ -233,7 +233,7 @@ impl Draft<'_> {
         &mut self,
         new: &NewPromise,
         maker: Maker<'_>,
-        hold: &Hold,
+        request: &ClaimRequest,
     ) -> Result<bool, Refusal> {
         if tags::target(&new.tags).is_none() || tags::is_timer(&new.tags) {
             let message = format!(
@@ -245,26 +245,32 @@ impl Draft<'_> {
         if self.promise(&new.id).is_some() {
             return Ok(false);
         }
-        if hold.holder.worker_pid().is_some() && tags::target(&new.tags).is_some_and(is_internal) {
+        if request.holder.worker_pid().is_some() && tags::target(&new.tags).is_some_and(is_internal)
+        {
             return Err(Conflict::Hosted(new.id.clone()).into());
         }
-        self.make(new, maker, Some(hold))?;
+        self.make(new, maker, Some(request))?;
         Ok(true)
     }
 
     /// Refuses a external worker what hosts execute themselves.
-    fn may_take(&self, id: &PromiseId, hold: &Hold) -> Result<(), Refusal> {
-        holder_fits(hold)?;
-        match hold.holder.worker_pid() {
+    fn may_take(&self, id: &PromiseId, request: &ClaimRequest) -> Result<(), Refusal> {
+        holder_fits(request)?;
+        match request.holder.worker_pid() {
             Some(_) if !self.is_outside(id) => Err(Conflict::Hosted(id.clone()).into()),
             Some(_) | None => Ok(()),
         }
     }
 
     /// Hands a pending task to a holder.
-    pub(super) fn take(&mut self, id: &PromiseId, hold: &Hold, stall_limit: Option<Millis>) {
+    pub(super) fn take(
+        &mut self,
+        id: &PromiseId,
+        request: &ClaimRequest,
+        stall_limit: Option<Millis>,
+    ) {
         if let Some(task) = self.task(id).cloned() {
-            let acquired = self.held(task, hold, stall_limit);
+            let acquired = self.held(task, request, stall_limit);
             self.put_task(acquired);
             self.withdraw(id);
             self.forget_consumed(id);

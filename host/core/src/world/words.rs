@@ -2,7 +2,7 @@
 
 use super::MODULE;
 use crate::{
-    command::{Command, FenceAct, FenceAction, Hold},
+    command::{ClaimRequest, Command, FenceAct, FenceAction},
     id::{Claim, CommandIndex, Holder, NodeName, PromiseId, ScheduleId, Version},
     invocation::{
         CommandKind, EngineFacts, LogLine, Outcome, Record, RecordBody, Request, Seed, StepResult,
@@ -23,8 +23,8 @@ pub(crate) fn holder(node: &str, incarnation: u64) -> Holder {
     Holder { node: NodeName::from(node), incarnation }
 }
 
-pub(crate) fn hold(nonce: u64) -> Hold {
-    Hold { holder: holder("n", 1), nonce, ttl: Millis(15_000) }
+pub(crate) fn claim_request(nonce: u64) -> ClaimRequest {
+    ClaimRequest { holder: holder("n", 1), nonce, ttl: Millis(15_000) }
 }
 
 pub(crate) fn tagged(pairs: &[(&str, &str)]) -> Tags {
@@ -89,7 +89,7 @@ pub(crate) fn schedule(id: &str, overlap: Overlap) -> Command {
 pub(crate) fn begin(id: &str, first: &[Command]) -> Command {
     Command::TaskBegin {
         new: new(id, &[(tags::TARGET, "wasm://shop/order")], Timestamp::NEVER),
-        hold: hold(3),
+        request: claim_request(3),
         module: MODULE,
         at: Timestamp(1_000),
         born: Version(0),
@@ -98,7 +98,11 @@ pub(crate) fn begin(id: &str, first: &[Command]) -> Command {
 }
 
 pub(crate) fn acquire(id: &str, version: u64, nonce: u64) -> Command {
-    Command::TaskAcquire { claim: claim(id, version), hold: hold(nonce), stall_limit: None }
+    Command::TaskAcquire {
+        claim: claim(id, version),
+        request: claim_request(nonce),
+        stall_limit: None,
+    }
 }
 
 pub(crate) fn settle(id: &str, verdict: Verdict) -> Command {

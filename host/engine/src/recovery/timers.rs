@@ -62,7 +62,7 @@ mod tests {
     };
 
     use segno_core::{
-        command::{FenceAct, FenceAction, HeartbeatItem, Hold},
+        command::{ClaimRequest, FenceAct, FenceAction, HeartbeatItem},
         effect::Effect,
         id::{Claim, CommandIndex, Holder, PromiseId, Version},
         promise::{LeasePolicy, NewPromise, TaskStatus},
@@ -160,9 +160,9 @@ mod tests {
     async fn a_host_that_was_held_up_extends_what_it_still_executes_before_it_ends_leases() {
         let Fixture { host, clock, slots, counter: _counter, .. } = fixture(8);
         for id in ["alive", "dead"] {
-            let (slot, hold) = slots.slot().expect("there is room");
+            let (slot, request) = slots.slot().expect("there is room");
             let new = new(id, &[(tags::TARGET, "poll://w")], Timestamp::NEVER);
-            host.store.execute(vec![Command::TaskCreate { new, hold }]).await.expect("a claim");
+            host.store.execute(vec![Command::TaskCreate { new, request }]).await.expect("a claim");
             drop(slot);
         }
         clock.0.fetch_add((host.config.ttl.0 + Millis(5_000)).0, Ordering::Relaxed);
@@ -179,14 +179,14 @@ mod tests {
         let Fixture { host, clock, holder, slots, mut counter } = fixture(2);
         for sleeper in ["a", "b", "c"] {
             let (id, nap) = (PromiseId::from(sleeper), PromiseId::from(sleeper).named("nap"));
-            let hold = Hold { holder: holder.clone(), nonce: 1, ttl: Millis(60_000) };
+            let request = ClaimRequest { holder: holder.clone(), nonce: 1, ttl: Millis(60_000) };
             let claim = Claim { id, version: Version(1) };
             let timer = new(nap.as_str(), &[(tags::TIMER, "true")], Timestamp(5_000));
             let act = FenceAct::Create { new: timer };
             let commands = vec![
                 Command::TaskCreate {
                     new: new(sleeper, &[(tags::TARGET, crate::target::HTTP)], Timestamp::NEVER),
-                    hold,
+                    request,
                 },
                 Command::TaskFence {
                     claim: claim.clone(),

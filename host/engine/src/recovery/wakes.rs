@@ -55,10 +55,10 @@ pub async fn carry_out(host: &Host, due: Due) -> Result<(), StoreError> {
             };
             let mut group = vec![command];
             if let Some((id, claim)) = wake
-                && let Some((slot, hold)) = free.pop()
+                && let Some((slot, request)) = free.pop()
             {
                 claimed.push((groups.len(), slot));
-                group.push(Command::TaskAcquire { claim, hold, stall_limit: None });
+                group.push(Command::TaskAcquire { claim, request, stall_limit: None });
                 group.push(Command::PromiseGet { id });
             }
             groups.push(group);

@@ -32,7 +32,7 @@ pub struct Offer {
 pub async fn acquire(worker: Arc<WorkerContext>, offers: Vec<(Slot, Offer)>) {
     let acquire = |(_, offer): &(Slot, Offer)| Command::TaskAcquire {
         claim: Claim { id: offer.id.clone(), version: offer.version },
-        hold: worker.hold(),
+        request: worker.claim_request(),
         stall_limit: None,
     };
     let commands = offers.iter().map(acquire).collect();

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use segno_core::{
-    command::{Command, Hold},
+    command::{ClaimRequest, Command},
     id::{Holder, PromiseId},
     reply::Reply,
     time::Timestamp,
@@ -59,8 +59,8 @@ impl WorkerContext {
     }
 
     /// The parameters of a claim of this worker.
-    pub fn hold(&self) -> Hold {
-        Hold {
+    pub fn claim_request(&self) -> ClaimRequest {
+        ClaimRequest {
             holder: self.holder.clone(),
             nonce: self.host.env.runtime.nonce(),
             ttl: self.lease_ttl.ttl(),

@@ -5,7 +5,7 @@ use std::{fs, sync::Arc};
 
 use futures::future::join_all;
 use segno_core::{
-    command::{Command, FenceAct, FenceAction, Hold},
+    command::{ClaimRequest, Command, FenceAct, FenceAction},
     config::Config,
     id::{Claim, CommandIndex, Holder, PromiseId, Version},
     invocation::{LogLevel, LogLine},
@@ -182,10 +182,13 @@ async fn many_commands_take_one_commit_and_few_looks() {
 async fn a_commit_about_what_is_known_reads_nothing_and_takes_few_statements() {
     let (dir, clock, config) = here();
     let store = sqlite(dir.path(), &clock, &config).await;
-    let hold =
-        Hold { holder: Holder { node: "n".into(), incarnation: 1 }, nonce: 1, ttl: Millis(60_000) };
+    let request = ClaimRequest {
+        holder: Holder { node: "n".into(), incarnation: 1 },
+        nonce: 1,
+        ttl: Millis(60_000),
+    };
     let new = new("a", &[("target", "poll://w")], Timestamp::NEVER);
-    store.execute(vec![Command::TaskCreate { new, hold }]).await.expect("a claim");
+    store.execute(vec![Command::TaskCreate { new, request }]).await.expect("a claim");
     let claim = Claim { id: "a".into(), version: Version(1) };
     let before = store.written();
     for n in 0..10 {
@@ -237,8 +240,11 @@ async fn a_thousand_children_are_cancelled_page_by_page() {
     let (dir, clock, config) = here();
     let model = memory(&clock, &config);
     let store = sqlite(dir.path(), &clock, &config).await;
-    let hold =
-        Hold { holder: Holder { node: "n".into(), incarnation: 1 }, nonce: 1, ttl: Millis(60_000) };
+    let request = ClaimRequest {
+        holder: Holder { node: "n".into(), incarnation: 1 },
+        nonce: 1,
+        ttl: Millis(60_000),
+    };
     let parent = PromiseId::from("p");
     let action = |index| FenceAction {
         index: CommandIndex(index),
@@ -248,7 +254,7 @@ async fn a_thousand_children_are_cancelled_page_by_page() {
     };
     let claim = Claim { id: parent.clone(), version: Version(1) };
     let script = vec![
-        Command::TaskCreate { new: new("p", &[("target", "poll://w")], Timestamp::NEVER), hold },
+        Command::TaskCreate { new: new("p", &[("target", "poll://w")], Timestamp::NEVER), request },
         Command::TaskFence {
             claim,
             records: vec![],
@@ -287,7 +293,7 @@ async fn an_id_that_begins_anew_after_a_start_begins_above_its_earlier_life() {
     let holder = Holder { node: "n".into(), incarnation: 1 };
     let make = |nonce| Command::TaskCreate {
         new: new("a", &[("target", "poll://w")], Timestamp::NEVER),
-        hold: Hold { holder: holder.clone(), nonce, ttl: Millis(60_000) },
+        request: ClaimRequest { holder: holder.clone(), nonce, ttl: Millis(60_000) },
     };
     let settle = Command::PromiseSettle {
         id: "a".into(),
@@ -314,8 +320,11 @@ async fn an_id_that_begins_anew_after_a_start_begins_above_its_earlier_life() {
 async fn a_look_for_damage_takes_no_child_from_the_message_in_the_same_batch() {
     let (dir, clock, config) = here();
     let store = sqlite(dir.path(), &clock, &config).await;
-    let hold =
-        Hold { holder: Holder { node: "n".into(), incarnation: 1 }, nonce: 1, ttl: Millis(60_000) };
+    let request = ClaimRequest {
+        holder: Holder { node: "n".into(), incarnation: 1 },
+        nonce: 1,
+        ttl: Millis(60_000),
+    };
     let parent = PromiseId::from("p");
     let act = |n| FenceAction {
         index: CommandIndex(n),
@@ -324,7 +333,7 @@ async fn a_look_for_damage_takes_no_child_from_the_message_in_the_same_batch() {
     let claim = Claim { id: parent.clone(), version: Version(1) };
     let actions = (0..3).map(act).collect();
     let script = vec![
-        Command::TaskCreate { new: new("p", &[("target", "poll://w")], Timestamp::NEVER), hold },
+        Command::TaskCreate { new: new("p", &[("target", "poll://w")], Timestamp::NEVER), request },
         Command::TaskFence { claim, records: vec![], logs: vec![], actions },
         Command::Kill { invocation: parent.clone() },
     ];

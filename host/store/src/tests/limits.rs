@@ -8,7 +8,7 @@ use rand_chacha::{
     rand_core::{Rng as _, SeedableRng as _},
 };
 use segno_core::{
-    command::{Command, FenceAct, FenceAction, Hold},
+    command::{ClaimRequest, Command, FenceAct, FenceAction},
     config::Config,
     id::{
         Claim, CommandIndex, Holder, LONGEST, NodeName, PromiseId, ResourceName, ScheduleId,
@@ -58,7 +58,7 @@ async fn reply(store: &dyn Store, command: Command) -> Reply {
 fn naming(bytes: usize) -> Vec<Command> {
     let target = [(tags::TARGET, "wasm://shop/order")];
     let name = |seed| text(bytes, seed);
-    let hold = |node: &str| Hold {
+    let claim_request = |node: &str| ClaimRequest {
         holder: Holder { node: NodeName::from(node), incarnation: 0 },
         nonce: 1,
         ttl: Millis(15_000),
@@ -82,7 +82,10 @@ fn naming(bytes: usize) -> Vec<Command> {
     vec![
         create(&name(1), &[]),
         create(&name(2), &target),
-        Command::TaskCreate { new: new("held", &target, Timestamp::NEVER), hold: hold(&name(3)) },
+        Command::TaskCreate {
+            new: new("held", &target, Timestamp::NEVER),
+            request: claim_request(&name(3)),
+        },
         Command::Signal {
             invocation: "signalled".into(),
             name: Text::from("go"),
@@ -143,7 +146,7 @@ async fn the_longest_names_are_taken_and_longer_ones_refused_the_same_everywhere
 #[tokio::test(flavor = "multi_thread")]
 async fn what_an_invocation_makes_has_room_under_the_longest_id_and_is_refused_beyond() {
     for (store, _dir) in stores().await {
-        let hold = Hold {
+        let request = ClaimRequest {
             holder: Holder { node: NodeName::from("n"), incarnation: 1 },
             nonce: 1,
             ttl: Millis(15_000),
@@ -151,7 +154,7 @@ async fn what_an_invocation_makes_has_room_under_the_longest_id_and_is_refused_b
         let root = PromiseId::new(text(LONGEST, 1));
         let target = [(tags::TARGET, "wasm://shop/order")];
         let new_root = new(root.as_str(), &target, Timestamp::NEVER);
-        reply(&*store, Command::TaskCreate { new: new_root, hold }).await;
+        reply(&*store, Command::TaskCreate { new: new_root, request }).await;
         let make = |index: u32, id: &PromiseId| FenceAction {
             index: CommandIndex(index),
             act: FenceAct::Create { new: new(id.as_str(), &[], Timestamp::NEVER) },

@@ -2,7 +2,7 @@
 //! anything.
 
 use segno_core::{
-    command::{Command, FenceAct, FenceAction, HeartbeatItem, Hold},
+    command::{ClaimRequest, Command, FenceAct, FenceAction, HeartbeatItem},
     id::{
         Claim, CommandIndex, Digest, Holder, NodeName, PromiseId, ResourceName, ScheduleId, Version,
     },
@@ -67,7 +67,7 @@ pub(super) fn command(dice: &mut Dice, seen: &Snapshot, now: Timestamp) -> Comma
         66..=69 => about_resources(dice),
         60..=65 => scheduled(dice, now),
         0..=3 => Command::PromiseCreate(promise(dice, now)),
-        4 => Command::TaskCreate { new: promise(dice, now), hold: hold(dice) },
+        4 => Command::TaskCreate { new: promise(dice, now), request: claim_request(dice) },
         27 => begin(dice, seen, now),
         5 => Command::PromiseGet { id },
         6 => Command::PromiseSettle { id, verdict: verdict(dice), value: value(dice) },
@@ -146,7 +146,7 @@ fn begin(dice: &mut Dice, seen: &Snapshot, now: Timestamp) -> Command {
     };
     let at = Timestamp(now.0 - dice.of(&[-5, 0, 40]));
     let module = dice.of(&[MODULE, MODULE, MODULE, Digest([9; 32])]);
-    Command::TaskBegin { new, hold: hold(dice), module, at, born, first }
+    Command::TaskBegin { new, request: claim_request(dice), module, at, born, first }
 }
 
 fn about_resources(dice: &mut Dice) -> Command {
@@ -219,7 +219,7 @@ fn under_claim(dice: &mut Dice, seen: &Snapshot, task: &Task, other: &PromiseId)
         };
     }
     if task.lease().is_none() {
-        return Command::TaskAcquire { claim, hold: hold(dice), stall_limit: None };
+        return Command::TaskAcquire { claim, request: claim_request(dice), stall_limit: None };
     }
     let head = seen.journals.get(&task.id).map_or(JournalHead::default(), |journal| journal.head);
     let (records, logs) = (records(dice, seen, &task.id, head), logs(dice, head));
@@ -429,11 +429,11 @@ fn reason(dice: &mut Dice) -> ReleaseReason {
     }
 }
 
-fn hold(dice: &mut Dice) -> Hold {
+fn claim_request(dice: &mut Dice) -> ClaimRequest {
     let holder = Holder { node: node(dice), incarnation: dice.roll(3) as u64 };
     // Nonces use all bits, the highest included.
     let nonce = u64::MAX - dice.roll(3) as u64;
-    Hold { holder, nonce, ttl: Millis(15_000) }
+    ClaimRequest { holder, nonce, ttl: Millis(15_000) }
 }
 
 fn node(dice: &mut Dice) -> NodeName {

@@ -1,7 +1,7 @@
 //! A workflow that somebody holds, and what its claim appends, one record after the other.
 
 use segno_core::{
-    command::{Command, Hold},
+    command::{ClaimRequest, Command},
     id::{Claim, CommandIndex, Holder, PromiseId},
     invocation::{CommandKind, EngineFacts, Record, RecordBody, Request, Seed},
     reply::Reply,
@@ -26,9 +26,9 @@ pub(super) async fn acquire(host: &dyn Store, id: &str, node: &str) -> Claim {
     let row = host.read().promise(&id).await.expect("a row").expect("it is there");
     let version = row.task.expect("it has a task").version;
     let holder = Holder { node: node.into(), incarnation: 1 };
-    let hold = Hold { holder, nonce: 7, ttl: LEASE };
+    let request = ClaimRequest { holder, nonce: 7, ttl: LEASE };
     let claim = Claim { id: id.clone(), version };
-    match run(host, Command::TaskAcquire { claim, hold, stall_limit: None }).await {
+    match run(host, Command::TaskAcquire { claim, request, stall_limit: None }).await {
         Reply::Task(task) => Claim { id, version: task.task.version },
         other => panic!("{other:?}"),
     }

@@ -1,7 +1,7 @@
 //! External workers: what they may take, and what becomes of what they hold.
 
 use crate::{
-    command::{Command, FenceAct, Hold},
+    command::{ClaimRequest, Command, FenceAct},
     config::Config,
     id::{Claim, Holder, PromiseId},
     promise::{LONGEST_LEASE, NewSchedule, Overlap, ReleaseReason, Task, TaskStatus, Template},
@@ -11,8 +11,8 @@ use crate::{
     world::{self, World, claim},
 };
 
-fn hold(pid: &str, nonce: u64) -> Hold {
-    Hold { holder: Holder::worker(pid), nonce, ttl: Millis(15_000) }
+fn claim_request(pid: &str, nonce: u64) -> ClaimRequest {
+    ClaimRequest { holder: Holder::worker(pid), nonce, ttl: Millis(15_000) }
 }
 
 /// A task that the worker `w` holds.
@@ -24,7 +24,11 @@ fn held(world: &mut World, id: &str, nonce: u64) -> Claim {
 fn take(world: &mut World, id: &str, nonce: u64) -> Claim {
     let version = world.model.task(&PromiseId::from(id)).expect("a task").version.0;
     let claimed = claim(id, version);
-    world.done(Command::TaskAcquire { claim: claimed, hold: hold("w", nonce), stall_limit: None });
+    world.done(Command::TaskAcquire {
+        claim: claimed,
+        request: claim_request("w", nonce),
+        stall_limit: None,
+    });
     claim(id, version + 1)
 }
 
@@ -36,11 +40,14 @@ fn offers(world: &World) -> usize {
 fn a_worker_takes_nothing_that_hosts_execute() {
     let mut world = World::new();
     world.done(world::workflow("w"));
-    let acquire =
-        Command::TaskAcquire { claim: claim("w", 0), hold: hold("w", 1), stall_limit: None };
+    let acquire = Command::TaskAcquire {
+        claim: claim("w", 0),
+        request: claim_request("w", 1),
+        stall_limit: None,
+    };
     assert_eq!(world.refused(acquire).kind(), "hosted");
     let new = world::new("n", &[(tags::TARGET, "wasm://shop/order")], Timestamp::NEVER);
-    let create = Command::TaskCreate { new, hold: hold("w", 1) };
+    let create = Command::TaskCreate { new, request: claim_request("w", 1) };
     assert_eq!(world.refused(create).kind(), "hosted");
     let node = Holder::worker("w").node;
     assert_eq!(world.refused(Command::HostStart { node }).kind(), "bad-request");
@@ -215,7 +222,7 @@ fn a_promise_without_a_task_is_no_other_host_s_affair() {
     let mut world = World::new();
     world.done(world::create("p", &[]));
     let new = world::new("p", &[(tags::TARGET, "poll://any@w")], Timestamp::NEVER);
-    let refusal = world.refused(Command::TaskCreate { new, hold: hold("w", 1) });
+    let refusal = world.refused(Command::TaskCreate { new, request: claim_request("w", 1) });
     assert_eq!(refusal.kind(), "unprocessable");
 }
 
@@ -224,18 +231,18 @@ fn a_lease_lasts_a_day_at_most() {
     let mut world = World::new();
     world.done(world::outside("w"));
     for ttl in [i64::MIN, -1, 0, LONGEST_LEASE.0 + 1, i64::MAX] {
-        let hold = Hold { ttl: Millis(ttl), ..hold("w", 1) };
+        let request = ClaimRequest { ttl: Millis(ttl), ..claim_request("w", 1) };
         let new = world::new("v", &[(tags::TARGET, "poll://w")], Timestamp::NEVER);
-        let make = Command::TaskCreate { new, hold: hold.clone() };
-        let take = Command::TaskAcquire { claim: claim("w", 0), hold, stall_limit: None };
+        let make = Command::TaskCreate { new, request: request.clone() };
+        let take = Command::TaskAcquire { claim: claim("w", 0), request, stall_limit: None };
         for command in [make, take] {
             let refused = world.refused(command);
             assert_eq!(refused.kind(), "bad-request", "{ttl}");
             assert!(refused.to_string().contains("from 1 to 86400000 milliseconds"), "{refused}");
         }
     }
-    let hold = Hold { ttl: LONGEST_LEASE, ..hold("w", 1) };
-    world.done(Command::TaskAcquire { claim: claim("w", 0), hold, stall_limit: None });
+    let request = ClaimRequest { ttl: LONGEST_LEASE, ..claim_request("w", 1) };
+    world.done(Command::TaskAcquire { claim: claim("w", 0), request, stall_limit: None });
     assert!(world.model.task(&"w".into()).and_then(Task::due_at) < Some(Timestamp::NEVER));
 }
 
@@ -252,7 +259,11 @@ fn a_worker_that_only_heartbeats_loses_its_claim_where_there_is_a_limit() {
         world.config.worker_stall_limit = limit;
         world.done(world::outside("w"));
         let claimed = claim("w", 0);
-        world.done(Command::TaskAcquire { claim: claimed, hold: hold("w", 1), stall_limit: None });
+        world.done(Command::TaskAcquire {
+            claim: claimed,
+            request: claim_request("w", 1),
+            stall_limit: None,
+        });
         // A step after half a minute counts, the same step again does not.
         for wait in [10_000, 10_000, 10_000, 10_000, 10_000, 10_000] {
             world.wait(wait);

@@ -25,7 +25,7 @@ use segno_store::{
 use sqlx::{Connection as _, Executor as _, SqliteConnection};
 use throwaway_postgres::{Cluster, Database};
 
-use super::{HandClock, MODULE, hold, new, started};
+use super::{HandClock, MODULE, claim_request, new, started};
 use crate::{
     boot,
     host::Host,
@@ -142,7 +142,7 @@ async fn rows(host: &Host) {
     let held =
         ["bad-lease", "bad-journal", "good-lease", "bad-awaiter", "good-awaiter", "bad-recent"];
     for id in held.into_iter().chain(["bad-no-lease"]) {
-        run(Command::TaskCreate { new: task(id), hold: hold() }).await;
+        run(Command::TaskCreate { new: task(id), request: claim_request() }).await;
         let (records, actions) = (vec![started()], vec![]);
         let line = segno_core::invocation::LogLine {
             seq: 0,
@@ -305,7 +305,7 @@ async fn a_batch_is_committed_but_for_what_cannot_be_read() {
             progress: None,
         };
         let items = vec![item("bad-lease"), item("good-lease")];
-        let beat = Command::TaskHeartbeat { holder: hold().holder, items };
+        let beat = Command::TaskHeartbeat { holder: claim_request().holder, items };
         let reply = host.store.execute(vec![beat]).await.expect("an answer").remove(0);
         let Reply::Heartbeat(beats) = reply else { panic!("{reply:?}") };
         assert!(matches!(beats[..], [Beat::Stale, Beat::Extended { .. }]), "{beats:?}");

@@ -13,7 +13,7 @@ use std::{
 };
 
 use segno_core::{
-    command::{Command, FenceAct, FenceAction, Hold},
+    command::{ClaimRequest, Command, FenceAct, FenceAction},
     config::Config,
     id::{Claim, CommandIndex, Digest, Holder, NodeName, Version},
     invocation::{EngineFacts, LogLevel, LogLine, Record, RecordBody, Seed},
@@ -117,8 +117,8 @@ impl Fixture {
     async fn workflow(&self, id: &str, labels: &[(&str, &str)]) -> Claim {
         let mut all = vec![(tags::TARGET, "wasm://shop/order")];
         all.extend(labels);
-        let hold = hold();
-        self.run(Command::TaskCreate { new: new(id, &all), hold }).await;
+        let request = claim_request();
+        self.run(Command::TaskCreate { new: new(id, &all), request }).await;
         Claim { id: id.into(), version: Version(1) }
     }
 
@@ -166,7 +166,10 @@ impl Fixture {
             self.host.store.read().promise(&id.into()).await.expect("a store").expect("it is");
         let version = row.task.expect("it has a task").version;
         let claim = Claim { id: id.into(), version };
-        match self.run(Command::TaskAcquire { claim, hold: hold(), stall_limit: None }).await {
+        match self
+            .run(Command::TaskAcquire { claim, request: claim_request(), stall_limit: None })
+            .await
+        {
             Reply::Task(task) => Claim { id: id.into(), version: task.task.version },
             other => panic!("{other:?}"),
         }
@@ -192,9 +195,9 @@ impl Fixture {
     }
 }
 
-fn hold() -> Hold {
+fn claim_request() -> ClaimRequest {
     let holder = Holder { node: NodeName::from("n"), incarnation: 1 };
-    Hold { holder, nonce: 1, ttl: Millis(15_000) }
+    ClaimRequest { holder, nonce: 1, ttl: Millis(15_000) }
 }
 
 fn new(id: &str, tags: &[(&str, &str)]) -> NewPromise {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use segno_core::{
-    command::{Command, Hold},
+    command::{ClaimRequest, Command},
     id::{Digest, Version},
     invocation::JournalHead,
     promise::{Lease, NewPromise, Promise, PromiseSpec, PromiseState, Task, TaskState},
@@ -24,7 +24,7 @@ use crate::{
 /// An invocation of which nothing is stored.
 pub struct PendingStart {
     new: NewPromise,
-    hold: Hold,
+    request: ClaimRequest,
     /// The module that is run.
     module: Digest,
     /// The start of the invocation.
@@ -38,15 +38,15 @@ pub struct PendingStart {
 impl PendingStart {
     /// A start for this request, beginning now, and its slot.
     pub fn new(request: StartRequest, worker: &WorkerContext) -> (Slot, Self) {
-        let StartRequest { slot, new, hold, module, answer } = request;
+        let StartRequest { slot, new, request, module, answer } = request;
         let (at, first_version) = (worker.now(), worker.task_versions.first());
-        (slot, Self { new, hold, module, at, first_version, answer })
+        (slot, Self { new, request, module, at, first_version, answer })
     }
 
     /// The task as the store will answer it, if it is stored as expected.
     pub fn expected_task(&self) -> TaskReply {
-        let Self { new, hold, module, at, first_version, .. } = self;
-        let lease = Lease::begin(hold.holder.clone(), hold.nonce, hold.ttl, *at);
+        let Self { new, request, module, at, first_version, .. } = self;
+        let lease = Lease::begin(request.holder.clone(), request.nonce, request.ttl, *at);
         let state = TaskState::Acquired { lease };
         let task = Task::born(new.id.clone(), *first_version, state, Some(*module));
         let spec = PromiseSpec {
@@ -67,9 +67,9 @@ impl PendingStart {
     }
 
     fn command(&self, first: Vec<Command>) -> Command {
-        let Self { new, hold, module, at, first_version, .. } = self;
-        let (new, hold, module, at) = (new.clone(), hold.clone(), *module, *at);
-        Command::TaskBegin { new, hold, module, at, born: *first_version, first }
+        let Self { new, request, module, at, first_version, .. } = self;
+        let (new, request, module, at) = (new.clone(), request.clone(), *module, *at);
+        Command::TaskBegin { new, request, module, at, born: *first_version, first }
     }
 }
 

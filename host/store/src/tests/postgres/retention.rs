@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use futures::future::join_all;
 use segno_core::{
-    command::{Command, FenceAct, FenceAction, Hold},
+    command::{ClaimRequest, Command, FenceAct, FenceAction},
     config::Config,
     id::{Claim, CommandIndex, Digest, Holder, NodeName, PromiseId, Version},
     promise::{OutboxKey, Verdict},
@@ -23,13 +23,17 @@ use crate::{Store, postgres::PostgresStore};
 
 /// `root` with two hundred children, one of them detached; all of it has ended.
 async fn tree(store: &PostgresStore, root: &str) {
-    let hold = || {
+    let claim_request = || {
         let holder = Holder { node: NodeName::from("n"), incarnation: 1 };
-        Hold { holder, nonce: 1, ttl: Millis(15_000) }
+        ClaimRequest { holder, nonce: 1, ttl: Millis(15_000) }
     };
     let target = [(tags::TARGET, "wasm://shop/order")];
     let run = async |command| store.execute(vec![command]).await.expect("a reply");
-    run(Command::TaskCreate { new: new(root, &target, Timestamp::NEVER), hold: hold() }).await;
+    run(Command::TaskCreate {
+        new: new(root, &target, Timestamp::NEVER),
+        request: claim_request(),
+    })
+    .await;
     let claim = Claim { id: root.into(), version: Version(1) };
     let child = |n: u32| {
         let detached: &[_] = if n == 7 { &[(tags::DETACHED, "true")] } else { &[] };

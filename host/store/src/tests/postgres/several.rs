@@ -11,7 +11,7 @@ use std::{
 
 use futures::future::join_all;
 use segno_core::{
-    command::{Command, Hold},
+    command::{ClaimRequest, Command},
     config::Config,
     id::{Claim, Holder, NodeName, PromiseId, Version},
     invariants,
@@ -95,9 +95,9 @@ async fn a_task_that_all_want_is_held_by_one() {
         let taken = &taken;
         ids.iter().map(move |id| async move {
             let holder = Holder { node: NodeName::new(format!("n{number}")), incarnation: 1 };
-            let hold = Hold { holder, nonce: number as u64, ttl: Millis(60_000) };
+            let request = ClaimRequest { holder, nonce: number as u64, ttl: Millis(60_000) };
             let claim = Claim { id: id.clone(), version: Version(0) };
-            let acquire = Command::TaskAcquire { claim, hold, stall_limit: None };
+            let acquire = Command::TaskAcquire { claim, request, stall_limit: None };
             let replies = host.execute(vec![acquire]).await.expect("a reply");
             if matches!(replies[0], Reply::Task(_)) {
                 taken.fetch_add(1, Ordering::Relaxed);

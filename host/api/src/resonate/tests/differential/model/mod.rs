@@ -10,7 +10,7 @@ mod tasks;
 mod wire;
 
 use segno_core::{
-    command::{Command, Hold},
+    command::{ClaimRequest, Command},
     config::Config,
     id::{Digest, Holder},
     model::Model as Rows,
@@ -114,13 +114,13 @@ impl Model {
     }
 
     /// A claim with its own nonce for every attempt.
-    fn hold(&mut self, data: Fields<'_>) -> Result<Hold, No> {
+    fn claim_request(&mut self, data: Fields<'_>) -> Result<ClaimRequest, No> {
         let (pid, ttl) = (data.text("pid")?, data.number("ttl")?);
         if !(1..=86_400_000).contains(&ttl) {
             return Err(No::bad("ttl", "`ttl` must be from 1 to 86400000 milliseconds"));
         }
         self.claims += 1;
-        Ok(Hold { holder: holder(pid)?, nonce: self.claims, ttl: Millis(ttl) })
+        Ok(ClaimRequest { holder: holder(pid)?, nonce: self.claims, ttl: Millis(ttl) })
     }
 }
 

@@ -28,7 +28,7 @@ pub(super) fn create(model: &mut Model, data: Fields<'_>, now: Timestamp) -> Ans
     data.text("pid")?;
     data.number("ttl")?;
     let (kind, action) = action(data.object("action")?)?;
-    let hold = model.hold(data)?;
+    let request = model.claim_request(data)?;
     wanted(kind, "promise.create")?;
     let new = promises::new(action.object("data")?)?;
     if tags::target(&new.tags).is_none() {
@@ -37,7 +37,7 @@ pub(super) fn create(model: &mut Model, data: Fields<'_>, now: Timestamp) -> Ans
     if new.tags.contains_key("delay") {
         return Err(No::bad("delayed", "cannot have the tag resonate:delay"));
     }
-    let task = task(model.ask(&Command::TaskCreate { new, hold }, now)?);
+    let task = task(model.ask(&Command::TaskCreate { new, request }, now)?);
     let how = match (task.created, task.task.status()) {
         (true, TaskStatus::Acquired) => "made",
         (true, _) => "born-timed-out",
@@ -51,9 +51,9 @@ pub(super) fn create(model: &mut Model, data: Fields<'_>, now: Timestamp) -> Ans
 
 pub(super) fn acquire(model: &mut Model, data: Fields<'_>, now: Timestamp) -> Answered {
     let claim = claim(data)?;
-    let hold = model.hold(data)?;
+    let request = model.claim_request(data)?;
     let first = claim.version.0 == 0;
-    let command = Command::TaskAcquire { claim, hold, stall_limit: None };
+    let command = Command::TaskAcquire { claim, request, stall_limit: None };
     let task = task(model.ask(&command, now)?);
     let preload = if first { Vec::new() } else { preload(model, &task, now) };
     Ok(shown(model, if preload.is_empty() { "taken" } else { "taken-with-steps" }, &task, preload))
