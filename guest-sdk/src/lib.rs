@@ -35,7 +35,9 @@ mod run;
 mod signals;
 
 mod activity;
+mod files;
 pub mod http;
+mod secret;
 
 mod error;
 mod log;
@@ -68,6 +70,7 @@ pub use combine::{
 };
 pub use context::Context;
 pub use error::{Error, Result};
+pub use files::{DirectoryEntry, Files};
 pub use function::{Body, Defaults, Function, FunctionContext, Item, Returns};
 pub use handle::{Handle, Step};
 pub use log::Level;
@@ -77,6 +80,7 @@ pub use promise::Promise;
 pub use random::Random;
 pub use retry::RetryPolicy;
 pub use run::{Run, RunOutput};
+pub use secret::Secret;
 pub use segno_macro::{activity, data, workflow};
 pub use signals::{Receive, Signal, Signals};
 pub use time::Timestamp;

@@ -109,6 +109,29 @@ impl Test {
         self
     }
 
+    /// Sets what an activity reads by `ctx.env`.
+    pub fn env(&mut self, name: &str, value: impl Into<String>) -> &mut Self {
+        lock(&self.doubles).env.insert(name.to_owned(), value.into());
+        self
+    }
+
+    /// Sets what an activity reads by `ctx.secret`.
+    pub fn secret(&mut self, name: &str, value: impl Into<String>) -> &mut Self {
+        lock(&self.doubles).secrets.insert(name.to_owned(), value.into());
+        self
+    }
+
+    /// Makes a file that activities find by `ctx.files()`. The files of a test are in memory.
+    pub fn file(&mut self, path: &str, content: impl Into<Vec<u8>>) -> &mut Self {
+        lock(&self.doubles).files.0.insert(path.to_owned(), content.into());
+        self
+    }
+
+    /// The content of a file, as it is now.
+    pub fn file_content(&self, path: &str) -> Option<Vec<u8>> {
+        lock(&self.doubles).files.0.get(path).cloned()
+    }
+
     /// Defines how a promise with this name, or this whole id, will be settled.
     pub fn promise(&mut self, name: &str) -> PromiseScript<'_> {
         let which = Which::Named(name.to_owned());

@@ -5,10 +5,11 @@ use wasmtime_wasi::{WasiCtxView, WasiView};
 use super::{
     Answer, Ask, CallOptions, GuestCommand, HttpRequest, HttpResponse, Level, Outcome, Payload,
     PromiseOptions, SharedJournal,
-    bindings::segno::workflow::{activity, journal, types},
+    bindings::segno::workflow::{activity, configuration, files, journal, types},
     budget::Budget,
     commands::{Call, Cancel, Http, NewPromise, Publish, Run, Send, Settle, Sleep},
     contract::{Failure, RunAnswer, outcome_size, size},
+    imports::{INSTEAD_OF_CONFIGURATION, INSTEAD_OF_FILES, INSTEAD_OF_SECRETS},
     trap::Halt,
     wasi::DeterministicWasi,
 };
@@ -198,24 +199,57 @@ impl journal::Host for WorkflowState {
 
 impl activity::Host for WorkflowState {
     async fn heartbeat(&mut self, _progress: Option<Payload>) -> wasmtime::Result<bool> {
-        Err(for_activities("heartbeat", "a workflow needs no heartbeat"))
+        Err(for_activities("activity.heartbeat", "a workflow needs no heartbeat"))
     }
 
     async fn http(
         &mut self,
         _request: HttpRequest,
     ) -> wasmtime::Result<Result<HttpResponse, Failure>> {
-        Err(for_activities("http", "use `ctx.http` (`segno:workflow/journal.http`)"))
+        Err(for_activities("activity.http", "use `ctx.http` (`segno:workflow/journal.http`)"))
     }
 
     async fn log(&mut self, _level: Level, _message: String) -> wasmtime::Result<()> {
-        Err(for_activities("log", "use `ctx.log` (`segno:workflow/journal.log`)"))
+        Err(for_activities("activity.log", "use `ctx.log` (`segno:workflow/journal.log`)"))
     }
+}
+
+impl configuration::Host for WorkflowState {
+    fn env(&mut self, _name: String) -> wasmtime::Result<Result<String, Failure>> {
+        Err(for_activities("configuration.env", INSTEAD_OF_CONFIGURATION))
+    }
+
+    fn secret(&mut self, _name: String) -> wasmtime::Result<Result<String, Failure>> {
+        Err(for_activities("configuration.secret", INSTEAD_OF_SECRETS))
+    }
+}
+
+/// Declares the functions of `files`, which refuse in workflows.
+macro_rules! no_files {
+    ($($function:ident($($type:ty),*) -> $answer:ty;)*) => {
+        impl files::Host for WorkflowState {
+            $(async fn $function(
+                &mut self,
+                $(_: $type),*
+            ) -> wasmtime::Result<Result<$answer, Failure>> {
+                let name = format!("files.{}", stringify!($function).replace('_', "-"));
+                Err(for_activities(&name, INSTEAD_OF_FILES))
+            })*
+        }
+    };
+}
+
+no_files! {
+    read(String, u64, u64) -> Vec<u8>;
+    write(String, Vec<u8>) -> ();
+    append(String, Vec<u8>) -> ();
+    list_directory(String) -> Vec<files::Entry>;
+    remove(String) -> ();
 }
 
 fn for_activities(function: &str, instead: &str) -> wasmtime::Error {
     Halt::Refused(format!(
-        "`segno:workflow/activity.{function}` is for activities, and this is a workflow: {instead}, or call an activity"
+        "`segno:workflow/{function}` is for activities, and this is a workflow: {instead}"
     ))
     .into()
 }
