@@ -3182,6 +3182,215 @@ pub mod segno {
 pub mod exports {
     pub mod segno {
         pub mod workflow {
+            /// What may be sent to the workflows of a component. A component need not export it: then values of any type are taken,
+            /// and a workflow meets what it did not expect.
+            #[allow(dead_code, async_fn_in_trait, unused_imports, clippy::all)]
+            pub mod messages {
+                #[used]
+                #[doc(hidden)]
+                static __FORCE_SECTION_REF: fn() = super::super::super::super::__link_custom_section_describing_imports;
+                use super::super::super::super::_rt;
+                #[repr(u8)]
+                #[derive(Clone, Copy, Eq, Ord, PartialEq, PartialOrd)]
+                pub enum MessageKind {
+                    Promise,
+                    Signal,
+                }
+                impl ::core::fmt::Debug for MessageKind {
+                    fn fmt(
+                        &self,
+                        f: &mut ::core::fmt::Formatter<'_>,
+                    ) -> ::core::fmt::Result {
+                        match self {
+                            MessageKind::Promise => {
+                                f.debug_tuple("MessageKind::Promise").finish()
+                            }
+                            MessageKind::Signal => {
+                                f.debug_tuple("MessageKind::Signal").finish()
+                            }
+                        }
+                    }
+                }
+                impl MessageKind {
+                    #[doc(hidden)]
+                    pub unsafe fn _lift(val: u8) -> MessageKind {
+                        if !cfg!(debug_assertions) {
+                            return unsafe { ::core::mem::transmute(val) };
+                        }
+                        match val {
+                            0 => MessageKind::Promise,
+                            1 => MessageKind::Signal,
+                            _ => panic!("invalid enum discriminant"),
+                        }
+                    }
+                }
+                /// A named promise that a workflow awaits, or a signal that it receives.
+                #[derive(Clone, PartialEq)]
+                pub struct MessageDescription {
+                    /// The workflow.
+                    pub function: _rt::String,
+                    pub kind: MessageKind,
+                    pub name: _rt::String,
+                    /// A JSON schema (draft 2020-12) as text. A value that does not fit is refused to its sender.
+                    pub schema: _rt::String,
+                }
+                impl ::core::fmt::Debug for MessageDescription {
+                    fn fmt(
+                        &self,
+                        f: &mut ::core::fmt::Formatter<'_>,
+                    ) -> ::core::fmt::Result {
+                        f.debug_struct("MessageDescription")
+                            .field("function", &self.function)
+                            .field("kind", &self.kind)
+                            .field("name", &self.name)
+                            .field("schema", &self.schema)
+                            .finish()
+                    }
+                }
+                #[doc(hidden)]
+                #[allow(non_snake_case, unused_unsafe)]
+                pub unsafe fn _export_describe_messages_cabi<T_: Guest>() -> *mut u8 {
+                    unsafe {
+                        #[cfg(target_arch = "wasm32")] _rt::run_ctors_once();
+                        let result0 = { T_::describe_messages() };
+                        let ptr1 = (&raw mut _RET_AREA.0).cast::<u8>();
+                        let vec6 = result0;
+                        let len6 = vec6.len();
+                        let layout6 = _rt::alloc::Layout::from_size_align(
+                                vec6.len() * (7 * ::core::mem::size_of::<*const u8>()),
+                                ::core::mem::size_of::<*const u8>(),
+                            )
+                            .unwrap();
+                        let (result6, _cleanup6) = wit_bindgen::rt::Cleanup::new(
+                            layout6,
+                        );
+                        if let Some(cleanup) = _cleanup6 {
+                            cleanup.forget();
+                        }
+                        for (i, e) in vec6.into_iter().enumerate() {
+                            let base = result6
+                                .add(i * (7 * ::core::mem::size_of::<*const u8>()));
+                            {
+                                let MessageDescription {
+                                    function: function2,
+                                    kind: kind2,
+                                    name: name2,
+                                    schema: schema2,
+                                } = e;
+                                let vec3 = (function2.into_bytes()).into_boxed_slice();
+                                let ptr3 = vec3.as_ptr().cast::<u8>();
+                                let len3 = vec3.len();
+                                ::core::mem::forget(vec3);
+                                *base
+                                    .add(::core::mem::size_of::<*const u8>())
+                                    .cast::<usize>() = len3;
+                                *base.add(0).cast::<*mut u8>() = ptr3.cast_mut();
+                                *base
+                                    .add(2 * ::core::mem::size_of::<*const u8>())
+                                    .cast::<u8>() = (kind2.clone() as i32) as u8;
+                                let vec4 = (name2.into_bytes()).into_boxed_slice();
+                                let ptr4 = vec4.as_ptr().cast::<u8>();
+                                let len4 = vec4.len();
+                                ::core::mem::forget(vec4);
+                                *base
+                                    .add(4 * ::core::mem::size_of::<*const u8>())
+                                    .cast::<usize>() = len4;
+                                *base
+                                    .add(3 * ::core::mem::size_of::<*const u8>())
+                                    .cast::<*mut u8>() = ptr4.cast_mut();
+                                let vec5 = (schema2.into_bytes()).into_boxed_slice();
+                                let ptr5 = vec5.as_ptr().cast::<u8>();
+                                let len5 = vec5.len();
+                                ::core::mem::forget(vec5);
+                                *base
+                                    .add(6 * ::core::mem::size_of::<*const u8>())
+                                    .cast::<usize>() = len5;
+                                *base
+                                    .add(5 * ::core::mem::size_of::<*const u8>())
+                                    .cast::<*mut u8>() = ptr5.cast_mut();
+                            }
+                        }
+                        *ptr1.add(::core::mem::size_of::<*const u8>()).cast::<usize>() = len6;
+                        *ptr1.add(0).cast::<*mut u8>() = result6;
+                        ptr1
+                    }
+                }
+                #[doc(hidden)]
+                #[allow(non_snake_case)]
+                pub unsafe fn __post_return_describe_messages<T_: Guest>(arg0: *mut u8) {
+                    unsafe {
+                        let l0 = *arg0.add(0).cast::<*mut u8>();
+                        let l1 = *arg0
+                            .add(::core::mem::size_of::<*const u8>())
+                            .cast::<usize>();
+                        let base8 = l0;
+                        let len8 = l1;
+                        for i in 0..len8 {
+                            let base = base8
+                                .add(i * (7 * ::core::mem::size_of::<*const u8>()));
+                            {
+                                let l2 = *base.add(0).cast::<*mut u8>();
+                                let l3 = *base
+                                    .add(::core::mem::size_of::<*const u8>())
+                                    .cast::<usize>();
+                                _rt::cabi_dealloc(l2, l3, 1);
+                                let l4 = *base
+                                    .add(3 * ::core::mem::size_of::<*const u8>())
+                                    .cast::<*mut u8>();
+                                let l5 = *base
+                                    .add(4 * ::core::mem::size_of::<*const u8>())
+                                    .cast::<usize>();
+                                _rt::cabi_dealloc(l4, l5, 1);
+                                let l6 = *base
+                                    .add(5 * ::core::mem::size_of::<*const u8>())
+                                    .cast::<*mut u8>();
+                                let l7 = *base
+                                    .add(6 * ::core::mem::size_of::<*const u8>())
+                                    .cast::<usize>();
+                                _rt::cabi_dealloc(l6, l7, 1);
+                            }
+                        }
+                        _rt::cabi_dealloc(
+                            base8,
+                            len8 * (7 * ::core::mem::size_of::<*const u8>()),
+                            ::core::mem::size_of::<*const u8>(),
+                        );
+                    }
+                }
+                pub trait Guest {
+                    /// A workflow with descriptions of signals is sent no other signals. Promises that are not described may have any value.
+                    #[allow(async_fn_in_trait)]
+                    fn describe_messages() -> _rt::Vec<MessageDescription>;
+                }
+                #[doc(hidden)]
+                #[macro_export]
+                macro_rules! __export_segno_workflow_messages_0_1_0_cabi {
+                    ($ty:ident with_types_in $($path_to_types:tt)*) => {
+                        const _ : () = { #[unsafe (export_name =
+                        "segno:workflow/messages@0.1.0#describe-messages")] unsafe extern
+                        "C" fn export_describe_messages() -> * mut u8 { unsafe {
+                        $($path_to_types)*:: _export_describe_messages_cabi::<$ty > () }
+                        } #[unsafe (export_name =
+                        "cabi_post_segno:workflow/messages@0.1.0#describe-messages")]
+                        unsafe extern "C" fn _post_return_describe_messages(arg0 : * mut
+                        u8,) { unsafe { $($path_to_types)*::
+                        __post_return_describe_messages::<$ty > (arg0) } } };
+                    };
+                }
+                #[doc(hidden)]
+                pub use __export_segno_workflow_messages_0_1_0_cabi;
+                #[cfg_attr(target_pointer_width = "64", repr(align(8)))]
+                #[cfg_attr(target_pointer_width = "32", repr(align(4)))]
+                struct _RetArea(
+                    [::core::mem::MaybeUninit<
+                        u8,
+                    >; 2 * ::core::mem::size_of::<*const u8>()],
+                );
+                static mut _RET_AREA: _RetArea = _RetArea(
+                    [::core::mem::MaybeUninit::uninit(); 2
+                        * ::core::mem::size_of::<*const u8>()],
+                );
+            }
             /// What a component offers.
             #[allow(dead_code, async_fn_in_trait, unused_imports, clippy::all)]
             pub mod functions {
@@ -4350,23 +4559,26 @@ mod _rt {
 #[allow(unused_macros)]
 #[doc(hidden)]
 #[macro_export]
-macro_rules! __export_module_impl {
+macro_rules! __export_module_with_messages_impl {
     ($ty:ident) => {
         ::segno::__private::bindings::export_functions!($ty
         with_types_in::segno::__private::bindings);
     };
     ($ty:ident with_types_in $($path_to_types_root:tt)*) => {
         $($path_to_types_root)*::
+        exports::segno::workflow::messages::__export_segno_workflow_messages_0_1_0_cabi!($ty
+        with_types_in $($path_to_types_root)*:: exports::segno::workflow::messages);
+        $($path_to_types_root)*::
         exports::segno::workflow::functions::__export_segno_workflow_functions_0_1_0_cabi!($ty
         with_types_in $($path_to_types_root)*:: exports::segno::workflow::functions);
         const _ : () = { #[rustfmt::skip] #[cfg(target_arch = "wasm32")] #[unsafe
         (link_section =
-        "component-type:wit-bindgen:0.61.1:segno:workflow@0.1.0:module:imports and exports")]
+        "component-type:wit-bindgen:0.61.1:segno:workflow@0.1.0:module-with-messages:imports and exports")]
         #[doc(hidden)] #[allow(clippy::octal_escapes)] pub static
-        __WIT_BINDGEN_COMPONENT_TYPE : [u8; 2770] = *
+        __WIT_BINDGEN_COMPONENT_TYPE : [u8; 2959] = *
         b"\
-\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\xd5\x14\x01A\x02\x01\
-A\x19\x01B+\x01p}\x01q\x02\x04json\x01s\0\x05bytes\x01\0\0\x04\0\x07payload\x03\0\
+\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\x84\x16\x01A\x02\x01\
+A\x1b\x01B+\x01p}\x01q\x02\x04json\x01s\0\x05bytes\x01\0\0\x04\0\x07payload\x03\0\
 \x01\x01k\x02\x01r\x03\x04codey\x07messages\x07details\x03\x04\0\x07failure\x03\0\
 \x04\x01q\x02\x07success\x01\x02\0\x07failure\x01\x05\0\x04\0\x07outcome\x03\0\x06\
 \x01r\x02\x07commandy\x07outcome\x07\x04\0\x0acompletion\x03\0\x08\x01r\x02\x04n\
@@ -4418,32 +4630,36 @@ onfiguration@0.1.0\x05\x0c\x01B\x12\x02\x03\x02\x01\x09\x04\0\x07failure\x03\0\0
 \x06\x01j\0\x01\x01\x01@\x02\x04paths\x07content\x04\0\x07\x04\0\x05write\x01\x08\
 \x04\0\x06append\x01\x08\x01p\x03\x01j\x01\x09\x01\x01\x01@\x01\x04paths\0\x0a\x04\
 \0\x0elist-directory\x01\x0b\x01@\x01\x04paths\0\x07\x04\0\x06remove\x01\x0c\x03\
-\0\x1asegno:workflow/files@0.1.0\x05\x0d\x02\x03\0\0\x05event\x02\x03\0\0\x14fun\
-ction-description\x02\x03\0\0\x07context\x02\x03\0\0\x10activity-context\x01B\x15\
-\x02\x03\x02\x01\x01\x04\0\x07payload\x03\0\0\x02\x03\x02\x01\x02\x04\0\x07outco\
-me\x03\0\x02\x02\x03\x02\x01\x0e\x04\0\x05event\x03\0\x04\x02\x03\x02\x01\x0f\x04\
-\0\x14function-description\x03\0\x06\x02\x03\x02\x01\x10\x04\0\x07context\x03\0\x08\
-\x02\x03\x02\x01\x11\x04\0\x10activity-context\x03\0\x0a\x01p\x07\x01@\0\0\x0c\x04\
-\0\x08describe\x01\x0d\x01@\x03\x08functions\x05input\x01\x07context\x09\x01\0\x04\
-\0\x05start\x01\x0e\x01@\x01\x05event\x05\x01\0\x04\0\x06resume\x01\x0f\x01@\x03\
-\x08functions\x05input\x01\x07context\x0b\0\x03\x04\0\x07perform\x01\x10\x04\0\x1e\
-segno:workflow/functions@0.1.0\x05\x12\x04\0\x1bsegno:workflow/module@0.1.0\x04\0\
-\x0b\x0c\x01\0\x06module\x03\0\0\0G\x09producers\x01\x0cprocessed-by\x02\x0dwit-\
-component\x070.258.3\x10wit-bindgen-rust\x060.61.1";
+\0\x1asegno:workflow/files@0.1.0\x05\x0d\x01B\x07\x01m\x02\x07promise\x06signal\x04\
+\0\x0cmessage-kind\x03\0\0\x01r\x04\x08functions\x04kind\x01\x04names\x06schemas\
+\x04\0\x13message-description\x03\0\x02\x01p\x03\x01@\0\0\x04\x04\0\x11describe-\
+messages\x01\x05\x04\0\x1dsegno:workflow/messages@0.1.0\x05\x0e\x02\x03\0\0\x05e\
+vent\x02\x03\0\0\x14function-description\x02\x03\0\0\x07context\x02\x03\0\0\x10a\
+ctivity-context\x01B\x15\x02\x03\x02\x01\x01\x04\0\x07payload\x03\0\0\x02\x03\x02\
+\x01\x02\x04\0\x07outcome\x03\0\x02\x02\x03\x02\x01\x0f\x04\0\x05event\x03\0\x04\
+\x02\x03\x02\x01\x10\x04\0\x14function-description\x03\0\x06\x02\x03\x02\x01\x11\
+\x04\0\x07context\x03\0\x08\x02\x03\x02\x01\x12\x04\0\x10activity-context\x03\0\x0a\
+\x01p\x07\x01@\0\0\x0c\x04\0\x08describe\x01\x0d\x01@\x03\x08functions\x05input\x01\
+\x07context\x09\x01\0\x04\0\x05start\x01\x0e\x01@\x01\x05event\x05\x01\0\x04\0\x06\
+resume\x01\x0f\x01@\x03\x08functions\x05input\x01\x07context\x0b\0\x03\x04\0\x07\
+perform\x01\x10\x04\0\x1esegno:workflow/functions@0.1.0\x05\x13\x04\0)segno:work\
+flow/module-with-messages@0.1.0\x04\0\x0b\x1a\x01\0\x14module-with-messages\x03\0\
+\0\0G\x09producers\x01\x0cprocessed-by\x02\x0dwit-component\x070.258.3\x10wit-bi\
+ndgen-rust\x060.61.1";
         };
     };
 }
 #[doc(inline)]
-pub use __export_module_impl as export_functions;
+pub use __export_module_with_messages_impl as export_functions;
 #[rustfmt::skip]
 #[cfg(target_arch = "wasm32")]
 #[unsafe(
-    link_section = "component-type:wit-bindgen:0.61.1:segno:workflow@0.1.0:module-with-all-of-its-exports-removed:encoded world"
+    link_section = "component-type:wit-bindgen:0.61.1:segno:workflow@0.1.0:module-with-messages-with-all-of-its-exports-removed:encoded world"
 )]
 #[doc(hidden)]
 #[allow(clippy::octal_escapes)]
-pub static __WIT_BINDGEN_COMPONENT_TYPE: [u8; 2472] = *b"\
-\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\x8b\x12\x01A\x02\x01\
+pub static __WIT_BINDGEN_COMPONENT_TYPE: [u8; 2500] = *b"\
+\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\x99\x12\x01A\x02\x01\
 A\x13\x01B+\x01p}\x01q\x02\x04json\x01s\0\x05bytes\x01\0\0\x04\0\x07payload\x03\0\
 \x01\x01k\x02\x01r\x03\x04codey\x07messages\x07details\x03\x04\0\x07failure\x03\0\
 \x04\x01q\x02\x07success\x01\x02\0\x07failure\x01\x05\0\x04\0\x07outcome\x03\0\x06\
@@ -4496,10 +4712,10 @@ onfiguration@0.1.0\x05\x0c\x01B\x12\x02\x03\x02\x01\x09\x04\0\x07failure\x03\0\0
 \x06\x01j\0\x01\x01\x01@\x02\x04paths\x07content\x04\0\x07\x04\0\x05write\x01\x08\
 \x04\0\x06append\x01\x08\x01p\x03\x01j\x01\x09\x01\x01\x01@\x01\x04paths\0\x0a\x04\
 \0\x0elist-directory\x01\x0b\x01@\x01\x04paths\0\x07\x04\0\x06remove\x01\x0c\x03\
-\0\x1asegno:workflow/files@0.1.0\x05\x0d\x04\0;segno:workflow/module-with-all-of\
--its-exports-removed@0.1.0\x04\0\x0b,\x01\0&module-with-all-of-its-exports-remov\
-ed\x03\0\0\0G\x09producers\x01\x0cprocessed-by\x02\x0dwit-component\x070.258.3\x10\
-wit-bindgen-rust\x060.61.1";
+\0\x1asegno:workflow/files@0.1.0\x05\x0d\x04\0Isegno:workflow/module-with-messag\
+es-with-all-of-its-exports-removed@0.1.0\x04\0\x0b:\x01\04module-with-messages-w\
+ith-all-of-its-exports-removed\x03\0\0\0G\x09producers\x01\x0cprocessed-by\x02\x0d\
+wit-component\x070.258.3\x10wit-bindgen-rust\x060.61.1";
 #[inline(never)]
 #[doc(hidden)]
 pub fn __link_custom_section_describing_imports() {

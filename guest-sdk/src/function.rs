@@ -16,6 +16,7 @@ use crate::{
     context::Context,
     error::{Error, Result},
     execution::OutcomeFuture,
+    message::Message,
     payload::{self, Payload},
     retry::RetryPolicy,
     time::millis,
@@ -38,6 +39,11 @@ pub trait Function: 'static {
 
     /// The defaults of calls.
     fn defaults() -> Defaults;
+
+    /// What may be sent to it while it runs.
+    fn messages() -> Vec<Message> {
+        Vec::new()
+    }
 
     /// Begins the function.
     fn begin(context: Self::Context, input: Self::Input) -> Body<Self>
@@ -149,6 +155,7 @@ pub struct Entry {
     pub(crate) name: &'static str,
     pub(crate) kind: Kind,
     pub(crate) describe: fn() -> wit::FunctionDescription,
+    pub(crate) messages: fn() -> Vec<Message>,
     /// The list of its crate's functions.
     #[cfg(not(target_arch = "wasm32"))]
     pub(crate) module: fn() -> Option<crate::Module>,
@@ -165,6 +172,7 @@ impl Entry {
             name: F::NAME,
             kind: F::Context::kind::<F>(),
             describe: describe::<F>,
+            messages: F::messages,
             #[cfg(not(target_arch = "wasm32"))]
             module: F::module,
         }

@@ -46,6 +46,7 @@ mod retry;
 mod time;
 
 mod function;
+mod message;
 mod module;
 
 mod execution;
@@ -74,6 +75,7 @@ pub use files::{DirectoryEntry, Files};
 pub use function::{Body, Defaults, Function, FunctionContext, Item, Returns};
 pub use handle::{Handle, Step};
 pub use log::Level;
+pub use message::Message;
 pub use module::Module;
 pub use payload::Payload;
 pub use promise::Promise;
@@ -95,9 +97,10 @@ pub use serde_json;
 pub mod __private {
     pub use crate::bindings;
     pub use crate::bindings::exports::segno::workflow::functions::Guest;
+    pub use crate::bindings::exports::segno::workflow::messages;
     pub use crate::bindings::segno::workflow::types;
     pub use crate::function::Entry;
     #[cfg(not(target_arch = "wasm32"))]
     pub use crate::module::no_module;
-    pub use crate::module::{describe, perform, resume, start};
+    pub use crate::module::{describe, describe_messages, perform, resume, start};
 }

@@ -121,6 +121,20 @@ async fn an_approver_is_reminded_comments_and_decides() {
     host.client().signal("doc", &comment("too fast")).await.expect("it takes signals");
     let reminded = |seen: &segno::api::model::Invocation| !seen.children.is_empty();
     host.until("doc", "reminded", reminded).await;
+    // What the workflow could not read is refused to the sender, and changes nothing.
+    let numbered = SendSignal { payload: json!(5), ..comment("") };
+    let misspelt = SendSignal { name: "coment".into(), ..comment("again") };
+    for (said, words) in [
+        (host.client().signal("doc", &numbered).await.map(drop), "`comment` of `approval`: 5 is"),
+        (host.client().signal("doc", &misspelt).await.map(drop), "it takes comment"),
+        (
+            host.client().resolve("doc/p/decision", json!("maybe")).await.map(drop),
+            "the promise `decision` of `approval`: \"maybe\" is not",
+        ),
+    ] {
+        let said = said.expect_err("it does not fit").to_string();
+        assert!(said.contains(words), "{said}");
+    }
     host.client().resolve("doc/p/decision", json!("approve")).await.expect("it waits for it");
     let verdict = host.ended("doc").await.output.expect("there is a verdict");
     assert_eq!(verdict["decision"], json!("approve"));

@@ -23,6 +23,7 @@ mod health;
 mod inspector;
 mod invocations;
 mod journal;
+mod messages;
 mod metrics;
 mod migrate;
 mod modules;

@@ -1,5 +1,6 @@
 //! The imports of a running workflow: each is one question to its [`Journal`](super::Journal).
 
+use wasmtime::Store;
 use wasmtime_wasi::{WasiCtxView, WasiView};
 
 use super::{
@@ -9,7 +10,9 @@ use super::{
     budget::Budget,
     commands::{Call, Cancel, Http, NewPromise, Publish, Run, Send, Settle, Sleep},
     contract::{Failure, RunAnswer, outcome_size, size},
+    engine::GuestEngine,
     imports::{INSTEAD_OF_CONFIGURATION, INSTEAD_OF_FILES, INSTEAD_OF_SECRETS},
+    modules::LoadedModule,
     trap::Halt,
     wasi::DeterministicWasi,
 };
@@ -24,6 +27,22 @@ pub(super) struct WorkflowState {
 }
 
 impl WorkflowState {
+    /// The store of an instance of `loaded`, for what `budget` allows it.
+    pub(super) fn store(
+        engine: &GuestEngine,
+        budget: Budget,
+        loaded: &LoadedModule,
+    ) -> Store<Self> {
+        let wasi = loaded.wasi.then(|| Box::new(DeterministicWasi::new(budget.log_room())));
+        let fuel = budget.crossing_fuel();
+        let mut store = Store::new(engine.wasmtime(), Self { journal: None, budget, wasi });
+        store.set_hostcall_fuel(fuel);
+        store.limiter(|state| &mut state.budget);
+        store.epoch_deadline_callback(|mut context| context.data_mut().budget.tick());
+        store.set_epoch_deadline(1);
+        store
+    }
+
     /// Logical time for the clocks of WASI; 0 before `start`.
     pub(super) fn logical_ms(&self) -> wasmtime::Result<u64> {
         if self.journal.is_none() {

@@ -31,8 +31,8 @@ pub use invocation::{
 pub use journal::{JournalPage, JournalRecord, OutcomeView, RecordKind};
 pub use log::{LogLevel, LogLine, LogPage};
 pub use module::{
-    Deployed, Function, FunctionKind, Import, ImportStatus, Module, ModuleDescription, ModuleList,
-    Retry,
+    Deployed, Function, FunctionKind, Import, ImportStatus, Message, MessageKind, Module,
+    ModuleDescription, ModuleList, Retry,
 };
 pub use problem::Problem;
 pub use promise::{

@@ -10,7 +10,7 @@ use super::{
     time::{now_ms, relative},
 };
 use crate::{
-    api::model::{Import, ImportStatus, Module, ModuleDescription},
+    api::model::{Import, ImportStatus, Message, Module, ModuleDescription},
     client::Client,
 };
 
@@ -98,6 +98,10 @@ pub fn contents(module: &ModuleDescription, console: &mut Console) -> Result<(),
                 let head = console.paint(BOLD, &format!("{} of {}", what, function.name));
                 console.line(format!("\n{head}\n{schema:#}"))?;
             }
+        }
+        for Message { kind, name, schema } in &function.messages {
+            let head = format!("{} {name} of {}", kind.as_str(), function.name);
+            console.line(format!("\n{}\n{schema:#}", console.paint(BOLD, &head)))?;
         }
     }
     if !module.imports.is_empty() {
