@@ -33,18 +33,25 @@ pub fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("it is in the repository").to_owned()
 }
 
-/// The blocks of the README and of the documents.
+/// The README and the documents, in this order.
+///
+/// # Panics
+/// The folder cannot be read.
+pub fn files() -> Vec<PathBuf> {
+    let documents = fs::read_dir(repository().join("docs")).expect("there are documents");
+    let documents = documents.map(|entry| entry.expect("it can be read").path());
+    let mut files: Vec<PathBuf> = documents.collect();
+    files.sort();
+    files.insert(0, repository().join("README.md"));
+    files
+}
+
+/// Their fenced blocks.
 ///
 /// # Panics
 /// One of them cannot be read, or a block is not closed.
 pub fn blocks() -> Vec<Block> {
-    let repository = repository();
-    let documents = fs::read_dir(repository.join("docs")).expect("there are documents");
-    let documents = documents.map(|entry| entry.expect("it can be read").path());
-    let mut files: Vec<PathBuf> = documents.collect();
-    files.sort();
-    files.insert(0, repository.join("README.md"));
-    files.iter().flat_map(|file| blocks_of(&repository, file)).collect()
+    files().iter().flat_map(|file| blocks_of(&repository(), file)).collect()
 }
 
 fn blocks_of(repository: &Path, file: &Path) -> Vec<Block> {
