@@ -124,7 +124,7 @@ impl Context {
     }
 
     /// Calls a durable function by name. A bare name is of this module: of the code that this
-    /// execution runs, whatever was deployed since. `wasm://MODULE/FUNCTION` is of the module that
+    /// execution runs, and not of what was deployed since. `wasm://MODULE/FUNCTION` is of the module that
     /// has this name at the time of the call. The types are not checked at compile time.
     ///
     /// # Errors

@@ -73,7 +73,7 @@ fn a_declined_charge_is_tried_again_after_a_reminder() {
 }
 
 #[test]
-fn nobody_is_reminded_for_ever() {
+fn reminders_have_an_end() {
     let mut test = Test::new();
     accept_charge(&mut test, usize::MAX);
     assert!(!test.run(invoice, &Invoice { number: 1, plan: plan() }).unwrap());

@@ -101,7 +101,7 @@ pub async fn hurry(ctx: Context, how: String) -> Result<u64> {
     Ok(0)
 }
 
-/// Waits for what nobody gives.
+/// Waits for nothing.
 #[segno::workflow]
 pub async fn idle(_ctx: Context) -> Result<u64> {
     std::future::pending().await
