@@ -90,8 +90,9 @@ impl ActivityContext {
             .transpose()
     }
 
-    /// Reports that this attempt is alive, and its progress. True if cancellation was requested:
-    /// then the attempt should stop.
+    /// Reports that this attempt is alive, and its progress, which the next attempt finds in
+    /// [`last_progress`](Self::last_progress). True if cancellation was requested: then the attempt
+    /// should stop. An attempt that never asks is not told.
     ///
     /// # Errors
     /// Code 422 if `progress` cannot be written as JSON.

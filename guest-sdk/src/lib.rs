@@ -20,6 +20,18 @@
 //! # #[cfg(any())]
 //! segno::module!(hello);
 //! ```
+//!
+//! | to | look at |
+//! |---|---|
+//! | ask for something in a workflow: calls, time, promises, signals, requests | [`Context`] |
+//! | act in an activity | [`ActivityContext`] |
+//! | wait for several things | [`select`], [`join`], [`try_join_all`], and [`Context::timeout`] |
+//! | fail, and say whether another attempt helps | [`Error`], [`RetryPolicy`] |
+//! | send HTTP requests | [`http::Request`] |
+//! | declare functions and their data | [`macro@workflow`], [`macro@activity`], [`macro@data`], [`module!`] |
+//! | run a workflow natively, in virtual time | [`testing::Test`] |
+//!
+//! The page `docs/sdk.md` of Segno has every operation with an example.
 
 // The macros write `::segno`, also in this crate.
 extern crate self as segno;

@@ -2,6 +2,7 @@
 //! printed seeds.
 
 pub mod chaos;
+pub mod documents;
 pub mod fixtures;
 pub mod fuzz;
 pub mod gate;
@@ -14,6 +15,7 @@ pub mod replaying;
 pub mod rerun;
 pub mod resonate;
 pub mod seed;
+pub mod shell;
 pub mod sim;
 pub mod test_host;
 pub mod world;

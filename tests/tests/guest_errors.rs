@@ -219,3 +219,45 @@ async fn whoever_uses_what_a_component_lacks_is_told_what_to_use() {
     assert_eq!(host.ended("map").await.output, Some(json!(6)));
     host.server.stop().await.unwrap_or_else(|error| panic!("{error}"));
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_page_of_rules_quotes_what_authors_are_told() {
+    let page = include_str!("../../docs/rules.md");
+    let page = page.split_whitespace().collect::<Vec<_>>().join(" ");
+    let host = host(&[]).await;
+    host.deploy("hostile", fixtures::fixture("hostile")).await;
+    let quotes = [
+        (
+            "gaps/reach",
+            json!("SystemTime::now"),
+            "time not implemented on this platform; use `ctx.now()`, which a replay repeats, in place of `SystemTime` and `Instant`",
+        ),
+        ("gaps/reach", json!("fs::read"), "operation not supported on this platform"),
+        ("gaps/stumble", json!("overflow"), "attempt to subtract with overflow"),
+        (
+            "gaps/idle",
+            json!(null),
+            "the workflow neither ended nor waits for anything: every command it issued has completed or was dropped, and it takes no signals",
+        ),
+        (
+            "hostile/recurse",
+            json!(0),
+            "it reached beyond its memory: endless or very deep recursion, or unsafe code gone astray",
+        ),
+        ("hostile/hoard", json!(null), "the limit is 268435456 (`limits.memory_bytes`)"),
+        (
+            "hostile/shout",
+            json!(9 << 20),
+            "the guest's result has 9437186 bytes; the limit is 8388608 (`limits.output_bytes`)",
+        ),
+    ];
+    for (n, (target, input, _)) in quotes.iter().enumerate() {
+        host.start_as(&n.to_string(), target, input.clone()).await.expect("it starts");
+    }
+    for (n, (target, _, quote)) in quotes.iter().enumerate() {
+        let reason = reason(&host, &n.to_string()).await;
+        assert!(reason.contains(quote), "{target}: {reason}");
+        assert!(page.contains(quote), "the page does not say {quote:?}");
+    }
+    host.server.stop().await.unwrap_or_else(|error| panic!("{error}"));
+}

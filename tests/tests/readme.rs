@@ -1,30 +1,19 @@
-//! The README's commands do what it says: every fenced `console` block is run as printed.
-//!
-//! What is substituted, so that tests can run side by side: the host's address, by `SEGNO_LISTEN`,
-//! by `SEGNO_SERVER`, and in the text of lines where it is written out; the home, which is an empty
-//! folder; and the target folder of `cargo test`, so that dependencies are compiled once. Kept are
-//! what would be downloaded again: the folders of cargo and rustup, and Segno's cache.
+//! The README's commands do what it says: every fenced `console` block is run as printed. Those of
+//! the guide are run in `guide.rs`; no other document may have such blocks.
 
-use std::{
-    env,
-    ffi::OsString,
-    fs,
-    net::TcpListener,
-    os::unix::fs::symlink,
-    path::{Path, PathBuf},
-    process::Command,
-};
+use std::path::Path;
 
 use segno::build::template;
+use tests::{
+    documents::{Block, blocks},
+    shell::{Said, Shell},
+};
 
 const SEGNO: &str = env!("CARGO_BIN_EXE_segno-under-test");
 
-/// The address in the README.
-const ADDRESS: &str = "127.0.0.1:7766";
-
 /// Blocks of commands that are not run, by file and the beginning of their first line, and why. They
 /// are fenced as `text`.
-const NOT_RUN: [(&str, &str, &str); 12] = [
+const NOT_RUN: [(&str, &str, &str); 18] = [
     ("README.md", "cargo run -- demo", "it has tests of its own, and the second line is this test"),
     ("README.md", "segno serve &", "needs npm and an application that is not part of Segno"),
     ("README.md", "segno events --follow", "ends only when it is interrupted"),
@@ -37,64 +26,13 @@ const NOT_RUN: [(&str, &str, &str); 12] = [
     ("docs/guest-contract.md", "cd examples/other-languages/python", "needs pip"),
     ("docs/operations.md", "segno export --store /var/lib/segno", "reads a host of the system"),
     ("docs/postgresql.md", "createuser", "needs a PostgreSQL of the system"),
+    ("docs/rules.md", "segno inspect order-7", "shows an answer, of a module that is not shown"),
+    ("docs/running.md", "useradd", "sets up a service of the system"),
+    ("docs/running.md", "docker build", "needs Docker"),
+    ("docs/running.md", "segno export", "reads a host of the system"),
+    ("docs/running.md", "systemctl stop", "stops a service of the system"),
+    ("docs/running.md", "journalctl", "reads a service of the system"),
 ];
-
-/// A fenced block.
-#[derive(Debug)]
-struct Block {
-    file: String,
-    /// The heading above it.
-    section: String,
-    /// What stands behind the fence.
-    language: String,
-    text: String,
-}
-
-impl Block {
-    /// The commands of a block that shows a shell.
-    fn commands(&self) -> Vec<&str> {
-        self.text.lines().filter_map(|line| line.strip_prefix("$ ")).collect()
-    }
-}
-
-fn repository() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("it is in the repository").to_owned()
-}
-
-/// The blocks of the README and of the documents.
-fn blocks() -> Vec<Block> {
-    let repository = repository();
-    let documents = fs::read_dir(repository.join("docs")).expect("there are documents");
-    let documents = documents.map(|entry| entry.expect("it can be read").path());
-    let mut files: Vec<PathBuf> = documents.collect();
-    files.sort();
-    files.insert(0, repository.join("README.md"));
-    files.iter().flat_map(|file| blocks_of(&repository, file)).collect()
-}
-
-fn blocks_of(repository: &Path, file: &Path) -> Vec<Block> {
-    let text = fs::read_to_string(file).expect("it can be read");
-    let file = file.strip_prefix(repository).expect("it is inside").display().to_string();
-    let (mut blocks, mut section, mut open) = (Vec::new(), String::new(), None::<Block>);
-    for line in text.lines() {
-        match (&mut open, line.strip_prefix("```")) {
-            (Some(_), Some(_)) => blocks.extend(open.take()),
-            (Some(block), None) => block.text += &format!("{line}\n"),
-            (None, Some(language)) => {
-                let (file, section, language) =
-                    (file.clone(), section.clone(), language.to_owned());
-                open = Some(Block { file, section, language, text: String::new() });
-            }
-            (None, None) => {
-                if let Some(heading) = line.strip_prefix('#') {
-                    section = heading.trim_start_matches('#').trim().to_owned();
-                }
-            }
-        }
-    }
-    assert!(open.is_none(), "{file}: the last block is not closed");
-    blocks
-}
 
 /// The sections of the README whose commands are run, one after the other, in one shell.
 const SECTIONS: [&str; 3] = ["A workflow", "On a schedule", "Something that several writers share"];
@@ -113,9 +51,9 @@ fn the_listing_is_the_source_of_a_new_crate() {
 
 #[test]
 fn every_block_of_commands_is_run_or_says_why_not() {
-    let run = |block: &Block| {
-        block.file == "README.md"
-            && SECTIONS.iter().chain(&AFTERWARDS).any(|section| block.section == *section)
+    let run = |block: &Block| match block.file.as_str() {
+        "README.md" => SECTIONS.iter().chain(&AFTERWARDS).any(|section| block.section == *section),
+        file => file == "docs/guide.md",
     };
     let mut excused = [0; NOT_RUN.len()];
     for block in blocks() {
@@ -147,7 +85,11 @@ fn every_line_of_the_readme_works_as_printed() {
         });
         shown.flat_map(Block::commands).map(str::to_owned).collect()
     };
-    let shell = Shell::in_folder(folder.path());
+    let shell = Shell::in_folder(
+        folder.path(),
+        SEGNO,
+        &Path::new(env!("CARGO_TARGET_TMPDIR")).join("documents"),
+    );
     let mut said = shell.run("", &lines_of(&SECTIONS));
     said.extend(shell.run("signup", &lines_of(&AFTERWARDS)));
     let failed: Vec<&Said> = said.iter().filter(|line| line.exit != Some(0)).collect();
@@ -177,89 +119,5 @@ fn every_line_of_the_readme_works_as_printed() {
         let line = said.iter().find(|said| said.line.starts_with(line));
         let line = line.unwrap_or_else(|| panic!("no line begins with {line:?}: {said:#?}"));
         assert!(line.out.contains(part), "{part:?} is missing: {line:#?}");
-    }
-}
-
-/// A line and what became of it.
-#[derive(Debug)]
-#[allow(dead_code, reason = "`err` is read in failures")]
-struct Said {
-    line: String,
-    exit: Option<i32>,
-    out: String,
-    err: String,
-}
-
-/// Shells in an empty folder, with the built command on the path.
-struct Shell {
-    folder: PathBuf,
-    address: String,
-}
-
-impl Shell {
-    fn in_folder(folder: &Path) -> Self {
-        for name in ["bin", "home", "work"] {
-            fs::create_dir(folder.join(name)).expect("the folder is empty");
-        }
-        symlink(SEGNO, folder.join("bin/segno")).expect("links can be made");
-        let free = TcpListener::bind("127.0.0.1:0").expect("there is a port");
-        let address = free.local_addr().expect("it is bound").to_string();
-        Self { folder: folder.to_owned(), address }
-    }
-
-    /// Runs lines in one shell, and ends what they left in the background.
-    fn run(&self, beginning_in: &str, lines: &[String]) -> Vec<Said> {
-        assert!(!lines.is_empty(), "there are lines to run");
-        let said = tempfile::tempdir_in(&self.folder).expect("there is room for a folder");
-        let file = |kind: &str, n: usize| said.path().join(format!("{n}.{kind}"));
-        let mut script = "trap 'kill $(jobs -p) 2>/dev/null; wait' EXIT\n".to_owned();
-        for (n, line) in lines.iter().enumerate() {
-            let line = line.replace(ADDRESS, &self.address);
-            let [out, err, exit] = ["out", "err", "exit"].map(|kind| file(kind, n));
-            let (out, err, exit) = (out.display(), err.display(), exit.display());
-            script += &format!("{{ {line}\n}} >{out} 2>{err} </dev/null\necho $? >{exit}\n");
-        }
-        let mut shell = Command::new("timeout");
-        shell.args(["--signal=TERM", "1200", "bash", "-c", &script]);
-        shell.current_dir(self.folder.join("work").join(beginning_in));
-        self.environment(&mut shell);
-        let ended = shell.output().expect("there is a shell");
-        let read = |kind, n| fs::read_to_string(file(kind, n)).unwrap_or_default();
-        let line = |(n, line): (usize, &String)| Said {
-            line: line.clone(),
-            exit: read("exit", n).trim().parse().ok(),
-            out: read("out", n),
-            err: read("err", n),
-        };
-        let stopped = String::from_utf8_lossy(&ended.stderr);
-        assert!(!stopped.contains("syntax error"), "{stopped}");
-        lines.iter().enumerate().map(line).collect()
-    }
-
-    fn environment(&self, shell: &mut Command) {
-        let home = env::var_os("HOME").map(PathBuf::from).expect("there is a home");
-        let kept = |name: &str, otherwise: PathBuf| {
-            env::var_os(name).map_or(otherwise, PathBuf::from).into_os_string()
-        };
-        let cache = kept("XDG_CACHE_HOME", home.join(".cache"));
-        let mut path = OsString::from(self.folder.join("bin"));
-        path.push(":");
-        path.push(env::var_os("PATH").unwrap_or_default());
-        let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("readme");
-        shell
-            .env_clear()
-            .env("PATH", path)
-            .env("HOME", self.folder.join("home"))
-            .env("CARGO_HOME", kept("CARGO_HOME", home.join(".cargo")))
-            .env("RUSTUP_HOME", kept("RUSTUP_HOME", home.join(".rustup")))
-            .env("SEGNO_CACHE_DIR", kept("SEGNO_CACHE_DIR", PathBuf::from(cache).join("segno")))
-            .env("CARGO_TARGET_DIR", target)
-            .env("SEGNO_LISTEN", &self.address)
-            .env("SEGNO_SERVER", format!("http://{}", self.address));
-        for name in ["SEGNO_WASM_TOOLCHAIN", "RUSTUP_TOOLCHAIN", "CARGO_BUILD_JOBS", "TMPDIR"] {
-            if let Some(value) = env::var_os(name) {
-                shell.env(name, value);
-            }
-        }
     }
 }

@@ -1,0 +1,121 @@
+//! The commands that a document shows, run as printed.
+//!
+//! What is substituted, so that tests can run side by side: the addresses, by `SEGNO_LISTEN`, by
+//! `SEGNO_SERVER`, and in the text of lines where they are written out; the home, which is a folder
+//! of its own with the repository as `~/segno`; and the target folder, so that dependencies are
+//! compiled once. Kept are what would be downloaded again: the folders of cargo and rustup, and
+//! Segno's cache.
+
+use std::{
+    env,
+    ffi::OsString,
+    fs,
+    net::TcpListener,
+    os::unix::fs::symlink,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use crate::documents::repository;
+
+/// The address of the host in the documents.
+const HOST: &str = "127.0.0.1:7766";
+/// The address of a service beside it.
+const SERVICE: &str = "127.0.0.1:7767";
+
+/// A line and its results.
+#[derive(Debug)]
+pub struct Said {
+    /// The line as it is printed.
+    pub line: String,
+    /// Its exit code; none: it was not reached.
+    pub exit: Option<i32>,
+    /// Its standard output.
+    pub out: String,
+    /// Its standard error.
+    pub err: String,
+}
+
+/// Shells in an empty folder, with the built command on the path.
+pub struct Shell {
+    folder: PathBuf,
+    target: PathBuf,
+    host: String,
+    service: String,
+}
+
+impl Shell {
+    /// Shells in `folder`, where `segno` is this binary; crates are compiled in `target`.
+    ///
+    /// # Panics
+    /// The folder is not empty, or there are no free ports.
+    pub fn in_folder(folder: &Path, segno: &str, target: &Path) -> Self {
+        for name in ["bin", "home", "work"] {
+            fs::create_dir(folder.join(name)).expect("the folder is empty");
+        }
+        symlink(segno, folder.join("bin/segno")).expect("links can be made");
+        symlink(repository(), folder.join("home/segno")).expect("links can be made");
+        // Both at the same time, so that they differ.
+        let free = [(); 2].map(|()| TcpListener::bind("127.0.0.1:0").expect("there is a port"));
+        let [host, service] = free.map(|free| free.local_addr().expect("it is bound").to_string());
+        Self { folder: folder.to_owned(), target: target.to_owned(), host, service }
+    }
+
+    /// Runs lines in one shell, and ends what they left in the background.
+    ///
+    /// # Panics
+    /// There are no lines, or the shell does not understand one.
+    pub fn run(&self, beginning_in: &str, lines: &[String]) -> Vec<Said> {
+        assert!(!lines.is_empty(), "there are lines to run");
+        let said = tempfile::tempdir_in(&self.folder).expect("there is room for a folder");
+        let file = |kind: &str, n: usize| said.path().join(format!("{n}.{kind}"));
+        let mut script = "trap 'kill $(jobs -p) 2>/dev/null; wait' EXIT\n".to_owned();
+        for (n, line) in lines.iter().enumerate() {
+            let line = line.replace(HOST, &self.host).replace(SERVICE, &self.service);
+            let [out, err, exit] = ["out", "err", "exit"].map(|kind| file(kind, n));
+            let (out, err, exit) = (out.display(), err.display(), exit.display());
+            script += &format!("{{ {line}\n}} >{out} 2>{err} </dev/null\necho $? >{exit}\n");
+        }
+        let mut shell = Command::new("timeout");
+        shell.args(["--signal=TERM", "1200", "bash", "-c", &script]);
+        shell.current_dir(self.folder.join("work").join(beginning_in));
+        self.environment(&mut shell);
+        let ended = shell.output().expect("there is a shell");
+        let read = |kind, n| fs::read_to_string(file(kind, n)).unwrap_or_default();
+        let line = |(n, line): (usize, &String)| Said {
+            line: line.clone(),
+            exit: read("exit", n).trim().parse().ok(),
+            out: read("out", n),
+            err: read("err", n),
+        };
+        let stopped = String::from_utf8_lossy(&ended.stderr);
+        assert!(!stopped.contains("syntax error"), "{stopped}");
+        lines.iter().enumerate().map(line).collect()
+    }
+
+    fn environment(&self, shell: &mut Command) {
+        let home = env::var_os("HOME").map(PathBuf::from).expect("there is a home");
+        let kept = |name: &str, otherwise: PathBuf| {
+            env::var_os(name).map_or(otherwise, PathBuf::from).into_os_string()
+        };
+        let cache = kept("XDG_CACHE_HOME", home.join(".cache"));
+        let mut path = OsString::from(self.folder.join("bin"));
+        path.push(":");
+        path.push(env::var_os("PATH").unwrap_or_default());
+        shell
+            .env_clear()
+            .env("PATH", path)
+            .env("HOME", self.folder.join("home"))
+            .env("CARGO_HOME", kept("CARGO_HOME", home.join(".cargo")))
+            .env("RUSTUP_HOME", kept("RUSTUP_HOME", home.join(".rustup")))
+            .env("SEGNO_CACHE_DIR", kept("SEGNO_CACHE_DIR", PathBuf::from(cache).join("segno")))
+            .env("CARGO_TARGET_DIR", &self.target)
+            .env("SEGNO_LISTEN", &self.host)
+            .env("SEGNO_SERVER", format!("http://{}", self.host));
+        for name in ["SEGNO_WASM_TOOLCHAIN", "RUSTUP_TOOLCHAIN", "CARGO_BUILD_JOBS", "TMPDIR"] {
+            if let Some(value) = env::var_os(name) {
+                shell.env(name, value);
+            }
+        }
+    }
+}
