@@ -82,7 +82,8 @@ fn describe(module: &Module, console: &mut Console) -> Result<(), CliError> {
     let names =
         if module.aliases.is_empty() { "(no name)".to_owned() } else { module.aliases.join(", ") };
     let names = console.paint(CYAN, &names);
-    console.line(format!("{names}  {}  {}", module.digest, size(module.size)))?;
+    let head = format!("{names}  {}  {}", module.digest, size(module.size));
+    console.paragraph("", &head, 2)?;
     console.line(format!(
         "uploaded {}, {} unfinished executions",
         relative(module.created_at_ms, now_ms()),

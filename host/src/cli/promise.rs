@@ -210,7 +210,8 @@ fn show(promise: &PromiseView, console: &mut Console) -> Result<(), CliError> {
     let when = |at: i64| when(at, now);
     let id = console.paint(CYAN, &plain(&promise.id));
     let state = console.paint(promise_style(promise.state), promise.state.as_str());
-    console.line(format!("{id}  {state}  {}", plain(&producer(&promise.tags))).trim_end())?;
+    let head = format!("{id}  {state}  {}", plain(&producer(&promise.tags)));
+    console.paragraph("", &head, 2)?;
     let mut lines = vec![("made", when(promise.created_at_ms))];
     lines.extend(promise.settled_at_ms.map(|at| ("settled", when(at))));
     lines.extend(promise.timeout_at_ms.map(|at| ("deadline", when(at))));

@@ -279,7 +279,7 @@ fn show(schedule: &ScheduleView, console: &mut Console) -> Result<(), CliError> 
     }
     let id = console.paint(CYAN, &schedule.id);
     let target = function(&schedule.target, schedule.function.as_deref());
-    console.line(format!("{id}  {target}  {} (UTC)", schedule.cron))?;
+    console.paragraph("", &format!("{id}  {target}  {} (UTC)", schedule.cron), 2)?;
     let mut lines = vec![("next", next_in_words(schedule))];
     if let (Some(at), Some(last)) = (schedule.last_at_ms, &schedule.last_id) {
         lines.push(("last", format!("{}  {last}", instant(at))));

@@ -181,7 +181,8 @@ fn show(task: &TaskView, console: &mut Console) -> Result<(), CliError> {
     let now = now_ms();
     let when = |at: i64| when(at, now);
     let (id, target) = (plain(&task.id), function(&task.target, task.function.as_deref()));
-    console.line(format!("{}  {target}  {}", console.paint(CYAN, &id), task.state.as_str()))?;
+    let head = format!("{}  {target}  {}", console.paint(CYAN, &id), task.state.as_str());
+    console.paragraph("", &head, 2)?;
     let mut lines = vec![("version", task.version.to_string())];
     if let Some(holder) = &task.holder {
         lines.push(("holder", plain(holder)));
