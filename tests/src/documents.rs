@@ -23,6 +23,19 @@ impl Block {
     pub fn commands(&self) -> Vec<&str> {
         self.text.lines().filter_map(|line| line.strip_prefix("$ ")).collect()
     }
+
+    /// What is shown below each command.
+    pub fn answers(&self) -> Vec<String> {
+        let mut answers: Vec<String> = Vec::new();
+        for line in self.text.lines() {
+            match (line.strip_prefix("$ "), answers.last_mut()) {
+                (Some(_), _) => answers.push(String::new()),
+                (None, Some(answer)) => answer.push_str(line.trim()),
+                (None, None) => {}
+            }
+        }
+        answers
+    }
 }
 
 /// The folder with everything.

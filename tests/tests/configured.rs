@@ -8,6 +8,7 @@ use segno::{
     api::model::{Invocation, InvocationState},
     demo::payments::PaymentsOptions,
 };
+use segno_env::Env;
 use serde_json::{Value, json};
 use tests::{fixtures, test_host::TestHost};
 
@@ -16,17 +17,16 @@ const SEGNO: &str = env!("CARGO_BIN_EXE_segno-under-test");
 const SECRET: &str = "pay-0123456789";
 
 /// A service that repeats the credentials it was sent, and its address.
-async fn echo() -> String {
+async fn echo(env: &Env) -> String {
     let repeat = |headers: HeaderMap| async move {
         let said = headers.get("authorization").and_then(|value| value.to_str().ok());
         format!("{} bytes: {}", said.map_or(0, str::len), said.unwrap_or("nothing"))
     };
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("there is a port");
     let address = listener.local_addr().expect("it has an address");
-    tokio::spawn(async move {
-        let router = Router::new().route("/", post(repeat));
-        axum::serve(listener, router).await.expect("it serves")
-    });
+    let router = Router::new().route("/", post(repeat));
+    let serving = async move { axum::serve(listener, router).await.expect("it serves") };
+    env.runtime.spawn("echo", Box::pin(serving));
     format!("http://{address}/")
 }
 
@@ -101,7 +101,7 @@ async fn settings_and_directories_reach_activities_in_rust() {
 async fn a_secret_is_sent_and_stored_nowhere() {
     let folder = tempfile::tempdir().expect("a directory");
     let host = host(folder.path()).await;
-    let echo = echo().await;
+    let echo = echo(&host.env).await;
     let bytes = format!("{} bytes: Bearer ", "Bearer ".len() + SECRET.len());
     for (id, function) in [("step", "pay"), ("once", "pay_once")] {
         let ended = ran(&host, id, function, json!(echo)).await;

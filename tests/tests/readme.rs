@@ -1,5 +1,6 @@
-//! The README's commands do what it says: every fenced `console` block is run as printed. Those of
-//! the guide are run in `guide.rs`; no other document may have such blocks.
+//! The commands of the README and of the API's document do what they say: every fenced `console`
+//! block is run as printed, and the answers that stand below a command are compared. Those of the
+//! guide are run in `guide.rs`; no other document may have such blocks.
 
 use std::path::Path;
 
@@ -13,14 +14,12 @@ const SEGNO: &str = env!("CARGO_BIN_EXE_segno-under-test");
 
 /// Blocks of commands that are not run, by file and the beginning of their first line, and why. They
 /// are fenced as `text`.
-const NOT_RUN: [(&str, &str, &str); 18] = [
+const NOT_RUN: [(&str, &str, &str); 16] = [
     ("README.md", "cargo run -- demo", "it has tests of its own, and the second line is this test"),
     ("README.md", "segno serve &", "needs npm and an application that is not part of Segno"),
     ("README.md", "segno events --follow", "ends only when it is interrupted"),
     ("README.md", "docker run", "needs Docker"),
     ("README.md", "SEGNO_STORE=postgres:", "needs a PostgreSQL with this password"),
-    ("docs/api.md", "B=http:", "only defines what the others use"),
-    ("docs/api.md", "curl", "the answers are shortened, and those of modules that are not shown"),
     ("docs/bench.md", "segno bench", "takes half an hour"),
     ("docs/guest-contract.md", "cd examples/other-languages/javascript", "needs npm"),
     ("docs/guest-contract.md", "cd examples/other-languages/python", "needs pip"),
@@ -40,6 +39,9 @@ const SECTIONS: [&str; 3] = ["A workflow", "On a schedule", "Something that seve
 /// The section whose commands are run afterwards, in the same folder, with a host of its own.
 const AFTERWARDS: [&str; 1] = ["Looking after it"];
 
+/// The document that goes on from there, with a host of its own as well.
+const API: &str = "docs/api.md";
+
 #[test]
 fn the_listing_is_the_source_of_a_new_crate() {
     let blocks = blocks();
@@ -53,7 +55,7 @@ fn the_listing_is_the_source_of_a_new_crate() {
 fn every_block_of_commands_is_run_or_says_why_not() {
     let run = |block: &Block| match block.file.as_str() {
         "README.md" => SECTIONS.iter().chain(&AFTERWARDS).any(|section| block.section == *section),
-        file => file == "docs/guide.md",
+        file => file == API || file == "docs/guide.md",
     };
     let mut excused = [0; NOT_RUN.len()];
     for block in blocks() {
@@ -92,6 +94,7 @@ fn every_line_of_the_readme_works_as_printed() {
     );
     let mut said = shell.run("", &lines_of(&SECTIONS));
     said.extend(shell.run("signup", &lines_of(&AFTERWARDS)));
+    said.extend(the_api_answers_as_shown(&shell, &blocks));
     let failed: Vec<&Said> = said.iter().filter(|line| line.exit != Some(0)).collect();
     assert!(failed.is_empty(), "these lines failed: {failed:#?}\n\nall of them: {said:#?}");
     let parts = [
@@ -119,5 +122,55 @@ fn every_line_of_the_readme_works_as_printed() {
         let line = said.iter().find(|said| said.line.starts_with(line));
         let line = line.unwrap_or_else(|| panic!("no line begins with {line:?}: {said:#?}"));
         assert!(line.out.contains(part), "{part:?} is missing: {line:#?}");
+    }
+}
+
+/// Runs the commands of the API's document, and compares what they answer.
+fn the_api_answers_as_shown(shell: &Shell, blocks: &[Block]) -> Vec<Said> {
+    let shown = blocks.iter().filter(|block| block.file == API && block.language == "console");
+    let (mut lines, mut answers) = (Vec::new(), Vec::new());
+    for block in shown {
+        lines.extend(block.commands().into_iter().map(str::to_owned));
+        answers.extend(block.answers());
+    }
+    let said = shell.run("signup", &lines);
+    let others: Vec<(&String, &Said)> = answers
+        .iter()
+        .zip(&said)
+        .filter(|(shown, said)| !shown.is_empty() && !is_as_shown(shown, &said.out))
+        .collect();
+    assert!(others.is_empty(), "{API} shows other answers: {others:#?}");
+    said
+}
+
+/// Whether an answer is as it is shown: `…` stands for anything.
+fn is_as_shown(shown: &str, answer: &str) -> bool {
+    let mut rest = answer.trim_end();
+    let parts: Vec<&str> = shown.split('…').collect();
+    for (place, part) in parts.iter().enumerate() {
+        let at = match place {
+            0 => rest.starts_with(part).then_some(0),
+            last if last + 1 == parts.len() => {
+                rest.ends_with(part).then(|| rest.len() - part.len())
+            }
+            _ => rest.find(part),
+        };
+        let Some(at) = at else { return false };
+        rest = &rest[at + part.len()..];
+    }
+    parts.len() > 1 || rest.is_empty()
+}
+
+#[test]
+fn an_answer_differs_from_what_is_shown_if_any_part_is_missing() {
+    for (shown, answer, expected) in [
+        ("{\"a\":1}", "{\"a\":1}\n", true),
+        ("{\"a\":1}", "{\"a\":1,\"b\":2}", false),
+        ("{\"a\":…}", "{\"a\":12}", true),
+        ("{\"a\":…,\"c\":3,…}", "{\"a\":1,\"b\":2,\"c\":3,\"d\":4}", true),
+        ("{\"a\":…,\"c\":3,…}", "{\"a\":1,\"c\":4,\"d\":3}", false),
+        ("…,\"c\":3}", "{\"c\":3}", false),
+    ] {
+        assert_eq!(is_as_shown(shown, answer), expected, "{shown} {answer}");
     }
 }

@@ -83,7 +83,11 @@ impl Test {
         ) -> Result<<I::Function as Function>::Output>
         + Send
         + 'static,
-    ) -> &mut Self {
+    ) -> &mut Self
+    where
+        <I::Function as Function>::Input: DeserializeOwned,
+        <I::Function as Function>::Output: Serialize,
+    {
         let _ = function;
         self.on_named(<I::Function as Function>::NAME, answer)
     }
@@ -221,7 +225,10 @@ impl Test {
     ///
     /// # Panics
     /// If nothing was run yet.
-    pub fn calls<A, I: Item<A>>(&self, function: I) -> Vec<<I::Function as Function>::Input> {
+    pub fn calls<A, I: Item<A>>(&self, function: I) -> Vec<<I::Function as Function>::Input>
+    where
+        <I::Function as Function>::Input: DeserializeOwned,
+    {
         let _ = function;
         self.inputs(<I::Function as Function>::NAME)
     }
@@ -250,7 +257,10 @@ impl Test {
     pub fn sent<A, I: Item<A>>(
         &self,
         function: I,
-    ) -> Vec<(<I::Function as Function>::Input, Option<Timestamp>)> {
+    ) -> Vec<(<I::Function as Function>::Input, Option<Timestamp>)>
+    where
+        <I::Function as Function>::Input: DeserializeOwned,
+    {
         let _ = function;
         let name = <I::Function as Function>::NAME;
         let commands = self.report().commands.iter();

@@ -20,6 +20,7 @@ mod catalog;
 mod control;
 mod events;
 mod health;
+mod index;
 mod inspector;
 mod invocations;
 mod journal;

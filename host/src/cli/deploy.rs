@@ -78,8 +78,8 @@ fn report(deployed: &Deployed, alias: &str, console: &mut Console) -> Result<(),
     };
     console.line(format!("{name}  {digest}  {}  {what}", size(module.size)))?;
     console.line("")?;
-    let table = function_table(console, &module.description);
-    console.table(table)?;
+    let table = function_table(&module.description);
+    console.table(&table)?;
     for import in refused_imports(&module.description) {
         let lead = console.paint(YELLOW, "refused when called:");
         let note = import.note.as_deref().unwrap_or_default();
