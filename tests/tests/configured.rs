@@ -7,8 +7,8 @@ use axum::{Router, http::HeaderMap, routing::post};
 use segno::{
     api::model::{Invocation, InvocationState},
     demo::payments::PaymentsOptions,
+    runtime::Env,
 };
-use segno_env::Env;
 use serde_json::{Value, json};
 use tests::{fixtures, test_host::TestHost};
 
