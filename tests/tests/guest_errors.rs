@@ -191,15 +191,15 @@ async fn whoever_uses_what_a_component_lacks_is_told_what_to_use() {
         ("thread::sleep", "`ctx.sleep(…).await`", "retry policy"),
         ("thread::spawn", "`segno::join`", "several activities"),
         ("thread::scope", "`segno::join`", "several activities"),
-        ("env::var", "put the value into the input", "put the value into the input"),
-        ("env::vars", "put the value into the input", "put the value into the input"),
-        ("env::temp_dir", "no files", "no files"),
-        ("env::current_dir", "call an activity", "use `ctx.http`"),
-        ("fs::read", "call an activity", "use `ctx.http`"),
-        ("fs::write", "call an activity", "use `ctx.http`"),
-        ("net::connect", "call an activity", "use `ctx.http`"),
+        ("env::var", "put the value into its input", "use `ctx.env`"),
+        ("env::vars", "put the value into its input", "use `ctx.env`"),
+        ("env::temp_dir", "`ctx.files()`", "use `ctx.files()`"),
+        ("env::current_dir", "call an activity", "`ctx.http`"),
+        ("fs::read", "call an activity", "use `ctx.files()`"),
+        ("fs::write", "call an activity", "use `ctx.files()`"),
+        ("net::connect", "call an activity", "`ctx.http`"),
         ("process::id", "not a process", "not a process"),
-        ("process::Command", "call an activity", "use `ctx.http`"),
+        ("process::Command", "call an activity", "`ctx.http`"),
     ];
     let ids = |what: &str| ["reach", "touch"].map(|function| format!("{function}-{what}"));
     for (what, _, _) in lacks {
