@@ -4,11 +4,15 @@ The host tells one event at a time (`start`, then `resume`). Each event settles 
 becomes ready by that runs before the call returns. There is no event loop: when nothing is ready, the host has control.
 """
 
+import inspect
 import json
 import random
+import re
 import traceback
 from collections import deque
 
+from componentize_py_types import Err
+from wit_world.imports import activity as _activity
 from wit_world.imports import journal, types
 
 
@@ -36,13 +40,25 @@ def failure(error):
     if isinstance(error, Failure):
         details = None if error.details is None else encode(error.details)
         return types.Outcome_Failure(types.Failure(error.code, error.message, details))
-    # By hand: `traceback` would open the source to quote it, and there are no files here.
+    at, message = defect(error)
+    return types.Outcome_Failure(types.Failure(500, f"{at}: {message}", None))
+
+
+_THIS = (lambda: None).__code__.co_filename
+
+
+def defect(error):
+    """Where something was raised that is no `Failure`, and what its author wants to see of it."""
+    # By hand: `traceback` would open the source to quote it, and there are no files here. The build numbers the folders of
+    # sources, so that `app.py` is `/0/app.py`.
     frames = [
-        f"  {frame.f_code.co_filename}:{line}, in {frame.f_code.co_name}"
+        (f"{re.sub('^/[0-9]+/', '', frame.f_code.co_filename)}:{line}", frame.f_code.co_name)
         for frame, line in traceback.walk_tb(error.__traceback__)
+        if frame.f_code.co_filename != _THIS
     ]
-    message = "\n".join([f"{type(error).__name__}: {error}", *frames[-20:]])
-    return types.Outcome_Failure(types.Failure(500, message, None))
+    places = [f"    at {name} ({place})" for place, name in reversed(frames[-20:])]
+    at = frames[-1][0] if frames else "an unknown place"
+    return at, "\n".join([f"{type(error).__name__}: {error}", *places])
 
 
 # What runs next, and the futures of commands whose completion is still to come.
@@ -139,7 +155,7 @@ def _options(timeout_ms=None, retry=None, start_at_ms=None, labels=None):
 
 
 class Segno:
-    """What a workflow may ask for. The methods that answer a future ask at once, awaited or not."""
+    """What a workflow may ask for: the second argument of its function. The methods that answer a future ask at once, awaited or not."""
 
     def __init__(self, context):
         self.invocation = context.invocation
@@ -202,12 +218,62 @@ class Segno:
         journal.log(level, message)
 
 
+class Attempt:
+    """What an activity knows about this attempt, and may ask for: the second argument of its function."""
+
+    def __init__(self, context):
+        self.invocation = context.invocation
+        #: The same for every attempt of one call: pass it on to whatever should act only once.
+        self.idempotency_key = context.idempotency_key
+        #: Larger for every later claim: a receiver that keeps the largest refuses stale writers.
+        self.fence_token = context.fence_token
+        self.attempt = context.attempt
+        #: What the previous attempt passed to `heartbeat` last.
+        self.last_progress = None if context.last_progress is None else decode(context.last_progress)
+        self.started_at_ms, self.deadline_ms = context.started_at_ms, context.deadline_ms
+
+    def http(self, method, url, headers=None, body=None):
+        """One request, if the host's policy allows its address: an `Answer`. May be awaited. Nothing is repeated here."""
+        if body is not None:
+            body = types.Payload_Bytes(body) if isinstance(body, bytes) else encode(body)
+        try:
+            return Answer(_activity.http(types.HttpRequest(method, url, list((headers or {}).items()), body)))
+        except Err as error:
+            raise Failure(error.value.code, error.value.message) from None
+
+    def heartbeat(self, progress=None):
+        """Says that this attempt is alive and how far it got. True: it is asked to end."""
+        return _activity.heartbeat(None if progress is None else encode(progress))
+
+    def log(self, message, level=types.Level.INFO):
+        _activity.log(level, message)
+
+
+class Answer:
+    """What a server answered."""
+
+    def __init__(self, response):
+        self.status, self.headers, self.body = response.status, dict(response.headers), bytes(response.body)
+
+    def text(self):
+        return self.body.decode()
+
+    def json(self):
+        return json.loads(self.body)
+
+    def __await__(self):
+        return self
+        yield
+
+
 _functions = {}
 
 
 def _function(kind):
     def declare(**about):
         def keep(function):
+            if kind == types.FunctionKind.WORKFLOW and not inspect.iscoroutinefunction(function):
+                raise TypeError(f"the workflow `{function.__name__}` has to be an `async def`")
             _functions[function.__name__] = (kind, function, about)
             return function
 
@@ -242,24 +308,61 @@ class Functions:
         return [_described(name, *function) for name, function in _functions.items()]
 
     def start(self, function, input, context):
+        # The generator's own seed is the same in every execution: it is made when the component is built.
+        random.seed(bytes(context.seed))
+
         async def whole():
             try:
                 _, begin, _ = _functions[function]
                 outcome = success(await begin(decode(input), Segno(context)))
-            except Exception as error:
+            except Failure as error:
                 outcome = failure(error)
+            except Exception as error:
+                return _defects.append(error)
             journal.finish(outcome)
 
         spawn(whole())
-        drain()
+        _returned()
 
     def resume(self, event):
         _told(event)
-        drain()
+        _returned()
 
     def perform(self, function, input, context):
+        random.seed()
         try:
             _, once, _ = _functions[function]
-            return success(once(decode(input), context))
+            answer = once(decode(input), Attempt(context))
+            if inspect.isawaitable(answer):
+                answer = _driven(function, answer)
+            return success(answer)
         except Exception as error:
             return failure(error)
+
+
+_defects = []
+
+
+def _returned():
+    """Runs what is ready. A defect ends the call as a panic does: the host tries again, then halts the execution, and
+    `segno continue --module` goes on with mended code. A `Failure` is an outcome, which ends the invocation."""
+    drain()
+    for error in _defects:
+        at, message = defect(error)
+        journal.log(types.Level.ERROR, f"panicked at {at}:\n{message}")
+        raise error
+
+
+def _driven(function, awaitable):
+    """The result of an activity that is an `async def`."""
+
+    async def whole():
+        return await awaitable
+
+    ended = spawn(whole())
+    drain()
+    if not ended._settled:
+        raise Failure(422, f"`{function}` waits for something that nothing settles")
+    if ended._error is not None:
+        raise ended._error
+    return ended._value
