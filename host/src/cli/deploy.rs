@@ -11,9 +11,9 @@ use super::{
     modules::{function_table, refused_imports},
     show::{short_digest, size},
 };
-use crate::{api::model::Deployed, client::Client};
+use crate::{api::model::Deployed, build::Project, client::Client};
 
-/// Upload a component, or build a crate and upload it, under a name
+/// Upload a component, or build a project and upload it, under a name
 ///
 /// Executions that began on an older module of this name finish on that module; new ones use this
 /// one.
@@ -24,10 +24,10 @@ Examples:
   segno deploy shop-v2.wasm --as shop
   segno deploy examples/order --prepare")]
 pub struct Deploy {
-    /// Component file, or folder of a crate to build
-    #[arg(value_name = "FILE.wasm|CRATE")]
+    /// Component file, or folder of a project in Rust, JavaScript or Python
+    #[arg(value_name = "FILE.wasm|PROJECT")]
     path: PathBuf,
-    /// Name for the module (default: the name of the file or crate)
+    /// Name for the module (default: the name of the file or project)
     #[arg(long = "as", value_name = "NAME")]
     alias: Option<String>,
     #[command(flatten)]
@@ -40,8 +40,7 @@ impl Deploy {
         client: &Client,
         console: &mut Console,
     ) -> Result<Exit, CliError> {
-        let is_crate = self.path.is_dir() || self.path.ends_with("Cargo.toml");
-        let (component, name) = if is_crate {
+        let (component, name) = if Project::is_at(&self.path) {
             // A build takes a minute or two: whether there is a host that takes it is asked before.
             client.modules().await?;
             let built = build(&self.path, self.how, console).await?;
@@ -80,13 +79,23 @@ fn report(deployed: &Deployed, alias: &str, console: &mut Console) -> Result<(),
     console.line("")?;
     let table = function_table(console, &module.description);
     console.table(table)?;
-    for import in refused_imports(&module.description) {
+    let refused: Vec<&str> =
+        refused_imports(&module.description).map(|import| import.name.as_str()).collect();
+    if !refused.is_empty() {
         let lead = console.paint(YELLOW, "refused when called:");
-        let note = import.note.as_deref().unwrap_or_default();
-        let what = format!("{} ({})", import.name, import.functions.join(", "));
-        console.line(format!("{lead} {what}; {note}"))?;
+        console.line(format!("\n{lead} {}", packages(&refused).join(", ")))?;
+        console.line(format!("`segno modules {alias}` says what to use in place of each"))?;
     }
     Ok(())
+}
+
+/// The packages of interfaces: `wasi:sockets` of `wasi:sockets/tcp@0.2.9`. The runtimes of languages
+/// import dozens of functions, called or not.
+fn packages<'a>(interfaces: &[&'a str]) -> Vec<&'a str> {
+    let mut names: Vec<&str> =
+        interfaces.iter().map(|name| name.split('/').next().unwrap_or(name)).collect();
+    names.dedup();
+    names
 }
 
 /// The bytes of a component's file.
@@ -102,4 +111,16 @@ fn name_of(path: &Path) -> Result<String, CliError> {
     path.file_stem().and_then(|stem| stem.to_str()).map(|stem| stem.replace('_', "-")).ok_or_else(
         || CliError::Usage(format!("{} makes no name; give one with --as", path.display())),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn refused_interfaces_are_named_by_their_packages() {
+        let interfaces =
+            ["wasi:cli/exit@0.2.9", "wasi:sockets/tcp@0.2.9", "wasi:sockets/udp@0.2.9"];
+        assert_eq!(packages(&interfaces), ["wasi:cli", "wasi:sockets"]);
+    }
 }
