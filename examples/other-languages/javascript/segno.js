@@ -288,6 +288,9 @@ function described(functions, kind) {
 /// The exports of a component. A function is `{ run, summary?, input?, output?, signals?, timeoutMs?, retry? }`, where
 /// `input` and `output` are JSON schemas.
 export function module({ workflows = {}, activities = {} }) {
+  for (const [name, { run }] of [...Object.entries(workflows), ...Object.entries(activities)]) {
+    if (typeof run !== 'function') throw new Error(`\`${name}\` has no \`run\`, which is the function itself`);
+  }
   return {
     describe: () => [...described(workflows, 'workflow'), ...described(activities, 'activity')],
     start(name, input, given) {
