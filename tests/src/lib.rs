@@ -14,6 +14,7 @@ pub mod replaying;
 pub mod rerun;
 pub mod resonate;
 pub mod seed;
+pub mod shell;
 pub mod sim;
 pub mod test_host;
 pub mod world;

@@ -1,31 +1,22 @@
 //! The README's commands do what it says: every fenced `console` block is run as printed.
 //!
-//! What is substituted, so that tests can run side by side: the host's address, by `SEGNO_LISTEN`,
-//! by `SEGNO_SERVER`, and in the text of lines where it is written out; the home, which is an empty
-//! folder; and the target folder of `cargo test`, so that dependencies are compiled once. Kept are
-//! what would be downloaded again: the folders of cargo and rustup, and Segno's cache.
+//! What is substituted, so that tests can run side by side: see [`Shell`].
 
 use std::{
-    env,
-    ffi::OsString,
     fs,
-    net::TcpListener,
-    os::unix::fs::symlink,
     path::{Path, PathBuf},
-    process::Command,
 };
 
 use segno::build::template;
+use tests::shell::{Said, Shell};
 
 const SEGNO: &str = env!("CARGO_BIN_EXE_segno-under-test");
 
-/// The address in the README.
-const ADDRESS: &str = "127.0.0.1:7766";
-
 /// Blocks of commands that are not run, by file and the beginning of their first line, and why. They
 /// are fenced as `text`.
-const NOT_RUN: [(&str, &str, &str); 12] = [
+const NOT_RUN: [(&str, &str, &str); 13] = [
     ("README.md", "cargo run -- demo", "it has tests of its own, and the second line is this test"),
+    ("README.md", "segno new shop --lang js", "the suite `languages` runs it, and more"),
     ("README.md", "segno serve &", "needs npm and an application that is not part of Segno"),
     ("README.md", "segno events --follow", "ends only when it is interrupted"),
     ("README.md", "docker run", "needs Docker"),
@@ -147,7 +138,7 @@ fn every_line_of_the_readme_works_as_printed() {
         });
         shown.flat_map(Block::commands).map(str::to_owned).collect()
     };
-    let shell = Shell::in_folder(folder.path());
+    let shell = Shell::in_folder(folder.path(), SEGNO, env!("CARGO_TARGET_TMPDIR"));
     let mut said = shell.run("", &lines_of(&SECTIONS));
     said.extend(shell.run("signup", &lines_of(&AFTERWARDS)));
     let failed: Vec<&Said> = said.iter().filter(|line| line.exit != Some(0)).collect();
@@ -177,89 +168,5 @@ fn every_line_of_the_readme_works_as_printed() {
         let line = said.iter().find(|said| said.line.starts_with(line));
         let line = line.unwrap_or_else(|| panic!("no line begins with {line:?}: {said:#?}"));
         assert!(line.out.contains(part), "{part:?} is missing: {line:#?}");
-    }
-}
-
-/// A line and what became of it.
-#[derive(Debug)]
-#[allow(dead_code, reason = "`err` is read in failures")]
-struct Said {
-    line: String,
-    exit: Option<i32>,
-    out: String,
-    err: String,
-}
-
-/// Shells in an empty folder, with the built command on the path.
-struct Shell {
-    folder: PathBuf,
-    address: String,
-}
-
-impl Shell {
-    fn in_folder(folder: &Path) -> Self {
-        for name in ["bin", "home", "work"] {
-            fs::create_dir(folder.join(name)).expect("the folder is empty");
-        }
-        symlink(SEGNO, folder.join("bin/segno")).expect("links can be made");
-        let free = TcpListener::bind("127.0.0.1:0").expect("there is a port");
-        let address = free.local_addr().expect("it is bound").to_string();
-        Self { folder: folder.to_owned(), address }
-    }
-
-    /// Runs lines in one shell, and ends what they left in the background.
-    fn run(&self, beginning_in: &str, lines: &[String]) -> Vec<Said> {
-        assert!(!lines.is_empty(), "there are lines to run");
-        let said = tempfile::tempdir_in(&self.folder).expect("there is room for a folder");
-        let file = |kind: &str, n: usize| said.path().join(format!("{n}.{kind}"));
-        let mut script = "trap 'kill $(jobs -p) 2>/dev/null; wait' EXIT\n".to_owned();
-        for (n, line) in lines.iter().enumerate() {
-            let line = line.replace(ADDRESS, &self.address);
-            let [out, err, exit] = ["out", "err", "exit"].map(|kind| file(kind, n));
-            let (out, err, exit) = (out.display(), err.display(), exit.display());
-            script += &format!("{{ {line}\n}} >{out} 2>{err} </dev/null\necho $? >{exit}\n");
-        }
-        let mut shell = Command::new("timeout");
-        shell.args(["--signal=TERM", "1200", "bash", "-c", &script]);
-        shell.current_dir(self.folder.join("work").join(beginning_in));
-        self.environment(&mut shell);
-        let ended = shell.output().expect("there is a shell");
-        let read = |kind, n| fs::read_to_string(file(kind, n)).unwrap_or_default();
-        let line = |(n, line): (usize, &String)| Said {
-            line: line.clone(),
-            exit: read("exit", n).trim().parse().ok(),
-            out: read("out", n),
-            err: read("err", n),
-        };
-        let stopped = String::from_utf8_lossy(&ended.stderr);
-        assert!(!stopped.contains("syntax error"), "{stopped}");
-        lines.iter().enumerate().map(line).collect()
-    }
-
-    fn environment(&self, shell: &mut Command) {
-        let home = env::var_os("HOME").map(PathBuf::from).expect("there is a home");
-        let kept = |name: &str, otherwise: PathBuf| {
-            env::var_os(name).map_or(otherwise, PathBuf::from).into_os_string()
-        };
-        let cache = kept("XDG_CACHE_HOME", home.join(".cache"));
-        let mut path = OsString::from(self.folder.join("bin"));
-        path.push(":");
-        path.push(env::var_os("PATH").unwrap_or_default());
-        let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("readme");
-        shell
-            .env_clear()
-            .env("PATH", path)
-            .env("HOME", self.folder.join("home"))
-            .env("CARGO_HOME", kept("CARGO_HOME", home.join(".cargo")))
-            .env("RUSTUP_HOME", kept("RUSTUP_HOME", home.join(".rustup")))
-            .env("SEGNO_CACHE_DIR", kept("SEGNO_CACHE_DIR", PathBuf::from(cache).join("segno")))
-            .env("CARGO_TARGET_DIR", target)
-            .env("SEGNO_LISTEN", &self.address)
-            .env("SEGNO_SERVER", format!("http://{}", self.address));
-        for name in ["SEGNO_WASM_TOOLCHAIN", "RUSTUP_TOOLCHAIN", "CARGO_BUILD_JOBS", "TMPDIR"] {
-            if let Some(value) = env::var_os(name) {
-                shell.env(name, value);
-            }
-        }
     }
 }
