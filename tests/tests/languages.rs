@@ -22,11 +22,12 @@ struct Course {
     source: &'static str,
     /// The line of the workflow that decides its outcome; and with a defect; mended.
     outcome: [&'static str; 3],
-    /// The line of the activity that sends the mail, and with a defect.
+    /// The line of the activity that sends the mail; and with a defect for `boom`, and a request to any
+    /// other address.
     mail: [&'static str; 2],
     /// The retries of the activity, and without any.
     retries: [&'static str; 2],
-    /// The message of both defects.
+    /// The messages of both defects.
     messages: [&'static str; 2],
     /// A line that is not of the language, and what the build says of its place, line `N`.
     nonsense: [&'static str; 2],
@@ -43,10 +44,10 @@ const RUST: Course = Course {
     ],
     mail: [
         r#"    segno::info!(ctx, "mail to {to}: {text}");"#,
-        r#"    segno::info!(ctx, "mail to {to}: {text}"); assert!(!to.contains("boom"), "no mail");"#,
+        r#"    segno::info!(ctx, "mail to {to}: {text}");"#,
     ],
     retries: ["max_attempts = 10", "max_attempts = 1"],
-    messages: ["no outcome", "no mail"],
+    messages: ["no outcome", ""],
     nonsense: ["fn nonsense(", "src/lib.rs:N:"],
 };
 
@@ -61,7 +62,7 @@ const JAVASCRIPT: Course = Course {
     ],
     mail: [
         "  console.log(`mail to ${to}: ${text}`);",
-        "  console.log(`mail to ${to}: ${text}`, to.includes('boom') ? null.at : '');",
+        "  console.log(`mail to ${to}`, to.includes('boom') ? null.at : (await ctx.http({ url: to })).json().openapi);",
     ],
     retries: ["maxAttempts: 10", "maxAttempts: 1"],
     messages: [
@@ -82,12 +83,17 @@ const PYTHON: Course = Course {
     ],
     mail: [
         r#"    print(f"mail to {to}: {text}")"#,
-        r#"    print(f"mail to {to}: {text}", [][0] if "boom" in to else "")"#,
+        r#"    print(f"mail to {to}", [][0] if "boom" in to else (await ctx.http("GET", to)).json()["openapi"])"#,
     ],
     retries: ["max_attempts=10", "max_attempts=1"],
     messages: ["KeyError: 'nothing'", "IndexError: list index out of range"],
     nonsense: ["let = (", "File \"app.py\", line N"],
 };
+
+/// The address of a mail that is a URL as well: the host's own, which the shell puts in.
+const BAD: &str = "http://127.0.0.1:7766/openapi.json?";
+
+const POLICY: &str = r#"["*"]\nhttp.allow = ["http://127.0.0.1:*"]\n"#;
 
 #[test]
 fn the_first_hour_in_rust() {
@@ -227,7 +233,8 @@ fn script(course: &Course, versions: &Versions) -> Vec<Step> {
     let mut script = Vec::new();
     script.extend(course.test.map(|test| step(test, 0, &["3 passed"])));
     script.extend([
-        step("segno serve &", 0, &[]),
+        step(format!("printf '{POLICY}' >policy.toml"), 0, &[]),
+        step("segno serve --policy policy.toml &", 0, &[]),
         step("segno ready --wait 60s", 0, &["ready"]),
         deploy(),
         start("ada", "ada"),
@@ -242,16 +249,15 @@ fn script(course: &Course, versions: &Versions) -> Vec<Step> {
         // A defect in the workflow and one in the activity.
         write("defective"),
         deploy(),
-        start("bad", "bad"),
+        start("bad", BAD),
         confirm("bad", 6, "bad  halted"),
         ended("bad", 6, &[&panicked, no_outcome]),
         step("segno inspect bad", 0, &[&panicked, no_outcome]),
-        start("boom", "boom"),
         // Mended: it goes on where it stopped.
         write("mended"),
         deploy(),
         step("segno continue bad --module shop", 0, &["continues on shop"]),
-        ended("bad", 0, &["bad@example.org is welcome"]),
+        ended("bad", 0, &["@example.org is welcome"]),
         step("segno replay bad", 0, &["identical"]),
         // What was in flight ends on the code on which it began.
         confirm("old", 0, "old  resolved"),
@@ -259,9 +265,18 @@ fn script(course: &Course, versions: &Versions) -> Vec<Step> {
         step("segno replay old", 0, &["identical"]),
     ]);
     if course.language != "rust" {
-        let (place, exit) = (format!("{activity}: {no_mail}"), 4);
-        script.push(ended("boom", exit, &[&place]));
-        script.push(step("segno inspect boom/0", 0, &[&place]));
+        // An activity asks the host itself, and has a defect. Both are on the code of that time.
+        let place = format!("{activity}: {no_mail}");
+        let at = script.iter().position(|(line, ..)| line.starts_with("segno continue"));
+        let again = [
+            step("segno logs bad/0", 0, &["openapi.json?@example.org 3."]),
+            start("boom", "boom"),
+            ended("boom", 4, &[&place]),
+            step("segno inspect boom/0", 0, &[&place]),
+        ];
+        // Before the mended code is written and deployed.
+        let at = at.expect("it is continued") - 2;
+        script.splice(at..at, again);
     }
     script
 }
